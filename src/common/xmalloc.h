@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocation that ends the program when the host has no memory left. For the
+ * programs only: nothing that is loaded into a user's process calls these. */
+#ifndef MEMSIM_COMMON_XMALLOC_H
+#define MEMSIM_COMMON_XMALLOC_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t bytes);
+void *xcalloc(size_t count, size_t bytes); /* zeroed */
+void *xreallocarray(void *p, size_t count, size_t bytes);
+char *xstrdup(const char *text);
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes room for one more element of BYTES bytes in the array *P that holds
+ * COUNT of *CAPACITY; the array may move. */
+void xgrow(void *p, size_t count, size_t *capacity, size_t bytes);
+
+#endif
