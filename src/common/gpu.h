@@ -26,7 +26,7 @@ struct gpu {
 
     uint32_t sm_count;
     uint32_t clock_base_mhz;
-    uint32_t clock_boost_mhz; /* the highest, cudaDevAttrClockRate */
+    uint32_t clock_boost_mhz;  /* the highest, cudaDevAttrClockRate */
     uint32_t clock_memory_mhz; /* cudaDevAttrMemoryClockRate: half the pins' */
     uint32_t memory_bus_bits;
     uint32_t copy_engines;
@@ -37,7 +37,8 @@ struct gpu {
     double fp64_tensor_tflops;
     double fp32_tflops;
     double tf32_tflops;
-    double fp16_tflops; /* tensor cores, accumulating in fp32, as PyTorch does */
+    double
+        fp16_tflops; /* tensor cores, accumulating in fp32, as PyTorch does */
     double bf16_tflops;
     double fp8_tflops;
     double int8_tops;
@@ -82,7 +83,8 @@ int gpu_load(const char *name_or_path, struct gpu *gpu, struct err *err);
 int gpu_path(const char *name_or_path, char *path, size_t size,
              struct err *err);
 
-/* Reads the whole catalogue, by name; the caller frees *LIST. Returns 0 or -1. */
+/* Reads the whole catalogue, by name; the caller frees *LIST. Returns 0 or -1.
+ */
 int gpu_list(struct gpu **list, size_t *count, struct err *err);
 
 #endif
