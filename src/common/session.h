@@ -19,6 +19,9 @@
 #define SESSION_MAGIC      "memsim\0S"
 #define SESSION_VERSION    1
 #define SESSION_FILE       "session"
+#define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
+#define SESSION_TRACE      "process-%04u.trace" /* with its slot */
+#define SESSION_TRACE_END  ".trace"
 #define SESSION_DEVICES    16
 #define SESSION_PROCESSES  256
 #define SESSION_OOMS       64
@@ -102,6 +105,10 @@ struct session {
     uint32_t bytes; /* sizeof(struct session) */
     uint64_t trace_limit_bytes;
     uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t end_ns;   /* when the command ended; 0: memsim was killed first */
+    uint32_t exit_status;      /* the command's, 128 + N for signal N */
+    uint32_t background;       /* processes it left running */
+    double fail_above_percent; /* --fail-above; 0: not given */
     uint32_t device_count;
     uint32_t address_model; /* enum vaspace_model */
     struct gpu gpu;

@@ -58,14 +58,15 @@ struct trace_record {
 
 /* kind, name, names of its fields, name of its text or NULL.
  *
- * `device` is the index in the process's own numbering; `stream` the handle as
+ * `device` is the index in the process's own numbering, `card` the session's
+ * (CUDA_VISIBLE_DEVICES lies between them); `stream` the handle as
  * the program knows it (0 is the legacy default stream); `name` an id that a
  * NAME record gave earlier; `x_y` packs x in the low and y in the high 32
  * bits. Numbers of existing kinds and fields never change. */
 #define TRACE_KINDS(X)                                                         \
     X(1, PROCESS, "process", "pid parent rank local_rank world_size", "argv")  \
     X(2, SETTING, "setting", "", "key=value")                                  \
-    X(3, DEVICE, "device", "device capacity_bytes context_bytes", "name")      \
+    X(3, DEVICE, "device", "device capacity_bytes context_bytes card", "name") \
     X(4, NAME, "name", "name", "text")                                         \
     X(5, END, "end", "reason", NULL)                                           \
     X(6, FORK, "fork", "child", NULL)                                          \
