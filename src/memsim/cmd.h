@@ -33,6 +33,10 @@ int cmd_clusters(int argc, char **argv);
 int cmd_start(const struct options *options, int argc, char **argv,
               void *values, struct operands *operands, int usage_status);
 
+/* The same for what the table cannot tell, a missing operand say: prints ERR
+ * and "Try ..."; returns STATUS. */
+int cmd_usage(const struct options *options, int status, const struct err *err);
+
 /* Prints ERR as "memsim: ..." to stderr; returns STATUS. */
 int cmd_fail(int status, const struct err *err);
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/suggest.h"
+#include "memsim/cmd.h"
+
+#ifndef MEMSIM_VERSION
+#define MEMSIM_VERSION "unknown"
+#endif
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"run", cmd_run, "run a command on a GPU that is not there"},
+};
+
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static int help(void)
+{
+    fputs("Usage: memsim COMMAND [OPTION]... [ARGUMENT]...\n"
+          "Tells whether a CUDA training job fits, on a machine without a "
+          "GPU.\n\nCommands:\n",
+          stdout);
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`memsim COMMAND --help' says more; so does memsim(1).\n", stdout);
+    return CMD_OK;
+}
+
+static int unknown_command(const char *name)
+{
+    struct suggest nearest;
+
+    suggest_start(&nearest, name, 1);
+    for (size_t i = 0; i < COMMANDS; i++)
+        suggest_offer(&nearest, commands[i].name);
+    fprintf(stderr, "memsim: %s: no such %s", name,
+            name[0] == '-' ? "option" : "command");
+    if (nearest.count)
+        fprintf(stderr, "; did you mean %s?", nearest.names[0]);
+    fputs("\nTry `memsim --help'.\n", stderr);
+    return CMD_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("memsim: no command given\nTry `memsim --help'.\n", stderr);
+        return CMD_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return help();
+    if (!strcmp(argv[1], "--version")) {
+        puts("memsim " MEMSIM_VERSION);
+        return CMD_OK;
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}

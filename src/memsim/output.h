@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `memsim run` and `memsim report` have in common: the options that say
+ * what to write, and the writing. Prints: a part of the command line. */
+#ifndef MEMSIM_MEMSIM_OUTPUT_H
+#define MEMSIM_MEMSIM_OUTPUT_H
+
+#include <stdbool.h>
+
+#include "memsim/options.h"
+#include "memsim/rundir.h"
+
+struct output_options {
+    const char *json;
+    bool quiet;
+    int color; /* index in "auto|always|never" */
+};
+
+/* The rows of an option table whose STRUCT has these options as MEMBER. */
+#define OUTPUT_ROWS(structure, member)                                         \
+    {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
+     .help = "write all figures there as JSON; - is stdout"},                  \
+    {"quiet", 'q', OPTION_FLAG, NULL, offsetof(structure, member.quiet),       \
+     .help = "no summary"},                                                    \
+    {"color", 0, OPTION_CHOICE, "auto|always|never",                           \
+     offsetof(structure, member.color),                                        \
+     .help = "colours in the summary; auto: on a terminal,\n"                  \
+             "unless NO_COLOR is set"}
+
+/* Reports the run in DIR, whose command was COMMAND: the summary to stderr,
+ * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the
+ * exit status of the run, CMD_RUN_FAILED where something could not be told. */
+int output_run(const struct rundir *dir, char *const *command,
+               const struct output_options *options, bool *told);
+
+#endif

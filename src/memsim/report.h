@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ways to write a result down. */
+#ifndef MEMSIM_MEMSIM_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "memsim/result.h"
+
+struct report_style {
+    bool color;
+};
+
+/* A format. `write` is called once with all that there is to tell. */
+struct report_ops {
+    void (*write)(const struct result *result, const struct report_style *style,
+                  FILE *out);
+};
+
+extern const struct report_ops report_summary; /* for people, 80 columns */
+extern const struct report_ops report_json;    /* schema 1 */
+
+/* Writes RESULT to the file PATH, which appears whole or not at all; "-" is
+ * stdout. Returns 0 or -1. */
+int report_write(const struct report_ops *ops, const struct result *result,
+                 const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report for programs. Its names are a contract: man/memsim.1, JSON. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+#include "memsim/report.h"
+
+/* A double holds every whole number to 2^53, eight pebibytes. */
+static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
+{
+    cJSON_AddNumberToObject(object, name, (double)bytes);
+}
+
+static cJSON *add_object(cJSON *array)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(array, object);
+    return object;
+}
+
+static void add_strings(cJSON *object, const char *name, char *const *texts,
+                        size_t count)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, name);
+
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(texts[i]));
+}
+
+static void add_ooms(cJSON *device, const struct result_device *d)
+{
+    cJSON *array = cJSON_AddArrayToObject(device, "ooms");
+
+    for (size_t i = 0; i < d->oom_count; i++) {
+        const struct result_oom *o = &d->ooms[i];
+        cJSON *oom = add_object(array);
+        add_bytes(oom, "requested_bytes", o->requested_bytes);
+        add_bytes(oom, "free_bytes", o->free_bytes);
+        add_bytes(oom, "allocated_bytes", o->allocated_bytes);
+        add_bytes(oom, "reserved_unallocated_bytes", o->unallocated_bytes);
+        add_bytes(oom, "missing_bytes", o->missing_bytes);
+        cJSON_AddStringToObject(oom, "by", o->torch ? "torch" : "cudaMalloc");
+        cJSON_AddBoolToObject(oom, "caught", o->caught);
+    }
+}
+
+static void add_things(cJSON *device, const struct result_device *d)
+{
+    cJSON *array = cJSON_AddArrayToObject(device, "things_at_peak");
+
+    for (size_t i = 0; i < d->thing_count; i++) {
+        const struct result_thing *t = &d->things[i];
+        cJSON *thing = add_object(array);
+        cJSON_AddStringToObject(thing, "label", t->label);
+        add_bytes(thing, "bytes", t->bytes);
+        if (t->count)
+            add_bytes(thing, "count", t->count);
+    }
+}
+
+static void add_device(cJSON *array, const struct result_device *d)
+{
+    cJSON *device = add_object(array);
+
+    add_bytes(device, "index", d->index);
+    add_bytes(device, "capacity_bytes", d->capacity_bytes);
+    add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
+    add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
+    add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
+    add_bytes(device, "headroom_bytes", d->headroom_bytes);
+    add_bytes(device, "context_bytes", d->context_bytes);
+    add_bytes(device, "libraries_bytes", d->libraries_bytes);
+    add_ooms(device, d);
+    if (d->thing_count)
+        add_things(device, d);
+}
+
+static void add_ranks(cJSON *root, const struct result *r)
+{
+    cJSON *ranks = cJSON_AddArrayToObject(root, "ranks");
+
+    for (size_t i = 0; i < r->rank_count; i++) {
+        cJSON *rank = add_object(ranks);
+        add_bytes(rank, "rank", r->ranks[i].rank);
+        cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
+        for (size_t j = 0; j < r->ranks[i].device_count; j++)
+            add_device(devices, &r->ranks[i].devices[j]);
+    }
+}
+
+static cJSON *json_make(const struct result *r)
+{
+    cJSON *root = cJSON_CreateObject();
+    size_t arguments = 0;
+
+    while (r->command[arguments])
+        arguments++;
+    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
+    cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
+    cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    add_strings(root, "command", r->command, arguments);
+    cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
+    cJSON_AddStringToObject(gpu, "name", r->gpu.name);
+    cJSON_AddStringToObject(gpu, "device_name", r->gpu.device_name);
+    add_bytes(gpu, "memory_bytes", r->gpu.memory_bytes);
+    if (r->fail_above_percent)
+        cJSON_AddNumberToObject(root, "fail_above_percent",
+                                r->fail_above_percent);
+    if (r->torch_version[0])
+        cJSON_AddStringToObject(root, "torch", r->torch_version);
+    cJSON_AddNumberToObject(root, "seconds", r->seconds);
+    add_ranks(root, r);
+    add_strings(root, "notes", r->notes, r->note_count);
+    return root;
+}
+
+static void json_write(const struct result *result,
+                       const struct report_style *style, FILE *out)
+{
+    cJSON *root = json_make(result);
+    char *text = cJSON_Print(root);
+
+    (void)style;
+    if (text)
+        fprintf(out, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+const struct report_ops report_json = {.write = json_write};

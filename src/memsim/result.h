@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run came to: the verdict and the figures of every rank and card, as
+ * all reports tell them. Pure: made from the session alone. */
+#ifndef MEMSIM_MEMSIM_RESULT_H
+#define MEMSIM_MEMSIM_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/gpu.h"
+#include "common/session.h"
+
+#define RESULT_LABEL_BYTES 96
+
+enum verdict {
+    VERDICT_FITS,
+    VERDICT_OOM,
+    VERDICT_OVER_LIMIT, /* it fits, above --fail-above */
+    VERDICT_FAILED,     /* the command failed for another reason */
+};
+
+/* A request that the card could not meet. */
+struct result_oom {
+    bool caught; /* the program went on after it */
+    bool torch;  /* else it is a plain cudaMalloc */
+    uint64_t requested_bytes;
+    uint64_t free_bytes; /* on the card */
+    uint64_t allocated_bytes;
+    uint64_t unallocated_bytes; /* torch's reserve, less what is allocated */
+    uint64_t missing_bytes; /* so much more would have met this request; 0:
+                               memory was not what it lacked */
+};
+
+/* One kind of thing in memory at the peak. */
+struct result_thing {
+    char label[RESULT_LABEL_BYTES];
+    uint64_t bytes; /* of all of them */
+    uint64_t count; /* 0: not made of blocks */
+};
+
+struct result_device {
+    unsigned index; /* of the card */
+    unsigned slot;  /* the process with the highest peak */
+    uint64_t capacity_bytes;
+    uint64_t peak_allocated_bytes;
+    uint64_t peak_reserved_bytes;
+    uint64_t peak_used_bytes; /* all that the card would show as used */
+    uint64_t headroom_bytes;
+    uint64_t context_bytes; /* of that process */
+    uint64_t libraries_bytes;
+    struct result_oom *ooms;
+    size_t oom_count;
+    struct result_thing *things; /* largest first; filled by peak.h */
+    size_t thing_count;
+};
+
+struct result_rank {
+    unsigned rank;
+    char program[sizeof((struct session_process *)0)->program];
+    struct result_device *devices; /* by index; only those it used */
+    size_t device_count;
+};
+
+struct result {
+    enum verdict verdict;
+    int exit_status;      /* what memsim run exits with */
+    int command_status;   /* what the command exited with */
+    bool finished;        /* false: memsim itself was killed before the end */
+    char *const *command; /* borrowed, NULL-terminated */
+    struct gpu gpu;
+    double seconds;
+    double fail_above_percent; /* 0: not given */
+    char torch_version[32];    /* "" where no PyTorch was seen */
+    struct result_rank *ranks; /* by rank; only those that used a GPU */
+    size_t rank_count;
+    char **notes;
+    size_t note_count;
+};
+
+/* Works out *RESULT from SESSION; COMMAND is borrowed. */
+void result_init(struct result *result, const struct session *session,
+                 char *const *command);
+void result_fini(struct result *result);
+
+/* Adds a note; printf-like. */
+void result_note(struct result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* "fits", "oom", ...: as the JSON has it. */
+const char *result_verdict_name(enum verdict verdict);
+
+#endif

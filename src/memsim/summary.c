@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report for people: the verdict, then what it rests on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "memsim/report.h"
+
+#define BAR_CELLS   24
+#define THINGS      5
+#define SIZE_LENGTH 16
+
+enum ink { INK_PLAIN, INK_BOLD, INK_GOOD, INK_BAD, INK_WARN, INK_DIM };
+
+struct page {
+    FILE *out;
+    bool color;
+};
+
+static const char *ink(const struct page *page, enum ink ink)
+{
+    static const char *const codes[] = {
+        [INK_PLAIN] = "\033[0m",   [INK_BOLD] = "\033[1m",
+        [INK_GOOD] = "\033[1;32m", [INK_BAD] = "\033[1;31m",
+        [INK_WARN] = "\033[1;33m", [INK_DIM] = "\033[2m",
+    };
+
+    return page->color ? codes[ink] : "";
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static const struct heading {
+    enum ink ink;
+    const char *text;
+} headings[] = {
+    [VERDICT_FITS] = {INK_GOOD, "fits"},
+    [VERDICT_OOM] = {INK_BAD, "out of memory"},
+    [VERDICT_OVER_LIMIT] = {INK_WARN, "fits, but over the limit"},
+    [VERDICT_FAILED] = {INK_BAD, "the command failed"},
+};
+
+static const struct heading unused = {INK_WARN, "no GPU was used"};
+
+static void write_verdict(const struct page *page, const struct result *r)
+{
+    const struct heading *h = &headings[r->verdict];
+    char capacity[SIZE_LENGTH];
+
+    if (r->verdict == VERDICT_FITS && !r->rank_count)
+        h = &unused;
+    units_format_bytes(r->gpu.memory_bytes, capacity, sizeof capacity);
+    fprintf(page->out, "memsim: %s%s%s", ink(page, h->ink), h->text,
+            ink(page, INK_PLAIN));
+    if (r->verdict == VERDICT_FAILED)
+        fprintf(page->out, " (status %d), not for lack of GPU memory",
+                r->command_status);
+    if (r->verdict == VERDICT_OVER_LIMIT)
+        fprintf(page->out, " of %g%%", r->fail_above_percent);
+    if (r->rank_count)
+        fprintf(page->out, "%s%s %s, %s",
+                r->verdict == VERDICT_FAILED ? "\n        " : "",
+                r->verdict == VERDICT_FAILED ? "" : ":", r->gpu.device_name,
+                capacity);
+    fputc('\n', page->out);
+}
+
+static void write_figure(const struct page *page, const char *name,
+                         uint64_t bytes, uint64_t capacity)
+{
+    char size[SIZE_LENGTH];
+
+    units_format_bytes(bytes, size, sizeof size);
+    fprintf(page->out, "  %-16s %11s %5.1f%%", name, size,
+            percent(bytes, capacity));
+}
+
+static void write_bar(const struct page *page, const struct result_device *d)
+{
+    char bar[BAR_CELLS + 1];
+    double share = percent(d->peak_used_bytes, d->capacity_bytes) / 100;
+    size_t filled = (size_t)(share * BAR_CELLS + 0.5);
+
+    memset(bar, '.', BAR_CELLS);
+    memset(bar, '#', filled < BAR_CELLS ? filled : BAR_CELLS);
+    bar[BAR_CELLS] = '\0';
+    fprintf(page->out, "  [%s]\n", bar);
+}
+
+static void write_peaks(const struct page *page, const struct result_device *d)
+{
+    uint64_t capacity = d->capacity_bytes;
+
+    write_figure(page, "peak used", d->peak_used_bytes, capacity);
+    write_bar(page, d);
+    write_figure(page, "peak reserved", d->peak_reserved_bytes, capacity);
+    fputc('\n', page->out);
+    write_figure(page, "peak allocated", d->peak_allocated_bytes, capacity);
+    fputc('\n', page->out);
+    write_figure(page, "headroom", d->headroom_bytes, capacity);
+    fputc('\n', page->out);
+}
+
+static void write_oom(const struct page *page, const struct result_oom *o)
+{
+    char requested[SIZE_LENGTH], available[SIZE_LENGTH], idle[SIZE_LENGTH];
+    char missing[SIZE_LENGTH];
+
+    units_format_bytes(o->requested_bytes, requested, sizeof requested);
+    units_format_bytes(o->free_bytes, available, sizeof available);
+    units_format_bytes(o->unallocated_bytes, idle, sizeof idle);
+    units_format_bytes(o->missing_bytes, missing, sizeof missing);
+    fprintf(page->out, "  %s%s asked for %s%s; %s was free",
+            ink(page, INK_BOLD), o->torch ? "PyTorch" : "cudaMalloc", requested,
+            ink(page, INK_PLAIN), available);
+    if (o->torch)
+        fprintf(page->out, ",\n  %s reserved but unallocated", idle);
+    if (o->caught)
+        fputs("; the program went on", page->out);
+    fputs(".\n", page->out);
+    if (!o->missing_bytes)
+        fputs("  A limit that the program set itself was in the way, not the "
+              "card's memory.\n",
+              page->out);
+    else if (o->caught)
+        fprintf(page->out, "  %s more memory would have met it.\n", missing);
+    else
+        fprintf(page->out,
+                "  At least %s more memory would have been needed.\n", missing);
+}
+
+/* Every fatal refusal; of those survived, the first and how many. */
+static void write_ooms(const struct page *page, const struct result_device *d)
+{
+    size_t survived = 0;
+
+    for (size_t i = 0; i < d->oom_count; i++) {
+        const struct result_oom *o = &d->ooms[i];
+        if (o->caught && survived++)
+            continue;
+        write_oom(page, o);
+    }
+    if (survived > 1)
+        fprintf(page->out, "  ... and %zu more that it survived.\n",
+                survived - 1);
+}
+
+static void write_things(const struct page *page, const struct result_device *d)
+{
+    if (d->thing_count)
+        fprintf(page->out, "  %slargest at the peak%s\n", ink(page, INK_DIM),
+                ink(page, INK_PLAIN));
+    for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
+        const struct result_thing *t = &d->things[i];
+        char total[SIZE_LENGTH], each[SIZE_LENGTH];
+
+        units_format_bytes(t->bytes, total, sizeof total);
+        fprintf(page->out, "  %12s  %-38.38s", total, t->label);
+        if (t->count > 1)
+            fprintf(page->out, "  %" PRIu64 " x %s", t->count,
+                    units_format_bytes(t->bytes / t->count, each, sizeof each));
+        fputc('\n', page->out);
+    }
+}
+
+static bool same_figures(const struct result_rank *a,
+                         const struct result_rank *b)
+{
+    if (a->device_count != b->device_count)
+        return false;
+    for (size_t i = 0; i < a->device_count; i++) {
+        const struct result_device *x = &a->devices[i], *y = &b->devices[i];
+        if (x->oom_count || y->oom_count ||
+            x->peak_used_bytes != y->peak_used_bytes ||
+            x->peak_reserved_bytes != y->peak_reserved_bytes ||
+            x->peak_allocated_bytes != y->peak_allocated_bytes)
+            return false;
+    }
+    return true;
+}
+
+static void write_rank_title(const struct page *page, const struct result *r,
+                             size_t first, size_t last,
+                             const struct result_device *d)
+{
+    const struct result_rank *rank = &r->ranks[first];
+
+    if (r->rank_count == 1 && rank->device_count == 1)
+        return;
+    fprintf(page->out, "%s", ink(page, INK_BOLD));
+    if (first != last)
+        fprintf(page->out, "ranks %u to %u, each", rank->rank,
+                r->ranks[last].rank);
+    else if (r->rank_count > 1)
+        fprintf(page->out, "rank %u", rank->rank);
+    if (first == last)
+        fprintf(page->out, "%sGPU %u", r->rank_count > 1 ? ", " : "", d->index);
+    fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
+}
+
+/* Ranks that follow one another and came to the same are told once. */
+static void write_ranks(const struct page *page, const struct result *r)
+{
+    for (size_t first = 0, last; first < r->rank_count; first = last + 1) {
+        const struct result_rank *rank = &r->ranks[first];
+        for (last = first; last + 1 < r->rank_count; last++)
+            if (!same_figures(rank, &r->ranks[last + 1]))
+                break;
+        for (size_t i = 0; i < rank->device_count; i++) {
+            const struct result_device *d = &rank->devices[i];
+            write_rank_title(page, r, first, last, d);
+            write_ooms(page, d);
+            write_peaks(page, d);
+            write_things(page, d);
+        }
+    }
+}
+
+/* Words in lines of at most 80 columns, later ones indented. */
+static void write_wrapped(const struct page *page, const char *first,
+                          const char *text)
+{
+    int column = fprintf(page->out, "%s", first);
+
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (column + 1 + length > 80)
+            column = fprintf(page->out, "\n       ") - 1;
+        column += fprintf(page->out, " %.*s", length, text);
+        text += length + (text[length] != '\0');
+    }
+    fputc('\n', page->out);
+}
+
+static void summary_write(const struct result *r,
+                          const struct report_style *style, FILE *out)
+{
+    struct page page = {.out = out, .color = style->color};
+
+    write_verdict(&page, r);
+    write_ranks(&page, r);
+    for (size_t i = 0; i < r->note_count; i++)
+        write_wrapped(&page, "  note:", r->notes[i]);
+    fprintf(out, "  took %.1f s", r->seconds);
+    if (r->torch_version[0])
+        fprintf(out, ", PyTorch %s", r->torch_version);
+    fputc('\n', out);
+}
+
+const struct report_ops report_summary = {.write = summary_write};
