@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is loaded into the program under test: libmemsim.so, and a fake library
+# for every `soname` line of api/*.api. A library is its stubs, which are weak,
+# and whatever lies in the folder of its name, compiled once per CUDA major.
+CAPTURE_LIB := $(O)/lib/memsim
+APIS        := $(wildcard src/capture/api/*.api)
+HEADERS     ?= .headers
+CUDA12_INC  ?= $(HEADERS)/cu12
+CUDA13_INC  ?= $(HEADERS)/cu13
+
+# "cudart libcudart.so.12 12" as cudart/libcudart.so.12/12, for every soname
+SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
+             print p[n - 1] "/" $$2 "/" $$4 }' $(APIS))
+
+# The core is always in the process before anything of CUDA, so its
+# thread-locals may use the initial-exec model that $(PIC) asks for.
+CORE_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c \
+              src/capture/core/*/*.c) $(COMMON) $(RUNTIME))
+
+# Hand-written functions have the visibility of their declarations in CUDA's
+# headers, which is the default one; the version scripts hide what is ours.
+LIBRARY_PIC := -fPIC -fno-semantic-interposition
+
+$(O)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PIC) -MMD -MP -c -o $@ $<
+
+$(O)/pic12/%.o: %.c | $(HEADERS)/stamp
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=12 -isystem $(CUDA12_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+
+$(O)/pic13/%.o: %.c | $(HEADERS)/stamp
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=13 -isystem $(CUDA13_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+
+$(O)/gen/%.stubs.c: src/capture/api/%.api tools/gen-stubs tools/apifile.py
+	@mkdir -p $(@D)
+	$(PYTHON) tools/gen-stubs $< -o $@
+
+$(O)/pic/%.stubs.o: $(O)/gen/%.stubs.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+
+$(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $(CAPTURE_LIBS)
+
+# $(call capture_library,LIBRARY,SONAME,MAJOR)
+define capture_library
+$(O)/gen/$2.map: src/capture/api/$1.api tools/gen-stubs tools/apifile.py
+	@mkdir -p $$(@D)
+	$$(PYTHON) tools/gen-stubs $$< -o $$@
+
+$(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
+    $(patsubst %.c,$(O)/pic$3/%.o,$(wildcard src/capture/$1/*.c)) \
+    $(CAPTURE_LIB)/libmemsim.so
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) -shared -Wl,-soname,$2 -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
+	    -Wl,--version-script=$(O)/gen/$2.map -o $$@ $$(filter %.o %.so,$$^)
+endef
+$(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))
+
+CAPTURE := $(CAPTURE_LIB)/libmemsim.so \
+           $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
+capture: $(CAPTURE)
+
+# Asks again when a source may include a header that no other one does.
+$(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch])
+	tools/cuda-headers $(HEADERS)
+	@touch $@
+
+.PHONY: capture
