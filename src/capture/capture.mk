@@ -14,8 +14,8 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
-CORE_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c \
-              src/capture/core/*/*.c) $(COMMON) $(RUNTIME))
+CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c))
+BASE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(COMMON) $(RUNTIME))
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
@@ -41,7 +41,11 @@ $(O)/pic/%.stubs.o: $(O)/gen/%.stubs.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
-$(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC)
+# An archive, so that only what the core needs gets into other people's process
+$(O)/pic/libbase.a: $(BASE_PIC)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $(CAPTURE_LIBS)
 
