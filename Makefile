@@ -11,13 +11,15 @@ VENV    ?= .venv
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
              sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 
-# Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (programs and tests)
+# Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (programs and tests),
+# V=1 (whole command lines)
+Q        := $(if $(V),,@)
 OPT      := $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla -Werror=implicit-function-declaration
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
-CFLAGS   := $(OPT) -std=gnu11 $(WARN) $(EXTRA_CFLAGS)
+CFLAGS   = $(OPT) -std=gnu11 $(WARN) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -ftls-model=initial-exec
 LIBS     := -lcjson -lgsl -lgslcblas -lm -lpthread
 
@@ -29,23 +31,27 @@ CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(MEMSIM) $(COMMFIT))
 UNIT    := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PROGRAMS := $(foreach p,memsim commfit,$(if $(wildcard src/$p/main.c),$(O)/bin/$p))
 
-all: programs
+all: programs capture
 programs: $(PROGRAMS)
+
+include src/capture/capture.mk
+$(O)/pic/src/capture/core/%.o: CPPFLAGS += -isystem $(CUDA13_INC)
+$(O)/pic/src/capture/core/%.o: | $(HEADERS)/stamp
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/libcore.a: $(CORE)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(O)/bin/%: $(O)/src/%/main.o $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $^ $(LIBS)
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
 
 unit: $(UNIT)
 	@rc=0; for t in $(UNIT); do $$t || rc=1; done; exit $$rc

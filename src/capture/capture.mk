@@ -15,7 +15,7 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c))
-BASE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(COMMON) $(RUNTIME))
+BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,crc32c err trace_write vaspace)
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
@@ -23,43 +23,43 @@ LIBRARY_PIC := -fPIC -fno-semantic-interposition
 
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PIC) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PIC) -MMD -MP -c -o $@ $<
 
 $(O)/pic12/%.o: %.c | $(HEADERS)/stamp
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=12 -isystem $(CUDA12_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=12 -isystem $(CUDA12_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
 $(O)/pic13/%.o: %.c | $(HEADERS)/stamp
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=13 -isystem $(CUDA13_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=13 -isystem $(CUDA13_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
 $(O)/gen/%.stubs.c: src/capture/api/%.api tools/gen-stubs tools/apifile.py
 	@mkdir -p $(@D)
-	$(PYTHON) tools/gen-stubs $< -o $@
+	$(Q)$(PYTHON) tools/gen-stubs $< -o $@
 
 $(O)/pic/%.stubs.o: $(O)/gen/%.stubs.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
 # An archive, so that only what the core needs gets into other people's process
 $(O)/pic/libbase.a: $(BASE_PIC)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $(CAPTURE_LIBS)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $(CAPTURE_LIBS)
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
 define capture_library
 $(O)/gen/$2.map: src/capture/api/$1.api tools/gen-stubs tools/apifile.py
 	@mkdir -p $$(@D)
-	$$(PYTHON) tools/gen-stubs $$< -o $$@
+	$$(Q)$$(PYTHON) tools/gen-stubs $$< -o $$@
 
 $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
     $(patsubst %.c,$(O)/pic$3/%.o,$(wildcard src/capture/$1/*.c)) \
     $(CAPTURE_LIB)/libmemsim.so
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) -shared -Wl,-soname,$2 -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$2 -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
 	    -Wl,--version-script=$(O)/gen/$2.map -o $$@ $$(filter %.o %.so,$$^)
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))

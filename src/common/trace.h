@@ -77,9 +77,10 @@ struct trace_record {
       "reserved_bytes pool_low pool_high",                                     \
       NULL)                                                                    \
     X(11, BLOCK_FREE, "block_free",                                            \
-      "device address block_bytes allocated_bytes reserved_bytes stream",      \
+      "device address block_bytes allocated_bytes reserved_bytes stream "      \
+      "deferred",                                                              \
       NULL)                                                                    \
-    X(12, FREE_REQUEST, "free_request", "device address bytes stream", NULL)   \
+    X(12, FREE_DONE, "free_done", "device address bytes stream", NULL)         \
     X(13, SEGMENT_ALLOC, "segment_alloc",                                      \
       "device address bytes stream pool_low pool_high", NULL)                  \
     X(14, SEGMENT_FREE, "segment_free", "device address bytes stream", NULL)   \
@@ -103,7 +104,7 @@ struct trace_record {
                                                                                \
     X(30, LAUNCH, "launch",                                                    \
       "name device stream grid_x_y grid_z_block_x block_y_z shared_bytes rule "\
-      "elements bytes_read bytes_written detail",                              \
+      "a b c d",                                                               \
       NULL)                                                                    \
     X(31, GEMM, "gemm",                                                        \
       "name device stream m n k batch types_a_b_c_d compute_scale "            \
@@ -166,6 +167,16 @@ enum trace_how {
     TRACE_HOW_MANAGED, /* cudaMallocManaged */
     TRACE_HOW_VMM,     /* cuMemCreate */
     TRACE_HOW_ARRAY,   /* CUDA arrays */
+};
+
+/* The `rule` of a LAUNCH: what a, b, c and d say. Unknown ones are 0. */
+enum trace_rule {
+    TRACE_RULE_NONE,
+    TRACE_RULE_ELEMENTWISE, /* a elements, b pointers (output first) */
+    TRACE_RULE_FOREACH,     /* a elements, b tensors, c blocks, d depth */
+    TRACE_RULE_WORDS,       /* the first 8 bytes of the first four arguments */
+    TRACE_RULE_REDUCE,      /* a..d: element size and vector sizes, inputs per
+                               output, outputs, all of ReduceConfig */
 };
 
 /* The `reason` of END. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the fake libraries share: libmemsim.so. Its functions return the codes
+ * that the runtime (cudaError_t) and the driver (CUresult) number alike; each
+ * library maps those few that differ.
+ *
+ * Rules of this room: never exit, abort or print to stdout; no malloc (the heap
+ * is the user's and may be interposed: handles and tables come from mmap);
+ * safe from any thread, and in a forked child. */
+#ifndef MEMSIM_CAPTURE_CORE_H
+#define MEMSIM_CAPTURE_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CORE_API __attribute__((visibility("default")))
+
+enum core_status {
+    CORE_OK = 0,
+    CORE_INVALID_VALUE = 1,
+    CORE_OUT_OF_MEMORY = 2,
+    CORE_NOT_INITIALIZED = 3, /* also: in a child forked after the start */
+    CORE_NO_DEVICE = 100,
+    CORE_INVALID_DEVICE = 101,
+    CORE_INVALID_CONTEXT = 201,
+    CORE_INVALID_HANDLE = 400,
+    CORE_NOT_FOUND = 500,
+    CORE_NOT_READY = 600,
+    CORE_NOT_SUPPORTED = 801,
+};
+
+#endif

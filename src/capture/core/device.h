@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cards: which ones this process sees, the calling thread's current one,
+ * contexts, and the memory that is taken from each. */
+#ifndef MEMSIM_CAPTURE_DEVICE_H
+#define MEMSIM_CAPTURE_DEVICE_H
+
+#include <stdbool.h>
+
+#include "capture/core/core.h"
+#include "common/gpu.h"
+#include "common/trace.h"
+
+/* The cards that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
+CORE_API int memsim_device_count(void);
+
+/* The catalogue's card behind every device. */
+CORE_API const struct gpu *memsim_device_gpu(void);
+
+/* The number of visible DEVICE on the machine. */
+CORE_API int memsim_device_physical(int device);
+
+CORE_API int memsim_device_current(void); /* this thread's; 0 at first */
+CORE_API int memsim_device_select(int device);
+
+/* Makes DEVICE's context where there is none: the first call of most kinds
+ * does. Fails where the card has no room for it, and in forked children. */
+CORE_API int memsim_device_open(int device);
+CORE_API bool memsim_device_is_open(int device);
+
+/* Takes BYTES of DEVICE's memory for the program. *ADDRESS is set on success
+ * only. A refusal counts as an OOM, with all that the report needs, unless
+ * CALLER_RETRIES: then the caller says itself when it gives up. */
+CORE_API int memsim_device_malloc(int device, uint64_t bytes,
+                                  enum trace_how how, bool caller_retries,
+                                  uint64_t *address);
+
+/* Gives an allocation of any device back by its start. */
+CORE_API int memsim_device_free(uint64_t address, enum trace_how how);
+
+/* The allocation that holds ADDRESS; false where none does. Outputs may be
+ * NULL. */
+CORE_API bool memsim_device_find(uint64_t address, int *device,
+                                 uint64_t *start, uint64_t *bytes);
+
+/* What cudaMemGetInfo says. */
+CORE_API void memsim_device_memory(int device, uint64_t *free_bytes,
+                                   uint64_t *total_bytes);
+
+/* Memory that a library takes for itself, without an address: handles, lazily
+ * loaded modules. Once per process, device and WHO (a literal). */
+CORE_API int memsim_device_library(int device, const char *who,
+                                   uint64_t bytes);
+
+/* This process's figures of DEVICE; NULL outside a run. */
+struct session_usage;
+struct session_usage *device_usage(int device);
+
+/* Reports that a request of REQUESTED_BYTES was given up, after this thread's
+ * last refusal: by torch's allocator, or by the program itself. */
+void device_give_up(int device, bool torch, uint64_t requested_bytes);
+
+/* For process.c, at the end: the driver takes this process's memory back. */
+void device_close_all(void);
+
+#endif

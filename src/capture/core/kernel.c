@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/kernel.h"
+
+#include <string.h>
+
+#include "capture/core/device.h"
+#include "capture/core/handle.h"
+#include "capture/core/lock.h"
+#include "capture/core/pages.h"
+#include "capture/core/process.h"
+#include "capture/core/record.h"
+#include "capture/core/stream.h"
+
+#define TABLE_SLOTS (1u << 20) /* torch 2.11 registers about 30,000 */
+
+/* Open addressing; filled by static constructors, one thread at a time. */
+static struct entry {
+    const void *host;
+    const char *name;
+    struct kernel *kernel; /* once used */
+} *table;
+static uint32_t table_count;
+
+static uint32_t host_hash(const void *host)
+{
+    uint64_t h = (uint64_t)host * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)(h >> 44) & (TABLE_SLOTS - 1);
+}
+
+static struct entry *entry_find(const void *host)
+{
+    uint32_t i = host_hash(host);
+
+    while (table[i].host && table[i].host != host)
+        i = (i + 1) & (TABLE_SLOTS - 1);
+    return &table[i];
+}
+
+void memsim_kernel_register(const void *host, const char *name)
+{
+    core_lock(LOCK_KERNEL);
+    if (!table)
+        table = memsim_pages_reserve(0, TABLE_SLOTS * sizeof *table);
+    if (table && table_count < TABLE_SLOTS / 2) {
+        struct entry *entry = entry_find(host);
+
+        table_count += !entry->host;
+        entry->name = name;
+        entry->kernel = NULL; /* a library was unloaded, another came */
+        __atomic_store_n(&entry->host, host, __ATOMIC_RELEASE);
+    }
+    core_unlock(LOCK_KERNEL);
+}
+
+struct kernel *memsim_kernel_named(const char *name)
+{
+    struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
+
+    if (!kernel)
+        return NULL;
+    kernel->name = memsim_name(name);
+    kernel->rule = kernel_rule_find(name);
+    return kernel;
+}
+
+static struct kernel *entry_kernel(struct entry *entry)
+{
+    core_lock(LOCK_KERNEL);
+    if (!entry->kernel) {
+        struct kernel *kernel = memsim_kernel_named(entry->name);
+
+        __atomic_store_n(&entry->kernel, kernel, __ATOMIC_RELEASE);
+    }
+    core_unlock(LOCK_KERNEL);
+    return entry->kernel;
+}
+
+struct kernel *memsim_kernel_get(const void *host)
+{
+    if (!table || !host)
+        return NULL;
+    struct entry *entry = entry_find(host);
+    if (!entry->host)
+        return NULL;
+    struct kernel *kernel = __atomic_load_n(&entry->kernel, __ATOMIC_ACQUIRE);
+    return kernel ? kernel : entry_kernel(entry);
+}
+
+static int launch_check(const struct kernel_launch *launch)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] *
+                       launch->block[2];
+
+    if (!threads || !launch->grid[0] || !launch->grid[1] || !launch->grid[2])
+        return 9; /* cudaErrorInvalidConfiguration; CUresult has 1 */
+    if (threads > gpu->max_threads_per_block || launch->grid[1] > 65535 ||
+        launch->grid[2] > 65535 || launch->grid[0] > INT32_MAX)
+        return 9;
+    return launch->shared_bytes > gpu->shared_per_block_optin_bytes
+               ? CORE_INVALID_VALUE
+               : CORE_OK;
+}
+
+/* The session's count of launches, and the sign that the program went on. */
+static void launch_count(int device)
+{
+    struct session_process *slot = process_slot();
+
+    if (!slot)
+        return;
+    atomic_fetch_add_explicit(&slot->usage[memsim_device_physical(device)]
+                                   .launches,
+                              1, memory_order_relaxed);
+    if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
+                              memory_order_relaxed);
+}
+
+int memsim_kernel_launch(const struct kernel *kernel,
+                         const struct kernel_launch *launch)
+{
+    uint64_t words[4] = {0};
+    int device;
+    int rc = memsim_stream_device(launch->stream, &device);
+
+    if (rc)
+        return rc;
+    rc = launch_check(launch);
+    if (rc)
+        return rc;
+    enum trace_rule rule =
+        kernel->rule ? kernel_rule_apply(kernel->rule, launch, words)
+                     : TRACE_RULE_NONE;
+    launch_count(device);
+    RECORD(LAUNCH, kernel->name, (uint64_t)device, launch->stream,
+           trace_pack(launch->grid[0], launch->grid[1]),
+           trace_pack(launch->grid[2], launch->block[0]),
+           trace_pack(launch->block[1], launch->block[2]),
+           launch->shared_bytes, rule, words[0], words[1], words[2], words[3]);
+    return CORE_OK;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: registered by the thousand when a library loads, known by name when
+ * first launched. */
+#ifndef MEMSIM_CAPTURE_KERNEL_H
+#define MEMSIM_CAPTURE_KERNEL_H
+
+#include "capture/core/core.h"
+#include "common/trace.h"
+
+struct kernel_rule;
+
+struct kernel {
+    uint32_t name; /* memsim_name() of the mangled one */
+    uint32_t shared_static_bytes;
+    const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
+};
+
+struct kernel_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    uint64_t stream;
+    void **arguments; /* one pointer each; NULL where not known */
+};
+
+/* Says that HOST stands for the kernel NAME, which must stay where it is. */
+CORE_API void memsim_kernel_register(const void *host, const char *name);
+
+/* The kernel that HOST stands for; NULL where none was registered. */
+CORE_API struct kernel *memsim_kernel_get(const void *host);
+
+/* A kernel known by its name alone: from a module or a library. */
+CORE_API struct kernel *memsim_kernel_named(const char *name);
+
+/* Records a launch, with the checks that the runtime makes. */
+CORE_API int memsim_kernel_launch(const struct kernel *kernel,
+                                  const struct kernel_launch *launch);
+
+/* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
+ * LAUNCH: the rule's number and its four words. Small fills are carried out. */
+const struct kernel_rule *kernel_rule_find(const char *name);
+enum trace_rule kernel_rule_apply(const struct kernel_rule *rule,
+                                  const struct kernel_launch *launch,
+                                  uint64_t words[4]);
+
+#endif

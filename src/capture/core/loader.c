@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeping the fake libraries in the way of everything that looks for the real
+ * ones: by absolute path, by another name, in a child with a fresh environment.
+ * NEEDED entries need nothing from us: the preloaded libraries bear the names. */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/core/core.h"
+
+#define REAL(name)                                                             \
+    ({                                                                         \
+        static __typeof__(&name) real_;                                        \
+        if (!real_)                                                            \
+            real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                \
+        real_;                                                                 \
+    })
+
+/* Names without a version, as ctypes users and linker scripts write them. */
+static const char *const unversioned[][2] = {
+    {"libcuda.so", "libcuda.so.1"},
+    {"libnvidia-ml.so", "libnvidia-ml.so.1"},
+    {"libnccl.so", "libnccl.so.2"},
+};
+
+static char directory[512]; /* where our libraries lie */
+static char *kept[3];       /* NAME=VALUE of what children need */
+static const char *const kept_names[] = {"LD_PRELOAD=", "MEMSIM_SESSION=",
+                                         "PYTHONPATH="};
+
+__attribute__((constructor)) static void loader_start(void)
+{
+    Dl_info self;
+
+    if (dladdr((void *)loader_start, &self) && self.dli_fname[0] == '/')
+        snprintf(directory, sizeof directory, "%.*s",
+                 (int)(strrchr(self.dli_fname, '/') - self.dli_fname),
+                 self.dli_fname);
+    for (int i = 0; i < 3 && getenv("MEMSIM_SESSION"); i++)
+        for (char **e = environ; *e; e++)
+            if (!strncmp(*e, kept_names[i], strlen(kept_names[i])))
+                kept[i] = strdup(*e);
+}
+
+/* True where we have a library of this base name. */
+static bool is_ours(const char *name)
+{
+    char path[sizeof directory + 64];
+
+    if (strncmp(name, "libcu", 5) && strncmp(name, "libnv", 5) &&
+        strncmp(name, "libnccl", 7))
+        return false;
+    int n = snprintf(path, sizeof path, "%s/%s", directory, name);
+    return n < (int)sizeof path && !access(path, R_OK);
+}
+
+/* What to load for PATH: the base name of a library that is already here, or
+ * PATH itself. */
+static const char *library_for(const char *path)
+{
+    if (!path || !directory[0])
+        return path;
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    for (size_t i = 0; i < sizeof unversioned / sizeof *unversioned; i++)
+        if (!strcmp(name, unversioned[i][0]))
+            return unversioned[i][1];
+    return name != path && is_ours(name) ? name : path;
+}
+
+/* The last act must be a jump, not a call: the real dlopen finds out by its
+ * return address whose RUNPATH and $ORIGIN to search. The compiler makes it
+ * one at -O2; tests/capture/dlopen_origin.c holds it to that. */
+CORE_API __attribute__((optimize("O2"))) void *dlopen(const char *path,
+                                                      int flags)
+{
+    return REAL(dlopen)(library_for(path), flags);
+}
+
+static bool has_name(const char *entry, const char *name)
+{
+    return !strncmp(entry, name, strlen(name));
+}
+
+static bool preloads_us(const char *entry)
+{
+    return strstr(entry, "libmemsim.so");
+}
+
+static size_t environment_count(char *const envp[])
+{
+    size_t n = 0;
+
+    while (envp && envp[n])
+        n++;
+    return n;
+}
+
+/* Fills OUT (room for COUNT + 4) with ENVP and what a child of a run needs and
+ * lacks. An LD_PRELOAD without us gives way to the one we were started with. */
+static char *const *environment_complete(char *const envp[], size_t count,
+                                         char **out)
+{
+    bool present[3] = {false};
+    size_t n = 0;
+
+    if (!kept[0] || !kept[1])
+        return envp;
+    for (size_t i = 0; i < count; i++) {
+        bool ours = true;
+
+        for (int k = 0; k < 3; k++)
+            if (has_name(envp[i], kept_names[k])) {
+                ours = k || preloads_us(envp[i]);
+                present[k] = ours;
+            }
+        if (ours)
+            out[n++] = envp[i];
+    }
+    for (int k = 0; k < 3; k++)
+        if (!present[k] && kept[k])
+            out[n++] = kept[k];
+    out[n] = NULL;
+    return out;
+}
+
+/* In the caller's frame: children of vfork() must not touch the heap. */
+#define COMPLETED(envp)                                                        \
+    environment_complete(                                                      \
+        envp, environment_count(envp),                                         \
+        alloca((environment_count(envp) + 4) * sizeof(char *)))
+
+CORE_API int execve(const char *path, char *const argv[], char *const envp[])
+{
+    return REAL(execve)(path, argv, COMPLETED(envp));
+}
+
+CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    return REAL(execvpe)(file, argv, COMPLETED(envp));
+}
+
+CORE_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    return REAL(fexecve)(fd, argv, COMPLETED(envp));
+}
+
+CORE_API int posix_spawn(pid_t *pid, const char *path,
+                         const posix_spawn_file_actions_t *actions,
+                         const posix_spawnattr_t *attributes,
+                         char *const argv[], char *const envp[])
+{
+    return REAL(posix_spawn)(pid, path, actions, attributes, argv,
+                             COMPLETED(envp));
+}
+
+CORE_API int posix_spawnp(pid_t *pid, const char *file,
+                          const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attributes,
+                          char *const argv[], char *const envp[])
+{
+    return REAL(posix_spawnp)(pid, file, actions, attributes, argv,
+                              COMPLETED(envp));
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/stream.h"
+
+#include "capture/core/device.h"
+#include "capture/core/handle.h"
+#include "capture/core/record.h"
+#include "capture/core/values.h"
+
+#define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
+#define COPY_DEFAULT    4 /* cudaMemcpyDefault */
+
+const struct stream *memsim_stream_get(uint64_t handle)
+{
+    return memsim_handle_get(HANDLE_STREAM, (void *)handle);
+}
+
+int memsim_stream_device(uint64_t handle, int *device)
+{
+    if (handle < DEFAULT_STREAMS) {
+        *device = memsim_device_current();
+        return memsim_device_open(*device);
+    }
+    const struct stream *stream = memsim_stream_get(handle);
+    if (!stream)
+        return CORE_INVALID_HANDLE;
+    *device = stream->device;
+    return CORE_OK;
+}
+
+int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
+{
+    static _Atomic uint64_t streams = DEFAULT_STREAMS;
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    struct stream *stream = memsim_handle_new(HANDLE_STREAM, sizeof *stream);
+    if (!stream)
+        return CORE_OUT_OF_MEMORY;
+    *stream = (struct stream){.device = device,
+                              .flags = flags,
+                              .priority = priority,
+                              .id = streams++};
+    *handle = (uint64_t)stream;
+    RECORD(STREAM_CREATE, (uint64_t)device, *handle, flags,
+           (uint64_t)(int64_t)priority);
+    return CORE_OK;
+}
+
+int memsim_stream_destroy(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (rc || handle < DEFAULT_STREAMS)
+        return rc ? rc : CORE_INVALID_HANDLE;
+    RECORD(STREAM_DESTROY, (uint64_t)device, handle);
+    return memsim_handle_free(HANDLE_STREAM, (void *)handle);
+}
+
+int memsim_stream_synchronize(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (!rc)
+        RECORD(SYNC_STREAM, (uint64_t)device, handle);
+    return rc;
+}
+
+int memsim_stream_query(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (!rc)
+        RECORD(STREAM_QUERY, (uint64_t)device, handle, 1);
+    return rc;
+}
+
+static struct event *event_get(uint64_t handle)
+{
+    return memsim_handle_get(HANDLE_EVENT, (void *)handle);
+}
+
+int memsim_stream_wait(uint64_t handle, uint64_t event)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (rc || !event_get(event))
+        return rc ? rc : CORE_INVALID_HANDLE;
+    RECORD(STREAM_WAIT, (uint64_t)device, handle, event);
+    return CORE_OK;
+}
+
+int memsim_event_create(uint32_t flags, uint64_t *handle)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    struct event *event = memsim_handle_new(HANDLE_EVENT, sizeof *event);
+    if (!event)
+        return CORE_OUT_OF_MEMORY;
+    event->device = device;
+    event->flags = flags;
+    *handle = (uint64_t)event;
+    RECORD(EVENT_CREATE, (uint64_t)device, *handle, flags);
+    return CORE_OK;
+}
+
+int memsim_event_destroy(uint64_t handle)
+{
+    struct event *event = event_get(handle);
+
+    if (!event)
+        return CORE_INVALID_HANDLE;
+    RECORD(EVENT_DESTROY, (uint64_t)event->device, handle);
+    return memsim_handle_free(HANDLE_EVENT, event);
+}
+
+int memsim_event_record(uint64_t handle, uint64_t stream)
+{
+    struct event *event = event_get(handle);
+    int device;
+
+    if (!event)
+        return CORE_INVALID_HANDLE;
+    int rc = memsim_stream_device(stream, &device);
+    if (rc)
+        return rc;
+    if (device != event->device)
+        return CORE_INVALID_HANDLE; /* the event belongs to another card */
+    event->recorded = true;
+    event->stream = stream;
+    event->time_ns = memsim_clock_ns();
+    RECORD(EVENT_RECORD, (uint64_t)device, stream, handle);
+    return CORE_OK;
+}
+
+int memsim_event_query(uint64_t handle)
+{
+    const struct event *event = event_get(handle);
+
+    if (!event)
+        return CORE_INVALID_HANDLE;
+    RECORD(EVENT_QUERY, (uint64_t)event->device, handle, 1);
+    return CORE_OK;
+}
+
+int memsim_event_synchronize(uint64_t handle)
+{
+    const struct event *event = event_get(handle);
+
+    if (!event)
+        return CORE_INVALID_HANDLE;
+    RECORD(SYNC_EVENT, (uint64_t)event->device, handle);
+    return CORE_OK;
+}
+
+int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
+{
+    const struct event *a = event_get(start), *b = event_get(end);
+
+    if (!a || !b || !a->recorded || !b->recorded ||
+        (a->flags | b->flags) & EVENT_DISABLE_TIMING)
+        return CORE_INVALID_HANDLE;
+    *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
+    return CORE_OK;
+}
+
+int memsim_device_synchronize(void)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (!rc)
+        RECORD(SYNC_DEVICE, (uint64_t)device);
+    return rc;
+}
+
+static int copy_direction(uint64_t destination, uint64_t source)
+{
+    bool to = memsim_values_is_device(destination);
+    bool from = memsim_values_is_device(source);
+
+    if (to)
+        return from ? TRACE_DEVICE_TO_DEVICE : TRACE_HOST_TO_DEVICE;
+    return from ? TRACE_DEVICE_TO_HOST : TRACE_HOST_TO_HOST;
+}
+
+/* A device address must lie, whole range, in a live allocation. */
+static bool range_is_live(uint64_t address, uint64_t bytes)
+{
+    uint64_t start, length;
+
+    if (!memsim_values_is_device(address))
+        return true;
+    return memsim_device_find(address, NULL, &start, &length) &&
+           bytes <= start + length - address;
+}
+
+int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
+                int direction, uint64_t stream, bool blocking)
+{
+    int device, real = copy_direction(destination, source);
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc || !bytes)
+        return rc;
+    if (!destination || !source || direction < 0 || direction > COPY_DEFAULT)
+        return CORE_INVALID_VALUE;
+    if (!range_is_live(destination, bytes) || !range_is_live(source, bytes))
+        return CORE_INVALID_VALUE;
+    int peer = device;
+    memsim_device_find(destination, &peer, NULL, NULL);
+    memsim_values_copy(destination, source, bytes);
+    RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
+           bytes, blocking, (uint64_t)peer);
+    return CORE_OK;
+}
+
+int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
+               uint64_t stream, bool blocking)
+{
+    int device;
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc || !count)
+        return rc;
+    if (!memsim_values_is_device(address) ||
+        !range_is_live(address, unit * count))
+        return CORE_INVALID_VALUE;
+    memsim_values_fill(address, &value, unit, count);
+    RECORD(SET, (uint64_t)device, stream, address, value, unit * count,
+           blocking);
+    return CORE_OK;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What nvcc's host code calls: registration when a library loads, then the
+ * launch of a kernel by the address of its host stub. */
+#include "capture/core/handle.h"
+#include "capture/core/kernel.h"
+#include "capture/cudart/cudart.h"
+
+/* crt/host_runtime.h declares these for C++ only. */
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+char __cudaInitModule(void **handle);
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int thread_limit, void *tid,
+                            void *bid, void *block, void *grid, int *warps);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                     cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+                                       cudaStream_t *stream);
+cudaError_t __cudaGetKernel(void **kernel, const void *host);
+cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
+                               void **arguments, size_t shared,
+                               cudaStream_t stream);
+
+#define CONFIGURATIONS_MAX 16
+
+static _Thread_local struct configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} configurations[CONFIGURATIONS_MAX];
+static _Thread_local unsigned depth;
+
+void **__cudaRegisterFatBinary(void *binary)
+{
+    static void *one;
+
+    (void)binary;
+    return &one;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle)
+{
+    (void)handle;
+}
+
+void __cudaUnregisterFatBinary(void **handle)
+{
+    (void)handle;
+}
+
+char __cudaInitModule(void **handle)
+{
+    (void)handle;
+    return 1;
+}
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int thread_limit, void *tid,
+                            void *bid, void *block, void *grid, int *warps)
+{
+    (void)handle, (void)device, (void)thread_limit, (void)tid, (void)bid;
+    (void)block, (void)grid, (void)warps;
+    memsim_kernel_register(host, name);
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                     cudaStream_t stream)
+{
+    if (depth == CONFIGURATIONS_MAX)
+        return 1;
+    configurations[depth++] =
+        (struct configuration){grid, block, shared, stream};
+    return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+                                       cudaStream_t *stream)
+{
+    if (!depth)
+        return cudart_result(cudaErrorMissingConfiguration);
+    const struct configuration *c = &configurations[--depth];
+    *grid = c->grid;
+    *block = c->block;
+    *shared = c->shared;
+    *stream = c->stream;
+    return cudaSuccess;
+}
+
+static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block,
+                          void **arguments, size_t shared, cudaStream_t stream)
+{
+    const struct kernel_launch l = {
+        .grid = {grid.x, grid.y, grid.z},
+        .block = {block.x, block.y, block.z},
+        .shared_bytes = (uint32_t)shared,
+        .stream = STREAM(stream),
+        .arguments = arguments,
+    };
+
+    return cudart_result(kernel ? memsim_kernel_launch(kernel, &l)
+                                : (int)cudaErrorInvalidDeviceFunction);
+}
+
+/* HOST is a host stub's address or, where a program got one, a cudaKernel_t. */
+static struct kernel *kernel_find(const void *host)
+{
+    struct kernel *kernel = memsim_handle_get(HANDLE_KERNEL, host);
+
+    return kernel ? kernel : memsim_kernel_get(host);
+}
+
+cudaError_t __cudaGetKernel(void **kernel, const void *host)
+{
+    *kernel = memsim_kernel_get(host);
+    return cudart_result(*kernel ? CORE_OK
+                                 : (int)cudaErrorInvalidDeviceFunction);
+}
+
+cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
+                               void **arguments, size_t shared,
+                               cudaStream_t stream)
+{
+    return launch(memsim_handle_get(HANDLE_KERNEL, kernel), grid, block,
+                  arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
+                             void **arguments, size_t shared,
+                             cudaStream_t stream)
+{
+    return launch(kernel_find(host), grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid,
+                                        dim3 block, void **arguments,
+                                        size_t shared, cudaStream_t stream)
+{
+    return cudaLaunchKernel(host, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
+                                const void *host, void **arguments)
+{
+    return cudaLaunchKernel(host, config->gridDim, config->blockDim, arguments,
+                            config->dynamicSmemBytes, config->stream);
+}
+
+/* A kernel's registers are in its binary, which nobody reads here: 32, what
+ * most of PyTorch's elementwise kernels take, stands for all. */
+#define REGISTERS 32
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
+                                  const void *host)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    int version = (int)(gpu->capability_major * 10 + gpu->capability_minor);
+
+    if (!kernel_find(host))
+        return cudart_result(cudaErrorInvalidDeviceFunction);
+    *a = (struct cudaFuncAttributes){
+        .maxThreadsPerBlock = (int)gpu->max_threads_per_block,
+        .numRegs = REGISTERS,
+        .ptxVersion = version,
+        .binaryVersion = version,
+        .maxDynamicSharedSizeBytes = (int)gpu->shared_per_block_bytes,
+    };
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute what,
+                                 int value)
+{
+    (void)what;
+    (void)value;
+    return cudart_result(
+        kernel_find(host) ? CORE_OK : (int)cudaErrorInvalidDeviceFunction);
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *host,
+                                   enum cudaFuncCache config)
+{
+    (void)config;
+    return cudaFuncSetAttribute(host, cudaFuncAttributeMax, 0);
+}
+
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *host, int threads, size_t shared,
+    unsigned int flags)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+
+    (void)host;
+    (void)flags;
+    if (threads <= 0 || (uint32_t)threads > gpu->max_threads_per_block)
+        return cudart_result(CORE_INVALID_VALUE);
+    uint32_t fit = least(gpu->max_threads_per_sm / (uint32_t)threads,
+                         gpu->max_blocks_per_sm);
+    fit = least(fit, gpu->registers_per_sm / (REGISTERS * (uint32_t)threads));
+    if (shared)
+        fit = least(fit, (uint32_t)(gpu->shared_per_sm_bytes /
+                                    (shared + gpu->shared_reserved_bytes)));
+    *blocks = (int)fit;
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                          const void *host,
+                                                          int threads,
+                                                          size_t shared)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks, host, threads, shared, 0);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/stream.h"
+#include "capture/core/record.h"
+#include "capture/cudart/cudart.h"
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
+                                         unsigned int flags, int priority)
+{
+    uint64_t handle;
+    int rc = memsim_stream_create(flags, priority, &handle);
+
+    if (!rc)
+        *stream = (cudaStream_t)handle;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    return cudart_result(memsim_stream_destroy(STREAM(stream)));
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return cudart_result(memsim_stream_synchronize(STREAM(stream)));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return cudart_result(memsim_stream_query(STREAM(stream)));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned int flags)
+{
+    (void)flags;
+    return cudart_result(
+        memsim_stream_wait(STREAM(stream), (uint64_t)event));
+}
+
+/* What HANDLE is: the default streams have no flags and priority 0. */
+static int stream_describe(cudaStream_t handle, struct stream *stream)
+{
+    const struct stream *found = memsim_stream_get(STREAM(handle));
+
+    *stream = (struct stream){.id = STREAM(handle)};
+    if (found)
+        *stream = *found;
+    return memsim_stream_device(STREAM(handle), &stream->device);
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
+{
+    struct stream stream;
+    int rc = stream_describe(handle, &stream);
+
+    if (!rc)
+        *priority = stream.priority;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags)
+{
+    struct stream stream;
+    int rc = stream_describe(handle, &stream);
+
+    if (!rc)
+        *flags = stream.flags;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id)
+{
+    struct stream stream;
+    int rc = stream_describe(handle, &stream);
+
+    if (!rc)
+        *id = stream.id;
+    return cudart_result(rc);
+}
+
+#if MEMSIM_CUDA_MAJOR >= 13
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
+{
+    struct stream stream;
+    int rc = stream_describe(handle, &stream);
+
+    if (!rc)
+        *device = stream.device;
+    return cudart_result(rc);
+}
+#endif
+
+/* The device has finished by now, so the callback can run here and now. */
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
+                               void *data)
+{
+    int device;
+    int rc = memsim_stream_device(STREAM(stream), &device);
+
+    if (rc)
+        return cudart_result(rc);
+    RECORD(HOST_FUNCTION, (uint64_t)device, STREAM(stream));
+    function(data);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream,
+                                  cudaStreamCallback_t callback, void *data,
+                                  unsigned int flags)
+{
+    int device;
+    int rc = memsim_stream_device(STREAM(stream), &device);
+
+    (void)flags;
+    if (rc)
+        return cudart_result(rc);
+    RECORD(HOST_FUNCTION, (uint64_t)device, STREAM(stream));
+    callback(stream, cudaSuccess, data);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
+{
+    uint64_t handle;
+    int rc = memsim_event_create(flags, &handle);
+
+    if (!rc)
+        *event = (cudaEvent_t)handle;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    return cudart_result(memsim_event_destroy((uint64_t)event));
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    return cudart_result(memsim_event_record((uint64_t)event, STREAM(stream)));
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
+                                     unsigned int flags)
+{
+    (void)flags;
+    return cudaEventRecord(event, stream);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return cudart_result(memsim_event_query((uint64_t)event));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudart_result(memsim_event_synchronize((uint64_t)event));
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    return cudart_result(
+        memsim_event_elapsed((uint64_t)start, (uint64_t)end, ms));
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(
+    enum cudaStreamCaptureMode *mode)
+{
+    static _Thread_local enum cudaStreamCaptureMode current;
+    enum cudaStreamCaptureMode old = current;
+
+    current = *mode;
+    *mode = old;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                  enum cudaStreamCaptureStatus *status)
+{
+    int device;
+
+    *status = cudaStreamCaptureStatusNone;
+    return cudart_result(memsim_stream_device(STREAM(stream), &device));
+}
+
+/* CUDA 12 has the same name, hidden behind a macro, with one argument less. */
+#if MEMSIM_CUDA_MAJOR >= 13
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
+                                     enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id,
+                                     cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges,
+                                     size_t *count)
+{
+    (void)id;
+    (void)graph;
+    (void)dependencies;
+    (void)edges;
+    (void)count;
+    return cudaStreamIsCapturing(stream, status);
+}
+#else
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
+                                     enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id,
+                                     cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     size_t *count)
+{
+    (void)id;
+    (void)graph;
+    (void)dependencies;
+    (void)count;
+    return cudaStreamIsCapturing(stream, status);
+}
+#endif
