@@ -10,8 +10,9 @@
 
 struct err;
 
-/* Plain bytes without pointers: it is copied into shared memory. Of the peaks,
- * all are dense and in 1e12 operations a second; 0: the card cannot. */
+/* Plain bytes without pointers: it is copied into shared memory. The peaks are
+ * dense, from the tensor cores where the type has them, in 1e12 operations a
+ * second; 0: the card cannot. */
 struct gpu {
     char name[32];        /* in the catalogue: "h100-sxm-80gb" */
     char device_name[64]; /* as the driver says: "NVIDIA H100 80GB HBM3" */
@@ -37,8 +38,7 @@ struct gpu {
     double fp64_tensor_tflops;
     double fp32_tflops;
     double tf32_tflops;
-    double
-        fp16_tflops; /* tensor cores, accumulating in fp32, as PyTorch does */
+    double fp16_tflops; /* accumulating in fp32, as PyTorch does */
     double bf16_tflops;
     double fp8_tflops;
     double int8_tops;

@@ -7,34 +7,149 @@
 #include <math.h>
 #include <string.h>
 
-/* Limits: CUDA C++ Programming Guide 13.0, "Compute Capabilities", tables
- * "Technical Specifications" and "Arithmetic Instructions". Tensor cores:
- * dense operations a clock and SM, from the white papers of GV100, TU102,
- * GA100, GA102, AD102, GH100 and the RTX Blackwell architecture; of 10.0, from
- * the B200's datasheet peaks over its SMs and clock. */
+/* By compute capability; what a row leaves out is 0. Limits: CUDA C++
+ * Programming Guide 13.0, "Compute Capabilities", tables "Technical
+ * Specifications" and "Arithmetic Instructions". Tensor cores: dense operations
+ * a clock and SM, from the white papers of GV100, TU102, GA100, GA102, AD102,
+ * GH100 and RTX Blackwell; of 10.0, the B200's datasheet peaks over SMs and
+ * clock. Contexts: data/gpus/README.md. */
 static const struct capability {
     uint32_t major, minor;
     uint32_t threads_per_sm, blocks_per_sm;
     uint32_t shared_kib, shared_optin_kib, shared_reserved_bytes;
-    uint32_t fp32_lanes, fp64_lanes; /* each one multiply-add a clock */
+    uint32_t fp32_lanes, fp64_lanes;                 /* multiply-adds a clock */
     uint32_t fp64, tf32, fp16, bf16, fp8, int8, fp4; /* tensor cores */
     uint32_t l2_mib;                                 /* of the largest chip */
     uint32_t copy_engines;
+    uint32_t context_kib; /* per SM, beside the threads' stacks */
 } capabilities[] = {
-    {7, 0, 2048, 32, 96, 96, 0, 64, 32, 0, 0, 1024, 0, 0, 0, 0, 6, 6},
-    {7, 5, 1024, 16, 64, 64, 0, 64, 2, 0, 0, 1024, 0, 0, 2048, 0, 6, 3},
-    {8, 0, 2048, 32, 164, 163, 1024, 64, 32, 128, 1024, 2048, 2048, 0, 4096, 0,
-     40, 3},
-    {8, 6, 1536, 16, 100, 99, 1024, 128, 2, 0, 512, 1024, 1024, 0, 2048, 0, 6,
-     2},
-    {8, 9, 1536, 24, 100, 99, 1024, 128, 2, 0, 512, 1024, 1024, 2048, 2048, 0,
-     96, 2},
-    {9, 0, 2048, 32, 228, 227, 1024, 128, 64, 256, 2048, 4096, 4096, 8192, 8192,
-     0, 50, 3},
-    {10, 0, 2048, 32, 228, 227, 1024, 128, 64, 128, 4096, 8192, 8192, 16384,
-     16384, 32768, 126, 3},
-    {12, 0, 1536, 24, 100, 99, 1024, 128, 2, 0, 512, 1024, 1024, 2048, 2048,
-     4096, 128, 2},
+    /* clang-format off: a paragraph a row */
+    {.major = 7,
+     .threads_per_sm = 2048,
+     .blocks_per_sm = 32,
+     .shared_kib = 96,
+     .shared_optin_kib = 96,
+     .fp32_lanes = 64,
+     .fp64_lanes = 32,
+     .fp16 = 1024,
+     .l2_mib = 6,
+     .copy_engines = 6,
+     .context_kib = 1920},
+    {.major = 7,
+     .minor = 5,
+     .threads_per_sm = 1024,
+     .blocks_per_sm = 16,
+     .shared_kib = 64,
+     .shared_optin_kib = 64,
+     .fp32_lanes = 64,
+     .fp64_lanes = 2,
+     .fp16 = 1024,
+     .int8 = 2048,
+     .l2_mib = 6,
+     .copy_engines = 3,
+     .context_kib = 1792},
+    {.major = 8,
+     .threads_per_sm = 2048,
+     .blocks_per_sm = 32,
+     .shared_kib = 164,
+     .shared_optin_kib = 163,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 64,
+     .fp64_lanes = 32,
+     .fp64 = 128,
+     .tf32 = 1024,
+     .fp16 = 2048,
+     .bf16 = 2048,
+     .int8 = 4096,
+     .l2_mib = 40,
+     .copy_engines = 3,
+     .context_kib = 1972},
+    {.major = 8,
+     .minor = 6,
+     .threads_per_sm = 1536,
+     .blocks_per_sm = 16,
+     .shared_kib = 100,
+     .shared_optin_kib = 99,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 128,
+     .fp64_lanes = 2,
+     .tf32 = 512,
+     .fp16 = 1024,
+     .bf16 = 1024,
+     .int8 = 2048,
+     .l2_mib = 6,
+     .copy_engines = 2,
+     .context_kib = 1890},
+    {.major = 8,
+     .minor = 9,
+     .threads_per_sm = 1536,
+     .blocks_per_sm = 24,
+     .shared_kib = 100,
+     .shared_optin_kib = 99,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 128,
+     .fp64_lanes = 2,
+     .tf32 = 512,
+     .fp16 = 1024,
+     .bf16 = 1024,
+     .fp8 = 2048,
+     .int8 = 2048,
+     .l2_mib = 96,
+     .copy_engines = 2,
+     .context_kib = 1576},
+    {.major = 9,
+     .threads_per_sm = 2048,
+     .blocks_per_sm = 32,
+     .shared_kib = 228,
+     .shared_optin_kib = 227,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 128,
+     .fp64_lanes = 64,
+     .fp64 = 256,
+     .tf32 = 2048,
+     .fp16 = 4096,
+     .bf16 = 4096,
+     .fp8 = 8192,
+     .int8 = 8192,
+     .l2_mib = 50,
+     .copy_engines = 3,
+     .context_kib = 2025},
+    {.major = 10,
+     .threads_per_sm = 2048,
+     .blocks_per_sm = 32,
+     .shared_kib = 228,
+     .shared_optin_kib = 227,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 128,
+     .fp64_lanes = 64,
+     .fp64 = 128,
+     .tf32 = 4096,
+     .fp16 = 8192,
+     .bf16 = 8192,
+     .fp8 = 16384,
+     .int8 = 16384,
+     .fp4 = 32768,
+     .l2_mib = 126,
+     .copy_engines = 3,
+     .context_kib = 2025},
+    {.major = 12,
+     .threads_per_sm = 1536,
+     .blocks_per_sm = 24,
+     .shared_kib = 100,
+     .shared_optin_kib = 99,
+     .shared_reserved_bytes = 1024,
+     .fp32_lanes = 128,
+     .fp64_lanes = 2,
+     .tf32 = 512,
+     .fp16 = 1024,
+     .bf16 = 1024,
+     .fp8 = 2048,
+     .int8 = 2048,
+     .fp4 = 4096,
+     .l2_mib = 128,
+     .copy_engines = 2,
+     .context_kib = 1525},
+    /* clang-format on */
 };
 
 /* The last row that is not above the GPU's own capability. */
@@ -100,9 +215,26 @@ static void default_peaks(const struct capability *row, struct gpu *gpu)
     default_peak(&gpu->fp4_tflops, gpu, row->fp4);
 }
 
-/* A bus of a guessed width would be worse than none: only clock and width
- * together give the bandwidth, and the other way round. */
-static void default_memory(struct gpu *gpu)
+/* data/gpus/README.md, "Memory": nvidia-smi's total holds what the driver
+ * keeps, 518 MiB in the median over the cards where both are known. */
+#define DRIVER_RESERVE_MIB 518
+
+static void default_sizes(struct gpu *gpu)
+{
+    uint64_t smi = gpu->smi_memory_mib;
+
+    if (gpu->memory_bytes == UINT64_MAX)
+        gpu->memory_bytes =
+            (smi > 2 * DRIVER_RESERVE_MIB ? smi - DRIVER_RESERVE_MIB
+                                          : smi / 2) *
+            MIB;
+    default_u32(&gpu->smi_memory_mib,
+                (uint32_t)((gpu->memory_bytes + MIB - 1) / MIB));
+    default_u32(&gpu->ecc, 0);
+}
+
+/* Of bandwidth, clock and bus, two tell the third. */
+static void default_bandwidth(struct gpu *gpu)
 {
     if (gpu->memory_gbps < 0 && gpu->clock_memory_mhz != UINT32_MAX &&
         gpu->memory_bus_bits != UINT32_MAX)
@@ -113,18 +245,15 @@ static void default_memory(struct gpu *gpu)
         default_u32(
             &gpu->clock_memory_mhz,
             (uint32_t)lround(gpu->memory_gbps * 4e3 / gpu->memory_bus_bits));
-    default_u32(&gpu->smi_memory_mib,
-                (uint32_t)((gpu->memory_bytes + MIB - 1) / MIB));
-    default_u32(&gpu->ecc, 0);
 }
 
-/* data/gpus/README.md, "Context", has the rule's derivation. The driver sets
- * aside cudaLimitStackSize (1 KiB) for each thread that can be resident. */
-static void default_context(struct gpu *gpu)
+/* data/gpus/README.md, "Context": the driver sets aside cudaLimitStackSize,
+ * 1 KiB, for every thread that can be resident; the rest grows with the SMs. */
+static void default_context(const struct capability *row, struct gpu *gpu)
 {
-    uint64_t stacks = (uint64_t)gpu->sm_count * gpu->max_threads_per_sm * KIB;
+    uint64_t per_sm = (gpu->max_threads_per_sm + row->context_kib) * KIB;
 
-    default_u64(&gpu->context_bytes, 200 * MIB + stacks);
+    default_u64(&gpu->context_bytes, gpu->sm_count * per_sm);
     default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
 }
 
@@ -151,7 +280,8 @@ void gpu_field_defaults(struct gpu *gpu)
     default_limits(row, gpu);
     default_u32(&gpu->clock_base_mhz, gpu->clock_boost_mhz);
     default_peaks(row, gpu);
-    default_memory(gpu);
-    default_context(gpu);
+    default_sizes(gpu);
+    default_bandwidth(gpu);
+    default_context(row, gpu);
     default_links(row, gpu);
 }

@@ -34,8 +34,7 @@ static int fail_key(struct reader *r, const char *key, const char *cause)
 /* Keys for people: who else the GPU is, and where each value comes from. */
 static bool key_is_prose(const char *key)
 {
-    static const char *const keys[] = {"base", "aliases", "sources",
-                                       "references"};
+    static const char *const keys[] = {"base", "aliases", "sources"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(key, keys[i]))
@@ -214,14 +213,20 @@ static int check_whole(struct reader *r)
 /* The values that the others are derived from. */
 static int check_given(struct reader *r)
 {
-    static const char *const keys[] = {"compute_capability", "memory_bytes",
-                                       "sm_count", "clock_boost_mhz"};
+    static const char *const keys[] = {"compute_capability", "sm_count",
+                                       "clock_boost_mhz"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!gpu_field_known(gpu_field_find(keys[i]), &r->gpu))
             return err_set(r->err,
                            "%s: \"%s\" is missing; give it, or a \"base\"",
                            r->origin, keys[i]);
+    if (!gpu_field_known(gpu_field_find("memory_bytes"), &r->gpu) &&
+        !gpu_field_known(gpu_field_find("smi_memory_mib"), &r->gpu))
+        return err_set(r->err,
+                       "%s: \"memory_bytes\" is missing; give it, or "
+                       "nvidia-smi's \"smi_memory_mib\", or a \"base\"",
+                       r->origin);
     return 0;
 }
 
