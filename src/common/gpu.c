@@ -172,6 +172,13 @@ int gpu_load(const char *name_or_path, struct gpu *gpu, struct err *err)
     return load_file(path, is_path(name_or_path) ? load_base : NULL, gpu, err);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    const struct gpu *one = a, *other = b;
+
+    return strcmp(one->name, other->name);
+}
+
 int gpu_list(struct gpu **list, size_t *count, struct err *err)
 {
     char directory[PATH_MAX], path[2 * PATH_MAX];
@@ -191,6 +198,7 @@ int gpu_list(struct gpu **list, size_t *count, struct err *err)
         free(gpus);
         return -1;
     }
+    qsort(gpus, (size_t)found, sizeof *gpus, compare_names);
     *list = gpus;
     *count = (size_t)found;
     return 0;

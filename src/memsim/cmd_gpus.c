@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim gpus: the catalogue as a table, or one card with its sources. */
+#include "memsim/cmd.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/gpu.h"
+#include "common/gpu_field.h"
+#include "common/json_text.h"
+#include "common/units.h"
+
+#define SCHEMA         1
+#define LINE_MAX_WIDTH 78
+
+struct values {
+    bool json;
+};
+
+static const struct option_row rows[] = {
+    {"json", 0, OPTION_FLAG, NULL, offsetof(struct values, json), "print JSON",
+     0, 0},
+    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+};
+
+static const struct options options = {
+    .command = "memsim gpus",
+    .operands = "[NAME|FILE.json]",
+    .summary = "Lists the GPUs that --gpu knows; or prints one, every value "
+               "with its source.",
+    .rows = rows,
+};
+
+/* The table. */
+
+static void print_peak(double tflops)
+{
+    if (tflops > 0)
+        printf(" %12.1f\n", tflops);
+    else
+        printf(" %12s\n", "-");
+}
+
+static void print_row(const struct gpu *gpu)
+{
+    printf("%-20s %8.2f  %4" PRIu32 "  %6" PRIu32 ".%" PRIu32 "  %6.0f",
+           gpu->name, (double)gpu->memory_bytes / (double)GIB, gpu->sm_count,
+           gpu->capability_major, gpu->capability_minor, gpu->memory_gbps);
+    print_peak(gpu->bf16_tflops);
+}
+
+static void print_table(const struct gpu *list, size_t count)
+{
+    printf("%-20s %8s  %4s  %8s  %6s %12s\n", "NAME", "GiB", "SMS", "CAPABIL.",
+           "GB/s", "BF16 TFLOP/s");
+    for (size_t i = 0; i < count; i++)
+        print_row(&list[i]);
+}
+
+/* One card's values. */
+
+static void format_value(const struct gpu_field *field, const struct gpu *gpu,
+                         char *out, size_t size)
+{
+    const char *at = (const char *)gpu + field->offset;
+    uint32_t u32;
+    uint64_t u64;
+    double number;
+
+    switch (field->kind) {
+    case GPU_TEXT:
+        snprintf(out, size, "%s", at);
+        break;
+    case GPU_CAPABILITY:
+        snprintf(out, size, "%" PRIu32 ".%" PRIu32, gpu->capability_major,
+                 gpu->capability_minor);
+        break;
+    case GPU_U32:
+        memcpy(&u32, at, sizeof u32);
+        snprintf(out, size, "%" PRIu32, u32);
+        break;
+    case GPU_U64:
+        memcpy(&u64, at, sizeof u64);
+        snprintf(out, size, "%" PRIu64, u64);
+        break;
+    case GPU_NUMBER:
+        memcpy(&number, at, sizeof number);
+        snprintf(out, size, "%.15g", number);
+        break;
+    }
+}
+
+static bool list_has(const cJSON *list, const char *text)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (cJSON_IsString(item) && !strcmp(item->valuestring, text))
+            return true;
+    }
+    return false;
+}
+
+/* Which of the card's sources tells KEY, from 1; 0: none. */
+static int source_of(const cJSON *card, const char *key)
+{
+    const cJSON *source;
+    int number = 0;
+
+    cJSON_ArrayForEach(source, cJSON_GetObjectItem(card, "sources"))
+    {
+        number++;
+        if (list_has(cJSON_GetObjectItem(source, "keys"), key))
+            return number;
+    }
+    return 0;
+}
+
+/* Why a value is what it is: "[2]" of the sources, or how else. */
+static void format_source(const cJSON *card, const char *key, char *out,
+                          size_t size)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(card, key);
+    int number = source_of(card, key);
+    const char *how = "";
+
+    if (!item || cJSON_IsNull(item))
+        how = cJSON_GetObjectItemCaseSensitive(card, "base") ? "as the base"
+                                                             : "derived";
+    if (number)
+        snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
+    else
+        snprintf(out, size, "%s", how);
+}
+
+static void print_values(const struct gpu *gpu, const cJSON *card)
+{
+    char value[96], source[32];
+
+    for (size_t i = 0; i < gpu_field_count; i++) {
+        const struct gpu_field *field = &gpu_fields[i];
+        format_value(field, gpu, value, sizeof value);
+        format_source(card, field->key, source, sizeof source);
+        if (source[0])
+            printf("%-29s %-32s %s\n", field->key, value, source);
+        else
+            printf("%-29s %s\n", field->key, value);
+    }
+}
+
+/* Prints TEXT after LABEL, broken at spaces and indented as far. */
+static void print_wrapped(const char *label, const char *text)
+{
+    size_t indent = strlen(label);
+    size_t column = indent;
+
+    fputs(label, stdout);
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (column > indent && column + 1 + word > LINE_MAX_WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)word, text);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_aliases(const cJSON *card)
+{
+    const cJSON *alias;
+    const char *between = "aliases                       ";
+
+    cJSON_ArrayForEach(alias, cJSON_GetObjectItem(card, "aliases"))
+    {
+        printf("%s%s", between, cJSON_GetStringValue(alias));
+        between = ", ";
+    }
+    if (between[0] == ',')
+        putchar('\n');
+}
+
+static void print_sources(const cJSON *card)
+{
+    const cJSON *source;
+    char label[16];
+    int number = 0;
+
+    cJSON_ArrayForEach(source, cJSON_GetObjectItem(card, "sources"))
+    {
+        const char *text =
+            cJSON_GetStringValue(cJSON_GetObjectItem(source, "source"));
+        if (number == 0)
+            fputs("\nSources:\n", stdout);
+        snprintf(label, sizeof label, "%3d  ", ++number);
+        print_wrapped(label, text ? text : "?");
+    }
+    fputs("\nWhat is derived follows from the compute capability and the "
+          "values above.\n",
+          stdout);
+}
+
+/* JSON. */
+
+static void json_add_field(cJSON *object, const struct gpu_field *field,
+                           const struct gpu *gpu)
+{
+    char value[96];
+
+    format_value(field, gpu, value, sizeof value);
+    if (field->kind == GPU_TEXT || field->kind == GPU_CAPABILITY)
+        cJSON_AddStringToObject(object, field->key, value);
+    else
+        cJSON_AddRawToObject(object, field->key, value);
+}
+
+static cJSON *json_card(const struct gpu *gpu)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    for (size_t i = 0; i < gpu_field_count; i++)
+        json_add_field(object, &gpu_fields[i], gpu);
+    return object;
+}
+
+static void json_print(const char *key, cJSON *value)
+{
+    cJSON *root = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(root, "schema", SCHEMA);
+    cJSON_AddItemToObject(root, key, value);
+    char *text = cJSON_Print(root);
+    puts(text ? text : "null");
+    free(text);
+    cJSON_Delete(root);
+}
+
+static void json_print_list(const struct gpu *list, size_t count)
+{
+    cJSON *gpus = cJSON_CreateArray();
+
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(gpus, json_card(&list[i]));
+    json_print("gpus", gpus);
+}
+
+static void json_print_card(const struct gpu *gpu, const cJSON *card)
+{
+    static const char *const prose[] = {"aliases", "base", "sources"};
+    cJSON *object = json_card(gpu);
+
+    for (size_t i = 0; i < sizeof prose / sizeof *prose; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(card, prose[i]);
+        if (item)
+            cJSON_AddItemToObject(object, prose[i], cJSON_Duplicate(item, 1));
+    }
+    json_print("gpu", object);
+}
+
+static int list_all(bool json)
+{
+    struct err err = {""};
+    struct gpu *list;
+    size_t count;
+
+    if (gpu_list(&list, &count, &err))
+        return cmd_fail(CMD_FAILED, &err);
+    if (json)
+        json_print_list(list, count);
+    else
+        print_table(list, count);
+    free(list);
+    return CMD_OK;
+}
+
+/* The card's own text, for what struct gpu leaves out. */
+static cJSON *card_parse(const char *path, struct err *err)
+{
+    size_t length;
+    char *text = json_text_read(path, &length, err);
+    cJSON *card = text ? json_text_parse(text, length, path, err) : NULL;
+
+    free(text);
+    return card;
+}
+
+static int show_one(const char *name, bool json)
+{
+    struct err err = {""};
+    char path[PATH_MAX];
+    struct gpu gpu;
+    cJSON *card = NULL;
+
+    if (gpu_path(name, path, sizeof path, &err) || gpu_load(name, &gpu, &err) ||
+        !(card = card_parse(path, &err)))
+        return cmd_fail(CMD_FAILED, &err);
+    if (json) {
+        json_print_card(&gpu, card);
+    } else {
+        print_values(&gpu, card);
+        print_aliases(card);
+        print_sources(card);
+    }
+    cJSON_Delete(card);
+    return CMD_OK;
+}
+
+int cmd_gpus(int argc, char **argv)
+{
+    struct values values = {0};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (operands.count > 1) {
+        err_set(&err, "one GPU at a time: '%s' and '%s'", operands.values[0],
+                operands.values[1]);
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
+    if (operands.count == 1)
+        return show_one(operands.values[0], values.json);
+    return list_all(values.json);
+}
