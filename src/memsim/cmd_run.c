@@ -59,8 +59,8 @@ static const struct options options = {
     .summary =
         "Runs COMMAND on GPUs that are not there, and tells how much of their "
         "memory it\nwould have used. The summary goes to stderr. The exit "
-        "status is COMMAND's, except\n120: it died for lack of GPU memory; "
-        "121: see --fail-above; 125: memsim failed;\n126: COMMAND cannot be "
+        "status is COMMAND's,\nexcept 120: it died for lack of GPU memory; "
+        "121: see --fail-above; 125: memsim\nfailed; 126: COMMAND cannot be "
         "executed; 127: it was not found.",
     .rows = rows,
     .command_follows = true,
@@ -190,7 +190,7 @@ static int report(struct rundir *dir, const struct run_options *o,
                   char **command)
 {
     bool told;
-    int status = output_run(dir, command, &o->output, &told);
+    int status = output_run(dir, command, &o->output, stderr, &told);
 
     if (dir->temporary && told && !dir->session->background) {
         rundir_remove(dir);

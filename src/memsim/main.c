@@ -15,6 +15,8 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", cmd_run, "run a command on a GPU that is not there"},
+    {"report", cmd_report, "report again on a run that was kept"},
+    {"trace", cmd_trace, "print a run's trace as text"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -1,34 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/output.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/trace_read.h"
 #include "memsim/cmd.h"
+#include "memsim/peak.h"
 #include "memsim/report.h"
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-static bool use_color(int color)
+static bool use_color(int color, FILE *out)
 {
     const char *no_color = getenv("NO_COLOR"); /* no-color.org */
 
     if (color != COLOR_AUTO)
         return color == COLOR_ALWAYS;
-    return isatty(STDERR_FILENO) && !(no_color && *no_color);
+    return isatty(fileno(out)) && !(no_color && *no_color);
+}
+
+static void things_tell(struct result *result, unsigned slot,
+                        const struct peak *peak)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
+            struct result_device *d = &result->ranks[i].devices[j];
+            if (d->slot == slot && d->index < SESSION_DEVICES)
+                peak_tell(&peak->cards[d->index], d);
+        }
+}
+
+/* What was in memory at the peaks of one process's cards; a trace that cannot
+ * be read costs these only. */
+static void things_read(struct result *result, const struct rundir *dir,
+                        unsigned slot)
+{
+    char path[PATH_MAX];
+    struct trace_reader reader;
+    struct peak peak;
+    struct err err = {""};
+
+    rundir_trace(dir, slot, path, sizeof path);
+    if (!trace_reader_open(&reader, path, &err)) {
+        if (!peak_read(&peak, &reader, &err)) {
+            things_tell(result, slot, &peak);
+            peak_fini(&peak);
+        }
+        trace_reader_close(&reader);
+    }
+    if (err.text[0])
+        result_note(result, "what was in memory is not known: %s", err.text);
+}
+
+static void things_read_all(struct result *result, const struct rundir *dir)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++)
+            if (!result->ranks[i].devices[j].things)
+                things_read(result, dir, result->ranks[i].devices[j].slot);
 }
 
 int output_run(const struct rundir *dir, char *const *command,
-               const struct output_options *options, bool *told)
+               const struct output_options *options, FILE *out, bool *told)
 {
-    struct report_style style = {.color = use_color(options->color)};
+    struct report_style style = {.color = use_color(options->color, out)};
     struct result result;
     struct err err = {""};
 
     result_init(&result, dir->session, command);
+    things_read_all(&result, dir);
     int status = result.exit_status;
     if (!options->quiet)
-        report_summary.write(&result, &style, stderr);
+        report_summary.write(&result, &style, out);
     *told = true;
     if (options->json &&
         report_write(&report_json, &result, options->json, &err)) {

@@ -5,6 +5,7 @@
 #define MEMSIM_MEMSIM_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "memsim/options.h"
 #include "memsim/rundir.h"
@@ -26,10 +27,10 @@ struct output_options {
      .help = "colours in the summary; auto: on a terminal,\n"                  \
              "unless NO_COLOR is set"}
 
-/* Reports the run in DIR, whose command was COMMAND: the summary to stderr,
+/* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the
  * exit status of the run, CMD_RUN_FAILED where something could not be told. */
 int output_run(const struct rundir *dir, char *const *command,
-               const struct output_options *options, bool *told);
+               const struct output_options *options, FILE *out, bool *told);
 
 #endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim report: a run's report again, from its directory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "memsim/cmd.h"
+#include "memsim/output.h"
+
+struct report_options {
+    struct output_options output;
+};
+
+static const struct option_row rows[] = {
+    OUTPUT_ROWS(struct report_options, output),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim report",
+    .operands = "DIR",
+    .summary = "Reports again on the run that `memsim run -o DIR' left in DIR.",
+    .rows = rows,
+};
+
+int cmd_report(int argc, char **argv)
+{
+    struct report_options o = {.output = {0}};
+    struct operands operands;
+    struct rundir dir;
+    struct err err = {""};
+    bool told = false;
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (operands.count != 1) {
+        err_set(&err, "one directory, please");
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
+    if (rundir_open(&dir, operands.values[0], &err))
+        return cmd_fail(CMD_FAILED, &err);
+    char **command = rundir_command(&dir, &err);
+    const char *json = o.output.json;
+    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+    if (command)
+        output_run(&dir, command, &o.output, out, &told);
+    else
+        cmd_fail(CMD_FAILED, &err);
+    free(command);
+    rundir_close(&dir);
+    return told ? CMD_OK : CMD_FAILED;
+}
