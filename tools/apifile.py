@@ -11,7 +11,7 @@ A file is a head of directives, then one line per symbol, sorted by name:
     returns TYPE...           the type in which a call reports its failure
     names HEADER...           headers that name functions no wheel exports
     code N                    what `fail` returns
-    POLICY SYMBOL [CODE]      fail, warn, ok, null; CODE replaces `code N`
+    POLICY SYMBOL [CODE]      fail, warn, ok, work, null; CODE replaces `code N`
     data SYMBOL BYTES         a variable, zero-filled
 
 Everything after a # is a comment; the tools keep it.
@@ -19,7 +19,7 @@ Everything after a # is a comment; the tools keep it.
 import pathlib
 import re
 
-POLICIES = ("fail", "warn", "ok", "null", "data")
+POLICIES = ("fail", "warn", "ok", "work", "null", "data")
 C_NAME = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -100,8 +100,17 @@ class Api:
         else:
             raise ValueError(f"`{name}` is no directive")
 
+    def prefix_of(self, symbol):
+        """The longest prefix that SYMBOL has, or "".
+
+        A prefix ends where a word ends: cu is not the prefix of cungqr_.
+        """
+        fits = [prefix for prefix in self.prefixes if symbol.startswith(prefix)
+                and not symbol[len(prefix):len(prefix) + 1].islower()]
+        return max(fits, key=len, default="")
+
     def owns(self, symbol):
-        return symbol.startswith(tuple(self.prefixes))
+        return bool(self.prefix_of(symbol))
 
     def serves(self, soname):
         """Is SONAME this library's, in any version?"""

@@ -14,6 +14,7 @@ enum stub_policy {
     STUB_fail, /* returns the library's code for "not supported" */
     STUB_warn, /* warns once and succeeds */
     STUB_ok,   /* succeeds without a word: doing nothing is right */
+    STUB_work, /* succeeds: work for the device, with no result to show */
     STUB_null, /* returns a NULL pointer */
 };
 
