@@ -103,13 +103,28 @@ static int launch_check(const struct kernel_launch *launch)
                : CORE_OK;
 }
 
-/* The session's count of launches, and the sign that the program went on. */
-static void launch_count(int device)
+/* The first kernel loads the code that torch is built with: what a context
+ * takes then is more than a bare one's. */
+static void modules_load(int device)
+{
+    static bool loaded[SESSION_DEVICES];
+    const struct gpu *gpu = memsim_device_gpu();
+
+    if (loaded[device])
+        return;
+    loaded[device] = true;
+    if (gpu->context_torch_bytes > gpu->context_bytes)
+        memsim_device_library(device, "kernels",
+                              gpu->context_torch_bytes - gpu->context_bytes);
+}
+
+void memsim_kernel_count(int device)
 {
     struct session_process *slot = process_slot();
 
     if (!slot)
         return;
+    modules_load(device);
     atomic_fetch_add_explicit(&slot->usage[memsim_device_physical(device)]
                                    .launches,
                               1, memory_order_relaxed);
@@ -133,7 +148,7 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule =
         kernel->rule ? kernel_rule_apply(kernel->rule, launch, words)
                      : TRACE_RULE_NONE;
-    launch_count(device);
+    memsim_kernel_count(device);
     RECORD(LAUNCH, kernel->name, (uint64_t)device, launch->stream,
            trace_pack(launch->grid[0], launch->grid[1]),
            trace_pack(launch->grid[2], launch->block[0]),

@@ -35,6 +35,10 @@ CORE_API struct kernel *memsim_kernel_named(const char *name);
 CORE_API int memsim_kernel_launch(const struct kernel *kernel,
                                   const struct kernel_launch *launch);
 
+/* Counts work given to DEVICE, whoever records it: the sign that a program
+ * went on after an OOM. */
+CORE_API void memsim_kernel_count(int device);
+
 /* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
  * LAUNCH: the rule's number and its four words. Small fills are carried out. */
 const struct kernel_rule *kernel_rule_find(const char *name);
