@@ -8,9 +8,10 @@
 #include "common/units.h"
 
 #include <cjson/cJSON.h>
-#include <inttypes.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct reader {
@@ -78,20 +79,28 @@ static int read_text(struct reader *r, const struct gpu_field *field,
     return 0;
 }
 
+/* "9.0", "12.1": one or two digits, a point, one digit. */
+static bool is_capability(const cJSON *item)
+{
+    if (!cJSON_IsString(item))
+        return false;
+    size_t digits = strspn(item->valuestring, "0123456789");
+    const char *rest = item->valuestring + digits;
+
+    return digits >= 1 && digits <= 2 && rest[0] == '.' &&
+           isdigit((unsigned char)rest[1]) && !rest[2];
+}
+
 static int read_capability(struct reader *r, const struct gpu_field *field,
                            const cJSON *item)
 {
-    unsigned major, minor;
-    int end = 0;
-
-    if (!cJSON_IsString(item) ||
-        sscanf(item->valuestring, "%2u.%1u%n", &major, &minor, &end) != 2 ||
-        item->valuestring[end] || item->valuestring[0] == '-')
+    if (!is_capability(item))
         return fail_key(r, field->key, "must be a text like \"9.0\"");
-    if (major < 7)
+    unsigned tenths = (unsigned)lround(strtod(item->valuestring, NULL) * 10);
+    if (tenths < 70)
         return fail_key(r, field->key, "is below 7.0, which is not modelled");
-    r->gpu.capability_major = major;
-    r->gpu.capability_minor = minor;
+    r->gpu.capability_major = tenths / 10;
+    r->gpu.capability_minor = tenths % 10;
     return 0;
 }
 
@@ -210,6 +219,19 @@ static int check_whole(struct reader *r)
     return 0;
 }
 
+/* CUDA's total and nvidia-smi's go together: a file that replaces one of a
+ * base's replaces the other too, so that the two never contradict. */
+static void forget_other_total(struct reader *r, const cJSON *root)
+{
+    bool cuda = cJSON_GetObjectItemCaseSensitive(root, "memory_bytes");
+    bool smi = cJSON_GetObjectItemCaseSensitive(root, "smi_memory_mib");
+
+    if (cuda && !smi)
+        gpu_field_forget(gpu_field_find("smi_memory_mib"), &r->gpu);
+    if (smi && !cuda)
+        gpu_field_forget(gpu_field_find("memory_bytes"), &r->gpu);
+}
+
 /* The values that the others are derived from. */
 static int check_given(struct reader *r)
 {
@@ -235,7 +257,10 @@ static int read_root(struct reader *r, const cJSON *root, gpu_find *find)
     if (!cJSON_IsObject(root))
         return err_set(r->err, "%s:1: the file must hold one JSON object",
                        r->origin);
-    if (start_from_base(r, root, find) || read_keys(r, root) || check_given(r))
+    if (start_from_base(r, root, find) || read_keys(r, root))
+        return -1;
+    forget_other_total(r, root);
+    if (check_given(r))
         return -1;
     if (!r->gpu.name[0])
         name_after_origin(r);

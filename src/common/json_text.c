@@ -4,7 +4,6 @@
 #include "common/units.h"
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +68,11 @@ static unsigned line_at(const char *text, const char *at)
     return line;
 }
 
-static bool only_space(const char *text, const char *end)
+static const char *skip_space(const char *text, const char *end)
 {
-    for (; text < end; text++)
-        if (!strchr(" \t\r\n", *text) || !*text)
-            return false;
-    return true;
+    while (text < end && *text && strchr(" \t\r\n", *text))
+        text++;
+    return text;
 }
 
 cJSON *json_text_parse(const char *text, size_t length, const char *origin,
@@ -83,13 +81,15 @@ cJSON *json_text_parse(const char *text, size_t length, const char *origin,
     const char *end = text;
     cJSON *root = cJSON_ParseWithLengthOpts(text, length, &end, 0);
 
-    if (root && only_space(end, text + length))
-        return root;
-    if (root || end < text || end > text + length)
-        err_set(err, "%s:%u: something follows the end of the JSON text",
-                origin, line_at(text, end));
-    else
+    if (!root) {
         err_set(err, "%s:%u: no valid JSON here", origin, line_at(text, end));
+        return NULL;
+    }
+    end = skip_space(end, text + length);
+    if (end == text + length)
+        return root;
+    err_set(err, "%s:%u: something follows the end of the JSON text", origin,
+            line_at(text, end));
     cJSON_Delete(root);
     return NULL;
 }
@@ -100,13 +100,6 @@ static const char *string_end(const char *at, const char *end)
     while (at < end && *at != '"')
         at += *at == '\\' && at + 1 < end ? 2 : 1;
     return at;
-}
-
-static bool colon_follows(const char *at, const char *end)
-{
-    while (at < end && strchr(" \t\r\n", *at) && *at)
-        at++;
-    return at < end && *at == ':';
 }
 
 unsigned json_text_key_line(const char *text, size_t length, const char *key)
@@ -125,8 +118,9 @@ unsigned json_text_key_line(const char *text, size_t length, const char *key)
         const char *close = string_end(at + 1, end);
         if (close >= end)
             break;
+        const char *next = skip_space(close + 1, end);
         if (depth == 1 && (size_t)(close - at - 1) == key_length &&
-            !memcmp(at + 1, key, key_length) && colon_follows(close + 1, end))
+            !memcmp(at + 1, key, key_length) && next < end && *next == ':')
             return line_at(text, at);
         at = close;
     }

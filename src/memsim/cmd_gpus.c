@@ -127,11 +127,13 @@ static void format_source(const cJSON *card, const char *key, char *out,
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(card, key);
     int number = source_of(card, key);
+    bool has_base = cJSON_GetObjectItemCaseSensitive(card, "base");
     const char *how = "";
 
-    if (!item || cJSON_IsNull(item))
-        how = cJSON_GetObjectItemCaseSensitive(card, "base") ? "as the base"
-                                                             : "derived";
+    if (!item && has_base)
+        how = "base, or derived";
+    else if (!item || cJSON_IsNull(item))
+        how = "derived";
     if (number)
         snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
     else

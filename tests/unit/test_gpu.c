@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/err.h"
+#include "common/gpu.h"
+#include "common/gpu_field.h"
+#include "common/json_text.h"
+#include "common/share.h"
+#include "common/units.h"
+#include "check.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <strings.h>
+
+/* The smallest file that says enough. */
+#define ENOUGH                                                                 \
+    "\"compute_capability\": \"9.0\", \"memory_bytes\": 85899345920,"          \
+    "\"sm_count\": 100, \"clock_boost_mhz\": 2000, \"memory_gbps\": 3000"
+
+static int load(const char *json, struct gpu *gpu, struct err *err)
+{
+    err_clear(err);
+    return gpu_load_text(json, strlen(json), "dir/my.json", NULL, gpu, err);
+}
+
+/* What is said of JSON, which must be refused. */
+static void refused(const char *json, const char *want)
+{
+    struct gpu gpu = {.sm_count = 12345};
+    struct err err = {""};
+
+    if (!load(json, &gpu, &err))
+        CHECK_FAIL("accepted: %s", json);
+    CHECK_STR(err.text, want);
+    CHECK_UINT(gpu.sm_count, 12345);
+}
+
+static char *write_file(const char *name, const char *text)
+{
+    static char path[64];
+    char directory[] = "/tmp/memsim-gpu-XXXXXX";
+
+    if (!mkdtemp(directory))
+        CHECK_FAIL("mkdtemp: %m");
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file))
+        CHECK_FAIL("%s: %m", path);
+    return path;
+}
+
+static void remove_file(char *path)
+{
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+}
+
+static struct gpu *all(size_t *count)
+{
+    struct err err = {""};
+    struct gpu *list = NULL;
+
+    *count = 0;
+    if (gpu_list(&list, count, &err))
+        CHECK_FAIL("%s", err.text);
+    return list;
+}
+
+static cJSON *card(const char *name)
+{
+    char path[PATH_MAX];
+    struct err err = {""};
+    size_t length;
+    char *text = NULL;
+
+    if (gpu_path(name, path, sizeof path, &err) ||
+        !(text = json_text_read(path, &length, &err)))
+        CHECK_FAIL("%s", err.text);
+    cJSON *root = json_text_parse(text, length, path, &err);
+    free(text);
+    return root;
+}
+
+TEST(reads_the_reference_card)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(!gpu_load("h100-sxm-80gb", &gpu, &err));
+    CHECK_STR(gpu.name, "h100-sxm-80gb");
+    CHECK_STR(gpu.device_name, "NVIDIA H100 80GB HBM3");
+    CHECK_UINT(gpu.capability_major, 9);
+    CHECK_UINT(gpu.capability_minor, 0);
+    CHECK_UINT(gpu.memory_bytes, UINT64_C(85017755648));
+    CHECK_UINT(gpu.context_bytes, 525 * MIB);
+    CHECK_UINT(gpu.sm_count, 132);
+    CHECK_UINT(gpu.l2_bytes, 50 * MIB);
+    CHECK_NEAR(gpu.bf16_tflops, 989.4, 0);
+    CHECK_NEAR(gpu.memory_gbps, 3350, 0);
+    CHECK_UINT(gpu.shared_per_block_optin_bytes, 227 * 1024);
+    CHECK_UINT(gpu.max_threads_per_sm, 2048);
+}
+
+TEST(finds_by_name_alias_and_device_in_any_case)
+{
+    static const char *const names[] = {"h100", "H100", "H100-SXM-80gb",
+                                        "nvidia h100 80gb hbm3", "p5"};
+    struct gpu gpu;
+    struct err err = {""};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        memset(&gpu, 0, sizeof gpu);
+        CHECK(!gpu_load(names[i], &gpu, &err));
+        CHECK_STR(gpu.name, "h100-sxm-80gb");
+    }
+}
+
+TEST(every_card_loads_and_is_sane)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+
+    CHECK(count >= 30);
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu *g = &list[i];
+        uint64_t smi_bytes = g->smi_memory_mib * MIB;
+        bool sane = g->memory_bytes < smi_bytes &&
+                    smi_bytes - g->memory_bytes < 3 * GIB / 2 &&
+                    g->context_bytes > 50 * MIB && g->context_bytes < GIB &&
+                    g->context_torch_bytes >= g->context_bytes &&
+                    g->clock_base_mhz <= g->clock_boost_mhz &&
+                    g->l2_bytes % MIB % (MIB / 2) == 0 &&
+                    strncmp(g->device_name, g->name, sizeof g->name) != 0 &&
+                    (g->nvlink_gbps > 0) == (g->nvlink_links > 0) &&
+                    (i == 0 || strcmp(list[i - 1].name, g->name) < 0);
+        if (!sane)
+            CHECK_FAIL("%s is not sane", g->name);
+    }
+    free(list);
+}
+
+TEST(bandwidth_is_clock_times_bus)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        double gbps =
+            2e-3 * list[i].clock_memory_mhz * (list[i].memory_bus_bits / 8.0);
+        if (fabs(gbps / list[i].memory_gbps - 1) > 0.03)
+            CHECK_FAIL("%s: %g GB/s by its clock, %g by its datasheet",
+                       list[i].name, gbps, list[i].memory_gbps);
+    }
+    free(list);
+}
+
+TEST(fp32_is_lanes_times_clock)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu *g = &list[i];
+        double tflops =
+            2e-6 * g->fp32_lanes_per_sm * g->sm_count * g->clock_boost_mhz;
+        if (fabs(tflops / g->fp32_tflops - 1) > 0.02)
+            CHECK_FAIL("%s: %g TFLOP/s by its clock, %g by its datasheet",
+                       g->name, tflops, g->fp32_tflops);
+    }
+    free(list);
+}
+
+/* Half: GeForce and A10G accumulate in fp32 at half speed, an L40 runs its
+ * tensor cores so. The H20's are cut much further. */
+TEST(fp16_is_the_generation_times_clock)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+    struct gpu plain;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu *g = &list[i];
+        if (!strcmp(g->name, "h20"))
+            continue;
+        plain = *g;
+        gpu_field_forget(gpu_field_find("fp16_tflops"), &plain);
+        gpu_field_defaults(&plain);
+        double ratio = g->fp16_tflops / plain.fp16_tflops;
+        if (!(ratio > 0.85 && ratio < 1.03) && fabs(ratio - 0.5) > 0.02)
+            CHECK_FAIL("%s: fp16 is %.3f of the generation's", g->name, ratio);
+    }
+    free(list);
+}
+
+/* Dense to dense: a sparse figure that slipped in would be double. */
+TEST(peaks_double_as_types_halve)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu *g = &list[i];
+        if (g->tf32_tflops > 0 &&
+            fabs(g->fp16_tflops / g->tf32_tflops - 2) > 0.1)
+            CHECK_FAIL("%s: fp16 is %g of tf32", g->name,
+                       g->fp16_tflops / g->tf32_tflops);
+        if (g->fp8_tflops > 0 && fabs(g->fp8_tflops / g->fp16_tflops - 2) > 0.1)
+            CHECK_FAIL("%s: fp8 is %g of fp16", g->name,
+                       g->fp8_tflops / g->fp16_tflops);
+        if (g->bf16_tflops > 0 && g->bf16_tflops != g->fp16_tflops)
+            CHECK_FAIL("%s: bf16 is not fp16", g->name);
+    }
+    free(list);
+}
+
+/* Where a context was measured, the rule for those that were not must agree. */
+TEST(context_rule_agrees_with_what_was_measured)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+    size_t measured = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        cJSON *root = card(list[i].name);
+        struct gpu rule = list[i];
+        if (cJSON_HasObjectItem(root, "context_bytes")) {
+            measured++;
+            gpu_field_forget(gpu_field_find("context_bytes"), &rule);
+            gpu_field_defaults(&rule);
+            CHECK_NEAR((double)rule.context_bytes,
+                       (double)list[i].context_bytes, 0.03);
+        }
+        cJSON_Delete(root);
+    }
+    CHECK(measured >= 5);
+    free(list);
+}
+
+/* Adds every name that FILE's card goes by to NAMES, none twice. */
+static void collect_names(const char *file, cJSON *names)
+{
+    cJSON *root = card(file);
+    const cJSON *alias;
+
+    cJSON_ArrayForEach(alias, cJSON_GetObjectItem(root, "aliases"))
+    {
+        if (cJSON_HasObjectItem(names, alias->valuestring))
+            CHECK_FAIL("%s: \"%s\" is taken", file, alias->valuestring);
+        cJSON_AddTrueToObject(names, alias->valuestring);
+    }
+    cJSON_Delete(root);
+}
+
+TEST(names_are_unique)
+{
+    size_t count;
+    struct gpu *list = all(&count);
+    cJSON *names = cJSON_CreateObject();
+
+    for (size_t i = 0; i < count; i++) {
+        const char *own[] = {list[i].name, list[i].device_name};
+        for (size_t j = 0; j < 2; j++) {
+            if (cJSON_HasObjectItem(names, own[j]))
+                CHECK_FAIL("\"%s\" is taken", own[j]);
+            cJSON_AddTrueToObject(names, own[j]);
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        collect_names(list[i].name, names);
+    cJSON_Delete(names);
+    free(list);
+}
+
+static int sources_of(const cJSON *root, const char *key)
+{
+    const cJSON *source, *item;
+    int count = 0;
+
+    cJSON_ArrayForEach(source, cJSON_GetObjectItem(root, "sources"))
+    {
+        const char *text =
+            cJSON_GetStringValue(cJSON_GetObjectItem(source, "source"));
+        cJSON_ArrayForEach(item, cJSON_GetObjectItem(source, "keys"))
+        {
+            count += text && *text && !strcmp(item->valuestring, key);
+        }
+    }
+    return count;
+}
+
+TEST(every_value_has_one_source)
+{
+    static const char *const own[] = {"name", "aliases", "device_name",
+                                      "compute_capability", "sources"};
+    size_t count;
+    struct gpu *list = all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        cJSON *root = card(list[i].name);
+        const cJSON *item;
+        cJSON_ArrayForEach(item, root)
+        {
+            bool needs = true;
+            for (size_t j = 0; j < sizeof own / sizeof *own; j++)
+                needs &= strcmp(own[j], item->string) != 0;
+            if (needs && sources_of(root, item->string) != 1)
+                CHECK_FAIL("%s: \"%s\" has %d sources", list[i].name,
+                           item->string, sources_of(root, item->string));
+        }
+        cJSON_Delete(root);
+    }
+    free(list);
+}
+
+TEST(a_small_file_is_enough)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(!load("{" ENOUGH "}", &gpu, &err));
+    CHECK_STR(gpu.name, "my");
+    CHECK_STR(gpu.device_name, "my");
+    CHECK_NEAR(gpu.fp32_tflops, 100 * 128 * 2 * 2e-3, 1e-12);
+    CHECK_NEAR(gpu.bf16_tflops, 100 * 4096 * 2e-3, 1e-12);
+    CHECK_UINT(gpu.smi_memory_mib, 81920);
+    CHECK_UINT(gpu.context_bytes, 100 * (2048 + 2025) * KIB);
+    CHECK_UINT(gpu.context_torch_bytes, gpu.context_bytes);
+    CHECK_UINT(gpu.max_blocks_per_sm, 32);
+    CHECK_NEAR(gpu.nvlink_gbps, 0, 0);
+}
+
+TEST(null_means_the_default)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(
+        !load("{" ENOUGH ", \"warp_size\": null, \"name\": null}", &gpu, &err));
+    CHECK_UINT(gpu.warp_size, 32);
+    CHECK_STR(gpu.name, "my");
+}
+
+TEST(totals_of_cuda_and_nvidia_smi_tell_each_other)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(!load("{\"compute_capability\": \"8.6\", \"sm_count\": 46,"
+                "\"clock_boost_mhz\": 1725, \"smi_memory_mib\": 8192,"
+                "\"clock_memory_mhz\": 7001, \"memory_bus_bits\": 256}",
+                &gpu, &err));
+    CHECK_UINT(gpu.memory_bytes, (8192 - 518) * MIB);
+    CHECK_NEAR(gpu.memory_gbps, 448.064, 1e-9);
+}
+
+TEST(a_capability_not_known_takes_the_one_below)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(!load("{\"compute_capability\": \"12.1\", \"memory_bytes\": 1e11,"
+                "\"sm_count\": 48, \"clock_boost_mhz\": 2400,"
+                "\"memory_gbps\": 273}",
+                &gpu, &err));
+    CHECK_UINT(gpu.capability_minor, 1);
+    CHECK_UINT(gpu.max_threads_per_sm, 1536);
+}
+
+TEST(a_file_may_start_from_a_card)
+{
+    struct gpu gpu, base;
+    struct err err = {""};
+    char *path = write_file("half.json", "{\"base\": \"H100\",\n"
+                                         " \"memory_bytes\": 42949672960}\n");
+
+    CHECK(!gpu_load("h100", &base, &err));
+    CHECK(!gpu_load(path, &gpu, &err));
+    CHECK_STR(err.text, "");
+    CHECK_STR(gpu.name, "half");
+    CHECK_STR(gpu.device_name, base.device_name);
+    CHECK_UINT(gpu.memory_bytes, 40 * GIB);
+    CHECK_UINT(gpu.smi_memory_mib, 40960);
+    CHECK_UINT(gpu.context_bytes, base.context_bytes);
+    CHECK_NEAR(gpu.bf16_tflops, base.bf16_tflops, 0);
+    remove_file(path);
+}
+
+TEST(a_base_must_be_in_the_catalogue)
+{
+    struct gpu gpu;
+    struct err err = {""};
+    char *path = write_file("x.json", "{\"base\": \"h1000\"}");
+
+    CHECK(gpu_load(path, &gpu, &err));
+    CHECK(strstr(err.text, "h1000: no GPU of that name; near it: h100-"));
+    remove_file(path);
+    refused("{\n\"base\": \"h100\"}",
+            "dir/my.json:2: \"base\" is not allowed here");
+}
+
+TEST(unknown_names_are_told_the_near_ones)
+{
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(gpu_load("a100-sxm-80", &gpu, &err));
+    CHECK(strstr(err.text, "near it: a100-sxm-80gb"));
+    CHECK(strstr(err.text, "`memsim gpus` lists all"));
+    err_clear(&err);
+    CHECK(gpu_load("quite something else", &gpu, &err));
+    CHECK_STR(err.text, "quite something else: no GPU of that name; "
+                        "`memsim gpus` lists all");
+    err_clear(&err);
+    CHECK(gpu_load("/nonexistent/x.json", &gpu, &err));
+    CHECK_STR(err.text, "/nonexistent/x.json: No such file or directory");
+}
+
+TEST(refuses_what_is_no_json)
+{
+    refused("", "dir/my.json:1: no valid JSON here");
+    refused("{\n  \"sm_count\": 1,\n}", "dir/my.json:3: no valid JSON here");
+    refused("{" ENOUGH "}\n{}",
+            "dir/my.json:2: something follows the end of the JSON text");
+    refused("[]", "dir/my.json:1: the file must hold one JSON object");
+    refused("{\"sm_count\": NaN}", "dir/my.json:1: no valid JSON here");
+}
+
+TEST(refuses_unknown_and_doubled_keys)
+{
+    refused("{" ENOUGH ",\n\"memory_byte\": 1}",
+            "dir/my.json:2: \"memory_byte\" is no key of a GPU; did you mean "
+            "\"memory_bytes\"?");
+    refused("{\n\"colour\": \"red\"}",
+            "dir/my.json:2: \"colour\" is no key of a GPU; "
+            "data/gpus/README.md lists them");
+    refused("{" ENOUGH ",\n \"sm_count\": 3}",
+            "dir/my.json:1: \"sm_count\" is there twice");
+}
+
+TEST(refuses_values_of_the_wrong_kind)
+{
+    refused("{\"sm_count\": \"132\"}", "dir/my.json:1: \"sm_count\" must be a "
+                                       "whole number from 1 to 4096");
+    refused("{\"name\": 3}", "dir/my.json:1: \"name\" must be a text");
+    refused("{\"name\": \"\"}", "dir/my.json:1: \"name\" must be a text");
+    refused("{\"name\": \"a name that is longer than the room for it\"}",
+            "dir/my.json:1: \"name\" is longer than 31 characters");
+    refused("{\"base\": 1}", "dir/my.json:1: \"base\" must be a text");
+}
+
+TEST(refuses_values_out_of_range)
+{
+    refused("{\"sm_count\": 0}", "dir/my.json:1: \"sm_count\" must be a whole "
+                                 "number from 1 to 4096");
+    refused("{\"sm_count\": 1.5}", "dir/my.json:1: \"sm_count\" must be a "
+                                   "whole number from 1 to 4096");
+    refused("{\"memory_bytes\": 1e300}",
+            "dir/my.json:1: \"memory_bytes\" must be a whole number from "
+            "1048576 to 281474976710656");
+    refused("{\"bf16_tflops\": -1}", "dir/my.json:1: \"bf16_tflops\" must be "
+                                     "a number from 0 to 1000000");
+    refused("{\"memory_gbps\": 0}", "dir/my.json:1: \"memory_gbps\" must be a "
+                                    "number from 0.001 to 1000000");
+    refused("{\"memory_gbps\": 1e999}",
+            "dir/my.json:1: \"memory_gbps\" must be a number from 0.001 to "
+            "1000000");
+}
+
+TEST(refuses_capabilities_it_cannot_model)
+{
+    static const char *const bad[] = {"9",    "9.",    "nine", " 9.0", "-9.0",
+                                      "9.0x", "100.0", "9.00", ""};
+    char json[64];
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(json, sizeof json, "{\"compute_capability\": \"%s\"}", bad[i]);
+        refused(json, "dir/my.json:1: \"compute_capability\" must be a text "
+                      "like \"9.0\"");
+    }
+    refused("{\"compute_capability\": \"6.1\"}",
+            "dir/my.json:1: \"compute_capability\" is below 7.0, which is not "
+            "modelled");
+}
+
+TEST(refuses_what_is_missing_or_contradicts)
+{
+    refused("{}", "dir/my.json: \"compute_capability\" is missing; give it, "
+                  "or a \"base\"");
+    refused("{\"compute_capability\": \"9.0\", \"sm_count\": 1,"
+            "\"clock_boost_mhz\": 1}",
+            "dir/my.json: \"memory_bytes\" is missing; give it, or "
+            "nvidia-smi's \"smi_memory_mib\", or a \"base\"");
+    refused("{\"compute_capability\": \"9.0\", \"sm_count\": 1,"
+            "\"clock_boost_mhz\": 1, \"memory_bytes\": 1e9}",
+            "dir/my.json: \"clock_memory_mhz\" is missing, and nothing else "
+            "tells it");
+    refused("{" ENOUGH ",\n\"context_bytes\": 85899345920}",
+            "dir/my.json:2: \"context_bytes\" is more than memory_bytes");
+    refused("{" ENOUGH ",\n\"context_torch_bytes\": 1}",
+            "dir/my.json:2: \"context_torch_bytes\" is less than "
+            "context_bytes");
+    refused("{" ENOUGH ",\n\"smi_memory_mib\": 81919}",
+            "dir/my.json:2: \"smi_memory_mib\" is less than memory_bytes");
+    refused("{" ENOUGH ",\n\"shared_per_sm_bytes\": 1024}",
+            "dir/my.json: \"shared_per_block_optin_bytes\" is more than "
+            "shared_per_sm_bytes");
+}
+
+TEST(finds_the_data_where_it_is_told_to)
+{
+    char path[PATH_MAX];
+    struct err err = {""};
+
+    setenv("MEMSIM_SHARE", "/some/where", 1);
+    CHECK(!share_path("gpus", path, sizeof path, &err));
+    CHECK_STR(path, "/some/where/gpus");
+    CHECK(share_path("gpus", path, 8, &err));
+    CHECK_STR(err.text, "/some/where/gpus: the path is too long");
+    unsetenv("MEMSIM_SHARE");
+    err_clear(&err);
+    CHECK(!share_path("gpus/t4.json", path, sizeof path, &err));
+    CHECK(!access(path, R_OK));
+}
