@@ -66,7 +66,12 @@ $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$
 
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
-capture: $(CAPTURE)
+PY      := $(patsubst src/capture/py/%,$(CAPTURE_LIB)/py/%,$(wildcard src/capture/py/*.py))
+capture: $(CAPTURE) $(PY)
+
+$(CAPTURE_LIB)/py/%: src/capture/py/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch])

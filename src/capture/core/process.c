@@ -44,6 +44,12 @@ struct session_process *process_slot(void)
     return slot;
 }
 
+void memsim_process_died_of_oom(void)
+{
+    if (slot)
+        atomic_store(&slot->died_of_oom, 1);
+}
+
 bool process_forked(void)
 {
     return forked;

@@ -18,6 +18,9 @@ struct session_process *process_slot(void);
 /* Takes the slot and opens the trace. Cheap when done already. */
 void process_join(void);
 
+/* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
+CORE_API void memsim_process_died_of_oom(void);
+
 /* True in a child forked after its parent began to use a GPU: CUDA does not
  * work there. */
 bool process_forked(void);

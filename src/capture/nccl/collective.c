@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The collectives. Small payloads arrive as if all ranks had sent the same. */
+#include "capture/nccl/nccl_fake.h"
+
+#include "capture/core/kernel.h"
+#include "capture/core/record.h"
+#include "capture/core/stream.h"
+#include "capture/core/values.h"
+
+static uint64_t type_bytes(ncclDataType_t type)
+{
+    static const uint8_t bytes[] = {
+        [ncclInt8] = 1,    [ncclUint8] = 1,      [ncclInt32] = 4,
+        [ncclUint32] = 4,  [ncclInt64] = 8,      [ncclUint64] = 8,
+        [ncclFloat16] = 2, [ncclFloat32] = 4,    [ncclFloat64] = 8,
+        [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
+    };
+
+    return (unsigned)type < sizeof bytes ? bytes[type] : 1;
+}
+
+struct call {
+    uint32_t name;
+    const void *send;
+    void *receive;
+    size_t count; /* elements, as the call has them */
+    ncclDataType_t type;
+    int operation, root;
+    ncclComm_t comm;
+    cudaStream_t stream;
+};
+
+/* How many shares of COUNT elements go out and come in. */
+static ncclResult_t run(const struct call *call, int sends, int receives)
+{
+    const struct communicator *c = communicator_get(call->comm);
+    uint64_t share = call->count * type_bytes(call->type);
+    int device;
+
+    if (!c)
+        return ncclInvalidArgument;
+    int rc = memsim_stream_device((uint64_t)call->stream, &device);
+    if (rc)
+        return nccl_result(rc);
+    for (int i = 0; i < receives && call->receive && call->send; i++)
+        memsim_values_copy((uint64_t)call->receive + (uint64_t)i * share,
+                           (uint64_t)call->send +
+                               (sends > 1 ? (uint64_t)c->rank * share : 0),
+                           share);
+    memsim_kernel_count(device);
+    RECORD(COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
+           (uint64_t)c, (uint64_t)c->rank, (uint64_t)c->ranks, call->count,
+           (uint64_t)call->type, (uint64_t)call->operation,
+           (uint64_t)call->root,
+           share * (uint64_t)(sends > receives ? sends : receives));
+    return ncclSuccess;
+}
+
+static int ranks_of(ncclComm_t comm)
+{
+    const struct communicator *c = communicator_get(comm);
+
+    return c ? c->ranks : 1;
+}
+
+#define CALL(name_, send_, receive_, count_, op_, root_)                       \
+    (&(const struct call){.name = NAME_OF(name_),                              \
+                          .send = send_,                                       \
+                          .receive = receive_,                                 \
+                          .count = count_,                                     \
+                          .type = type,                                        \
+                          .operation = (int)(op_),                             \
+                          .root = root_,                                       \
+                          .comm = comm,                                        \
+                          .stream = stream})
+
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    return run(CALL("ncclAllReduce", send, receive, count, op, 0), 1, 1);
+}
+
+ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
+                        ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t comm, cudaStream_t stream)
+{
+    return run(CALL("ncclReduce", send, receive, count, op, root), 1, 1);
+}
+
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream)
+{
+    return run(CALL("ncclBroadcast", send, receive, count, 0, root), 1, 1);
+}
+
+ncclResult_t ncclBcast(void *buffer, size_t count, ncclDataType_t type,
+                       int root, ncclComm_t comm, cudaStream_t stream)
+{
+    return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
+}
+
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream)
+{
+    return run(CALL("ncclAllGather", send, receive, count, 0, 0), 1,
+               ranks_of(comm));
+}
+
+ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
+                               ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream)
+{
+    return run(CALL("ncclReduceScatter", send, receive, count, op, 0),
+               ranks_of(comm), 1);
+}
+
+ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
+                          ncclDataType_t type, ncclComm_t comm,
+                          cudaStream_t stream)
+{
+    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0),
+               ranks_of(comm), ranks_of(comm));
+}
+
+ncclResult_t ncclGather(const void *send, void *receive, size_t count,
+                        ncclDataType_t type, int root, ncclComm_t comm,
+                        cudaStream_t stream)
+{
+    return run(CALL("ncclGather", send, receive, count, 0, root), 1,
+               ranks_of(comm));
+}
+
+ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
+                         ncclDataType_t type, int root, ncclComm_t comm,
+                         cudaStream_t stream)
+{
+    return run(CALL("ncclScatter", send, receive, count, 0, root),
+               ranks_of(comm), 1);
+}
+
+ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    return run(CALL("ncclSend", send, NULL, count, 0, peer), 1, 0);
+}
+
+ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    return run(CALL("ncclRecv", NULL, receive, count, 0, peer), 0, 1);
+}
+
+ncclResult_t ncclGroupStart(void)
+{
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    return ncclSuccess;
+}
