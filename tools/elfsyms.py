@@ -19,9 +19,11 @@ NEED_NODE = re.compile(r"Name: (\S+) +Flags: ")
 
 
 class Symbol:
-    def __init__(self, name, node, is_data, size_bytes):
-        self.name, self.node = name, node
-        self.is_data, self.size_bytes = is_data, size_bytes
+    def __init__(self, row):
+        self.name, self.node = row["name"], row["node"]  # None: no version
+        self.is_data = row["type"] in ("OBJECT", "TLS")
+        self.is_weak = row["bind"] == "WEAK"
+        self.size_bytes = int(row["size"], 0)
 
 
 class Shared:
@@ -41,8 +43,7 @@ class Shared:
         self.node_files = _node_files(_readelf("-V", path))
 
     def _add(self, row):
-        is_data = row["type"] in ("OBJECT", "TLS")
-        symbol = Symbol(row["name"], row["node"], is_data, int(row["size"], 0))
+        symbol = Symbol(row)
         if row["place"] == "UND":
             self.undefined.append(symbol)
         elif row["place"] != "ABS":  # ABS: the version node's own name

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the API tools on a library of our own: tests/tools/test_api.py.
+
+Each test works in a folder with a "real" library (versioned, with a C++
+symbol that must not be copied), a header and a list, runs the tools and looks
+at what they wrote; the last ones build the fake library and call it.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).parent.parent.parent
+CC = os.environ.get("CC", "gcc")
+
+REAL_C = """
+int fooNew(int a) { return a; }
+int fooKept(void) { return 0; }
+const char *fooName(int a) { (void)a; return ""; }
+void fooReset(void) {}
+int foolish(void) { return 0; }
+int other(void) { return 0; }
+int fooState[5];
+"""
+REAL_MAP = "libfoo.so.7 { global: *; };\n"
+HEADER = """
+#define fooOld fooOld_v2
+/* int fooComment(void); */
+extern fooStatus_t FOOAPI fooNew(int a);
+fooStatus_t fooKept(void);
+const char * FOOAPI fooName(int a);
+void fooReset(void);
+fooStatus_t fooOld_v2(void);
+static inline int user(void) { return fooReset(), 1; }
+"""
+LIST = """# A comment of ours.
+prefix foo
+soname libfoo.so.7 major 13 node libfoo.so.7
+returns fooStatus_t
+names foo.h
+code 42
+warn fooKept  # a reason
+"""
+USER_C = "int fooNew(int); int fooGone(void);" \
+         "int use(void) { return fooNew(1) + fooGone(); }\n"
+STUB_CALLED_C = """
+#include <stdio.h>
+#include "capture/stub.h"
+int64_t memsim_stub_called(struct stub *stub)
+{
+    printf("%s %s\\n", stub->library, stub->symbol);
+    return stub->code;
+}
+"""
+HAND_C = "int fooReset(void); int fooReset(void) { return 7; }\n"
+MAIN_C = """
+#include <stdio.h>
+int fooNew(int); int fooKept(void); char *fooName(int); int fooReset(void);
+extern int fooState[5];
+int main(void)
+{
+    int failed = fooNew(1), warned = fooKept(), null = !fooName(3);
+
+    printf("%d %d %d %d\\n", failed, warned, null, fooReset() + fooState[4]);
+}
+"""
+
+
+class Tools(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.dir = pathlib.Path(scratch.name)
+        for name, text in (("real.c", REAL_C), ("real.map", REAL_MAP),
+                           ("foo.h", HEADER), ("foo.api", LIST)):
+            self.write(name, text)
+        self.shared("libfoo.so.7", "real.c", "-Wl,--version-script=real.map")
+
+    def write(self, name, text):
+        (self.dir / name).write_text(text)
+
+    def run_in(self, *command, status=0):
+        done = subprocess.run(command, cwd=self.dir, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def tool(self, name, *arguments, status=0):
+        return self.run_in(sys.executable, str(TOP / "tools" / name),
+                           *arguments, status=status)
+
+    def shared(self, soname, *arguments):
+        self.run_in(CC, "-shared", "-fPIC", "-I", str(TOP / "src"), "-o",
+                    soname, f"-Wl,-soname,{soname}", *arguments)
+
+    def gen_api(self):
+        self.tool("gen-api", "--api", ".", "--headers", ".", "libfoo.so.7")
+        return (self.dir / "foo.api").read_text().splitlines()
+
+    def build_fake(self):
+        """Builds ours/libfoo.so.7 of the list's stubs and HAND_C."""
+        (self.dir / "ours").mkdir()
+        self.write("hand.c", HAND_C)
+        self.write("called.c", STUB_CALLED_C)
+        self.tool("gen-stubs", "foo.api", "-o", "foo.stubs.c")
+        self.tool("gen-stubs", "foo.api", "-o", "libfoo.so.7.map")
+        self.shared("libfoo.so.7", "foo.stubs.c", "hand.c", "called.c",
+                    "-Wl,--version-script=libfoo.so.7.map")
+        (self.dir / "libfoo.so.7").rename(self.dir / "ours/libfoo.so.7")
+
+
+class GenApi(Tools):
+    def test_adds_what_the_library_exports(self):
+        lines = self.gen_api()
+        self.assertIn("fail fooNew", lines)
+        self.assertIn("data fooState 20", lines)
+
+    def test_goes_by_the_return_type(self):
+        lines = self.gen_api()
+        self.assertIn("null fooName", lines)
+        self.assertIn("warn fooReset", lines)
+
+    def test_takes_names_from_headers(self):
+        lines = self.gen_api()
+        self.assertIn("fail fooOld", lines)
+        self.assertIn("fail fooOld_v2", lines)
+        self.assertNotIn("fooComment", " ".join(lines))
+
+    def test_leaves_other_names_alone(self):
+        text = " ".join(self.gen_api())
+        self.assertNotIn("other", text)
+        self.assertNotIn("foolish", text)
+
+    def test_keeps_what_is_there(self):
+        lines = self.gen_api()
+        self.assertIn("warn fooKept  # a reason", lines)
+        self.assertEqual(lines[:6], LIST.splitlines()[:6])
+        self.assertEqual(lines, self.gen_api())
+
+    def test_adds_what_a_program_wants(self):
+        self.gen_api()
+        self.write("user.c", USER_C)
+        self.shared("libuser.so", "user.c")
+        self.tool("gen-api", "--api", ".", "libuser.so")
+        self.assertIn("fail fooGone", (self.dir / "foo.api").read_text())
+
+    def test_notes_a_new_soname(self):
+        self.shared("libfoo.so.8", "real.c")
+        self.tool("gen-api", "--api", ".", "--cuda", "14", "libfoo.so.8")
+        self.assertIn("soname libfoo.so.8 major 14 node -",
+                      (self.dir / "foo.api").read_text())
+
+    def test_says_where_a_list_is_wrong(self):
+        self.write("foo.api", LIST + "fail fooKept\n")
+        said = self.tool("gen-api", "--api", ".", status=1)
+        self.assertIn("foo.api:8: fooKept is listed twice", said)
+
+
+class GenStubs(Tools):
+    def test_one_macro_call_per_symbol(self):
+        self.gen_api()
+        self.tool("gen-stubs", "foo.api", "-o", "foo.stubs.c")
+        lines = (self.dir / "foo.stubs.c").read_text().splitlines()
+        self.assertEqual(lines[0], "/* Generated by tools/gen-stubs from "
+                         "foo.api; do not edit. */")
+        self.assertIn("STUB(foo, fooNew, fail, 42)", lines)
+        self.assertIn("STUB(foo, fooKept, warn, 0)", lines)
+        self.assertIn("STUB_DATA(foo, fooState, 20);", lines)
+
+    def test_a_code_of_its_own(self):
+        self.write("foo.api", LIST + "fail fooOdd -1  # why\n")
+        self.tool("gen-stubs", "foo.api", "-o", "foo.stubs.c")
+        self.assertIn("STUB(foo, fooOdd, fail, -1)",
+                      (self.dir / "foo.stubs.c").read_text())
+
+    def test_refuses_an_unknown_output(self):
+        said = self.tool("gen-stubs", "foo.api", "-o", "libbar.map", status=1)
+        self.assertIn("libbar.map is neither", said)
+
+    def test_the_library_that_comes_of_it(self):
+        self.gen_api()
+        self.build_fake()
+        self.write("main.c", MAIN_C)
+        self.run_in(CC, "-o", "main", "main.c", "ours/libfoo.so.7",
+                    "-Wl,-rpath,$ORIGIN/ours")
+        self.assertEqual(self.run_in("./main").splitlines(), [
+            "foo fooNew", "foo fooKept", "foo fooName", "42 0 1 7"])
+
+    def test_exports_with_the_version_of_the_real_one(self):
+        self.gen_api()
+        self.build_fake()
+        symbols = self.run_in("readelf", "-W", "--dyn-syms",
+                              "ours/libfoo.so.7")
+        self.assertIn("fooNew@@libfoo.so.7", symbols)
+        self.assertNotIn("memsim_stub_called", symbols)
+
+
+class CoverageApi(Tools):
+    def real(self, source):
+        """NVIDIA's library, which stays where ours replaces the other."""
+        (self.dir / "real").mkdir()
+        self.shared("real/libfoo.so.7", source, "-Wl,-soname,libfoo.so.7",
+                    "-Wl,--version-script=real.map")
+
+    def cover(self, wanted, status):
+        self.gen_api()
+        self.build_fake()
+        return self.tool("coverage-api", "--built", "ours", "--api", ".",
+                         wanted, status=status).splitlines()
+
+    def test_tells_by_hand_from_stubs(self):
+        self.real("real.c")
+        self.assertEqual(self.cover("real", 0)[-1],
+                         "1 by hand, 4 stubbed, 0 missing")
+
+    def test_names_what_is_missing(self):
+        self.write("user.c", USER_C)
+        self.shared("libuser.so", "user.c")
+        lines = self.cover("libuser.so", 1)
+        self.assertIn("missing foo fooGone", lines)
+        self.assertEqual(lines[-1], "0 by hand, 1 stubbed, 1 missing")
+
+    def test_another_version_is_missing(self):
+        self.write("real.map", "libfoo.so.6 { global: *; };\n")
+        self.write("few.c", "int fooNew(int a) { return a; }\n")
+        self.real("few.c")
+        self.assertEqual(self.cover("real", 1)[-1],
+                         "0 by hand, 0 stubbed, 1 missing")
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(
+        sys.modules[__name__])
+    result = unittest.TextTestRunner(verbosity=0).run(suite)
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
