@@ -196,6 +196,13 @@ int memsim_attribute_bus(int device)
 
 void memsim_attribute_uuid(int device, unsigned char uuid[16])
 {
-    memcpy(uuid, "memsim fake GPU", 15);
-    uuid[15] = (unsigned char)memsim_device_physical(device);
+    memsim_card_uuid(memsim_device_physical(device), uuid);
+}
+
+/* Ends in the card's number: CUDA_VISIBLE_DEVICES is read by that. */
+void memsim_card_uuid(int card, unsigned char uuid[16])
+{
+    memset(uuid, 0, 16);
+    memcpy(uuid, "memsim GPU", 10);
+    uuid[15] = (unsigned char)card;
 }

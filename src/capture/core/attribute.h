@@ -14,5 +14,6 @@ CORE_API int memsim_attribute_bus(int device);
 
 /* The 16 bytes of DEVICE's UUID, the same in every API. */
 CORE_API void memsim_attribute_uuid(int device, unsigned char uuid[16]);
+CORE_API void memsim_card_uuid(int card, unsigned char uuid[16]);
 
 #endif

@@ -28,6 +28,7 @@ static struct device {
 static int visible[SESSION_DEVICES]; /* physical numbers */
 static int visible_count = -1;
 static _Thread_local int current;
+static _Thread_local bool bound; /* a context is current in this thread */
 static _Thread_local uint64_t refused_bytes; /* the last that was refused */
 
 /* CUDA_VISIBLE_DEVICES: numbers up to the first that names no card. A UUID
@@ -77,6 +78,11 @@ int memsim_device_count(void)
     return visible_count;
 }
 
+bool memsim_device_started(void)
+{
+    return visible_count >= 0;
+}
+
 const struct gpu *memsim_device_gpu(void)
 {
     return &memsim_session()->gpu;
@@ -107,6 +113,49 @@ int memsim_device_select(int device)
 bool memsim_device_is_open(int device)
 {
     return devices[device].open;
+}
+
+bool memsim_device_is_bound(void)
+{
+    return bound && devices[current].open;
+}
+
+void memsim_device_bind(bool now)
+{
+    bound = now;
+}
+
+/* Which peers each device may reach: a bit for each. Like the real one, this
+ * holds for the process, not for a thread. */
+static _Atomic uint32_t peers[SESSION_DEVICES];
+
+static int peer_check(int peer)
+{
+    return peer < 0 || peer >= memsim_device_count() || peer == current
+               ? CORE_INVALID_DEVICE
+               : memsim_device_open(current);
+}
+
+int memsim_device_peer_enable(int peer, uint32_t flags)
+{
+    int rc = flags ? CORE_INVALID_VALUE : peer_check(peer);
+
+    if (rc)
+        return rc;
+    return atomic_fetch_or(&peers[current], 1u << peer) >> peer & 1
+               ? CORE_PEER_ENABLED
+               : CORE_OK;
+}
+
+int memsim_device_peer_disable(int peer)
+{
+    int rc = peer_check(peer);
+
+    if (rc)
+        return rc;
+    return atomic_fetch_and(&peers[current], ~(1u << peer)) >> peer & 1
+               ? CORE_OK
+               : CORE_PEER_NOT_ENABLED;
 }
 
 static struct session_device *device_shared(int device)
@@ -209,19 +258,22 @@ int memsim_device_open(int device)
 {
     int rc = CORE_OK;
 
-    if (device >= 0 && device < visible_count && devices[device].open)
-        return process_forked() ? CORE_NOT_INITIALIZED : CORE_OK;
+    if (device >= 0 && device < visible_count && devices[device].open) {
+        bound = true;
+        return memsim_process_forked() ? CORE_NOT_INITIALIZED : CORE_OK;
+    }
     if (!memsim_device_count())
         return CORE_NO_DEVICE;
     if (device < 0 || device >= visible_count)
         return CORE_INVALID_DEVICE;
-    if (process_forked())
+    if (memsim_process_forked())
         return CORE_NOT_INITIALIZED;
     process_join();
     core_lock(LOCK_DEVICE);
     if (!devices[device].open)
         rc = context_make(device);
     core_unlock(LOCK_DEVICE);
+    bound = bound || !rc;
     return rc;
 }
 

@@ -13,6 +13,10 @@
 /* The cards that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
 CORE_API int memsim_device_count(void);
 
+/* True once anybody asked for that number, which is the first thing that the
+ * runtime and cuInit do. */
+CORE_API bool memsim_device_started(void);
+
 /* The catalogue's card behind every device. */
 CORE_API const struct gpu *memsim_device_gpu(void);
 
@@ -26,6 +30,15 @@ CORE_API int memsim_device_select(int device);
  * does. Fails where the card has no room for it, and in forked children. */
 CORE_API int memsim_device_open(int device);
 CORE_API bool memsim_device_is_open(int device);
+
+/* Whether this thread has a context: opening a device binds it, as the
+ * runtime's calls do; the driver's may do one without the other. */
+CORE_API bool memsim_device_is_bound(void);
+CORE_API void memsim_device_bind(bool now);
+
+/* Lets the current device reach PEER's memory, or no longer. */
+CORE_API int memsim_device_peer_enable(int peer, uint32_t flags);
+CORE_API int memsim_device_peer_disable(int peer);
 
 /* Takes BYTES of DEVICE's memory for the program. *ADDRESS is set on success
  * only. A refusal counts as an OOM, with all that the report needs, unless

@@ -50,7 +50,7 @@ void memsim_process_died_of_oom(void)
         atomic_store(&slot->died_of_oom, 1);
 }
 
-bool process_forked(void)
+bool memsim_process_forked(void)
 {
     return forked;
 }

@@ -23,7 +23,7 @@ CORE_API void memsim_process_died_of_oom(void);
 
 /* True in a child forked after its parent began to use a GPU: CUDA does not
  * work there. */
-bool process_forked(void);
+CORE_API bool memsim_process_forked(void);
 
 /* Leaves a note for the report, once per text; printf-like. */
 CORE_API void memsim_note(const char *format, ...)
