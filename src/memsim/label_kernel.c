@@ -93,7 +93,8 @@ static const char *const generic[] = {
     "reduce_kernel", "ReduceOp", "func_wrapper_t", "BinaryFunctor",
     "AUnaryFunctor", "BUnaryFunctor", "BFloat16", "Half", "complex",
     "TensorIteratorBase", "TensorIterator", "OffsetCalculator",
-    "TrivialOffsetCalculator", "Kernel2",
+    "TrivialOffsetCalculator", "Kernel2", "__nv_hdl_wrapper_t",
+    "__nv_dl_wrapper_t", "__nv_dl_tag",
 };
 
 static const char *const prefixes[] = {"launch_", "cunn_", "_"};

@@ -17,6 +17,7 @@ static const struct command {
     {"run", cmd_run, "run a command on a GPU that is not there"},
     {"report", cmd_report, "report again on a run that was kept"},
     {"trace", cmd_trace, "print a run's trace as text"},
+    {"gpus", cmd_gpus, "list the cards that --gpu knows"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

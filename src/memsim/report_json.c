@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for programs. Its names are a contract: man/memsim.1, JSON. */
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "memsim/report.h"
 
-/* A double holds every whole number to 2^53, eight pebibytes. */
+/* cJSON prints a large double in the shortest form that is nearly equal:
+ * 9.00719925474099e+15. */
 static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
 {
-    cJSON_AddNumberToObject(object, name, (double)bytes);
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
+    cJSON_AddRawToObject(object, name, digits);
 }
 
 static cJSON *add_object(cJSON *array)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Traces made in memory, with small chunks, for tests of what reads them. */
+#ifndef MEMSIM_TESTS_TRACE_BUILD_H
+#define MEMSIM_TESTS_TRACE_BUILD_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "common/trace.h"
+
+#define BUILD_CHUNK 4096
+
+struct build {
+    unsigned char *data; /* free() it */
+    size_t bytes;
+    uint64_t time_ns;
+    uint32_t thread; /* of the records to come */
+};
+
+static inline struct trace_chunk *build_chunk(const struct build *b)
+{
+    return (struct trace_chunk *)(b->data + b->bytes - BUILD_CHUNK);
+}
+
+static inline void build_chunk_add(struct build *b)
+{
+    b->bytes += BUILD_CHUNK;
+    b->data = realloc(b->data, b->bytes);
+    memset(b->data + b->bytes - BUILD_CHUNK, 0, BUILD_CHUNK);
+    *build_chunk(b) = (struct trace_chunk){
+        .magic = TRACE_CHUNK_MAGIC,
+        .index = (uint32_t)((b->bytes - TRACE_HEADER_BYTES) / BUILD_CHUNK - 1),
+        .used_bytes = sizeof(struct trace_chunk)};
+}
+
+static inline void build_header(struct build *b, uint32_t version)
+{
+    struct trace_header *h = (struct trace_header *)b->data;
+
+    *h = (struct trace_header){.version = version, .chunk_bytes = BUILD_CHUNK};
+    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic);
+    h->crc = crc32c(0, h, sizeof *h);
+}
+
+static inline struct build build_start(void)
+{
+    struct build b = {.bytes = TRACE_HEADER_BYTES};
+
+    b.data = calloc(1, b.bytes);
+    build_header(&b, TRACE_VERSION);
+    build_chunk_add(&b);
+    return b;
+}
+
+static inline void build_seal(const struct build *b)
+{
+    struct trace_chunk *c = build_chunk(b);
+
+    c->crc = crc32c(0, c + 1, c->used_bytes - sizeof *c);
+    c->sealed = 1;
+}
+
+static inline void build_put_text(struct build *b, unsigned kind,
+                                  const char *text, const uint64_t *fields,
+                                  size_t count)
+{
+    struct trace_record r = {.kind = (uint16_t)kind,
+                             .fields = (uint16_t)count,
+                             .text_bytes = text ? (uint32_t)strlen(text) : 0,
+                             .thread = b->thread,
+                             .time_ns = b->time_ns++};
+    size_t need = sizeof r + count * 8 + ((r.text_bytes + 7) & ~7u);
+
+    if (build_chunk(b)->used_bytes + need > BUILD_CHUNK) {
+        build_seal(b);
+        build_chunk_add(b);
+    }
+    unsigned char *at =
+        b->data + b->bytes - BUILD_CHUNK + build_chunk(b)->used_bytes;
+    memcpy(at, &r, sizeof r);
+    memcpy(at + sizeof r, fields, count * 8);
+    if (text)
+        memcpy(at + sizeof r + count * 8, text, r.text_bytes);
+    build_chunk(b)->used_bytes += need;
+}
+
+#define BUILD_TEXT(b, kind, text, ...)                                         \
+    build_put_text(b, kind, text, (const uint64_t[]){__VA_ARGS__},             \
+                   sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+#define BUILD(b, kind, ...) BUILD_TEXT(b, kind, NULL, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/label.h"
+
+#include "check.h"
+
+/* Names as they stand in libtorch_cuda.so of PyTorch 2.11.0 (strings). */
+static const struct {
+    const char *mangled;
+    const char *words;
+} kernels[] = {
+    {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5"
+     "arrayIPcLm1EEEEviT0_T1_",
+     "filled (zeros, ones, full)"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfE"
+     "ESt5arrayIPcLm3EEEEviT0_T1_",
+     "add"},
+    {"_Z24dispatch_softmax_forwardIN3c104HalfES1_fLb0ELb0EEvPT0_PKT_iiiPKbib",
+     "softmax forward"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi2EZZZNS0_16tanh_kernel_cud"
+     "aERNS_18TensorIteratorBaseEENKUlvE0_clEvENKUlvE_clEvEUldE_St5arrayIPcLm2E"
+     "EEEviT0_T1_",
+     "tanh"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi2EZZZNS0_26GeluBackwardCUD"
+     "AKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlvE_clEvENKUlvE_cl"
+     "EvEUlddE_St5arrayIPcLm3EEEEviT0_T1_",
+     "gelu backward"},
+    {"add_kernel_from_triton_0d1d2d", "add_kernel_from_triton_0d1d2d"},
+    {"_Z7my_gemmPfS_", "my_gemm"},
+    {"_ZN2at6nativeEv", "native"},
+    {"_ZLi4E", "kernel"},
+    {"_Z", "kernel"},
+    {"_Z99999999999999999999x", "kernel"},
+    {"_Z3ab", "kernel"},
+    {"", ""},
+};
+
+TEST(tells_kernels_in_words)
+{
+    char text[64];
+
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        label_kernel(kernels[i].mangled, text, sizeof text);
+        CHECK_STR(text, kernels[i].words);
+    }
+}
+
+TEST(cuts_long_names)
+{
+    char text[8];
+
+    label_kernel("a_name_longer_than_that", text, sizeof text);
+    CHECK_STR(text, "a_name_");
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/result.h"
+
+#include <cjson/cJSON.h>
+
+#include "check.h"
+#include "common/trace.h"
+#include "common/units.h"
+#include "memsim/report.h"
+
+static struct session session;
+static char *command[] = {"python", "train \"x\".py", NULL};
+
+static void session_start(uint32_t devices)
+{
+    memset(&session, 0, sizeof session);
+    session.start_ns = 1000;
+    session.end_ns = 1000 + UINT64_C(12300000000);
+    session.device_count = devices;
+    strcpy(session.gpu.name, "card");
+    strcpy(session.gpu.device_name, "A Card 80GB");
+    session.gpu.memory_bytes = 80 * GIB;
+    for (uint32_t i = 0; i < devices; i++)
+        session.devices[i].capacity_bytes = 80 * GIB;
+}
+
+/* A process that used DEVICE. */
+static struct session_process *add_process(uint32_t rank, uint32_t device,
+                                           uint64_t allocated)
+{
+    struct session_process *p = &session.processes[session.process_count++];
+
+    p->state = SESSION_EXITED;
+    p->rank = rank;
+    strcpy(p->torch_version, "2.11.0");
+    p->usage[device].context = GIB;
+    p->usage[device].peak_allocated = allocated;
+    p->usage[device].peak_reserved = allocated + GIB;
+    p->usage[device].peak_used = allocated + 2 * GIB;
+    session_raise(&session.devices[device].peak_used_bytes,
+                  allocated + 2 * GIB);
+    return p;
+}
+
+static struct session_oom *add_oom(uint32_t process, uint64_t time_ns)
+{
+    struct session_oom *o = &session.ooms[session.oom_count++];
+
+    *o = (struct session_oom){.process = process, .torch = 1,
+                              .time_ns = time_ns,
+                              .requested_bytes = 3 * GIB,
+                              .refused_bytes = 3 * GIB + 1 * MIB,
+                              .free_bytes = 2 * GIB,
+                              .allocated_bytes = 70 * GIB,
+                              .reserved_bytes = 71 * GIB};
+    o->ready = 1;
+    session.processes[process].last_oom_ns = time_ns;
+    session.processes[process].usage[0].ooms++;
+    return o;
+}
+
+static struct result result_of(void)
+{
+    struct result r;
+
+    result_init(&r, &session, command);
+    return r;
+}
+
+TEST(a_run_that_fits)
+{
+    session_start(1);
+    add_process(0, 0, 40 * GIB);
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FITS);
+    CHECK_UINT((uint64_t)r.exit_status, 0);
+    CHECK_NEAR(r.seconds, 12.3, 1e-12);
+    CHECK_STR(r.torch_version, "2.11.0");
+    CHECK_UINT(r.rank_count, 1);
+    const struct result_device *d = &r.ranks[0].devices[0];
+    CHECK_UINT(d->peak_allocated_bytes, 40 * GIB);
+    CHECK_UINT(d->peak_reserved_bytes, 41 * GIB);
+    CHECK_UINT(d->peak_used_bytes, 42 * GIB);
+    CHECK_UINT(d->headroom_bytes, 38 * GIB);
+    CHECK_UINT(d->context_bytes, GIB);
+    CHECK_UINT(r.note_count, 0);
+    result_fini(&r);
+}
+
+TEST(the_limit_is_of_what_the_card_shows_as_used)
+{
+    session_start(1);
+    add_process(0, 0, 40 * GIB); /* used: 42 of 80 GiB, 52.5 % */
+    session.fail_above_percent = 52.5;
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FITS);
+    result_fini(&r);
+    session.fail_above_percent = 52.4;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_OVER_LIMIT);
+    CHECK_UINT((uint64_t)r.exit_status, 121);
+    result_fini(&r);
+    session.exit_status = 3; /* a failure is told first */
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK_UINT((uint64_t)r.exit_status, 3);
+    result_fini(&r);
+}
+
+TEST(an_oom_that_reached_the_top_level_is_the_verdict)
+{
+    session_start(1);
+    struct session_process *p = add_process(0, 0, 70 * GIB);
+    add_oom(0, 500);
+    p->last_launch_ns = 900; /* tidying up, say */
+    p->died_of_oom = 1;
+    session.exit_status = 1;
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_OOM);
+    CHECK_UINT((uint64_t)r.exit_status, 120);
+    CHECK_UINT((uint64_t)r.command_status, 1);
+    const struct result_device *d = &r.ranks[0].devices[0];
+    CHECK_UINT(d->oom_count, 1);
+    CHECK(!d->ooms[0].caught && d->ooms[0].torch);
+    CHECK_UINT(d->ooms[0].requested_bytes, 3 * GIB);
+    CHECK_UINT(d->ooms[0].unallocated_bytes, GIB);
+    /* 1 GiB and 1 MiB are missing: whole 2 MiB granules */
+    CHECK_UINT(d->ooms[0].missing_bytes, GIB + 2 * MIB);
+    result_fini(&r);
+}
+
+TEST(an_oom_after_which_nothing_was_launched_is_too)
+{
+    session_start(1);
+    struct session_process *p = add_process(0, 0, 70 * GIB);
+    add_oom(0, 500);
+    p->last_launch_ns = 499;
+    session.exit_status = 137;
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_OOM);
+    result_fini(&r);
+    p->last_launch_ns = 501; /* it went on, and died of something else */
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK_UINT((uint64_t)r.exit_status, 137);
+    CHECK(r.ranks[0].devices[0].ooms[0].caught);
+    result_fini(&r);
+}
+
+TEST(an_oom_that_was_survived_changes_nothing)
+{
+    session_start(1);
+    add_process(0, 0, 70 * GIB);
+    add_oom(0, 500);
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FITS);
+    CHECK_UINT((uint64_t)r.exit_status, 0);
+    CHECK(r.ranks[0].devices[0].ooms[0].caught);
+    result_fini(&r);
+}
+
+TEST(only_the_last_oom_is_the_fatal_one)
+{
+    session_start(1);
+    add_process(0, 0, 70 * GIB);
+    add_oom(0, 500);
+    add_oom(0, 700);
+    session.exit_status = 1;
+    struct result r = result_of();
+    const struct result_device *d = &r.ranks[0].devices[0];
+    CHECK_UINT(d->oom_count, 2);
+    CHECK(d->ooms[0].caught);
+    CHECK(!d->ooms[1].caught);
+    result_fini(&r);
+}
+
+TEST(a_limit_of_the_programs_own_lacks_no_memory)
+{
+    session_start(1);
+    add_process(0, 0, 10 * GIB);
+    add_oom(0, 500)->free_bytes = 60 * GIB;
+    struct result r = result_of();
+    CHECK_UINT(r.ranks[0].devices[0].ooms[0].missing_bytes, 0);
+    result_fini(&r);
+}
+
+TEST(ranks_and_cards_are_in_order)
+{
+    session_start(4);
+    add_process(3, 3, 4 * GIB);
+    add_process(1, 1, 2 * GIB);
+    add_process(2, 2, 3 * GIB);
+    add_process(0, 2, 7 * GIB);
+    add_process(0, 0, 1 * GIB);
+    struct result r = result_of();
+    CHECK_UINT(r.rank_count, 4);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_UINT(r.ranks[i].rank, i);
+    CHECK_UINT(r.ranks[0].device_count, 2);
+    CHECK_UINT(r.ranks[0].devices[0].index, 0);
+    CHECK_UINT(r.ranks[0].devices[1].index, 2);
+    CHECK_UINT(r.ranks[0].devices[1].slot, 3);
+    result_fini(&r);
+}
+
+TEST(processes_of_a_rank_are_not_added_up)
+{
+    session_start(1);
+    add_process(0, 0, 10 * GIB);
+    add_process(0, 0, 30 * GIB);
+    add_process(0, 0, 20 * GIB);
+    struct result r = result_of();
+    CHECK_UINT(r.rank_count, 1);
+    const struct result_device *d = &r.ranks[0].devices[0];
+    CHECK_UINT(d->peak_allocated_bytes, 30 * GIB);
+    CHECK_UINT(d->slot, 1);
+    result_fini(&r);
+}
+
+static bool has_note(const struct result *r, const char *part)
+{
+    for (size_t i = 0; i < r->note_count; i++)
+        if (strstr(r->notes[i], part))
+            return true;
+    return false;
+}
+
+TEST(notes_say_what_is_odd)
+{
+    session_start(1);
+    struct result r = result_of();
+    CHECK(has_note(&r, "never used a GPU"));
+    CHECK_UINT(r.rank_count, 0);
+    result_fini(&r);
+
+    struct session_process *p = add_process(0, 0, GIB);
+    p->unpriced = 7;
+    p->trace_end = TRACE_END_LIMIT + 1;
+    session.background = 2;
+    session.process_count = SESSION_PROCESSES + 3;
+    session.oom_count = SESSION_OOMS + 1;
+    session.note_count = 1;
+    strcpy(session.notes[0].text, "cudaFrobnicate is not modelled");
+    session.notes[0].ready = 1;
+    r = result_of();
+    CHECK(has_note(&r, "7 calls"));
+    CHECK(has_note(&r, "--trace-limit was reached"));
+    CHECK(has_note(&r, "2 processes are still running"));
+    CHECK(has_note(&r, "259 processes used a GPU; only the first 256"));
+    CHECK(has_note(&r, "65 requests were refused; only the first 64"));
+    CHECK(has_note(&r, "cudaFrobnicate"));
+    CHECK(!has_note(&r, "never used"));
+    result_fini(&r);
+}
+
+TEST(a_run_without_an_end_is_not_a_success)
+{
+    session_start(1);
+    add_process(0, 0, GIB);
+    session.end_ns = 0;
+    struct result r = result_of();
+    CHECK(!r.finished);
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK(has_note(&r, "the run is not over"));
+    result_fini(&r);
+}
+
+/* RESULT as OPS writes it; the caller frees. */
+static char *written(const struct report_ops *ops, const struct result *result,
+                     bool color)
+{
+    const struct report_style style = {.color = color};
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    ops->write(result, &style, out);
+    fclose(out);
+    return text;
+}
+
+static uint64_t number(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    CHECK(cJSON_IsNumber(item));
+    return item ? (uint64_t)item->valuedouble : 0;
+}
+
+TEST(json_has_the_fixed_names)
+{
+    session_start(1);
+    add_process(0, 0, 70 * GIB + 1);
+    add_oom(0, 500);
+    session.exit_status = 1;
+    struct result r = result_of();
+    char *text = written(&report_json, &r, false);
+    cJSON *json = cJSON_Parse(text);
+    CHECK_UINT(number(json, "schema"), 1);
+    CHECK_UINT(number(json, "exit_status"), 120);
+    CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(json, "verdict")),
+              "oom");
+    const cJSON *arguments = cJSON_GetObjectItem(json, "command");
+    CHECK_UINT((uint64_t)cJSON_GetArraySize(arguments), 2);
+    CHECK_STR(cJSON_GetStringValue(cJSON_GetArrayItem(arguments, 1)),
+              "train \"x\".py");
+    const cJSON *gpu = cJSON_GetObjectItem(json, "gpu");
+    CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(gpu, "name")), "card");
+    CHECK_UINT(number(gpu, "memory_bytes"), 80 * GIB);
+    const cJSON *rank =
+        cJSON_GetArrayItem(cJSON_GetObjectItem(json, "ranks"), 0);
+    CHECK_UINT(number(rank, "rank"), 0);
+    const cJSON *d =
+        cJSON_GetArrayItem(cJSON_GetObjectItem(rank, "devices"), 0);
+    CHECK_UINT(number(d, "index"), 0);
+    CHECK_UINT(number(d, "capacity_bytes"), 80 * GIB);
+    CHECK_UINT(number(d, "peak_allocated_bytes"), 70 * GIB + 1);
+    CHECK_UINT(number(d, "peak_reserved_bytes"), 71 * GIB + 1);
+    CHECK_UINT(number(d, "peak_used_bytes"), 72 * GIB + 1);
+    CHECK_UINT(number(d, "headroom_bytes"), 8 * GIB - 1);
+    const cJSON *oom = cJSON_GetArrayItem(cJSON_GetObjectItem(d, "ooms"), 0);
+    CHECK_UINT(number(oom, "requested_bytes"), 3 * GIB);
+    CHECK(cJSON_IsFalse(cJSON_GetObjectItem(oom, "caught")));
+    cJSON_Delete(json);
+    free(text);
+    result_fini(&r);
+}
+
+/* Integers, not 1.23e+15: programs read them with integer parsers. */
+TEST(json_prints_bytes_as_integers)
+{
+    session_start(1);
+    session.gpu.memory_bytes = UINT64_C(9007199254740991);
+    struct result r = result_of();
+    char *text = written(&report_json, &r, false);
+    CHECK(strstr(text, "9007199254740991"));
+    free(text);
+    session.gpu.memory_bytes = UINT64_MAX;
+    result_fini(&r);
+    r = result_of();
+    text = written(&report_json, &r, false);
+    CHECK(strstr(text, "18446744073709551615"));
+    free(text);
+    result_fini(&r);
+}
+
+static size_t longest_line(const char *text)
+{
+    size_t longest = 0;
+
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        longest = length > longest ? length : longest;
+        text += length + (text[length] != '\0');
+    }
+    return longest;
+}
+
+static void set_things(struct result_device *d)
+{
+    static const struct result_thing things[] = {
+        {"log_softmax forward", 4 * 394 * MIB, 4},
+        {"a kernel whose name is longer than what the column can hold", GIB,
+         1234567},
+        {"cached by PyTorch, not in use", 512 * MIB, 0},
+        {"x", 5, 1},
+        {"y", 4, 1},
+        {"the sixth", 3, 1},
+    };
+
+    d->things = malloc(sizeof things);
+    memcpy(d->things, things, sizeof things);
+    d->thing_count = sizeof things / sizeof *things;
+}
+
+TEST(the_summary_tells_an_oom)
+{
+    session_start(1);
+    add_process(0, 0, 70 * GIB);
+    add_oom(0, 500);
+    session.exit_status = 1;
+    session.note_count = 1;
+    memset(session.notes[0].text, 'w', SESSION_TEXT_BYTES - 1);
+    for (int i = 9; i < SESSION_TEXT_BYTES - 1; i += 10)
+        session.notes[0].text[i] = ' ';
+    session.notes[0].ready = 1;
+    struct result r = result_of();
+    set_things(&r.ranks[0].devices[0]);
+    char *text = written(&report_summary, &r, false);
+    CHECK(!strncmp(text, "memsim: out of memory: A Card 80GB, 80.00 GiB\n", 46));
+    CHECK(strstr(text, "PyTorch asked for 3.00 GiB; 2.00 GiB was free,\n"
+                       "  1.00 GiB reserved but unallocated.\n"));
+    CHECK(strstr(text, "At least 1.00 GiB more memory would have been "
+                       "needed.\n"));
+    CHECK(strstr(text, "1.54 GiB  log_softmax forward"));
+    CHECK(strstr(text, "  4 x 394.00 MiB\n"));
+    CHECK(!strstr(text, "the sixth"));
+    CHECK(strstr(text, "took 12.3 s, PyTorch 2.11.0\n"));
+    CHECK(!strchr(text, '\033'));
+    CHECK(longest_line(text) <= 80);
+    free(text);
+    text = written(&report_summary, &r, true);
+    CHECK(strstr(text, "\033[1;31mout of memory\033[0m"));
+    free(text);
+    result_fini(&r);
+}
+
+TEST(the_summary_tells_equal_ranks_once)
+{
+    session_start(4);
+    for (uint32_t i = 0; i < 4; i++)
+        add_process(i, i, i == 3 ? 9 * GIB : 5 * GIB);
+    struct result r = result_of();
+    char *text = written(&report_summary, &r, false);
+    CHECK(strstr(text, "\nranks 0 to 2, each\n"));
+    CHECK(strstr(text, "\nrank 3, GPU 3\n"));
+    CHECK(!strstr(text, "rank 1"));
+    CHECK(longest_line(text) <= 80);
+    free(text);
+    result_fini(&r);
+}
+
+TEST(the_summary_counts_what_was_survived)
+{
+    session_start(1);
+    add_process(0, 0, 5 * GIB)->last_launch_ns = 1000;
+    for (uint64_t i = 0; i < 5; i++)
+        add_oom(0, 100 + i);
+    struct result r = result_of();
+    char *text = written(&report_summary, &r, false);
+    CHECK(!strncmp(text, "memsim: fits", 12));
+    CHECK(strstr(text, "the program went on.\n"));
+    CHECK(strstr(text, "... and 4 more that it survived.\n"));
+    CHECK(!strstr(text, "At least"));
+    free(text);
+    result_fini(&r);
+}

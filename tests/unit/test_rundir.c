@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/rundir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "check.h"
+
+static char *command[] = {"python", "a b", "", "c\nd", NULL};
+static char root[64];
+
+/* A scratch directory of this test's own; PATH in it, in a static buffer. */
+static const char *in_root(const char *path)
+{
+    static char out[4][160];
+    static unsigned next;
+
+    if (!root[0]) {
+        snprintf(root, sizeof root, "/tmp/test_rundir.%d", getpid());
+        mkdir(root, 0700);
+    }
+    next = (next + 1) % 4;
+    snprintf(out[next], sizeof out[next], "%s/%s", root, path);
+    return out[next];
+}
+
+static void clean(void)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "rm -rf %s", root);
+    CHECK(system(line) == 0);
+}
+
+static void touch(const char *path)
+{
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+}
+
+static bool exists(const char *path)
+{
+    return !access(path, F_OK);
+}
+
+static bool create(struct rundir *dir, const char *path, struct err *err)
+{
+    err_clear(err);
+    return !rundir_create(dir, path, in_root(""), command, err);
+}
+
+TEST(makes_a_private_directory_and_removes_it)
+{
+    struct rundir dir;
+    struct stat st;
+    struct err err;
+
+    CHECK(create(&dir, NULL, &err));
+    CHECK(dir.temporary && dir.path[0] == '/');
+    CHECK(!stat(dir.path, &st) && (st.st_mode & 0777) == 0700);
+    CHECK_STR(dir.session->directory, dir.path);
+    CHECK_UINT(dir.session->bytes, sizeof(struct session));
+    char path[sizeof dir.path];
+    strcpy(path, dir.path);
+    rundir_remove(&dir);
+    CHECK(!exists(path));
+    clean();
+}
+
+TEST(keeps_files_to_the_owner)
+{
+    struct rundir dir;
+    struct stat st;
+    struct err err;
+
+    umask(0);
+    CHECK(create(&dir, in_root("d"), &err));
+    CHECK(!stat(in_root("d"), &st) && (st.st_mode & 0777) == 0700);
+    CHECK(!stat(in_root("d/session"), &st) && (st.st_mode & 0777) == 0600);
+    CHECK(st.st_blocks * 512 >= (long)sizeof(struct session));
+    CHECK(!stat(in_root("d/command"), &st) && (st.st_mode & 0777) == 0600);
+    rundir_close(&dir);
+    clean();
+}
+
+TEST(replaces_an_earlier_runs_files_only)
+{
+    struct rundir dir;
+    struct err err;
+
+    CHECK(create(&dir, in_root("d"), &err));
+    rundir_close(&dir);
+    touch(in_root("d/process-0007.trace"));
+    touch(in_root("d/mine.txt"));
+    CHECK(create(&dir, in_root("d"), &err));
+    CHECK(!exists(in_root("d/process-0007.trace")));
+    CHECK(exists(in_root("d/mine.txt")));
+    rundir_remove(&dir);
+    CHECK(!exists(in_root("d/session")));
+    CHECK(exists(in_root("d/mine.txt")));
+    clean();
+}
+
+TEST(leaves_other_peoples_directories_alone)
+{
+    struct rundir dir;
+    struct err err = {""};
+
+    mkdir(in_root("d"), 0755);
+    touch(in_root("d/thesis.tex"));
+    CHECK(!create(&dir, in_root("d"), &err));
+    CHECK(strstr(err.text, "is not empty, and no directory of a memsim run"));
+    touch(in_root("d/session")); /* by that name only */
+    CHECK(!create(&dir, in_root("d"), &err));
+    CHECK(exists(in_root("d/session")) && exists(in_root("d/thesis.tex")));
+    touch(in_root("file"));
+    CHECK(!create(&dir, in_root("file"), &err));
+    CHECK(strstr(err.text, "Not a directory"));
+    CHECK(!create(&dir, in_root("no/such"), &err));
+    CHECK(strstr(err.text, "No such file or directory"));
+    clean();
+}
+
+TEST(one_run_at_a_time)
+{
+    struct rundir first, second;
+    struct err err = {""};
+
+    CHECK(create(&first, in_root("d"), &err));
+    CHECK(rundir_is_live(in_root("d/session")));
+    CHECK(!create(&second, in_root("d"), &err));
+    CHECK(strstr(err.text, "another memsim run is using it"));
+    CHECK(exists(in_root("d/session")));
+    rundir_close(&first);
+    CHECK(!rundir_is_live(in_root("d/session")));
+    CHECK(!rundir_is_live(in_root("d/nothing")));
+    CHECK(create(&first, in_root("d"), &err));
+    rundir_close(&first);
+    clean();
+}
+
+TEST(leaves_nothing_behind_where_the_disk_is_full)
+{
+    const struct rlimit limit = {4096, 4096}; /* stands for the full disk */
+    struct rundir dir;
+    struct err err = {""};
+
+    in_root("");
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+    CHECK(!create(&dir, in_root("d"), &err));
+    CHECK(strstr(err.text, "cannot write it"));
+    CHECK(strstr(err.text, "use -o on another disk"));
+    CHECK(!exists(in_root("d")));
+    clean();
+}
+
+TEST(a_run_can_be_opened_again)
+{
+    struct rundir dir;
+    struct err err = {""};
+
+    CHECK(create(&dir, in_root("d"), &err));
+    dir.session->exit_status = 77;
+    rundir_close(&dir);
+    CHECK(!rundir_open(&dir, in_root("d"), &err));
+    CHECK_UINT(dir.session->exit_status, 77);
+    char **again = rundir_command(&dir, &err);
+    for (size_t i = 0; again && i < 5; i++)
+        CHECK(command[i] ? again[i] && !strcmp(command[i], again[i])
+                         : !again[i]);
+    free(again);
+    rundir_close(&dir);
+    clean();
+}
+
+TEST(what_is_no_run_cannot_be_opened)
+{
+    struct rundir dir;
+    struct err err = {""};
+
+    mkdir(in_root("d"), 0700);
+    CHECK(rundir_open(&dir, in_root("d"), &err) == -1);
+    CHECK(strstr(err.text, "the directory of a memsim run?"));
+    touch(in_root("d/session"));
+    err_clear(&err);
+    CHECK(rundir_open(&dir, in_root("d"), &err) == -1);
+    CHECK(strstr(err.text, "is not the session of a memsim run"));
+    err_clear(&err);
+    CHECK(create(&dir, in_root("e"), &err));
+    dir.session->version++;
+    rundir_close(&dir);
+    CHECK(rundir_open(&dir, in_root("e"), &err) == -1);
+    CHECK(strstr(err.text, "another version of memsim"));
+    clean();
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/trace_read.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "check.h"
+#include "common/trace_write.h"
+#include "trace_build.h"
+
+/* Reads all of B; the number of known records, or -1 with ERR set. */
+static int read_all(const struct build *b, struct err *err)
+{
+    struct trace_reader r;
+    struct trace_item item;
+    int count = 0, rc;
+
+    if (trace_reader_open_memory(&r, b->data, b->bytes, "T", err))
+        return -1;
+    while ((rc = trace_reader_next(&r, &item, err)) > 0)
+        count++;
+    trace_reader_close(&r);
+    return rc < 0 ? -1 : count;
+}
+
+static void check_error(struct build *b, const char *text)
+{
+    struct err err = {""};
+    int count = read_all(b, &err);
+
+    if (count >= 0)
+        CHECK_FAIL("read as %d records, no error \"%s\"", count, text);
+    CHECK_STR(err.text, text);
+    free(b->data);
+}
+
+TEST(reads_what_was_written)
+{
+    struct build b = build_start();
+    struct trace_reader r;
+    struct trace_item item;
+    struct err err = {""};
+
+    b.thread = 3;
+    BUILD_TEXT(&b, TRACE_NAME, "kernel", 7);
+    BUILD(&b, TRACE_FORK, 4711);
+    CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", &err));
+    CHECK(trace_reader_next(&r, &item, &err) == 1);
+    CHECK_UINT(item.head.kind, TRACE_NAME);
+    CHECK_UINT(item.head.thread, 3);
+    CHECK_UINT(trace_field(&item, 0), 7);
+    CHECK_UINT(item.head.text_bytes, 6);
+    CHECK(!memcmp(item.text, "kernel", 6));
+    CHECK(trace_reader_next(&r, &item, &err) == 1);
+    CHECK_UINT(item.head.time_ns, 1);
+    CHECK_UINT(trace_field(&item, 0), 4711);
+    CHECK_UINT(trace_field(&item, 1), 0);
+    CHECK(trace_reader_next(&r, &item, &err) == 0);
+    CHECK_UINT(r.records, 2);
+    trace_reader_close(&r);
+    free(b.data);
+}
+
+TEST(goes_from_chunk_to_chunk)
+{
+    struct build b = build_start();
+    struct err err = {""};
+
+    for (int i = 0; i < 1000; i++)
+        BUILD(&b, TRACE_FORK, (uint64_t)i);
+    CHECK(b.bytes > TRACE_HEADER_BYTES + 7 * BUILD_CHUNK);
+    CHECK_UINT(read_all(&b, &err), 1000);
+    free(b.data);
+}
+
+TEST(takes_a_last_chunk_cut_to_its_length)
+{
+    struct build b = build_start();
+    struct err err = {""};
+
+    BUILD(&b, TRACE_FORK, 1);
+    build_seal(&b);
+    b.bytes = TRACE_HEADER_BYTES + build_chunk(&b)->used_bytes;
+    CHECK_UINT(read_all(&b, &err), 1);
+    free(b.data);
+}
+
+TEST(ends_where_the_writer_was)
+{
+    struct build b = build_start();
+    struct err err = {""};
+
+    BUILD(&b, TRACE_FORK, 1);
+    build_chunk_add(&b);
+    build_chunk(&b)->magic = 0; /* space taken, nothing written yet */
+    CHECK_UINT(read_all(&b, &err), 1);
+    build_chunk(&b)->magic = TRACE_CHUNK_MAGIC;
+    build_chunk(&b)->used_bytes = 0; /* nor does it say how much */
+    CHECK_UINT(read_all(&b, &err), 1);
+    b.bytes = TRACE_HEADER_BYTES; /* no chunk at all */
+    CHECK_UINT(read_all(&b, &err), 0);
+    free(b.data);
+}
+
+TEST(skips_kinds_of_the_future)
+{
+    struct build b = build_start();
+    struct trace_reader r;
+    struct trace_item item;
+    struct err err = {""};
+
+    BUILD_TEXT(&b, 999, "what is this", 1, 2, 3);
+    BUILD(&b, TRACE_FORK, 4711, 1, 2); /* fields of the future, too */
+    CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", &err));
+    CHECK(trace_reader_next(&r, &item, &err) == 1);
+    CHECK_UINT(item.head.kind, TRACE_FORK);
+    CHECK_UINT(trace_field(&item, 2), 2);
+    CHECK(trace_reader_next(&r, &item, &err) == 0);
+    CHECK_UINT(r.unknown, 1);
+    trace_reader_close(&r);
+    free(b.data);
+}
+
+TEST(refuses_what_is_no_trace)
+{
+    struct build b = build_start();
+
+    b.data[0] = 'M';
+    check_error(&b, "T: is not a memsim trace");
+    b = build_start();
+    b.bytes = 10;
+    check_error(&b, "T: is no memsim trace: 10 bytes only");
+    b = build_start();
+    build_header(&b, 2);
+    check_error(&b, "T: is a trace of version 2, this memsim reads version 1; "
+                    "use the memsim that wrote it");
+    b = build_start();
+    b.data[20] ^= 1;
+    check_error(&b, "T: header: its checksum is wrong; the file is damaged");
+}
+
+TEST(refuses_impossible_chunk_sizes)
+{
+    const uint32_t sizes[] = {0, 64, 4097, 65u << 20, UINT32_MAX & ~7u};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct build b = build_start();
+        struct trace_header *h = (struct trace_header *)b.data;
+        char text[64];
+
+        h->chunk_bytes = sizes[i];
+        h->crc = 0;
+        h->crc = crc32c(0, h, sizeof *h);
+        snprintf(text, sizeof text, "T: header: chunks of %u bytes", sizes[i]);
+        check_error(&b, text);
+    }
+}
+
+#define DAMAGED "; the file is damaged"
+
+TEST(names_the_place_of_damage_to_a_chunk)
+{
+    struct build b = build_start();
+
+    build_chunk(&b)->magic ^= 1;
+    check_error(&b, "T: chunk 0, offset 0: no chunk begins here" DAMAGED);
+    b = build_start();
+    build_chunk_add(&b);
+    build_chunk(&b)->index = 2;
+    check_error(&b, "T: chunk 1, offset 4: a chunk is missing" DAMAGED);
+    b = build_start();
+    build_chunk(&b)->used_bytes = BUILD_CHUNK + 8;
+    check_error(&b, "T: chunk 0, offset 8: its length is impossible" DAMAGED);
+    b = build_start();
+    build_chunk(&b)->used_bytes = 71;
+    check_error(&b, "T: chunk 0, offset 8: its length is impossible" DAMAGED);
+    b = build_start();
+    BUILD(&b, TRACE_FORK, 1);
+    build_seal(&b);
+    b.data[TRACE_HEADER_BYTES + 90] ^= 1;
+    check_error(&b, "T: chunk 0, offset 20: its checksum is wrong" DAMAGED);
+}
+
+/* The first record's header, in a chunk whose checksum nobody looks at. */
+static struct trace_record *first_record(const struct build *b)
+{
+    return (struct trace_record *)(build_chunk(b) + 1);
+}
+
+TEST(names_the_place_of_damage_to_a_record)
+{
+    struct build b = build_start();
+
+    BUILD(&b, TRACE_FORK, 1);
+    first_record(&b)->kind = 0;
+    check_error(&b, "T: chunk 0, offset 64: a record of no kind" DAMAGED);
+    b = build_start();
+    BUILD(&b, TRACE_FORK, 1);
+    first_record(&b)->fields = 2;
+    check_error(&b, "T: chunk 0, offset 64: a record is longer than its "
+                    "chunk" DAMAGED);
+    b = build_start();
+    BUILD(&b, TRACE_FORK, 1);
+    first_record(&b)->text_bytes = TRACE_TEXT_MAX + 1;
+    check_error(&b, "T: chunk 0, offset 64: a text is too long" DAMAGED);
+    b = build_start();
+    BUILD(&b, TRACE_FORK, 1);
+    build_chunk(&b)->used_bytes += 8;
+    check_error(&b, "T: chunk 0, offset 96: a record is cut" DAMAGED);
+}
+
+TEST(survives_every_cut)
+{
+    struct build b = build_start();
+    size_t whole;
+
+    for (int i = 0; i < 300; i++)
+        BUILD_TEXT(&b, TRACE_NAME, "some text", (uint64_t)i);
+    whole = b.bytes;
+    for (b.bytes = 0; b.bytes < whole; b.bytes += 7) {
+        /* A copy of that length, so that ASan sees what lies beyond. */
+        struct build cut = {malloc(b.bytes + !b.bytes), b.bytes, 0, 0};
+        struct err err = {""};
+
+        memcpy(cut.data, b.data, b.bytes);
+        int count = read_all(&cut, &err);
+        CHECK((count < 0) == (err.text[0] != '\0'));
+        CHECK(count <= 300);
+        free(cut.data);
+    }
+    free(b.data);
+}
+
+/* A path for a test's own file. */
+static const char *scratch(void)
+{
+    static char path[64];
+
+    snprintf(path, sizeof path, "/tmp/test_trace_read.%d.trace", getpid());
+    unlink(path);
+    return path;
+}
+
+static uint64_t count_file(const char *path, uint16_t *last_kind)
+{
+    struct trace_reader r;
+    struct trace_item item;
+    struct err err = {""};
+    uint64_t count = 0;
+
+    if (trace_reader_open(&r, path, &err)) {
+        CHECK_FAIL("%s", err.text);
+        return 0;
+    }
+    while (trace_reader_next(&r, &item, &err) > 0) {
+        *last_kind = item.head.kind;
+        if (item.head.kind == TRACE_MARK)
+            CHECK_UINT(trace_field(&item, 0), count);
+        count++;
+    }
+    CHECK_STR(err.text, "");
+    trace_reader_close(&r);
+    return count;
+}
+
+static void put_marks(struct trace_writer *w, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        trace_writer_put(w, TRACE_MARK, 0, i, &i, 1, "a mark", 6);
+}
+
+TEST(reads_the_real_writer)
+{
+    const char *path = scratch();
+    struct trace_writer w = TRACE_WRITER_INIT;
+    struct err err = {""};
+    uint16_t last;
+
+    CHECK(!trace_writer_open(&w, path, 64 << 20, &err));
+    put_marks(&w, 100000);
+    CHECK_UINT(count_file(path, &last), 100000); /* while it is being written */
+    trace_writer_close(&w, TRACE_END_EXIT, 0, 100000);
+    CHECK_UINT(count_file(path, &last), 100001);
+    CHECK_UINT(last, TRACE_END);
+    unlink(path);
+}
+
+TEST(reads_what_a_killed_writer_left)
+{
+    const char *path = scratch();
+    uint16_t last;
+    pid_t pid = fork();
+
+    if (!pid) {
+        struct trace_writer w = TRACE_WRITER_INIT;
+        if (!trace_writer_open(&w, path, 64 << 20, NULL))
+            put_marks(&w, 54321);
+        raise(SIGKILL);
+    }
+    waitpid(pid, NULL, 0);
+    CHECK_UINT(count_file(path, &last), 54321);
+    CHECK_UINT(last, TRACE_MARK);
+    unlink(path);
+}
+
+TEST(reads_a_trace_that_hit_its_limit)
+{
+    const char *path = scratch();
+    struct trace_writer w = TRACE_WRITER_INIT;
+    struct err err = {""};
+    uint16_t last;
+
+    CHECK(!trace_writer_open(&w, path, 2 << 20, &err));
+    put_marks(&w, 100000);
+    CHECK(count_file(path, &last) < 100000);
+    CHECK_UINT(last, TRACE_END);
+    unlink(path);
+}
+
+TEST(reports_files_that_are_not_there)
+{
+    struct trace_reader r;
+    struct err err = {""};
+
+    CHECK(trace_reader_open(&r, "/nowhere/x.trace", &err) == -1);
+    CHECK_STR(err.text, "/nowhere/x.trace: No such file or directory");
+}
+
+TEST(kinds_are_found_by_number_and_name)
+{
+    const struct trace_kind_info *gemm = trace_kind_find_name("gemm");
+    unsigned count = 0;
+
+    CHECK(gemm && gemm->kind == TRACE_GEMM);
+    CHECK(gemm == trace_kind_find(TRACE_GEMM));
+    CHECK(!trace_kind_find(0));
+    CHECK(!trace_kind_find(9));
+    CHECK(!trace_kind_find(65535));
+    CHECK(!trace_kind_find_name(""));
+    for (const struct trace_kind_info *k = trace_kind_next(0); k;
+         k = trace_kind_next(k->kind))
+        count++;
+#define X(...) +1
+    CHECK_UINT(count, 0 TRACE_KINDS(X));
+#undef X
+    CHECK_UINT((uint64_t)trace_field_index(TRACE_GEMM, "name"), 0);
+    CHECK_UINT((uint64_t)trace_field_index(TRACE_GEMM, "batch"), 6);
+    CHECK(trace_field_index(TRACE_GEMM, "nam") == -1);
+    CHECK(trace_field_index(TRACE_SETTING, "") == -1);
+}
+
+TEST(names_are_interned_by_id)
+{
+    struct trace_names names = {{0}};
+    struct trace_item item = {.head = {.kind = TRACE_NAME, .fields = 1}};
+    char text[16];
+
+    CHECK_STR(trace_names_get(&names, 0), "");
+    CHECK_STR(trace_names_get(&names, 5), "?");
+    for (uint64_t id = 1; id < 3000; id++) {
+        uint64_t sparse = id * UINT64_C(0x100000001);
+        item.fields = &sparse;
+        item.text = text;
+        item.head.text_bytes =
+            (uint32_t)snprintf(text, sizeof text, "n%" PRIu64, id);
+        trace_names_add(&names, &item);
+    }
+    CHECK_STR(trace_names_get(&names, 2999 * UINT64_C(0x100000001)), "n2999");
+    CHECK_STR(trace_names_get(&names, UINT64_C(0x100000001)), "n1");
+    CHECK_STR(trace_names_get(&names, 2), "?");
+    trace_names_fini(&names);
+}
