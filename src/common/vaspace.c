@@ -147,9 +147,8 @@ static void treap_insert(struct vaspace_tile **root, struct vaspace_tile *t)
         treap_split(*root, t->start, &t->left, &t->right);
         *root = t;
     } else {
-        treap_insert(t->start < (*root)->start ? &(*root)->left
-                                               : &(*root)->right,
-                     t);
+        treap_insert(
+            t->start < (*root)->start ? &(*root)->left : &(*root)->right, t);
     }
     tile_pull(*root);
 }
@@ -314,8 +313,8 @@ static int window_open(struct vaspace *v, uint64_t bytes)
     uint64_t unit = v->model == VASPACE_CHUNKS ? VASPACE_CHUNK_BYTES
                                                : VASPACE_GRANULE_BYTES;
     uint64_t whole = (bytes + unit - 1) & ~(unit - 1);
-    struct vaspace_tile *gap =
-        v->model == VASPACE_CHUNKS ? highest(v->large.root, KIND_GAP, whole)
+    struct vaspace_tile *gap = v->model == VASPACE_CHUNKS
+                                   ? highest(v->large.root, KIND_GAP, whole)
                                    : lowest(v->large.root, KIND_GAP, whole);
 
     if (!gap)
@@ -357,8 +356,7 @@ static struct vaspace_tile *small_take(struct vaspace *v, uint64_t bytes)
 
     if (t)
         return t;
-    struct vaspace_tile *slab =
-        large_take(v, VASPACE_GRANULE_BYTES, KIND_SLAB);
+    struct vaspace_tile *slab = large_take(v, VASPACE_GRANULE_BYTES, KIND_SLAB);
     if (!slab)
         return NULL;
     chunk_open(v, &v->small, slab->start, slab->bytes);
@@ -520,8 +518,7 @@ static bool tile_check(const struct vaspace_tile *t)
 
     if (!t->bytes || (t->kind == KIND_GAP) != (t->chunk == 0))
         return false;
-    if (t->kind >= KIND_USED &&
-        (!t->asked_bytes || t->asked_bytes > t->bytes))
+    if (t->kind >= KIND_USED && (!t->asked_bytes || t->asked_bytes > t->bytes))
         return false;
     if (!next)
         return true;

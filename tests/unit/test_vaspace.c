@@ -167,7 +167,8 @@ TEST(walks_upwards_and_forgets)
         vaspace_alloc(&v, sizes[i]);
     int seen = 0;
     uint64_t last = 0;
-    for (uint64_t at = 0; vaspace_next(&v, at, &start, &bytes); at = start + 1) {
+    for (uint64_t at = 0; vaspace_next(&v, at, &start, &bytes);
+         at = start + 1) {
         CHECK(start > last);
         last = start;
         seen++;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recorded allocator calls, played to the allocator engine: as they were, to
+ * prove that the engine does what the recording says, and as they would have
+ * been with other memory or settings.
+ *
+ * Pure but for the source, which may read a file. */
+#ifndef MEMSIM_MEMSIM_REPLAY_H
+#define MEMSIM_MEMSIM_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/vaspace.h"
+#include "memsim/alloc/alloc.h"
+#include "memsim/snapshot.h"
+
+enum { REPLAY_DEVICES = 16 };
+
+enum replay_kind {
+    REPLAY_ALLOC,       /* a block handed out */
+    REPLAY_OOM,         /* a request that failed */
+    REPLAY_FREE,        /* a block given back */
+    REPLAY_FREE_DONE,   /* the streams are done with a deferred one */
+    REPLAY_SEGMENT,     /* what the allocator did below; action says */
+    REPLAY_REFUSED,     /* the device had no memory for it */
+    REPLAY_OTHER_ALLOC, /* device memory that is not the allocator's */
+    REPLAY_OTHER_FREE,
+    REPLAY_KINDS
+};
+
+/* One step of a recording. `address` is the recorded one: the block's name. */
+struct replay_op {
+    enum replay_kind kind;
+    enum alloc_action action;
+    unsigned device;
+    bool deferred;  /* REPLAY_FREE: done only at a REPLAY_FREE_DONE */
+    uint64_t index; /* in the recording, for messages */
+    uint64_t address, bytes, stream, time_ns;
+    struct alloc_pool_id pool;
+};
+
+struct replay_source {
+    void *context;
+    const char *name;
+    /* Sets *OP to the next step; 1, or 0 at the end, -1 with ERR set. */
+    int (*next)(void *context, struct replay_op *op, struct err *err);
+    /* Back to the first step. 0 or -1. */
+    int (*rewind)(void *context, struct err *err);
+    /* What the devices held before the first step, by device; NULL: nothing. */
+    const struct snapshot *initial;
+};
+
+struct replay_config {
+    const struct alloc_rules *rules;
+    struct alloc_conf conf;
+    uint64_t total_bytes; /* the card's memory, as properties tell it */
+    uint64_t other_bytes; /* of it, what is taken before the first step */
+    enum vaspace_model addresses;
+};
+
+/* What a recording shows but does not say: calls of empty_cache(), and private
+ * pools that were given up. Found by replay_mirror. */
+struct replay_deed {
+    uint64_t index; /* before the step of that index */
+    unsigned device;
+    bool is_flush; /* else: the pool lost its last user */
+    struct alloc_pool_id pool;
+};
+
+struct replay_plan { /* zeroed: empty */
+    struct replay_deed *deeds;
+    size_t count, capacity;
+    uint64_t steps;
+    uint64_t blocks_checked; /* at their recorded address */
+    bool exact;              /* all of them, and all segments */
+    uint64_t peak_reserved_bytes[REPLAY_DEVICES];
+    struct alloc_stats stats[REPLAY_DEVICES]; /* at the end */
+    char difference[256];                     /* the first, where not */
+};
+
+/* Plays SOURCE with the device answering as recorded, and compares: every
+ * block's address, every segment taken and given back. Returns 0 with *PLAN
+ * filled, also where they differ; -1 where the recording is impossible. */
+int replay_mirror(const struct replay_source *source,
+                  const struct replay_config *config, struct replay_plan *plan,
+                  struct err *err);
+void replay_plan_fini(struct replay_plan *plan);
+
+struct replay_oom {
+    uint64_t index, time_ns;
+    uint64_t requested_bytes, stream;
+    uint64_t refused_bytes; /* what was asked of the device */
+    uint64_t free_bytes, allocated_bytes, reserved_bytes;
+    struct alloc_pool_id pool;
+    bool caught;   /* the recording goes on after it */
+    bool recorded; /* it failed in the recording, too */
+};
+
+struct replay_device {
+    bool used;
+    uint64_t capacity_bytes;
+    uint64_t peak_allocated_bytes, peak_reserved_bytes;
+    uint64_t peak_used_bytes; /* with other_bytes and others' memory */
+    uint64_t peak_index;      /* the step that reached it first */
+    struct alloc_stats stats; /* at the end */
+    struct replay_oom *ooms;
+    size_t oom_count, oom_capacity;
+};
+
+struct replay_result {
+    struct replay_device devices[REPLAY_DEVICES];
+    uint64_t steps;
+    bool fits;           /* no request failed but those caught */
+    bool changed_course; /* a request that had failed did not */
+    const struct alloc *engines[REPLAY_DEVICES]; /* during `visit` only */
+};
+
+/* Called when a replay has come to the step it was to stop at, or to its end;
+ * RESULT's engines may be looked at. */
+typedef void replay_visit(void *context, const struct replay_result *result);
+
+/* Plays SOURCE on devices of CONFIG's memory. It ends at the first request
+ * that fails where the recording's did not (the program would have died
+ * there), after step STOP (UINT64_MAX: never), or at the end of the recording.
+ * VISIT may be NULL. Returns 0 or -1; *RESULT is to be replay_result_fini'ed
+ * only after 0. */
+int replay_run(const struct replay_source *source,
+               const struct replay_config *config,
+               const struct replay_plan *plan, uint64_t stop,
+               replay_visit *visit, void *context, struct replay_result *result,
+               struct err *err);
+void replay_result_fini(struct replay_result *result);
+
+/* A snapshot as a source. `snapshot` is borrowed. */
+struct replay_snapshot {
+    const struct snapshot *snapshot;
+    const char *name;
+    struct snapshot initial;
+    unsigned device;
+    size_t at;
+    uint64_t index;
+    bool complete; /* it begins with an empty allocator */
+    struct replay_source source;
+};
+
+/* Makes R->source play SNAPSHOT, whose blocks CONF rounded. 0 or -1. */
+int replay_snapshot_open(struct replay_snapshot *r,
+                         const struct snapshot *snapshot,
+                         const struct alloc_conf *conf, const char *name,
+                         struct err *err);
+void replay_snapshot_close(struct replay_snapshot *r);
+
+#endif

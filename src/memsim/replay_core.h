@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One device of a replay: an engine, and the recorded blocks by address. */
+#ifndef MEMSIM_MEMSIM_REPLAY_CORE_H
+#define MEMSIM_MEMSIM_REPLAY_CORE_H
+
+#include "memsim/address_map.h"
+#include "memsim/replay.h"
+
+struct replay_core {
+    struct alloc *engine; /* NULL: the device was not used yet */
+    unsigned device;
+    const char *name;           /* of the recording */
+    struct address_map blocks;  /* recorded address: struct alloc_block * */
+    struct address_map waiting; /* recorded address: struct replay_wait * */
+    struct replay_wait *waits;  /* all that the engine holds a ticket of */
+    uint64_t freeing;           /* recorded address of the free in progress */
+    uint64_t next_stream;
+};
+
+/* CONFIG's driver lacks the event calls, which this adds. Plays INITIAL's
+ * segments of DEVICE in. 0 or -1. */
+int replay_core_init(struct replay_core *c, unsigned device,
+                     const struct replay_source *source,
+                     const struct replay_config *config,
+                     struct alloc_driver driver, alloc_listener *listener,
+                     void *listener_context, struct err *err);
+void replay_core_fini(struct replay_core *c);
+
+/* Each plays one step. alloc's *BLOCK is NULL where memory ran out. -1: the
+ * recording is impossible. */
+int replay_core_alloc(struct replay_core *c, const struct replay_op *op,
+                      struct alloc_block **block, struct err *err);
+int replay_core_free(struct replay_core *c, const struct replay_op *op,
+                     struct err *err);
+int replay_core_free_done(struct replay_core *c, const struct replay_op *op,
+                          struct err *err);
+
+/* Refuses sizes and devices that no recording can hold. */
+int replay_op_check(const struct replay_op *op, const char *name,
+                    struct err *err);
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The recording as the device: it answers what it answered then. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/xmalloc.h"
+#include "memsim/replay_core.h"
+
+/* What the allocator did below since the last request, still to be met. */
+struct expected {
+    struct replay_op *ops; /* REPLAY_SEGMENT and REPLAY_FREE_DONE */
+    size_t first, count, capacity;
+    uint64_t progress; /* bytes of the first map or unmap that are met */
+    bool refused;      /* the device is known to have said no */
+};
+
+struct mirror {
+    struct replay_core core;
+    struct expected expected;
+    struct replay_plan *plan;
+    const struct replay_op *op; /* in hand, for messages */
+};
+
+static void differ(struct mirror *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void differ(struct mirror *m, const char *format, ...)
+{
+    struct replay_plan *plan = m->plan;
+    va_list args;
+
+    if (!plan->exact)
+        return;
+    plan->exact = false;
+    int n = snprintf(plan->difference, sizeof plan->difference,
+                     "event %" PRIu64 ": ", m->op->index);
+    va_start(args, format);
+    vsnprintf(plan->difference + n, sizeof plan->difference - (size_t)n, format,
+              args);
+    va_end(args);
+}
+
+/* The next segment operation, NULL where none is left. */
+static struct replay_op *expected_head(struct expected *e)
+{
+    while (e->first < e->count && e->ops[e->first].kind != REPLAY_SEGMENT)
+        e->first++;
+    return e->first < e->count ? &e->ops[e->first] : NULL;
+}
+
+static void expected_pop(struct expected *e)
+{
+    e->first++;
+    e->progress = 0;
+}
+
+static void expected_reset(struct expected *e)
+{
+    e->first = e->count = 0;
+    e->progress = 0;
+    e->refused = false;
+}
+
+static uint64_t device_malloc(void *context, uint64_t bytes)
+{
+    struct mirror *m = context;
+    struct replay_op *head = expected_head(&m->expected);
+
+    if (!head || head->action != ALLOC_SEGMENT_ALLOC)
+        return 0; /* what comes next shows that the device refused */
+    if (head->bytes != bytes)
+        differ(m, "a segment of %" PRIu64 " bytes, recorded are %" PRIu64,
+               bytes, head->bytes);
+    uint64_t address = head->address;
+    expected_pop(&m->expected);
+    return address;
+}
+
+static void device_free(void *context, uint64_t address, uint64_t bytes)
+{
+    struct mirror *m = context;
+    struct replay_op *head = expected_head(&m->expected);
+
+    (void)bytes;
+    if (head && head->action == ALLOC_SEGMENT_FREE && head->address == address)
+        expected_pop(&m->expected);
+    else
+        differ(m,
+               "the segment at %#" PRIx64 " is given back, which is not "
+               "recorded here",
+               address);
+}
+
+/* The first page of a new expandable segment is its first address. */
+static uint64_t device_reserve(void *context, uint64_t bytes)
+{
+    struct mirror *m = context;
+    struct replay_op *head = expected_head(&m->expected);
+
+    (void)bytes;
+    if (!head || head->action != ALLOC_SEGMENT_MAP)
+        return 0;
+    return head->address;
+}
+
+static void device_unreserve(void *context, uint64_t address, uint64_t bytes)
+{
+    (void)context;
+    (void)address;
+    (void)bytes;
+}
+
+/* Is ADDRESS what comes next of a recorded map or unmap? */
+static bool chunk_matches(struct mirror *m, enum alloc_action action,
+                          uint64_t address, uint64_t bytes)
+{
+    struct expected *e = &m->expected;
+    struct replay_op *head = expected_head(e);
+
+    if (!head || head->action != action)
+        return false;
+    if (head->address + e->progress != address)
+        differ(m, "a page at %#" PRIx64 ", recorded is %#" PRIx64, address,
+               head->address + e->progress);
+    e->progress += bytes;
+    if (e->progress >= head->bytes)
+        expected_pop(e);
+    return true;
+}
+
+static bool device_map(void *context, uint64_t address, uint64_t bytes)
+{
+    return chunk_matches(context, ALLOC_SEGMENT_MAP, address, bytes);
+}
+
+static void device_unmap(void *context, uint64_t address, uint64_t bytes)
+{
+    struct mirror *m = context;
+
+    if (!chunk_matches(m, ALLOC_SEGMENT_UNMAP, address, bytes))
+        differ(m,
+               "the page at %#" PRIx64 " is given back, which is not "
+               "recorded here",
+               address);
+}
+
+static uint64_t device_free_bytes(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static struct alloc_driver mirror_driver(struct mirror *m)
+{
+    return (struct alloc_driver){
+        .context = m,
+        .malloc = device_malloc,
+        .free = device_free,
+        .reserve = device_reserve,
+        .unreserve = device_unreserve,
+        .map = device_map,
+        .unmap = device_unmap,
+        .free_bytes = device_free_bytes,
+    };
+}
+
+static void plan_add(struct replay_plan *plan, const struct replay_deed *deed)
+{
+    xgrow(&plan->deeds, plan->count, &plan->capacity, sizeof *plan->deeds);
+    plan->deeds[plan->count++] = *deed;
+}
+
+static bool is_release(const struct replay_op *op)
+{
+    return op->kind == REPLAY_SEGMENT && (op->action == ALLOC_SEGMENT_FREE ||
+                                          op->action == ALLOC_SEGMENT_UNMAP);
+}
+
+static bool is_obtain(const struct replay_op *op)
+{
+    return op->kind == REPLAY_SEGMENT && !is_release(op);
+}
+
+static bool any(const struct expected *e, bool (*is)(const struct replay_op *))
+{
+    for (size_t i = e->first; i < e->count; i++)
+        if (is(&e->ops[i]))
+            return true;
+    return false;
+}
+
+/* A private pool that gives segments back had lost its last user. */
+static void release_pools(struct mirror *m, uint64_t index)
+{
+    struct expected *e = &m->expected;
+
+    for (size_t i = e->first; i < e->count; i++) {
+        struct alloc_pool_id id = e->ops[i].pool;
+
+        if (!is_release(&e->ops[i]) || (!id.first && !id.second) ||
+            alloc_pool_release(m->core.engine, id))
+            continue;
+        plan_add(m->plan,
+                 &(struct replay_deed){index, m->core.device, false, id});
+    }
+}
+
+static void flush(struct mirror *m, uint64_t index)
+{
+    plan_add(m->plan,
+             &(struct replay_deed){index, m->core.device, true, {0, 0}});
+    alloc_empty_cache(m->core.engine, (struct alloc_pool_id){0, 0});
+}
+
+/* Were the releases before request OP a call of empty_cache()? They were not
+ * where the device refused, and must have been where the request was served
+ * without the device. Otherwise both would have left the same state; then a
+ * request that goes beyond the most that was ever held is taken for refused. */
+static bool is_flush(const struct mirror *m, const struct replay_op *op)
+{
+    const struct expected *e = &m->expected;
+    uint64_t obtained = 0;
+
+    if (e->refused || op->kind == REPLAY_OOM)
+        return false;
+    if (!any(e, is_obtain) ||
+        alloc_is_cached(m->core.engine, op->pool, op->bytes, op->stream))
+        return true;
+    for (size_t i = e->first; i < e->count; i++)
+        if (is_obtain(&e->ops[i]))
+            obtained += e->ops[i].bytes;
+    return alloc_reserved_bytes(m->core.engine) + obtained <=
+           m->plan->peak_reserved_bytes[m->core.device];
+}
+
+/* Marks the deferred frees done that were found done before a request. Those
+ * before a release were waited for by the flush. */
+static int frees_done(struct mirror *m, bool waited, struct err *err)
+{
+    struct expected *e = &m->expected;
+
+    for (size_t i = e->first; i < e->count; i++) {
+        if (e->ops[i].kind == REPLAY_FREE_DONE && !waited &&
+            replay_core_free_done(&m->core, &e->ops[i], err))
+            return -1;
+    }
+    return 0;
+}
+
+static int play_request(struct mirror *m, const struct replay_op *op,
+                        struct err *err)
+{
+    bool releases = any(&m->expected, is_release);
+    bool explicit = releases && is_flush(m, op);
+    struct alloc_block *block;
+
+    if (releases)
+        release_pools(m, op->index);
+    if (frees_done(m, releases && !explicit, err))
+        return -1;
+    if (explicit)
+        flush(m, op->index);
+    if (op->kind == REPLAY_OOM)
+        block =
+            alloc_malloc_from(m->core.engine, op->pool, op->bytes, op->stream);
+    else if (replay_core_alloc(&m->core, op, &block, err))
+        return -1;
+    if ((block != NULL) != (op->kind == REPLAY_ALLOC))
+        differ(m, block ? "a block, recorded is out of memory"
+                        : "out of memory, recorded is a block");
+    else if (block && alloc_block_address(block) != op->address)
+        differ(m, "the block at %#" PRIx64 ", recorded is %#" PRIx64,
+               alloc_block_address(block), op->address);
+    else if (expected_head(&m->expected))
+        differ(m, "the segment at %#" PRIx64 " is left alone",
+               expected_head(&m->expected)->address);
+    else
+        m->plan->blocks_checked += block != NULL;
+    expected_reset(&m->expected);
+    return 0;
+}
+
+static int expect(struct mirror *m, const struct replay_op *op, struct err *err)
+{
+    struct expected *e = &m->expected;
+
+    (void)err;
+    xgrow(&e->ops, e->count, &e->capacity, sizeof *e->ops);
+    e->ops[e->count++] = *op;
+    return 0;
+}
+
+static int play_free(struct mirror *m, const struct replay_op *op,
+                     struct err *err)
+{
+    return replay_core_free(&m->core, op, err);
+}
+
+static int note_refusal(struct mirror *m, const struct replay_op *op,
+                        struct err *err)
+{
+    (void)op;
+    (void)err;
+    m->expected.refused = true;
+    return 0;
+}
+
+static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
+{
+    (void)m;
+    (void)op;
+    (void)err;
+    return 0;
+}
+
+static int (*const play[REPLAY_KINDS])(struct mirror *,
+                                       const struct replay_op *,
+                                       struct err *) = {
+    [REPLAY_ALLOC] = play_request, [REPLAY_OOM] = play_request,
+    [REPLAY_FREE] = play_free,     [REPLAY_FREE_DONE] = expect,
+    [REPLAY_SEGMENT] = expect,     [REPLAY_REFUSED] = note_refusal,
+    [REPLAY_OTHER_ALLOC] = pass,   [REPLAY_OTHER_FREE] = pass,
+};
+
+struct mirrors {
+    struct mirror devices[REPLAY_DEVICES];
+    const struct replay_source *source;
+    const struct replay_config *config;
+    struct replay_plan *plan;
+};
+
+static int mirror_start(struct mirrors *all, unsigned device, struct err *err)
+{
+    struct mirror *m = &all->devices[device];
+
+    m->plan = all->plan;
+    return replay_core_init(&m->core, device, all->source, all->config,
+                            mirror_driver(m), NULL, NULL, err);
+}
+
+/* What is left at the end can only have been a last call of empty_cache(). */
+static void mirror_finish(struct mirror *m, uint64_t steps)
+{
+    struct replay_op end = {.index = steps};
+
+    m->op = &end;
+    if (!m->plan->exact || !any(&m->expected, is_release))
+        return;
+    release_pools(m, steps);
+    flush(m, steps);
+    if (expected_head(&m->expected))
+        differ(m, "the segment at %#" PRIx64 " is left alone",
+               expected_head(&m->expected)->address);
+}
+
+static int play_all(struct mirrors *all, struct err *err)
+{
+    const struct replay_source *source = all->source;
+    struct replay_op op;
+    int more = 0;
+
+    /* After a difference everything is different. */
+    while (all->plan->exact &&
+           (more = source->next(source->context, &op, err)) > 0) {
+        if (replay_op_check(&op, source->name, err))
+            return -1;
+        struct mirror *m = &all->devices[op.device];
+        if (!m->core.engine && mirror_start(all, op.device, err))
+            return -1;
+        m->op = &op;
+        all->plan->steps = op.index + 1;
+        if (play[op.kind](m, &op, err))
+            return -1;
+    }
+    return more < 0 ? -1 : 0;
+}
+
+/* How much each device ever held, for is_flush. */
+static int measure(const struct mirrors *all, struct err *err)
+{
+    const struct replay_source *source = all->source;
+    uint64_t held[REPLAY_DEVICES] = {0}, *peak = all->plan->peak_reserved_bytes;
+    struct replay_op op;
+    int more;
+
+    for (size_t i = 0; source->initial && i < source->initial->segment_count;
+         i++)
+        held[source->initial->segments[i].device] +=
+            source->initial->segments[i].bytes;
+    memcpy(peak, held, sizeof held);
+    while ((more = source->next(source->context, &op, err)) > 0) {
+        if (replay_op_check(&op, source->name, err))
+            return -1;
+        if (is_obtain(&op))
+            held[op.device] += op.bytes;
+        else if (is_release(&op))
+            held[op.device] -= op.bytes;
+        if (held[op.device] > peak[op.device] &&
+            held[op.device] < UINT64_MAX / 2)
+            peak[op.device] = held[op.device];
+    }
+    return more < 0 ? -1 : source->rewind(source->context, err);
+}
+
+int replay_mirror(const struct replay_source *source,
+                  const struct replay_config *config, struct replay_plan *plan,
+                  struct err *err)
+{
+    struct mirrors *all = xcalloc(1, sizeof *all);
+    int rc = -1;
+
+    *plan = (struct replay_plan){.exact = true};
+    all->source = source;
+    all->config = config;
+    all->plan = plan;
+    if (!source->rewind(source->context, err) && !measure(all, err))
+        rc = play_all(all, err);
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
+        struct mirror *m = &all->devices[i];
+
+        if (!rc && m->core.engine) {
+            mirror_finish(m, plan->steps);
+            plan->stats[i] = *alloc_stats(m->core.engine);
+        }
+        replay_core_fini(&m->core);
+        free(m->expected.ops);
+    }
+    free(all);
+    if (rc)
+        replay_plan_fini(plan);
+    return rc;
+}
+
+void replay_plan_fini(struct replay_plan *plan)
+{
+    free(plan->deeds);
+    *plan = (struct replay_plan){0};
+}
