@@ -13,6 +13,7 @@
 #include "common/gpu_field.h"
 #include "common/json_text.h"
 #include "common/units.h"
+#include "common/xmalloc.h"
 
 #define SCHEMA         1
 #define LINE_MAX_WIDTH 78
@@ -182,15 +183,19 @@ static void print_wrapped(const char *label, const char *text)
 static void print_aliases(const cJSON *card)
 {
     const cJSON *alias;
-    const char *between = "aliases                       ";
+    char *list = xstrdup("");
 
     cJSON_ArrayForEach(alias, cJSON_GetObjectItem(card, "aliases"))
     {
-        printf("%s%s", between, cJSON_GetStringValue(alias));
-        between = ", ";
+        const char *name = cJSON_GetStringValue(alias);
+        char *longer =
+            xasprintf("%s%s%s", list, *list ? ", " : "", name ? name : "?");
+        free(list);
+        list = longer;
     }
-    if (between[0] == ',')
-        putchar('\n');
+    if (*list)
+        print_wrapped("aliases                       ", list);
+    free(list);
 }
 
 static void print_sources(const cJSON *card)
