@@ -20,18 +20,20 @@ BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,crc32c err trace_write vaspace
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
 LIBRARY_PIC := -fPIC -fno-semantic-interposition
+LIBRARY_LD   = -shared -Wl,-soname,$(@F) -Wl,-z,defs
 
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PIC) -MMD -MP -c -o $@ $<
 
-$(O)/pic12/%.o: %.c | $(HEADERS)/stamp
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=12 -isystem $(CUDA12_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
-
-$(O)/pic13/%.o: %.c | $(HEADERS)/stamp
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=13 -isystem $(CUDA13_INC) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
+# $(call capture_objects,MAJOR)
+define capture_objects
+$(O)/pic$1/%.o: %.c | $(HEADERS)/stamp
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CPPFLAGS) -DMEMSIM_CUDA_MAJOR=$1 -isystem $$(CUDA$1_INC) \
+	    $$(CFLAGS) $$(LIBRARY_PIC) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach major,12 13,$(eval $(call capture_objects,$(major))))
 
 $(O)/gen/%.stubs.c: src/capture/api/%.api tools/gen-stubs tools/apifile.py
 	@mkdir -p $(@D)
@@ -41,13 +43,13 @@ $(O)/pic/%.stubs.o: $(O)/gen/%.stubs.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
-# An archive, so that only what the core needs gets into other people's process
+# An archive: only what the core needs gets into other people's process.
 $(O)/pic/libbase.a: $(BASE_PIC)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $(CAPTURE_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LIBRARY_LD) -o $@ $^ $(CAPTURE_LIBS)
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
 define capture_library
@@ -59,23 +61,23 @@ $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
     $(patsubst %.c,$(O)/pic$3/%.o,$(wildcard src/capture/$1/*.c)) \
     $(CAPTURE_LIB)/libmemsim.so
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$2 -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
-	    -Wl,--version-script=$(O)/gen/$2.map -o $$@ $$(filter %.o %.so,$$^)
+	$$(Q)$$(CC) $$(CFLAGS) $$(LIBRARY_LD) -Wl,-rpath,'$$$$ORIGIN' \
+	    -Wl,-Bsymbolic-functions -Wl,--version-script=$(O)/gen/$2.map \
+	    -o $$@ $$(filter %.o %.so,$$^)
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))
 
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
-PY      := $(patsubst src/capture/py/%,$(CAPTURE_LIB)/py/%,$(wildcard src/capture/py/*.py))
-capture: $(CAPTURE) $(PY)
-
-$(CAPTURE_LIB)/py/%: src/capture/py/%
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
+capture: $(CAPTURE)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch])
-	tools/cuda-headers $(HEADERS)
+	$(Q)$(PYTHON) tools/cuda-headers $(HEADERS)
 	@touch $@
 
-.PHONY: capture
+# make coverage-api WHEEL=... says what a wheel wants that nobody has written.
+coverage-api: $(CAPTURE)
+	$(Q)$(PYTHON) tools/coverage-api --built $(CAPTURE_LIB) $(WHEEL)
+
+.PHONY: capture coverage-api
