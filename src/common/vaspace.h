@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VASPACE_GRANULE_BYTES (UINT64_C(2) << 20)  /* a large page */
-#define VASPACE_CHUNK_BYTES   (UINT64_C(32) << 20) /* what is reserved at once \
-                                                    */
-#define VASPACE_SMALL_BYTES (UINT64_C(1) << 20) /* smaller ones share a page   \
-                                                 */
-#define VASPACE_SMALL_ALIGN UINT64_C(512)
+/* A large page; what is reserved at once; smaller requests share a page, at
+ * multiples of the last. */
+#define VASPACE_GRANULE_BYTES (UINT64_C(2) << 20)
+#define VASPACE_CHUNK_BYTES   (UINT64_C(32) << 20)
+#define VASPACE_SMALL_BYTES   (UINT64_C(1) << 20)
+#define VASPACE_SMALL_ALIGN   UINT64_C(512)
 
 enum vaspace_model {
     VASPACE_CHUNKS,    /* Linux: 32 MiB chunks, each below the last */
