@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Attention, found in an operation graph. cudnn_frontend either asks for it by
+ * name (its "unified" node) or spells it out (CompositeSDPANode and
+ * CompositeSDPABackwardNode, node/scaled_dot_product_flash_attention.h): two
+ * products forward, Q K^T and P V; five backward. K and V of backward, and K of
+ * forward, come transposed. */
+#include "capture/cudnn/plan.h"
+
+struct attention {
+    bool backward;
+    struct shape q, k, v, o;
+    bool causal, window, padding, bias, stats;
+    double dropout;
+};
+
+static bool is_virtual(const struct descriptor *tensor)
+{
+    return !tensor ||
+           descriptor_number(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0);
+}
+
+static struct shape transposed(struct shape shape)
+{
+    int last = shape.count - 1;
+
+    if (last < 1)
+        return shape;
+    int64_t dim = shape.dims[last], stride = shape.strides[last];
+    shape.dims[last] = shape.dims[last - 1];
+    shape.strides[last] = shape.strides[last - 1];
+    shape.dims[last - 1] = dim;
+    shape.strides[last - 1] = stride;
+    return shape;
+}
+
+/* Product INDEX in the graph; with DIRECT, of two tensors in memory only. */
+static const struct descriptor *product_find(const struct descriptor *graph,
+                                             int index, bool direct)
+{
+    const struct descriptor *op;
+
+    for (int64_t i = 0; (op = graph_operation(graph, i)); i++) {
+        if (op->type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+            continue;
+        if (direct &&
+            (is_virtual(
+                 descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0)) ||
+             is_virtual(
+                 descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, 0))))
+            continue;
+        if (!index--)
+            return op;
+    }
+    return NULL;
+}
+
+static struct shape part(const struct descriptor *operation,
+                         cudnnBackendAttributeName_t name)
+{
+    return shape_of(descriptor_child(operation, name, 0));
+}
+
+static bool read_forward(const struct descriptor *graph, struct attention *a)
+{
+    const struct descriptor *first = product_find(graph, 0, false);
+    const struct descriptor *second = product_find(graph, 1, false);
+
+    if (!second || product_find(graph, 2, false))
+        return false;
+    a->q = part(first, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->k = transposed(part(first, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    a->v = part(second, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+    a->o = part(second, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+    return true;
+}
+
+/* Of the five, Q K^T and dO V^T are the ones that read memory only. */
+static bool read_backward(const struct descriptor *graph, struct attention *a)
+{
+    const struct descriptor *q_k = product_find(graph, 0, true);
+    const struct descriptor *o_v = product_find(graph, 1, true);
+
+    if (!product_find(graph, 4, false) || !o_v)
+        return false;
+    a->backward = true;
+    a->q = part(q_k, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->k = transposed(part(q_k, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    a->o = part(o_v, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    a->v = transposed(part(o_v, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    return true;
+}
+
+static bool read_unified(const struct descriptor *op, struct attention *a)
+{
+    if (!op)
+        return false;
+    if (op->type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR) {
+        a->q = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC);
+        a->k = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC);
+        a->v = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC);
+        a->o = part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC);
+        a->stats =
+            descriptor_child(op, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, 0);
+        return true;
+    }
+    if (op->type != CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR)
+        return false;
+    a->backward = true;
+    a->q = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC);
+    a->k = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC);
+    a->v = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC);
+    a->o = part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC);
+    return true;
+}
+
+/* An added tensor in memory of more than one element is a bias. */
+static bool adds_bias(const struct descriptor *op)
+{
+    const struct descriptor *b =
+        descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 0);
+    struct shape shape = shape_of(b);
+
+    return !is_virtual(b) &&
+           !descriptor_number(b, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0) &&
+           shape_elements(&shape) > 1;
+}
+
+/* The masks are spelled out as comparisons of row and column numbers
+ * (cudnn_frontend, utils/attn_score_modifiers.h): row >= column is causal,
+ * column > row - width a window, the conjunction of two is padding. */
+static void read_pointwise(const struct descriptor *op, struct attention *a)
+{
+    const struct descriptor *pointwise = descriptor_child(
+        op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0);
+    const struct descriptor *y =
+        descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0);
+
+    switch ((int)descriptor_number(pointwise, CUDNN_ATTR_POINTWISE_MODE, -1)) {
+    case CUDNN_POINTWISE_CMP_GE:
+        a->causal = true;
+        break;
+    case CUDNN_POINTWISE_CMP_GT:
+        a->window = true;
+        break;
+    case CUDNN_POINTWISE_LOGICAL_AND:
+        a->padding = true;
+        break;
+    case CUDNN_POINTWISE_ADD:
+        if (adds_bias(op))
+            a->bias = true;
+        break;
+    }
+    if (y && !is_virtual(y) && !a->backward)
+        a->stats = true;
+}
+
+static void read_modifiers(const struct descriptor *graph, struct attention *a)
+{
+    const struct descriptor *op, *rng;
+
+    for (int64_t i = 0; (op = graph_operation(graph, i)); i++) {
+        if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+            read_pointwise(op, a);
+        rng = descriptor_child(op, CUDNN_ATTR_OPERATION_RNG_DESC, 0);
+        if (rng)
+            a->dropout = 1 - descriptor_real(
+                                 rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY,
+                                 1);
+    }
+}
+
+static void attention_describe(const struct attention *a, struct text *text)
+{
+    shape_describe(text, "q", &a->q);
+    shape_describe(text, "k", &a->k);
+    shape_describe(text, "v", &a->v);
+    shape_describe(text, "o", &a->o);
+    text_add(text,
+             "causal=%d window=%d padding=%d bias=%d dropout=%g stats=%d",
+             a->causal, a->window, a->padding, a->bias, a->dropout, a->stats);
+}
+
+bool attention_read(const struct descriptor *graph, struct plan *plan)
+{
+    struct attention a = {0};
+
+    if (!read_unified(graph_operation(graph, 0), &a) &&
+        !read_forward(graph, &a) && !read_backward(graph, &a))
+        return false;
+    read_modifiers(graph, &a);
+    plan->kind = PLAN_ATTENTION;
+    plan->name = a.backward ? NAME_OF("attention backward")
+                            : NAME_OF("attention forward");
+    plan->operation = a.backward ? ATTENTION_BACKWARD : ATTENTION_FORWARD;
+    plan->type = a.q.type;
+    plan->compute = CUDNN_DATA_FLOAT;
+    attention_describe(&a, &plan->detail);
+    return true;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/handle.h"
+#include "capture/core/device.h"
+#include "capture/core/stream.h"
+#include "capture/cudnn/cudnn.h"
+
+/* torch refuses to start where the library's minor version is less than that
+ * of the headers it was built with (torch/backends/cudnn/__init__.py, _init),
+ * so the newest is reported: the headers' own, which are those of the wheel
+ * that the newest supported torch requires. */
+size_t cudnnGetVersion(void)
+{
+    return CUDNN_VERSION;
+}
+
+size_t cudnnGetMaxDeviceVersion(void)
+{
+    return CUDNN_MAX_DEVICE_VERSION;
+}
+
+size_t cudnnGetCudartVersion(void)
+{
+    return CUDART_VERSION;
+}
+
+cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
+{
+    static const int numbers[] = {
+        [MAJOR_VERSION] = CUDNN_MAJOR,
+        [MINOR_VERSION] = CUDNN_MINOR,
+        [PATCH_LEVEL] = CUDNN_PATCHLEVEL,
+    };
+
+    if (!value || (unsigned)type > PATCH_LEVEL)
+        return CUDNN_STATUS_BAD_PARAM;
+    *value = numbers[type];
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnn_status(int rc)
+{
+    switch (rc) {
+    case CORE_OK:
+        return CUDNN_STATUS_SUCCESS;
+    case CORE_OUT_OF_MEMORY:
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    case CORE_INVALID_VALUE:
+    case CORE_INVALID_HANDLE:
+        return CUDNN_STATUS_BAD_PARAM;
+    default:
+        return CUDNN_STATUS_NOT_INITIALIZED;
+    }
+}
+
+struct cudnn *cudnn_get(cudnnHandle_t handle)
+{
+    return memsim_handle_get(HANDLE_CUDNN, handle);
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (!handle)
+        return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (rc)
+        return cudnn_status(rc);
+    struct cudnn *cudnn = memsim_handle_new(HANDLE_CUDNN, sizeof *cudnn);
+    if (!cudnn)
+        return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    cudnn->device = device;
+    *handle = (cudnnHandle_t)cudnn;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
+{
+    return cudnn_status(memsim_handle_free(HANDLE_CUDNN, handle));
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
+{
+    struct cudnn *cudnn = cudnn_get(handle);
+    int device;
+    int rc = memsim_stream_device((uint64_t)stream, &device);
+
+    if (!cudnn || rc)
+        return CUDNN_STATUS_BAD_PARAM;
+    cudnn->stream = (uint64_t)stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t *stream)
+{
+    struct cudnn *cudnn = cudnn_get(handle);
+
+    if (!cudnn || !stream)
+        return CUDNN_STATUS_BAD_PARAM;
+    *stream = (cudaStream_t)cudnn->stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle,
+                                     cudnnStatus_t *status,
+                                     cudnnErrQueryMode_t mode,
+                                     cudnnRuntimeTag_t *tag)
+{
+    (void)mode;
+    (void)tag;
+    if (!cudnn_get(handle) || !status)
+        return CUDNN_STATUS_BAD_PARAM;
+    *status = CUDNN_STATUS_SUCCESS;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* cuDNN's texts are its codes' names. */
+const char *cudnnGetErrorString(cudnnStatus_t status)
+{
+#define S(name)                                                                \
+    case name:                                                                 \
+        return #name
+    switch ((unsigned)status) {
+        S(CUDNN_STATUS_SUCCESS);
+        S(CUDNN_STATUS_NOT_INITIALIZED);
+        S(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH);
+        S(CUDNN_STATUS_DEPRECATED);
+        S(CUDNN_STATUS_BAD_PARAM);
+        S(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+        S(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+        S(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND);
+        S(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+        S(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+        S(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
+        S(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
+        S(CUDNN_STATUS_NOT_SUPPORTED);
+        S(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN);
+        S(CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+        S(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+        S(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
+        S(CUDNN_STATUS_INTERNAL_ERROR);
+        S(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
+        S(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
+        S(CUDNN_STATUS_EXECUTION_FAILED);
+    default:
+        return "CUDNN_UNKNOWN_STATUS";
+    }
+#undef S
+}
+
+/* The text of the last error: there is never more to say than its code. */
+void cudnnGetLastErrorString(char *message, size_t max_size)
+{
+    if (message && max_size)
+        *message = '\0';
+}
+
+void cudnn_call_record(const struct cudnn *cudnn,
+                       const struct cudnn_call *call)
+{
+    const uint64_t *v = call->values;
+    const uint64_t fields[] = {
+        call->name, (uint64_t)cudnn->device, cudnn->stream,
+        call->workspace_bytes, v[0], v[1], v[2], v[3], v[4], v[5]};
+
+    memsim_record_text(TRACE_LIBRARY_CALL, fields,
+                       sizeof fields / sizeof *fields, call->detail.bytes,
+                       call->detail.used);
+}

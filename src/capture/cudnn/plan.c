@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/cudnn/plan.h"
+
+#include <string.h>
+
+const struct descriptor *graph_operation(const struct descriptor *graph,
+                                         int64_t index)
+{
+    return descriptor_child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, index);
+}
+
+/* Copies up to CUDNN_DIM_MAX numbers; how many. */
+static int numbers_of(const struct descriptor *descriptor,
+                      cudnnBackendAttributeName_t name, int64_t *numbers)
+{
+    const struct attribute *a = descriptor_find(descriptor, name);
+
+    if (!a || a->type != CUDNN_TYPE_INT64)
+        return 0;
+    int count = a->count < CUDNN_DIM_MAX ? (int)a->count : CUDNN_DIM_MAX;
+    memcpy(numbers, a->values, sizeof *numbers * (size_t)count);
+    return count;
+}
+
+struct shape shape_of(const struct descriptor *tensor)
+{
+    struct shape shape = {0};
+    int strides =
+        numbers_of(tensor, CUDNN_ATTR_TENSOR_STRIDES, shape.strides);
+
+    shape.count = numbers_of(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, shape.dims);
+    if (strides < shape.count)
+        shape.count = strides;
+    shape.type = (cudnnDataType_t)descriptor_number(
+        tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
+    return shape;
+}
+
+/* Where each kind of convolution keeps its parts. */
+static const struct convolution_attributes {
+    cudnnBackendDescriptorType_t type;
+    enum convolution_operation operation;
+    cudnnBackendAttributeName_t x, w, y, descriptor;
+} convolutions[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CONVOLUTION_FORWARD, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CONVOLUTION_BACKWARD_DATA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CONVOLUTION_BACKWARD_FILTER, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC},
+};
+
+static const struct convolution_attributes *
+convolution_find(const struct descriptor *operation)
+{
+    size_t count = sizeof convolutions / sizeof *convolutions;
+
+    for (size_t i = 0; i < count; i++)
+        if (convolutions[i].type == operation->type)
+            return &convolutions[i];
+    return NULL;
+}
+
+static void convolution_read(const struct descriptor *operation,
+                             const struct convolution_attributes *names,
+                             int64_t engine, struct convolution *c)
+{
+    const struct descriptor *d =
+        descriptor_child(operation, names->descriptor, 0);
+
+    *c = (struct convolution){
+        .operation = names->operation,
+        .x = shape_of(descriptor_child(operation, names->x, 0)),
+        .w = shape_of(descriptor_child(operation, names->w, 0)),
+        .y = shape_of(descriptor_child(operation, names->y, 0)),
+        .compute = (cudnnDataType_t)descriptor_number(
+            d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT),
+        .engine = (enum convolution_engine)engine,
+        .groups = 1,
+    };
+    numbers_of(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, c->pad);
+    numbers_of(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, c->dilation);
+    c->spatial_dims =
+        numbers_of(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, c->stride);
+    if (c->x.count > 1 && c->w.count > 1 && c->w.dims[1] > 0)
+        c->groups = c->x.dims[1] / c->w.dims[1];
+}
+
+/* What is fused behind a convolution: pointwise modes by cuDNN's numbers. */
+static void fused_describe(const struct descriptor *graph, struct text *text)
+{
+    const struct descriptor *operation;
+    const char *separator = " fused=";
+
+    for (int64_t i = 0; (operation = graph_operation(graph, i)); i++) {
+        if (operation->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+            continue;
+        const struct descriptor *pointwise = descriptor_child(
+            operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0);
+        text_add(text, "%s%lld", separator,
+                 (long long)descriptor_number(
+                     pointwise, CUDNN_ATTR_POINTWISE_MODE, -1));
+        separator = ",";
+    }
+}
+
+/* Fills PLAN where GRAPH has a convolution; else false. */
+static bool plan_convolution(const struct descriptor *graph, int64_t engine,
+                             struct plan *plan)
+{
+    const struct convolution_attributes *names = NULL;
+    const struct descriptor *operation;
+    struct convolution c;
+
+    for (int64_t i = 0; !names && (operation = graph_operation(graph, i)); i++)
+        if ((names = convolution_find(operation)))
+            convolution_read(operation, names, engine, &c);
+    if (!names)
+        return false;
+    plan->kind = PLAN_CONVOLUTION;
+    plan->name = convolution_name(c.operation);
+    plan->operation = c.operation;
+    plan->type = c.x.type;
+    plan->compute = c.compute;
+    plan->workspace_bytes = convolution_workspace(&c);
+    convolution_describe(&c, &plan->detail);
+    fused_describe(graph, &plan->detail);
+    return true;
+}
+
+/* Any other graph: its operations by cuDNN's numbers, each with the shapes of
+ * its tensors by the number of their attribute. */
+static void plan_other(const struct descriptor *graph, struct plan *plan)
+{
+    const struct descriptor *operation;
+
+    plan->kind = PLAN_OTHER;
+    plan->name = NAME_OF("cudnn graph");
+    for (int64_t i = 0; (operation = graph_operation(graph, i)); i++) {
+        text_add(&plan->detail, "operation=%d ", (int)operation->type);
+        for (const struct attribute *a = operation->first; a; a = a->next) {
+            const struct descriptor *tensor = descriptor_child(
+                operation, (cudnnBackendAttributeName_t)a->name, 0);
+            struct shape shape = shape_of(tensor);
+            if (shape.count)
+                text_add(&plan->detail, "%u:", a->name);
+            if (shape.count)
+                shape_describe(&plan->detail, "", &shape);
+        }
+    }
+}
+
+void plan_read(const struct descriptor *graph, int64_t engine,
+               struct plan *plan)
+{
+    *plan = (struct plan){.engine = engine};
+    if (!plan_convolution(graph, engine, plan) && !attention_read(graph, plan))
+        plan_other(graph, plan);
+}
+
+/* cudnn_frontend's filters (torch's filterEngineConfigs: no TF32, deterministic
+ * algorithms) choose among engines by their notes, so there is one with tensor
+ * cores and one without where the type has both. Attention exists on tensor
+ * cores only. */
+int plan_engines(const struct descriptor *graph, int64_t engines[ENGINE_COUNT])
+{
+    struct plan plan;
+    int count = 0;
+
+    plan_read(graph, ENGINE_PLAIN, &plan);
+    if (plan.kind == PLAN_ATTENTION ||
+        (plan.kind == PLAN_CONVOLUTION &&
+         convolution_has_tensor_core(plan.type)))
+        engines[count++] = ENGINE_TENSOR_CORE;
+    if (plan.kind != PLAN_ATTENTION)
+        engines[count++] = ENGINE_PLAIN;
+    return count;
+}
+
+static void record_text(enum trace_kind kind, const uint64_t *fields,
+                        size_t count, const struct text *text)
+{
+    memsim_record_text(kind, fields, count, text->bytes, text->used);
+}
+
+void plan_record(const struct cudnn *cudnn, const struct plan *plan)
+{
+    uint64_t device = (uint64_t)cudnn->device;
+
+    if (plan->kind == PLAN_CONVOLUTION) {
+        const uint64_t fields[] = {
+            plan->name, device, cudnn->stream, plan->operation, plan->type,
+            plan->compute, plan->workspace_bytes, (uint64_t)plan->engine};
+        record_text(TRACE_CONVOLUTION, fields, 8, &plan->detail);
+    } else if (plan->kind == PLAN_ATTENTION) {
+        const uint64_t fields[] = {
+            plan->name, device, cudnn->stream, plan->operation, plan->type,
+            plan->workspace_bytes};
+        record_text(TRACE_ATTENTION, fields, 6, &plan->detail);
+    } else {
+        struct cudnn_call call = {.name = plan->name,
+                                  .workspace_bytes = plan->workspace_bytes,
+                                  .detail = plan->detail};
+        cudnn_call_record(cudnn, &call);
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workspaces of convolutions: data/workspaces/cudnn.csv says them, with the
+ * evidence for each row. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/cudnn/convolution.h"
+
+/* One row; its texts are patterns: "*" any, "a|b" either. */
+struct rule {
+    const char *operation, *type, *layout, *groups, *filter, *stride;
+    const char *channels, *height;
+    double x, w, y; /* multiples of the tensors' bytes */
+    uint64_t constant_bytes;
+};
+
+static const struct rule rules[] = {
+#include "cudnn_workspace.inc" /* made from the table by capture.mk */
+};
+
+/* The same columns of a convolution. */
+struct problem {
+    const char *operation, *type, *layout, *groups;
+    char filter[32], stride[32], channels[24];
+    int64_t height;
+};
+
+static bool pattern_fits(const char *pattern, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (!strcmp(pattern, "*"))
+        return true;
+    for (const char *p = pattern; p; p = strchr(p, '|')) {
+        p += *p == '|';
+        if (!strncmp(p, text, length) && (!p[length] || p[length] == '|'))
+            return true;
+    }
+    return false;
+}
+
+static bool range_fits(const char *range, int64_t number)
+{
+    char *end;
+
+    if (!strcmp(range, "*"))
+        return true;
+    int64_t low = strtoll(range, &end, 10);
+    int64_t high = *end == '-' ? strtoll(end + 1, NULL, 10) : low;
+    return number >= low && number <= high;
+}
+
+static bool rule_fits(const struct rule *rule, const struct problem *p)
+{
+    return pattern_fits(rule->operation, p->operation) &&
+           pattern_fits(rule->type, p->type) &&
+           pattern_fits(rule->layout, p->layout) &&
+           pattern_fits(rule->groups, p->groups) &&
+           pattern_fits(rule->filter, p->filter) &&
+           pattern_fits(rule->stride, p->stride) &&
+           pattern_fits(rule->channels, p->channels) &&
+           range_fits(rule->height, p->height);
+}
+
+static const char *type_of(const struct convolution *c)
+{
+    switch ((int)c->x.type) {
+    case CUDNN_DATA_FLOAT:
+        return c->engine == ENGINE_TENSOR_CORE ? "tf32" : "fp32";
+    case CUDNN_DATA_HALF:
+        return "fp16";
+    case CUDNN_DATA_BFLOAT16:
+        return "bf16";
+    default:
+        return cudnn_type_name(c->x.type);
+    }
+}
+
+static const char *groups_of(const struct convolution *c)
+{
+    if (c->groups <= 1)
+        return "dense";
+    return c->groups == c->x.dims[1] ? "depthwise" : "grouped";
+}
+
+/* "7x7" */
+static void sizes_print(char *to, size_t bytes, const int64_t *sizes,
+                        int count)
+{
+    size_t used = 0;
+
+    *to = '\0';
+    for (int i = 0; i < count && used < bytes; i++)
+        used += (size_t)snprintf(to + used, bytes - used, "%s%lld",
+                                 i ? "x" : "", (long long)sizes[i]);
+}
+
+static struct problem problem_of(const struct convolution *c)
+{
+    static const char *const operations[] = {
+        [CONVOLUTION_FORWARD] = "forward",
+        [CONVOLUTION_BACKWARD_DATA] = "dgrad",
+        [CONVOLUTION_BACKWARD_FILTER] = "wgrad",
+    };
+    struct problem p = {
+        .operation = operations[c->operation],
+        .type = type_of(c),
+        .layout = convolution_is_nhwc(c) ? "nhwc" : "nchw",
+        .groups = groups_of(c),
+        .height = c->y.count > 2 ? c->y.dims[2] : 0,
+    };
+
+    sizes_print(p.filter, sizeof p.filter, c->w.dims + 2, c->w.count - 2);
+    sizes_print(p.stride, sizeof p.stride, c->stride, c->spatial_dims);
+    sizes_print(p.channels, sizeof p.channels, c->x.dims + 1,
+                c->x.count > 1);
+    return p;
+}
+
+uint64_t convolution_workspace(const struct convolution *convolution)
+{
+    const struct problem problem = problem_of(convolution);
+    const size_t count = sizeof rules / sizeof *rules;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct rule *rule = &rules[i];
+
+        if (rule_fits(rule, &problem))
+            return (uint64_t)(rule->x * (double)shape_bytes(&convolution->x) +
+                              rule->w * (double)shape_bytes(&convolution->w) +
+                              rule->y * (double)shape_bytes(&convolution->y)) +
+                   rule->constant_bytes;
+    }
+    return 0;
+}
