@@ -46,7 +46,7 @@ CUptiResult cuptiGetVersion(uint32_t *version)
     return CUPTI_SUCCESS;
 }
 
-/* Normalised to the host's clock, as cupti_activity.h says of the real one. */
+/* The host's clock: there is no activity whose times it would have to match. */
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
     struct timespec now;
