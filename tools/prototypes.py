@@ -46,10 +46,13 @@ def return_types(text, owned):
     return types
 
 
-def renamed(text):
-    """The names that macros and typedefs of a header add to its functions."""
+def renamed(text, functions):
+    """The names that a header's macros and typedefs give to FUNCTIONS of it:
+    of a macro's two names either may be the declared one."""
     names = set(TYPEDEF.findall(text))
     for old, suffix, new in RENAME.findall(text):
+        if old not in functions and new not in functions:
+            continue
         names |= {old, new}
         if suffix:
             names.add(f"{new}_{suffix.lower()}")

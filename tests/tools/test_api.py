@@ -28,6 +28,7 @@ int fooState[5];
 REAL_MAP = "libfoo.so.7 { global: *; };\n"
 HEADER = """
 #define fooOld fooOld_v2
+#define fooConstant fooOtherConstant
 /* int fooComment(void); */
 extern fooStatus_t FOOAPI fooNew(int a);
 fooStatus_t fooKept(void);
@@ -128,6 +129,7 @@ class GenApi(Tools):
         self.assertIn("fail fooOld", lines)
         self.assertIn("fail fooOld_v2", lines)
         self.assertNotIn("fooComment", " ".join(lines))
+        self.assertNotIn("Constant", " ".join(lines))
 
     def test_leaves_other_names_alone(self):
         text = " ".join(self.gen_api())
