@@ -3,7 +3,9 @@
 # make help     says what else there is
 PREFIX  ?= /usr/local
 DESTDIR ?=
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 PYTHON  ?= python3
 O       ?= build
 VENV    ?= .venv
@@ -20,7 +22,8 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla -Werror=implicit-function-declaration
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
 CFLAGS   = $(OPT) -std=gnu11 $(WARN) $(EXTRA_CFLAGS)
-PIC      := -fPIC -fvisibility=hidden -ftls-model=initial-exec
+PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition -flto=auto \
+            -ftls-model=initial-exec
 LIBS     := -lcjson -lgsl -lgslcblas -lm -lpthread
 
 COMMON  := $(wildcard src/common/*.c)

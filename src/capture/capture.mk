@@ -56,11 +56,12 @@ $(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc
 
 # An archive: only what the core needs gets into other people's process.
 $(O)/pic/libbase.a: $(BASE_PIC)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(CC)-ar rcs $@ $^
 
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LIBRARY_LD) -o $@ $^ $(CAPTURE_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic-functions \
+	    -o $@ $^ $(CAPTURE_LIBS)
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
 define capture_library

@@ -25,11 +25,14 @@ crc32c_sse42(uint32_t crc, const unsigned char *p, size_t n)
 {
     uint64_t wide = crc;
 
-    for (; n >= 8; n -= 8, p += 8) {
-        uint64_t word;
+    for (; n >= 32; n -= 32, p += 32) {
+        uint64_t words[4];
 
-        memcpy(&word, p, 8);
-        wide = __builtin_ia32_crc32di(wide, word);
+        memcpy(words, p, sizeof words);
+        wide = __builtin_ia32_crc32di(wide, words[0]);
+        wide = __builtin_ia32_crc32di(wide, words[1]);
+        wide = __builtin_ia32_crc32di(wide, words[2]);
+        wide = __builtin_ia32_crc32di(wide, words[3]);
     }
     return crc32c_portable((uint32_t)wide, p, n);
 }

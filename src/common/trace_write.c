@@ -102,21 +102,27 @@ int trace_writer_open(struct trace_writer *w, const char *path,
     return 0;
 }
 
-static void record_append(struct trace_chunk *chunk,
-                          const struct trace_record *r, const uint64_t *fields,
-                          const char *text)
+/* What R and its fields and text take in a chunk. */
+static size_t record_bytes(const struct trace_record *r)
+{
+    return sizeof *r + r->fields * sizeof(uint64_t) +
+           ((r->text_bytes + 7) & ~(size_t)7);
+}
+
+/* The padding behind the text is zero already: chunks are fresh. */
+static inline void record_append(struct trace_chunk *chunk,
+                                 const struct trace_record *r,
+                                 const uint64_t *fields, const char *text)
 {
     char *at = (char *)chunk + chunk->used_bytes;
-    size_t padded = (r->text_bytes + 7) & ~(size_t)7;
 
     memcpy(at, r, sizeof *r);
     at += sizeof *r;
-    for (size_t i = 0; i < r->fields; i++, at += 8)
-        memcpy(at, &fields[i], 8);
-    if (padded)
-        memcpy(at, text, r->text_bytes); /* the padding is zero already */
-    __atomic_store_n(&chunk->used_bytes,
-                     (uint64_t)(at + padded - (char *)chunk), __ATOMIC_RELEASE);
+    memcpy(at, fields, r->fields * sizeof *fields);
+    if (r->text_bytes)
+        memcpy(at + r->fields * sizeof *fields, text, r->text_bytes);
+    __atomic_store_n(&chunk->used_bytes, chunk->used_bytes + record_bytes(r),
+                     __ATOMIC_RELEASE);
 }
 
 static void writer_end(struct trace_writer *w, enum trace_end reason,
@@ -168,9 +174,9 @@ void trace_writer_put(struct trace_writer *w, enum trace_kind kind,
                              .text_bytes = (uint32_t)text_bytes,
                              .thread = thread,
                              .time_ns = time_ns};
-    size_t need = sizeof r + count * 8 + ((text_bytes + 7) & ~(size_t)7);
 
-    if (w->chunk->used_bytes + need + END_BYTES > TRACE_CHUNK_BYTES &&
+    if (w->chunk->used_bytes + record_bytes(&r) + END_BYTES >
+            TRACE_CHUNK_BYTES &&
         writer_advance(w, thread, time_ns))
         return;
     record_append(w->chunk, &r, fields, text);

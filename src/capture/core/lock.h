@@ -4,7 +4,8 @@
 #ifndef MEMSIM_CAPTURE_LOCK_H
 #define MEMSIM_CAPTURE_LOCK_H
 
-#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 
 enum core_lock {
     LOCK_DEVICE, /* address spaces, contexts */
@@ -15,16 +16,29 @@ enum core_lock {
     LOCK_COUNT,
 };
 
-extern pthread_mutex_t core_locks[LOCK_COUNT];
+/* 0 free, 1 held, 2 held and waited for: Drepper, "Futexes are tricky", 2004,
+ * mutex 3. A launch takes one of these; a pthread_mutex_t costs four times the
+ * instructions. */
+extern _Atomic uint32_t core_locks[LOCK_COUNT];
+
+void core_lock_wait(enum core_lock lock);
+void core_lock_wake(enum core_lock lock);
 
 static inline void core_lock(enum core_lock lock)
 {
-    pthread_mutex_lock(&core_locks[lock]);
+    uint32_t held = 0;
+
+    if (!atomic_compare_exchange_strong_explicit(&core_locks[lock], &held, 1,
+                                                 memory_order_acquire,
+                                                 memory_order_relaxed))
+        core_lock_wait(lock);
 }
 
 static inline void core_unlock(enum core_lock lock)
 {
-    pthread_mutex_unlock(&core_locks[lock]);
+    if (atomic_exchange_explicit(&core_locks[lock], 0, memory_order_release) ==
+        2)
+        core_lock_wake(lock);
 }
 
 #endif

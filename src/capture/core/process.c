@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,6 @@
 #include "capture/core/device.h"
 #include "capture/core/lock.h"
 #include "capture/core/record.h"
-
-pthread_mutex_t core_locks[LOCK_COUNT] = {
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER,
-};
 
 static struct session *session;
 static struct session_process *slot;

@@ -105,9 +105,9 @@ static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block,
 /* HOST is a host stub's address or, where a program got one, a cudaKernel_t. */
 static struct kernel *kernel_find(const void *host)
 {
-    struct kernel *kernel = memsim_handle_get(HANDLE_KERNEL, host);
+    struct kernel *kernel = memsim_kernel_get(host);
 
-    return kernel ? kernel : memsim_kernel_get(host);
+    return kernel ? kernel : memsim_handle_get(HANDLE_KERNEL, host);
 }
 
 cudaError_t __cudaGetKernel(void **kernel, const void *host)
