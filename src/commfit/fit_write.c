@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commfit/fit_write.h"
+#include "common/xmalloc.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static cJSON *numbers(const double *values, int count)
+{
+    return cJSON_CreateDoubleArray(values, count);
+}
+
+/* Errors are rounded: they are statements, not coefficients. */
+static double rounded(double x)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%.4g", x);
+    return strtod(text, NULL);
+}
+
+static cJSON *pieces_to_json(const struct fit_sigmoid *pieces, uint32_t count,
+                             bool own_latency)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (uint32_t i = 0; i < count; i++) {
+        cJSON *o = cJSON_CreateObject();
+
+        cJSON_AddNumberToObject(o, "from_bytes", pieces[i].from_bytes);
+        if (own_latency)
+            cJSON_AddNumberToObject(o, "latency_us", pieces[i].latency_us);
+        cJSON_AddNumberToObject(o, "limit_gbps", pieces[i].limit_gbps);
+        cJSON_AddNumberToObject(o, "steepness", pieces[i].steepness);
+        cJSON_AddNumberToObject(o, "midpoint", pieces[i].midpoint);
+        cJSON_AddNumberToObject(o, "base_gbps", pieces[i].base_gbps);
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
+static cJSON *level_to_json(const struct fit_level *level)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(o, "name", level->name);
+    if (!level->known)
+        return o;
+    cJSON_AddNumberToObject(o, "latency_us", level->latency_us);
+    cJSON_AddItemToObject(
+        o, "pieces", pieces_to_json(level->pieces, level->piece_count, false));
+    return o;
+}
+
+static cJSON *levels_to_json(const struct fit *fit)
+{
+    static const char *const names[] = {"corrected", "published"};
+    cJSON *o = cJSON_CreateObject();
+
+    for (int formula = 0; formula < FIT_FORMULA_COUNT; formula++) {
+        cJSON *array = cJSON_AddArrayToObject(o, names[formula]);
+
+        for (int i = 0; i < FIT_LEVELS; i++)
+            if (fit->levels[formula][i].name[0])
+                cJSON_AddItemToArray(
+                    array, level_to_json(&fit->levels[formula][i]));
+    }
+    return o;
+}
+
+static cJSON *knots_to_json(const struct fit_curve *c)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (uint32_t i = 0; i < c->knot_count; i++) {
+        const struct fit_knot *k = &c->knots[i];
+
+        cJSON_AddItemToArray(
+            array, numbers((double[]){k->bytes, k->us[0], k->us[1]}, 3));
+    }
+    return array;
+}
+
+static cJSON *curve_to_json(const struct fit_curve *c)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(o, "nodes", c->nodes);
+    cJSON_AddNumberToObject(o, "bytes_min", c->bytes_min);
+    cJSON_AddNumberToObject(o, "bytes_max", c->bytes_max);
+    if (c->form == FIT_CHAIN)
+        cJSON_AddItemToObject(o, "knots", knots_to_json(c));
+    else
+        cJSON_AddItemToObject(o, "pieces",
+                              pieces_to_json(c->pieces, c->piece_count, true));
+    return o;
+}
+
+static cJSON *regression_to_json(const struct fit_regression *r)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddItemToObject(o, "terms", numbers(r->terms, FIT_TERMS));
+    cJSON_AddItemToObject(
+        o, "bytes", numbers((double[]){r->bytes_min, r->bytes_max}, 2));
+    cJSON_AddItemToObject(
+        o, "ranks", numbers((double[]){r->ranks_min, r->ranks_max}, 2));
+    return o;
+}
+
+static cJSON *straggler_to_json(const struct fit_straggler *s)
+{
+    cJSON *o = cJSON_CreateObject();
+    const double quantiles[] = {0.5, 0.75, 0.95, 0.99};
+
+    cJSON_AddItemToObject(o, "quantiles", numbers(quantiles, FIT_QUANTILES));
+    cJSON_AddItemToObject(o, "intercept", numbers(s->intercept, FIT_QUANTILES));
+    cJSON_AddItemToObject(o, "slope", numbers(s->slope, FIT_QUANTILES));
+    return o;
+}
+
+cJSON *update_to_json(const struct fit_update *update)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(o, "count", update->count);
+    cJSON_AddItemToObject(o, "shift", numbers(update->shift, FIT_HATS));
+    cJSON *rows = cJSON_AddArrayToObject(o, "covariance");
+    for (int i = 0; i < FIT_HATS; i++)
+        cJSON_AddItemToArray(rows, numbers(update->covariance[i], FIT_HATS));
+    return o;
+}
+
+static void add_error(cJSON *o, const char *key, double value)
+{
+    if (value >= 0)
+        cJSON_AddNumberToObject(o, key, rounded(value));
+}
+
+static cJSON *errors_to_json(const struct fit_errors *e)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    add_error(o, "size_median", e->size_median);
+    add_error(o, "size_p95", e->size_p95);
+    add_error(o, "between_median", e->between_median);
+    add_error(o, "beyond_median", e->beyond_median);
+    return o;
+}
+
+/* Where the fit may be trusted. */
+static cJSON *trust_to_json(const struct fit_family *f)
+{
+    uint32_t several = 0;
+    double low = INFINITY, high = 0;
+    cJSON *o = cJSON_CreateObject();
+    cJSON *nodes = cJSON_AddArrayToObject(o, "nodes");
+
+    for (uint32_t i = 0; i < f->curve_count; i++) {
+        cJSON_AddItemToArray(nodes, cJSON_CreateNumber(f->curves[i].nodes));
+        several += f->curves[i].nodes > 1;
+        low = fmin(low, f->curves[i].bytes_min);
+        high = fmax(high, f->curves[i].bytes_max);
+    }
+    cJSON_AddItemToObject(o, "bytes", numbers((double[]){low, high}, 2));
+    cJSON_AddStringToObject(o, "scaling",
+                            several > 1   ? "between measured node counts"
+                            : several > 0 ? "extrapolated from one node count"
+                                          : "one node only");
+    return o;
+}
+
+static cJSON *family_to_json(const struct fit_family *f)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(o, "collective", fit_coll_name(f->coll));
+    cJSON_AddNumberToObject(o, "gpus_per_node", f->gpus_per_node);
+    cJSON_AddStringToObject(o, "model", fit_model_name(f->model));
+    cJSON_AddItemToObject(o, "trust", trust_to_json(f));
+    cJSON_AddItemToObject(o, "errors", errors_to_json(&f->errors));
+    cJSON *curves = cJSON_AddArrayToObject(o, "curves");
+    for (uint32_t i = 0; i < f->curve_count; i++)
+        cJSON_AddItemToArray(curves, curve_to_json(&f->curves[i]));
+    if (f->regression.known)
+        cJSON_AddItemToObject(o, "regression",
+                              regression_to_json(&f->regression));
+    if (f->straggler.known)
+        cJSON_AddItemToObject(o, "straggler", straggler_to_json(&f->straggler));
+    if (f->update.count)
+        cJSON_AddItemToObject(o, "update", update_to_json(&f->update));
+    return o;
+}
+
+static cJSON *summary_to_json(const struct score_summary *s)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(o, "n", (double)s->count);
+    cJSON_AddNumberToObject(o, "median", rounded(s->median));
+    cJSON_AddNumberToObject(o, "p95", rounded(s->p95));
+    cJSON_AddNumberToObject(o, "mape", rounded(s->mape));
+    cJSON_AddNumberToObject(o, "rmse_ms", rounded(s->rmse_ms));
+    cJSON_AddNumberToObject(o, "worst", rounded(s->worst));
+    cJSON_AddStringToObject(o, "worst_collective",
+                            fit_coll_name(s->worst_row->coll));
+    cJSON_AddNumberToObject(o, "worst_nodes", s->worst_row->nodes);
+    cJSON_AddNumberToObject(o, "worst_bytes", s->worst_row->bytes);
+    return o;
+}
+
+static void add_summary(cJSON *to, const char *key, const struct scores *scores,
+                        const struct score_filter *filter, enum scorer who)
+{
+    struct score_summary s = score_sum(scores, filter, who);
+
+    if (s.count)
+        cJSON_AddItemToObject(to, key, summary_to_json(&s));
+}
+
+/* By size decade and by world size, of the fit itself. */
+static void add_parts(cJSON *to, const struct scores *scores,
+                      enum held_out held)
+{
+    char key[32];
+
+    for (double low = 1; low < 1e12; low *= 10) {
+        struct score_filter f = {
+            .held = held, .bytes_min = low, .bytes_max = 10 * low};
+
+        snprintf(key, sizeof key, "from %.0e bytes", low);
+        add_summary(to, key, scores, &f, SCORE_FIT);
+    }
+    uint32_t last = 0;
+    for (;;) {
+        uint32_t nodes = UINT32_MAX;
+
+        for (size_t i = 0; i < scores->count; i++)
+            if (scores->rows[i].nodes > last && scores->rows[i].nodes < nodes)
+                nodes = scores->rows[i].nodes;
+        if (nodes == UINT32_MAX)
+            break;
+        struct score_filter f = {.held = held, .nodes = nodes};
+        snprintf(key, sizeof key, "on %u nodes", nodes);
+        add_summary(to, key, scores, &f, SCORE_FIT);
+        last = nodes;
+    }
+}
+
+cJSON *scores_to_json(const struct scores *scores)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    for (int held = 0; held < HELD_COUNT; held++) {
+        cJSON *by = cJSON_CreateObject();
+        struct score_filter f = {.held = (enum held_out)held};
+
+        for (int who = 0; who < SCORER_COUNT; who++)
+            add_summary(by, scorer_name((enum scorer)who), scores, &f,
+                        (enum scorer)who);
+        if (by->child)
+            add_parts(by, scores, (enum held_out)held);
+        if (by->child)
+            cJSON_AddItemToObject(o, held_out_name((enum held_out)held), by);
+        else
+            cJSON_Delete(by);
+    }
+    return o;
+}
+
+static cJSON *outliers_to_json(const struct outliers *list)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct outlier *x = &list->items[i];
+        cJSON *o = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(o, "collective", fit_coll_name(x->coll));
+        cJSON_AddNumberToObject(o, "nodes", x->nodes);
+        cJSON_AddNumberToObject(o, "gpus_per_node", x->gpus);
+        cJSON_AddNumberToObject(o, "bytes", x->bytes);
+        cJSON_AddBoolToObject(o, "in_place", x->in_place);
+        cJSON_AddNumberToObject(o, "us", rounded(x->us));
+        cJSON_AddNumberToObject(o, "expected_us", rounded(x->expected_us));
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
+static void add_bench(cJSON *o, const struct bench *b)
+{
+    cJSON *sources = cJSON_AddArrayToObject(o, "sources");
+    size_t shown = b->source_count < 64 ? b->source_count : 64;
+
+    for (size_t i = 0; i < shown; i++)
+        cJSON_AddItemToArray(sources, cJSON_CreateString(b->sources[i]));
+    cJSON_AddNumberToObject(o, "rows", (double)b->rows);
+    cJSON *dropped = cJSON_AddObjectToObject(o, "dropped");
+    for (int i = 0; i < BENCH_REASONS; i++)
+        if (b->dropped[i])
+            cJSON_AddNumberToObject(dropped,
+                                    bench_reason_text((enum bench_reason)i),
+                                    (double)b->dropped[i]);
+    cJSON *notes = cJSON_AddArrayToObject(o, "notes");
+    for (size_t i = 0; i < b->note_count; i++)
+        cJSON_AddItemToArray(notes, cJSON_CreateString(b->notes[i].text));
+}
+
+cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story)
+{
+    cJSON *root = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(root, "schema", FIT_SCHEMA);
+    cJSON_AddStringToObject(root, "kind", "commfit");
+    cJSON_AddStringToObject(root, "name", fit->name);
+    cJSON_AddStringToObject(root, "gpu", fit->gpu);
+    add_bench(root, story->bench);
+    cJSON_AddItemToObject(root, "levels", levels_to_json(fit));
+    cJSON *families = cJSON_AddArrayToObject(root, "families");
+    for (uint32_t i = 0; i < fit->family_count; i++)
+        cJSON_AddItemToArray(families, family_to_json(&fit->families[i]));
+    cJSON_AddItemToObject(root, "errors", scores_to_json(story->scores));
+    cJSON_AddItemToObject(root, "outliers", outliers_to_json(story->outliers));
+    return root;
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, text, length);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        text += n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+int text_write(const char *text, size_t length, const char *path,
+               struct err *err)
+{
+    if (!strcmp(path, "-"))
+        return write_all(STDOUT_FILENO, text, length)
+                   ? err_set(err, "standard output: %s", strerror(errno))
+                   : 0;
+    char *temporary = xasprintf("%s.XXXXXX", path);
+    int fd = mkstemp(temporary); /* mode 0600 */
+    int rc = 0;
+
+    if (fd < 0) {
+        rc = err_set(err, "%s: %s", path, strerror(errno));
+        goto free_name;
+    }
+    if (write_all(fd, text, length) || fsync(fd))
+        rc = err_set(err, "%s: %s", path, strerror(errno));
+    if (close(fd) && !rc)
+        rc = err_set(err, "%s: %s", path, strerror(errno));
+    if (!rc && rename(temporary, path))
+        rc = err_set(err, "%s: %s", path, strerror(errno));
+    if (rc)
+        unlink(temporary);
+free_name:
+    free(temporary);
+    return rc;
+}
+
+int json_write(const cJSON *root, const char *path, struct err *err)
+{
+    char *text = cJSON_Print(root);
+
+    if (!text)
+        return err_set(err, "%s: the host has no memory left", path);
+    char *line = xasprintf("%s\n", text);
+    int rc = text_write(line, strlen(line), path, err);
+    free(line);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fits to JSON, and files that appear whole or not at all. */
+#ifndef MEMSIM_COMMFIT_FIT_WRITE_H
+#define MEMSIM_COMMFIT_FIT_WRITE_H
+
+#include "commfit/score.h"
+#include "commfit/series.h"
+
+struct cJSON;
+
+/* What a fit file tells beside the fit. */
+struct fit_story {
+    const struct bench *bench;
+    const struct series_set *set;
+    const struct scores *scores;
+    const struct outliers *outliers;
+};
+
+/* The whole document; the caller deletes it. */
+struct cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story);
+
+/* What --json prints: the errors alone. */
+struct cJSON *scores_to_json(const struct scores *scores);
+
+/* One family's "update". */
+struct cJSON *update_to_json(const struct fit_update *update);
+
+/* Writes ROOT to PATH ("-": standard output) through a file beside it that is
+ * renamed, with mode 0600. Returns 0 or -1. */
+int json_write(const struct cJSON *root, const char *path, struct err *err);
+
+/* The same for any text. */
+int text_write(const char *text, size_t length, const char *path,
+               struct err *err);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commfit: nccl-tests' output in, a fitted cluster out. */
+#include "commfit/fit_report.h"
+#include "commfit/plan.h"
+#include "commfit/plot.h"
+#include "commfit/update.h"
+#include "common/json_text.h"
+#include "memsim/options.h"
+#include "runtime/cost_nccl.h"
+
+#include <cjson/cJSON.h>
+#include <gsl/gsl_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, FAILED = 1, USAGE = 2 };
+
+struct settings {
+    const char *output, *name, *plot, *eval, *json, *update, *from, *quantile;
+    bool bench;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_row rows[] = {
+    {"output", 'o', OPTION_STRING, "FIT.json", AT(output),
+     "write the fit here (-: standard output)", 0, 0},
+    {"name", 0, OPTION_STRING, "NAME", AT(name),
+     "the cluster's name in the fit; default: FIT's", 0, 0},
+    {"plot", 0, OPTION_STRING, "FILE.svg", AT(plot),
+     "draw bandwidth, time and residuals", 0, 0},
+    {"eval", 0, OPTION_STRING, "BENCH", AT(eval),
+     "score the fit on this file; the last line printed is\n"
+     "`median 2.1% p95 9.8% n 44'",
+     0, 0},
+    {"json", 0, OPTION_STRING, "FILE", AT(json),
+     "write the errors here (-: standard output)", 0, 0},
+    {"update", 0, OPTION_STRING, "FIT.json", AT(update),
+     "move this fit towards the measurements of --from", 0, 0},
+    {"from", 0, OPTION_STRING, "FILE", AT(from),
+     "a CSV, a log or a PyTorch profiler trace, for --update", 0, 0},
+    {"bench", 0, OPTION_FLAG, NULL, AT(bench),
+     "print the nccl-tests commands worth running", 0, 0},
+    {"quantile", 0, OPTION_STRING, "Q", AT(quantile),
+     "with --eval: compare with this quantile of the ranks'\n"
+     "times, 0.5 to 0.99, where the fit knows them",
+     0, 0},
+    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+};
+
+static const struct options options = {
+    .command = "commfit",
+    .operands = "BENCH... | FIT.json",
+    .summary = "Fits a cluster's collectives from nccl-tests' output (text, "
+               "JSON) or CSVs\nand says how far the fit can be trusted.",
+    .rows = rows,
+};
+
+static int fail(const struct err *err)
+{
+    fprintf(stderr, "commfit: %s\n", err->text);
+    return FAILED;
+}
+
+static int fail_usage(const char *text)
+{
+    fprintf(stderr, "commfit: %s\nTry `commfit --help'.\n", text);
+    return USAGE;
+}
+
+/* Everything a run of commfit holds. */
+struct job {
+    struct settings settings;
+    struct bench bench;
+    struct series_set set;
+    struct scores scores;
+    struct outliers outliers;
+    struct fit fit;
+    FILE *out; /* NULL where standard output carries a document */
+};
+
+static bool is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+static void job_init(struct job *job, const struct settings *settings)
+{
+    *job = (struct job){.settings = *settings};
+    bench_init(&job->bench);
+    if (!is_stdout(settings->output) && !is_stdout(settings->json) &&
+        !is_stdout(settings->plot))
+        job->out = stdout;
+}
+
+static void job_fini(struct job *job)
+{
+    free(job->scores.rows);
+    free(job->outliers.items);
+    fit_fini(&job->fit);
+    series_fini(&job->set);
+    bench_fini(&job->bench);
+}
+
+/* The fit's own name: of --name, else of the file it goes to, without .json. */
+static void name_fit(struct job *job)
+{
+    const char *path = job->settings.output;
+    const char *base = path ? strrchr(path, '/') : NULL;
+    char *name = job->fit.name;
+    size_t size = sizeof job->fit.name;
+
+    if (job->settings.name)
+        snprintf(name, size, "%s", job->settings.name);
+    else if (path && !is_stdout(path))
+        snprintf(name, size, "%s", base ? base + 1 : path);
+    else
+        snprintf(name, size, "cluster");
+    size_t length = strlen(name);
+    if (length > 5 && !strcmp(name + length - 5, ".json"))
+        name[length - 5] = '\0';
+    snprintf(job->fit.gpu, sizeof job->fit.gpu, "%s", job->bench.gpu);
+}
+
+static int read_benches(struct bench *b, char **paths, int count,
+                        struct err *err)
+{
+    for (int i = 0; i < count; i++)
+        if (bench_read(b, paths[i], err))
+            return -1;
+    bench_sort(b);
+    return 0;
+}
+
+static int fit_benches(struct job *job, const struct operands *operands,
+                       struct err *err)
+{
+    if (read_benches(&job->bench, operands->values, operands->count, err))
+        return -1;
+    series_make(&job->bench, &job->set);
+    if (!job->set.count)
+        return err_set(err,
+                       "%s: one size alone makes no curve; give at least two "
+                       "sizes of a collective on the same nodes",
+                       operands->values[0]);
+    if (score_held_out(&job->set, &job->scores, err))
+        return -1;
+    series_clean(&job->set, &job->outliers);
+    if (model_fit(&job->set, &job->fit, err))
+        return -1;
+    stragglers_fit(&job->bench, &job->set, &job->fit);
+    score_store(&job->scores, &job->fit);
+    name_fit(job);
+    return fit_check(&job->fit, job->fit.name, err);
+}
+
+static struct fit_story story_of(const struct job *job)
+{
+    return (struct fit_story){&job->bench, &job->set, &job->scores,
+                              &job->outliers};
+}
+
+static int write_fit(const struct job *job, struct err *err)
+{
+    struct fit_story story = story_of(job);
+    cJSON *root = fit_to_json(&job->fit, &story);
+    int rc = json_write(root, job->settings.output, err);
+
+    cJSON_Delete(root);
+    return rc;
+}
+
+static int write_errors(const struct job *job, const struct scores *scores,
+                        struct err *err)
+{
+    cJSON *root = scores_to_json(scores);
+    int rc = json_write(root, job->settings.json, err);
+
+    cJSON_Delete(root);
+    return rc;
+}
+
+static int read_quantile(const char *text, double *q, struct err *err)
+{
+    char *end;
+
+    *q = 0;
+    if (!text)
+        return 0;
+    *q = strtod(text, &end);
+    if (end == text || *end || !(*q >= 0.5 && *q <= 0.99))
+        return err_set(err, "--quantile %s: not from 0.5 to 0.99", text);
+    return 0;
+}
+
+static int evaluate(struct job *job, struct err *err)
+{
+    struct bench other;
+    struct scores scores;
+    double quantile;
+    int rc = -1;
+
+    bench_init(&other);
+    if (read_quantile(job->settings.quantile, &quantile, err) ||
+        read_benches(&other, (char **)&job->settings.eval, 1, err))
+        goto fini_bench;
+    score_eval(&other, &job->fit, quantile, &scores);
+    if (job->out) {
+        fit_report_bench(&other, job->out);
+        fit_report_eval(&scores, job->out);
+    }
+    rc = job->settings.json ? write_errors(job, &scores, err) : 0;
+    if (!rc && !fit_report_line(&scores, job->out ? job->out : stderr))
+        rc = err_set(err, "%s: the fit predicts none of its rows: other "
+                          "collectives or node counts",
+                     job->settings.eval);
+    free(scores.rows);
+fini_bench:
+    bench_fini(&other);
+    return rc;
+}
+
+/* What is wanted of a fit, new or old. */
+static int use_fit(struct job *job, struct err *err)
+{
+    const struct settings *s = &job->settings;
+
+    if (s->output && write_fit(job, err))
+        return -1;
+    if (s->plot &&
+        plot_write(&job->fit, &job->set, &job->scores, s->plot, err))
+        return -1;
+    if (s->eval)
+        return evaluate(job, err);
+    return s->json ? write_errors(job, &job->scores, err) : 0;
+}
+
+/* A JSON file that calls itself a fit; nccl-tests writes JSON too. */
+static bool is_fit(const char *path)
+{
+    char head[256] = "";
+    size_t n = strlen(path);
+    FILE *file = NULL;
+
+    if (n > 5 && !strcmp(path + n - 5, ".json"))
+        file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(head, 1, sizeof head - 1, file);
+    head[length] = '\0';
+    fclose(file);
+    return strstr(head, "\"commfit\"") != NULL;
+}
+
+static int run_old_fit(struct job *job, const char *path)
+{
+    struct err err = {""};
+
+    if (job->settings.output || job->settings.plot)
+        return fail_usage("-o and --plot need benchmarks, not a fit");
+    if (!job->settings.eval)
+        return fail_usage("a fit alone: nothing to do without --eval");
+    if (fit_load(path, &job->fit, &err) || evaluate(job, &err))
+        return fail(&err);
+    return OK;
+}
+
+static int run_fit(struct job *job, const struct operands *operands)
+{
+    struct err err = {""};
+
+    if (fit_benches(job, operands, &err))
+        return fail(&err);
+    if (job->out) {
+        struct fit_story story = story_of(job);
+
+        fit_report_bench(&job->bench, job->out);
+        fit_report_all(&job->fit, &story, job->out);
+    }
+    return use_fit(job, &err) ? fail(&err) : OK;
+}
+
+static int run_update(const struct settings *s)
+{
+    struct err err = {""};
+
+    if (update_file(s->update, s->from, s->output ? s->output : s->update,
+                    stdout, &err))
+        return fail(&err);
+    return OK;
+}
+
+static int run(const struct settings *s, const struct operands *operands)
+{
+    struct job job;
+    int status;
+
+    if (s->bench) {
+        plan_print(stdout);
+        return OK;
+    }
+    if (!s->update != !s->from)
+        return fail_usage("--update FIT.json and --from FILE go together");
+    if (s->update)
+        return run_update(s);
+    if (!operands->count)
+        return fail_usage("no benchmark given");
+    job_init(&job, s);
+    if (operands->count == 1 && is_fit(operands->values[0]))
+        status = run_old_fit(&job, operands->values[0]);
+    else
+        status = run_fit(&job, operands);
+    job_fini(&job);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct operands operands;
+    struct err err = {""};
+
+    gsl_set_error_handler_off();
+    switch (options_parse(&options, argc, argv, &settings, &operands, &err)) {
+    case OPTIONS_HELP:
+        options_help(&options, stdout);
+        return OK;
+    case OPTIONS_ERROR:
+        return fail_usage(err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    int status = run(&settings, &operands);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "commfit: standard output: %m\n");
+        return FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding out what a file is. */
+#include "commfit/read.h"
+#include "common/xmalloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum format { FORMAT_CSV, FORMAT_LOG, FORMAT_JSON, FORMAT_BINARY };
+
+#define SNIFF_BYTES 4096
+
+bool lines_next(struct lines *l)
+{
+    int c;
+
+    if (l->again) {
+        l->again = false;
+        return true;
+    }
+    l->length = 0;
+    while ((c = getc_unlocked(l->file)) != EOF && c != '\n')
+        if (l->length + 1 < LINE_BYTES)
+            l->text[l->length++] = c ? (char)c : ' ';
+    if (c == EOF && !l->length)
+        return false;
+    l->text[l->length] = '\0';
+    l->number++;
+    return true;
+}
+
+size_t split_blanks(char *text, char **tokens, size_t max)
+{
+    size_t count = 0;
+    char *rest = text, *token;
+
+    while (count < max && (token = strtok_r(NULL, " \t\r", &rest)))
+        tokens[count++] = token;
+    return count;
+}
+
+/* A CSV's first line that is no comment names at least a size and a time. */
+static bool looks_like_csv(const char *text)
+{
+    while (*text == '#' || *text == '\n' || *text == '\r') {
+        text = strchr(text, '\n');
+        if (!text)
+            return false;
+        text++;
+    }
+    char *line = strndup(text, strcspn(text, "\n"));
+    bool csv = line && strchr(line, ',') && strcasestr(line, "size") &&
+               strcasestr(line, "time");
+    free(line);
+    return csv;
+}
+
+static enum format format_of(const char *text, size_t length)
+{
+    if (length >= 2 && !memcmp(text, "\x1f\x8b", 2))
+        return FORMAT_BINARY;
+    if (memchr(text, 0, length))
+        return FORMAT_BINARY;
+    if (text[strspn(text, " \t\r\n")] == '{')
+        return FORMAT_JSON;
+    return looks_like_csv(text) ? FORMAT_CSV : FORMAT_LOG;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int read_lines(struct bench *b, FILE *file, const char *path,
+                      enum format format, struct err *err)
+{
+    struct lines *lines = xcalloc(1, sizeof *lines);
+    int rc;
+
+    lines->file = file;
+    lines->path = path;
+    lines->source = base_name(path);
+    rc = format == FORMAT_CSV ? read_csv(b, lines, err)
+                              : read_log(b, lines, err);
+    if (!rc && ferror(file))
+        rc = err_set(err, "%s: %s", path, strerror(errno));
+    free(lines);
+    return rc;
+}
+
+/* Reads what the beginning of the file says it is. */
+static int read_file(struct bench *b, FILE *file, const char *path,
+                     struct err *err)
+{
+    char head[SNIFF_BYTES + 1];
+    size_t length = fread(head, 1, SNIFF_BYTES, file);
+
+    head[length] = '\0';
+    if (ferror(file))
+        return err_set(err, "%s: %s", path, strerror(errno));
+    if (!length)
+        return err_set(err, "%s: empty; give nccl-tests' output or a CSV",
+                       path);
+    enum format format = format_of(head, length);
+    if (format == FORMAT_BINARY)
+        return err_set(err,
+                       "%s: binary (or compressed); give nccl-tests' text "
+                       "output, its JSON or a CSV",
+                       path);
+    rewind(file);
+    if (format == FORMAT_JSON)
+        return read_json(b, file, path, base_name(path), err);
+    return read_lines(b, file, path, format, err);
+}
+
+/* A pipe cannot be read twice: its copy can. */
+static FILE *copy_pipe(FILE *pipe)
+{
+    FILE *copy = tmpfile();
+    char block[1 << 16];
+    size_t size;
+
+    while (copy && (size = fread(block, 1, sizeof block, pipe)) > 0)
+        if (fwrite(block, 1, size, copy) != size) {
+            fclose(copy);
+            return NULL;
+        }
+    if (copy)
+        rewind(copy);
+    return copy;
+}
+
+static FILE *open_seekable(const char *path)
+{
+    FILE *file = fopen(strcmp(path, "-") ? path : "/dev/stdin", "re");
+
+    if (!file || !fseek(file, 0, SEEK_CUR))
+        return file;
+    FILE *copy = copy_pipe(file);
+    fclose(file);
+    return copy;
+}
+
+static int check_rows(const struct bench *b, uint64_t rows, uint64_t drops,
+                      const char *path, struct err *err)
+{
+    int worst = 0;
+
+    if (b->rows > rows)
+        return 0;
+    if (b->drop_count == drops)
+        return err_set(err,
+                       "%s: no table row in it; what is missing is lines of "
+                       "size, count, type and times, as nccl-tests prints "
+                       "them, or a CSV with its header",
+                       path);
+    for (int i = 1; i < BENCH_REASONS; i++)
+        if (b->dropped[i] > b->dropped[worst])
+            worst = i;
+    return err_set(err, "%s: none of its %llu rows is usable: mostly \"%s\"",
+                   path, (unsigned long long)(b->drop_count - drops),
+                   bench_reason_text((enum bench_reason)worst));
+}
+
+int bench_read(struct bench *b, const char *path, struct err *err)
+{
+    uint64_t rows = b->rows, drops = b->drop_count;
+    FILE *file = open_seekable(path);
+
+    if (!file)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    int rc = read_file(b, file, path, err);
+    fclose(file);
+    if (rc)
+        return rc;
+    if (b->source_count < sizeof b->sources / sizeof *b->sources)
+        snprintf(b->sources[b->source_count], sizeof b->sources[0], "%s",
+                 base_name(path));
+    b->source_count++;
+    return check_rows(b, rows, drops, path, err);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commfit/sigmoid.h"
+#include "commfit/breaks.h"
+#include "common/xmalloc.h"
+#include "runtime/fit_curve.h"
+
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARAMETERS   5 /* log latency, log limit, steepness, midpoint, log base */
+#define ITERATIONS   200
+#define TOLERANCE    1e-7
+#define ROUNDS       3   /* of reweighting */
+#define STARTS       3
+#define CAUCHY       0.1 /* residuals beyond 10% count less and less */
+#define FOLDS        5
+#define MIN_SIZES    5    /* for a sigmoid; fewer: latency and one bandwidth */
+#define PIECE_SIZES  5    /* the fewest of a piece */
+#define WORTH        0.95 /* another piece must save this much */
+#define STEEPNESS    6.0
+#define MIDPOINT_MAX 30.0 /* log of 10 TB */
+
+/* Of a tie to the start: what the data does not fix (a limit beyond the largest
+ * size, a steepness without a slope) stays there instead of running away, and
+ * what it does fix is moved by less than a thousandth. */
+#define TIE 1e-2
+
+/* The parameters as GSL moves them: each real number stands for a value in
+ * range, so that no bandwidth and no latency can become negative. */
+struct problem {
+    const struct sigmoid_point *points;
+    uint32_t count;
+    bool constant;     /* only latency and base are free */
+    bool keep_latency; /* LATENCY is given */
+    double latency_us;
+    const struct fit_sigmoid *guess; /* the only start, where not NULL */
+    double start[PARAMETERS];
+};
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double logit(double p)
+{
+    return log(p / (1 - p));
+}
+
+static double clamp(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+/* exp, within what a time in us or a bandwidth in GB/s may be. */
+static double positive(double x)
+{
+    return exp(clamp(x, -20, 20));
+}
+
+static size_t free_count(const struct problem *p)
+{
+    return (p->constant ? 1 : 4) + !p->keep_latency;
+}
+
+/* From GSL's vector: base [limit steepness midpoint] [latency]. */
+static struct fit_sigmoid unpack(const struct problem *p, const gsl_vector *x)
+{
+    struct fit_sigmoid s = {.steepness = 1};
+
+    s.base_gbps = positive(gsl_vector_get(x, 0));
+    if (!p->constant) {
+        s.limit_gbps = positive(gsl_vector_get(x, 1));
+        s.steepness = STEEPNESS * logistic(gsl_vector_get(x, 2));
+        s.midpoint = MIDPOINT_MAX * logistic(gsl_vector_get(x, 3));
+    }
+    s.latency_us = p->keep_latency
+                       ? p->latency_us
+                       : positive(gsl_vector_get(x, free_count(p) - 1));
+    return s;
+}
+
+static double model_us(const struct sigmoid_point *p,
+                       const struct fit_sigmoid *s)
+{
+    double x = p->log_size - s->midpoint;
+    double gbps = s->limit_gbps / (1 + exp(-s->steepness * x)) + s->base_gbps;
+
+    return p->fixed_us + p->steps * s->latency_us +
+           p->sent_bytes / (1e3 * gbps);
+}
+
+static double residual(const struct sigmoid_point *p,
+                       const struct fit_sigmoid *s)
+{
+    return log(fmax(model_us(p, s), FIT_MIN_US) / p->us);
+}
+
+static int residuals(const gsl_vector *x, void *arg, gsl_vector *f)
+{
+    const struct problem *p = arg;
+    struct fit_sigmoid s = unpack(p, x);
+
+    for (uint32_t i = 0; i < p->count; i++)
+        gsl_vector_set(f, i, residual(&p->points[i], &s));
+    for (size_t i = 0; i < x->size; i++)
+        gsl_vector_set(f, p->count + i,
+                       TIE * (gsl_vector_get(x, i) - p->start[i]));
+    return GSL_SUCCESS;
+}
+
+/* d us / d x of unpack's numbers, over us: the logarithm's slope. A bandwidth's
+ * own slopes in order: log base, log limit, and the two logits. */
+static void slopes(const struct problem *p, const struct sigmoid_point *q,
+                   const struct fit_sigmoid *s, double row[PARAMETERS])
+{
+    double distance = q->log_size - s->midpoint;
+    double rise = 1 / (1 + exp(-s->steepness * distance));
+    double gbps = s->limit_gbps * rise + s->base_gbps;
+    double us = q->fixed_us + q->steps * s->latency_us +
+                q->sent_bytes / (1e3 * gbps);
+    double by_gbps = -q->sent_bytes / (1e3 * gbps * gbps) / us;
+    double by_rise = by_gbps * s->limit_gbps * rise * (1 - rise);
+
+    row[0] = by_gbps * s->base_gbps;
+    if (!p->constant) {
+        row[1] = by_gbps * s->limit_gbps * rise;
+        row[2] = by_rise * distance * s->steepness *
+                 (1 - s->steepness / STEEPNESS);
+        row[3] = -by_rise * s->steepness * s->midpoint *
+                 (1 - s->midpoint / MIDPOINT_MAX);
+    }
+    if (!p->keep_latency)
+        row[free_count(p) - 1] = q->steps * s->latency_us / us;
+}
+
+static int jacobian(const gsl_vector *x, void *arg, gsl_matrix *j)
+{
+    const struct problem *p = arg;
+    struct fit_sigmoid s = unpack(p, x);
+    double row[PARAMETERS];
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        slopes(p, &p->points[i], &s, row);
+        for (size_t k = 0; k < x->size; k++)
+            gsl_matrix_set(j, i, k, row[k]);
+    }
+    for (size_t i = 0; i < x->size; i++)
+        for (size_t k = 0; k < x->size; k++)
+            gsl_matrix_set(j, p->count + i, k, i == k ? TIE : 0);
+    return GSL_SUCCESS;
+}
+
+/* Cauchy's weights for what the last round left. */
+static void reweight(const struct problem *p, const struct fit_sigmoid *s,
+                     gsl_vector *weights)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        double r = s ? residual(&p->points[i], s) / CAUCHY : 0;
+
+        gsl_vector_set(weights, i, 1 / (1 + r * r));
+    }
+    for (size_t i = p->count; i < weights->size; i++)
+        gsl_vector_set(weights, i, 1);
+}
+
+/* The robust loss that the rounds bring down; compares starts. */
+static double loss(const struct problem *p, const struct fit_sigmoid *s)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        double r = residual(&p->points[i], s) / CAUCHY;
+
+        sum += log1p(r * r);
+    }
+    return sum / p->count;
+}
+
+/* "No progress" is how GSL ends where no step is better than standing still. */
+static bool has_converged(int status)
+{
+    return status == GSL_SUCCESS || status == GSL_ENOPROG;
+}
+
+/* Runs from X, which is overwritten. Returns 0 or -1. */
+static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
+{
+    gsl_multifit_nlinear_parameters options =
+        gsl_multifit_nlinear_default_parameters();
+    gsl_multifit_nlinear_fdf fdf = {
+        .f = residuals,
+        .df = jacobian,
+        .n = p->count + x->size,
+        .p = x->size,
+        .params = p,
+    };
+    gsl_multifit_nlinear_workspace *w = gsl_multifit_nlinear_alloc(
+        gsl_multifit_nlinear_trust, &options, fdf.n, fdf.p);
+    gsl_vector *weights = gsl_vector_alloc(fdf.n);
+    int rc = -1, info = 0;
+
+    for (size_t i = 0; i < x->size; i++)
+        p->start[i] = gsl_vector_get(x, i);
+    reweight(p, NULL, weights);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (gsl_multifit_nlinear_winit(x, weights, &fdf, w))
+            break;
+        int status =
+            gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0,
+                                        NULL, NULL, &info, w);
+        gsl_vector_memcpy(x, gsl_multifit_nlinear_position(w));
+        *s = unpack(p, x);
+        rc = has_converged(status) && isfinite(loss(p, s)) ? 0 : -1;
+        reweight(p, s, weights);
+    }
+    gsl_vector_free(weights);
+    gsl_multifit_nlinear_free(w);
+    return rc;
+}
+
+/* Rates and the least time of the points: where starts are taken from. */
+struct scale {
+    double slowest_gbps, fastest_gbps, us, middle;
+};
+
+static struct scale scale_of(const struct problem *p)
+{
+    struct scale s = {INFINITY, 0, INFINITY, 0};
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct sigmoid_point *q = &p->points[i];
+        double gbps = fmax(q->sent_bytes, 1) / q->us / 1e3;
+
+        s.slowest_gbps = fmin(s.slowest_gbps, gbps);
+        s.fastest_gbps = fmax(s.fastest_gbps, gbps);
+        s.us = fmin(s.us, q->us / fmax(q->steps, 1));
+        s.middle += log(q->bytes + 1) / p->count;
+    }
+    return s;
+}
+
+static void start_at(const struct problem *p, const struct scale *s, int start,
+                     gsl_vector *x)
+{
+    static const struct {
+        double steepness, shift, base;
+    } starts[STARTS] = {{0.7, 0, 1e-2}, {1.5, 2, 1e-1}, {0.4, -3, 1e-3}};
+
+    gsl_vector_set(x, 0, log(s->fastest_gbps) +
+                             (p->constant ? 0 : log(starts[start].base)));
+    if (!p->constant) {
+        double middle = s->middle + starts[start].shift;
+
+        gsl_vector_set(x, 1, log(s->fastest_gbps));
+        gsl_vector_set(x, 2, logit(starts[start].steepness / STEEPNESS));
+        gsl_vector_set(x, 3, logit(clamp(middle / MIDPOINT_MAX, 0.05, 0.95)));
+    }
+    if (!p->keep_latency)
+        gsl_vector_set(x, free_count(p) - 1, log(0.8 * s->us));
+}
+
+/* Where another fit of nearly the same points ended. */
+static void start_from(const struct problem *p, const struct fit_sigmoid *s,
+                       gsl_vector *x)
+{
+    gsl_vector_set(x, 0, log(s->base_gbps));
+    if (!p->constant) {
+        double k = clamp(s->steepness / STEEPNESS, 1e-6, 1 - 1e-6);
+        double m = clamp(s->midpoint / MIDPOINT_MAX, 1e-6, 1 - 1e-6);
+
+        gsl_vector_set(x, 1, log(fmax(s->limit_gbps, 1e-9)));
+        gsl_vector_set(x, 2, logit(k));
+        gsl_vector_set(x, 3, logit(m));
+    }
+    if (!p->keep_latency)
+        gsl_vector_set(x, free_count(p) - 1, log(fmax(s->latency_us, 1e-6)));
+}
+
+static int solve(struct problem *p, struct fit_sigmoid *best)
+{
+    struct scale scale = scale_of(p);
+    gsl_vector *x = gsl_vector_alloc(free_count(p));
+    double best_loss = INFINITY;
+    int starts = p->guess || p->constant ? 1 : STARTS;
+
+    for (int start = 0; start < starts; start++) {
+        struct fit_sigmoid s;
+
+        if (p->guess)
+            start_from(p, p->guess, x);
+        else
+            start_at(p, &scale, start, x);
+        if (!descend(p, x, &s) && loss(p, &s) < best_loss) {
+            best_loss = loss(p, &s);
+            *best = s;
+        }
+    }
+    gsl_vector_free(x);
+    return isfinite(best_loss) ? 0 : -1;
+}
+
+static uint32_t count_sizes(const struct sigmoid_point *points, uint32_t count)
+{
+    uint32_t sizes = count > 0;
+
+    for (uint32_t i = 1; i < count; i++)
+        sizes += points[i].bytes != points[i - 1].bytes;
+    return sizes;
+}
+
+/* One sigmoid over all points; LATENCY_US and GUESS may be NULL. */
+static int fit_one(const struct sigmoid_point *points, uint32_t count,
+                   const double *latency_us, const struct fit_sigmoid *guess,
+                   struct fit_sigmoid *s)
+{
+    struct problem p = {
+        .points = points,
+        .count = count,
+        .constant = count_sizes(points, count) < MIN_SIZES ||
+                    count < PARAMETERS,
+        .keep_latency = latency_us || count < 2,
+        .latency_us = latency_us ? *latency_us : 0,
+        .guess = guess,
+    };
+
+    return solve(&p, s);
+}
+
+/* Where the residuals of WHOLE change their course. */
+static uint32_t find_ends(const struct sigmoid_point *points, uint32_t count,
+                          const struct fit_sigmoid *whole, uint32_t pieces,
+                          uint32_t ends[FIT_PIECES])
+{
+    double *left = xcalloc(count, sizeof *left);
+    double *x = xcalloc(count, sizeof *x);
+
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = points[i].bytes;
+        left[i] = residual(&points[i], whole);
+    }
+    pieces = breaks_find(x, left, count, pieces, PIECE_SIZES, ends);
+    free(left);
+    free(x);
+    return pieces;
+}
+
+/* PIECES sigmoids, the latency that of one over all points; GUESS as that one's
+ * start, or NULL. */
+static int fit_pieces(const struct sigmoid_point *points, uint32_t count,
+                      uint32_t pieces, const struct fit_sigmoid *guess,
+                      struct sigmoid_fit *fit)
+{
+    uint32_t ends[FIT_PIECES] = {count};
+    struct fit_sigmoid whole;
+
+    if (fit_one(points, count, NULL, guess, &whole))
+        return -1;
+    fit->latency_us = whole.latency_us;
+    fit->piece_count = 1;
+    fit->pieces[0] = whole;
+    if (pieces > 1)
+        fit->piece_count = find_ends(points, count, &whole, pieces, ends);
+    for (uint32_t i = 0, from = 0;
+         fit->piece_count > 1 && i < fit->piece_count; from = ends[i++]) {
+        if (fit_one(points + from, ends[i] - from, &fit->latency_us, &whole,
+                    &fit->pieces[i]))
+            return -1;
+        fit->pieces[i].from_bytes = points[from].bytes;
+    }
+    fit->pieces[0].from_bytes = 0;
+    return 0;
+}
+
+static double fit_residual(const struct sigmoid_fit *fit,
+                           const struct sigmoid_point *p)
+{
+    double gbps = fit_sigmoid_gbps(fit->pieces, fit->piece_count, p->bytes);
+    double us = p->fixed_us + p->steps * fit->latency_us +
+                p->sent_bytes / (1e3 * gbps);
+
+    return fmin(fabs(log(us / p->us)), 1);
+}
+
+/* Mean error of PIECES pieces over sizes left out; infinite where some fold
+ * does not converge. */
+static double validate(const struct sigmoid_point *points, uint32_t count,
+                       uint32_t pieces, const struct fit_sigmoid *guess)
+{
+    struct sigmoid_point *kept = xcalloc(count, sizeof *kept);
+    struct sigmoid_fit fit;
+    double error = 0;
+
+    for (uint32_t fold = 0; fold < FOLDS; fold++) {
+        uint32_t n = 0, size = 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            size += i && points[i].bytes != points[i - 1].bytes;
+            if (size % FOLDS != fold)
+                kept[n++] = points[i];
+        }
+        if (!n || fit_pieces(kept, n, pieces, guess, &fit)) {
+            error = INFINITY;
+            break;
+        }
+        for (uint32_t i = 0, at = 0; i < count; i++) {
+            at += i && points[i].bytes != points[i - 1].bytes;
+            if (at % FOLDS == fold)
+                error += fit_residual(&fit, &points[i]) / count;
+        }
+    }
+    free(kept);
+    return error;
+}
+
+int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
+                uint32_t max_pieces, struct sigmoid_fit *fit)
+{
+    uint32_t sizes = count_sizes(points, count), best = 1;
+    struct fit_sigmoid whole;
+
+    for (uint32_t i = 0; i < count; i++)
+        points[i].log_size = log(points[i].bytes + 1);
+    if (fit_one(points, count, NULL, NULL, &whole))
+        return -1;
+    fit->error = -1;
+    if (sizes >= MIN_SIZES)
+        fit->error = validate(points, count, 1, &whole);
+    for (uint32_t pieces = 2;
+         pieces <= max_pieces && sizes >= pieces * (PIECE_SIZES + 1);
+         pieces++) {
+        double error = validate(points, count, pieces, &whole);
+
+        if (error < WORTH * fit->error) {
+            fit->error = error;
+            best = pieces;
+        }
+    }
+    return fit_pieces(points, count, best, &whole, fit);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commfit/svg.h"
+#include "common/units.h"
+
+#include <math.h>
+#include <string.h>
+
+void svg_begin(FILE *out, double width, double height)
+{
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
+            "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+            "font-family=\"sans-serif\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+            width, height, width, height);
+}
+
+void svg_end(FILE *out)
+{
+    fputs("</svg>\n", out);
+}
+
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '>')
+            fputs("&gt;", out);
+        else
+            fputc(*text, out);
+}
+
+void svg_text(FILE *out, double x, double y, int size, const char *anchor,
+              const char *text)
+{
+    fprintf(out,
+            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" "
+            "text-anchor=\"%s\">",
+            x, y, size, anchor);
+    put_escaped(out, text);
+    fputs("</text>\n", out);
+}
+
+/* Where VALUE lies on AXIS, 0 to 1. */
+static double place(const struct svg_axis *axis, double value)
+{
+    if (!axis->log)
+        return (value - axis->low) / (axis->high - axis->low);
+    return log(fmax(value, axis->low * 1e-9) / axis->low) /
+           log(axis->high / axis->low);
+}
+
+static double pixel_x(const struct svg_panel *p, double across)
+{
+    return p->x + p->width * place(&p->across, across);
+}
+
+static double pixel_y(const struct svg_panel *p, double up)
+{
+    return p->y + p->height * (1 - place(&p->up, up));
+}
+
+static void tick_label(const struct svg_axis *axis, double value, char *text,
+                       size_t size)
+{
+    char bytes[16];
+
+    if (!axis->bytes) {
+        snprintf(text, size, "%.6g", value);
+        return;
+    }
+    units_format_bytes((uint64_t)value, bytes, sizeof bytes);
+    char *zeros = strstr(bytes, ".00");
+    if (zeros)
+        memmove(zeros, zeros + 3, strlen(zeros + 3) + 1);
+    snprintf(text, size, "%s", bytes);
+}
+
+static void tick(const struct svg_panel *p, bool across, double value)
+{
+    const struct svg_axis *axis = across ? &p->across : &p->up;
+    double at = across ? pixel_x(p, value) : pixel_y(p, value);
+    char text[32];
+
+    tick_label(axis, value, text, sizeof text);
+    if (across) {
+        fprintf(p->out,
+                "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", at, p->y,
+                p->y + p->height);
+        svg_text(p->out, at, p->y + p->height + 12, 9, "middle", text);
+    } else {
+        fprintf(p->out,
+                "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", p->x, at,
+                p->x + p->width);
+        svg_text(p->out, p->x - 4, at + 3, 9, "end", text);
+    }
+}
+
+/* 1, 2 or 5 times a power of ten: about five on the axis. */
+static double linear_step(const struct svg_axis *axis)
+{
+    double rough = (axis->high - axis->low) / 5;
+    double ten = pow(10, floor(log10(rough)));
+    double times = rough / ten;
+
+    return ten * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
+}
+
+static void ticks(const struct svg_panel *p, bool across)
+{
+    const struct svg_axis *axis = across ? &p->across : &p->up;
+
+    if (axis->log) {
+        double base = axis->bytes ? 32 : 10;
+        double first = pow(base, ceil(log(axis->low) / log(base) - 1e-9));
+
+        for (double v = first; v <= axis->high * 1.0001; v *= base)
+            tick(p, across, v);
+        return;
+    }
+    double step = linear_step(axis);
+    for (double i = ceil(axis->low / step); i * step <= axis->high; i++)
+        tick(p, across, i * step);
+}
+
+void svg_panel_draw(const struct svg_panel *p)
+{
+    ticks(p, true);
+    ticks(p, false);
+    fprintf(p->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "fill=\"none\" stroke=\"#444\"/>\n",
+            p->x, p->y, p->width, p->height);
+    svg_text(p->out, p->x, p->y - 6, 11, "start", p->title);
+    svg_text(p->out, p->x + p->width, p->y - 6, 9, "end", p->up.label);
+    svg_text(p->out, p->x + p->width, p->y + p->height + 24, 9, "end",
+             p->across.label);
+}
+
+void svg_shade(const struct svg_panel *p, double from, double to)
+{
+    double left = pixel_x(p, fmax(from, p->across.low));
+    double right = pixel_x(p, fmin(to, p->across.high));
+
+    if (right > left)
+        fprintf(p->out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                "fill=\"#eee\"/>\n",
+                left, p->y, right - left, p->height);
+}
+
+static bool inside(const struct svg_panel *p, double x, double y)
+{
+    return x >= p->x - 0.5 && x <= p->x + p->width + 0.5 &&
+           y >= p->y - 0.5 && y <= p->y + p->height + 0.5;
+}
+
+void svg_point(const struct svg_panel *p, double across, double up,
+               const char *colour, bool hollow)
+{
+    double x = pixel_x(p, across), y = pixel_y(p, up);
+
+    y = fmin(fmax(y, p->y), p->y + p->height);
+    if (inside(p, x, y))
+        fprintf(p->out,
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\" fill=\"%s\" "
+                "stroke=\"%s\"/>\n",
+                x, y, hollow ? "white" : colour, colour);
+}
+
+void svg_line(const struct svg_panel *p, const double *across,
+              const double *up, uint32_t count, const char *colour,
+              bool dashed)
+{
+    bool drawing = false;
+
+    fputs("<path d=\"", p->out);
+    for (uint32_t i = 0; i < count; i++) {
+        double x = pixel_x(p, across[i]), y = pixel_y(p, up[i]);
+
+        if (inside(p, x, y))
+            fprintf(p->out, "%c%.1f %.1f", drawing ? 'L' : 'M', x, y);
+        drawing = inside(p, x, y);
+    }
+    fprintf(p->out, "\" fill=\"none\" stroke=\"%s\"%s/>\n", colour,
+            dashed ? " stroke-dasharray=\"4 3\"" : "");
+}

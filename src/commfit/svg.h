@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Just enough SVG for plots: panels with axes, points and lines. */
+#ifndef MEMSIM_COMMFIT_SVG_H
+#define MEMSIM_COMMFIT_SVG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct svg_axis {
+    double low, high; /* low < high; above 0 where LOG */
+    bool log;
+    bool bytes; /* ticks at powers of 2, as sizes */
+    const char *label;
+};
+
+/* A panel on the page; X and Y are its upper left corner, in pixels. */
+struct svg_panel {
+    FILE *out;
+    double x, y, width, height;
+    struct svg_axis across, up;
+    const char *title;
+};
+
+void svg_begin(FILE *out, double width, double height);
+void svg_end(FILE *out);
+
+/* Text of the page; what XML would take for markup is escaped. */
+void svg_text(FILE *out, double x, double y, int size, const char *anchor,
+              const char *text);
+
+/* Draws frame, ticks and labels. */
+void svg_panel_draw(const struct svg_panel *p);
+
+/* Greys the part of P between two values of its across axis. */
+void svg_shade(const struct svg_panel *p, double from, double to);
+
+void svg_point(const struct svg_panel *p, double across, double up,
+               const char *colour, bool hollow);
+
+/* A line through COUNT points; parts outside P are cut off. */
+void svg_line(const struct svg_panel *p, const double *across,
+              const double *up, uint32_t count, const char *colour,
+              bool dashed);
+
+#endif
