@@ -131,10 +131,13 @@ class Api:
                          f"{soname.major} node {soname.node}")
         self.sonames.append(soname)
 
-    def write(self):
+    def text(self):
         lines = [self.symbols[name].line() for name in sorted(self.symbols)]
+        return "\n".join(self.head + lines) + "\n"
+
+    def write(self):
         new = self.path.with_suffix(".api-t")
-        new.write_text("\n".join(self.head + lines) + "\n")
+        new.write_text(self.text())
         new.replace(self.path)
 
 

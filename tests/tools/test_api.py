@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the API tools on a library of our own: tests/tools/test_api.py.
 
-Each test works in a folder with a "real" library (versioned, with a C++
-symbol that must not be copied), a header and a list, runs the tools and looks
-at what they wrote; the last ones build the fake library and call it.
+Each test works in a folder with a "real" library, a header and a list, runs
+the tools and looks at what they wrote; some build the fake library and call
+it. No wheel, toolkit or network is needed.
 """
 import os
 import pathlib
@@ -13,7 +13,11 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).parent.parent.parent
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "tools"))
+sys.dont_write_bytecode = True
+import apifile  # noqa: E402, once its folder is known
+
 CC = os.environ.get("CC", "gcc")
 
 REAL_C = """
@@ -198,6 +202,67 @@ class GenStubs(Tools):
                               "ours/libfoo.so.7")
         self.assertIn("fooNew@@libfoo.so.7", symbols)
         self.assertNotIn("memsim_stub_called", symbols)
+
+
+class Lists(unittest.TestCase):
+    """The lists in the tree, which people edit."""
+
+    def setUp(self):
+        self.apis = apifile.read_all(TOP / "src/capture/api")
+
+    def test_are_as_gen_api_would_write_them(self):
+        for api in self.apis:
+            self.assertEqual(api.path.read_text(), api.text(),
+                             "run tools/gen-api, which sorts it")
+
+    def test_hold_only_names_of_their_library(self):
+        for api in self.apis:
+            for name in api.symbols:
+                self.assertTrue(api.owns(name), name)
+
+    def test_build_no_soname_twice(self):
+        names = [soname.name for api in self.apis for soname in api.sonames]
+        self.assertEqual(len(names), len(set(names)))
+
+
+class CudaHeaders(Tools):
+    """Two toolkits stand in for the machine's, and pip has no index."""
+
+    HEADERS = ("cuda_runtime_api.h", "crt/host_defines.h", "cublas_v2.h",
+               "cublasLt.h", "cudnn.h", "cufft.h", "cufile.h", "cupti.h",
+               "curand.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h",
+               "nccl.h", "nvJitLink.h", "nvml.h", "nvrtc.h",
+               "nvtx3/nvToolsExt.h")
+
+    def toolkit(self, major, headers=HEADERS):
+        include = self.dir / f"cuda-{major}/include"
+        for name in headers:
+            (include / name).parent.mkdir(parents=True, exist_ok=True)
+            (include / name).write_text(f"of {major}\n")
+        (include / "cuda.h").write_text(f"#define CUDA_VERSION {major}010\n")
+        return str(include.parent)
+
+    def lay_out(self, home, status=0):
+        command = [sys.executable, str(TOP / "tools/cuda-headers"), "out"]
+        environment = {**os.environ, "CUDA_HOME": home,
+                       "CUDA_PATH": self.toolkit(12), "PIP_NO_INDEX": "1"}
+        done = subprocess.run(command, cwd=self.dir, text=True,
+                              env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def test_takes_each_toolkit_for_its_major(self):
+        home = self.toolkit(13)
+        for _ in range(2):  # the second time there is nothing to do
+            self.lay_out(home)
+            for major in (12, 13):
+                header = self.dir / f"out/cu{major}/crt/host_defines.h"
+                self.assertEqual(header.read_text(), f"of {major}\n")
+
+    def test_says_what_to_install(self):
+        said = self.lay_out(self.toolkit(13, ["cublas_v2.h"]), status=1)
+        self.assertIn("install a CUDA toolkit that has it", said)
 
 
 class CoverageApi(Tools):
