@@ -20,10 +20,8 @@ struct replay_wait { /* a ticket */
 
 static void wait_delete(struct replay_core *c, struct replay_wait *w)
 {
-    uint64_t *value = address_map_find(&c->waiting, w->address);
-
-    if (value && *value == (uintptr_t)w)
-        address_map_remove(&c->waiting, w->address, NULL);
+    if (map_get(&c->waiting, w->address) == w)
+        map_take(&c->waiting, w->address);
     if (w->prev)
         w->prev->next = w->next;
     else
@@ -46,7 +44,7 @@ static uint64_t event_record(void *context, const struct alloc_block *block,
     if (w->next)
         w->next->prev = w;
     c->waits = w;
-    address_map_add(&c->waiting, w->address, (uintptr_t)w);
+    map_put(&c->waiting, w->address, w);
     return (uintptr_t)w;
 }
 
@@ -108,7 +106,7 @@ static int adopt_block(struct replay_core *c, const struct snapshot_block *b,
         alloc_adopt_block(c->engine, b->address, b->bytes, b->requested_bytes);
     if (!block)
         return fail(c, 0, "no place for the block at", b->address, err);
-    address_map_add(&c->blocks, b->address, (uintptr_t)block);
+    map_put(&c->blocks, b->address, block);
     return 0;
 }
 
@@ -137,13 +135,10 @@ static void adopt_frees(struct replay_core *c, const struct snapshot *initial)
     for (size_t i = 0; initial && i < initial->segment_count; i++) {
         const struct snapshot_segment *g = &initial->segments[i];
 
-        for (size_t k = 0; g->device == c->device && k < g->block_count; k++) {
-            uint64_t address = g->blocks[k].address, block;
-
-            if (g->blocks[k].state == SNAPSHOT_AWAITING_FREE &&
-                address_map_remove(&c->blocks, address, &block))
-                free_later(c, address, (struct alloc_block *)(uintptr_t)block);
-        }
+        for (size_t k = 0; g->device == c->device && k < g->block_count; k++)
+            if (g->blocks[k].state == SNAPSHOT_AWAITING_FREE)
+                free_later(c, g->blocks[k].address,
+                           map_take(&c->blocks, g->blocks[k].address));
     }
 }
 
@@ -183,15 +178,15 @@ void replay_core_fini(struct replay_core *c)
     c->engine = NULL;
     while (c->waits)
         wait_delete(c, c->waits);
-    address_map_fini(&c->waiting);
-    address_map_fini(&c->blocks);
+    map_fini(&c->waiting);
+    map_fini(&c->blocks);
 }
 
 int replay_core_alloc(struct replay_core *c, const struct replay_op *op,
                       struct alloc_block **block, struct err *err)
 {
     *block = alloc_malloc_from(c->engine, op->pool, op->bytes, op->stream);
-    if (!*block || address_map_add(&c->blocks, op->address, (uintptr_t)*block))
+    if (!*block || !map_put(&c->blocks, op->address, *block))
         return 0;
     return fail(c, op->index, "a second block at", op->address, err);
 }
@@ -199,12 +194,11 @@ int replay_core_alloc(struct replay_core *c, const struct replay_op *op,
 int replay_core_free(struct replay_core *c, const struct replay_op *op,
                      struct err *err)
 {
-    uint64_t value;
+    struct alloc_block *block = map_take(&c->blocks, op->address);
 
-    if (!address_map_remove(&c->blocks, op->address, &value))
+    if (!block)
         return fail(c, op->index, "free of the unknown address", op->address,
                     err);
-    struct alloc_block *block = (struct alloc_block *)(uintptr_t)value;
     if (op->deferred)
         free_later(c, op->address, block);
     else
@@ -212,13 +206,10 @@ int replay_core_free(struct replay_core *c, const struct replay_op *op,
     return 0;
 }
 
-int replay_core_free_done(struct replay_core *c, const struct replay_op *op,
-                          struct err *err)
+void replay_core_free_done(struct replay_core *c, const struct replay_op *op)
 {
-    uint64_t value;
+    struct replay_wait *w = map_take(&c->waiting, op->address);
 
-    (void)err;
-    if (address_map_remove(&c->waiting, op->address, &value))
-        ((struct replay_wait *)(uintptr_t)value)->done = true;
-    return 0;
+    if (w)
+        w->done = true;
 }

@@ -3,17 +3,17 @@
 #ifndef MEMSIM_MEMSIM_REPLAY_CORE_H
 #define MEMSIM_MEMSIM_REPLAY_CORE_H
 
-#include "memsim/address_map.h"
+#include "common/map.h"
 #include "memsim/replay.h"
 
 struct replay_core {
     struct alloc *engine; /* NULL: the device was not used yet */
     unsigned device;
-    const char *name;           /* of the recording */
-    struct address_map blocks;  /* recorded address: struct alloc_block * */
-    struct address_map waiting; /* recorded address: struct replay_wait * */
-    struct replay_wait *waits;  /* all that the engine holds a ticket of */
-    uint64_t freeing;           /* recorded address of the free in progress */
+    const char *name;          /* of the recording */
+    struct map blocks;         /* struct alloc_block by recorded address */
+    struct map waiting;        /* struct replay_wait, likewise */
+    struct replay_wait *waits; /* all that the engine holds a ticket of */
+    uint64_t freeing;          /* recorded address of the free in progress */
     uint64_t next_stream;
 };
 
@@ -32,8 +32,7 @@ int replay_core_alloc(struct replay_core *c, const struct replay_op *op,
                       struct alloc_block **block, struct err *err);
 int replay_core_free(struct replay_core *c, const struct replay_op *op,
                      struct err *err);
-int replay_core_free_done(struct replay_core *c, const struct replay_op *op,
-                          struct err *err);
+void replay_core_free_done(struct replay_core *c, const struct replay_op *op);
 
 /* Refuses sizes and devices that no recording can hold. */
 int replay_op_check(const struct replay_op *op, const char *name,

@@ -237,16 +237,13 @@ static bool is_flush(const struct mirror *m, const struct replay_op *op)
 
 /* Marks the deferred frees done that were found done before a request. Those
  * before a release were waited for by the flush. */
-static int frees_done(struct mirror *m, bool waited, struct err *err)
+static void frees_done(struct mirror *m, bool waited)
 {
     struct expected *e = &m->expected;
 
-    for (size_t i = e->first; i < e->count; i++) {
-        if (e->ops[i].kind == REPLAY_FREE_DONE && !waited &&
-            replay_core_free_done(&m->core, &e->ops[i], err))
-            return -1;
-    }
-    return 0;
+    for (size_t i = e->first; i < e->count && !waited; i++)
+        if (e->ops[i].kind == REPLAY_FREE_DONE)
+            replay_core_free_done(&m->core, &e->ops[i]);
 }
 
 static int play_request(struct mirror *m, const struct replay_op *op,
@@ -258,8 +255,7 @@ static int play_request(struct mirror *m, const struct replay_op *op,
 
     if (releases)
         release_pools(m, op->index);
-    if (frees_done(m, releases && !explicit, err))
-        return -1;
+    frees_done(m, releases && !explicit);
     if (explicit)
         flush(m, op->index);
     if (op->kind == REPLAY_OOM)

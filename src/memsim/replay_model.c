@@ -131,7 +131,7 @@ void replay_model_fini(struct replay_model *m)
 {
     vaspace_fini(&m->space);
     vaspace_fini(&m->reserved);
-    address_map_fini(&m->others);
+    map_fini(&m->others);
 }
 
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
@@ -140,14 +140,14 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
     uint64_t ours = model_malloc(m, bytes);
 
     if (ours && address)
-        address_map_add(&m->others, address, ours);
+        map_put(&m->others, address, (void *)(uintptr_t)ours);
     return ours != 0;
 }
 
 void replay_model_other_free(struct replay_model *m, uint64_t address)
 {
-    uint64_t ours;
+    void *ours = map_take(&m->others, address);
 
-    if (address && address_map_remove(&m->others, address, &ours))
-        vaspace_free(&m->space, ours);
+    if (ours)
+        vaspace_free(&m->space, (uintptr_t)ours);
 }

@@ -4,8 +4,8 @@
 #ifndef MEMSIM_MEMSIM_REPLAY_MODEL_H
 #define MEMSIM_MEMSIM_REPLAY_MODEL_H
 
+#include "common/map.h"
 #include "common/vaspace.h"
-#include "memsim/address_map.h"
 #include "memsim/alloc/alloc.h"
 #include "memsim/replay.h"
 
@@ -13,8 +13,8 @@ struct replay_model {
     struct vaspace space;    /* cudaMalloc */
     struct vaspace reserved; /* cuMemAddressReserve */
     uint64_t capacity_bytes, other_bytes, mapped_bytes;
-    uint64_t refused_bytes;    /* the last request that found no memory */
-    struct address_map others; /* recorded address: ours */
+    uint64_t refused_bytes; /* the last request that found no memory */
+    struct map others;      /* our address by the recorded one */
 };
 
 /* A device of CONFIG's memory, with what INITIAL's segments of DEVICE take. 0,

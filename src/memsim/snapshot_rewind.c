@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/units.h"
 #include "common/xmalloc.h"
-#include "memsim/address_map.h"
 #include "memsim/snapshot.h"
 
 #define SMALL_SEGMENT   (2 * MIB) /* kSmallBuffer: no large one is so small */
@@ -28,8 +28,8 @@ struct rewinder {
     size_t event; /* in hand, for messages */
     struct live *lives;
     size_t live_count, live_capacity;
-    struct address_map by_address; /* index in lives */
-    struct snapshot *result;       /* segments, without blocks; ascending */
+    struct map by_address;   /* index in lives, plus 1 */
+    struct snapshot *result; /* segments, without blocks; ascending */
 };
 
 static int fail(const struct rewinder *w, const char *cause, uint64_t address)
@@ -38,25 +38,30 @@ static int fail(const struct rewinder *w, const char *cause, uint64_t address)
                    w->event, w->device, cause, address);
 }
 
+static void live_index(struct rewinder *w, size_t at)
+{
+    map_put(&w->by_address, w->lives[at].address, (void *)(uintptr_t)(at + 1));
+}
+
 static int live_add(struct rewinder *w, const struct live *live)
 {
-    if (!live->address ||
-        !address_map_add(&w->by_address, live->address, w->live_count))
+    if (!live->address || map_get(&w->by_address, live->address))
         return fail(w, "a second block at", live->address);
     xgrow(&w->lives, w->live_count, &w->live_capacity, sizeof *w->lives);
     w->lives[w->live_count++] = *live;
+    live_index(w, w->live_count - 1);
     return 0;
 }
 
 static int live_remove(struct rewinder *w, uint64_t address)
 {
-    uint64_t at;
+    size_t at = (uintptr_t)map_take(&w->by_address, address);
 
-    if (!address_map_remove(&w->by_address, address, &at))
+    if (!at--)
         return fail(w, "no block in use later at", address);
     w->lives[at] = w->lives[--w->live_count];
     if (at < w->live_count)
-        *address_map_find(&w->by_address, w->lives[at].address) = at;
+        live_index(w, at);
     return 0;
 }
 
@@ -170,11 +175,11 @@ static int undo_free_completed(struct rewinder *w,
 static int undo_free_requested(struct rewinder *w,
                                const struct snapshot_event *e)
 {
-    uint64_t *at = address_map_find(&w->by_address, e->address);
+    size_t at = (uintptr_t)map_get(&w->by_address, e->address);
 
-    if (!at || w->lives[*at].state != SNAPSHOT_AWAITING_FREE)
+    if (!at || w->lives[at - 1].state != SNAPSHOT_AWAITING_FREE)
         return fail(w, "no block being freed at", e->address);
-    w->lives[*at].state = SNAPSHOT_ALLOCATED;
+    w->lives[at - 1].state = SNAPSHOT_ALLOCATED;
     return 0;
 }
 
@@ -339,7 +344,7 @@ int snapshot_rewind(const struct snapshot *s, unsigned device,
     if (!rc)
         rc = fill_segments(&w);
     free(w.lives);
-    address_map_fini(&w.by_address);
+    map_fini(&w.by_address);
     if (rc)
         snapshot_fini(result);
     else

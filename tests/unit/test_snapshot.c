@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/units.h"
+#include "memsim/replay.h"
+#include "check.h"
+
+#define BASE UINT64_C(0x700000000000)
+
+static const struct alloc_pool_id pool = {3, 9};
+
+static void add_blocks(struct snapshot_segment *g,
+                       const struct snapshot_block *blocks, size_t count)
+{
+    g->blocks = malloc(count * sizeof *blocks);
+    memcpy(g->blocks, blocks, count * sizeof *blocks);
+    g->block_count = count;
+}
+
+static void add_event(struct snapshot *s, enum alloc_action action,
+                      uint64_t address, uint64_t bytes)
+{
+    struct snapshot_event e = {
+        .action = action, .address = address, .bytes = bytes, .time_us = 1000};
+
+    snapshot_add_event(s, 0, &e);
+}
+
+/* What is there at the end of: 5 MiB at 0, made before the history began, stay;
+ * 3 MiB at 5, likewise, are freed; 2 MiB are made at 5; 30 MiB come and go with
+ * their segment. */
+static struct snapshot example(void)
+{
+    struct snapshot s = {.settings = strdup("")};
+    struct snapshot_segment *g = snapshot_add_segment(&s);
+    const struct snapshot_block blocks[] = {
+        {BASE, 5 * MIB, 5 * MIB - 3, SNAPSHOT_ALLOCATED},
+        {BASE + 5 * MIB, 2 * MIB, 2 * MIB, SNAPSHOT_ALLOCATED},
+        {BASE + 7 * MIB, 13 * MIB, 0, SNAPSHOT_INACTIVE},
+    };
+
+    *g = (struct snapshot_segment){
+        .address = BASE, .bytes = 20 * MIB, .pool = {0, 0}};
+    add_blocks(g, blocks, 3);
+    add_event(&s, ALLOC_SEGMENT_ALLOC, BASE + GIB, 30 * MIB);
+    add_event(&s, ALLOC_ALLOC, BASE + GIB, 30 * MIB - 100);
+    add_event(&s, ALLOC_FREE_REQUESTED, BASE + 5 * MIB, 3 * MIB);
+    add_event(&s, ALLOC_FREE_COMPLETED, BASE + 5 * MIB, 3 * MIB);
+    add_event(&s, ALLOC_FREE_REQUESTED, BASE + GIB, 30 * MIB - 100);
+    add_event(&s, ALLOC_FREE_COMPLETED, BASE + GIB, 30 * MIB - 100);
+    add_event(&s, ALLOC_SEGMENT_FREE, BASE + GIB, 30 * MIB);
+    add_event(&s, ALLOC_ALLOC, BASE + 5 * MIB, 2 * MIB);
+    return s;
+}
+
+static struct snapshot written_and_read(const struct snapshot *s)
+{
+    char *data = NULL;
+    size_t bytes = 0;
+    struct snapshot again = {0};
+    struct err err = {""};
+    FILE *f = open_memstream(&data, &bytes);
+
+    CHECK(snapshot_write(s, f) == 0);
+    fclose(f);
+    CHECK(snapshot_is_pickle(data, bytes));
+    if (snapshot_parse(data, bytes, "s", &again, &err))
+        CHECK_FAIL("%s", err.text);
+    free(data);
+    return again;
+}
+
+TEST(what_is_written_is_read)
+{
+    struct snapshot s = example();
+    struct snapshot_segment *g = snapshot_add_segment(&s);
+    const struct snapshot_block blocks[] = {
+        {BASE + 8 * GIB, 512, 1, SNAPSHOT_AWAITING_FREE},
+        {BASE + 8 * GIB + 512, 2 * MIB - 512, 0, SNAPSHOT_INACTIVE},
+    };
+
+    *g = (struct snapshot_segment){.device = 1,
+                                   .address = BASE + 8 * GIB,
+                                   .bytes = 2 * MIB,
+                                   .stream = UINT64_MAX - 5,
+                                   .pool = pool,
+                                   .small = true,
+                                   .expandable = true};
+    add_blocks(g, blocks, 2);
+    add_event(&s, ALLOC_OOM, 12345, 70 * GIB);
+    struct snapshot t = written_and_read(&s);
+    CHECK_UINT(t.segment_count, 2);
+    CHECK_UINT(t.traces[0].count, 9);
+    const struct snapshot_segment *h = &t.segments[1];
+    CHECK(h->device == 1 && h->small && h->expandable);
+    CHECK_UINT(h->stream, UINT64_MAX - 5);
+    CHECK_UINT(h->pool.second, 9);
+    CHECK_UINT(h->block_count, 2);
+    CHECK(!memcmp(h->blocks, blocks, sizeof blocks));
+    const struct snapshot_event *e = &t.traces[0].events[8];
+    CHECK(e->action == ALLOC_OOM && e->address == 12345);
+    CHECK_UINT(e->bytes, 70 * GIB);
+    CHECK_UINT(e->time_us, 1000);
+    CHECK_STR(t.settings, "");
+    snapshot_fini(&s);
+    snapshot_fini(&t);
+}
+
+TEST(goes_back_to_the_beginning)
+{
+    struct snapshot s = example(), start;
+    struct alloc_conf conf;
+    struct err err = {""};
+    bool complete = true;
+
+    alloc_conf_init(&conf);
+    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err));
+    CHECK(!complete);
+    CHECK_UINT(start.segment_count, 1);
+    const struct snapshot_segment *g = &start.segments[0];
+    CHECK_UINT(g->block_count, 3);
+    CHECK_UINT(g->blocks[0].bytes, 5 * MIB);
+    CHECK_UINT(g->blocks[1].bytes, 3 * MIB);
+    CHECK(g->blocks[1].state == SNAPSHOT_ALLOCATED);
+    CHECK_UINT(g->blocks[2].address, BASE + 8 * MIB);
+    snapshot_fini(&start);
+    snapshot_fini(&s);
+}
+
+TEST(a_block_gets_the_rest_that_is_too_small_to_split)
+{
+    struct snapshot s = {0}, start;
+    struct snapshot_segment *g = snapshot_add_segment(&s);
+    const struct snapshot_block all = {BASE, 20 * MIB, 0, SNAPSHOT_INACTIVE};
+    struct alloc_conf conf;
+    struct err err = {""};
+    bool complete;
+
+    *g = (struct snapshot_segment){.address = BASE, .bytes = 20 * MIB};
+    add_blocks(g, &all, 1);
+    add_event(&s, ALLOC_FREE_REQUESTED, BASE + 8 * MIB, 11 * MIB);
+    add_event(&s, ALLOC_FREE_COMPLETED, BASE + 8 * MIB, 11 * MIB);
+    alloc_conf_init(&conf);
+    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err));
+    CHECK_UINT(start.segments[0].blocks[1].bytes, 12 * MIB);
+    CHECK_UINT(start.segments[0].blocks[1].requested_bytes, 11 * MIB);
+    snapshot_fini(&start);
+    snapshot_fini(&s);
+}
+
+static void check_impossible(enum alloc_action action, uint64_t address,
+                             uint64_t bytes, const char *text)
+{
+    struct snapshot s = example(), start;
+    struct alloc_conf conf;
+    struct err err = {""};
+    bool complete;
+
+    alloc_conf_init(&conf);
+    add_event(&s, action, address, bytes);
+    CHECK(snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err) == -1);
+    CHECK_STR(err.text, text);
+    snapshot_fini(&s);
+}
+
+TEST(refuses_a_history_that_cannot_be)
+{
+    check_impossible(ALLOC_ALLOC, BASE + 7 * MIB, 512,
+                     "s:event 8 of device 0: no block in use later at "
+                     "0x700000700000");
+    check_impossible(ALLOC_FREE_COMPLETED, BASE, 512,
+                     "s:event 8 of device 0: a second block at "
+                     "0x700000000000");
+    check_impossible(ALLOC_FREE_REQUESTED, BASE + 7 * MIB, 512,
+                     "s:event 8 of device 0: no block being freed at "
+                     "0x700000700000");
+    check_impossible(ALLOC_SEGMENT_ALLOC, BASE + 7 * GIB, 512,
+                     "s:event 8 of device 0: no segment later at "
+                     "0x7001c0000000");
+    check_impossible(ALLOC_SEGMENT_ALLOC, BASE, GIB,
+                     "s:event 8 of device 0: a smaller segment later at "
+                     "0x700000000000");
+    check_impossible(ALLOC_SEGMENT_FREE, BASE + MIB, MIB,
+                     "s:event 8 of device 0: a segment is there later, too, "
+                     "at 0x700000100000");
+    check_impossible(ALLOC_SEGMENT_FREE, UINT64_MAX - 5, MIB,
+                     "s:event 8 of device 0: impossible segment at "
+                     "0xfffffffffffffffa");
+}
+
+TEST(refuses_segments_that_cannot_be)
+{
+    struct {
+        uint64_t address, bytes, block_bytes;
+    } cases[] = {
+        {0, 2 * MIB, 2 * MIB},
+        {BASE, 0, 0},
+        {BASE, 2 * MIB, MIB},
+        {BASE, 2 * MIB, 3 * MIB},
+        {UINT64_MAX - MIB, 2 * MIB, 2 * MIB},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct snapshot s = {0};
+        struct snapshot_segment *g = snapshot_add_segment(&s);
+        struct snapshot_block b = {cases[i].address, cases[i].block_bytes, 0,
+                                   SNAPSHOT_INACTIVE};
+        struct err err = {""};
+
+        g->address = cases[i].address;
+        g->bytes = cases[i].bytes;
+        add_blocks(g, &b, 1);
+        if (!snapshot_check(&s, "s", &err))
+            CHECK_FAIL("case %zu was taken", i);
+        snapshot_fini(&s);
+    }
+}
+
+TEST(replays_what_was_written)
+{
+    struct snapshot s = example();
+    struct replay_snapshot source;
+    struct replay_config config = {.total_bytes = 80 * GIB};
+    struct replay_plan plan;
+    struct replay_result result;
+    struct err err = {""};
+
+    config.rules = alloc_rules_find("2.11", NULL, &err);
+    alloc_conf_init(&config.conf);
+    CHECK(!replay_snapshot_open(&source, &s, &config.conf, "s", &err));
+    CHECK(!source.complete);
+    CHECK(!replay_mirror(&source.source, &config, &plan, &err));
+    CHECK(plan.exact);
+    CHECK_UINT(plan.blocks_checked, 2);
+    CHECK_UINT(plan.count, 1); /* the segment that went: empty_cache() */
+    CHECK(!replay_run(&source.source, &config, &plan, UINT64_MAX, NULL, NULL,
+                      &result, &err));
+    CHECK(result.fits);
+    CHECK_UINT(result.devices[0].peak_reserved_bytes, 50 * MIB);
+    replay_result_fini(&result);
+    config.total_bytes = 40 * MIB;
+    CHECK(!replay_run(&source.source, &config, &plan, UINT64_MAX, NULL, NULL,
+                      &result, &err));
+    CHECK(!result.fits && result.devices[0].oom_count == 1);
+    CHECK_UINT(result.devices[0].ooms[0].requested_bytes, 30 * MIB - 100);
+    CHECK_UINT(result.devices[0].ooms[0].refused_bytes, 30 * MIB);
+    replay_result_fini(&result);
+    replay_plan_fini(&plan);
+    replay_snapshot_close(&source);
+    snapshot_fini(&s);
+}
