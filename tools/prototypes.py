@@ -33,16 +33,18 @@ def headers(paths):
 
 
 def return_types(text, owned):
-    """{function: its return type} for names that satisfy OWNED."""
+    """{function: its return type's words} for names that satisfy OWNED."""
     text = DIRECTIVE.sub("", COMMENT.sub(" ", text))
     types = {}
     for found in CALL.finditer(text):
-        if not owned(found[1]) or found[1] in types:
+        name, at = found[1], found.start()
+        if not owned(name) or name in types:
             continue
-        before = re.split(r"[^\w\s*\"]", text[max(0, found.start() - 300):found.start()])[-1]
+        # The type is what stands between the last punctuation and the name.
+        before = re.split(r'[^\w\s*"]', text[max(0, at - 300):at])[-1]
         words = before.replace("*", " * ").split()
         if words and "return" not in words:
-            types[found[1]] = words
+            types[name] = words
     return types
 
 
