@@ -17,9 +17,9 @@ SKIPPED_FOLDERS = {"cccl", "thrust", "cub", "cuda", "nv", "std"}
 # cuda.h and nvml.h rename functions: #define cuMemAlloc cuMemAlloc_v2, and
 # #define cuMemcpy __CUDA_API_PTDS(cuMemcpy), which pastes _ptds on.
 RENAME = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+"
-                    r"(?:__CUDA_API_(PT[DS]S|PTSZ)\()?(\w+)\)?[ \t]*$", re.M)
+                    r"(?:__CUDA_API_(PTDS|PTSZ)\()?(\w+)\)?[ \t]*$", re.M)
 # The types of cudaTypedefs.h are named for functions: PFN_cuMemAlloc_v3020.
-TYPEDEF = re.compile(r"\bPFN_(\w+?)_v\d+(?:_pt[ds]+z?)?\b")
+TYPEDEF = re.compile(r"\bPFN_(\w+?)_v\d+(?:_ptds|_ptsz)?\b")
 
 
 def headers(paths):
