@@ -20,12 +20,13 @@ static int write_stream(const struct report_ops *ops,
     return ferror(out) ? -1 : 0;
 }
 
-/* What is not a plain file (/dev/stderr, a pipe) cannot be replaced. */
+/* What is not itself a plain file must not be replaced: a pipe, a device, a
+ * link, which /dev/stderr is. */
 static bool is_special(const char *path)
 {
     struct stat st;
 
-    return !stat(path, &st) && !S_ISREG(st.st_mode);
+    return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
 static int write_special(const struct report_ops *ops,

@@ -158,11 +158,12 @@ static void write_things(const struct page *page, const struct result_device *d)
         char total[SIZE_LENGTH], each[SIZE_LENGTH];
 
         units_format_bytes(t->bytes, total, sizeof total);
-        fprintf(page->out, "  %12s  %-38.38s", total, t->label);
         if (t->count > 1)
-            fprintf(page->out, "  %" PRIu64 " x %s", t->count,
+            fprintf(page->out, "  %12s  %-38.38s  %" PRIu64 " x %s\n", total,
+                    t->label, t->count,
                     units_format_bytes(t->bytes / t->count, each, sizeof each));
-        fputc('\n', page->out);
+        else
+            fprintf(page->out, "  %12s  %.64s\n", total, t->label);
     }
 }
 

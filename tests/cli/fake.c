@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stands in for libmemsim.so in the tests of the command line: before main, it
+ * does to the session and the trace what FAKE says, a list of words:
+ *
+ *   use=MIB     the process used so much (allocated; 100 MiB more reserved,
+ *               500 more used) of the card of its LOCAL_RANK
+ *   oom         then a request of 512 MiB was refused, and nothing came after
+ *   survived    ... and the program went on
+ *   note=TEXT   a note
+ *   trace       a trace of two blocks
+ *   damaged     a trace that is none
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/session.h"
+#include "common/trace_write.h"
+#include "common/units.h"
+
+static struct session *session;
+static struct session_process *process;
+static uint32_t card, slot;
+
+static uint32_t number_of(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value ? (uint32_t)strtoul(value, NULL, 10) : 0;
+}
+
+static void join(void)
+{
+    if (process)
+        return;
+    slot = atomic_fetch_add(&session->process_count, 1);
+    process = &session->processes[slot];
+    process->pid = (uint32_t)getpid();
+    process->rank = number_of("RANK");
+    card = number_of("LOCAL_RANK");
+    process->state = SESSION_RUNNING;
+    strcpy(process->torch_version, "2.11.0");
+}
+
+static void use(const char *mib)
+{
+    uint64_t bytes = strtoul(mib, NULL, 10) * MIB;
+    struct session_usage *usage = &process->usage[card];
+
+    usage->context = 400 * MIB;
+    usage->peak_allocated = bytes;
+    usage->peak_reserved = bytes + 100 * MIB;
+    usage->peak_used = bytes + 500 * MIB;
+    session_raise(&session->devices[card].peak_used_bytes, bytes + 500 * MIB);
+}
+
+static void refuse(const char *survived)
+{
+    struct session_oom *oom =
+        &session->ooms[atomic_fetch_add(&session->oom_count, 1)];
+
+    use("79000");
+    *oom = (struct session_oom){.process = slot, .device = card, .torch = 1,
+                                .time_ns = 10,
+                                .requested_bytes = 512 * MIB,
+                                .refused_bytes = 512 * MIB,
+                                .free_bytes = 100 * MIB};
+    oom->ready = 1;
+    process->last_oom_ns = 10;
+    process->last_launch_ns = survived ? 11 : 9;
+}
+
+static void note(const char *text)
+{
+    struct session_note *n =
+        &session->notes[atomic_fetch_add(&session->note_count, 1)];
+
+    snprintf(n->text, sizeof n->text, "%s", text);
+    n->ready = 1;
+}
+
+static const char *trace_path(void)
+{
+    static char path[sizeof session->directory + 32];
+    int n = snprintf(path, sizeof path, "%s/", session->directory);
+
+    snprintf(path + n, sizeof path - (size_t)n, SESSION_TRACE, slot);
+    return path;
+}
+
+static void trace(void)
+{
+    struct trace_writer w = TRACE_WRITER_INIT;
+    const uint64_t name = 1, launch[12] = {1, card};
+
+    if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
+        abort();
+    trace_writer_put(&w, TRACE_NAME, 0, 1, &name, 1, "my_kernel", 9);
+    for (uint64_t i = 1; i <= 2; i++) {
+        uint64_t block[9] = {card, i << 30, 10 * MIB,  10 * MIB,
+                             0,    i * 10 * MIB, 30 * MIB};
+        trace_writer_put(&w, TRACE_BLOCK_ALLOC, 0, i + 1, block, 9, NULL, 0);
+    }
+    trace_writer_put(&w, TRACE_LAUNCH, 0, 4, launch, 12, NULL, 0);
+    trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
+}
+
+static void damaged(void)
+{
+    int fd = open(trace_path(), O_CREAT | O_WRONLY, 0600);
+
+    if (write(fd, "junk", 4) != 4)
+        abort();
+    close(fd);
+}
+
+static void act(const char *word)
+{
+    const char *value = strchr(word, '=');
+
+    join();
+    value = value ? value + 1 : "";
+    if (!strncmp(word, "use", 3))
+        use(value);
+    else if (!strcmp(word, "oom") || !strcmp(word, "survived"))
+        refuse(!strcmp(word, "survived") ? word : NULL);
+    else if (!strncmp(word, "note", 4))
+        note(value);
+    else if (!strcmp(word, "trace"))
+        trace();
+    else if (!strcmp(word, "damaged"))
+        damaged();
+    else
+        abort();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *path = getenv("MEMSIM_SESSION"), *words = getenv("FAKE");
+    char copy[512], *rest = copy, *word;
+    int fd = path && words ? open(path, O_RDWR) : -1;
+
+    if (fd < 0 || !*words)
+        return;
+    session = mmap(NULL, sizeof *session, PROT_READ | PROT_WRITE, MAP_SHARED,
+                   fd, 0);
+    close(fd);
+    snprintf(copy, sizeof copy, "%s", words);
+    unsetenv("FAKE"); /* its children are not to do it again */
+    while ((word = strsep(&rest, ",")))
+        act(word);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (process)
+        process->state = SESSION_EXITED;
+}
