@@ -27,6 +27,8 @@ enum handle_kind {
     HANDLE_GRAPH,
     HANDLE_GRAPH_EXEC,
     HANDLE_PHYSICAL, /* cuMemCreate */
+    HANDLE_FUNCTION, /* of a module loaded at run time */
+    HANDLE_GRAPH_NODE,
     HANDLE_KINDS,
 };
 

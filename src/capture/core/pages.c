@@ -33,7 +33,7 @@ void *pages_reserve_untouchable(uint64_t want, uint64_t bytes)
     return reserve(want, bytes, PROT_NONE);
 }
 
-void *pages_keep(size_t bytes)
+void *memsim_pages_keep(size_t bytes)
 {
     static _Atomic(char *) base;
     static _Atomic uint64_t used;

@@ -14,6 +14,6 @@ CORE_API void *memsim_pages_reserve(uint64_t want, uint64_t bytes);
 void *pages_reserve_untouchable(uint64_t want, uint64_t bytes);
 
 /* Small permanent memory, 16-byte aligned, zeroed; NULL when there is none. */
-void *pages_keep(size_t bytes);
+CORE_API void *memsim_pages_keep(size_t bytes);
 
 #endif

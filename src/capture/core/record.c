@@ -71,7 +71,7 @@ static uint32_t text_hash(const char *text)
 static struct name *name_add(const char *text, struct name **bucket)
 {
     size_t length = strlen(text);
-    struct name *name = pages_keep(sizeof *name + length + 1);
+    struct name *name = memsim_pages_keep(sizeof *name + length + 1);
 
     if (!name || name_count == NAMES_MAX)
         return NULL;

@@ -3,6 +3,7 @@
  * launch of a kernel by the address of its host stub. */
 #include "capture/core/handle.h"
 #include "capture/core/kernel.h"
+#include "capture/core/occupancy.h"
 #include "capture/cudart/cudart.h"
 
 /* crt/host_runtime.h declares these for C++ only. */
@@ -146,10 +147,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                             config->dynamicSmemBytes, config->stream);
 }
 
-/* A kernel's registers are in its binary, which nobody reads here: 32, what
- * most of PyTorch's elementwise kernels take, stands for all. */
-#define REGISTERS 32
-
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
                                   const void *host)
 {
@@ -160,7 +157,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
         return cudart_result(cudaErrorInvalidDeviceFunction);
     *a = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = (int)gpu->max_threads_per_block,
-        .numRegs = REGISTERS,
+        .numRegs = OCCUPANCY_REGISTERS,
         .ptxVersion = version,
         .binaryVersion = version,
         .maxDynamicSharedSizeBytes = (int)gpu->shared_per_block_bytes,
@@ -184,30 +181,14 @@ cudaError_t cudaFuncSetCacheConfig(const void *host,
     return cudaFuncSetAttribute(host, cudaFuncAttributeMax, 0);
 }
 
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *host, int threads, size_t shared,
     unsigned int flags)
 {
-    const struct gpu *gpu = memsim_device_gpu();
-
     (void)host;
     (void)flags;
-    if (threads <= 0 || (uint32_t)threads > gpu->max_threads_per_block)
-        return cudart_result(CORE_INVALID_VALUE);
-    uint32_t fit = least(gpu->max_threads_per_sm / (uint32_t)threads,
-                         gpu->max_blocks_per_sm);
-    fit = least(fit, gpu->registers_per_sm / (REGISTERS * (uint32_t)threads));
-    if (shared)
-        fit = least(fit, (uint32_t)(gpu->shared_per_sm_bytes /
-                                    (shared + gpu->shared_reserved_bytes)));
-    *blocks = (int)fit;
-    return cudaSuccess;
+    return cudart_result(
+        memsim_occupancy(threads, OCCUPANCY_REGISTERS, shared, blocks));
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies and sets. The widths of a set differ in nothing but the unit. */
+#include "capture/core/stream.h"
+#include "capture/driver/driver.h"
+
+enum { DEFAULT = 4 }; /* cudaMemcpyDefault: told from the addresses */
+
+static CUresult copy(uint64_t to, uint64_t from, size_t bytes, int direction,
+                     CUstream stream, bool blocking)
+{
+    NEED(driver_context());
+    return driver_result(memsim_copy(to, from, bytes, direction,
+                                     HANDLE(stream), blocking));
+}
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return copy(to, from, bytes, DEFAULT, NULL, true);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                       CUstream stream)
+{
+    return copy(to, from, bytes, DEFAULT, stream, false);
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, NULL, true);
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes,
+                           CUstream stream)
+{
+    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, stream,
+                false);
+}
+
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, NULL, true);
+}
+
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
+                           CUstream stream)
+{
+    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, stream,
+                false);
+}
+
+CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, NULL, true);
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                           CUstream stream)
+{
+    return copy(to, from, bytes, TRACE_DEVICE_TO_DEVICE, stream, false);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t bytes)
+{
+    (void)to_context;
+    (void)from_context;
+    return cuMemcpyDtoD(to, from, bytes);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context,
+                           CUdeviceptr from, CUcontext from_context,
+                           size_t bytes, CUstream stream)
+{
+    (void)to_context;
+    (void)from_context;
+    return cuMemcpyDtoDAsync(to, from, bytes, stream);
+}
+
+/* One side of a copy in two dimensions: its first byte; 0 for arrays. */
+static uint64_t side(CUmemorytype type, const void *host, CUdeviceptr device,
+                     size_t x, size_t y, size_t pitch)
+{
+    uint64_t base = type == CU_MEMORYTYPE_HOST ? (uint64_t)host
+                    : type == CU_MEMORYTYPE_ARRAY ? 0
+                                                  : device;
+
+    return base ? base + y * pitch + x : 0;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool blocking)
+{
+    uint64_t from = side(c->srcMemoryType, c->srcHost, c->srcDevice,
+                         c->srcXInBytes, c->srcY, c->srcPitch);
+    uint64_t to = side(c->dstMemoryType, c->dstHost, c->dstDevice,
+                       c->dstXInBytes, c->dstY, c->dstPitch);
+    size_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
+    size_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
+
+    if (!from || !to)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    for (size_t row = 0; row < c->Height; row++)
+        NEED(copy(to + row * to_pitch, from + row * from_pitch,
+                  c->WidthInBytes, DEFAULT, stream, blocking));
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D *c)
+{
+    return copy_2d(c, NULL, true);
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D *c)
+{
+    return copy_2d(c, NULL, true);
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream stream)
+{
+    return copy_2d(c, stream, false);
+}
+
+static CUresult set(CUdeviceptr pointer, uint64_t value, uint64_t unit,
+                    size_t count, CUstream stream, bool blocking)
+{
+    NEED(driver_context());
+    if (pointer % unit)
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver_result(
+        memsim_set(pointer, value, unit, count, HANDLE(stream), blocking));
+}
+
+static CUresult set_2d(CUdeviceptr pointer, size_t pitch, uint64_t value,
+                       uint64_t unit, size_t width, size_t height,
+                       CUstream stream, bool blocking)
+{
+    if (height > 1 && pitch < width * unit)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t row = 0; row < height; row++)
+        NEED(set(pointer + row * pitch, value, unit, width, stream, blocking));
+    return CUDA_SUCCESS;
+}
+
+#define SETS(bits, type)                                                       \
+    CUresult cuMemsetD##bits##_v2(CUdeviceptr pointer, type value,             \
+                                  size_t count)                                \
+    {                                                                          \
+        return set(pointer, value, bits / 8, count, NULL, true);               \
+    }                                                                          \
+    CUresult cuMemsetD##bits##Async(CUdeviceptr pointer, type value,           \
+                                    size_t count, CUstream stream)             \
+    {                                                                          \
+        return set(pointer, value, bits / 8, count, stream, false);            \
+    }                                                                          \
+    CUresult cuMemsetD2D##bits##_v2(CUdeviceptr pointer, size_t pitch,         \
+                                    type value, size_t width, size_t height)   \
+    {                                                                          \
+        return set_2d(pointer, pitch, value, bits / 8, width, height, NULL,    \
+                      true);                                                   \
+    }                                                                          \
+    CUresult cuMemsetD2D##bits##Async(CUdeviceptr pointer, size_t pitch,       \
+                                      type value, size_t width, size_t height, \
+                                      CUstream stream)                         \
+    {                                                                          \
+        return set_2d(pointer, pitch, value, bits / 8, width, height, stream,  \
+                      false);                                                  \
+    }
+
+SETS(8, unsigned char)
+SETS(16, unsigned short)
+SETS(32, unsigned int)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/driver/image.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FATBIN_MAGIC   0xba55ed50u /* fatbinary_section.h names the wrapper */
+#define WRAPPER_MAGIC  0x466243b1u
+#define TEXT_PREFIX    ".text."
+#define SHARED_PREFIX  ".nv.shared."
+#define REGISTER_SHIFT 24 /* sh_info of a .text section: registers on top */
+#define PTX_ENTRY      ".entry"
+#define PTX_GLOBAL     ".global"
+
+enum image_form image_form(const void *image)
+{
+    uint32_t magic;
+
+    if (!image)
+        return IMAGE_BAD;
+    memcpy(&magic, image, sizeof magic);
+    if (!memcmp(&magic, ELFMAG, SELFMAG))
+        return IMAGE_CUBIN;
+    if (magic == FATBIN_MAGIC || magic == WRAPPER_MAGIC)
+        return IMAGE_FATBIN;
+    const char *text = image;
+    while (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r')
+        text++;
+    return !strncmp(text, "//", 2) || !strncmp(text, ".version", 8)
+               ? IMAGE_PTX
+               : IMAGE_BAD;
+}
+
+struct elf {
+    const char *base;
+    const Elf64_Shdr *sections;
+    unsigned count;
+    const char *names;
+};
+
+static struct elf elf_open(const void *image)
+{
+    const Elf64_Ehdr *header = image;
+    struct elf elf = {.base = image};
+
+    elf.sections = (const Elf64_Shdr *)(elf.base + header->e_shoff);
+    elf.count = header->e_shnum;
+    if (header->e_shstrndx < elf.count)
+        elf.names = elf.base + elf.sections[header->e_shstrndx].sh_offset;
+    else
+        elf.count = 0;
+    return elf;
+}
+
+/* The section named PREFIX and then NAME's LENGTH bytes; NULL without it. */
+static const Elf64_Shdr *elf_section(const struct elf *elf, const char *prefix,
+                                     const char *name, size_t length)
+{
+    size_t before = strlen(prefix);
+
+    for (unsigned i = 0; i < elf->count; i++) {
+        const char *found = elf->names + elf->sections[i].sh_name;
+
+        if (!strncmp(found, prefix, before) &&
+            !strncmp(found + before, name, length) && !found[before + length])
+            return &elf->sections[i];
+    }
+    return NULL;
+}
+
+static void cubin_kernels(const struct elf *elf,
+                          const struct image_reader *reader)
+{
+    for (unsigned i = 0; i < elf->count; i++) {
+        const char *name = elf->names + elf->sections[i].sh_name;
+
+        if (strncmp(name, TEXT_PREFIX, strlen(TEXT_PREFIX)))
+            continue;
+        struct image_kernel kernel = {
+            .name = name + strlen(TEXT_PREFIX),
+            .registers = elf->sections[i].sh_info >> REGISTER_SHIFT,
+        };
+        kernel.length = strlen(kernel.name);
+        const Elf64_Shdr *shared =
+            elf_section(elf, SHARED_PREFIX, kernel.name, kernel.length);
+        if (shared)
+            kernel.shared_bytes = (uint32_t)shared->sh_size;
+        if (!reader->kernel(&kernel, reader->context))
+            return;
+    }
+}
+
+static void cubin_variables(const struct elf *elf, const Elf64_Shdr *table,
+                            const struct image_reader *reader)
+{
+    const char *names = elf->base + elf->sections[table->sh_link].sh_offset;
+    const Elf64_Sym *symbol =
+        (const Elf64_Sym *)(elf->base + table->sh_offset);
+    const Elf64_Sym *end = symbol + table->sh_size / sizeof *symbol;
+
+    for (; symbol < end; symbol++) {
+        struct image_variable variable = {.name = names + symbol->st_name,
+                                          .bytes = symbol->st_size};
+
+        if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || !variable.bytes)
+            continue;
+        variable.length = strlen(variable.name);
+        if (!reader->variable(&variable, reader->context))
+            return;
+    }
+}
+
+static void cubin_read(const void *image, const struct image_reader *reader)
+{
+    const struct elf elf = elf_open(image);
+
+    cubin_kernels(&elf, reader);
+    for (unsigned i = 0; i < elf.count; i++)
+        if (elf.sections[i].sh_type == SHT_SYMTAB &&
+            elf.sections[i].sh_link < elf.count)
+            cubin_variables(&elf, &elf.sections[i], reader);
+}
+
+static bool is_name(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
+
+/* ".visible .entry NAME(": PTX names its kernels so. */
+static void ptx_kernels(const char *text, const struct image_reader *reader)
+{
+    while ((text = strstr(text, PTX_ENTRY))) {
+        struct image_kernel kernel = {.name = text + strlen(PTX_ENTRY)};
+
+        while (*kernel.name == ' ' || *kernel.name == '\t')
+            kernel.name++;
+        while (is_name(kernel.name[kernel.length]))
+            kernel.length++;
+        text = kernel.name + kernel.length;
+        if (kernel.length && !reader->kernel(&kernel, reader->context))
+            return;
+    }
+}
+
+/* The bytes of ".b8", ".u32", ".f64"; 0 for any other directive. */
+static uint64_t ptx_width(const char *directive)
+{
+    return strchr("busf", directive[1])
+               ? strtoul(directive + 2, NULL, 10) / 8
+               : 0;
+}
+
+/* ".global .align 8 .b8 NAME[64];": the width, the name and the count. */
+static void ptx_variables(const char *text, const struct image_reader *reader)
+{
+    while ((text = strstr(text, PTX_GLOBAL))) {
+        struct image_variable variable = {0};
+        uint64_t width = 0;
+
+        for (text += strlen(PTX_GLOBAL); *text && !strchr(";=[", *text);) {
+            if (*text == '.' && ptx_width(text))
+                width = ptx_width(text);
+            if (*text == '.' || is_name(*text)) {
+                variable.name = text++;
+                while (is_name(*text))
+                    text++;
+                variable.length = (size_t)(text - variable.name);
+            } else {
+                text++;
+            }
+        }
+        variable.bytes = width * (*text == '[' ? strtoul(text + 1, NULL, 10)
+                                               : 1);
+        if (variable.length && variable.bytes &&
+            !reader->variable(&variable, reader->context))
+            return;
+    }
+}
+
+void image_read(const void *image, const struct image_reader *reader)
+{
+    switch (image_form(image)) {
+    case IMAGE_CUBIN:
+        cubin_read(image, reader);
+        return;
+    case IMAGE_PTX:
+        ptx_kernels(image, reader);
+        ptx_variables(image, reader);
+        return;
+    default:
+        return;
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a code image says of itself: the kernels of a cubin (an ELF file, as
+ * ptxas writes it) or of PTX text. Of other forms nothing can be read. */
+#ifndef MEMSIM_CAPTURE_DRIVER_IMAGE_H
+#define MEMSIM_CAPTURE_DRIVER_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum image_form {
+    IMAGE_BAD, /* none that the driver takes */
+    IMAGE_CUBIN,
+    IMAGE_PTX,
+    IMAGE_FATBIN, /* may be compressed: has whatever it is asked for */
+};
+
+struct image_kernel {
+    const char *name; /* in the image, and not ended by a NUL there */
+    size_t length;
+    uint32_t registers;
+    uint32_t shared_bytes; /* static */
+};
+
+
+struct image_variable {
+    const char *name;
+    size_t length;
+    uint64_t bytes;
+};
+
+enum image_form image_form(const void *image);
+
+/* Each is called for every one of its kind, until it returns false. */
+struct image_reader {
+    bool (*kernel)(const struct image_kernel *kernel, void *context);
+    bool (*variable)(const struct image_variable *variable, void *context);
+    void *context;
+};
+
+void image_read(const void *image, const struct image_reader *reader);
+
+#endif

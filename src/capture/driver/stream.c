@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/stream.h"
+
+#include "capture/core/record.h"
+#include "capture/driver/driver.h"
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,
+                                    int priority)
+{
+    uint64_t handle;
+
+    NEED(driver_context());
+    if (!stream || flags > CU_STREAM_NON_BLOCKING)
+        return CUDA_ERROR_INVALID_VALUE;
+    int rc = memsim_stream_create(flags, priority, &handle);
+    if (!rc)
+        *stream = (CUstream)handle;
+    return driver_result(rc);
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+    NEED(driver_ready());
+    return driver_result(memsim_stream_destroy(HANDLE(stream)));
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    NEED(driver_context());
+    return driver_result(memsim_stream_synchronize(HANDLE(stream)));
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+    NEED(driver_context());
+    return driver_result(memsim_stream_query(HANDLE(stream)));
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    NEED(driver_context());
+    if (flags & ~1u) /* 1: an external node, in a capture */
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver_result(memsim_stream_wait(HANDLE(stream), HANDLE(event)));
+}
+
+/* What HANDLE is: the default streams have no flags and priority 0. */
+static CUresult describe(CUstream handle, struct stream *stream)
+{
+    const struct stream *found = memsim_stream_get(HANDLE(handle));
+
+    NEED(driver_context());
+    *stream = (struct stream){.id = HANDLE(handle)};
+    if (found)
+        *stream = *found;
+    return driver_result(
+        memsim_stream_device(HANDLE(handle), &stream->device));
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+    struct stream stream;
+
+    NEED(describe(handle, &stream));
+    *priority = stream.priority;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
+{
+    struct stream stream;
+
+    NEED(describe(handle, &stream));
+    *flags = stream.flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
+{
+    struct stream stream;
+
+    NEED(describe(handle, &stream));
+    *id = stream.id;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
+{
+    struct stream stream;
+
+    NEED(describe(handle, &stream));
+    *device = stream.device;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
+{
+    struct stream stream;
+
+    NEED(describe(handle, &stream));
+    *context = driver_context_primary(stream.device);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context,
+                           CUgreenCtx *green)
+{
+    NEED(cuStreamGetCtx(handle, context));
+    if (green)
+        *green = NULL;
+    return CUDA_SUCCESS;
+}
+
+/* The device has finished by now, so the callback can run here and now. */
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
+{
+    int device;
+
+    NEED(driver_context());
+    NEED(driver_result(memsim_stream_device(HANDLE(stream), &device)));
+    RECORD(HOST_FUNCTION, (uint64_t)device, HANDLE(stream));
+    function(data);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
+                             void *data, unsigned int flags)
+{
+    int device;
+
+    NEED(driver_context());
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    NEED(driver_result(memsim_stream_device(HANDLE(stream), &device)));
+    RECORD(HOST_FUNCTION, (uint64_t)device, HANDLE(stream));
+    callback(stream, CUDA_SUCCESS, data);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    uint64_t handle;
+
+    NEED(driver_context());
+    if (!event)
+        return CUDA_ERROR_INVALID_VALUE;
+    int rc = memsim_event_create(flags, &handle);
+    if (!rc)
+        *event = (CUevent)handle;
+    return driver_result(rc);
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+    NEED(driver_ready());
+    return driver_result(memsim_event_destroy(HANDLE(event)));
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    NEED(driver_context());
+    return driver_result(memsim_event_record(HANDLE(event), HANDLE(stream)));
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
+                                unsigned int flags)
+{
+    (void)flags;
+    return cuEventRecord(event, stream);
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+    NEED(driver_ready());
+    return driver_result(memsim_event_query(HANDLE(event)));
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+    NEED(driver_ready());
+    return driver_result(memsim_event_synchronize(HANDLE(event)));
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+    NEED(driver_ready());
+    return driver_result(
+        memsim_event_elapsed(HANDLE(start), HANDLE(end), ms));
+}
+
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+    return cuEventElapsedTime_v2(ms, start, end);
+}
