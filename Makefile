@@ -3,66 +3,127 @@
 # make help     says what else there is
 PREFIX  ?= /usr/local
 DESTDIR ?=
-ifeq ($(origin CC),default)
-CC      := gcc
-endif
 PYTHON  ?= python3
 O       ?= build
 VENV    ?= .venv
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
              sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 
-# Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (programs and tests),
-# V=1 (whole command lines)
+# Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (a build of its own:
+# give O=), V=1 (whole command lines)
 Q        := $(if $(V),,@)
 OPT      := $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla -Werror=implicit-function-declaration
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
-CFLAGS   = $(OPT) -std=gnu11 $(WARN) $(EXTRA_CFLAGS)
-PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition -flto=auto \
-            -ftls-model=initial-exec
+CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
+PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
+            $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
 LIBS     := -lcjson -lgsl -lgslcblas -lm -lpthread
+MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*.c)
 RUNTIME := $(wildcard src/runtime/*.c)
 MEMSIM  := $(filter-out src/memsim/main.c,$(wildcard src/memsim/*.c src/memsim/*/*.c))
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
 CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(MEMSIM) $(COMMFIT))
-UNIT    := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-PROGRAMS := $(foreach p,memsim commfit,$(if $(wildcard src/$p/main.c),$(O)/bin/$p))
+PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
+tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 
 all: programs capture
 programs: $(PROGRAMS)
 
 include src/capture/capture.mk
-$(O)/pic/src/capture/core/%.o: CPPFLAGS += -isystem $(CUDA13_INC)
-$(O)/pic/src/capture/core/%.o: | $(HEADERS)/stamp
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/src/memsim/main.o $(O)/src/commfit/main.o: CPPFLAGS += \
+    -DMEMSIM_VERSION='"$(VERSION)"'
 
 $(O)/libcore.a: $(CORE)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(O)/bin/%: $(O)/src/%/main.o $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(MIMALLOC) $(LIBS)
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
 
-unit: $(UNIT)
-	@rc=0; for t in $(UNIT); do $$t || rc=1; done; exit $$rc
+# Programs that call the fake libraries: tests/run starts them under memsim run.
+$(O)/tests/capture/%: tests/capture/%.c $(CAPTURE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< \
+	    -Wl,--as-needed $(filter-out %.so.12 %.so.11,$(CAPTURE)) -ldl -lpthread
 
+## check: what needs neither torch nor network, in seconds
+check: all $(call tests,unit) $(call tests,capture)
+	@tests/run --build $(O) unit cli capture replay fit tools
+
+## asan: the same programs under AddressSanitizer and UBSan, in build-asan
+asan:
+	@$(MAKE) --no-print-directory O=build-asan SAN=address,undefined asan-programs
+
+asan-programs: programs capture $(call tests,unit) $(call tests,capture)
+
+TORCH ?= 2.11.0
+
+## test: everything, real torch included; sets up what it needs
+test:
+	@tools/setup packages
+	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory -j2 asan
+	@tools/test-torch $(VENV)
+	@$(MAKE) --no-print-directory -j2 $(call tests,unit) $(call tests,capture)
+	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
+	    unit cli capture replay fit tools asan torch
+
+## demo: builds, and trains GPT-2 small on a GPU that is not there
+demo:
+	@tools/setup packages
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/setup torch $(VENV) $(TORCH)
+	$(O)/bin/memsim run --gpu h100-sxm-80gb -- $(VENV)/bin/python examples/train_gpt2.py
+
+## lint: what keeps the code readable, as far as the tools are installed
+lint:
+	@tools/lint
+
+## fuzz: every fuzzer for SECONDS (60)
+SECONDS ?= 60
+fuzz:
+	@tools/fuzz $(O) $(SECONDS)
+
+## install: to $(DESTDIR)$(PREFIX)
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
+	    share/memsim/gpus share/memsim/clusters share/memsim/fits \
+	    share/man/man1 share/man/man5)
+	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
+	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
+	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
+	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
+	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
+	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+
+## clean: removes what was built
 clean:
-	rm -rf $(O)
+	rm -rf $(O) build-asan
 
-.PHONY: all programs unit clean
+help:
+	@sed -n 's/^## //p' Makefile src/capture/capture.mk
+
+.PHONY: all programs check asan asan-programs test demo lint fuzz install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

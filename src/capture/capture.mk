@@ -26,6 +26,10 @@ $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PIC) -MMD -MP -c -o $@ $<
 
+# The core knows CUDA's names of device attributes, and nothing else of it.
+$(O)/pic/src/capture/core/%.o: CPPFLAGS += -isystem $(CUDA13_INC)
+$(O)/pic/src/capture/core/%.o: | $(HEADERS)/stamp
+
 # $(call capture_objects,MAJOR)
 define capture_objects
 $(O)/pic$1/%.o: %.c | $(HEADERS)/stamp

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <cuda_runtime_api.h>
+
+#include "check.h"
+
+TEST(streams_live_and_die)
+{
+    cudaStream_t stream;
+    int least, greatest, priority;
+
+    CHECK(!cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CHECK(greatest < least);
+    CHECK(!cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                        greatest));
+    CHECK(!cudaStreamGetPriority(stream, &priority));
+    CHECK(priority == greatest);
+    CHECK(!cudaStreamSynchronize(stream));
+    CHECK(!cudaStreamQuery(stream));
+    CHECK(!cudaStreamDestroy(stream));
+    CHECK(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
+}
+
+TEST(invented_handles_are_refused)
+{
+    float ms;
+
+    CHECK(cudaStreamSynchronize((cudaStream_t)0x1234567) ==
+          cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventRecord((cudaEvent_t)&ms, 0) ==
+          cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventElapsedTime(&ms, NULL, NULL) ==
+          cudaErrorInvalidResourceHandle);
+}
+
+TEST(events_measure_and_order)
+{
+    cudaStream_t stream;
+    cudaEvent_t a, b, untimed;
+    float ms = -1;
+
+    CHECK(!cudaStreamCreate(&stream));
+    CHECK(!cudaEventCreate(&a));
+    CHECK(!cudaEventCreate(&b));
+    CHECK(!cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+    CHECK(cudaEventElapsedTime(&ms, a, b) == cudaErrorInvalidResourceHandle);
+    CHECK(!cudaEventRecord(a, stream));
+    CHECK(!cudaEventRecord(b, stream));
+    CHECK(!cudaStreamWaitEvent(0, b, 0));
+    CHECK(!cudaEventQuery(b));
+    CHECK(!cudaEventSynchronize(b));
+    CHECK(!cudaEventElapsedTime(&ms, a, b));
+    CHECK(ms >= 0);
+    CHECK(!cudaEventRecord(untimed, 0));
+    CHECK(cudaEventElapsedTime(&ms, a, untimed) ==
+          cudaErrorInvalidResourceHandle);
+    CHECK(!cudaEventDestroy(a));
+    CHECK(cudaEventQuery(a) == cudaErrorInvalidResourceHandle);
+}
+
+TEST(devices_are_checked)
+{
+    int device = -1, count = 0;
+
+    CHECK(!cudaGetDeviceCount(&count));
+    CHECK_UINT((uint64_t)count, 1);
+    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+    CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+    CHECK(!cudaGetDevice(&device));
+    CHECK(device == 0);
+}
+
+TEST(properties_agree_with_attributes)
+{
+    struct cudaDeviceProp p;
+    int sms, threads;
+
+    CHECK(!cudaGetDeviceProperties(&p, 0));
+    CHECK(!cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(!cudaDeviceGetAttribute(
+        &threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
+    CHECK(p.multiProcessorCount == sms && sms == 132);
+    CHECK(p.maxThreadsPerMultiProcessor == threads && threads == 2048);
+    CHECK(p.major == 9 && p.minor == 0);
+    CHECK_STR(p.name, "NVIDIA H100 80GB HBM3");
+}
+
+static int called;
+
+static void callback(void *data)
+{
+    called += *(int *)data;
+}
+
+TEST(host_functions_are_called)
+{
+    int one = 1;
+
+    CHECK(!cudaLaunchHostFunc(0, callback, &one));
+    CHECK(!cudaDeviceSynchronize());
+    CHECK(called == 1);
+}
+
+TEST(a_forked_child_cannot_use_the_device)
+{
+    int status;
+    void *p;
+
+    CHECK(!cudaMalloc(&p, 1));
+    if (!fork())
+        _exit(cudaMalloc(&p, 1) == cudaErrorInitializationError ? 7 : 8);
+    wait(&status);
+    CHECK(WEXITSTATUS(status) == 7);
+}
+
+TEST(unregistered_kernels_are_refused)
+{
+    CHECK(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},
+                           (dim3){1, 1, 1}, NULL, 0, 0) ==
+          cudaErrorInvalidDeviceFunction);
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The torch tests' framework: @test functions, then main(). A test that raises
+Skip is skipped; any other exception is a failure."""
+import sys
+import traceback
+
+_TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    _TESTS.append(function)
+    return function
+
+
+def equal(got, want):
+    if got != want:
+        raise AssertionError(f"{got!r}, not {want!r}")
+
+
+def main():
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    wanted = sys.argv[1:]
+    for function in _TESTS:
+        name = function.__name__
+        if wanted and name not in wanted:
+            continue
+        try:
+            function()
+            counts["passed"] += 1
+        except Skip as why:
+            counts["skipped"] += 1
+            print(f"SKIP {name}: {why}", flush=True)
+        except Exception:
+            counts["failed"] += 1
+            print(f"FAIL {name}\n{traceback.format_exc()}", flush=True)
+    print(", ".join(f"{n} {what}" for what, n in counts.items()))
+    sys.exit(1 if counts["failed"] else 0)
