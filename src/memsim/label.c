@@ -102,17 +102,17 @@ static void format_launch(const struct label *label, const char *name,
     label_kernel(name, out, size);
 }
 
+/* cuDNN's plans have names that only say the direction. */
 static void format_named(const struct label *label, const char *name, char *out,
                          size_t size)
 {
-    static const char *const kinds[] = {
-        [TRACE_CONVOLUTION] = "convolution",
-        [TRACE_ATTENTION] = "attention",
-        [TRACE_COLLECTIVE] = "collective",
-        [TRACE_LIBRARY_CALL] = "library call",
-    };
+    const char *what = "";
 
-    snprintf(out, size, "%s%s%s", kinds[label->kind], *name ? " " : "", name);
+    if (label->kind == TRACE_CONVOLUTION)
+        what = "convolution ";
+    if (label->kind == TRACE_ATTENTION)
+        what = "attention ";
+    snprintf(out, size, "%s%s", what, name);
 }
 
 static const struct format {

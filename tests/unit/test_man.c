@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim-trace.5 describes every kind of record and every field. */
+#include <ctype.h>
+#include <stdbool.h>
+
+#include "check.h"
+#include "common/trace_read.h"
+
+static char page[64 << 10];
+
+/* The page lies at ../../../man from this program: build/tests/unit/x. */
+static void page_read(void)
+{
+    char path[512];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+
+    path[n < 0 ? 0 : n] = '\0';
+    for (int i = 0; i < 4; i++)
+        *strrchr(path, '/') = '\0';
+    strcat(path, "/man/memsim-trace.5");
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        CHECK_FAIL("%s cannot be read", path);
+        exit(1);
+    }
+    page[fread(page, 1, sizeof page - 1, f)] = '\0';
+    fclose(f);
+}
+
+static bool has_word(const char *text, const char *end, const char *word,
+                     size_t length)
+{
+    for (; text + length <= end; text++)
+        if (!strncmp(text, word, length) && !isalnum((unsigned char)text[-1]) &&
+            text[-1] != '_' && !isalnum((unsigned char)text[length]) &&
+            text[length] != '_')
+            return true;
+    return false;
+}
+
+static void check_kind(const struct trace_kind_info *kind)
+{
+    char title[64];
+
+    snprintf(title, sizeof title, "\n.BR %s \" (%d)\"\n", kind->name,
+             kind->kind);
+    const char *start = strstr(page, title);
+    if (!start) {
+        CHECK_FAIL("%s (%d) is not described", kind->name, kind->kind);
+        return;
+    }
+    start += strlen(title);
+    const char *end = strstr(start, "\n.TP");
+    end = end ? end : start + strlen(start);
+    for (const char *at = kind->fields; *at;) {
+        size_t width = strcspn(at, " ");
+        if (!has_word(start, end, at, width))
+            CHECK_FAIL("%s: %.*s is not described", kind->name, (int)width, at);
+        at += width + (at[width] == ' ');
+    }
+    if (kind->text && !memmem(start, (size_t)(end - start), "text", 4) &&
+        !memmem(start, (size_t)(end - start), "Text", 4))
+        CHECK_FAIL("%s: its text is not described", kind->name);
+}
+
+TEST(every_kind_and_field_is_described)
+{
+    page_read();
+    for (const struct trace_kind_info *k = trace_kind_next(0); k;
+         k = trace_kind_next(k->kind))
+        check_kind(k);
+}
