@@ -118,7 +118,8 @@ static inline void record_append(struct trace_chunk *chunk,
 
     memcpy(at, r, sizeof *r);
     at += sizeof *r;
-    memcpy(at, fields, r->fields * sizeof *fields);
+    if (r->fields)
+        memcpy(at, fields, r->fields * sizeof *fields);
     if (r->text_bytes)
         memcpy(at + r->fields * sizeof *fields, text, r->text_bytes);
     __atomic_store_n(&chunk->used_bytes, chunk->used_bytes + record_bytes(r),
