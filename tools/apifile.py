@@ -11,7 +11,8 @@ A file is a head of directives, then one line per symbol, sorted by name:
     returns TYPE...           the type in which a call reports its failure
     names HEADER...           headers that name functions no wheel exports
     code N                    what `fail` returns
-    POLICY SYMBOL [CODE]      fail, warn, ok, work, null; CODE replaces `code N`
+    POLICY SYMBOL [CODE]      fail, warn, ok, work, null or text, which
+                              capture/stub.h explains; CODE is then returned
     data SYMBOL BYTES         a variable, zero-filled
 
 Everything after a # is a comment; the tools keep it.
@@ -19,7 +20,7 @@ Everything after a # is a comment; the tools keep it.
 import pathlib
 import re
 
-POLICIES = ("fail", "warn", "ok", "work", "null", "data")
+POLICIES = ("fail", "warn", "ok", "work", "null", "text", "data")
 C_NAME = re.compile(r"[A-Za-z_]\w*$")
 
 

@@ -16,15 +16,17 @@ enum stub_policy {
     STUB_ok,   /* succeeds without a word: doing nothing is right */
     STUB_work, /* succeeds: work for the device, with no result to show */
     STUB_null, /* returns a NULL pointer */
+    STUB_text, /* returns STUB_TEXT, where a NULL would end in strlen */
 };
 
 struct stub {
     const char *library, *symbol;
     enum stub_policy policy;
-    int64_t code;   /* what the call returns; 0 unless it fails */
+    int64_t code;   /* what the call returns */
     uint64_t calls; /* counted by memsim_stub_called, atomically */
 };
 
+#define STUB_TEXT "not implemented by memsim"
 #define STUB_EXPORTED __attribute__((visibility("default")))
 
 /* Notes a call of STUB, which lives as long as its library, and returns what

@@ -25,6 +25,7 @@ int fooNew(int a) { return a; }
 int fooKept(void) { return 0; }
 const char *fooName(int a) { (void)a; return ""; }
 void fooReset(void) {}
+void *fooFind(void) { return 0; }
 int foolish(void) { return 0; }
 int other(void) { return 0; }
 int fooState[5];
@@ -38,6 +39,7 @@ extern fooStatus_t FOOAPI fooNew(int a);
 fooStatus_t fooKept(void);
 const char * FOOAPI fooName(int a);
 void fooReset(void);
+void *fooFind(void);
 fooStatus_t fooOld_v2(void);
 static inline int user(void) { return fooReset(), 1; }
 """
@@ -64,12 +66,14 @@ HAND_C = "int fooReset(void); int fooReset(void) { return 7; }\n"
 MAIN_C = """
 #include <stdio.h>
 int fooNew(int); int fooKept(void); char *fooName(int); int fooReset(void);
+void *fooFind(void);
 extern int fooState[5];
 int main(void)
 {
-    int failed = fooNew(1), warned = fooKept(), null = !fooName(3);
+    int failed = fooNew(1), warned = fooKept(), null = !fooFind();
 
-    printf("%d %d %d %d\\n", failed, warned, null, fooReset() + fooState[4]);
+    printf("%d %d %d %d %s\\n", failed, warned, null,
+           fooReset() + fooState[4], fooName(3));
 }
 """
 
@@ -125,7 +129,8 @@ class GenApi(Tools):
 
     def test_goes_by_the_return_type(self):
         lines = self.gen_api()
-        self.assertIn("null fooName", lines)
+        self.assertIn("text fooName", lines)
+        self.assertIn("null fooFind", lines)
         self.assertIn("warn fooReset", lines)
 
     def test_takes_names_from_headers(self):
@@ -193,7 +198,8 @@ class GenStubs(Tools):
         self.run_in(CC, "-o", "main", "main.c", "ours/libfoo.so.7",
                     "-Wl,-rpath,$ORIGIN/ours")
         self.assertEqual(self.run_in("./main").splitlines(), [
-            "foo fooNew", "foo fooKept", "foo fooName", "42 0 1 7"])
+            "foo fooNew", "foo fooKept", "foo fooFind", "foo fooName",
+            "42 0 1 7 not implemented by memsim"])
 
     def test_exports_with_the_version_of_the_real_one(self):
         self.gen_api()
@@ -281,7 +287,7 @@ class CoverageApi(Tools):
     def test_tells_by_hand_from_stubs(self):
         self.real("real.c")
         self.assertEqual(self.cover("real", 0)[-1],
-                         "1 by hand, 4 stubbed, 0 missing")
+                         "1 by hand, 5 stubbed, 0 missing")
 
     def test_names_what_is_missing(self):
         self.write("user.c", USER_C)

@@ -11,6 +11,7 @@ static const char *const answers[] = {
     [STUB_ok] = "did nothing and succeeded",
     [STUB_work] = "recorded it without a price",
     [STUB_null] = "answered NULL",
+    [STUB_text] = "answered '" STUB_TEXT "'",
 };
 
 int64_t memsim_stub_called(struct stub *stub)
