@@ -189,8 +189,8 @@ bool attention_read(const struct descriptor *graph, struct plan *plan)
         return false;
     read_modifiers(graph, &a);
     plan->kind = PLAN_ATTENTION;
-    plan->name = a.backward ? NAME_OF("attention backward")
-                            : NAME_OF("attention forward");
+    plan->name = a.backward ? NAME_OF("backward")
+                            : NAME_OF("forward");
     plan->operation = a.backward ? ATTENTION_BACKWARD : ATTENTION_FORWARD;
     plan->type = a.q.type;
     plan->compute = CUDNN_DATA_FLOAT;

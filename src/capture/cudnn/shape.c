@@ -83,10 +83,10 @@ uint32_t convolution_name(enum convolution_operation operation)
 {
     switch (operation) {
     case CONVOLUTION_BACKWARD_DATA:
-        return NAME_OF("convolution backward data");
+        return NAME_OF("backward data");
     case CONVOLUTION_BACKWARD_FILTER:
-        return NAME_OF("convolution backward filter");
+        return NAME_OF("backward filter");
     default:
-        return NAME_OF("convolution forward");
+        return NAME_OF("forward");
     }
 }

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/cudnn/rnn.h"
+
+/* The data that the program passes is of no use to a fake. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle,
+                                         cudnnRNNDescriptor_t descriptor,
+                                         size_t *bytes)
+{
+    const struct rnn *rnn = rnn_get(descriptor);
+
+    if (!cudnn_get(handle) || !rnn || !rnn->layers || !bytes)
+        return CUDNN_STATUS_BAD_PARAM;
+    *bytes = (size_t)rnn_weights(rnn) * cudnn_type_bytes(rnn->type);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Tells where PART is, in the space at BASE. What is not there has a NULL
+ * address; a caller who does not ask passes no descriptor. */
+static cudnnStatus_t part_tell(const struct rnn *rnn,
+                               const struct rnn_part *part, const void *base,
+                               cudnnTensorDescriptor_t descriptor,
+                               void **address)
+{
+    if (address)
+        *address = NULL;
+    if (!descriptor || !part->rows)
+        return CUDNN_STATUS_SUCCESS;
+    if (address)
+        *address = (void *)((uintptr_t)base +
+                            (uintptr_t)part->offset *
+                                cudnn_type_bytes(rnn->type));
+    return tensor_fill(descriptor, rnn->type, 3,
+                       (const int[]){1, (int)part->rows, (int)part->columns});
+}
+
+cudnnStatus_t cudnnGetRNNWeightParams(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
+    int32_t pseudo_layer, size_t bytes, const void *weights, int32_t linear,
+    cudnnTensorDescriptor_t matrix, void **matrix_address,
+    cudnnTensorDescriptor_t bias, void **bias_address)
+{
+    const struct rnn *rnn = rnn_get(descriptor);
+
+    if (!cudnn_get(handle) || !rnn || pseudo_layer < 0 ||
+        pseudo_layer >= rnn->layers * rnn_directions(rnn) || linear < 0 ||
+        linear > 2 * rnn_gates(rnn))
+        return CUDNN_STATUS_BAD_PARAM;
+    if (bytes < (size_t)rnn_weights(rnn) * cudnn_type_bytes(rnn->type))
+        return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+    const struct rnn_part m = rnn_matrix(rnn, pseudo_layer, linear);
+    const struct rnn_part b = rnn_bias(rnn, pseudo_layer, linear);
+    cudnnStatus_t status =
+        part_tell(rnn, &m, weights, matrix, matrix_address);
+    return status ? status : part_tell(rnn, &b, weights, bias, bias_address);
+}
+
+/* Tensors of one hidden size each that a cell keeps for backward. A model: no
+ * size of cuDNN's is documented or published; these are the counts that MIOpen,
+ * which has the same API, multiplies with (workspaceScale, src/rnn.cpp). */
+static int kept_tensors(const struct rnn *rnn)
+{
+    switch (rnn->mode) {
+    case CUDNN_LSTM:
+        return 6; /* gates, cell state, output */
+    case CUDNN_GRU:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+static int64_t cells(const struct rnn *rnn, const struct rnn_data *x)
+{
+    int64_t tokens = x->layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED
+                         ? x->tokens
+                         : (int64_t)x->length * x->batch;
+
+    return tokens * rnn->layers * rnn_directions(rnn);
+}
+
+/* Workspace, by the same model: what the products of all gates yield. */
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle,
+                                        cudnnRNNDescriptor_t descriptor,
+                                        cudnnForwardMode_t mode,
+                                        cudnnRNNDataDescriptor_t data,
+                                        size_t *workspace, size_t *reserve)
+{
+    const struct rnn *rnn = rnn_get(descriptor);
+    const struct rnn_data *x = rnn_data_get(data);
+
+    if (!cudnn_get(handle) || !rnn || !x || !rnn->layers || !x->batch)
+        return CUDNN_STATUS_BAD_PARAM;
+    size_t layer_bytes = (size_t)cells(rnn, x) * (size_t)rnn->hidden *
+                         cudnn_type_bytes(rnn->type);
+    if (workspace)
+        *workspace = layer_bytes * (size_t)rnn_gates(rnn);
+    if (reserve)
+        *reserve = mode == CUDNN_FWD_MODE_TRAINING
+                       ? layer_bytes * (size_t)kept_tensors(rnn)
+                       : 0;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static void rnn_describe(const struct rnn *rnn, const struct rnn_data *x,
+                         struct text *text)
+{
+    static const char *const modes[] = {
+        [CUDNN_RNN_RELU] = "relu",
+        [CUDNN_RNN_TANH] = "tanh",
+        [CUDNN_LSTM] = "lstm",
+        [CUDNN_GRU] = "gru",
+    };
+
+    text_add(text,
+             "mode=%s type=%s input=%d hidden=%d projection=%d layers=%d "
+             "directions=%d length=%d batch=%d tokens=%lld math=%s",
+             modes[rnn->mode], cudnn_type_name(rnn->type), rnn->input,
+             rnn->hidden, rnn->projection, rnn->layers, rnn_directions(rnn),
+             x->length, x->batch, (long long)x->tokens,
+             rnn->math == CUDNN_FMA_MATH ? "plain" : "tensor");
+}
+
+/* Values of the record: tokens, input, hidden, layers, directions, gates. */
+static cudnnStatus_t rnn_record(cudnnHandle_t handle, uint32_t name,
+                                cudnnRNNDescriptor_t descriptor,
+                                cudnnRNNDataDescriptor_t data,
+                                size_t workspace_bytes)
+{
+    const struct cudnn *cudnn = cudnn_get(handle);
+    const struct rnn *rnn = rnn_get(descriptor);
+    const struct rnn_data *x = rnn_data_get(data);
+
+    if (!cudnn || !rnn || !x || !rnn->layers || !x->batch)
+        return CUDNN_STATUS_BAD_PARAM;
+    struct cudnn_call call = {
+        .name = name,
+        .workspace_bytes = workspace_bytes,
+        .values = {(uint64_t)x->tokens, (uint64_t)rnn->input,
+                   (uint64_t)rnn->hidden, (uint64_t)rnn->layers,
+                   (uint64_t)rnn_directions(rnn), (uint64_t)rnn_gates(rnn)},
+    };
+    rnn_describe(rnn, x, &call.detail);
+    cudnn_call_record(cudnn, &call);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnRNNForward(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
+    cudnnForwardMode_t mode, const int32_t lengths[],
+    cudnnRNNDataDescriptor_t x, const void *x_data, cudnnRNNDataDescriptor_t y,
+    void *y_data, cudnnTensorDescriptor_t h, const void *hx, void *hy,
+    cudnnTensorDescriptor_t c, const void *cx, void *cy, size_t weight_bytes,
+    const void *weights, size_t workspace_bytes, void *workspace,
+    size_t reserve_bytes, void *reserve)
+{
+    uint32_t name = mode == CUDNN_FWD_MODE_TRAINING
+                        ? NAME_OF("rnn forward training")
+                        : NAME_OF("rnn forward inference");
+
+    return rnn_record(handle, name, descriptor, x, workspace_bytes);
+}
+
+cudnnStatus_t cudnnRNNBackwardData_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
+    const int32_t lengths[], cudnnRNNDataDescriptor_t y, const void *y_data,
+    const void *dy, cudnnRNNDataDescriptor_t x, void *dx,
+    cudnnTensorDescriptor_t h, const void *hx, const void *dhy, void *dhx,
+    cudnnTensorDescriptor_t c, const void *cx, const void *dcy, void *dcx,
+    size_t weight_bytes, const void *weights, size_t workspace_bytes,
+    void *workspace, size_t reserve_bytes, void *reserve)
+{
+    return rnn_record(handle, NAME_OF("rnn backward data"), descriptor, x,
+                      workspace_bytes);
+}
+
+cudnnStatus_t cudnnRNNBackwardWeights_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
+    cudnnWgradMode_t mode, const int32_t lengths[], cudnnRNNDataDescriptor_t x,
+    const void *x_data, cudnnTensorDescriptor_t h, const void *hx,
+    cudnnRNNDataDescriptor_t y, const void *y_data, size_t weight_bytes,
+    void *gradient, size_t workspace_bytes, void *workspace,
+    size_t reserve_bytes, void *reserve)
+{
+    return rnn_record(handle, NAME_OF("rnn backward weights"), descriptor, x,
+                      workspace_bytes);
+}
