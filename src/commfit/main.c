@@ -143,8 +143,7 @@ static int fit_benches(struct job *job, const struct operands *operands,
                        "%s: one size alone makes no curve; give at least two "
                        "sizes of a collective on the same nodes",
                        operands->values[0]);
-    if (score_held_out(&job->set, &job->scores, err))
-        return -1;
+    score_held_out(&job->set, &job->scores);
     series_clean(&job->set, &job->outliers);
     if (model_fit(&job->set, &job->fit, err))
         return -1;

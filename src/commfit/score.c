@@ -8,7 +8,8 @@
 
 #define FOLDS     5
 #define LARGE     0x1p20 /* node counts are scored from 1 MiB on */
-#define WORTH     0.9    /* another model must be this much better than curves */
+#define WORTH     0.5    /* another model must be this much better than curves,
+                            which span wider gaps here than they will */
 #define MIN_SIZES 5      /* of a series, for sizes of it to be left out */
 
 static const char *const scorer_names[SCORER_COUNT] = {
@@ -206,16 +207,17 @@ static bool is_scored(const struct series *s, uint32_t index,
     }
 }
 
-static int run_cut(const struct series_set *set, const struct cut *cut,
-                   struct scores *scores, struct err *err)
+static void run_cut(const struct series_set *set, const struct cut *cut,
+                    struct scores *scores)
 {
     series_leave_out *leave_out = cut->modulus ? cuts_size : cuts_nodes;
+    struct err ignored = {""};
     struct trained t;
 
     series_copy(set, leave_out, cut, &t.set);
     series_clean(&t.set, NULL);
-    if (train(&t, err))
-        return -1;
+    if (train(&t, &ignored)) /* too little is left: nothing to score */
+        return;
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t j = 0; j < set->families[i].count; j++) {
             const struct series *s = &set->families[i].series[j];
@@ -225,11 +227,9 @@ static int run_cut(const struct series_set *set, const struct cut *cut,
                     add_row(scores, &t, s, k / 2, k % 2, cut->held);
         }
     trained_fini(&t);
-    return 0;
 }
 
-static int cut_sizes(const struct series_set *set, struct scores *scores,
-                     struct err *err)
+static void cut_sizes(const struct series_set *set, struct scores *scores)
 {
     for (uint32_t fold = 0; fold < 2 + FOLDS; fold++) {
         struct cut cut = {
@@ -238,17 +238,14 @@ static int cut_sizes(const struct series_set *set, struct scores *scores,
             .fold = fold < 2 ? fold : fold - 2,
         };
 
-        if (run_cut(set, &cut, scores, err))
-            return -1;
+        run_cut(set, &cut, scores);
     }
-    return 0;
 }
 
 /* A count between needs one on each side; the next larger one needs two below
  * it, since one says nothing about growth. */
-static int cut_nodes(const struct series_set *set,
-                     const struct series_family *f, struct scores *scores,
-                     struct err *err)
+static void cut_nodes(const struct series_set *set,
+                      const struct series_family *f, struct scores *scores)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         struct cut cut = {
@@ -258,28 +255,21 @@ static int cut_nodes(const struct series_set *set,
             .nodes = f->series[i].nodes,
         };
 
-        if (i && i + 1 < f->count && run_cut(set, &cut, scores, err))
-            return -1;
+        if (i && i + 1 < f->count)
+            run_cut(set, &cut, scores);
         cut.held = HELD_BEYOND;
         cut.larger_too = true;
-        if (i >= 2 && run_cut(set, &cut, scores, err))
-            return -1;
+        if (i >= 2)
+            run_cut(set, &cut, scores);
     }
-    return 0;
 }
 
-int score_held_out(const struct series_set *set, struct scores *scores,
-                   struct err *err)
+void score_held_out(const struct series_set *set, struct scores *scores)
 {
     *scores = (struct scores){0};
-    int rc = cut_sizes(set, scores, err);
-    for (uint32_t i = 0; i < set->count && !rc; i++)
-        rc = cut_nodes(set, &set->families[i], scores, err);
-    if (rc) {
-        free(scores->rows);
-        scores->rows = NULL;
-    }
-    return rc;
+    cut_sizes(set, scores);
+    for (uint32_t i = 0; i < set->count; i++)
+        cut_nodes(set, &set->families[i], scores);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -405,10 +395,10 @@ static double family_median(const struct scores *scores,
 
 static void choose_model(const struct scores *scores, struct fit_family *f)
 {
-    double curves = family_median(scores, f, HELD_ALTERNATE, SCORE_CURVES);
+    double curves = family_median(scores, f, HELD_FOLDS, SCORE_CURVES);
 
     for (int model = FIT_MODEL_FORMULA; model < FIT_MODEL_COUNT; model++) {
-        double error = family_median(scores, f, HELD_ALTERNATE,
+        double error = family_median(scores, f, HELD_FOLDS,
                                      (enum scorer)(SCORE_FIT + model));
 
         if (error >= 0 && error < WORTH * curves) {

@@ -64,10 +64,9 @@ struct score_filter {
 };
 
 /* Refits with parts of SET left out in every way that it allows, and scores
- * what was left out. Returns 0, or -1 where a fit did not converge. The caller
+ * what was left out; a refit that does not converge scores nothing. The caller
  * frees SCORES->rows. */
-int score_held_out(const struct series_set *set, struct scores *scores,
-                   struct err *err);
+void score_held_out(const struct series_set *set, struct scores *scores);
 
 /* Scores FIT on every kept sample of B; with a QUANTILE (0: none) on that
  * quantile of each point's samples. */

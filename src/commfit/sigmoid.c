@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define PARAMETERS   5 /* log latency, log limit, steepness, midpoint, log base */
-#define ITERATIONS   200
-#define TOLERANCE    1e-7
+#define ITERATIONS   1000
+#define TOLERANCE    1e-5
 #define ROUNDS       3   /* of reweighting */
 #define STARTS       3
 #define CAUCHY       0.1 /* residuals beyond 10% count less and less */
@@ -179,10 +179,13 @@ static double loss(const struct problem *p, const struct fit_sigmoid *s)
     return sum / p->count;
 }
 
-/* "No progress" is how GSL ends where no step is better than standing still. */
-static bool has_converged(int status)
+/* Where no step is better than standing still GSL's driver says "too many
+ * iterations" too, and the true reason apart (multifit_nlinear/fdf.c,
+ * gsl_multifit_nlinear_driver). */
+static bool has_converged(int status, int info)
 {
-    return status == GSL_SUCCESS || status == GSL_ENOPROG;
+    return status == GSL_SUCCESS ||
+           (status == GSL_EMAXITER && info == GSL_ENOPROG);
 }
 
 /* Runs from X, which is overwritten. Returns 0 or -1. */
@@ -213,7 +216,7 @@ static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
                                         NULL, NULL, &info, w);
         gsl_vector_memcpy(x, gsl_multifit_nlinear_position(w));
         *s = unpack(p, x);
-        rc = has_converged(status) && isfinite(loss(p, s)) ? 0 : -1;
+        rc = has_converged(status, info) && isfinite(loss(p, s)) ? 0 : -1;
         reweight(p, s, weights);
     }
     gsl_vector_free(weights);

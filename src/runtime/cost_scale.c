@@ -25,6 +25,7 @@ struct around {
     const struct fit_curve *low;  /* the most nodes below, or NULL */
     const struct fit_curve *high; /* the fewest above, or NULL */
     double gpus;                  /* the curves' own width */
+    const struct fit_curve *one;  /* on one node, or NULL */
 };
 
 typedef double scale_rule(const struct around *a, const struct target *t);
@@ -134,23 +135,37 @@ static double depth_below(const struct around *a, const struct target *t)
     return depth_us(a->high, t);
 }
 
-/* The part of the buffer that leaves a node grows as (N - 1) / N. */
-static double exchange_us(const struct fit_curve *c, const struct target *t)
+/* Of N equal parts those that go elsewhere. */
+static double leaving(double n)
 {
-    double from = c->nodes > 1 ? (c->nodes - 1.0) / c->nodes : 1;
-    double to = t->nodes > 1 ? (t->nodes - 1) / t->nodes : 1;
+    return n > 1 ? (n - 1) / n : 1;
+}
 
-    return plain_us(c, t) * to / from;
+/* The part of the buffer that leaves a node grows as (N - 1) / N; where several
+ * nodes are hardly slower than one (a rack with NVLink throughout) a node is no
+ * boundary, and what leaves a rank counts, (P - 1) / P. */
+#define NO_BOUNDARY 1.5
+
+static double exchange_us(const struct around *a, const struct fit_curve *c,
+                          const struct target *t)
+{
+    double from = c->nodes, to = t->nodes, us = plain_us(c, t);
+
+    if (a->one && us < NO_BOUNDARY * plain_us(a->one, t)) {
+        from *= a->gpus;
+        to *= t->gpus;
+    }
+    return us * leaving(to) / leaving(from);
 }
 
 static double exchange_above(const struct around *a, const struct target *t)
 {
-    return exchange_us(a->low, t);
+    return exchange_us(a, a->low, t);
 }
 
 static double exchange_below(const struct around *a, const struct target *t)
 {
-    return exchange_us(a->high, t);
+    return exchange_us(a, a->high, t);
 }
 
 /* Between two counts, beyond the largest, below the smallest. */
@@ -176,6 +191,8 @@ static struct around find_around(const struct fit_family *family,
     for (uint32_t i = 0; i < family->curve_count; i++) {
         const struct fit_curve *c = &family->curves[i];
 
+        if (c->nodes == 1)
+            a.one = c;
         if (c->nodes <= nodes)
             a.low = c;
         if (c->nodes >= nodes && !a.high)
