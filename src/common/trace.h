@@ -62,7 +62,12 @@ struct trace_record {
  * (CUDA_VISIBLE_DEVICES lies between them); `stream` the handle as
  * the program knows it (0 is the legacy default stream); `name` an id that a
  * NAME record gave earlier; `x_y` packs x in the low and y in the high 32
- * bits. Numbers of existing kinds and fields never change. */
+ * bits. Numbers of existing kinds and fields never change.
+ *
+ * Work recorded of a stream between its CAPTURE_JOIN and that capture's
+ * CAPTURE_END was not carried out: it is what a GRAPH_LAUNCH of the capture
+ * does, as often as there are such records. Work added to a graph by hand is
+ * recorded in the same manner, with the graph's handle for a stream. */
 #define TRACE_KINDS(X)                                                         \
     X(1, PROCESS, "process", "pid parent rank local_rank world_size", "argv")  \
     X(2, SETTING, "setting", "", "key=value")                                  \
@@ -141,6 +146,11 @@ struct trace_record {
     X(60, STREAM_QUERY, "stream_query", "device stream ready", NULL)           \
     X(61, COMMUNICATOR, "communicator",                                        \
       "device communicator rank ranks", "id")                                  \
+    X(62, CAPTURE_JOIN, "capture_join", "device stream capture", NULL)         \
+    X(63, CAPTURE_END, "capture_end", "capture whole", NULL)                   \
+    X(64, GRAPH_INSTANTIATE, "graph_instantiate",                              \
+      "device exec capture nodes", NULL)                                       \
+    X(65, GRAPH_LAUNCH, "graph_launch", "device stream exec capture", NULL)    \
                                                                                \
     X(70, RANGE_PUSH, "range_push", "domain", "text")                          \
     X(71, RANGE_POP, "range_pop", "domain", NULL)                              \

@@ -29,6 +29,7 @@ enum handle_kind {
     HANDLE_PHYSICAL, /* cuMemCreate */
     HANDLE_FUNCTION, /* of a module loaded at run time */
     HANDLE_GRAPH_NODE,
+    HANDLE_GRAPH_BODY,
     HANDLE_KINDS,
 };
 

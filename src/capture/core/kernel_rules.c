@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/capture.h"
 #include "capture/core/values.h"
 
 /* A fill's value lies at the start of its functor. */
@@ -51,7 +52,7 @@ static void fill(const struct kernel_launch *launch, uint64_t unit,
 {
     unsigned char *const *data = launch->arguments[2];
 
-    if (unit * count <= FILL_BYTES_MAX)
+    if (unit * count <= FILL_BYTES_MAX && !memsim_capture_holds(launch->stream))
         memsim_values_fill((uint64_t)data[0], launch->arguments[1], unit,
                            count);
 }

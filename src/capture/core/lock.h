@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 enum core_lock {
+    LOCK_POOL,   /* stream-ordered memory pools */
     LOCK_DEVICE, /* address spaces, contexts */
+    LOCK_GRAPH,  /* captures, graphs' nodes */
     LOCK_HANDLE, /* handle pools */
     LOCK_KERNEL, /* registered kernels */
     LOCK_NAME,   /* interned names */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/record.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "capture/core/capture.h"
 #include "capture/core/lock.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
@@ -45,6 +47,8 @@ uint32_t record_thread(void)
 void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                         size_t count, const char *text, size_t text_bytes)
 {
+    if (atomic_load_explicit(&capture_count, memory_order_relaxed))
+        capture_work(kind, fields);
     if (!writer.chunk)
         return;
     uint32_t thread = record_thread();

@@ -18,13 +18,14 @@ int memsim_stream_device(uint64_t handle, int *device)
 {
     if (handle < DEFAULT_STREAMS) {
         *device = memsim_device_current();
-        return memsim_device_open(*device);
+        int rc = memsim_device_open(*device);
+        return rc ? rc : capture_admits(NULL);
     }
     const struct stream *stream = memsim_stream_get(handle);
     if (!stream)
         return CORE_INVALID_HANDLE;
     *device = stream->device;
-    return CORE_OK;
+    return capture_admits(stream);
 }
 
 int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
@@ -55,6 +56,7 @@ int memsim_stream_destroy(uint64_t handle)
 
     if (rc || handle < DEFAULT_STREAMS)
         return rc ? rc : CORE_INVALID_HANDLE;
+    capture_forget_stream(memsim_stream_get(handle));
     RECORD(STREAM_DESTROY, (uint64_t)device, handle);
     return memsim_handle_free(HANDLE_STREAM, (void *)handle);
 }
@@ -65,6 +67,8 @@ int memsim_stream_synchronize(uint64_t handle)
     int rc = memsim_stream_device(handle, &device);
 
     if (!rc)
+        rc = capture_synchronizes(memsim_stream_get(handle));
+    if (!rc)
         RECORD(SYNC_STREAM, (uint64_t)device, handle);
     return rc;
 }
@@ -74,6 +78,8 @@ int memsim_stream_query(uint64_t handle)
     int device;
     int rc = memsim_stream_device(handle, &device);
 
+    if (!rc)
+        rc = capture_synchronizes(memsim_stream_get(handle));
     if (!rc)
         RECORD(STREAM_QUERY, (uint64_t)device, handle, 1);
     return rc;
@@ -86,11 +92,16 @@ static struct event *event_get(uint64_t handle)
 
 int memsim_stream_wait(uint64_t handle, uint64_t event)
 {
+    struct stream *stream = memsim_handle_get(HANDLE_STREAM, (void *)handle);
+    const struct event *found = event_get(event);
     int device;
     int rc = memsim_stream_device(handle, &device);
 
-    if (rc || !event_get(event))
-        return rc ? rc : CORE_INVALID_HANDLE;
+    if (!rc)
+        rc = found ? capture_wait_event(stream, handle, found)
+                   : CORE_INVALID_HANDLE;
+    if (rc)
+        return rc;
     RECORD(STREAM_WAIT, (uint64_t)device, handle, event);
     return CORE_OK;
 }
@@ -137,16 +148,28 @@ int memsim_event_record(uint64_t handle, uint64_t stream)
     event->recorded = true;
     event->stream = stream;
     event->time_ns = memsim_clock_ns();
+    capture_record_event(memsim_stream_get(stream), event);
     RECORD(EVENT_RECORD, (uint64_t)device, stream, handle);
     return CORE_OK;
+}
+
+/* The host cannot ask for an event that lies in a capture, nor for any while
+ * calls like this one are forbidden. */
+static int event_host_check(const struct event *event)
+{
+    if (!event)
+        return CORE_INVALID_HANDLE;
+    return event->mark.capture ? CORE_CAPTURED_EVENT
+                               : memsim_capture_forbids();
 }
 
 int memsim_event_query(uint64_t handle)
 {
     const struct event *event = event_get(handle);
+    int rc = event_host_check(event);
 
-    if (!event)
-        return CORE_INVALID_HANDLE;
+    if (rc)
+        return rc;
     RECORD(EVENT_QUERY, (uint64_t)event->device, handle, 1);
     return CORE_OK;
 }
@@ -154,9 +177,10 @@ int memsim_event_query(uint64_t handle)
 int memsim_event_synchronize(uint64_t handle)
 {
     const struct event *event = event_get(handle);
+    int rc = event_host_check(event);
 
-    if (!event)
-        return CORE_INVALID_HANDLE;
+    if (rc)
+        return rc;
     RECORD(SYNC_EVENT, (uint64_t)event->device, handle);
     return CORE_OK;
 }
@@ -178,8 +202,25 @@ int memsim_device_synchronize(void)
     int rc = memsim_device_open(device);
 
     if (!rc)
+        rc = memsim_capture_forbids();
+    if (!rc)
         RECORD(SYNC_DEVICE, (uint64_t)device);
     return rc;
+}
+
+int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
+{
+    int device;
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc)
+        return rc;
+    RECORD(HOST_FUNCTION, (uint64_t)device, stream);
+    if (memsim_capture_holds(stream))
+        memsim_capture_note(stream, (uint64_t)function, (uint64_t)data, 0, 0);
+    else
+        function(data);
+    return CORE_OK;
 }
 
 static int copy_direction(uint64_t destination, uint64_t source)
@@ -217,9 +258,13 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
         return CORE_INVALID_VALUE;
     int peer = device;
     memsim_device_find(destination, &peer, NULL, NULL);
-    memsim_values_copy(destination, source, bytes);
+    bool held = memsim_capture_holds(stream);
+    if (!held)
+        memsim_values_copy(destination, source, bytes);
     RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
            bytes, blocking, (uint64_t)peer);
+    if (held)
+        memsim_capture_note(stream, destination, source, bytes, 0);
     return CORE_OK;
 }
 
@@ -234,8 +279,12 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
     if (!memsim_values_is_device(address) ||
         !range_is_live(address, unit * count))
         return CORE_INVALID_VALUE;
-    memsim_values_fill(address, &value, unit, count);
+    bool held = memsim_capture_holds(stream);
+    if (!held)
+        memsim_values_fill(address, &value, unit, count);
     RECORD(SET, (uint64_t)device, stream, address, value, unit * count,
            blocking);
+    if (held)
+        memsim_capture_note(stream, address, value, unit, count);
     return CORE_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "capture/core/capture.h"
 #include "capture/core/core.h"
 
 struct stream {
@@ -13,6 +14,7 @@ struct stream {
     uint32_t flags;
     int priority;
     uint64_t id; /* what cudaStreamGetId says */
+    uint32_t capture, capture_member; /* capture.c's: 0 is none */
 };
 
 struct event {
@@ -21,7 +23,10 @@ struct event {
     bool recorded;
     uint64_t stream;
     uint64_t time_ns; /* of the last record */
+    struct capture_mark mark;
 };
+
+#define STREAM_NON_BLOCKING 1u
 
 #define EVENT_DISABLE_TIMING 2u
 
@@ -39,6 +44,12 @@ CORE_API int memsim_stream_destroy(uint64_t handle);
 CORE_API int memsim_stream_synchronize(uint64_t handle);
 CORE_API int memsim_stream_query(uint64_t handle);
 CORE_API int memsim_stream_wait(uint64_t stream, uint64_t event);
+
+
+/* Calls FUNCTION with DATA: at once, since the device has finished by then, or
+ * at each launch of the graph that STREAM is being captured into. */
+CORE_API int memsim_stream_call(uint64_t stream, void (*function)(void *),
+                                void *data);
 
 CORE_API int memsim_event_create(uint32_t flags, uint64_t *handle);
 CORE_API int memsim_event_destroy(uint64_t handle);

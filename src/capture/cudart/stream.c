@@ -100,20 +100,13 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
 }
 #endif
 
-/* The device has finished by now, so the callback can run here and now. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
                                void *data)
 {
-    int device;
-    int rc = memsim_stream_device(STREAM(stream), &device);
-
-    if (rc)
-        return cudart_result(rc);
-    RECORD(HOST_FUNCTION, (uint64_t)device, STREAM(stream));
-    function(data);
-    return cudaSuccess;
+    return cudart_result(memsim_stream_call(STREAM(stream), function, data));
 }
 
+/* The device has finished by now, so the callback can run here and now. */
 cudaError_t cudaStreamAddCallback(cudaStream_t stream,
                                   cudaStreamCallback_t callback, void *data,
                                   unsigned int flags)
@@ -122,6 +115,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
     int rc = memsim_stream_device(STREAM(stream), &device);
 
     (void)flags;
+    if (!rc && memsim_capture_holds(STREAM(stream)))
+        rc = CORE_CAPTURE_UNSUPPORTED;
     if (rc)
         return cudart_result(rc);
     RECORD(HOST_FUNCTION, (uint64_t)device, STREAM(stream));
@@ -176,56 +171,3 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
     return cudart_result(
         memsim_event_elapsed((uint64_t)start, (uint64_t)end, ms));
 }
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(
-    enum cudaStreamCaptureMode *mode)
-{
-    static _Thread_local enum cudaStreamCaptureMode current;
-    enum cudaStreamCaptureMode old = current;
-
-    current = *mode;
-    *mode = old;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
-                                  enum cudaStreamCaptureStatus *status)
-{
-    int device;
-
-    *status = cudaStreamCaptureStatusNone;
-    return cudart_result(memsim_stream_device(STREAM(stream), &device));
-}
-
-/* CUDA 12 has the same name, hidden behind a macro, with one argument less. */
-#if MEMSIM_CUDA_MAJOR >= 13
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
-                                     enum cudaStreamCaptureStatus *status,
-                                     unsigned long long *id,
-                                     cudaGraph_t *graph,
-                                     const cudaGraphNode_t **dependencies,
-                                     const cudaGraphEdgeData **edges,
-                                     size_t *count)
-{
-    (void)id;
-    (void)graph;
-    (void)dependencies;
-    (void)edges;
-    (void)count;
-    return cudaStreamIsCapturing(stream, status);
-}
-#else
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
-                                     enum cudaStreamCaptureStatus *status,
-                                     unsigned long long *id,
-                                     cudaGraph_t *graph,
-                                     const cudaGraphNode_t **dependencies,
-                                     size_t *count)
-{
-    (void)id;
-    (void)graph;
-    (void)dependencies;
-    (void)count;
-    return cudaStreamIsCapturing(stream, status);
-}
-#endif

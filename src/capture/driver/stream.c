@@ -116,18 +116,13 @@ CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context,
     return CUDA_SUCCESS;
 }
 
-/* The device has finished by now, so the callback can run here and now. */
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 {
-    int device;
-
     NEED(driver_context());
-    NEED(driver_result(memsim_stream_device(HANDLE(stream), &device)));
-    RECORD(HOST_FUNCTION, (uint64_t)device, HANDLE(stream));
-    function(data);
-    return CUDA_SUCCESS;
+    return driver_result(memsim_stream_call(HANDLE(stream), function, data));
 }
 
+/* The device has finished by now, so the callback can run here and now. */
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                              void *data, unsigned int flags)
 {
@@ -137,6 +132,8 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     NEED(driver_result(memsim_stream_device(HANDLE(stream), &device)));
+    if (memsim_capture_holds(HANDLE(stream)))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     RECORD(HOST_FUNCTION, (uint64_t)device, HANDLE(stream));
     callback(stream, CUDA_SUCCESS, data);
     return CUDA_SUCCESS;

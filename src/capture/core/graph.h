@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CUDA graphs: nodes that were captured from streams or added by hand, and
+ * what can be launched of them. The records of a graph's work are in the trace
+ * once, where it was captured; each launch is one GRAPH_LAUNCH. */
+#ifndef MEMSIM_CAPTURE_GRAPH_H
+#define MEMSIM_CAPTURE_GRAPH_H
+
+#include "capture/core/core.h"
+#include "common/trace.h"
+
+#define GRAPH_DEPENDENCIES 8 /* more of one node are not kept */
+#define GRAPH_WORDS        4
+
+/* cudaGraphNodeType, which the driver numbers alike. */
+enum graph_node_type {
+    GRAPH_KERNEL,
+    GRAPH_COPY,
+    GRAPH_SET,
+    GRAPH_HOST,
+    GRAPH_CHILD,
+    GRAPH_EMPTY,
+    GRAPH_EVENT_WAIT,
+    GRAPH_EVENT_RECORD,
+};
+
+struct graph_node {
+    enum graph_node_type type;
+    struct graph_body *body;
+    struct graph_node *next;
+    uint32_t dependency_count;
+    struct graph_node *dependencies[GRAPH_DEPENDENCIES];
+    /* copy: destination, source, bytes; set: address, value, unit, count;
+     * host: function, data; kernel: the name's id; child: the body */
+    uint64_t words[GRAPH_WORDS];
+};
+
+/* The nodes, which a graph and what was made of it share. */
+struct graph_body {
+    uint64_t id; /* also the capture's, in the trace */
+    int device;
+    _Atomic uint32_t references;
+    uint32_t count;
+    struct graph_node *first, *last;
+};
+
+struct graph {
+    struct graph_body *body;
+};
+
+struct graph_exec {
+    struct graph_body *body;
+    uint32_t count; /* nodes that there were when it was made */
+    uint64_t flags;
+};
+
+CORE_API int memsim_graph_create(uint64_t *graph);
+CORE_API int memsim_graph_destroy(uint64_t graph);
+CORE_API int memsim_graph_clone(uint64_t graph, uint64_t *clone);
+
+/* NULL for a handle that is none. */
+CORE_API struct graph_body *memsim_graph_get(uint64_t graph);
+CORE_API struct graph_node *memsim_graph_node_get(uint64_t node);
+CORE_API const struct graph_exec *memsim_graph_exec_get(uint64_t exec);
+
+/* Adds a node that comes after DEPENDENCIES. */
+CORE_API int memsim_graph_add(uint64_t graph, enum graph_node_type type,
+                              const uint64_t *dependencies, size_t count,
+                              const uint64_t words[GRAPH_WORDS],
+                              uint64_t *node);
+
+CORE_API int memsim_graph_instantiate(uint64_t graph, uint64_t flags,
+                                      uint64_t *exec);
+CORE_API int memsim_graph_exec_destroy(uint64_t exec);
+
+/* EXEC does what GRAPH does from now on; the two must have the same nodes. */
+CORE_API int memsim_graph_exec_update(uint64_t exec, uint64_t graph);
+CORE_API int memsim_graph_launch(uint64_t exec, uint64_t stream);
+
+/* A file that Graphviz draws. CORE_INVALID_VALUE where it can't be written. */
+CORE_API int memsim_graph_print(uint64_t graph, const char *path);
+
+/* For capture.c: a body's new node, with LOCK_GRAPH held; NULL without room. */
+struct graph_node *graph_node_add(struct graph_body *body,
+                                  enum graph_node_type type,
+                                  struct graph_node *const *dependencies,
+                                  size_t count);
+void graph_body_release(struct graph_body *body);
+
+#endif

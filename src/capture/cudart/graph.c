@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graphs, as the runtime has them. */
+#include "capture/core/graph.h"
+
+#include <string.h>
+
+#include "capture/core/handle.h"
+#include "capture/core/kernel.h"
+#include "capture/core/record.h"
+#include "capture/core/stream.h"
+#include "capture/cudart/cudart.h"
+
+#define GRAPH(graph) ((uint64_t)(graph))
+
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
+{
+    uint64_t handle;
+    int rc = flags || !graph ? CORE_INVALID_VALUE
+                             : memsim_device_open(memsim_device_current());
+
+    if (!rc)
+        rc = memsim_graph_create(&handle);
+    if (!rc)
+        *graph = (cudaGraph_t)handle;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    return cudart_result(memsim_graph_destroy(GRAPH(graph)));
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
+{
+    uint64_t handle;
+    int rc = memsim_graph_clone(GRAPH(graph), &handle);
+
+    if (!rc)
+        *clone = (cudaGraph_t)handle;
+    return cudart_result(rc);
+}
+
+static int add(cudaGraphNode_t *node, cudaGraph_t graph,
+               const cudaGraphNode_t *before, size_t count,
+               enum graph_node_type type, const uint64_t words[GRAPH_WORDS])
+{
+    uint64_t handle;
+    int rc = memsim_graph_add(GRAPH(graph), type, (const uint64_t *)before,
+                              count, words, &handle);
+
+    if (!rc)
+        *node = (cudaGraphNode_t)handle;
+    return rc;
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *before, size_t count)
+{
+    return cudart_result(add(node, graph, before, count, GRAPH_EMPTY, NULL));
+}
+
+/* What a launch by hand would have recorded, of the graph. */
+static void kernel_record(cudaGraph_t graph, const struct kernel *kernel,
+                          const struct cudaKernelNodeParams *p)
+{
+    const struct graph_body *body = memsim_graph_get(GRAPH(graph));
+
+    RECORD(LAUNCH, kernel->name, (uint64_t)body->device, GRAPH(graph),
+           trace_pack(p->gridDim.x, p->gridDim.y),
+           trace_pack(p->gridDim.z, p->blockDim.x),
+           trace_pack(p->blockDim.y, p->blockDim.z), p->sharedMemBytes,
+           TRACE_RULE_NONE, 0, 0, 0, 0);
+}
+
+static struct kernel *kernel_find(const void *function)
+{
+    struct kernel *kernel = memsim_handle_get(HANDLE_KERNEL, function);
+
+    return kernel ? kernel : memsim_kernel_get(function);
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *before, size_t count,
+                                   const struct cudaKernelNodeParams *p)
+{
+    const struct kernel *kernel = kernel_find(p->func);
+
+    if (!kernel)
+        return cudart_result(cudaErrorInvalidDeviceFunction);
+    const uint64_t words[GRAPH_WORDS] = {kernel->name};
+    int rc = add(node, graph, before, count, GRAPH_KERNEL, words);
+    if (!rc)
+        kernel_record(graph, kernel, p);
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
+                                     const cudaGraphNode_t *before,
+                                     size_t count, void *to, const void *from,
+                                     size_t bytes, enum cudaMemcpyKind kind)
+{
+    const uint64_t words[GRAPH_WORDS] = {(uint64_t)to, (uint64_t)from, bytes};
+    int rc = add(node, graph, before, count, GRAPH_COPY, words);
+
+    if (!rc)
+        RECORD(COPY, (uint64_t)memsim_device_current(), GRAPH(graph),
+               (uint64_t)kind, (uint64_t)to, (uint64_t)from, bytes, 0,
+               (uint64_t)memsim_device_current());
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *before, size_t count,
+                                   const struct cudaMemsetParams *p)
+{
+    const uint64_t words[GRAPH_WORDS] = {(uint64_t)p->dst, p->value,
+                                         p->elementSize,
+                                         p->width * (p->height ? p->height
+                                                               : 1)};
+    int rc = add(node, graph, before, count, GRAPH_SET, words);
+
+    if (!rc)
+        RECORD(SET, (uint64_t)memsim_device_current(), GRAPH(graph), words[0],
+               words[1], words[2] * words[3], 0);
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                 const cudaGraphNode_t *before, size_t count,
+                                 const struct cudaHostNodeParams *p)
+{
+    const uint64_t words[GRAPH_WORDS] = {(uint64_t)p->fn,
+                                         (uint64_t)p->userData};
+    int rc = add(node, graph, before, count, GRAPH_HOST, words);
+
+    if (!rc)
+        RECORD(HOST_FUNCTION, (uint64_t)memsim_device_current(), GRAPH(graph));
+    return cudart_result(rc);
+}
+
+/* The child keeps what it is made of for as long as the process lives. */
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node,
+                                       cudaGraph_t graph,
+                                       const cudaGraphNode_t *before,
+                                       size_t count, cudaGraph_t child)
+{
+    uint64_t clone = 0;
+    int rc = memsim_graph_clone(GRAPH(child), &clone);
+
+    if (rc)
+        return cudart_result(rc);
+    const struct graph_body *body = memsim_graph_get(clone);
+    const uint64_t words[GRAPH_WORDS] = {(uint64_t)body};
+    rc = add(node, graph, before, count, GRAPH_CHILD, words);
+    if (!rc)
+        RECORD(GRAPH_LAUNCH, (uint64_t)body->device, GRAPH(graph), 0,
+               memsim_graph_get(GRAPH(child))->id);
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node,
+                                        cudaGraph_t graph,
+                                        const cudaGraphNode_t *before,
+                                        size_t count, cudaEvent_t event)
+{
+    (void)event;
+    return cudart_result(
+        add(node, graph, before, count, GRAPH_EVENT_RECORD, NULL));
+}
+
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                      const cudaGraphNode_t *before,
+                                      size_t count, cudaEvent_t event)
+{
+    (void)event;
+    return cudart_result(
+        add(node, graph, before, count, GRAPH_EVENT_WAIT, NULL));
+}
+
+/* Nodes that ROOTS lets through, into NODES, of which *COUNT have room; the
+ * number of all of them where NODES is NULL. */
+static cudaError_t nodes_list(cudaGraph_t graph, cudaGraphNode_t *nodes,
+                              size_t *count, bool roots)
+{
+    const struct graph_body *body = memsim_graph_get(GRAPH(graph));
+    size_t found = 0;
+
+    if (!body || !count)
+        return cudart_result(CORE_INVALID_VALUE);
+    for (struct graph_node *n = body->first; n; n = n->next) {
+        if (roots && n->dependency_count)
+            continue;
+        if (nodes && found < *count)
+            nodes[found] = (cudaGraphNode_t)n;
+        found++;
+    }
+    for (size_t i = found; nodes && i < *count; i++)
+        nodes[i] = NULL;
+    *count = found;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes,
+                              size_t *count)
+{
+    return nodes_list(graph, nodes, count, false);
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes,
+                                  size_t *count)
+{
+    return nodes_list(graph, nodes, count, true);
+}
+
+static cudaError_t edges_list(cudaGraph_t graph, cudaGraphNode_t *from,
+                              cudaGraphNode_t *to, size_t *count)
+{
+    const struct graph_body *body = memsim_graph_get(GRAPH(graph));
+    size_t found = 0;
+
+    if (!body || !count)
+        return cudart_result(CORE_INVALID_VALUE);
+    for (struct graph_node *n = body->first; n; n = n->next)
+        for (uint32_t i = 0; i < n->dependency_count; i++, found++)
+            if (from && to && found < *count) {
+                from[found] = (cudaGraphNode_t)n->dependencies[i];
+                to[found] = (cudaGraphNode_t)n;
+            }
+    *count = found;
+    return cudaSuccess;
+}
+
+static cudaError_t dependencies_list(cudaGraphNode_t handle,
+                                     cudaGraphNode_t *nodes, size_t *count)
+{
+    const struct graph_node *node = memsim_graph_node_get((uint64_t)handle);
+
+    if (!node || !count)
+        return cudart_result(CORE_INVALID_VALUE);
+    for (size_t i = 0; nodes && i < *count && i < node->dependency_count; i++)
+        nodes[i] = (cudaGraphNode_t)node->dependencies[i];
+    *count = node->dependency_count;
+    return cudaSuccess;
+}
+
+#if MEMSIM_CUDA_MAJOR >= 13
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from,
+                              cudaGraphNode_t *to, cudaGraphEdgeData *edges,
+                              size_t *count)
+{
+    if (edges && count)
+        memset(edges, 0, *count * sizeof *edges);
+    return edges_list(graph, from, to, count);
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node,
+                                         cudaGraphNode_t *nodes,
+                                         cudaGraphEdgeData *edges,
+                                         size_t *count)
+{
+    if (edges && count)
+        memset(edges, 0, *count * sizeof *edges);
+    return dependencies_list(node, nodes, count);
+}
+#else
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from,
+                              cudaGraphNode_t *to, size_t *count)
+{
+    return edges_list(graph, from, to, count);
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node,
+                                         cudaGraphNode_t *nodes, size_t *count)
+{
+    return dependencies_list(node, nodes, count);
+}
+#endif
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle,
+                                 enum cudaGraphNodeType *type)
+{
+    const struct graph_node *node = memsim_graph_node_get((uint64_t)handle);
+
+    if (!node)
+        return cudart_result(CORE_INVALID_VALUE);
+    *type = (enum cudaGraphNodeType)node->type;
+    return cudaSuccess;
+}
+
+static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                               unsigned long long flags)
+{
+    uint64_t handle;
+    int rc = exec ? memsim_graph_instantiate(GRAPH(graph), flags, &handle)
+                  : CORE_INVALID_VALUE;
+
+    if (!rc)
+        *exec = (cudaGraphExec_t)handle;
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                 unsigned long long flags)
+{
+    return instantiate(exec, graph, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec,
+                                          cudaGraph_t graph,
+                                          unsigned long long flags)
+{
+    return instantiate(exec, graph, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec,
+                                           cudaGraph_t graph,
+                                           cudaGraphInstantiateParams *params)
+{
+    params->result_out = cudaGraphInstantiateSuccess;
+    params->errNode_out = NULL;
+    return instantiate(exec, graph, params->flags);
+}
+
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t handle,
+                                  unsigned long long *flags)
+{
+    const struct graph_exec *exec = memsim_graph_exec_get((uint64_t)handle);
+
+    if (!exec)
+        return cudart_result(CORE_INVALID_VALUE);
+    *flags = exec->flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *info)
+{
+    int rc = memsim_graph_exec_update((uint64_t)exec, GRAPH(graph));
+
+    if (info)
+        *info = (cudaGraphExecUpdateResultInfo){
+            .result = rc ? cudaGraphExecUpdateErrorTopologyChanged
+                         : cudaGraphExecUpdateSuccess,
+        };
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    int device;
+    int rc = memsim_graph_exec_get((uint64_t)exec)
+                 ? memsim_stream_device(STREAM(stream), &device)
+                 : CORE_INVALID_VALUE;
+
+    return cudart_result(rc);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    return cudart_result(
+        memsim_graph_launch((uint64_t)exec, STREAM(stream)));
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    return cudart_result(memsim_graph_exec_destroy((uint64_t)exec));
+}
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path,
+                                   unsigned int flags)
+{
+    (void)flags;
+    return cudart_result(memsim_graph_print(GRAPH(graph), path));
+}
