@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define LEVEL_PIECES 3
-#define POINTS_MAX   400
+#define POINTS_MAX   120
 
 static const char *const level_names[2] = {"intra-node", "inter-node"};
 

@@ -268,8 +268,11 @@ static int run_fit(struct job *job, const struct operands *operands)
 {
     struct err err = {""};
 
-    if (fit_benches(job, operands, &err))
+    if (fit_benches(job, operands, &err)) {
+        if (job->bench.drop_count)
+            fit_report_bench(&job->bench, stderr);
         return fail(&err);
+    }
     if (job->out) {
         struct fit_story story = story_of(job);
 
@@ -291,6 +294,7 @@ static int run_update(const struct settings *s)
 
 static int run(const struct settings *s, const struct operands *operands)
 {
+    struct err err = {""};
     struct job job;
     int status;
 
@@ -304,6 +308,8 @@ static int run(const struct settings *s, const struct operands *operands)
         return run_update(s);
     if (!operands->count)
         return fail_usage("no benchmark given");
+    if (s->plot && plot_check(s->plot, &err))
+        return fail_usage(err.text);
     job_init(&job, s);
     if (operands->count == 1 && is_fit(operands->values[0]))
         status = run_old_fit(&job, operands->values[0]);

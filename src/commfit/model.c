@@ -16,6 +16,8 @@
  * at the final width is 0.59 of that (median), a sigmoid's stays. */
 #define WORTH 0.5
 
+#define GOOD 0.015 /* an error that is not worth the trouble */
+
 static void take_chain(const struct chain *chain, struct fit_curve *curve)
 {
     curve->form = FIT_CHAIN;
@@ -46,7 +48,7 @@ static void curve_fit(const struct series *s, struct fit_curve *curve)
     curve->bytes_max = s->points[s->count - 1].bytes;
     chain_fit(s, &chain);
     take_chain(&chain, curve);
-    if (s->count < MIN_SIZES)
+    if (s->count < MIN_SIZES || chain.error < GOOD)
         return;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct series_point *p = &s->points[i];

@@ -270,7 +270,7 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
         draw_family(&r);
     }
     draw_levels(&r, FIT_CORRECTED, 0,
-                "link levels, corrected formulas (blue inside, red between)");
+                "link levels, corrected (blue: inside)");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
     svg_end(out);
 }
@@ -282,17 +282,22 @@ static bool ends_in(const char *path, const char *end)
     return n > m && !strcmp(path + n - m, end);
 }
 
+int plot_check(const char *path, struct err *err)
+{
+    if (ends_in(path, ".svg") || !strcmp(path, "-"))
+        return 0;
+    return err_set(err,
+                   "%s: only SVG is drawn; give FILE.svg, and for a PNG "
+                   "convert it: rsvg-convert -o FILE.png FILE.svg",
+                   path);
+}
+
 int plot_write(const struct fit *fit, const struct series_set *set,
                const struct scores *scores, const char *path, struct err *err)
 {
     char *text = NULL;
     size_t length = 0;
 
-    if (!ends_in(path, ".svg") && strcmp(path, "-"))
-        return err_set(err,
-                       "%s: only SVG is drawn; give FILE.svg, and for a PNG "
-                       "convert it: rsvg-convert -o FILE.png FILE.svg",
-                       path);
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return err_set(err, "%s: %s", path, strerror(errno));

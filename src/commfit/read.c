@@ -71,6 +71,8 @@ static enum format format_of(const char *text, size_t length)
 
 static const char *base_name(const char *path)
 {
+    if (!strcmp(path, "-"))
+        return "standard input";
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;

@@ -244,9 +244,10 @@ static void cut_sizes(const struct series_set *set, struct scores *scores)
 
 /* A count between needs one on each side; the next larger one needs two below
  * it, since one says nothing about growth. */
-static void cut_nodes(const struct series_set *set,
-                      const struct series_family *f, struct scores *scores)
+static void cut_nodes(struct series_family *f, struct scores *scores)
 {
+    const struct series_set set = {1, f}; /* no other family's business */
+
     for (uint32_t i = 0; i < f->count; i++) {
         struct cut cut = {
             .held = HELD_BETWEEN,
@@ -256,11 +257,11 @@ static void cut_nodes(const struct series_set *set,
         };
 
         if (i && i + 1 < f->count)
-            run_cut(set, &cut, scores);
+            run_cut(&set, &cut, scores);
         cut.held = HELD_BEYOND;
         cut.larger_too = true;
         if (i >= 2)
-            run_cut(set, &cut, scores);
+            run_cut(&set, &cut, scores);
     }
 }
 
@@ -269,7 +270,7 @@ void score_held_out(const struct series_set *set, struct scores *scores)
     *scores = (struct scores){0};
     cut_sizes(set, scores);
     for (uint32_t i = 0; i < set->count; i++)
-        cut_nodes(set, &set->families[i], scores);
+        cut_nodes(&set->families[i], scores);
 }
 
 static int compare_doubles(const void *a, const void *b)

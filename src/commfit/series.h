@@ -6,7 +6,7 @@
 
 #include "commfit/bench.h"
 
-#define SERIES_SIZES 96 /* more are gathered into as many, evenly by log(S) */
+#define SERIES_SIZES 64 /* more are gathered into as many, evenly by log(S) */
 
 struct series_point {
     double bytes;
