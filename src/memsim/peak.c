@@ -450,6 +450,8 @@ static void things_collect(struct peak_card *p, const struct tracker *t,
                                            .count = count};
             label_format(&g->label, names, thing->label, sizeof thing->label);
         }
+    if (!p->thing_count)
+        return;
     p->thing_count = things_unite(p->things, p->thing_count);
     qsort(p->things, p->thing_count, sizeof *p->things, thing_compare);
 }
@@ -508,7 +510,8 @@ static void tell_blocks(struct result_device *device,
                                                    : PEAK_THINGS;
     uint64_t rest = 0;
 
-    memcpy(device->things, card->things, shown * sizeof *card->things);
+    for (size_t i = 0; i < shown; i++)
+        device->things[i] = card->things[i];
     device->thing_count = shown;
     for (size_t i = shown; i < card->thing_count; i++)
         rest += card->things[i].bytes;
