@@ -25,7 +25,8 @@ enum replay_kind {
     REPLAY_FREE_DONE,   /* the streams are done with a deferred one */
     REPLAY_SEGMENT,     /* what the allocator did below; action says */
     REPLAY_REFUSED,     /* the device had no memory for it */
-    REPLAY_OTHER_ALLOC, /* device memory that is not the allocator's */
+    REPLAY_OTHER_ALLOC, /* memory that is not the allocator's; without an
+                           address, a context's or a library's */
     REPLAY_OTHER_FREE,
     REPLAY_KINDS
 };
@@ -48,9 +49,14 @@ struct replay_source {
     int (*next)(void *context, struct replay_op *op, struct err *err);
     /* Back to the first step. 0 or -1. */
     int (*rewind)(void *context, struct err *err);
+    bool tells_refusals; /* by REPLAY_REFUSED, each */
     /* What the devices held before the first step, by device; NULL: nothing. */
     const struct snapshot *initial;
 };
+
+/* Told of each event of a replayed device, with the time of its step. */
+typedef void replay_listener(void *context, unsigned device, uint64_t time_ns,
+                             const struct alloc_event *event);
 
 struct replay_config {
     const struct alloc_rules *rules;
@@ -58,6 +64,8 @@ struct replay_config {
     uint64_t total_bytes; /* the card's memory, as properties tell it */
     uint64_t other_bytes; /* of it, what is taken before the first step */
     enum vaspace_model addresses;
+    replay_listener *listener; /* of replay_run; may be NULL */
+    void *listener_context;
 };
 
 /* What a recording shows but does not say: calls of empty_cache(), and private
@@ -151,5 +159,33 @@ int replay_snapshot_open(struct replay_snapshot *r,
                          const struct alloc_conf *conf, const char *name,
                          struct err *err);
 void replay_snapshot_close(struct replay_snapshot *r);
+
+/* A trace of ours as a source: the file PATH (borrowed), read anew on each
+ * rewind. */
+struct replay_trace;
+
+/* What the trace says of its process; texts are "" where it says nothing. */
+struct replay_trace_info {
+    unsigned rank;
+    char program[64];
+    char torch_version[32];
+    char alloc_conf[512];
+    struct {
+        bool used;
+        unsigned card; /* the session's number */
+        uint64_t capacity_bytes;
+    } devices[REPLAY_DEVICES];
+};
+
+/* Opens the trace; NULL with ERR set where it cannot be read. *INFO is
+ * filled. */
+struct replay_trace *replay_trace_open(const char *path,
+                                       struct replay_trace_info *info,
+                                       struct err *err);
+const struct replay_source *replay_trace_source(const struct replay_trace *t);
+
+/* From now on contexts take BYTES in place of what the trace says. */
+void replay_trace_set_context(struct replay_trace *t, uint64_t bytes);
+void replay_trace_close(struct replay_trace *t);
 
 #endif

@@ -21,6 +21,7 @@ struct mirror {
     struct expected expected;
     struct replay_plan *plan;
     const struct replay_op *op; /* in hand, for messages */
+    bool tells_refusals, collects_garbage;
 };
 
 static void differ(struct mirror *m, const char *format, ...)
@@ -228,11 +229,29 @@ static bool is_flush(const struct mirror *m, const struct replay_op *op)
     if (!any(e, is_obtain) ||
         alloc_is_cached(m->core.engine, op->pool, op->bytes, op->stream))
         return true;
+    if (m->collects_garbage)
+        return false;
+    if (m->tells_refusals)
+        return true;
     for (size_t i = e->first; i < e->count; i++)
         if (is_obtain(&e->ops[i]))
             obtained += e->ops[i].bytes;
     return alloc_reserved_bytes(m->core.engine) + obtained <=
            m->plan->peak_reserved_bytes[m->core.device];
+}
+
+/* Nothing else comes between the releases of one request: where something
+ * does, they were a call of empty_cache(). */
+static void flush_if_released(struct mirror *m, const struct replay_op *op)
+{
+    if (!any(&m->expected, is_release))
+        return;
+    release_pools(m, op->index);
+    flush(m, op->index);
+    if (expected_head(&m->expected))
+        differ(m, "the segment at %#" PRIx64 " is left alone",
+               expected_head(&m->expected)->address);
+    expected_reset(&m->expected);
 }
 
 /* Marks the deferred frees done that were found done before a request. Those
@@ -283,6 +302,8 @@ static int expect(struct mirror *m, const struct replay_op *op, struct err *err)
     struct expected *e = &m->expected;
 
     (void)err;
+    if (op->kind == REPLAY_FREE_DONE)
+        flush_if_released(m, op);
     xgrow(&e->ops, e->count, &e->capacity, sizeof *e->ops);
     e->ops[e->count++] = *op;
     return 0;
@@ -291,6 +312,7 @@ static int expect(struct mirror *m, const struct replay_op *op, struct err *err)
 static int play_free(struct mirror *m, const struct replay_op *op,
                      struct err *err)
 {
+    flush_if_released(m, op);
     return replay_core_free(&m->core, op, err);
 }
 
@@ -332,6 +354,8 @@ static int mirror_start(struct mirrors *all, unsigned device, struct err *err)
     struct mirror *m = &all->devices[device];
 
     m->plan = all->plan;
+    m->tells_refusals = all->source->tells_refusals;
+    m->collects_garbage = all->config->conf.gc_threshold > 0;
     return replay_core_init(&m->core, device, all->source, all->config,
                             mirror_driver(m), NULL, NULL, err);
 }
@@ -342,13 +366,8 @@ static void mirror_finish(struct mirror *m, uint64_t steps)
     struct replay_op end = {.index = steps};
 
     m->op = &end;
-    if (!m->plan->exact || !any(&m->expected, is_release))
-        return;
-    release_pools(m, steps);
-    flush(m, steps);
-    if (expected_head(&m->expected))
-        differ(m, "the segment at %#" PRIx64 " is left alone",
-               expected_head(&m->expected)->address);
+    if (m->plan->exact)
+        flush_if_released(m, &end);
 }
 
 static int play_all(struct mirrors *all, struct err *err)

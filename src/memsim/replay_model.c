@@ -137,9 +137,13 @@ void replay_model_fini(struct replay_model *m)
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes)
 {
+    if (!address) {
+        m->other_bytes += bytes;
+        update_limit(m);
+        return replay_model_used(m) <= m->capacity_bytes;
+    }
     uint64_t ours = model_malloc(m, bytes);
-
-    if (ours && address)
+    if (ours)
         map_put(&m->others, address, (void *)(uintptr_t)ours);
     return ours != 0;
 }

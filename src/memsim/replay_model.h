@@ -30,7 +30,8 @@ struct alloc_driver replay_model_driver(struct replay_model *m);
 /* All that the card would show as used. */
 uint64_t replay_model_used(const struct replay_model *m);
 
-/* Memory of others, by its recorded address. False: there was none. */
+/* Memory of others, by its recorded address; without one (0) it takes memory
+ * but no addresses. False: there was none. */
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes);
 void replay_model_other_free(struct replay_model *m, uint64_t address);

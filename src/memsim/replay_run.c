@@ -9,6 +9,7 @@
 struct run_device {
     struct replay_core core;
     struct replay_model model;
+    const struct run *run;
 };
 
 struct run {
@@ -17,6 +18,7 @@ struct run {
     const struct replay_config *config;
     const struct replay_plan *plan;
     size_t next_deed;
+    uint64_t time_ns; /* of the step in hand */
     struct replay_result *result;
     bool over; /* a request failed that had not */
 };
@@ -176,6 +178,14 @@ static void do_deeds(struct run *r, uint64_t index)
     }
 }
 
+static void pass_on(void *context, const struct alloc_event *event)
+{
+    const struct run_device *d = context;
+
+    d->run->config->listener(d->run->config->listener_context, d->core.device,
+                             d->run->time_ns, event);
+}
+
 static int device_start(struct run *r, unsigned device, struct err *err)
 {
     struct run_device *d = &r->devices[device];
@@ -185,8 +195,10 @@ static int device_start(struct run *r, unsigned device, struct err *err)
     if (replay_model_init(&d->model, r->config, initial, device,
                           r->source->name, err))
         return -1;
+    d->run = r;
     if (replay_core_init(&d->core, device, r->source, r->config,
-                         replay_model_driver(&d->model), NULL, NULL, err)) {
+                         replay_model_driver(&d->model),
+                         r->config->listener ? pass_on : NULL, d, err)) {
         replay_model_fini(&d->model);
         return -1;
     }
@@ -203,6 +215,7 @@ static int step(struct run *r, const struct replay_op *op, struct err *err)
 {
     if (replay_op_check(op, r->source->name, err))
         return -1;
+    r->time_ns = op->time_ns;
     do_deeds(r, op->index);
     if (!r->devices[op->device].core.engine && device_start(r, op->device, err))
         return -1;

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/xmalloc.h"
+
+/* Which of the two kinds of recording is it? */
+static int is_pickle(const char *path, bool *pickle, struct err *err)
+{
+    unsigned char start[2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof start);
+    int error = errno;
+
+    if (fd >= 0)
+        close(fd);
+    if (n < 0)
+        return err_set(err, "%s: %s", path, strerror(error));
+    *pickle = snapshot_is_pickle(start, (size_t)n);
+    return 0;
+}
+
+static int open_snapshot(struct recording *r, struct err *err)
+{
+    if (snapshot_load(r->path, &r->snapshot, err))
+        return -1;
+    snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
+             r->snapshot.since_version);
+    r->torch_assumed = true;
+    if (r->snapshot.settings)
+        snprintf(r->info.alloc_conf, sizeof r->info.alloc_conf, "%s",
+                 r->snapshot.settings);
+    return 0;
+}
+
+static int choose_rules(struct recording *r, const char *torch, struct err *err)
+{
+    if (torch) {
+        snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
+                 torch);
+        r->torch_assumed = false;
+    }
+    if (!r->info.torch_version[0] || !strcmp(r->info.torch_version, "unknown"))
+        return err_set(err,
+                       "%s: does not say which torch it is of; give "
+                       "--torch",
+                       r->path);
+    r->whatif.config.rules =
+        alloc_rules_find(r->info.torch_version, &r->torch_known, err);
+    return r->whatif.config.rules ? 0 : -1;
+}
+
+static uint64_t recorded_capacity(const struct recording *r)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < REPLAY_DEVICES; i++)
+        if (r->info.devices[i].capacity_bytes > bytes)
+            bytes = r->info.devices[i].capacity_bytes;
+    return bytes;
+}
+
+/* A snapshot says nothing of the card, so its context is the GPU's. */
+static void choose_memory(struct recording *r,
+                          const struct recording_options *o)
+{
+    struct replay_config *c = &r->whatif.config;
+
+    c->addresses = o->addresses;
+    c->total_bytes = recorded_capacity(r);
+    if (o->gpu)
+        c->total_bytes = o->gpu->memory_bytes;
+    if (o->memory_bytes)
+        c->total_bytes = o->memory_bytes;
+    if (!r->trace)
+        c->other_bytes = o->gpu ? o->gpu->context_torch_bytes : 0;
+    else if (o->gpu)
+        replay_trace_set_context(r->trace, o->gpu->context_bytes);
+}
+
+/* The settings that the recording was made under. */
+static int recorded_conf(struct recording *r, struct err *err)
+{
+    struct replay_config *c = &r->whatif.config;
+
+    alloc_conf_init(&c->conf);
+    return alloc_conf_parse(&c->conf, r->info.alloc_conf, c->rules, err);
+}
+
+static int open_source(struct recording *r, const struct recording_options *o,
+                       struct err *err)
+{
+    if (choose_rules(r, o->torch, err) || recorded_conf(r, err))
+        return -1;
+    choose_memory(r, o);
+    if (r->trace) {
+        r->whatif.source = replay_trace_source(r->trace);
+    } else {
+        if (replay_snapshot_open(&r->snapshot_source, &r->snapshot,
+                                 &r->whatif.config.conf, r->path, err))
+            return -1;
+        r->whatif.source = &r->snapshot_source.source;
+    }
+    r->whatif.plan = &r->plan;
+    return replay_mirror(r->whatif.source, &r->whatif.config, &r->plan, err);
+}
+
+int recording_open(struct recording *r, const char *path,
+                   const struct recording_options *options, struct err *err)
+{
+    bool pickle = false;
+    int rc = is_pickle(path, &pickle, err);
+
+    *r = (struct recording){.path = xstrdup(path)};
+    if (!rc && pickle)
+        rc = open_snapshot(r, err);
+    else if (!rc && !(r->trace = replay_trace_open(r->path, &r->info, err)))
+        rc = -1;
+    if (!rc && recording_is_used(r))
+        rc = open_source(r, options, err);
+    if (rc)
+        recording_close(r);
+    return rc;
+}
+
+void recording_close(struct recording *r)
+{
+    whatif_fini(&r->whatif);
+    replay_plan_fini(&r->plan);
+    if (r->trace)
+        replay_trace_close(r->trace);
+    replay_snapshot_close(&r->snapshot_source);
+    snapshot_fini(&r->snapshot);
+    free(r->path);
+    *r = (struct recording){0};
+}
+
+bool recording_is_used(const struct recording *r)
+{
+    for (int i = 0; r->trace && i < REPLAY_DEVICES; i++)
+        if (r->info.devices[i].used)
+            return true;
+    return !r->trace;
+}
+
+static void end_block(void *context, const struct alloc_block_info *b)
+{
+    struct snapshot *s = context;
+    struct snapshot_segment *g = NULL;
+
+    if (b->address == b->segment) {
+        g = snapshot_add_segment(s);
+        g->address = b->segment;
+        g->bytes = b->segment_bytes;
+        g->stream = b->stream;
+        g->pool = b->pool;
+        g->small = b->small;
+        g->expandable = b->expandable;
+    }
+    g = &s->segments[s->segment_count - 1];
+    g->blocks = xreallocarray(g->blocks, g->block_count + 1, sizeof *g->blocks);
+    g->blocks[g->block_count++] = (struct snapshot_block){
+        .address = b->address,
+        .bytes = b->bytes,
+        .requested_bytes = b->active ? b->requested_bytes : 0,
+        .state = b->allocated ? SNAPSHOT_ALLOCATED
+                 : b->active  ? SNAPSHOT_AWAITING_FREE
+                              : SNAPSHOT_INACTIVE,
+    };
+}
+
+static void take_end(void *context, const struct replay_result *result)
+{
+    struct snapshot *s = context;
+
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
+        size_t first = s->segment_count;
+
+        if (result->engines[i])
+            alloc_walk(result->engines[i], end_block, s);
+        for (; first < s->segment_count; first++)
+            s->segments[first].device = i;
+    }
+}
+
+static void take_event(void *context, unsigned device, uint64_t time_ns,
+                       const struct alloc_event *event)
+{
+    struct snapshot_event e = {
+        .action = event->action,
+        .address = event->address,
+        .bytes = event->bytes,
+        .stream = event->stream,
+        .time_us = time_ns / 1000,
+        .pool = event->pool,
+    };
+
+    if (e.action <= ALLOC_OOM)
+        snapshot_add_event(context, device, &e);
+}
+
+int recording_snapshot(const struct recording *r, const char *conf,
+                       struct snapshot *snapshot, struct err *err)
+{
+    struct replay_config config = r->whatif.config;
+    struct replay_result result;
+
+    *snapshot = (struct snapshot){.settings = xstrdup(conf)};
+    alloc_conf_init(&config.conf);
+    config.listener = take_event;
+    config.listener_context = snapshot;
+    if (alloc_conf_parse(&config.conf, conf, config.rules, err) ||
+        replay_run(r->whatif.source, &config, &r->plan, UINT64_MAX, take_end,
+                   snapshot, &result, err)) {
+        snapshot_fini(snapshot);
+        return -1;
+    }
+    replay_result_fini(&result);
+    return 0;
+}

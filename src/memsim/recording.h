@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `memsim replay` was given, ready to be asked: a trace or a snapshot,
+ * proved against itself. */
+#ifndef MEMSIM_MEMSIM_RECORDING_H
+#define MEMSIM_MEMSIM_RECORDING_H
+
+#include "common/gpu.h"
+#include "memsim/whatif.h"
+
+struct recording_options {
+    const char *torch;     /* NULL: what the recording says */
+    const struct gpu *gpu; /* NULL: the recording's card */
+    uint64_t memory_bytes; /* 0: the card's */
+    enum vaspace_model addresses;
+};
+
+struct recording {
+    char *path;
+    struct replay_trace *trace; /* or, where NULL, */
+    struct snapshot snapshot;
+    struct replay_snapshot snapshot_source;
+    struct replay_trace_info info;
+    struct replay_plan plan;
+    struct whatif whatif;
+    bool torch_assumed; /* the recording does not say */
+    bool torch_known;   /* it has a row of its own in the rules */
+};
+
+/* Opens PATH and plays it as it was. Returns 0, or -1 with nothing to
+ * close. */
+int recording_open(struct recording *r, const char *path,
+                   const struct recording_options *options, struct err *err);
+void recording_close(struct recording *r);
+
+/* Did the process use a GPU? */
+bool recording_is_used(const struct recording *r);
+
+/* Plays R under CONF and makes a snapshot of it, whose segments are those at
+ * the end. */
+int recording_snapshot(const struct recording *r, const char *conf,
+                       struct snapshot *snapshot, struct err *err);
+
+#endif

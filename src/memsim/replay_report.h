@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `memsim replay` tells beyond what a run's report does. */
+#ifndef MEMSIM_MEMSIM_REPLAY_REPORT_H
+#define MEMSIM_MEMSIM_REPLAY_REPORT_H
+
+#include <stdio.h>
+
+#include "memsim/recording.h"
+#include "memsim/report.h"
+
+struct replay_report {
+    struct result result; /* first: a report_ops gets a pointer to it */
+    const struct recording *recordings;
+    size_t count;
+    const struct recording *worst; /* the one to tell of closely */
+    bool swept;
+};
+
+/* Fills R->result from the first rows of its recordings. */
+void replay_report_init(struct replay_report *r,
+                        const struct recording *recordings, size_t count,
+                        const struct gpu *gpu, double fail_above_percent,
+                        char *const *command);
+void replay_report_fini(struct replay_report *r);
+
+/* The rows, the fragmentation and the segment map, for people. */
+void replay_report_text(const struct replay_report *r, FILE *out);
+
+/* The run's JSON with a member "replay". */
+extern const struct report_ops replay_report_json;
+
+#endif
