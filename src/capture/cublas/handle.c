@@ -3,6 +3,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
+#include "capture/core/record.h"
 #include "capture/core/stream.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
@@ -124,6 +125,8 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace,
     if (workspace && (uint64_t)workspace % 256)
         return CUBLAS_STATUS_INVALID_VALUE;
     c->workspace_bytes = bytes;
+    RECORD(LIBRARY_CALL, NAME_OF("cublasSetWorkspace"), (uint64_t)c->device,
+           c->stream, bytes, (uint64_t)workspace, 0, 0, 0, 0, 0);
     return CUBLAS_STATUS_SUCCESS;
 }
 
