@@ -9,6 +9,7 @@
 #include "capture/core/process.h"
 #include "capture/core/record.h"
 #include "capture/core/values.h"
+#include "capture/core/vmm.h"
 #include "common/vaspace.h"
 
 /* Addresses of device i: a window of 1 TiB that can only be named, not
@@ -322,6 +323,39 @@ static uint64_t device_place(int device, uint64_t bytes)
     return 0;
 }
 
+static int refuse(int device, uint64_t bytes, enum trace_how how,
+                  bool caller_retries)
+{
+    RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, how, card_used(device),
+           card_free(device));
+    refused_bytes = bytes;
+    if (!caller_retries)
+        device_give_up(device, false, bytes);
+    return CORE_OUT_OF_MEMORY;
+}
+
+static void note_malloc(int device, uint64_t address, uint64_t bytes,
+                        enum trace_how how)
+{
+    struct session_usage *usage = device_usage(device);
+
+    if (usage)
+        atomic_fetch_add(&usage->device, bytes);
+    RECORD(DEVICE_MALLOC, (uint64_t)device, address, bytes, how,
+           card_used(device), card_free(device));
+}
+
+static void note_free(int device, uint64_t address, uint64_t bytes,
+                      enum trace_how how)
+{
+    struct session_usage *usage = device_usage(device);
+
+    if (usage)
+        atomic_fetch_sub(&usage->device, bytes);
+    RECORD(DEVICE_FREE, (uint64_t)device, address, bytes, how,
+           card_used(device));
+}
+
 int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
                          bool caller_retries, uint64_t *address)
 {
@@ -332,21 +366,30 @@ int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
     core_lock(LOCK_DEVICE);
     uint64_t place = device_place(device, bytes);
     core_unlock(LOCK_DEVICE);
-    if (!place) {
-        RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, how, card_used(device),
-               card_free(device));
-        refused_bytes = bytes;
-        if (!caller_retries)
-            device_give_up(device, false, bytes);
-        return CORE_OUT_OF_MEMORY;
-    }
-    struct session_usage *usage = device_usage(device);
-    if (usage)
-        atomic_fetch_add(&usage->device, bytes);
-    RECORD(DEVICE_MALLOC, (uint64_t)device, place, bytes, how,
-           card_used(device), card_free(device));
+    if (!place)
+        return refuse(device, bytes, how, caller_retries);
+    note_malloc(device, place, bytes, how);
     *address = place;
     return CORE_OK;
+}
+
+int device_take(int device, uint64_t bytes, enum trace_how how,
+                bool caller_retries, uint64_t name)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    if (bytes > card_free(device) || !card_take(device, bytes))
+        return refuse(device, bytes, how, caller_retries);
+    note_malloc(device, name, bytes, how);
+    return CORE_OK;
+}
+
+void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name)
+{
+    card_give(device, bytes);
+    note_free(device, name, bytes, how);
 }
 
 static int address_device(uint64_t address)
@@ -374,11 +417,7 @@ int memsim_device_free(uint64_t address, enum trace_how how)
         return CORE_INVALID_VALUE;
     memsim_values_forget(address, bytes);
     card_give(device, given);
-    struct session_usage *usage = device_usage(device);
-    if (usage)
-        atomic_fetch_sub(&usage->device, bytes);
-    RECORD(DEVICE_FREE, (uint64_t)device, address, bytes, how,
-           card_used(device));
+    note_free(device, address, bytes, how);
     return CORE_OK;
 }
 
@@ -387,12 +426,12 @@ bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
 {
     int owner = address_device(address);
 
-    if (owner < 0)
-        return false;
     core_lock(LOCK_DEVICE);
-    bool found = vaspace_find(&devices[owner].va, address, start, bytes);
+    bool found = owner < 0 ? vmm_find(address, device, start, bytes)
+                           : vaspace_find(&devices[owner].va, address, start,
+                                          bytes);
     core_unlock(LOCK_DEVICE);
-    if (found && device)
+    if (found && device && owner >= 0)
         *device = owner;
     return found;
 }

@@ -16,8 +16,8 @@ static struct shadow {
     uint64_t base, bytes; /* of the window */
     char *memory;         /* NULL where there was no room */
     unsigned char *marks;
-} shadows[SESSION_DEVICES];
-static int shadow_count; /* one more than the highest device placed */
+} shadows[SESSION_DEVICES + 1]; /* the last is vmm.c's window */
+static int shadow_count; /* one more than the highest one placed */
 
 void values_place(int device, uint64_t base, uint64_t bytes)
 {
