@@ -61,8 +61,9 @@ static int header_check(const struct trace_reader *r, struct err *err)
                        r->name, h.version, TRACE_VERSION);
     h.crc = 0;
     if (crc32c(0, &h, sizeof h) != crc)
-        return err_set(err, "%s: header: its checksum is wrong; the file is "
-                            "damaged",
+        return err_set(err,
+                       "%s: header: its checksum is wrong; the file is "
+                       "damaged",
                        r->name);
     if (h.chunk_bytes < CHUNK_BYTES_MIN || h.chunk_bytes > CHUNK_BYTES_MAX ||
         h.chunk_bytes % 8)
@@ -154,8 +155,7 @@ static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
     uint64_t offset =
         TRACE_HEADER_BYTES + (uint64_t)index * r->header.chunk_bytes;
     size_t used;
-    ssize_t got =
-        source_read(r, r->chunk, r->header.chunk_bytes, offset, err);
+    ssize_t got = source_read(r, r->chunk, r->header.chunk_bytes, offset, err);
 
     if (got < 0)
         return -1;

@@ -79,9 +79,8 @@ static int fail_errno(const char *command, int error)
     struct err err = {""};
 
     err_set(&err, "%s: %s", command, strerror(error));
-    return cmd_fail(error == ENOENT ? CMD_RUN_NOT_FOUND
-                                    : CMD_RUN_NOT_EXECUTABLE,
-                    &err);
+    return cmd_fail(
+        error == ENOENT ? CMD_RUN_NOT_FOUND : CMD_RUN_NOT_EXECUTABLE, &err);
 }
 
 /* Says what is wrong with the command; -1: it can be run. */
@@ -238,8 +237,7 @@ int cmd_run(int argc, char **argv)
     struct operands operands;
     struct err err = {""};
     struct gpu gpu;
-    int status =
-        cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
 
     if (status >= 0)
         return status;

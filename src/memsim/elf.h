@@ -8,12 +8,12 @@
 #define ELF_HEAD_BYTES 4096 /* enough of a file to judge it by */
 
 enum elf_kind {
-    ELF_DYNAMIC,  /* for this machine, loads shared libraries */
-    ELF_STATIC,   /* ... loads none, so nothing can be preloaded */
+    ELF_DYNAMIC, /* for this machine, loads shared libraries */
+    ELF_STATIC,  /* ... loads none, so nothing can be preloaded */
     ELF_32BIT,
-    ELF_FOREIGN,  /* another architecture's */
-    ELF_SCRIPT,   /* begins with "#!" */
-    ELF_OTHER,    /* anything else: execvp hands it to /bin/sh */
+    ELF_FOREIGN, /* another architecture's */
+    ELF_SCRIPT,  /* begins with "#!" */
+    ELF_OTHER,   /* anything else: execvp hands it to /bin/sh */
 };
 
 /* Judges a file by its first BYTES bytes (ELF_HEAD_BYTES, or all of it). */

@@ -38,14 +38,17 @@ static bool is_workspace(const struct trace_item *item,
            trace_field(item, (unsigned)field) == requested_bytes;
 }
 
+struct label label_workspace(enum trace_kind kind)
+{
+    return (struct label){.kind = kind + WORKSPACE};
+}
+
 struct label label_make(const struct trace_item *item, uint64_t requested_bytes)
 {
     struct label label = {.kind = item->head.kind};
 
-    if (is_workspace(item, requested_bytes)) {
-        label.kind += WORKSPACE;
-        return label;
-    }
+    if (is_workspace(item, requested_bytes))
+        return label_workspace(item->head.kind);
     switch (item->head.kind) {
     case TRACE_COPY:
         label.numbers[0] = trace_field(item, COPY_DIRECTION);

@@ -20,6 +20,9 @@ struct label {
 struct label label_make(const struct trace_item *item,
                         uint64_t requested_bytes);
 
+/* The label of a block that is lent to work of KIND as scratch memory. */
+struct label label_workspace(enum trace_kind kind);
+
 /* Writes LABEL in words that a user of PyTorch knows to OUT. */
 void label_format(const struct label *label, const struct trace_names *names,
                   char *out, size_t size);

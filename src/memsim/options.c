@@ -25,8 +25,8 @@ struct given {
 static int value_error(const struct given *g, const char *wanted,
                        struct err *err)
 {
-    return err_set(err, "%.*s: '%s' is not %s", g->spelling_length,
-                   g->spelling, g->value, wanted);
+    return err_set(err, "%.*s: '%s' is not %s", g->spelling_length, g->spelling,
+                   g->value, wanted);
 }
 
 static int parse_flag(const struct given *g, void *value, struct err *err)
@@ -164,8 +164,7 @@ static int option_apply(struct cursor *c, struct given *g)
                            g->spelling_length, g->spelling, g->row->argument);
         g->value = c->argv[++c->at];
     }
-    return parsers[g->row->type](g, (char *)c->values + g->row->offset,
-                                 c->err);
+    return parsers[g->row->type](g, (char *)c->values + g->row->offset, c->err);
 }
 
 static enum options_outcome option_long(struct cursor *c)
@@ -261,8 +260,8 @@ static void help_row(const struct option_row *row, FILE *out)
     int width;
 
     if (row->letter)
-        width = snprintf(left, sizeof left, "  -%c, --%s", row->letter,
-                         row->name);
+        width =
+            snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name);
     else
         width = snprintf(left, sizeof left, "      --%s", row->name);
     if (row->type != OPTION_FLAG)

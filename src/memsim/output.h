@@ -16,7 +16,8 @@ struct output_options {
     int color; /* index in "auto|always|never" */
 };
 
-/* The rows of an option table whose STRUCT has these options as MEMBER. */
+/* The rows of an option table whose STRUCTURE has these options as MEMBER. */
+/* clang-format off */
 #define OUTPUT_ROWS(structure, member)                                         \
     {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
      .help = "write all figures there as JSON; - is stdout"},                  \
@@ -26,6 +27,7 @@ struct output_options {
      offsetof(structure, member.color),                                        \
      .help = "colours in the summary; auto: on a terminal,\n"                  \
              "unless NO_COLOR is set"}
+/* clang-format on */
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the

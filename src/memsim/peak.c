@@ -16,6 +16,7 @@ enum { FREE_DEVICE, FREE_ADDRESS };
 enum { MALLOC_DEVICE, MALLOC_ADDRESS, MALLOC_BYTES };
 enum { DEVICE_DEVICE, DEVICE_CARD = 3 };
 enum { WORK_DEVICE = 1, TRANSFER_DEVICE = 0 };
+enum { CALL_NAME, CALL_WORKSPACE = 4 };
 
 #define PEAK_THINGS 64 /* told one by one */
 
@@ -81,9 +82,13 @@ static uint64_t thread_key(const struct trace_item *item, uint64_t device)
 
 static uint64_t group_key(const struct label *label, uint64_t bytes)
 {
-    const uint64_t words[] = {label->kind,       label->name,
-                              label->numbers[0], label->numbers[1],
-                              label->numbers[2], label->numbers[3], bytes};
+    const uint64_t words[] = {label->kind,
+                              label->name,
+                              label->numbers[0],
+                              label->numbers[1],
+                              label->numbers[2],
+                              label->numbers[3],
+                              bytes};
     uint64_t key = 0;
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -291,8 +296,9 @@ static void on_device_malloc(struct analysis *a, const struct trace_item *item)
 
 static void free_from(struct map *blocks, const struct trace_item *item)
 {
-    struct block *b = map_take(blocks, block_key(trace_field(item, FREE_DEVICE),
-                                                 trace_field(item, FREE_ADDRESS)));
+    struct block *b =
+        map_take(blocks, block_key(trace_field(item, FREE_DEVICE),
+                                   trace_field(item, FREE_ADDRESS)));
 
     if (b)
         block_drop(b);
@@ -333,27 +339,46 @@ static void on_named_work(struct analysis *a, const struct trace_item *item)
     on_work(a, item, WORK_DEVICE);
 }
 
+/* Lending cuBLAS a block is no work, but says what that block is. */
+static void on_library_call(struct analysis *a, const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, WORK_DEVICE);
+    const char *name = trace_names_get(&a->names, trace_field(item, CALL_NAME));
+
+    if (strcmp(name, "cublasSetWorkspace")) {
+        on_named_work(a, item);
+        return;
+    }
+    struct block *b = map_get(
+        &a->torch, block_key(device, trace_field(item, CALL_WORKSPACE)));
+    if (b) {
+        struct label label = label_workspace(TRACE_GEMM);
+        waiting_remove(b);
+        block_label(b, &label);
+    }
+}
+
 static void on_transfer(struct analysis *a, const struct trace_item *item)
 {
     on_work(a, item, TRANSFER_DEVICE);
 }
 
-static void (*const handlers[])(struct analysis *, const struct trace_item *) =
-    {
-        [TRACE_DEVICE] = on_device,
-        [TRACE_NAME] = on_name,
-        [TRACE_BLOCK_ALLOC] = on_block_alloc,
-        [TRACE_BLOCK_FREE] = on_block_free,
-        [TRACE_DEVICE_MALLOC] = on_device_malloc,
-        [TRACE_DEVICE_FREE] = on_device_free,
-        [TRACE_LAUNCH] = on_named_work,
-        [TRACE_GEMM] = on_named_work,
-        [TRACE_CONVOLUTION] = on_named_work,
-        [TRACE_ATTENTION] = on_named_work,
-        [TRACE_LIBRARY_CALL] = on_named_work,
-        [TRACE_COLLECTIVE] = on_named_work,
-        [TRACE_COPY] = on_transfer,
-        [TRACE_SET] = on_transfer,
+static void (*const handlers[])(struct analysis *,
+                                const struct trace_item *) = {
+    [TRACE_DEVICE] = on_device,
+    [TRACE_NAME] = on_name,
+    [TRACE_BLOCK_ALLOC] = on_block_alloc,
+    [TRACE_BLOCK_FREE] = on_block_free,
+    [TRACE_DEVICE_MALLOC] = on_device_malloc,
+    [TRACE_DEVICE_FREE] = on_device_free,
+    [TRACE_LAUNCH] = on_named_work,
+    [TRACE_GEMM] = on_named_work,
+    [TRACE_CONVOLUTION] = on_named_work,
+    [TRACE_ATTENTION] = on_named_work,
+    [TRACE_LIBRARY_CALL] = on_library_call,
+    [TRACE_COLLECTIVE] = on_named_work,
+    [TRACE_COPY] = on_transfer,
+    [TRACE_SET] = on_transfer,
 };
 
 static void analysis_take(struct analysis *a, const struct trace_item *item)
@@ -506,8 +531,8 @@ static void tell(struct result_device *device, uint64_t bytes,
 static void tell_blocks(struct result_device *device,
                         const struct peak_card *card)
 {
-    size_t shown = card->thing_count < PEAK_THINGS ? card->thing_count
-                                                   : PEAK_THINGS;
+    size_t shown =
+        card->thing_count < PEAK_THINGS ? card->thing_count : PEAK_THINGS;
     uint64_t rest = 0;
 
     for (size_t i = 0; i < shown; i++)

@@ -181,8 +181,8 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 
     if (!d)
         return;
-    bool fatal = r->command_status && process_gave_up(p) &&
-                 oom_is_last(s, index);
+    bool fatal =
+        r->command_status && process_gave_up(p) && oom_is_last(s, index);
     d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
     d->ooms[d->oom_count++] = (struct result_oom){
         .caught = !fatal,
@@ -272,8 +272,9 @@ static void counts_note(struct result *r, const struct session *s)
     for (uint32_t i = 0; i < process_slots(s); i++)
         unpriced += load(&s->processes[i].unpriced);
     if (unpriced)
-        result_note(r, "%llu calls went to functions that memsim does not "
-                       "model; `memsim trace --kind unpriced' names them",
+        result_note(r,
+                    "%llu calls went to functions that memsim does not "
+                    "model; `memsim trace --kind unpriced' names them",
                     (unsigned long long)unpriced);
     if (processes > SESSION_PROCESSES)
         result_note(r, "%u processes used a GPU; only the first %u are here",
@@ -282,8 +283,9 @@ static void counts_note(struct result *r, const struct session *s)
         result_note(r, "%u requests were refused; only the first %u are here",
                     ooms, SESSION_OOMS);
     if (s->background)
-        result_note(r, "%u process%s still running in the background: what "
-                       "comes later is not in this report",
+        result_note(r,
+                    "%u process%s still running in the background: what "
+                    "comes later is not in this report",
                     s->background, s->background == 1 ? " is" : "es are");
 }
 
@@ -311,8 +313,7 @@ void result_init(struct result *result, const struct session *session,
         .finished = session->end_ns != 0,
         .command_status = (int)session->exit_status,
         .fail_above_percent = session->fail_above_percent,
-        .seconds =
-            (double)difference(session->end_ns, session->start_ns) / 1e9,
+        .seconds = (double)difference(session->end_ns, session->start_ns) / 1e9,
     };
     for (uint32_t i = process_slots(session); i-- > 0;)
         if (session->processes[i].torch_version[0])

@@ -28,8 +28,8 @@ struct result_oom {
     uint64_t free_bytes; /* on the card */
     uint64_t allocated_bytes;
     uint64_t unallocated_bytes; /* torch's reserve, less what is allocated */
-    uint64_t missing_bytes; /* so much more would have met this request; 0:
-                               memory was not what it lacked */
+    uint64_t missing_bytes;     /* so much more would have met this request; 0:
+                                   memory was not what it lacked */
 };
 
 /* One kind of thing in memory at the peak. */

@@ -113,8 +113,8 @@ static int session_map(struct rundir *dir, int protection, struct err *err)
                    dir->lock, 0);
 
     if (p == MAP_FAILED)
-        return err_set(err, "%s/%s: cannot map it: %s", dir->path,
-                       SESSION_FILE, strerror(errno));
+        return err_set(err, "%s/%s: cannot map it: %s", dir->path, SESSION_FILE,
+                       strerror(errno));
     dir->session = p;
     return 0;
 }
@@ -248,8 +248,8 @@ bool rundir_is_live(const char *session_file)
 
     if (fd < 0)
         return false;
-    bool live = is_session(fd) && flock(fd, LOCK_SH | LOCK_NB) &&
-                errno == EWOULDBLOCK;
+    bool live =
+        is_session(fd) && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
     close(fd);
     return live;
 }

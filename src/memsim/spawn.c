@@ -78,8 +78,8 @@ static bool is_in(const char *dir, const char *path, size_t length)
 
 static char *append(char *text, const char *more, size_t length)
 {
-    char *joined = xasprintf("%s%s%.*s", text, *text ? ":" : "", (int)length,
-                             more);
+    char *joined =
+        xasprintf("%s%s%.*s", text, *text ? ":" : "", (int)length, more);
 
     free(text);
     return joined;
@@ -93,8 +93,10 @@ char *spawn_preload(const char *dir, const char *preloaded, struct err *err)
 
     free(pattern);
     if (rc) {
-        err_set(err, "%s: memsim's CUDA libraries are not there; install "
-                "memsim whole, or set MEMSIM_LIBDIR", dir);
+        err_set(err,
+                "%s: memsim's CUDA libraries are not there; install "
+                "memsim whole, or set MEMSIM_LIBDIR",
+                dir);
         return NULL;
     }
     char *value = xasprintf("%s/" CORE_LIBRARY, dir);
@@ -147,8 +149,8 @@ char **spawn_environment(char *const *environment, const char *session,
 
     while (environment[count])
         count++;
-    char **made = xcalloc(count + sizeof settings / sizeof *settings,
-                          sizeof *made);
+    char **made =
+        xcalloc(count + sizeof settings / sizeof *settings, sizeof *made);
     for (size_t i = 0; i < count; i++)
         if (!is_variable(environment[i], settings))
             made[kept++] = xstrdup(environment[i]);

@@ -35,9 +35,9 @@ static enum target_status search_path(const char *name, const char *search,
 
     while (search) {
         size_t length = strcspn(search, ":");
-        int width = length ? snprintf(path, size, "%.*s/%s", (int)length,
-                                      search, name)
-                           : snprintf(path, size, "./%s", name);
+        int width =
+            length ? snprintf(path, size, "%.*s/%s", (int)length, search, name)
+                   : snprintf(path, size, "./%s", name);
         if (width > 0 && (size_t)width < size) {
             enum target_status status = file_status(path);
             if (status == TARGET_OK)
@@ -75,9 +75,8 @@ static enum target_status no_program(const char *name,
     return status;
 }
 
-static enum target_status no_interpreter(const char *name,
-                                         const char *interpreter,
-                                         struct err *err)
+static enum target_status
+no_interpreter(const char *name, const char *interpreter, struct err *err)
 {
     err_set(err, "%s: %s, which its #! line names, cannot be executed", name,
             interpreter);

@@ -63,7 +63,9 @@ static void refuse(const char *survived)
         &session->ooms[atomic_fetch_add(&session->oom_count, 1)];
 
     use("79000");
-    *oom = (struct session_oom){.process = slot, .device = card, .torch = 1,
+    *oom = (struct session_oom){.process = slot,
+                                .device = card,
+                                .torch = 1,
                                 .time_ns = 10,
                                 .requested_bytes = 512 * MIB,
                                 .refused_bytes = 512 * MIB,
@@ -100,7 +102,7 @@ static void trace(void)
         abort();
     trace_writer_put(&w, TRACE_NAME, 0, 1, &name, 1, "my_kernel", 9);
     for (uint64_t i = 1; i <= 2; i++) {
-        uint64_t block[9] = {card, i << 30, 10 * MIB,  10 * MIB,
+        uint64_t block[9] = {card, i << 30,      10 * MIB, 10 * MIB,
                              0,    i * 10 * MIB, 30 * MIB};
         trace_writer_put(&w, TRACE_BLOCK_ALLOC, 0, i + 1, block, 9, NULL, 0);
     }
@@ -145,8 +147,8 @@ __attribute__((constructor)) static void start(void)
 
     if (fd < 0 || !*words)
         return;
-    session = mmap(NULL, sizeof *session, PROT_READ | PROT_WRITE, MAP_SHARED,
-                   fd, 0);
+    session =
+        mmap(NULL, sizeof *session, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     snprintf(copy, sizeof copy, "%s", words);
     unsetenv("FAKE"); /* its children are not to do it again */

@@ -119,6 +119,22 @@ TEST(a_lent_block_is_a_workspace)
     peak_fini(&peak);
 }
 
+TEST(lending_a_workspace_is_no_work)
+{
+    struct build b = build_start();
+
+    BUILD_TEXT(&b, TRACE_NAME, "cublasSetWorkspace", 1);
+    BUILD_TEXT(&b, TRACE_NAME, "k", 2);
+    put_alloc(&b, 0, A, 9000);
+    put_alloc(&b, 0, A + 9000, 4096);
+    BUILD(&b, TRACE_LIBRARY_CALL, 1, 0, 0, 4096, A + 9000, 0, 0, 0, 0, 0);
+    put_launch(&b, 2, 0);
+    struct peak peak = peak_of(&b);
+    check_thing(&peak.cards[0], 0, "k", 9000, 1);
+    check_thing(&peak.cards[0], 1, "cuBLAS workspace", 4096, 1);
+    peak_fini(&peak);
+}
+
 TEST(cards_differ_from_the_processs_own_numbers)
 {
     struct build b = build_start();
@@ -199,8 +215,8 @@ TEST(lists_the_largest_and_sums_up_the_rest)
 static struct naive {
     struct {
         uint64_t bytes;
-        int name;      /* 0: nothing used it yet */
-        bool at_peak;  /* of the last peak, live or freed since */
+        int name;     /* 0: nothing used it yet */
+        bool at_peak; /* of the last peak, live or freed since */
         bool live;
         uint64_t slot;
         unsigned thread;
@@ -329,6 +345,7 @@ TEST(the_field_numbers_are_those_of_the_trace)
         {TRACE_CONVOLUTION, 6, "workspace_bytes"},
         {TRACE_ATTENTION, 5, "workspace_bytes"},
         {TRACE_LIBRARY_CALL, 3, "workspace_bytes"},
+        {TRACE_LIBRARY_CALL, 4, "a"},
     };
 
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)

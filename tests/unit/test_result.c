@@ -46,7 +46,8 @@ static struct session_oom *add_oom(uint32_t process, uint64_t time_ns)
 {
     struct session_oom *o = &session.ooms[session.oom_count++];
 
-    *o = (struct session_oom){.process = process, .torch = 1,
+    *o = (struct session_oom){.process = process,
+                              .torch = 1,
                               .time_ns = time_ns,
                               .requested_bytes = 3 * GIB,
                               .refused_bytes = 3 * GIB + 1 * MIB,
@@ -387,7 +388,8 @@ TEST(the_summary_tells_an_oom)
     struct result r = result_of();
     set_things(&r.ranks[0].devices[0]);
     char *text = written(&report_summary, &r, false);
-    CHECK(!strncmp(text, "memsim: out of memory: A Card 80GB, 80.00 GiB\n", 46));
+    CHECK(
+        !strncmp(text, "memsim: out of memory: A Card 80GB, 80.00 GiB\n", 46));
     CHECK(strstr(text, "PyTorch asked for 3.00 GiB; 2.00 GiB was free,\n"
                        "  1.00 GiB reserved but unallocated.\n"));
     CHECK(strstr(text, "At least 1.00 GiB more memory would have been "

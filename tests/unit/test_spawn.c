@@ -125,8 +125,8 @@ static const char *variable(char *const *environment, const char *name)
 
 TEST(sets_the_commands_environment)
 {
-    char *before[] = {"LD_PRELOAD=old", "PYTHONPATH=/p:/q", "HOME=/h",
-                      "MEMSIM_SESSION=stale", "PYTHONPATHS=z", NULL};
+    char *before[] = {"LD_PRELOAD=old",       "PYTHONPATH=/p:/q", "HOME=/h",
+                      "MEMSIM_SESSION=stale", "PYTHONPATHS=z",    NULL};
     char **made = spawn_environment(before, "/s/session", "new:old", "/l");
 
     CHECK_STR(variable(made, "LD_PRELOAD"), "new:old");
