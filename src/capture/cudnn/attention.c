@@ -13,12 +13,6 @@ struct attention {
     double dropout;
 };
 
-static bool is_virtual(const struct descriptor *tensor)
-{
-    return !tensor ||
-           descriptor_number(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0);
-}
-
 static struct shape transposed(struct shape shape)
 {
     int last = shape.count - 1;
@@ -43,9 +37,9 @@ static const struct descriptor *product_find(const struct descriptor *graph,
         if (op->type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
             continue;
         if (direct &&
-            (is_virtual(
+            (tensor_is_virtual(
                  descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0)) ||
-             is_virtual(
+             tensor_is_virtual(
                  descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, 0))))
             continue;
         if (!index--)
@@ -120,7 +114,7 @@ static bool adds_bias(const struct descriptor *op)
         descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 0);
     struct shape shape = shape_of(b);
 
-    return !is_virtual(b) &&
+    return !tensor_is_virtual(b) &&
            !descriptor_number(b, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0) &&
            shape_elements(&shape) > 1;
 }
@@ -150,7 +144,7 @@ static void read_pointwise(const struct descriptor *op, struct attention *a)
             a->bias = true;
         break;
     }
-    if (y && !is_virtual(y) && !a->backward)
+    if (y && !tensor_is_virtual(y) && !a->backward)
         a->stats = true;
 }
 

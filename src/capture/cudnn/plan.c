@@ -1,40 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/cudnn/plan.h"
 
-#include <string.h>
-
-const struct descriptor *graph_operation(const struct descriptor *graph,
-                                         int64_t index)
-{
-    return descriptor_child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, index);
-}
-
-/* Copies up to CUDNN_DIM_MAX numbers; how many. */
-static int numbers_of(const struct descriptor *descriptor,
-                      cudnnBackendAttributeName_t name, int64_t *numbers)
-{
-    const struct attribute *a = descriptor_find(descriptor, name);
-
-    if (!a || a->type != CUDNN_TYPE_INT64)
-        return 0;
-    int count = a->count < CUDNN_DIM_MAX ? (int)a->count : CUDNN_DIM_MAX;
-    memcpy(numbers, a->values, sizeof *numbers * (size_t)count);
-    return count;
-}
-
-struct shape shape_of(const struct descriptor *tensor)
-{
-    struct shape shape = {0};
-    int strides =
-        numbers_of(tensor, CUDNN_ATTR_TENSOR_STRIDES, shape.strides);
-
-    shape.count = numbers_of(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, shape.dims);
-    if (strides < shape.count)
-        shape.count = strides;
-    shape.type = (cudnnDataType_t)descriptor_number(
-        tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
-    return shape;
-}
+#include <stdio.h>
 
 /* Where each kind of convolution keeps its parts. */
 static const struct convolution_attributes {
@@ -87,10 +54,10 @@ static void convolution_read(const struct descriptor *operation,
         .engine = (enum convolution_engine)engine,
         .groups = 1,
     };
-    numbers_of(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, c->pad);
-    numbers_of(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, c->dilation);
+    descriptor_numbers(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, c->pad);
+    descriptor_numbers(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, c->dilation);
     c->spatial_dims =
-        numbers_of(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, c->stride);
+        descriptor_numbers(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, c->stride);
     if (c->x.count > 1 && c->w.count > 1 && c->w.dims[1] > 0)
         c->groups = c->x.dims[1] / c->w.dims[1];
 }
@@ -137,32 +104,39 @@ static bool plan_convolution(const struct descriptor *graph, int64_t engine,
     return true;
 }
 
-/* Any other graph: its operations by cuDNN's numbers, each with the shapes of
- * its tensors by the number of their attribute. */
+/* The shapes of OPERATION's tensors, by the numbers of their attributes. */
+static void operation_describe(const struct descriptor *operation,
+                               struct text *text)
+{
+    char key[12];
+
+    text_add(text, "operation=%d ", (int)operation->type);
+    for (const struct attribute *a = operation->first; a; a = a->next) {
+        struct shape shape = shape_of(descriptor_child(
+            operation, (cudnnBackendAttributeName_t)a->name, 0));
+
+        snprintf(key, sizeof key, "%u", a->name);
+        if (shape.count)
+            shape_describe(text, key, &shape);
+    }
+}
+
+/* Any other graph: its operations, by cuDNN's numbers. */
 static void plan_other(const struct descriptor *graph, struct plan *plan)
 {
     const struct descriptor *operation;
 
     plan->kind = PLAN_OTHER;
     plan->name = NAME_OF("cudnn graph");
-    for (int64_t i = 0; (operation = graph_operation(graph, i)); i++) {
-        text_add(&plan->detail, "operation=%d ", (int)operation->type);
-        for (const struct attribute *a = operation->first; a; a = a->next) {
-            const struct descriptor *tensor = descriptor_child(
-                operation, (cudnnBackendAttributeName_t)a->name, 0);
-            struct shape shape = shape_of(tensor);
-            if (shape.count)
-                text_add(&plan->detail, "%u:", a->name);
-            if (shape.count)
-                shape_describe(&plan->detail, "", &shape);
-        }
-    }
+    for (int64_t i = 0; (operation = graph_operation(graph, i)); i++)
+        operation_describe(operation, &plan->detail);
 }
 
 void plan_read(const struct descriptor *graph, int64_t engine,
                struct plan *plan)
 {
-    *plan = (struct plan){.engine = engine};
+    *plan = (struct plan){.engine = engine,
+                          .scratch_bytes = graph_scratch_bytes(graph)};
     if (!plan_convolution(graph, engine, plan) && !attention_read(graph, plan))
         plan_other(graph, plan);
 }
@@ -195,20 +169,21 @@ static void record_text(enum trace_kind kind, const uint64_t *fields,
 void plan_record(const struct cudnn *cudnn, const struct plan *plan)
 {
     uint64_t device = (uint64_t)cudnn->device;
+    uint64_t lent_bytes = plan->workspace_bytes + plan->scratch_bytes;
 
     if (plan->kind == PLAN_CONVOLUTION) {
         const uint64_t fields[] = {
             plan->name, device, cudnn->stream, plan->operation, plan->type,
-            plan->compute, plan->workspace_bytes, (uint64_t)plan->engine};
+            plan->compute, lent_bytes, (uint64_t)plan->engine};
         record_text(TRACE_CONVOLUTION, fields, 8, &plan->detail);
     } else if (plan->kind == PLAN_ATTENTION) {
         const uint64_t fields[] = {
             plan->name, device, cudnn->stream, plan->operation, plan->type,
-            plan->workspace_bytes};
+            lent_bytes};
         record_text(TRACE_ATTENTION, fields, 6, &plan->detail);
     } else {
         struct cudnn_call call = {.name = plan->name,
-                                  .workspace_bytes = plan->workspace_bytes,
+                                  .workspace_bytes = lent_bytes,
                                   .detail = plan->detail};
         cudnn_call_record(cudnn, &call);
     }

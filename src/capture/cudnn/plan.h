@@ -4,8 +4,7 @@
 #ifndef MEMSIM_CAPTURE_CUDNN_PLAN_H
 #define MEMSIM_CAPTURE_CUDNN_PLAN_H
 
-#include "capture/cudnn/convolution.h"
-#include "capture/cudnn/store.h"
+#include "capture/cudnn/graph.h"
 
 enum plan_kind {
     PLAN_CONVOLUTION,
@@ -25,7 +24,8 @@ struct plan {
     uint32_t operation;
     cudnnDataType_t type, compute;
     int64_t engine;
-    uint64_t workspace_bytes;
+    uint64_t workspace_bytes; /* what the plan asks for */
+    uint64_t scratch_bytes;   /* what graph_scratch_bytes says */
     struct text detail;
 };
 
@@ -37,14 +37,6 @@ void plan_read(const struct descriptor *graph, int64_t engine,
 int plan_engines(const struct descriptor *graph, int64_t engines[ENGINE_COUNT]);
 
 void plan_record(const struct cudnn *cudnn, const struct plan *plan);
-
-/* For the plan's readers: a tensor descriptor's shape. An absent or incomplete
- * one has no dimensions. */
-struct shape shape_of(const struct descriptor *tensor);
-
-/* The operation numbered INDEX; NULL behind the last. */
-const struct descriptor *graph_operation(const struct descriptor *graph,
-                                         int64_t index);
 
 /* Fills PLAN where GRAPH is scaled-dot-product attention; else false. */
 bool attention_read(const struct descriptor *graph, struct plan *plan);

@@ -9,10 +9,11 @@
 
 /* One row; its texts are patterns: "*" any, "a|b" either. */
 struct rule {
-    const char *operation, *type, *layout, *groups, *filter, *stride;
+    const char *operation, *type, *math, *layout, *groups, *filter, *stride;
     const char *channels, *height;
-    double x, w, y; /* multiples of the tensors' bytes */
+    uint64_t x, w, y; /* multiples of the tensors' bytes */
     uint64_t constant_bytes;
+    uint64_t align; /* channels are rounded up to this */
 };
 
 static const struct rule rules[] = {
@@ -21,7 +22,7 @@ static const struct rule rules[] = {
 
 /* The same columns of a convolution. */
 struct problem {
-    const char *operation, *type, *layout, *groups;
+    const char *operation, *type, *math, *layout, *groups;
     char filter[32], stride[32], channels[24];
     int64_t height;
 };
@@ -55,6 +56,7 @@ static bool rule_fits(const struct rule *rule, const struct problem *p)
 {
     return pattern_fits(rule->operation, p->operation) &&
            pattern_fits(rule->type, p->type) &&
+           pattern_fits(rule->math, p->math) &&
            pattern_fits(rule->layout, p->layout) &&
            pattern_fits(rule->groups, p->groups) &&
            pattern_fits(rule->filter, p->filter) &&
@@ -67,7 +69,7 @@ static const char *type_of(const struct convolution *c)
 {
     switch ((int)c->x.type) {
     case CUDNN_DATA_FLOAT:
-        return c->engine == ENGINE_TENSOR_CORE ? "tf32" : "fp32";
+        return "fp32";
     case CUDNN_DATA_HALF:
         return "fp16";
     case CUDNN_DATA_BFLOAT16:
@@ -106,6 +108,7 @@ static struct problem problem_of(const struct convolution *c)
     struct problem p = {
         .operation = operations[c->operation],
         .type = type_of(c),
+        .math = c->engine == ENGINE_TENSOR_CORE ? "tensor" : "plain",
         .layout = convolution_is_nhwc(c) ? "nhwc" : "nchw",
         .groups = groups_of(c),
         .height = c->y.count > 2 ? c->y.dims[2] : 0,
@@ -118,19 +121,38 @@ static struct problem problem_of(const struct convolution *c)
     return p;
 }
 
+/* The bytes of SHAPE with the dimensions in MASK rounded up to ALIGN. */
+static uint64_t padded_bytes(const struct shape *shape, unsigned mask,
+                             uint64_t align)
+{
+    uint64_t bytes = cudnn_type_bytes(shape->type);
+
+    for (int i = 0; i < shape->count; i++) {
+        uint64_t dim = (uint64_t)shape->dims[i];
+
+        bytes *= mask >> i & 1 ? (dim + align - 1) / align * align : dim;
+    }
+    return bytes;
+}
+
+/* Images and filters have their input channels second; a filter's first
+ * dimension is the output's channels. */
+static uint64_t rule_bytes(const struct rule *rule,
+                           const struct convolution *c)
+{
+    return rule->x * padded_bytes(&c->x, 2, rule->align) +
+           rule->w * padded_bytes(&c->w, 3, rule->align) +
+           rule->y * padded_bytes(&c->y, 2, rule->align) +
+           rule->constant_bytes;
+}
+
 uint64_t convolution_workspace(const struct convolution *convolution)
 {
     const struct problem problem = problem_of(convolution);
     const size_t count = sizeof rules / sizeof *rules;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct rule *rule = &rules[i];
-
-        if (rule_fits(rule, &problem))
-            return (uint64_t)(rule->x * (double)shape_bytes(&convolution->x) +
-                              rule->w * (double)shape_bytes(&convolution->w) +
-                              rule->y * (double)shape_bytes(&convolution->y)) +
-                   rule->constant_bytes;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (rule_fits(&rules[i], &problem))
+            return rule_bytes(&rules[i], convolution);
     return 0;
 }

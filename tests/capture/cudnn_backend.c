@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <cudnn.h>
+
+#include "check.h"
+#include "cudnn_trace.h"
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
+
+static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
+{
+    cudnnBackendDescriptor_t d = NULL;
+
+    CHECK(!cudnnBackendCreateDescriptor(type, &d));
+    return d;
+}
+
+static void set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                cudnnBackendAttributeType_t type, int64_t count,
+                const void *values)
+{
+    CHECK(!cudnnBackendSetAttribute(d, name, type, count, values));
+}
+
+static void set_part(cudnnBackendDescriptor_t d,
+                     cudnnBackendAttributeName_t name,
+                     cudnnBackendDescriptor_t part)
+{
+    set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &part);
+}
+
+static void set_number(cudnnBackendDescriptor_t d,
+                       cudnnBackendAttributeName_t name, int64_t number)
+{
+    set(d, name, CUDNN_TYPE_INT64, 1, &number);
+}
+
+/* A dense tensor; NHWC where CHANNELS_LAST. */
+static cudnnBackendDescriptor_t tensor(int64_t uid, cudnnDataType_t type,
+                                       const int64_t dims[4],
+                                       bool channels_last)
+{
+    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    int64_t c = dims[1], h = dims[2], w = dims[3];
+    int64_t nchw[] = {c * h * w, h * w, w, 1}, nhwc[] = {c * h * w, 1, w * c, c};
+
+    set_number(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
+    set_number(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
+    set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+    set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4,
+        channels_last ? nhwc : nchw);
+    CHECK(!cudnnBackendFinalize(d));
+    return d;
+}
+
+struct problem {
+    cudnnDataType_t type;
+    int64_t x[4], w[4], y[4], stride;
+    bool channels_last;
+    int kind; /* 0 forward, 1 backward data, 2 backward filter */
+};
+
+static cudnnBackendDescriptor_t convolution_descriptor(int64_t stride)
+{
+    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    int64_t strides[] = {stride, stride}, ones[] = {1, 1}, zeros[] = {0, 0};
+
+    set_number(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
+    set(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    set(d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
+        &mode);
+    set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
+    set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    set(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, zeros);
+    set(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, zeros);
+    CHECK(!cudnnBackendFinalize(d));
+    return d;
+}
+
+static const struct names {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t x, w, y, descriptor;
+} kinds[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC},
+};
+
+static cudnnBackendDescriptor_t graph_of(cudnnBackendDescriptor_t operation)
+{
+    cudnnBackendDescriptor_t graph =
+        make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+
+    set_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+    CHECK(!cudnnBackendFinalize(graph));
+    CHECK(!cudnnBackendDestroyDescriptor(operation));
+    return graph;
+}
+
+/* The parts are destroyed at once: the graph holds them. */
+static cudnnBackendDescriptor_t convolution_graph(const struct problem *p)
+{
+    const struct names *n = &kinds[p->kind];
+    cudnnBackendDescriptor_t parts[] = {
+        tensor('x', p->type, p->x, p->channels_last),
+        tensor('w', p->type, p->w, p->channels_last),
+        tensor('y', p->type, p->y, p->channels_last),
+        convolution_descriptor(p->stride)};
+    cudnnBackendDescriptor_t operation = make(n->type);
+
+    set_part(operation, n->x, parts[0]);
+    set_part(operation, n->w, parts[1]);
+    set_part(operation, n->y, parts[2]);
+    set_part(operation, n->descriptor, parts[3]);
+    CHECK(!cudnnBackendFinalize(operation));
+    for (int i = 0; i < 4; i++)
+        CHECK(!cudnnBackendDestroyDescriptor(parts[i]));
+    return graph_of(operation);
+}
+
+/* Heuristics' configurations, best first; how many. */
+static int64_t configurations(cudnnBackendDescriptor_t graph,
+                              cudnnBackendDescriptor_t found[4])
+{
+    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_INSTANT;
+    int64_t count = -1, again = -1;
+
+    set_part(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    CHECK(!cudnnBackendFinalize(d));
+    CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
+                                    NULL));
+    for (int i = 0; i < count; i++)
+        found[i] = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
+                                    &again, found));
+    CHECK(again == count);
+    CHECK(!cudnnBackendDestroyDescriptor(d));
+    return count;
+}
+
+static cudnnBackendDescriptor_t plan_of(cudnnBackendDescriptor_t configuration)
+{
+    cudnnBackendDescriptor_t plan =
+        make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+
+    set_part(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    CHECK(!cudnnBackendFinalize(plan));
+    return plan;
+}
+
+static int64_t number_of(cudnnBackendDescriptor_t d,
+                         cudnnBackendAttributeName_t name)
+{
+    int64_t number = -1, count = -1;
+
+    CHECK(!cudnnBackendGetAttribute(d, name, CUDNN_TYPE_INT64, 1, &count,
+                                    &number));
+    CHECK(count == 1);
+    return number;
+}
+
+/* PROBLEM's plan by engine number INDEX of the heuristics. */
+static cudnnBackendDescriptor_t plan_for(const struct problem *problem,
+                                         int64_t index)
+{
+    cudnnBackendDescriptor_t found[4], graph = convolution_graph(problem);
+    int64_t count = configurations(graph, found);
+
+    CHECK(!cudnnBackendDestroyDescriptor(graph));
+    CHECK(index < count);
+    cudnnBackendDescriptor_t plan = plan_of(found[index]);
+    for (int i = 0; i < count; i++)
+        CHECK(!cudnnBackendDestroyDescriptor(found[i]));
+    return plan;
+}
+
+static int64_t workspace_of(const struct problem *problem, int64_t index)
+{
+    cudnnBackendDescriptor_t plan = plan_for(problem, index);
+    int64_t bytes = number_of(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+
+    CHECK(!cudnnBackendDestroyDescriptor(plan));
+    return bytes;
+}
+
+static cudnnStatus_t execute(cudnnBackendDescriptor_t plan, void *workspace)
+{
+    cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    static cudnnHandle_t handle;
+    int64_t uids[] = {'x', 'w', 'y'};
+    void *data[] = {uids, uids, uids};
+
+    if (!handle)
+        CHECK(!cudnnCreate(&handle));
+    set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, uids);
+    set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3,
+        data);
+    set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+        &workspace);
+    CHECK(!cudnnBackendFinalize(pack));
+    cudnnStatus_t status = cudnnBackendExecute(handle, plan, pack);
+    CHECK(!cudnnBackendDestroyDescriptor(pack));
+    return status;
+}
+
+static const struct problem plain = {
+    .type = CUDNN_DATA_FLOAT,
+    .x = {8, 64, 32, 32},
+    .w = {128, 64, 3, 3},
+    .y = {8, 128, 30, 30},
+    .stride = 1,
+    .channels_last = true,
+};
+
+TEST(a_convolution_is_recorded)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct problem problem = plain;
+
+        problem.kind = kind;
+        CHECK(!execute(plan_for(&problem, 0), NULL));
+        struct seen seen = trace_seen(TRACE_CONVOLUTION);
+        CHECK(seen.count == kind + 1);
+        CHECK_UINT(seen.fields[3], kind);
+        CHECK_UINT(seen.fields[4], CUDNN_DATA_FLOAT);
+        CHECK_UINT(seen.fields[6], 0);
+        CHECK_UINT(seen.fields[7], 1); /* tensor cores */
+        CHECK_STR(seen.text, "x=8,64,32,32 xs=65536,1,2048,64 xt=float "
+                             "w=128,64,3,3 ws=576,1,192,64 wt=float "
+                             "y=8,128,30,30 ys=115200,1,3840,128 yt=float "
+                             "pad=0,0 stride=1,1 dilation=1,1 groups=1 "
+                             "layout=nhwc math=tensor");
+    }
+}
+
+TEST(the_second_engine_has_no_tensor_cores)
+{
+    CHECK(!execute(plan_for(&plain, 1), NULL));
+    struct seen seen = trace_seen(TRACE_CONVOLUTION);
+    CHECK_UINT(seen.fields[7], 0);
+    CHECK(strstr(seen.text, "math=plain"));
+}
+
+TEST(notes_tell_tensor_cores_apart)
+{
+    cudnnBackendDescriptor_t found[4], graph = convolution_graph(&plain);
+    int64_t count = configurations(graph, found);
+
+    CHECK(count == 2);
+    for (int i = 0; i < count; i++) {
+        cudnnBackendDescriptor_t engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+        cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+        int64_t notes_count = -1, one = -1;
+
+        CHECK(!cudnnBackendGetAttribute(
+            found[i], CUDNN_ATTR_ENGINECFG_ENGINE,
+            CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine));
+        CHECK(!cudnnBackendGetAttribute(
+            engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+            CUDNN_TYPE_NUMERICAL_NOTE, COUNT(notes), &notes_count, notes));
+        CHECK(notes_count == !i);
+        CHECK(i || notes[0] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+        CHECK(number_of(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == !i);
+    }
+    CHECK(number_of(graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT) == 2);
+}
+
+TEST(double_precision_has_one_engine)
+{
+    struct problem problem = plain;
+    cudnnBackendDescriptor_t found[4];
+
+    problem.type = CUDNN_DATA_DOUBLE;
+    CHECK(configurations(convolution_graph(&problem), found) == 1);
+}
+
+/* data/workspaces/cudnn.csv; the first is a measurement on an H100. */
+TEST(workspaces_follow_the_table)
+{
+    struct problem patch = {
+        .type = CUDNN_DATA_BFLOAT16,
+        .x = {4, 3, 224, 224},
+        .w = {768, 3, 16, 16},
+        .y = {4, 768, 14, 14},
+        .stride = 16,
+    };
+    CHECK_UINT(workspace_of(&patch, 0), 7561728);
+    CHECK_UINT(workspace_of(&patch, 1), 0);
+
+    struct problem vit_h = {
+        .type = CUDNN_DATA_HALF,
+        .x = {64, 3, 224, 224},
+        .w = {1280, 3, 14, 14},
+        .y = {64, 1280, 16, 16},
+        .stride = 14,
+    };
+    CHECK_UINT(workspace_of(&vit_h, 0),
+               2 * (64 * 3 * 224 * 224 + 1280 * 3 * 14 * 14 +
+                    64 * 1280 * 16 * 16));
+    vit_h.kind = 2;
+    uint64_t wgrad = (uint64_t)workspace_of(&vit_h, 0);
+    CHECK(wgrad > UINT64_C(198) << 20 && wgrad <= UINT64_C(200) << 20);
+    vit_h.type = CUDNN_DATA_FLOAT;
+    CHECK_UINT(workspace_of(&vit_h, 0), 0);
+    vit_h.channels_last = true;
+    CHECK_UINT(workspace_of(&vit_h, 0), 0);
+}
+
+/* ConvNeXtV2-H's last stage: (134, 136] MiB at batch 32. */
+TEST(depthwise_gradients_take_much)
+{
+    struct problem depthwise = {
+        .type = CUDNN_DATA_HALF,
+        .x = {32, 2816, 7, 7},
+        .w = {2816, 1, 7, 7},
+        .y = {32, 2816, 7, 7},
+        .stride = 1,
+        .channels_last = true,
+        .kind = 2,
+    };
+    uint64_t bytes = (uint64_t)workspace_of(&depthwise, 0);
+    CHECK(bytes > UINT64_C(134) << 20 && bytes <= UINT64_C(136) << 20);
+    depthwise.kind = 0;
+    CHECK_UINT(workspace_of(&depthwise, 0), 0);
+}
+
+TEST(a_plan_that_needs_workspace_gets_some)
+{
+    struct problem patch = {
+        .type = CUDNN_DATA_HALF,
+        .x = {1, 16, 8, 8},
+        .w = {16, 16, 1, 1},
+        .y = {1, 16, 8, 8},
+        .stride = 1,
+    };
+    cudnnBackendDescriptor_t plan = plan_for(&patch, 0);
+    int64_t bytes = number_of(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+
+    CHECK(bytes > 0);
+    CHECK(execute(plan, NULL) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    CHECK(trace_seen(TRACE_CONVOLUTION).count == 0);
+    CHECK(!execute(plan, &bytes));
+    CHECK_UINT(trace_seen(TRACE_CONVOLUTION).fields[6], (uint64_t)bytes);
+}
+
+TEST(attention_is_recorded)
+{
+    cudnnBackendDescriptor_t found[4];
+    cudnnBackendDescriptor_t op =
+        make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+    int64_t q[] = {2, 8, 128, 64}, k[] = {2, 2, 256, 64};
+
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,
+             tensor(1, CUDNN_DATA_HALF, q, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+             tensor(2, CUDNN_DATA_HALF, k, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,
+             tensor(3, CUDNN_DATA_HALF, k, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
+             tensor(4, CUDNN_DATA_HALF, q, false));
+    CHECK(!cudnnBackendFinalize(op));
+    CHECK(configurations(graph_of(op), found) == 1);
+    CHECK(!execute(plan_of(found[0]), NULL));
+    struct seen seen = trace_seen(TRACE_ATTENTION);
+    CHECK(seen.count == 1);
+    CHECK_UINT(seen.fields[4], CUDNN_DATA_HALF);
+    CHECK_STR(seen.text,
+              "q=2,8,128,64 qs=65536,8192,64,1 qt=half "
+              "k=2,2,256,64 ks=32768,16384,64,1 kt=half "
+              "v=2,2,256,64 vs=32768,16384,64,1 vt=half "
+              "o=2,8,128,64 os=65536,8192,64,1 ot=half "
+              "causal=0 window=0 padding=0 bias=0 dropout=0 stats=0");
+}
+
+TEST(other_graphs_are_recorded_too)
+{
+    cudnnBackendDescriptor_t found[4];
+    cudnnBackendDescriptor_t op =
+        make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    int64_t dims[] = {1, 2, 3, 4};
+
+    set_part(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC,
+             tensor(1, CUDNN_DATA_HALF, dims, false));
+    CHECK(!cudnnBackendFinalize(op));
+    CHECK(configurations(graph_of(op), found) == 1);
+    CHECK(!execute(plan_of(found[0]), NULL));
+    CHECK_STR(trace_seen(TRACE_LIBRARY_CALL).text,
+              "operation=31 2200=1,2,3,4 2200s=24,12,4,1 2200t=half ");
+}
+
+TEST(what_was_not_set_is_told)
+{
+    cudnnBackendDescriptor_t found[4], graph = convolution_graph(&plain);
+    int32_t shared = -1;
+    int64_t count = -1;
+
+    configurations(graph, found);
+    CHECK(!cudnnBackendGetAttribute(
+        found[0], CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED, CUDNN_TYPE_INT32, 1,
+        &count, &shared));
+    CHECK(count == 1 && shared == 0);
+    CHECK(!cudnnBackendGetAttribute(found[0], CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
+                                    NULL));
+    CHECK(count == 0);
+}
+
+TEST(descriptors_are_filled_in_on_request)
+{
+    cudnnBackendDescriptor_t graph = convolution_graph(&plain);
+    cudnnBackendDescriptor_t op =
+        make(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+    cudnnBackendDescriptor_t x = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    int64_t count, dims[5] = {0};
+
+    CHECK(!cudnnBackendGetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                    &op));
+    CHECK(!cudnnBackendGetAttribute(
+        op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &x));
+    CHECK(!cudnnBackendGetAttribute(x, CUDNN_ATTR_TENSOR_DIMENSIONS,
+                                    CUDNN_TYPE_INT64, 5, &count, dims));
+    CHECK(count == 4 && dims[0] == 8 && dims[3] == 32 && dims[4] == 0);
+}
+
+TEST(wrong_calls_are_refused)
+{
+    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    cudnnBackendDescriptor_t op =
+        make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    int64_t number = 1, dims[] = {1, 1, 1, 1};
+
+    CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, NULL));
+    CHECK(cudnnBackendFinalize(NULL));
+    CHECK(cudnnBackendFinalize((void *)0x12345678));
+    CHECK(cudnnBackendFinalize(&number));
+    CHECK(cudnnBackendFinalize(d)); /* incomplete */
+    CHECK(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   CUDNN_TYPE_INT64, 1, NULL));
+    CHECK(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   (cudnnBackendAttributeType_t)99, 1,
+                                   &number));
+    CHECK(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   CUDNN_TYPE_INT64, -1, &number));
+    CHECK(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC,
+                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                   &(void *){NULL}));
+    CHECK(cudnnBackendGetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   CUDNN_TYPE_INT64, 1, NULL, &number));
+    set_part(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, d);
+    CHECK(cudnnBackendFinalize(op) == CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+    d = tensor(1, CUDNN_DATA_HALF, dims, false);
+    CHECK(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   CUDNN_TYPE_INT64, 1, &number));
+    CHECK(cudnnBackendGetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
+                                   CUDNN_TYPE_INT32, 1, NULL, &number));
+    CHECK(cudnnBackendExecute(NULL, d, d));
+    CHECK(!cudnnBackendDestroyDescriptor(d));
+    CHECK(cudnnBackendDestroyDescriptor(d));
+}
+
+/* KiB of this process in memory. */
+static long resident_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    fclose(status);
+    return kib;
+}
+
+TEST(descriptors_do_not_pile_up)
+{
+    long before = 0;
+
+    for (int i = 0; i < 6000; i++) {
+        if (i == 3000)
+            before = resident_kib();
+        CHECK(!cudnnBackendDestroyDescriptor(plan_for(&plain, 0)));
+    }
+    CHECK(resident_kib() - before < 1024);
+}
