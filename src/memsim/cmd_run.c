@@ -18,6 +18,7 @@
 
 #define DEFAULT_GPU         "h100-sxm-80gb"
 #define DEFAULT_TRACE_LIMIT (8 * GIB)
+#define TRACE_LIMIT_MIN     (2 * MIB) /* the header, and a chunk to write */
 
 struct run_options {
     const char *gpu;
@@ -112,12 +113,39 @@ static int run_nested(const char *session, char **command)
     return fail_errno(command[0], errno);
 }
 
+/* Gives GPU the memory asked for; what nvidia-smi shows beyond CUDA's total
+ * stays as it is. */
+static int apply_memory(struct gpu *gpu, uint64_t memory_bytes, struct err *err)
+{
+    char context[16];
+
+    if (!memory_bytes)
+        return 0;
+    if (memory_bytes <= gpu->context_torch_bytes)
+        return err_set(err, "--memory: the CUDA context alone takes %s",
+                       units_format_bytes(gpu->context_torch_bytes, context,
+                                          sizeof context));
+    uint64_t hidden = gpu->smi_memory_mib * MIB;
+    hidden -= hidden < gpu->memory_bytes ? hidden : gpu->memory_bytes;
+    gpu->memory_bytes = memory_bytes;
+    gpu->smi_memory_mib = (uint32_t)((memory_bytes + hidden) / MIB);
+    return 0;
+}
+
+static int check_trace_limit(uint64_t bytes, struct err *err)
+{
+    char text[16];
+
+    if (bytes >= TRACE_LIMIT_MIN)
+        return 0;
+    return err_set(err, "--trace-limit: %s is too little; at least 2MiB",
+                   units_format_bytes(bytes, text, sizeof text));
+}
+
 static void session_fill(struct session *s, const struct run_options *o,
                          const struct gpu *gpu)
 {
     s->gpu = *gpu;
-    if (o->memory_bytes)
-        s->gpu.memory_bytes = o->memory_bytes;
     s->trace_limit_bytes = o->trace_limit_bytes;
     s->fail_above_percent = o->fail_above_percent;
     s->address_model = (uint32_t)o->addresses;
@@ -245,7 +273,8 @@ int cmd_run(int argc, char **argv)
         err_set(&err, "no command given");
         return cmd_usage(&options, CMD_RUN_FAILED, &err);
     }
-    if (gpu_load(o.gpu, &gpu, &err))
+    if (check_trace_limit(o.trace_limit_bytes, &err) ||
+        gpu_load(o.gpu, &gpu, &err) || apply_memory(&gpu, o.memory_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = check_target(operands.values[0]);
     if (status >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/result.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,9 @@ static void counts_note(struct result *r, const struct session *s)
 
 static void notes_collect(struct result *r, const struct session *s)
 {
+    if (r->verdict == VERDICT_FAILED && r->command_status == 128 + SIGKILL)
+        result_note(r, "the command was killed, maybe by this machine for lack "
+                       "of its own memory: see dmesg");
     if (!r->rank_count)
         result_note(r, "the command never used a GPU: there was nothing to "
                        "measure");
