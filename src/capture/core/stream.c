@@ -3,6 +3,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
+#include "capture/core/pool.h"
 #include "capture/core/record.h"
 #include "capture/core/values.h"
 
@@ -68,9 +69,11 @@ int memsim_stream_synchronize(uint64_t handle)
 
     if (!rc)
         rc = capture_synchronizes(memsim_stream_get(handle));
-    if (!rc)
-        RECORD(SYNC_STREAM, (uint64_t)device, handle);
-    return rc;
+    if (rc)
+        return rc;
+    RECORD(SYNC_STREAM, (uint64_t)device, handle);
+    pool_synchronized(device);
+    return CORE_OK;
 }
 
 int memsim_stream_query(uint64_t handle)
@@ -182,6 +185,7 @@ int memsim_event_synchronize(uint64_t handle)
     if (rc)
         return rc;
     RECORD(SYNC_EVENT, (uint64_t)event->device, handle);
+    pool_synchronized(event->device);
     return CORE_OK;
 }
 
@@ -203,9 +207,11 @@ int memsim_device_synchronize(void)
 
     if (!rc)
         rc = memsim_capture_forbids();
-    if (!rc)
-        RECORD(SYNC_DEVICE, (uint64_t)device);
-    return rc;
+    if (rc)
+        return rc;
+    RECORD(SYNC_DEVICE, (uint64_t)device);
+    pool_synchronized(device);
+    return CORE_OK;
 }
 
 int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)

@@ -194,7 +194,7 @@ static void tracker_attach(int slot)
     tracked = true;
 }
 
-static void torch_meet(const char *library)
+static void torch_meet(const char *library, bool attach)
 {
     struct session_process *slot = process_slot();
     char version[32], setting[48];
@@ -206,6 +206,8 @@ static void torch_meet(const char *library)
     snprintf(slot->torch_version, sizeof slot->torch_version, "%s", version);
     int n = snprintf(setting, sizeof setting, "torch=%s", version);
     memsim_record_text(TRACE_SETTING, NULL, 0, setting, (size_t)n);
+    if (!attach)
+        return;
     const struct abi *abi = abi_find(version);
     if (abi)
         tracker_attach(abi->attach_slot);
@@ -214,18 +216,43 @@ static void torch_meet(const char *library)
                     "streams of its blocks are not recorded", version);
 }
 
-bool memsim_torch_calls(const void *return_address)
+/* The path of libc10_cuda.so where RETURN_ADDRESS lies in it, else NULL. */
+static const char *torch_library(const void *return_address)
 {
     Dl_info info;
 
     if (!dladdr(return_address, &info) || !info.dli_fname)
-        return false;
+        return NULL;
     const char *name = strrchr(info.dli_fname, '/');
-    if (strncmp(name ? name + 1 : info.dli_fname, "libc10_cuda.so", 14))
-        return false;
-    if (!atomic_exchange(&met, true))
-        torch_meet(info.dli_fname);
-    return true;
+    return strncmp(name ? name + 1 : info.dli_fname, "libc10_cuda.so", 14)
+               ? NULL
+               : info.dli_fname;
+}
+
+bool memsim_torch_calls(const void *return_address)
+{
+    const char *library = torch_library(return_address);
+
+    if (library && !atomic_exchange(&met, true))
+        torch_meet(library, true);
+    return library;
+}
+
+/* Its allocator of this kind throws when an observer is attached. It calls
+ * from one place, so the last answer is kept. */
+bool memsim_torch_pools(const void *return_address)
+{
+    static _Thread_local const void *last;
+    static _Thread_local bool is_torch;
+
+    if (last == return_address)
+        return is_torch;
+    const char *library = torch_library(return_address);
+    if (library && !atomic_exchange(&met, true))
+        torch_meet(library, false);
+    last = return_address;
+    is_torch = library;
+    return is_torch;
 }
 
 /* The function of the same name in libc10.so, which ours stands before. */
@@ -262,7 +289,7 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
     pending.freeing = 0;
 }
 
-static void usage_update(int device, uint64_t allocated, uint64_t reserved)
+void torch_usage(int device, uint64_t allocated, uint64_t reserved)
 {
     struct session_usage *usage = device_usage(device);
 
@@ -291,7 +318,7 @@ CORE_API void torch_report_usage(void *p, int64_t bytes, size_t allocated,
         else
             block_free(device.index, (uint64_t)p, (uint64_t)-bytes, allocated,
                        reserved);
-        usage_update(device.index, allocated, reserved);
+        torch_usage(device.index, allocated, reserved);
     }
     if (!real)
         real = torch_function(REPORT_USAGE);

@@ -13,4 +13,11 @@
  * trace is attached to. */
 CORE_API bool memsim_torch_calls(const void *return_address);
 
+/* The same for cudaMallocAsync, which PyTorch calls for each tensor where
+ * PYTORCH_CUDA_ALLOC_CONF says backend:cudaMallocAsync. */
+CORE_API bool memsim_torch_pools(const void *return_address);
+
+/* For pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
+void torch_usage(int device, uint64_t allocated, uint64_t reserved);
+
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "capture/core/host.h"
+#include "capture/core/pool.h"
 #include "capture/core/stream.h"
 #include "capture/core/torch.h"
 #include "capture/core/values.h"
@@ -32,6 +33,8 @@ cudaError_t cudaFree(void *p)
         return cudart_result(memsim_device_open(memsim_device_current()));
     if (memsim_host_find((uint64_t)p, &range) && range.kind == HOST_MANAGED)
         return cudart_result(memsim_host_free((uint64_t)p, HOST_MANAGED));
+    if (!memsim_pool_free((uint64_t)p, 0))
+        return cudaSuccess; /* cudaMallocAsync's may be freed so too */
     return cudart_result(memsim_device_free((uint64_t)p, TRACE_HOW_MALLOC));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device and host memory by the driver's calls. */
 #include "capture/core/host.h"
+#include "capture/core/pool.h"
 #include "capture/core/stream.h"
 #include "capture/driver/driver.h"
 
@@ -37,6 +38,8 @@ CUresult cuMemFree(CUdeviceptr pointer)
     NEED(driver_context());
     if (memsim_host_find(pointer, &range) && range.kind == HOST_MANAGED)
         return driver_result(memsim_host_free(pointer, HOST_MANAGED));
+    if (pointer && !memsim_pool_free(pointer, 0))
+        return CUDA_SUCCESS; /* cuMemAllocAsync's may be freed so too */
     return driver_result(memsim_device_free(pointer, TRACE_HOW_MALLOC));
 }
 
