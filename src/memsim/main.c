@@ -15,6 +15,7 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", cmd_run, "run a command on a GPU that is not there"},
+    {"replay", cmd_replay, "play a recording again under other conditions"},
     {"report", cmd_report, "report again on a run that was kept"},
     {"trace", cmd_trace, "print a run's trace as text"},
     {"gpus", cmd_gpus, "list the cards that --gpu knows"},
