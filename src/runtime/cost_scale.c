@@ -67,15 +67,21 @@ static double position(const struct around *a, const struct target *t)
 }
 
 /* One node says nothing about a network: with nothing else below, only the
- * curve above counts. */
+ * curve above counts. Else the middle of what is known: a ring or a tree from
+ * below, a ring from above, and what lies between two rings or two trees; one
+ * curve that was disturbed, or switched, does not decide alone. */
 static double ring_between(const struct around *a, const struct target *t)
 {
-    double above = ring_us(a->high, a->gpus, t);
+    double ring_high = ring_us(a->high, a->gpus, t);
 
     if (a->low->nodes == 1)
-        return t->nodes == 2 ? above / TWO_NODES : above;
-    return median_of_3(ring_us(a->low, a->gpus, t), above,
-                       plain_us(a->low, t));
+        return t->nodes == 2 ? ring_high / TWO_NODES : ring_high;
+    double ring_low = ring_us(a->low, a->gpus, t);
+    double tree_low = plain_us(a->low, t), tree_high = plain_us(a->high, t);
+    double w = position(a, t);
+    return median_of_3(median_of_3(ring_low, ring_high, tree_low),
+                       log_mean(ring_low, ring_high, w),
+                       log_mean(tree_low, tree_high, w));
 }
 
 /* Ring and tree by halves: which of them NCCL takes at a larger count is its
