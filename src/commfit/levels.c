@@ -57,15 +57,34 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Collectives that wait for every rank: their latencies are the levels'. A
+ * broadcast's root has done its part long before the last rank has. */
+static bool waits(enum fit_coll coll)
+{
+    return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
+           coll == FIT_REDUCE_SCATTER;
+}
+
+static bool any_waits(const struct series_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (waits(set->families[i].coll))
+            return true;
+    return false;
+}
+
 static void collect(struct points *points, const struct series_set *set,
                     enum fit_formula formula, const struct fit *fit,
                     enum fit_level_index level)
 {
+    bool choosy = any_waits(set);
+
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t j = 0; j < set->families[i].count; j++) {
             const struct series *s = &set->families[i].series[j];
 
-            if ((s->nodes > 1) != (level == FIT_INTER))
+            if ((s->nodes > 1) != (level == FIT_INTER) ||
+                (choosy && !waits(s->coll)))
                 continue;
             for (uint32_t k = 0; k < s->count; k++)
                 add_point(points, s, &s->points[k], formula, fit, level);
