@@ -89,6 +89,8 @@ static int reader_start(struct trace_reader *r, struct err *err)
 
 int trace_reader_open(struct trace_reader *r, const char *path, struct err *err)
 {
+    struct stat st;
+
     *r = (struct trace_reader){.name = path};
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
@@ -97,6 +99,8 @@ int trace_reader_open(struct trace_reader *r, const char *path, struct err *err)
         close(r->fd);
         return -1;
     }
+    if (!fstat(r->fd, &st))
+        r->file_bytes = (uint64_t)st.st_size;
     return 0;
 }
 
@@ -104,7 +108,12 @@ int trace_reader_open_memory(struct trace_reader *r, const void *data,
                              size_t bytes, const char *name, struct err *err)
 {
     *r = (struct trace_reader){
-        .name = name, .fd = -1, .memory = data, .memory_bytes = bytes};
+        .name = name,
+        .fd = -1,
+        .memory = data,
+        .memory_bytes = bytes,
+        .file_bytes = bytes,
+    };
     return reader_start(r, err);
 }
 
@@ -166,6 +175,9 @@ static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
         return 0;
     r->chunk_used = used;
     r->chunk_at = sizeof(struct trace_chunk);
+    r->read_bytes = offset + used;
+    if (r->progress)
+        r->progress(r, r->context);
     return 1;
 }
 

@@ -21,6 +21,10 @@ struct trace_item {
 };
 
 struct trace_reader {
+    /* To be set after opening, where wanted: called at each new chunk. */
+    void (*progress)(const struct trace_reader *r, void *context);
+    void *context;
+
     const char *name; /* of the file, in messages; borrowed */
     int fd;           /* -1: it reads from memory */
     const unsigned char *memory;
@@ -30,8 +34,9 @@ struct trace_reader {
     uint32_t chunk_index;
     size_t chunk_used; /* 0 before the first */
     size_t chunk_at;   /* of the next record */
-    uint64_t records;  /* read so far */
-    uint64_t unknown;  /* of kinds this version does not know: skipped */
+    uint64_t file_bytes, read_bytes;
+    uint64_t records; /* read so far */
+    uint64_t unknown; /* of kinds this version does not know: skipped */
 };
 
 /* Opens the file PATH (borrowed), or BYTES at DATA (borrowed, called NAME),

@@ -3,12 +3,15 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/trace_read.h"
 #include "memsim/cmd.h"
 #include "memsim/peak.h"
 #include "memsim/report.h"
+
+#define PROGRESS_MS 500
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -32,22 +35,63 @@ static void things_tell(struct result *result, unsigned slot,
         }
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Long traces only: a line on the terminal, which goes when all is read. */
+struct progress {
+    uint64_t next_ms; /* when to write it again */
+    bool written;
+};
+
+static void progress_tell(const struct trace_reader *r, void *context)
+{
+    struct progress *p = context;
+    uint64_t now = now_ms();
+
+    if (now < p->next_ms)
+        return;
+    p->next_ms = now + PROGRESS_MS;
+    p->written = true;
+    fprintf(stderr, "\rmemsim: reading the trace, %3.0f%%",
+            100.0 * (double)r->read_bytes /
+                (double)(r->file_bytes > r->read_bytes ? r->file_bytes
+                                                       : r->read_bytes));
+}
+
+static void progress_clear(const struct progress *p)
+{
+    if (p->written)
+        fputs("\r\033[K", stderr);
+}
+
 /* What was in memory at the peaks of one process's cards; a trace that cannot
  * be read costs these only. */
 static void things_read(struct result *result, const struct rundir *dir,
                         unsigned slot)
 {
     char path[PATH_MAX];
+    struct progress progress = {.next_ms = now_ms() + PROGRESS_MS};
     struct trace_reader reader;
     struct peak peak;
     struct err err = {""};
 
     rundir_trace(dir, slot, path, sizeof path);
     if (!trace_reader_open(&reader, path, &err)) {
+        if (isatty(STDERR_FILENO)) {
+            reader.progress = progress_tell;
+            reader.context = &progress;
+        }
         if (!peak_read(&peak, &reader, &err)) {
             things_tell(result, slot, &peak);
             peak_fini(&peak);
         }
+        progress_clear(&progress);
         trace_reader_close(&reader);
     }
     if (err.text[0])
@@ -70,6 +114,8 @@ int output_run(const struct rundir *dir, char *const *command,
     struct err err = {""};
 
     result_init(&result, dir->session, command);
+    if (!dir->temporary)
+        result.directory = dir->path;
     things_read_all(&result, dir);
     int status = result.exit_status;
     if (!options->quiet)

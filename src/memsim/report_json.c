@@ -115,6 +115,8 @@ static cJSON *json_make(const struct result *r)
                                 r->fail_above_percent);
     if (r->torch_version[0])
         cJSON_AddStringToObject(root, "torch", r->torch_version);
+    if (r->directory)
+        cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
     add_strings(root, "notes", r->notes, r->note_count);

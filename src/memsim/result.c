@@ -169,9 +169,9 @@ static uint64_t oom_missing(const struct session_oom *o)
 {
     uint64_t wanted = maximum(o->refused_bytes, o->requested_bytes);
     uint64_t granule = 2 * MIB; /* of the driver's physical memory */
-    uint64_t missing = difference(wanted, o->free_bytes);
 
-    return (missing + granule - 1) / granule * granule;
+    wanted = (wanted + granule - 1) / granule * granule;
+    return difference(wanted, o->free_bytes);
 }
 
 static void oom_add(struct result *r, const struct session *s, uint32_t index)

@@ -64,10 +64,11 @@ struct result_rank {
 
 struct result {
     enum verdict verdict;
-    int exit_status;      /* what memsim run exits with */
-    int command_status;   /* what the command exited with */
-    bool finished;        /* false: memsim itself was killed before the end */
-    char *const *command; /* borrowed, NULL-terminated */
+    int exit_status;       /* what memsim run exits with */
+    int command_status;    /* what the command exited with */
+    bool finished;         /* false: memsim itself was killed before the end */
+    char *const *command;  /* borrowed, NULL-terminated */
+    const char *directory; /* borrowed; NULL where the traces are not kept */
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */

@@ -74,6 +74,36 @@ TEST(goes_from_chunk_to_chunk)
     free(b.data);
 }
 
+static void count_progress(const struct trace_reader *r, void *context)
+{
+    unsigned *calls = context;
+
+    ++*calls;
+    CHECK(r->read_bytes <= r->file_bytes);
+    CHECK_UINT((r->read_bytes - 1) / BUILD_CHUNK, *calls);
+}
+
+TEST(tells_its_progress)
+{
+    struct build b = build_start();
+    struct trace_reader r;
+    struct trace_item item;
+    unsigned calls = 0;
+
+    for (int i = 0; i < 1000; i++)
+        BUILD(&b, TRACE_FORK, (uint64_t)i);
+    CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", NULL));
+    r.progress = count_progress;
+    r.context = &calls;
+    while (trace_reader_next(&r, &item, NULL) > 0)
+        ;
+    CHECK_UINT(calls, (b.bytes - TRACE_HEADER_BYTES) / BUILD_CHUNK);
+    CHECK_UINT(r.read_bytes,
+               b.bytes - BUILD_CHUNK + build_chunk(&b)->used_bytes);
+    trace_reader_close(&r);
+    free(b.data);
+}
+
 TEST(takes_a_last_chunk_cut_to_its_length)
 {
     struct build b = build_start();
