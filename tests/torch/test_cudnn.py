@@ -3,6 +3,8 @@
 
 memsim run -- python tests/torch/test_cudnn.py
 """
+import importlib.metadata
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -75,9 +77,15 @@ def resnet50():
 
 @test
 def version():
-    if torch.backends.cudnn.version() < 90100:
-        raise AssertionError(torch.backends.cudnn.version())
-    equal(torch.backends.cudnn.is_acceptable(torch.empty(1, device=GPU)), True)
+    """That of the wheel which this torch requires, where it says so."""
+    want = [r.split("==")[1].split(";")[0].strip().split(".")
+            for r in importlib.metadata.requires("torch") or []
+            if r.startswith("nvidia-cudnn-cu") and "==" in r]
+    if not want:
+        raise Skip("this torch names no cuDNN")
+    major, minor, patch = map(int, want[0][:3])
+    equal(torch.backends.cudnn.version(),
+          10000 * major + 100 * minor + patch)
 
 
 @cases((torch.float32, False), (torch.float32, True),
@@ -307,7 +315,7 @@ def recurrent_packed():
 @cases(*((dtype, causal, dropout, heads)
         for dtype in (torch.float16, torch.bfloat16)
         for causal in (False, True)
-        for dropout in (0.0, 0.1)
+        for dropout in (0.0, 0.125)
         for heads in (8, 2)))
 def attention(dtype, causal, dropout, heads):
     def tensor(n, length):

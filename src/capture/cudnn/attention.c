@@ -6,6 +6,14 @@
  * forward, come transposed. */
 #include "capture/cudnn/plan.h"
 
+/* What cuDNN 9.21 and later have for the mask and the softmax, by the numbers
+ * that torch 2.15 passes (cudnn_frontend, node/diagonal_band_mask.h and
+ * node/softmax.h); the headers here are older. */
+#define OPERATION_DIAGONAL_BAND_MASK ((cudnnBackendDescriptorType_t)44)
+#define ATTR_MASK_COMPARISON         ((cudnnBackendAttributeName_t)3007)
+#define OPERATION_SOFTMAX            ((cudnnBackendDescriptorType_t)45)
+#define ATTR_SOFTMAX_STATS           ((cudnnBackendAttributeName_t)3102)
+
 struct attention {
     bool backward;
     struct shape q, k, v, o;
@@ -119,9 +127,18 @@ static bool adds_bias(const struct descriptor *op)
            shape_elements(&shape) > 1;
 }
 
-/* The masks are spelled out as comparisons of row and column numbers
- * (cudnn_frontend, utils/attn_score_modifiers.h): row >= column is causal,
- * column > row - width a window, the conjunction of two is padding. */
+/* The masks compare row and column numbers (cudnn_frontend,
+ * utils/attn_score_modifiers.h): row >= column is causal, column > row - width
+ * a window. */
+static void read_comparison(int64_t mode, struct attention *a)
+{
+    if (mode == CUDNN_POINTWISE_CMP_GE)
+        a->causal = true;
+    if (mode == CUDNN_POINTWISE_CMP_GT)
+        a->window = true;
+}
+
+/* The conjunction of two comparisons is padding. */
 static void read_pointwise(const struct descriptor *op, struct attention *a)
 {
     const struct descriptor *pointwise = descriptor_child(
@@ -129,38 +146,42 @@ static void read_pointwise(const struct descriptor *op, struct attention *a)
     const struct descriptor *y =
         descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0);
 
-    switch ((int)descriptor_number(pointwise, CUDNN_ATTR_POINTWISE_MODE, -1)) {
-    case CUDNN_POINTWISE_CMP_GE:
-        a->causal = true;
-        break;
-    case CUDNN_POINTWISE_CMP_GT:
-        a->window = true;
-        break;
-    case CUDNN_POINTWISE_LOGICAL_AND:
+    int64_t mode = descriptor_number(pointwise, CUDNN_ATTR_POINTWISE_MODE, -1);
+
+    read_comparison(mode, a);
+    if (mode == CUDNN_POINTWISE_LOGICAL_AND)
         a->padding = true;
-        break;
-    case CUDNN_POINTWISE_ADD:
-        if (adds_bias(op))
-            a->bias = true;
-        break;
-    }
+    if (mode == CUDNN_POINTWISE_ADD && adds_bias(op))
+        a->bias = true;
     if (y && !tensor_is_virtual(y) && !a->backward)
         a->stats = true;
 }
 
+static void read_modifier(const struct descriptor *op, struct attention *a)
+{
+    const struct descriptor *rng =
+        descriptor_child(op, CUDNN_ATTR_OPERATION_RNG_DESC, 0);
+
+    if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+        read_pointwise(op, a);
+    if (op->type == OPERATION_DIAGONAL_BAND_MASK)
+        read_comparison(
+            descriptor_number(op, ATTR_MASK_COMPARISON, -1), a);
+    if (op->type == OPERATION_SOFTMAX &&
+        !tensor_is_virtual(descriptor_child(op, ATTR_SOFTMAX_STATS, 0)))
+        a->stats = true;
+    if (rng)
+        a->dropout =
+            1 - descriptor_real(
+                    rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, 1);
+}
+
 static void read_modifiers(const struct descriptor *graph, struct attention *a)
 {
-    const struct descriptor *op, *rng;
+    const struct descriptor *op;
 
-    for (int64_t i = 0; (op = graph_operation(graph, i)); i++) {
-        if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
-            read_pointwise(op, a);
-        rng = descriptor_child(op, CUDNN_ATTR_OPERATION_RNG_DESC, 0);
-        if (rng)
-            a->dropout = 1 - descriptor_real(
-                                 rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY,
-                                 1);
-    }
+    for (int64_t i = 0; (op = graph_operation(graph, i)); i++)
+        read_modifier(op, a);
 }
 
 static void attention_describe(const struct attention *a, struct text *text)

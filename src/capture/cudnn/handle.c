@@ -4,39 +4,6 @@
 #include "capture/core/stream.h"
 #include "capture/cudnn/cudnn.h"
 
-/* torch refuses to start where the library's minor version is less than that
- * of the headers it was built with (torch/backends/cudnn/__init__.py, _init),
- * so the newest is reported: the headers' own, which are those of the wheel
- * that the newest supported torch requires. */
-size_t cudnnGetVersion(void)
-{
-    return CUDNN_VERSION;
-}
-
-size_t cudnnGetMaxDeviceVersion(void)
-{
-    return CUDNN_MAX_DEVICE_VERSION;
-}
-
-size_t cudnnGetCudartVersion(void)
-{
-    return CUDART_VERSION;
-}
-
-cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
-{
-    static const int numbers[] = {
-        [MAJOR_VERSION] = CUDNN_MAJOR,
-        [MINOR_VERSION] = CUDNN_MINOR,
-        [PATCH_LEVEL] = CUDNN_PATCHLEVEL,
-    };
-
-    if (!value || (unsigned)type > PATCH_LEVEL)
-        return CUDNN_STATUS_BAD_PARAM;
-    *value = numbers[type];
-    return CUDNN_STATUS_SUCCESS;
-}
-
 cudnnStatus_t cudnn_status(int rc)
 {
     switch (rc) {
@@ -153,6 +120,16 @@ void cudnnGetLastErrorString(char *message, size_t max_size)
 {
     if (message && max_size)
         *message = '\0';
+}
+
+size_t cudnnGetMaxDeviceVersion(void)
+{
+    return CUDNN_MAX_DEVICE_VERSION;
+}
+
+size_t cudnnGetCudartVersion(void)
+{
+    return CUDART_VERSION;
 }
 
 void cudnn_call_record(const struct cudnn *cudnn,

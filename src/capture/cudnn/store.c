@@ -25,7 +25,9 @@ struct descriptor *descriptor_get(const void *handle)
     return descriptor && !descriptor->destroyed ? descriptor : NULL;
 }
 
-/* Enumerators and the types of fixed size; all other enums are 4 bytes. */
+#define TYPE_LAST 63u /* leaves room for types of newer versions */
+
+/* Enums, 4 bytes each, are what is left; all newer types are taken for such. */
 size_t attribute_element_bytes(cudnnBackendAttributeType_t type)
 {
     switch ((int)type) {
@@ -41,7 +43,7 @@ size_t attribute_element_bytes(cudnnBackendAttributeType_t type)
     case CUDNN_TYPE_FRACTION:
         return sizeof(cudnnFraction_t);
     default:
-        return (unsigned)type <= CUDNN_TYPE_MOE_GROUPED_MATMUL_MODE ? 4 : 0;
+        return (unsigned)type <= TYPE_LAST ? 4 : 0;
     }
 }
 
