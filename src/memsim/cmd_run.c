@@ -2,7 +2,6 @@
  * memsim run: a command on a GPU that is not there. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -116,7 +116,8 @@ int output_run(const struct rundir *dir, char *const *command,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
-    things_read_all(&result, dir);
+    if (!options->quiet || options->json)
+        things_read_all(&result, dir);
     int status = result.exit_status;
     if (!options->quiet)
         report_summary.write(&result, &style, out);

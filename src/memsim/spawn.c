@@ -245,6 +245,7 @@ int spawn_run(char *const *argv, char *const *environment, int *status)
 
     if (pipe2(ends, O_CLOEXEC))
         return errno;
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, there is no status */
     block_signals(&mask);
     pid_t pid = fork();
     if (pid == 0)

@@ -161,6 +161,14 @@ TEST(tells_how_the_command_ended)
     CHECK_UINT((uint64_t)run_shell("kill -TERM $$", &error), 143);
 }
 
+TEST(tells_it_where_dead_children_are_ignored)
+{
+    int error;
+
+    signal(SIGCHLD, SIG_IGN);
+    CHECK_UINT((uint64_t)run_shell("exit 7", &error), 7);
+}
+
 TEST(tells_why_it_did_not_start)
 {
     char *missing[] = {"/nowhere/x", NULL};
