@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranges and marks that a program sets with NVTX, on their way to the trace. */
+#ifndef MEMSIM_CAPTURE_NVTX_H
+#define MEMSIM_CAPTURE_NVTX_H
+
+#include "capture/core/core.h"
+
+/* What NVTX calls a range's level: how many of this thread's are open. TEXT may
+ * be NULL; DOMAIN 0 is the default one. */
+CORE_API int memsim_range_push(uint64_t domain, const char *text);
+CORE_API int memsim_range_pop(uint64_t domain);
+CORE_API void memsim_mark(uint64_t domain, const char *text);
+
+/* Stands for a text in later calls; the same one for the same text. */
+CORE_API const char *memsim_range_string(const char *text);
+
+#endif
