@@ -86,17 +86,19 @@ def clip_batch(args, model):
             "pixel_values": images}
 
 
+# Each returns the loss and whatever else their step holds on to until it ends.
 def language_loss(model, batch):
-    return model(**batch).loss
+    return model(**batch).loss, None
 
 
 def vision_loss(model, batch):
     images, labels = batch
-    return torch.nn.functional.cross_entropy(model(images), labels)
+    output = model(images)
+    return torch.nn.functional.cross_entropy(output, labels), output
 
 
 def clip_loss(model, batch):
-    return model(**batch)
+    return model(**batch), None
 
 
 def functions(args):
@@ -114,7 +116,7 @@ def train_step(args, model, optimizer):
              contextlib.nullcontext())
     with sdpa_kernel(ATTENTION):
         with mixed:
-            loss = loss_of(model, batch)
+            loss, _held = loss_of(model, batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
