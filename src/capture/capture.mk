@@ -65,7 +65,7 @@ $(O)/pic/libbase.a: $(BASE_PIC)
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic-functions \
-	    -o $@ $^ $(CAPTURE_LIBS)
+	    -o $@-t $^ $(CAPTURE_LIBS) && mv $@-t $@
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
 define capture_library
@@ -79,7 +79,8 @@ $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $$(LIBRARY_LD) -Wl,-rpath,'$$$$ORIGIN' \
 	    -Wl,-Bsymbolic-functions -Wl,--version-script=$(O)/gen/$2.map \
-	    -o $$@ $$(filter %.o %.so,$$^)
+	    -o $$@-t $$(filter %.o %.so,$$^) && \
+	    mv $$@-t $$@
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))
 
