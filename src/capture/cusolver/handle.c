@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Handles, parameter objects, and what they remember. */
+#include "capture/cusolver/cusolver.h"
+
+#include "capture/core/device.h"
+#include "capture/core/handle.h"
+#include "capture/core/stream.h"
+
+#if MEMSIM_CUDA_MAJOR >= 13
+static const int version[] = {12, 0, 4};
+#else
+static const int version[] = {11, 6, 1};
+#endif
+
+/* The tuning of a Jacobi method, and what the last one is said to have done.
+ * cuSOLVER's defaults are 100 sweeps, sorted, machine precision. */
+struct jacobi {
+    double tolerance;
+    int max_sweeps, sort;
+};
+
+struct cusolver *cusolver_get(cusolverDnHandle_t handle)
+{
+    return memsim_handle_get(HANDLE_CUSOLVER, handle);
+}
+
+/* What a handle takes of the card: "each cuSOLVER handle uses ~250 MB" of GPU
+ * memory on a Grace-Hopper module (pika-org/pika, pull request 1234,
+ * September 2024). Most of it will be the library's code, so that further
+ * handles of a process are taken to cost nothing. */
+#define LIBRARY_BYTES UINT64_C(250000000)
+
+cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
+{
+    int device = memsim_device_current();
+
+    if (!handle)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    if (memsim_device_open(device))
+        return CUSOLVER_STATUS_NOT_INITIALIZED;
+    if (memsim_device_library(device, "cusolver", LIBRARY_BYTES))
+        return CUSOLVER_STATUS_ALLOC_FAILED;
+    struct cusolver *c = memsim_handle_new(HANDLE_CUSOLVER, sizeof *c);
+    if (!c)
+        return CUSOLVER_STATUS_ALLOC_FAILED;
+    c->device = device;
+    c->deterministic = CUSOLVER_DETERMINISTIC_RESULTS;
+    c->math = CUSOLVER_DEFAULT_MATH;
+    *handle = (cusolverDnHandle_t)c;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
+{
+    return memsim_handle_free(HANDLE_CUSOLVER, handle)
+               ? CUSOLVER_STATUS_NOT_INITIALIZED
+               : CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
+                                     cudaStream_t stream)
+{
+    struct cusolver *c = cusolver_get(handle);
+    int device;
+
+    if (!c || memsim_stream_device((uint64_t)stream, &device))
+        return CUSOLVER_STATUS_NOT_INITIALIZED;
+    c->stream = (uint64_t)stream;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
+                                     cudaStream_t *stream)
+{
+    const struct cusolver *c = cusolver_get(handle);
+
+    if (!c)
+        return CUSOLVER_STATUS_NOT_INITIALIZED;
+    *stream = (cudaStream_t)c->stream;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+#define FIELD(Name, type, field)                                               \
+    cusolverStatus_t cusolverDnSet##Name(cusolverDnHandle_t handle,            \
+                                         type value)                           \
+    {                                                                          \
+        struct cusolver *c = cusolver_get(handle);                             \
+                                                                               \
+        if (!c)                                                                \
+            return CUSOLVER_STATUS_NOT_INITIALIZED;                            \
+        c->field = value;                                                      \
+        return CUSOLVER_STATUS_SUCCESS;                                        \
+    }                                                                          \
+    cusolverStatus_t cusolverDnGet##Name(cusolverDnHandle_t handle,            \
+                                         type *value)                          \
+    {                                                                          \
+        const struct cusolver *c = cusolver_get(handle);                       \
+                                                                               \
+        if (!c)                                                                \
+            return CUSOLVER_STATUS_NOT_INITIALIZED;                            \
+        *value = c->field;                                                     \
+        return CUSOLVER_STATUS_SUCCESS;                                        \
+    }
+
+FIELD(DeterministicMode, cusolverDeterministicMode_t, deterministic)
+FIELD(MathMode, cusolverMathMode_t, math)
+FIELD(EmulationStrategy, cudaEmulationStrategy_t, emulation)
+
+cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int *value)
+{
+    if ((unsigned)type > PATCH_LEVEL)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    *value = version[type];
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverGetVersion(int *value)
+{
+    *value = version[0] * 1000 + version[1] * 100 + version[2];
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+static void *object_new(size_t bytes)
+{
+    return memsim_handle_new(HANDLE_DESCRIPTOR, bytes);
+}
+
+static cusolverStatus_t object_free(void *object)
+{
+    return memsim_handle_free(HANDLE_DESCRIPTOR, object)
+               ? CUSOLVER_STATUS_INVALID_VALUE
+               : CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *params)
+{
+    *params = object_new(sizeof(int));
+    return *params ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_ALLOC_FAILED;
+}
+
+cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t params)
+{
+    return object_free(params);
+}
+
+cusolverStatus_t cusolverDnSetAdvOptions(cusolverDnParams_t params,
+                                         cusolverDnFunction_t function,
+                                         cusolverAlgMode_t algorithm)
+{
+    (void)function;
+    (void)algorithm;
+    return memsim_handle_get(HANDLE_DESCRIPTOR, params)
+               ? CUSOLVER_STATUS_SUCCESS
+               : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+static struct jacobi *jacobi_new(void)
+{
+    struct jacobi *j = object_new(sizeof *j);
+
+    if (j)
+        *j = (struct jacobi){.max_sweeps = 100, .sort = 1};
+    return j;
+}
+
+#define JACOBI_SET(field)                                                      \
+    {                                                                          \
+        struct jacobi *j = memsim_handle_get(HANDLE_DESCRIPTOR, info);         \
+                                                                               \
+        if (!j)                                                                \
+            return CUSOLVER_STATUS_INVALID_VALUE;                              \
+        j->field = value;                                                      \
+        return CUSOLVER_STATUS_SUCCESS;                                        \
+    }
+
+/* The result of a method that converged in one sweep, exactly. */
+#define JACOBI_RESULT(result)                                                  \
+    {                                                                          \
+        if (!cusolver_get(handle) ||                                           \
+            !memsim_handle_get(HANDLE_DESCRIPTOR, info))                       \
+            return CUSOLVER_STATUS_INVALID_VALUE;                              \
+        *value = result;                                                       \
+        return CUSOLVER_STATUS_SUCCESS;                                        \
+    }
+
+#define JACOBI(Name, name, T)                                                  \
+    cusolverStatus_t cusolverDnCreate##Name##Info(T *info)                     \
+    {                                                                          \
+        *info = (T)jacobi_new();                                               \
+        return *info ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_ALLOC_FAILED; \
+    }                                                                          \
+    cusolverStatus_t cusolverDnDestroy##Name##Info(T info)                     \
+    {                                                                          \
+        return object_free(info);                                              \
+    }                                                                          \
+    cusolverStatus_t cusolverDnX##name##SetTolerance(T info, double value)     \
+    JACOBI_SET(tolerance)                                                      \
+    cusolverStatus_t cusolverDnX##name##SetMaxSweeps(T info, int value)        \
+    JACOBI_SET(max_sweeps)                                                     \
+    cusolverStatus_t cusolverDnX##name##SetSortEig(T info, int value)          \
+    JACOBI_SET(sort)                                                           \
+    cusolverStatus_t cusolverDnX##name##GetResidual(                           \
+        cusolverDnHandle_t handle, T info, double *value)                      \
+    JACOBI_RESULT(0)                                                           \
+    cusolverStatus_t cusolverDnX##name##GetSweeps(cusolverDnHandle_t handle,   \
+                                                  T info, int *value)          \
+    JACOBI_RESULT(1)
+
+JACOBI(Syevj, syevj, syevjInfo_t)
+JACOBI(Gesvdj, gesvdj, gesvdjInfo_t)
