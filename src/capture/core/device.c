@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/ipc.h"
 #include "capture/core/lock.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
@@ -401,11 +402,37 @@ static int address_device(uint64_t address)
     return -1;
 }
 
+bool device_owns(uint64_t address, int *device, uint64_t *start,
+                 uint64_t *bytes)
+{
+    return address_device(address) >= 0 &&
+           memsim_device_find(address, device, start, bytes) &&
+           !ipc_is_foreign(*start);
+}
+
+uint64_t device_import(int device, uint64_t bytes)
+{
+    core_lock(LOCK_DEVICE);
+    uint64_t address = vaspace_alloc(&devices[device].va, bytes);
+    core_unlock(LOCK_DEVICE);
+    return address;
+}
+
+void device_forget_import(uint64_t address)
+{
+    uint64_t bytes;
+
+    core_lock(LOCK_DEVICE);
+    bytes = vaspace_free(&devices[address_device(address)].va, address);
+    core_unlock(LOCK_DEVICE);
+    memsim_values_forget(address, bytes);
+}
+
 int memsim_device_free(uint64_t address, enum trace_how how)
 {
     int device = address_device(address);
 
-    if (device < 0)
+    if (device < 0 || ipc_is_foreign(address))
         return CORE_INVALID_VALUE;
     core_lock(LOCK_DEVICE);
     struct vaspace *va = &devices[device].va;

@@ -114,6 +114,8 @@ int memsim_event_create(uint32_t flags, uint64_t *handle)
     int device = memsim_device_current();
     int rc = memsim_device_open(device);
 
+    if (!rc && flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING))
+        rc = CORE_INVALID_VALUE;
     if (rc)
         return rc;
     struct event *event = memsim_handle_new(HANDLE_EVENT, sizeof *event);

@@ -29,6 +29,7 @@ struct event {
 #define STREAM_NON_BLOCKING 1u
 
 #define EVENT_DISABLE_TIMING 2u
+#define EVENT_INTERPROCESS   4u
 
 /* HANDLE as programs pass it: 0 and 1 are the legacy default stream, 2 the
  * thread's. *DEVICE is the stream's own, or the current one for those three.
