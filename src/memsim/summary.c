@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "memsim/report.h"
 
+#define COLUMNS     80
 #define BAR_CELLS   24
 #define THINGS      5
 #define SIZE_LENGTH 16
@@ -44,27 +45,44 @@ static const struct heading {
 };
 
 static const struct heading unused = {INK_WARN, "no GPU was used"};
+static const struct heading unfinished = {INK_WARN, "not finished"};
 
+static const struct heading *heading_of(const struct result *r)
+{
+    if (!r->finished && r->verdict == VERDICT_FAILED)
+        return &unfinished;
+    if (r->verdict == VERDICT_FITS && !r->rank_count)
+        return &unused;
+    return &headings[r->verdict];
+}
+
+/* What the verdict needs to be understood, in DETAIL. */
+static void verdict_detail(const struct result *r, char *detail, size_t size)
+{
+    *detail = '\0';
+    if (r->verdict == VERDICT_FAILED && r->finished)
+        snprintf(detail, size, " (status %d), not for lack of GPU memory",
+                 r->command_status);
+    if (r->verdict == VERDICT_OVER_LIMIT)
+        snprintf(detail, size, " of %g%%", r->fail_above_percent);
+}
+
+/* The verdict and the card, on two lines where one is too short. */
 static void write_verdict(const struct page *page, const struct result *r)
 {
-    const struct heading *h = &headings[r->verdict];
-    char capacity[SIZE_LENGTH];
+    const struct heading *h = heading_of(r);
+    char detail[64], card[96], capacity[SIZE_LENGTH];
 
-    if (r->verdict == VERDICT_FITS && !r->rank_count)
-        h = &unused;
-    units_format_bytes(r->gpu.memory_bytes, capacity, sizeof capacity);
-    fprintf(page->out, "memsim: %s%s%s", ink(page, h->ink), h->text,
-            ink(page, INK_PLAIN));
-    if (r->verdict == VERDICT_FAILED)
-        fprintf(page->out, " (status %d), not for lack of GPU memory",
-                r->command_status);
-    if (r->verdict == VERDICT_OVER_LIMIT)
-        fprintf(page->out, " of %g%%", r->fail_above_percent);
-    if (r->rank_count)
-        fprintf(page->out, "%s%s %s, %s",
-                r->verdict == VERDICT_FAILED ? "\n        " : "",
-                r->verdict == VERDICT_FAILED ? "" : ":", r->gpu.device_name,
-                capacity);
+    verdict_detail(r, detail, sizeof detail);
+    int width = fprintf(page->out, "memsim: %s%s%s%s", ink(page, h->ink),
+                        h->text, ink(page, INK_PLAIN), detail);
+    width -= (int)(strlen(ink(page, h->ink)) + strlen(ink(page, INK_PLAIN)));
+    if (r->rank_count) {
+        width += snprintf(
+            card, sizeof card, "%s, %s", r->gpu.device_name,
+            units_format_bytes(r->gpu.memory_bytes, capacity, sizeof capacity));
+        fprintf(page->out, "%s%s", width + 2 > COLUMNS ? "\n  " : ": ", card);
+    }
     fputc('\n', page->out);
 }
 
@@ -228,7 +246,7 @@ static void write_wrapped(const struct page *page, const char *first,
 
     while (*text) {
         int length = (int)strcspn(text, " \n");
-        if (column + 1 + length > 80)
+        if (column + 1 + length > COLUMNS)
             column = fprintf(page->out, "\n       ") - 1;
         column += fprintf(page->out, " %.*s", length, text);
         text += length + (text[length] != '\0');

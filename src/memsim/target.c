@@ -27,7 +27,7 @@ static enum target_status file_status(const char *path)
     return TARGET_OK;
 }
 
-/* As execvp: a candidate that may not be run does not end the search. */
+/* As a shell: a candidate that may not be run does not end the search. */
 static enum target_status search_path(const char *name, const char *search,
                                       char *path, size_t size)
 {
@@ -42,8 +42,8 @@ static enum target_status search_path(const char *name, const char *search,
             enum target_status status = file_status(path);
             if (status == TARGET_OK)
                 return status;
-            if (status == TARGET_NOT_EXECUTABLE)
-                best = status;
+            if (status == TARGET_NOT_EXECUTABLE && !access(path, F_OK))
+                best = status; /* not: a directory that may not be searched */
         }
         search = search[length] ? search + length + 1 : NULL;
     }

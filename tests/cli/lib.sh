@@ -8,7 +8,7 @@ root=$(cd "$here/../.." && pwd)
 build=${MEMSIM_BUILD:-$root/build}
 memsim=$build/bin/memsim
 dir=$(mktemp -d "${TMPDIR:-/tmp}/memsim-cli.XXXXXX")
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+trap 'chmod -R u+rwX "$dir"; rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0
 unset NO_COLOR MEMSIM_SESSION LD_PRELOAD FAKE RANK LOCAL_RANK
 

@@ -422,6 +422,36 @@ TEST(the_summary_tells_equal_ranks_once)
     result_fini(&r);
 }
 
+TEST(the_summary_keeps_to_80_columns)
+{
+    session_start(1);
+    add_process(0, 0, 5 * GIB);
+    memset(session.gpu.device_name, 'N', sizeof session.gpu.device_name - 1);
+    session.fail_above_percent = 1.25;
+    for (int color = 0; color < 2; color++) {
+        struct result r = result_of();
+        char *text = written(&report_summary, &r, color);
+        CHECK(strstr(text, " of 1.25%\n  NNNN"));
+        if (!color)
+            CHECK(longest_line(text) <= 80);
+        free(text);
+        result_fini(&r);
+    }
+}
+
+TEST(the_summary_of_an_unfinished_run_accuses_nobody)
+{
+    session_start(1);
+    add_process(0, 0, 5 * GIB);
+    session.end_ns = 0;
+    struct result r = result_of();
+    char *text = written(&report_summary, &r, false);
+    CHECK(!strncmp(text, "memsim: not finished: A Card 80GB", 33));
+    CHECK(!strstr(text, "not for lack"));
+    free(text);
+    result_fini(&r);
+}
+
 TEST(the_summary_counts_what_was_survived)
 {
     session_start(1);
