@@ -373,8 +373,32 @@ free_name:
     return rc;
 }
 
-int json_write(const cJSON *root, const char *path, struct err *err)
+static char *exact_text(double value)
 {
+    char text[32];
+    int digits = 15;
+
+    do
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && digits++ < 17);
+    return strdup(text);
+}
+
+void json_make_exact(cJSON *root)
+{
+    for (cJSON *item = root; item; item = item->next) {
+        json_make_exact(item->child);
+        if (!cJSON_IsNumber(item))
+            continue;
+        item->valuestring = exact_text(item->valuedouble);
+        if (item->valuestring)
+            item->type = cJSON_Raw | (item->type & ~0xff);
+    }
+}
+
+int json_write(cJSON *root, const char *path, struct err *err)
+{
+    json_make_exact(root);
     char *text = cJSON_Print(root);
 
     if (!text)

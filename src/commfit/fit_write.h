@@ -25,9 +25,13 @@ struct cJSON *scores_to_json(const struct scores *scores);
 /* One family's "update". */
 struct cJSON *update_to_json(const struct fit_update *update);
 
-/* Writes ROOT to PATH ("-": standard output) through a file beside it that is
- * renamed, with mode 0600. Returns 0 or -1. */
-int json_write(const struct cJSON *root, const char *path, struct err *err);
+/* Turns ROOT's numbers into their shortest texts that read back as the same
+ * bits; cJSON alone drops the last one. */
+void json_make_exact(struct cJSON *root);
+
+/* Writes ROOT, made exact, to PATH ("-": standard output) through a file beside
+ * it that is renamed, with mode 0600. Returns 0 or -1. */
+int json_write(struct cJSON *root, const char *path, struct err *err);
 
 /* The same for any text. */
 int text_write(const char *text, size_t length, const char *path,

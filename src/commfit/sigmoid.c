@@ -19,6 +19,7 @@
 #define MIN_SIZES    5    /* for a sigmoid; fewer: latency and one bandwidth */
 #define PIECE_SIZES  5    /* the fewest of a piece */
 #define WORTH        0.95 /* another piece must save this much */
+#define GOOD         0.01 /* an error that no other piece is tried for */
 #define STEEPNESS    6.0
 #define MIDPOINT_MAX 30.0 /* log of 10 TB */
 
@@ -432,7 +433,8 @@ int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
     if (sizes >= MIN_SIZES)
         fit->error = validate(points, count, 1, &whole);
     for (uint32_t pieces = 2;
-         pieces <= max_pieces && sizes >= pieces * (PIECE_SIZES + 1);
+         pieces <= max_pieces && sizes >= pieces * (PIECE_SIZES + 1) &&
+         fit->error > GOOD;
          pieces++) {
         double error = validate(points, count, pieces, &whole);
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The evaluator: what it says where nothing was measured, and that it says
+ * so. */
+#include "check.h"
+#include "common/cluster.h"
+#include "common/err.h"
+#include "runtime/cost_nccl.h"
+#include "runtime/fit_formula.h"
+
+/* All-reduce on 8 GPUs a node: 100 us + S at 10 GB/s, on 2 and 8 nodes. */
+static struct fit_knot knots[2][2] = {
+    {{1e3, {100.1, 99.1}}, {1e9, {100100, 99100}}},
+    {{1e3, {200.1, 199.1}}, {1e9, {100200, 99200}}},
+};
+
+static struct fit_curve curves[2] = {
+    {.nodes = 2, .bytes_min = 1e3, .bytes_max = 1e9, .knot_count = 2,
+     .knots = knots[0]},
+    {.nodes = 8, .bytes_min = 1e3, .bytes_max = 1e9, .knot_count = 2,
+     .knots = knots[1]},
+};
+
+static struct fit_family family = {
+    .coll = FIT_ALL_REDUCE,
+    .gpus_per_node = 8,
+    .model = FIT_MODEL_CURVES,
+    .curve_count = 2,
+    .curves = curves,
+    .errors = {0.01, 0.05, 0.1, 0.2},
+};
+
+static const struct fit fit = {.family_count = 1, .families = &family};
+
+static struct cost_nccl_answer ask(enum fit_coll coll, uint32_t nodes,
+                                   uint32_t gpus, double bytes)
+{
+    const struct cost_nccl_query query = {
+        .coll = coll, .nodes = nodes, .gpus_per_node = gpus, .bytes = bytes};
+    struct cost_nccl_answer answer;
+
+    CHECK(!cost_nccl(&fit, &query, &answer));
+    CHECK(answer.us >= 0 && isfinite(answer.us));
+    return answer;
+}
+
+TEST(a_measured_point_needs_no_warning)
+{
+    struct cost_nccl_answer a = ask(FIT_ALL_REDUCE, 2, 8, 1e6);
+
+    CHECK_NEAR(a.us, 200, 1e-9);
+    CHECK_UINT(a.flags, 0);
+    CHECK(a.error == 0.01);
+}
+
+TEST(one_rank_takes_no_time)
+{
+    CHECK(ask(FIT_ALL_REDUCE, 1, 1, 1e6).us == 0);
+}
+
+TEST(says_where_it_leaves_the_data)
+{
+    struct cost_nccl_answer a = ask(FIT_ALL_REDUCE, 4, 8, 1e6);
+
+    CHECK_UINT(a.flags, COST_NCCL_BETWEEN);
+    CHECK(a.us > 200 && a.us < 700);
+    CHECK(a.error == 0.1);
+    a = ask(FIT_ALL_REDUCE, 32, 8, 1e10);
+    CHECK_UINT(a.flags, COST_NCCL_BEYOND | COST_NCCL_ABOVE);
+    CHECK(a.us > 1e6);
+    a = ask(FIT_ALL_REDUCE, 2, 8, 10);
+    CHECK_UINT(a.flags, COST_NCCL_BELOW);
+    CHECK(a.us > 25 && a.us <= 100.1);
+    a = ask(FIT_ALL_REDUCE, 2, 4, 1e9);
+    CHECK(a.flags & COST_NCCL_OTHER_WIDTH);
+    CHECK(a.us > 150000); /* half the adapters */
+    CHECK(a.error < 0);
+}
+
+TEST(borrows_a_like_collective_s_bandwidth)
+{
+    struct cost_nccl_answer a = ask(FIT_ALL_GATHER, 2, 8, 1e9);
+
+    CHECK_UINT(a.flags, COST_NCCL_OTHER_COLL);
+    CHECK_NEAR(a.us, 100100 / 2.0, 1e-9);
+}
+
+TEST(has_no_answer_rather_than_a_wrong_one)
+{
+    struct fit_curve alone = curves[0];
+    struct fit_family one_node = family;
+    const struct fit small = {.family_count = 1, .families = &one_node};
+    const struct cost_nccl_query query = {
+        .coll = FIT_ALL_REDUCE, .nodes = 4, .gpus_per_node = 8, .bytes = 1e6};
+    struct cost_nccl_answer answer;
+
+    alone.nodes = 1;
+    one_node.curves = &alone;
+    one_node.curve_count = 1;
+    CHECK(cost_nccl(&small, &query, &answer) == -1);
+}
+
+TEST(means_have_no_quantiles)
+{
+    const struct cost_nccl_query query = {.coll = FIT_ALL_REDUCE,
+                                          .nodes = 2,
+                                          .gpus_per_node = 8,
+                                          .bytes = 1e6,
+                                          .quantile = 0.95};
+    struct cost_nccl_answer answer;
+
+    CHECK(!cost_nccl(&fit, &query, &answer));
+    CHECK(answer.flags & COST_NCCL_NO_QUANTILE);
+    CHECK_STR(cost_nccl_flag_text(COST_NCCL_NO_QUANTILE),
+              "no per-rank times were measured: the mean");
+}
+
+TEST(counts_become_nccl_tests_bytes)
+{
+    CHECK_NEAR(cost_nccl_bytes(FIT_ALL_REDUCE, 16, 1000, 4), 4000, 0);
+    CHECK_NEAR(cost_nccl_bytes(FIT_ALL_GATHER, 16, 1000, 2), 32000, 0);
+    CHECK_NEAR(cost_nccl_bytes(FIT_REDUCE_SCATTER, 4, 10, 2), 80, 0);
+    CHECK_NEAR(cost_nccl_bytes(FIT_SENDRECV, 4, 10, 2), 20, 0);
+}
+
+static const char sheet[] =
+    "{\"kind\":\"cluster\",\"name\":\"x\",\"gpu\":\"h100-sxm-80gb\","
+    "\"gpus_per_node\":8,\"about\":\"t\",\"intra\":{\"gbps\":360,"
+    "\"latency_us\":2},\"inter\":{\"gbps\":400,\"latency_us\":9}}";
+
+TEST(a_data_sheet_is_priced_by_formula)
+{
+    struct err err = {""};
+    struct cluster c;
+    struct cost_nccl_answer a;
+    struct cost_nccl_query q = {.coll = FIT_ALL_REDUCE,
+                                .nodes = 4,
+                                .gpus_per_node = 8,
+                                .bytes = 1e9};
+
+    CHECK(!cluster_load_text(sheet, strlen(sheet), "x", &c, &err));
+    CHECK(!cost_nccl(&c.fit, &q, &a));
+    CHECK_UINT(a.flags, COST_NCCL_FORMULA);
+    CHECK_NEAR(a.us, 2 * 31.0 / 32 * 1e9 / 4e5 + 7 * 2 + 3 * 9, 1e-9);
+    q.nodes = 1;
+    CHECK(!cost_nccl(&c.fit, &q, &a));
+    CHECK_NEAR(a.us, 2 * 7.0 / 8 * 1e9 / 3.6e5 + 7 * 2, 1e-9);
+    cluster_fini(&c);
+}
+
+/* doc/commfit.md: the cases in which a level vanishes. */
+TEST(formulas_are_right_where_a_level_vanishes)
+{
+    for (int coll = 0; coll < FIT_COLL_COUNT; coll++)
+        for (int formula = 0; formula < FIT_FORMULA_COUNT; formula++) {
+            struct fit_shares one_node = fit_formula_shares(
+                (enum fit_formula)formula, (enum fit_coll)coll, 1e6, 1, 8);
+            struct fit_shares one_gpu = fit_formula_shares(
+                (enum fit_formula)formula, (enum fit_coll)coll, 1e6, 8, 1);
+
+            CHECK(one_node.inter_bytes == 0 && one_node.inter_steps == 0);
+            CHECK(one_node.intra_bytes > 0 && one_node.intra_steps > 0);
+            CHECK(one_gpu.intra_bytes == 0 && one_gpu.intra_steps == 0);
+            CHECK(one_gpu.inter_bytes > 0 && one_gpu.inter_steps > 0);
+        }
+}
+
+TEST(the_published_formulas_are_as_published)
+{
+    struct fit_shares s =
+        fit_formula_shares(FIT_PUBLISHED, FIT_ALL_REDUCE, 1e6, 5, 8);
+
+    CHECK(s.intra_bytes == 2e6 && s.inter_bytes == 2e6);
+    CHECK(s.inter_steps == 3 && s.intra_steps == 7);
+    s = fit_formula_shares(FIT_PUBLISHED, FIT_ALL_GATHER, 1e6, 4, 8);
+    CHECK_NEAR(s.intra_bytes, 27e6 / 28, 1e-12);
+    CHECK_NEAR(s.inter_bytes, 0.75e6, 1e-12);
+    CHECK(s.inter_steps == 4 && s.intra_steps == 7);
+}
