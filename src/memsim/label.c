@@ -70,7 +70,7 @@ static void format_copy(const struct label *label, const char *name, char *out,
 {
     static const char *const texts[] = {
         [TRACE_HOST_TO_HOST] = "copied by the host",
-        [TRACE_HOST_TO_DEVICE] = "copied from the host",
+        [TRACE_HOST_TO_DEVICE] = "copied from the host (.to, .cuda)",
         [TRACE_DEVICE_TO_HOST] = "copied to the host",
         [TRACE_DEVICE_TO_DEVICE] = "copied on the card",
     };

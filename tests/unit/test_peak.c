@@ -159,7 +159,8 @@ TEST(a_program_without_torch_is_told_by_its_cudamallocs)
     struct peak peak = peak_of(&b);
     CHECK(!peak.cards[0].torch);
     CHECK_UINT(peak.cards[0].allocated_bytes, 12288);
-    check_thing(&peak.cards[0], 0, "copied from the host", 8192, 1);
+    check_thing(&peak.cards[0], 0, "copied from the host (.to, .cuda)", 8192,
+                1);
     check_thing(&peak.cards[0], 1, "cleared (memset)", 4096, 1);
     peak_fini(&peak);
 }
