@@ -88,6 +88,7 @@ static void add_ranks(cJSON *root, const struct result *r)
     for (size_t i = 0; i < r->rank_count; i++) {
         cJSON *rank = add_object(ranks);
         add_bytes(rank, "rank", r->ranks[i].rank);
+        cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
             add_device(devices, &r->ranks[i].devices[j]);
