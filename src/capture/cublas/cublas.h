@@ -24,4 +24,20 @@ struct cublas *cublas_get(cublasHandle_t handle);
 /* A core status as cuBLAS says it. */
 cublasStatus_t cublas_status(int rc);
 
+/* Checks a product, fills in what the handle says, and records it. */
+struct gemm;
+cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name,
+                           struct gemm *gemm);
+
+/* Any other work of ours: m, n, k, how many at once, and the type. */
+struct blas_shape {
+    cudaDataType type;
+    int64_t m, n, k, batch;
+};
+
+/* Records it under NAME; CUBLAS_STATUS_INVALID_VALUE where a dimension is
+ * negative. Nothing to do is success. */
+cublasStatus_t cublas_call(cublasHandle_t handle, uint32_t name,
+                           const struct blas_shape *shape);
+
 #endif

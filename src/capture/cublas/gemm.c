@@ -17,8 +17,7 @@ static int arguments_are_bad(const struct gemm *g)
            g->ldc < (g->m > 1 ? g->m : 1);
 }
 
-static cublasStatus_t gemm_run(cublasHandle_t handle, uint32_t name,
-                               struct gemm *g)
+cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
 {
     const struct cublas *c = cublas_get(handle);
 
@@ -55,7 +54,7 @@ static cublasStatus_t gemm_run(cublasHandle_t handle, uint32_t name,
                                                                                \
         (void)alpha;                                                           \
         (void)beta;                                                            \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_STRIDED(name, T, INT, type, compute)                              \
     cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,           \
@@ -69,7 +68,7 @@ static cublasStatus_t gemm_run(cublasHandle_t handle, uint32_t name,
                                                                                \
         (void)alpha;                                                           \
         (void)beta;                                                            \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_BATCHED(name, T, INT, type, compute)                              \
     cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,           \
@@ -82,7 +81,7 @@ static cublasStatus_t gemm_run(cublasHandle_t handle, uint32_t name,
                                                                                \
         (void)alpha;                                                           \
         (void)beta;                                                            \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 
 #define FAMILY(P, T, type, compute)                                            \
@@ -120,7 +119,7 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
         (void)alpha;                                                           \
         (void)beta;                                                            \
         (void)algorithm;                                                       \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_STRIDED_EX(name, INT)                                             \
     cublasStatus_t name(                                                       \
@@ -137,7 +136,7 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
         (void)alpha;                                                           \
         (void)beta;                                                            \
         (void)algorithm;                                                       \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_BATCHED_EX(name, INT)                                             \
     cublasStatus_t name(                                                       \
@@ -153,7 +152,7 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
         (void)alpha;                                                           \
         (void)beta;                                                            \
         (void)algorithm;                                                       \
-        return gemm_run(handle, NAME_OF(#name), &g);                           \
+        return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 
 GEMM_EX(cublasGemmEx, int)
@@ -175,5 +174,5 @@ cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t ta,
 
     (void)alpha;
     (void)beta;
-    return gemm_run(handle, NAME_OF("cublasSgemmEx"), &g);
+    return cublas_gemm(handle, NAME_OF("cublasSgemmEx"), &g);
 }
