@@ -41,7 +41,8 @@ static cudnnBackendDescriptor_t tensor(int64_t uid, cudnnDataType_t type,
 {
     cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     int64_t c = dims[1], h = dims[2], w = dims[3];
-    int64_t nchw[] = {c * h * w, h * w, w, 1}, nhwc[] = {c * h * w, 1, w * c, c};
+    int64_t nchw[] = {c * h * w, h * w, w, 1},
+            nhwc[] = {c * h * w, 1, w * c, c};
 
     set_number(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
     set_number(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
@@ -201,22 +202,36 @@ static int64_t workspace_of(const struct problem *problem, int64_t index)
     return bytes;
 }
 
-static cudnnStatus_t execute(cudnnBackendDescriptor_t plan, void *workspace)
+static cudnnBackendDescriptor_t variant_pack(void *workspace)
 {
     cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    static cudnnHandle_t handle;
     int64_t uids[] = {'x', 'w', 'y'};
     void *data[] = {uids, uids, uids};
 
-    if (!handle)
-        CHECK(!cudnnCreate(&handle));
     set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, uids);
     set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3,
         data);
     set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
         &workspace);
     CHECK(!cudnnBackendFinalize(pack));
-    cudnnStatus_t status = cudnnBackendExecute(handle, plan, pack);
+    return pack;
+}
+
+static cudnnStatus_t execute_pack(cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack)
+{
+    static cudnnHandle_t handle;
+
+    if (!handle)
+        CHECK(!cudnnCreate(&handle));
+    return cudnnBackendExecute(handle, plan, pack);
+}
+
+static cudnnStatus_t execute(cudnnBackendDescriptor_t plan, void *workspace)
+{
+    cudnnBackendDescriptor_t pack = variant_pack(workspace);
+    cudnnStatus_t status = execute_pack(plan, pack);
+
     CHECK(!cudnnBackendDestroyDescriptor(pack));
     return status;
 }
@@ -259,6 +274,20 @@ TEST(the_second_engine_has_no_tensor_cores)
     CHECK(strstr(seen.text, "math=plain"));
 }
 
+TEST(a_benchmark_finds_tensor_cores_faster)
+{
+    cudnnBackendDescriptor_t best = plan_for(&plain, 0);
+    cudnnBackendDescriptor_t other = plan_for(&plain, 1);
+    cudnnBackendDescriptor_t pack = variant_pack(NULL);
+
+    CHECK(!execute_pack(other, pack));
+    CHECK(!execute_pack(best, pack));
+    CHECK(!execute_pack(best, pack));
+    CHECK(execute_pack(other, pack) == CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(trace_seen(TRACE_CONVOLUTION).count == 3);
+    CHECK(!execute(other, NULL));
+}
+
 TEST(notes_tell_tensor_cores_apart)
 {
     cudnnBackendDescriptor_t found[4], graph = convolution_graph(&plain);
@@ -270,12 +299,12 @@ TEST(notes_tell_tensor_cores_apart)
         cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
         int64_t notes_count = -1, one = -1;
 
+        CHECK(!cudnnBackendGetAttribute(found[i], CUDNN_ATTR_ENGINECFG_ENGINE,
+                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one,
+                                        &engine));
         CHECK(!cudnnBackendGetAttribute(
-            found[i], CUDNN_ATTR_ENGINECFG_ENGINE,
-            CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine));
-        CHECK(!cudnnBackendGetAttribute(
-            engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-            CUDNN_TYPE_NUMERICAL_NOTE, COUNT(notes), &notes_count, notes));
+            engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+            COUNT(notes), &notes_count, notes));
         CHECK(notes_count == !i);
         CHECK(i || notes[0] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
         CHECK(number_of(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == !i);
@@ -312,9 +341,9 @@ TEST(workspaces_follow_the_table)
         .y = {64, 1280, 16, 16},
         .stride = 14,
     };
-    CHECK_UINT(workspace_of(&vit_h, 0),
-               2 * (64 * 3 * 224 * 224 + 1280 * 3 * 14 * 14 +
-                    64 * 1280 * 16 * 16));
+    CHECK_UINT(
+        workspace_of(&vit_h, 0),
+        2 * (64 * 3 * 224 * 224 + 1280 * 3 * 14 * 14 + 64 * 1280 * 16 * 16));
     vit_h.kind = 2;
     uint64_t wgrad = (uint64_t)workspace_of(&vit_h, 0);
     CHECK(wgrad > UINT64_C(198) << 20 && wgrad <= UINT64_C(200) << 20);
@@ -413,9 +442,9 @@ TEST(what_was_not_set_is_told)
     int64_t count = -1;
 
     configurations(graph, found);
-    CHECK(!cudnnBackendGetAttribute(
-        found[0], CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED, CUDNN_TYPE_INT32, 1,
-        &count, &shared));
+    CHECK(!cudnnBackendGetAttribute(found[0],
+                                    CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED,
+                                    CUDNN_TYPE_INT32, 1, &count, &shared));
     CHECK(count == 1 && shared == 0);
     CHECK(!cudnnBackendGetAttribute(found[0], CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,

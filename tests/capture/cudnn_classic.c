@@ -68,7 +68,8 @@ TEST(tensors_say_what_was_set)
     CHECK(!cudnnGetTensorSizeInBytes(d, &bytes));
     CHECK_UINT(bytes, 2 * (400 + 2 * 130 + 3 * 30 + 4 * 6 + 5 + 1));
     CHECK(cudnnSetTensorNdDescriptor(d, CUDNN_DATA_HALF, 9, want, steps));
-    CHECK(cudnnSetTensorNdDescriptor(d, CUDNN_DATA_HALF, 5, (int[5]){0}, steps));
+    CHECK(
+        cudnnSetTensorNdDescriptor(d, CUDNN_DATA_HALF, 5, (int[5]){0}, steps));
     CHECK(cudnnSetTensorNdDescriptor(NULL, CUDNN_DATA_HALF, 5, want, steps));
     CHECK(cudnnDestroyFilterDescriptor((cudnnFilterDescriptor_t)d));
     CHECK(!cudnnDestroyTensorDescriptor(d));
@@ -106,9 +107,8 @@ TEST(a_convolution_by_the_classic_api)
     CHECK(!cudnnSetFilter4dDescriptor(w, CUDNN_DATA_HALF, CUDNN_TENSOR_NCHW, 32,
                                       16, 3, 3));
     CHECK(!cudnnCreateConvolutionDescriptor(&d));
-    CHECK(!cudnnSetConvolution2dDescriptor(d, 1, 1, 2, 2, 1, 1,
-                                           CUDNN_CROSS_CORRELATION,
-                                           CUDNN_DATA_FLOAT));
+    CHECK(!cudnnSetConvolution2dDescriptor(
+        d, 1, 1, 2, 2, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     CHECK(!cudnnGetConvolution2dForwardOutputDim(d, x, w, &n, &c, &height,
                                                  &width));
     CHECK(n == 8 && c == 32 && height == 16 && width == 16);
@@ -119,8 +119,8 @@ TEST(a_convolution_by_the_classic_api)
     CHECK(!cudnnGetConvolutionForwardWorkspaceSize(handle, x, w, d, y,
                                                    found.algo, &bytes));
     CHECK_UINT(bytes, found.memory);
-    CHECK_UINT(bytes, 2 * (8 * 16 * 32 * 32 + 32 * 16 * 9 + 8 * 32 * 16 * 16) +
-                          512);
+    CHECK_UINT(bytes,
+               2 * (8 * 16 * 32 * 32 + 32 * 16 * 9 + 8 * 32 * 16 * 16) + 512);
     CHECK(cudnnConvolutionForward(handle, &one, x, &one, w, &one, d, found.algo,
                                   NULL, 0, &one, y, &one));
     CHECK(!cudnnConvolutionForward(handle, &one, x, &one, w, &one, d,
@@ -214,8 +214,8 @@ TEST(weights_take_what_their_shapes_say)
 TEST(weights_lie_without_gaps)
 {
     cudnnHandle_t handle = handle_new();
-    cudnnRNNDescriptor_t d = rnn(CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
-                                 CUDNN_BIDIRECTIONAL, 2, 8);
+    cudnnRNNDescriptor_t d =
+        rnn(CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS, CUDNN_BIDIRECTIONAL, 2, 8);
     cudnnTensorDescriptor_t m = tensor(CUDNN_DATA_FLOAT, 1, 1, 1, 1);
     cudnnTensorDescriptor_t b = tensor(CUDNN_DATA_FLOAT, 1, 1, 1, 1);
     char *const base = (char *)0x10000;
@@ -250,8 +250,8 @@ TEST(weights_lie_without_gaps)
 TEST(a_recurrent_step_is_recorded)
 {
     cudnnHandle_t handle = handle_new();
-    cudnnRNNDescriptor_t d = rnn(CUDNN_GRU, CUDNN_RNN_DOUBLE_BIAS,
-                                 CUDNN_UNIDIRECTIONAL, 2, 32);
+    cudnnRNNDescriptor_t d =
+        rnn(CUDNN_GRU, CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL, 2, 32);
     cudnnRNNDataDescriptor_t x;
     const int lengths[] = {7, 5, 4};
     size_t work = 0, reserve = 0, none = 1;

@@ -352,6 +352,23 @@ def attention_inference():
     equal(y.shape, q.shape)
 
 
+@test
+def attention_nested():
+    parts = [torch.randn(n, 8, 64, device=GPU, dtype=torch.float16)
+             for n in (10, 20, 30)]
+    x = torch.nested.nested_tensor(parts, layout=torch.jagged,
+                                   requires_grad=True).transpose(1, 2)
+    try:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            y = F.scaled_dot_product_attention(x, x, x)
+    except RuntimeError as why:
+        if "No viable backend" in str(why):
+            raise Skip("this torch has no cuDNN attention of nested tensors")
+        raise
+    equal(y.values().shape, x.values().shape)
+    y.values().sum().backward()
+
+
 @cases((GPU,), ("cpu",))
 def ctc_loss(where):
     """cuDNN does it where the targets are 32-bit integers: with lengths on

@@ -38,7 +38,7 @@ static unsigned class_of(size_t bytes)
     unsigned class = 0;
 
     while (class < CLASSES && (size_t)1 << (class + CLASS_FIRST) < bytes)
-        class++;
+        class ++;
     return class;
 }
 

@@ -44,11 +44,10 @@ static const struct descriptor *product_find(const struct descriptor *graph,
     for (int64_t i = 0; (op = graph_operation(graph, i)); i++) {
         if (op->type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
             continue;
-        if (direct &&
-            (tensor_is_virtual(
-                 descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0)) ||
-             tensor_is_virtual(
-                 descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, 0))))
+        if (direct && (tensor_is_virtual(descriptor_child(
+                           op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, 0)) ||
+                       tensor_is_virtual(descriptor_child(
+                           op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, 0))))
             continue;
         if (!index--)
             return op;
@@ -141,8 +140,8 @@ static void read_comparison(int64_t mode, struct attention *a)
 /* The conjunction of two comparisons is padding. */
 static void read_pointwise(const struct descriptor *op, struct attention *a)
 {
-    const struct descriptor *pointwise = descriptor_child(
-        op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0);
+    const struct descriptor *pointwise =
+        descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0);
     const struct descriptor *y =
         descriptor_child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 0);
 
@@ -164,16 +163,17 @@ static void read_modifier(const struct descriptor *op, struct attention *a)
 
     if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
         read_pointwise(op, a);
+    if (descriptor_child(op, CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+                         0))
+        a->padding = true; /* every sequence has a length of its own */
     if (op->type == OPERATION_DIAGONAL_BAND_MASK)
-        read_comparison(
-            descriptor_number(op, ATTR_MASK_COMPARISON, -1), a);
+        read_comparison(descriptor_number(op, ATTR_MASK_COMPARISON, -1), a);
     if (op->type == OPERATION_SOFTMAX &&
         !tensor_is_virtual(descriptor_child(op, ATTR_SOFTMAX_STATS, 0)))
         a->stats = true;
     if (rng)
-        a->dropout =
-            1 - descriptor_real(
-                    rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, 1);
+        a->dropout = 1 - descriptor_real(
+                             rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, 1);
 }
 
 static void read_modifiers(const struct descriptor *graph, struct attention *a)
@@ -190,8 +190,7 @@ static void attention_describe(const struct attention *a, struct text *text)
     shape_describe(text, "k", &a->k);
     shape_describe(text, "v", &a->v);
     shape_describe(text, "o", &a->o);
-    text_add(text,
-             "causal=%d window=%d padding=%d bias=%d dropout=%g stats=%d",
+    text_add(text, "causal=%d window=%d padding=%d bias=%d dropout=%g stats=%d",
              a->causal, a->window, a->padding, a->bias, a->dropout, a->stats);
 }
 
@@ -204,11 +203,11 @@ bool attention_read(const struct descriptor *graph, struct plan *plan)
         return false;
     read_modifiers(graph, &a);
     plan->kind = PLAN_ATTENTION;
-    plan->name = a.backward ? NAME_OF("backward")
-                            : NAME_OF("forward");
+    plan->name = a.backward ? NAME_OF("backward") : NAME_OF("forward");
     plan->operation = a.backward ? ATTENTION_BACKWARD : ATTENTION_FORWARD;
     plan->type = a.q.type;
     plan->compute = CUDNN_DATA_FLOAT;
+    plan->workspace_bytes = 0; /* no size of cuDNN's own part is known */
     attention_describe(&a, &plan->detail);
     return true;
 }

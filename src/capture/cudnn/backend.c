@@ -122,8 +122,7 @@ static cudnnStatus_t plan_finalize(struct descriptor *descriptor)
 {
     const struct descriptor *configuration = descriptor_child(
         descriptor, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, 0);
-    struct plan *plan =
-        arena_take(sizeof *plan, &descriptor->plan_capacity);
+    struct plan *plan = arena_take(sizeof *plan, &descriptor->plan_capacity);
 
     if (!plan)
         return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
@@ -149,9 +148,9 @@ static bool are_parts_finalized(const struct descriptor *descriptor)
     const struct descriptor *part;
 
     for (const struct attribute *a = descriptor->first; a; a = a->next)
-        for (int64_t i = 0; (part = descriptor_child(
-                                 descriptor,
-                                 (cudnnBackendAttributeName_t)a->name, i));
+        for (int64_t i = 0;
+             (part = descriptor_child(descriptor,
+                                      (cudnnBackendAttributeName_t)a->name, i));
              i++)
             if (!part->finalized)
                 return false;
@@ -207,9 +206,9 @@ static cudnnStatus_t answer_int64(const struct answer *answer, int64_t value)
 static cudnnStatus_t engine_make(const struct descriptor *graph, int64_t index,
                                  struct descriptor *engine)
 {
-    cudnnStatus_t status = descriptor_set(
-        engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
-        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    cudnnStatus_t status =
+        descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
 
     if (!status)
         status = descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
@@ -240,11 +239,13 @@ static cudnnStatus_t configuration_make(const struct descriptor *graph,
 static cudnnStatus_t get_results(const struct descriptor *heuristics,
                                  const struct answer *answer)
 {
-    const struct descriptor *graph = descriptor_child(
-        heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 0);
+    const struct descriptor *graph =
+        descriptor_child(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 0);
     void *const *handles = answer->values;
     int64_t engines[ENGINE_COUNT];
-    int count = plan_engines(graph, engines);
+    bool fallback = descriptor_number(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE,
+                                      0) == CUDNN_HEUR_MODE_FALLBACK;
+    int count = plan_engines(graph, fallback, engines);
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
     if (answer->requested && handles && count > answer->requested)
@@ -252,9 +253,9 @@ static cudnnStatus_t get_results(const struct descriptor *heuristics,
     for (int i = 0; handles && i < count && answer->requested && !status; i++) {
         struct descriptor *configuration = descriptor_get(handles[i]);
 
-        status = configuration ? configuration_make(graph, engines[i],
-                                                    configuration)
-                               : CUDNN_STATUS_BAD_PARAM;
+        status = configuration
+                     ? configuration_make(graph, engines[i], configuration)
+                     : CUDNN_STATUS_BAD_PARAM;
     }
     if (!status && answer->count)
         *answer->count = count;
@@ -375,13 +376,17 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const handle,
     return answer_array(&answer, a->count, a->values);
 }
 
+/* Benchmarking (cudnn_frontend's time_sorted_plan) runs each plan with the same
+ * variant pack, skips those that fail, and takes the fastest by its events. A
+ * fake device's events tell chance, so once a pack has run on tensor cores, a
+ * plan without them fails. Work that is not tried out has a pack of its own. */
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t pack_handle)
 {
     const struct cudnn *cudnn = cudnn_get(handle);
     const struct descriptor *plan = descriptor_get(plan_handle);
-    const struct descriptor *pack = descriptor_get(pack_handle);
+    struct descriptor *pack = descriptor_get(pack_handle);
 
     if (!cudnn || !plan || !pack)
         return CUDNN_STATUS_BAD_PARAM;
@@ -393,6 +398,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     if (plan->plan->workspace_bytes &&
         !descriptor_number(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0))
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (pack->tried && plan->plan->engine == ENGINE_PLAIN)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    pack->tried |= plan->plan->engine == ENGINE_TENSOR_CORE;
     plan_record(cudnn, plan->plan);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -46,8 +46,8 @@ cudnnStatus_t cudnnGetConvolutionMathType(cudnnConvolutionDescriptor_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t
-cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle, int groups)
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle,
+                                            int groups)
 {
     struct convolution_descriptor *d = convolution_descriptor_get(handle);
 
@@ -57,8 +57,8 @@ cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle, int groups)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t
-cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle, int *groups)
+cudnnStatus_t cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle,
+                                            int *groups)
 {
     struct convolution_descriptor *d = convolution_descriptor_get(handle);
 
@@ -68,12 +68,10 @@ cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t handle, int *groups)
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t
-cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t handle, int count,
-                                const int pad[], const int stride[],
-                                const int dilation[],
-                                cudnnConvolutionMode_t mode,
-                                cudnnDataType_t compute)
+cudnnStatus_t cudnnSetConvolutionNdDescriptor(
+    cudnnConvolutionDescriptor_t handle, int count, const int pad[],
+    const int stride[], const int dilation[], cudnnConvolutionMode_t mode,
+    cudnnDataType_t compute)
 {
     struct convolution_descriptor *d = convolution_descriptor_get(handle);
 
@@ -93,12 +91,10 @@ cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t handle, int count,
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t
-cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t handle, int pad_h,
-                                int pad_w, int stride_h, int stride_w,
-                                int dilation_h, int dilation_w,
-                                cudnnConvolutionMode_t mode,
-                                cudnnDataType_t compute)
+cudnnStatus_t cudnnSetConvolution2dDescriptor(
+    cudnnConvolutionDescriptor_t handle, int pad_h, int pad_w, int stride_h,
+    int stride_w, int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
+    cudnnDataType_t compute)
 {
     return cudnnSetConvolutionNdDescriptor(
         handle, 2, (const int[]){pad_h, pad_w},
@@ -108,10 +104,11 @@ cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t handle, int pad_h,
 
 /* floor((input + 2 pad - ((filter - 1) dilation + 1)) / stride) + 1, as the
  * API's reference has it. */
-cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(
-    const cudnnConvolutionDescriptor_t handle,
-    const cudnnTensorDescriptor_t input, const cudnnFilterDescriptor_t filter,
-    int count, int dims[])
+cudnnStatus_t
+cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescriptor_t handle,
+                                      const cudnnTensorDescriptor_t input,
+                                      const cudnnFilterDescriptor_t filter,
+                                      int count, int dims[])
 {
     const struct convolution_descriptor *d = convolution_descriptor_get(handle);
     const struct shape x = tensor_shape(input), w = filter_shape(filter);
@@ -124,21 +121,22 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(
     for (int i = 2; i < count; i++) {
         int64_t reach = (w.dims[i] - 1) * d->dilation[i - 2] + 1;
 
-        dims[i] = (int)((x.dims[i] + 2 * d->pad[i - 2] - reach) /
-                            d->stride[i - 2] +
-                        1);
+        dims[i] =
+            (int)((x.dims[i] + 2 * d->pad[i - 2] - reach) / d->stride[i - 2] +
+                  1);
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(
-    const cudnnConvolutionDescriptor_t handle,
-    const cudnnTensorDescriptor_t input, const cudnnFilterDescriptor_t filter,
-    int *n, int *c, int *h, int *w)
+cudnnStatus_t
+cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescriptor_t handle,
+                                      const cudnnTensorDescriptor_t input,
+                                      const cudnnFilterDescriptor_t filter,
+                                      int *n, int *c, int *h, int *w)
 {
     int dims[4];
-    cudnnStatus_t status = cudnnGetConvolutionNdForwardOutputDim(
-        handle, input, filter, 4, dims);
+    cudnnStatus_t status =
+        cudnnGetConvolutionNdForwardOutputDim(handle, input, filter, 4, dims);
 
     if (status)
         return status;

@@ -133,24 +133,25 @@ static cudnnStatus_t ctc_record(cudnnHandle_t handle,
 cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle,
                            const cudnnTensorDescriptor_t probabilities,
                            const void *data, const int labels[],
-                           const int label_lengths[],
-                           const int input_lengths[], void *costs,
+                           const int label_lengths[], const int input_lengths[],
+                           void *costs,
                            const cudnnTensorDescriptor_t gradients_descriptor,
                            void *gradients, cudnnCTCLossAlgo_t algorithm,
-                           cudnnCTCLossDescriptor_t descriptor,
-                           void *workspace, size_t workspace_bytes)
+                           cudnnCTCLossDescriptor_t descriptor, void *workspace,
+                           size_t workspace_bytes)
 {
     return ctc_record(handle, descriptor, probabilities, gradients,
                       workspace_bytes);
 }
 
-cudnnStatus_t cudnnCTCLoss_v8(
-    cudnnHandle_t handle, cudnnCTCLossAlgo_t algorithm,
-    cudnnCTCLossDescriptor_t descriptor,
-    const cudnnTensorDescriptor_t probabilities, const void *data,
-    const int labels[], const int label_lengths[], const int input_lengths[],
-    void *costs, const cudnnTensorDescriptor_t gradients_descriptor,
-    void *gradients, size_t workspace_bytes, void *workspace)
+cudnnStatus_t
+cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algorithm,
+                cudnnCTCLossDescriptor_t descriptor,
+                const cudnnTensorDescriptor_t probabilities, const void *data,
+                const int labels[], const int label_lengths[],
+                const int input_lengths[], void *costs,
+                const cudnnTensorDescriptor_t gradients_descriptor,
+                void *gradients, size_t workspace_bytes, void *workspace)
 {
     return ctc_record(handle, descriptor, probabilities, gradients,
                       workspace_bytes);

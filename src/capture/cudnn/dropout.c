@@ -13,7 +13,7 @@ struct dropout {
 /* One XORWOW generator of cuRAND (curand_kernel.h, 48 bytes) for each of 1024
  * threads of every SM. A model: no measured size is published beyond "a few
  * MBs" (awslabs/raf#39). */
-#define GENERATOR_BYTES 48
+#define GENERATOR_BYTES   48
 #define GENERATORS_PER_SM 1024
 
 static size_t states_bytes(void)
@@ -22,15 +22,13 @@ static size_t states_bytes(void)
            GENERATOR_BYTES;
 }
 
-cudnnStatus_t
-cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *descriptor)
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t *descriptor)
 {
     return cudnn_object_create(CLASS_DROPOUT, sizeof(struct dropout),
                                descriptor);
 }
 
-cudnnStatus_t
-cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t descriptor)
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t descriptor)
 {
     return cudnn_object_destroy(CLASS_DROPOUT, descriptor);
 }
@@ -64,12 +62,12 @@ static cudnnStatus_t dropout_set(cudnnDropoutDescriptor_t descriptor,
 
 /* Fills the states, by a kernel. */
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,
-                                        cudnnHandle_t handle,
-                                        float probability, void *states,
-                                        size_t bytes, unsigned long long seed)
+                                        cudnnHandle_t handle, float probability,
+                                        void *states, size_t bytes,
+                                        unsigned long long seed)
 {
-    cudnnStatus_t status = dropout_set(descriptor, handle, probability, states,
-                                       bytes, seed);
+    cudnnStatus_t status =
+        dropout_set(descriptor, handle, probability, states, bytes, seed);
     struct cudnn_call call = {.name = NAME_OF("dropout states"),
                               .values = {0, bytes}};
 
@@ -92,8 +90,7 @@ cudnnStatus_t cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,
                                         float *probability, void **states,
                                         unsigned long long *seed)
 {
-    const struct dropout *dropout =
-        cudnn_object_get(CLASS_DROPOUT, descriptor);
+    const struct dropout *dropout = cudnn_object_get(CLASS_DROPOUT, descriptor);
 
     if (!dropout || !cudnn_get(handle) || !probability || !states || !seed)
         return CUDNN_STATUS_BAD_PARAM;

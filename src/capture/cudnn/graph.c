@@ -27,7 +27,8 @@ struct shape shape_of(const struct descriptor *tensor)
     int strides =
         descriptor_numbers(tensor, CUDNN_ATTR_TENSOR_STRIDES, shape.strides);
 
-    shape.count = descriptor_numbers(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, shape.dims);
+    shape.count =
+        descriptor_numbers(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, shape.dims);
     if (strides < shape.count)
         shape.count = strides;
     shape.type = (cudnnDataType_t)descriptor_number(

@@ -132,13 +132,14 @@ size_t cudnnGetCudartVersion(void)
     return CUDART_VERSION;
 }
 
-void cudnn_call_record(const struct cudnn *cudnn,
-                       const struct cudnn_call *call)
+void cudnn_call_record(const struct cudnn *cudnn, const struct cudnn_call *call)
 {
     const uint64_t *v = call->values;
-    const uint64_t fields[] = {
-        call->name, (uint64_t)cudnn->device, cudnn->stream,
-        call->workspace_bytes, v[0], v[1], v[2], v[3], v[4], v[5]};
+    const uint64_t fields[] = {call->name,    (uint64_t)cudnn->device,
+                               cudnn->stream, call->workspace_bytes,
+                               v[0],          v[1],
+                               v[2],          v[3],
+                               v[4],          v[5]};
 
     memsim_record_text(TRACE_LIBRARY_CALL, fields,
                        sizeof fields / sizeof *fields, call->detail.bytes,

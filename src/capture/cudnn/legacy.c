@@ -8,8 +8,8 @@
 
 /* fp32 goes through tensor cores unless the descriptor says FMA; the other
  * types do where the card has them. */
-static enum convolution_engine
-engine_of(const struct convolution_descriptor *d, cudnnDataType_t type)
+static enum convolution_engine engine_of(const struct convolution_descriptor *d,
+                                         cudnnDataType_t type)
 {
     return d->math != CUDNN_FMA_MATH && convolution_has_tensor_core(type)
                ? ENGINE_TENSOR_CORE
@@ -86,18 +86,22 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
     convolution_describe(c, &text);
     text_add(&text, "%s", fused);
     const uint64_t fields[] = {convolution_name(c->operation),
-                               (uint64_t)cudnn->device, cudnn->stream,
-                               c->operation, c->x.type, c->compute,
-                               workspace_bytes, c->engine};
+                               (uint64_t)cudnn->device,
+                               cudnn->stream,
+                               c->operation,
+                               c->x.type,
+                               c->compute,
+                               workspace_bytes,
+                               c->engine};
     memsim_record_text(TRACE_CONVOLUTION, fields,
                        sizeof fields / sizeof *fields, text.bytes, text.used);
     return CUDNN_STATUS_SUCCESS;
 }
 
 /* The algorithms that cuDNN documents as deterministic. */
-#define FORWARD_ALGORITHM  CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM
-#define DATA_ALGORITHM     CUDNN_CONVOLUTION_BWD_DATA_ALGO_1
-#define FILTER_ALGORITHM   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
+#define FORWARD_ALGORITHM CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM
+#define DATA_ALGORITHM    CUDNN_CONVOLUTION_BWD_DATA_ALGO_1
+#define FILTER_ALGORITHM  CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
@@ -124,8 +128,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     bool valid =
         legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &c);
 
-    return algorithm_get(handle, &c, valid, DATA_ALGORITHM, requested,
-                         returned, (cudnnConvolutionFwdAlgoPerf_t *)results);
+    return algorithm_get(handle, &c, valid, DATA_ALGORITHM, requested, returned,
+                         (cudnnConvolutionFwdAlgoPerf_t *)results);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -249,13 +253,14 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     return workspace_get(handle, &c, valid, bytes);
 }
 
-cudnnStatus_t cudnnConvolutionForward(
-    cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t x,
-    const void *x_data, const cudnnFilterDescriptor_t w, const void *w_data,
-    const cudnnConvolutionDescriptor_t descriptor,
-    cudnnConvolutionFwdAlgo_t algorithm, void *workspace,
-    size_t workspace_bytes, const void *beta, const cudnnTensorDescriptor_t y,
-    void *y_data)
+cudnnStatus_t
+cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
+                        const cudnnTensorDescriptor_t x, const void *x_data,
+                        const cudnnFilterDescriptor_t w, const void *w_data,
+                        const cudnnConvolutionDescriptor_t descriptor,
+                        cudnnConvolutionFwdAlgo_t algorithm, void *workspace,
+                        size_t workspace_bytes, const void *beta,
+                        const cudnnTensorDescriptor_t y, void *y_data)
 {
     struct convolution c;
     bool valid = legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &c);

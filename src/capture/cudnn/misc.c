@@ -75,9 +75,8 @@ cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t handle)
 cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t handle,
                                           cudnnPoolingMode_t mode,
                                           cudnnNanPropagation_t nan,
-                                          int window_h, int window_w,
-                                          int pad_h, int pad_w, int stride_h,
-                                          int stride_w)
+                                          int window_h, int window_w, int pad_h,
+                                          int pad_w, int stride_h, int stride_w)
 {
     struct pooling *pooling = cudnn_object_get(CLASS_POOLING, handle);
 
@@ -98,9 +97,8 @@ static cudnnStatus_t pass_record(cudnnHandle_t handle, uint32_t name,
                                  struct text *detail)
 {
     const struct cudnn *cudnn = cudnn_get(handle);
-    struct cudnn_call call = {.name = name,
-                              .values = {read_bytes, written_bytes},
-                              .detail = *detail};
+    struct cudnn_call call = {
+        .name = name, .values = {read_bytes, written_bytes}, .detail = *detail};
 
     if (!cudnn)
         return CUDNN_STATUS_BAD_PARAM;
@@ -116,8 +114,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle,
                                   const cudnnTensorDescriptor_t y_descriptor,
                                   void *y_data)
 {
-    const struct pooling *pooling =
-        cudnn_object_get(CLASS_POOLING, descriptor);
+    const struct pooling *pooling = cudnn_object_get(CLASS_POOLING, descriptor);
     const struct shape x = tensor_shape(x_descriptor);
     const struct shape y = tensor_shape(y_descriptor);
     struct text detail = {0};
@@ -171,10 +168,10 @@ cudnnStatus_t cudnnSetSpatialTransformerNdDescriptor(
 /* A grid has two coordinates for each point of each image. */
 static uint64_t grid_bytes(const struct shape *output)
 {
-    uint64_t points = output->count == 4 ? (uint64_t)(output->dims[0] *
-                                                      output->dims[2] *
-                                                      output->dims[3])
-                                         : 0;
+    uint64_t points =
+        output->count == 4
+            ? (uint64_t)(output->dims[0] * output->dims[2] * output->dims[3])
+            : 0;
 
     return 2 * points * cudnn_type_bytes(output->type);
 }
@@ -190,22 +187,20 @@ static cudnnStatus_t grid_record(cudnnHandle_t handle, uint32_t name,
         return CUDNN_STATUS_BAD_PARAM;
     uint64_t bytes = grid_bytes(&transformer->output);
     shape_describe(&detail, "y", &transformer->output);
-    return pass_record(handle, name, backward ? bytes : 0,
-                       backward ? 0 : bytes, &detail);
+    return pass_record(handle, name, backward ? bytes : 0, backward ? 0 : bytes,
+                       &detail);
 }
 
 cudnnStatus_t cudnnSpatialTfGridGeneratorForward(
-    cudnnHandle_t handle,
-    const cudnnSpatialTransformerDescriptor_t descriptor, const void *theta,
-    void *grid)
+    cudnnHandle_t handle, const cudnnSpatialTransformerDescriptor_t descriptor,
+    const void *theta, void *grid)
 {
     return grid_record(handle, NAME_OF("grid forward"), descriptor, false);
 }
 
 cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(
-    cudnnHandle_t handle,
-    const cudnnSpatialTransformerDescriptor_t descriptor, const void *grid,
-    void *theta)
+    cudnnHandle_t handle, const cudnnSpatialTransformerDescriptor_t descriptor,
+    const void *grid, void *theta)
 {
     return grid_record(handle, NAME_OF("grid backward"), descriptor, true);
 }
@@ -226,18 +221,15 @@ sampler_record(cudnnHandle_t handle, uint32_t name,
     uint64_t grid = grid_bytes(&transformer->output);
     shape_describe(&detail, "x", &x);
     shape_describe(&detail, "y", &y);
-    return pass_record(handle, name,
-                       shape_bytes(&x) + grid +
-                           (backward ? shape_bytes(&y) : 0),
-                       backward ? shape_bytes(&x) + grid : shape_bytes(&y),
-                       &detail);
+    return pass_record(
+        handle, name, shape_bytes(&x) + grid + (backward ? shape_bytes(&y) : 0),
+        backward ? shape_bytes(&x) + grid : shape_bytes(&y), &detail);
 }
 
 cudnnStatus_t cudnnSpatialTfSamplerForward(
     cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t descriptor,
     const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
-    const void *grid, const void *beta, cudnnTensorDescriptor_t y,
-    void *y_data)
+    const void *grid, const void *beta, cudnnTensorDescriptor_t y, void *y_data)
 {
     return sampler_record(handle, NAME_OF("sampler forward"), descriptor, x, y,
                           false);

@@ -15,9 +15,10 @@ static size_t reserve_bytes(cudnnBatchNormOps_t ops, const struct shape *x)
                : (shape_elements(x) + 31) / 32 * sizeof(uint32_t);
 }
 
-cudnnStatus_t cudnnDeriveBNTensorDescriptor(
-    cudnnTensorDescriptor_t derived, const cudnnTensorDescriptor_t descriptor,
-    cudnnBatchNormMode_t mode)
+cudnnStatus_t
+cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived,
+                              const cudnnTensorDescriptor_t descriptor,
+                              cudnnBatchNormMode_t mode)
 {
     const struct shape x = tensor_shape(descriptor);
     int dims[CUDNN_DIM_MAX];
@@ -139,13 +140,13 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
 
 cudnnStatus_t cudnnBatchNormalizationBackward(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha,
-    const void *beta, const void *alpha_parameters,
-    const void *beta_parameters, const cudnnTensorDescriptor_t x,
-    const void *x_data, const cudnnTensorDescriptor_t dy, const void *dy_data,
+    const void *beta, const void *alpha_parameters, const void *beta_parameters,
+    const cudnnTensorDescriptor_t x, const void *x_data,
+    const cudnnTensorDescriptor_t dy, const void *dy_data,
     const cudnnTensorDescriptor_t dx, void *dx_data,
     const cudnnTensorDescriptor_t scale, const void *scale_data,
-    void *scale_gradient, void *bias_gradient, double epsilon,
-    const void *mean, const void *variance)
+    void *scale_gradient, void *bias_gradient, double epsilon, const void *mean,
+    const void *variance)
 {
     return norm_record(handle, NAME_OF("batch norm backward"), x,
                        backward_passes, mode, 0, 0);

@@ -6,7 +6,7 @@ void *cudnn_object_get(enum cudnn_class class, const void *object)
 {
     uint32_t *found = memsim_handle_get(HANDLE_DESCRIPTOR, object);
 
-    return found && *found == (uint32_t)class ? found : NULL;
+    return found && *found == (uint32_t) class ? found : NULL;
 }
 
 cudnnStatus_t cudnn_object_create(enum cudnn_class class, size_t bytes,
@@ -17,7 +17,7 @@ cudnnStatus_t cudnn_object_create(enum cudnn_class class, size_t bytes,
     uint32_t *new = memsim_handle_new(HANDLE_DESCRIPTOR, bytes);
     if (!new)
         return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    *new = (uint32_t)class;
+    *new = (uint32_t) class;
     *(void **)object = new;
     return CUDNN_STATUS_SUCCESS;
 }

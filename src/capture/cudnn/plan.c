@@ -74,8 +74,8 @@ static void fused_describe(const struct descriptor *graph, struct text *text)
         const struct descriptor *pointwise = descriptor_child(
             operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, 0);
         text_add(text, "%s%lld", separator,
-                 (long long)descriptor_number(
-                     pointwise, CUDNN_ATTR_POINTWISE_MODE, -1));
+                 (long long)descriptor_number(pointwise,
+                                              CUDNN_ATTR_POINTWISE_MODE, -1));
         separator = ",";
     }
 }
@@ -145,17 +145,19 @@ void plan_read(const struct descriptor *graph, int64_t engine,
  * algorithms) choose among engines by their notes, so there is one with tensor
  * cores and one without where the type has both. Attention exists on tensor
  * cores only. */
-int plan_engines(const struct descriptor *graph, int64_t engines[ENGINE_COUNT])
+int plan_engines(const struct descriptor *graph, bool fallback,
+                 int64_t engines[ENGINE_COUNT])
 {
     struct plan plan;
     int count = 0;
 
     plan_read(graph, ENGINE_PLAIN, &plan);
-    if (plan.kind == PLAN_ATTENTION ||
-        (plan.kind == PLAN_CONVOLUTION &&
-         convolution_has_tensor_core(plan.type)))
+    bool attention = plan.kind == PLAN_ATTENTION;
+    bool both =
+        plan.kind == PLAN_CONVOLUTION && convolution_has_tensor_core(plan.type);
+    if (attention || (both && !fallback))
         engines[count++] = ENGINE_TENSOR_CORE;
-    if (plan.kind != PLAN_ATTENTION)
+    if (!attention)
         engines[count++] = ENGINE_PLAIN;
     return count;
 }
@@ -173,13 +175,12 @@ void plan_record(const struct cudnn *cudnn, const struct plan *plan)
 
     if (plan->kind == PLAN_CONVOLUTION) {
         const uint64_t fields[] = {
-            plan->name, device, cudnn->stream, plan->operation, plan->type,
-            plan->compute, lent_bytes, (uint64_t)plan->engine};
+            plan->name, device,        cudnn->stream, plan->operation,
+            plan->type, plan->compute, lent_bytes,    (uint64_t)plan->engine};
         record_text(TRACE_CONVOLUTION, fields, 8, &plan->detail);
     } else if (plan->kind == PLAN_ATTENTION) {
-        const uint64_t fields[] = {
-            plan->name, device, cudnn->stream, plan->operation, plan->type,
-            lent_bytes};
+        const uint64_t fields[] = {plan->name,      device,     cudnn->stream,
+                                   plan->operation, plan->type, lent_bytes};
         record_text(TRACE_ATTENTION, fields, 6, &plan->detail);
     } else {
         struct cudnn_call call = {.name = plan->name,

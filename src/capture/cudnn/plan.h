@@ -33,8 +33,10 @@ struct plan {
 void plan_read(const struct descriptor *graph, int64_t engine,
                struct plan *plan);
 
-/* The engines that heuristics offer for GRAPH, best first; how many. */
-int plan_engines(const struct descriptor *graph, int64_t engines[ENGINE_COUNT]);
+/* The engines that heuristics offer for GRAPH, best first; how many. The list
+ * of last resort, FALLBACK, has the last of them only. */
+int plan_engines(const struct descriptor *graph, bool fallback,
+                 int64_t engines[ENGINE_COUNT]);
 
 void plan_record(const struct cudnn *cudnn, const struct plan *plan);
 

@@ -28,18 +28,18 @@ static cudnnStatus_t part_tell(const struct rnn *rnn,
     if (!descriptor || !part->rows)
         return CUDNN_STATUS_SUCCESS;
     if (address)
-        *address = (void *)((uintptr_t)base +
-                            (uintptr_t)part->offset *
-                                cudnn_type_bytes(rnn->type));
+        *address = (void *)((uintptr_t)base + (uintptr_t)part->offset *
+                                                  cudnn_type_bytes(rnn->type));
     return tensor_fill(descriptor, rnn->type, 3,
                        (const int[]){1, (int)part->rows, (int)part->columns});
 }
 
-cudnnStatus_t cudnnGetRNNWeightParams(
-    cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
-    int32_t pseudo_layer, size_t bytes, const void *weights, int32_t linear,
-    cudnnTensorDescriptor_t matrix, void **matrix_address,
-    cudnnTensorDescriptor_t bias, void **bias_address)
+cudnnStatus_t
+cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t descriptor,
+                        int32_t pseudo_layer, size_t bytes, const void *weights,
+                        int32_t linear, cudnnTensorDescriptor_t matrix,
+                        void **matrix_address, cudnnTensorDescriptor_t bias,
+                        void **bias_address)
 {
     const struct rnn *rnn = rnn_get(descriptor);
 
@@ -51,8 +51,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(
         return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
     const struct rnn_part m = rnn_matrix(rnn, pseudo_layer, linear);
     const struct rnn_part b = rnn_bias(rnn, pseudo_layer, linear);
-    cudnnStatus_t status =
-        part_tell(rnn, &m, weights, matrix, matrix_address);
+    cudnnStatus_t status = part_tell(rnn, &m, weights, matrix, matrix_address);
     return status ? status : part_tell(rnn, &b, weights, bias, bias_address);
 }
 

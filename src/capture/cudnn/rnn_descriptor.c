@@ -23,8 +23,7 @@ cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t handle)
 
 cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *handle)
 {
-    return cudnn_object_create(CLASS_RNN_DATA, sizeof(struct rnn_data),
-                               handle);
+    return cudnn_object_create(CLASS_RNN_DATA, sizeof(struct rnn_data), handle);
 }
 
 cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t handle)
@@ -34,11 +33,11 @@ cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t handle)
 
 /* projSize equals hiddenSize where there is no projection, or is 0. */
 cudnnStatus_t cudnnSetRNNDescriptor_v8(
-    cudnnRNNDescriptor_t handle, cudnnRNNAlgo_t algorithm,
-    cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
-    cudnnDirectionMode_t direction, cudnnRNNInputMode_t input_mode,
-    cudnnDataType_t type, cudnnDataType_t compute, cudnnMathType_t math,
-    int32_t input, int32_t hidden, int32_t projection, int32_t layers,
+    cudnnRNNDescriptor_t handle, cudnnRNNAlgo_t algorithm, cudnnRNNMode_t mode,
+    cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
+    cudnnRNNInputMode_t input_mode, cudnnDataType_t type,
+    cudnnDataType_t compute, cudnnMathType_t math, int32_t input,
+    int32_t hidden, int32_t projection, int32_t layers,
     cudnnDropoutDescriptor_t dropout, uint32_t flags)
 {
     struct rnn *rnn = rnn_get(handle);
@@ -104,8 +103,8 @@ cudnnStatus_t cudnnGetRNNDescriptor_v8(
 
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t handle,
                                         cudnnDataType_t type,
-                                        cudnnRNNDataLayout_t layout,
-                                        int length, int batch, int vector,
+                                        cudnnRNNDataLayout_t layout, int length,
+                                        int batch, int vector,
                                         const int lengths[], void *fill)
 {
     struct rnn_data *data = rnn_data_get(handle);

@@ -99,8 +99,8 @@ struct rnn_part rnn_matrix(const struct rnn *rnn, int pseudo_layer, int linear)
         part.offset += linear * hidden * input;
     } else if (linear < 2 * gates) {
         part.columns = output_size(rnn);
-        part.offset += gates * hidden * input +
-                       (linear - gates) * hidden * part.columns;
+        part.offset +=
+            gates * hidden * input + (linear - gates) * hidden * part.columns;
     } else {
         part.rows = is_projected(rnn) ? rnn->projection : 0;
         part.columns = hidden;

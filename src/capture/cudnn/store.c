@@ -106,8 +106,7 @@ void descriptor_release(struct descriptor *descriptor)
 }
 
 /* An attribute with room for BYTES at *PLACE, in the old one's stead. */
-static struct attribute *attribute_renew(struct attribute **place,
-                                         size_t bytes)
+static struct attribute *attribute_renew(struct attribute **place, size_t bytes)
 {
     struct attribute *old = *place, *next = old ? old->next : NULL;
     size_t capacity;

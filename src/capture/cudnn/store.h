@@ -24,6 +24,7 @@ struct descriptor {
     cudnnBackendDescriptorType_t type;
     bool finalized;
     bool destroyed; /* by the program; others may still hold it */
+    bool tried;     /* a variant pack that ran on tensor cores */
     _Atomic uint32_t holders;
     struct attribute *first;
     struct plan *plan; /* of an execution plan, once finalized */

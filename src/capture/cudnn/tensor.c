@@ -3,8 +3,7 @@
 
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *descriptor)
 {
-    return cudnn_object_create(CLASS_TENSOR, sizeof(struct tensor),
-                               descriptor);
+    return cudnn_object_create(CLASS_TENSOR, sizeof(struct tensor), descriptor);
 }
 
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t descriptor)
@@ -14,8 +13,7 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t descriptor)
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *descriptor)
 {
-    return cudnn_object_create(CLASS_FILTER, sizeof(struct tensor),
-                               descriptor);
+    return cudnn_object_create(CLASS_FILTER, sizeof(struct tensor), descriptor);
 }
 
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t descriptor)
@@ -138,10 +136,9 @@ cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t descriptor,
                                            int c_stride, int h_stride,
                                            int w_stride)
 {
-    return tensor_set(
-        tensor_get(descriptor), type, CUDNN_TENSOR_NCHW, 4,
-        (const int[]){n, c, h, w},
-        (const int[]){n_stride, c_stride, h_stride, w_stride});
+    return tensor_set(tensor_get(descriptor), type, CUDNN_TENSOR_NCHW, 4,
+                      (const int[]){n, c, h, w},
+                      (const int[]){n_stride, c_stride, h_stride, w_stride});
 }
 
 /* Up to REQUESTED of NUMBERS; OUT may be NULL. */

@@ -87,8 +87,7 @@ static const char *groups_of(const struct convolution *c)
 }
 
 /* "7x7" */
-static void sizes_print(char *to, size_t bytes, const int64_t *sizes,
-                        int count)
+static void sizes_print(char *to, size_t bytes, const int64_t *sizes, int count)
 {
     size_t used = 0;
 
@@ -116,8 +115,7 @@ static struct problem problem_of(const struct convolution *c)
 
     sizes_print(p.filter, sizeof p.filter, c->w.dims + 2, c->w.count - 2);
     sizes_print(p.stride, sizeof p.stride, c->stride, c->spatial_dims);
-    sizes_print(p.channels, sizeof p.channels, c->x.dims + 1,
-                c->x.count > 1);
+    sizes_print(p.channels, sizeof p.channels, c->x.dims + 1, c->x.count > 1);
     return p;
 }
 
@@ -137,13 +135,11 @@ static uint64_t padded_bytes(const struct shape *shape, unsigned mask,
 
 /* Images and filters have their input channels second; a filter's first
  * dimension is the output's channels. */
-static uint64_t rule_bytes(const struct rule *rule,
-                           const struct convolution *c)
+static uint64_t rule_bytes(const struct rule *rule, const struct convolution *c)
 {
     return rule->x * padded_bytes(&c->x, 2, rule->align) +
            rule->w * padded_bytes(&c->w, 3, rule->align) +
-           rule->y * padded_bytes(&c->y, 2, rule->align) +
-           rule->constant_bytes;
+           rule->y * padded_bytes(&c->y, 2, rule->align) + rule->constant_bytes;
 }
 
 uint64_t convolution_workspace(const struct convolution *convolution)
