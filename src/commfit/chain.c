@@ -14,6 +14,8 @@
  */
 #define WORTH 0.85
 
+#define MIN_SIZES 8 /* fewer are too few to choose by: every knot stays */
+
 static const double penalties[] = {0.002, 0.005, 0.01, 0.02, 0.05, 0.1};
 
 #define PENALTIES (sizeof penalties / sizeof *penalties)
@@ -164,7 +166,7 @@ void chain_fit(const struct series *s, struct chain *chain)
     chain->error = -1;
     chain->penalty = penalties[0];
     chain->shared = false;
-    if (s->count > 4)
+    if (s->count >= MIN_SIZES)
         for (int shared = 0; shared < 2; shared++) {
             validate(&w, s, shared, errors);
             consider(chain, errors, shared);

@@ -238,17 +238,14 @@ static int use_fit(struct job *job, struct err *err)
 static bool is_fit(const char *path)
 {
     char head[256] = "";
-    size_t n = strlen(path);
-    FILE *file = NULL;
+    FILE *file = strcmp(path, "-") ? fopen(path, "re") : NULL;
 
-    if (n > 5 && !strcmp(path + n - 5, ".json"))
-        file = fopen(path, "re");
     if (!file)
         return false;
     size_t length = fread(head, 1, sizeof head - 1, file);
     head[length] = '\0';
     fclose(file);
-    return strstr(head, "\"commfit\"") != NULL;
+    return head[0] == '{' && strstr(head, "\"commfit\"");
 }
 
 static int run_old_fit(struct job *job, const char *path)
