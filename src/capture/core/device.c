@@ -6,7 +6,9 @@
 
 #include "capture/core/ipc.h"
 #include "capture/core/lock.h"
+#include "capture/core/misuse.h"
 #include "capture/core/pages.h"
+#include "capture/core/pool.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
 #include "capture/core/values.h"
@@ -432,16 +434,22 @@ int memsim_device_free(uint64_t address, enum trace_how how)
 {
     int device = address_device(address);
 
-    if (device < 0 || ipc_is_foreign(address))
+    if (device < 0 || ipc_is_foreign(address) ||
+        (how != TRACE_HOW_ASYNC && pool_owns(address))) {
+        misuse_free(address);
         return CORE_INVALID_VALUE;
+    }
     core_lock(LOCK_DEVICE);
     struct vaspace *va = &devices[device].va;
     uint64_t before = va->used_bytes;
     uint64_t bytes = vaspace_free(va, address);
     uint64_t given = before - va->used_bytes;
     core_unlock(LOCK_DEVICE);
-    if (!bytes)
+    if (!bytes) {
+        misuse_free(address);
         return CORE_INVALID_VALUE;
+    }
+    misuse_remember_free(address);
     memsim_values_forget(address, bytes);
     card_give(device, given);
     note_free(device, address, bytes, how);

@@ -58,7 +58,8 @@ void *memsim_handle_new(enum handle_kind kind, size_t bytes)
     return slot ? slot + 1 : NULL;
 }
 
-void *memsim_handle_get(enum handle_kind kind, const void *handle)
+/* The slot that HANDLE was or is given out for; NULL where there is none. */
+static const struct slot *slot_find(enum handle_kind kind, const void *handle)
 {
     const struct pool *pool = &pools[kind];
     uint64_t offset =
@@ -67,9 +68,21 @@ void *memsim_handle_get(enum handle_kind kind, const void *handle)
     if (!pool->base || offset >= (uint64_t)pool->used * SLOT_BYTES ||
         offset % SLOT_BYTES)
         return NULL;
-    const struct slot *slot = (const struct slot *)(pool->base + offset);
-    return __atomic_load_n(&slot->live, __ATOMIC_ACQUIRE) ? (void *)handle
-                                                          : NULL;
+    return (const struct slot *)(pool->base + offset);
+}
+
+void *memsim_handle_get(enum handle_kind kind, const void *handle)
+{
+    const struct slot *slot = slot_find(kind, handle);
+
+    return slot && __atomic_load_n(&slot->live, __ATOMIC_ACQUIRE)
+               ? (void *)handle
+               : NULL;
+}
+
+bool memsim_handle_was(enum handle_kind kind, const void *handle)
+{
+    return slot_find(kind, handle);
 }
 
 int memsim_handle_free(enum handle_kind kind, void *handle)

@@ -5,6 +5,8 @@
 #ifndef MEMSIM_CAPTURE_HANDLE_H
 #define MEMSIM_CAPTURE_HANDLE_H
 
+#include <stdbool.h>
+
 #include "capture/core/core.h"
 
 enum handle_kind {
@@ -41,6 +43,9 @@ CORE_API void *memsim_handle_new(enum handle_kind kind, size_t bytes);
 
 /* HANDLE where it is a live object of KIND, else NULL. Never faults. */
 CORE_API void *memsim_handle_get(enum handle_kind kind, const void *handle);
+
+/* True where HANDLE was a live object of KIND once, or is one. */
+CORE_API bool memsim_handle_was(enum handle_kind kind, const void *handle);
 
 /* Ends a live object. The place is used again as late as possible, so that
  * uses after this are found out. 0, or CORE_INVALID_HANDLE. */

@@ -6,6 +6,7 @@
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
 #include "capture/core/lock.h"
+#include "capture/core/misuse.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
@@ -140,9 +141,12 @@ int memsim_kernel_launch(const struct kernel *kernel,
     int device;
     int rc = memsim_stream_device(launch->stream, &device);
 
-    if (rc)
-        return rc;
-    rc = launch_check(launch);
+    if (!rc && device != memsim_device_current()) {
+        misuse_device("a stream", device, memsim_device_current());
+        rc = CORE_INVALID_HANDLE; /* a launch is the current device's */
+    }
+    if (!rc)
+        rc = launch_check(launch);
     if (rc)
         return rc;
     enum trace_rule rule =

@@ -22,6 +22,7 @@ struct range {
     struct range *below, *above;    /* in the chunk */
     struct range *next, *previous;  /* in the pool's list of free ones */
     struct range *next_hash;
+    struct range *next_chunk; /* of a chunk's lowest range */
     bool torch;
 };
 
@@ -32,6 +33,7 @@ struct pool {
     uint64_t most_bytes;
     uint64_t values[POOL_ATTRIBUTES];
     struct range *free;
+    struct range *chunks; /* the lowest range of each */
     struct pool *next;
 };
 
@@ -158,6 +160,19 @@ int memsim_pool_create(int device, uint64_t most_bytes, uint64_t *handle)
     return pool ? CORE_OK : CORE_OUT_OF_MEMORY;
 }
 
+static void chunk_drop(struct pool *pool, struct range *chunk)
+{
+    struct range **link = &pool->chunks;
+
+    while (*link != chunk)
+        link = &(*link)->next_chunk;
+    *link = chunk->next_chunk;
+    list_remove(chunk);
+    value_add(pool, POOL_RESERVED, -(int64_t)chunk->bytes);
+    memsim_device_free(chunk->address, TRACE_HOW_ASYNC);
+    range_drop(chunk);
+}
+
 /* Gives whole free chunks back until the pool holds no more than KEEP_BYTES. */
 static void pool_shrink(struct pool *pool, uint64_t keep_bytes)
 {
@@ -165,13 +180,9 @@ static void pool_shrink(struct pool *pool, uint64_t keep_bytes)
 
     for (struct range *range = pool->free; range; range = next) {
         next = range->next;
-        if (range->below || range->above ||
-            pool->values[POOL_RESERVED] <= keep_bytes)
-            continue;
-        list_remove(range);
-        value_add(pool, POOL_RESERVED, -(int64_t)range->bytes);
-        memsim_device_free(range->address, TRACE_HOW_ASYNC);
-        range_drop(range);
+        if (!range->below && !range->above &&
+            pool->values[POOL_RESERVED] > keep_bytes)
+            chunk_drop(pool, range);
     }
 }
 
@@ -291,6 +302,8 @@ static int pool_grow(struct pool *pool, uint64_t bytes, bool torch)
     struct range *range = range_new(pool, address, chunk);
     if (!range)
         return CORE_OUT_OF_MEMORY;
+    range->next_chunk = pool->chunks;
+    pool->chunks = range;
     list_add(range);
     value_add(pool, POOL_RESERVED, (int64_t)chunk);
     return CORE_OK;
@@ -470,6 +483,20 @@ int memsim_pool_device(uint64_t handle, int *device)
         return CORE_INVALID_VALUE;
     *device = pool->device;
     return CORE_OK;
+}
+
+bool pool_owns(uint64_t address)
+{
+    bool found = false;
+
+    if (!atomic_load_explicit(&pool_count, memory_order_relaxed))
+        return false;
+    core_lock(LOCK_POOL);
+    for (const struct pool *pool = pools; pool; pool = pool->next)
+        for (const struct range *c = pool->chunks; c; c = c->next_chunk)
+            found |= c->address == address;
+    core_unlock(LOCK_POOL);
+    return found;
 }
 
 void pool_synchronized(int device)

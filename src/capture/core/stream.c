@@ -3,6 +3,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
+#include "capture/core/misuse.h"
 #include "capture/core/pool.h"
 #include "capture/core/record.h"
 #include "capture/core/values.h"
@@ -23,8 +24,10 @@ int memsim_stream_device(uint64_t handle, int *device)
         return rc ? rc : capture_admits(NULL);
     }
     const struct stream *stream = memsim_stream_get(handle);
-    if (!stream)
+    if (!stream) {
+        misuse_handle(HANDLE_STREAM, handle);
         return CORE_INVALID_HANDLE;
+    }
     *device = stream->device;
     return capture_admits(stream);
 }
@@ -90,7 +93,11 @@ int memsim_stream_query(uint64_t handle)
 
 static struct event *event_get(uint64_t handle)
 {
-    return memsim_handle_get(HANDLE_EVENT, (void *)handle);
+    struct event *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
+
+    if (!event)
+        misuse_handle(HANDLE_EVENT, handle);
+    return event;
 }
 
 int memsim_stream_wait(uint64_t handle, uint64_t event)
@@ -148,8 +155,10 @@ int memsim_event_record(uint64_t handle, uint64_t stream)
     int rc = memsim_stream_device(stream, &device);
     if (rc)
         return rc;
-    if (device != event->device)
-        return CORE_INVALID_HANDLE; /* the event belongs to another card */
+    if (device != event->device) {
+        misuse_device("an event", event->device, device);
+        return CORE_INVALID_HANDLE;
+    }
     event->recorded = true;
     event->stream = stream;
     event->time_ns = memsim_clock_ns();
@@ -262,8 +271,11 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
         return rc;
     if (!destination || !source || direction < 0 || direction > COPY_DEFAULT)
         return CORE_INVALID_VALUE;
-    if (!range_is_live(destination, bytes) || !range_is_live(source, bytes))
+    bool live = range_is_live(destination, bytes);
+    if (!live || !range_is_live(source, bytes)) {
+        misuse_range(live ? source : destination);
         return CORE_INVALID_VALUE;
+    }
     int peer = device;
     memsim_device_find(destination, &peer, NULL, NULL);
     bool held = memsim_capture_holds(stream);
@@ -285,8 +297,10 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
     if (rc || !count)
         return rc;
     if (!memsim_values_is_device(address) ||
-        !range_is_live(address, unit * count))
+        !range_is_live(address, unit * count)) {
+        misuse_range(address);
         return CORE_INVALID_VALUE;
+    }
     bool held = memsim_capture_holds(stream);
     if (!held)
         memsim_values_fill(address, &value, unit, count);

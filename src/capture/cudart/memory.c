@@ -16,6 +16,8 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 
     if (!p)
         return cudart_result(CORE_INVALID_VALUE);
+    if (!rc)
+        rc = memsim_capture_forbids();
     if (!rc && bytes)
         rc = memsim_device_malloc(
             device, bytes, TRACE_HOW_MALLOC,
@@ -31,6 +33,9 @@ cudaError_t cudaFree(void *p)
 
     if (!p)
         return cudart_result(memsim_device_open(memsim_device_current()));
+    int rc = memsim_capture_forbids();
+    if (rc)
+        return cudart_result(rc);
     if (memsim_host_find((uint64_t)p, &range) && range.kind == HOST_MANAGED)
         return cudart_result(memsim_host_free((uint64_t)p, HOST_MANAGED));
     if (!memsim_pool_free((uint64_t)p, 0))
@@ -72,8 +77,10 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
 {
     uint64_t address;
-    int rc = memsim_host_malloc(bytes, HOST_PINNED, flags, &address);
+    int rc = memsim_capture_forbids();
 
+    if (!rc)
+        rc = memsim_host_malloc(bytes, HOST_PINNED, flags, &address);
     if (!rc)
         *p = (void *)address;
     return cudart_result(rc);

@@ -14,6 +14,7 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
     NEED(driver_context());
     if (!pointer || !bytes)
         return CUDA_ERROR_INVALID_VALUE;
+    NEED(driver_result(memsim_capture_forbids()));
     int rc = memsim_device_malloc(memsim_device_current(), bytes,
                                   TRACE_HOW_MALLOC, false, &address);
     if (!rc)
@@ -36,6 +37,7 @@ CUresult cuMemFree(CUdeviceptr pointer)
     struct host_range range;
 
     NEED(driver_context());
+    NEED(driver_result(memsim_capture_forbids()));
     if (memsim_host_find(pointer, &range) && range.kind == HOST_MANAGED)
         return driver_result(memsim_host_free(pointer, HOST_MANAGED));
     if (pointer && !memsim_pool_free(pointer, 0))
@@ -64,6 +66,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags)
     NEED(driver_context());
     if (!pointer)
         return CUDA_ERROR_INVALID_VALUE;
+    NEED(driver_result(memsim_capture_forbids()));
     int rc = memsim_host_malloc(bytes, HOST_PINNED, flags, &address);
     if (!rc)
         *pointer = (void *)address;

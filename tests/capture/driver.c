@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The driver: contexts, entry points by name, memory, modules, launches. */
+#include <cuda.h>
+
+#include "check.h"
+
+#define MIB (1ul << 20)
+
+static CUcontext start(void)
+{
+    CUcontext context = NULL;
+
+    CHECK(!cuInit(0));
+    CHECK(!cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(!cuCtxSetCurrent(context));
+    return context;
+}
+
+TEST(nothing_works_before_cuinit)
+{
+    CUdeviceptr p;
+    int count;
+
+    CHECK(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(cuInit(1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(!cuInit(0));
+    CHECK(!cuDeviceGetCount(&count));
+    CHECK(count == 1);
+    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(a_primary_context_becomes_active)
+{
+    CUcontext context, current = (CUcontext)1;
+    unsigned flags;
+    CUdevice device;
+    int active = -1;
+
+    CHECK(!cuInit(0));
+    CHECK(!cuDevicePrimaryCtxGetState(0, &flags, &active));
+    CHECK(active == 0);
+    CHECK(!cuCtxGetCurrent(&current));
+    CHECK(!current);
+    CHECK(!cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(!cuDevicePrimaryCtxGetState(0, &flags, &active));
+    CHECK(active == 1);
+    CHECK(!cuCtxGetCurrent(&current));
+    CHECK(!current); /* retained, but not bound */
+    CHECK(cuCtxGetDevice(&device) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(!cuCtxPushCurrent(context));
+    CHECK(!cuCtxGetCurrent(&current));
+    CHECK(current == context);
+    CHECK(!cuCtxGetDevice(&device));
+    CHECK(device == 0);
+    CHECK(!cuCtxPopCurrent(&current));
+    CHECK(current == context);
+    CHECK(cuCtxGetDevice(&device) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxSetCurrent((CUcontext)&device) == CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(devices_tell_what_they_are)
+{
+    char name[64];
+    CUuuid uuid;
+    size_t bytes;
+    int value;
+
+    start();
+    CHECK(!cuDeviceGetName(name, sizeof name, 0));
+    CHECK_STR(name, "NVIDIA H100 80GB HBM3");
+    CHECK(!cuDeviceTotalMem(&bytes, 0));
+    CHECK(bytes > 70ul << 30);
+    CHECK(!cuDeviceGetAttribute(
+        &value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    CHECK(value == 9);
+    CHECK(!cuDeviceGetUuid(&uuid, 0));
+    CHECK(uuid.bytes[15] == 0);
+    CHECK(cuDeviceGetName(name, sizeof name, 1) == CUDA_ERROR_INVALID_DEVICE);
+}
+
+static void *entry(const char *name, int version)
+{
+    CUdriverProcAddressQueryResult result;
+    void *function;
+
+    CHECK(!cuGetProcAddress(name, &function, version, 0, &result));
+    CHECK((result == CU_GET_PROC_ADDRESS_SUCCESS) == (function != NULL));
+    return function;
+}
+
+#define V2(name) (void *)name##_v2
+
+TEST(entry_points_follow_the_version)
+{
+    void *function;
+
+    CHECK(entry("cuInit", 2000) == (void *)cuInit);
+    CHECK(entry("cuMemAlloc", 3020) == V2(cuMemAlloc));
+    CHECK(entry("cuMemAlloc", 2000) != V2(cuMemAlloc));
+    CHECK(entry("cuMemAlloc", 13000) == V2(cuMemAlloc));
+    CHECK(entry("cuStreamDestroy", 3020) != V2(cuStreamDestroy));
+    CHECK(entry("cuStreamDestroy", 4000) == V2(cuStreamDestroy));
+    CHECK(entry("cuGetProcAddress", 12000) == V2(cuGetProcAddress));
+    CHECK(entry("cuMemGetAllocationGranularity", 12000) ==
+          (void *)cuMemGetAllocationGranularity);
+    CHECK(!entry("cuNoSuchThing", 13000));
+    CHECK(cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, NULL) ==
+          CUDA_ERROR_NOT_FOUND);
+}
+
+TEST(memory_and_values)
+{
+    CUdeviceptr p, base;
+    unsigned out[4] = {0};
+    size_t before, after, total, bytes;
+
+    start();
+    CHECK(!cuMemGetInfo(&before, &total));
+    CHECK(cuMemAlloc(&p, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemAlloc(&p, 1ul << 40) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(!cuMemAlloc(&p, 3 * MIB));
+    CHECK(!cuMemGetInfo(&after, &total));
+    CHECK_UINT(before - after, 4 * MIB);
+    CHECK(!cuMemGetAddressRange(&base, &bytes, p + 100));
+    CHECK(base == p && bytes == 3 * MIB);
+    CHECK(!cuMemsetD32(p, 0x01020304, 4));
+    CHECK(!cuMemsetD16(p + 4, 0xabcd, 1));
+    CHECK(!cuMemsetD8(p + 15, 0xff, 1));
+    CHECK(!cuMemcpyDtoH(out, p, sizeof out));
+    CHECK(out[0] == 0x01020304 && out[1] == 0x0102abcd);
+    CHECK(out[3] == 0xff020304);
+    CHECK(cuMemsetD32(p + 1, 0, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(!cuMemFree(p));
+    CHECK(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(pointer_attributes)
+{
+    CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                   CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    unsigned type = 9;
+    size_t bytes = 0;
+    void *out[] = {&type, &bytes};
+    CUdeviceptr p, back;
+
+    start();
+    CHECK(!cuMemAlloc(&p, 1000));
+    CHECK(!cuPointerGetAttributes(2, which, out, p + 5));
+    CHECK(type == CU_MEMORYTYPE_DEVICE && bytes == 1000);
+    CHECK(!cuPointerGetAttribute(&back, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                 p + 5));
+    CHECK(back == p + 5);
+    CHECK(cuPointerGetAttribute(&type, which[0], (CUdeviceptr)&type) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(!cuPointerGetAttributes(1, which, out, (CUdeviceptr)&type));
+    CHECK(type == 0);
+}
+
+static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                          ".visible .global .align 4 .b8 table[64];\n"
+                          ".visible .entry one(.param .u64 a)\n{ret;}\n"
+                          ".visible .entry two()\n{ret;}\n";
+
+TEST(modules_have_the_kernels_of_their_ptx)
+{
+    CUfunction one, none;
+    CUdeviceptr table;
+    CUmodule module;
+    size_t bytes;
+    unsigned count;
+
+    start();
+    CHECK(cuModuleLoadData(&module, "rubbish") == CUDA_ERROR_INVALID_IMAGE);
+    CHECK(!cuModuleLoadData(&module, ptx));
+    CHECK(!cuModuleGetFunctionCount(&count, module));
+    CHECK(count == 2);
+    CHECK(!cuModuleGetFunction(&one, module, "one"));
+    CHECK(cuModuleGetFunction(&none, module, "three") == CUDA_ERROR_NOT_FOUND);
+    CHECK(!cuModuleGetGlobal(&table, &bytes, module, "table"));
+    CHECK(bytes == 64 && table);
+    CHECK(cuModuleGetGlobal(&table, &bytes, module, "chair") ==
+          CUDA_ERROR_NOT_FOUND);
+    CHECK(!cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL));
+    CHECK(!cuModuleUnload(module));
+    CHECK(cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL) ==
+          CUDA_ERROR_INVALID_HANDLE);
+    CHECK(cuModuleUnload(module) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST(launches_are_checked)
+{
+    CUlibrary library;
+    CUfunction f;
+    CUkernel k;
+    int value, blocks;
+
+    start();
+    CHECK(!cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(!cuLibraryGetKernel(&k, library, "two"));
+    CHECK(!cuKernelGetFunction(&f, k));
+    CHECK(!cuLaunchKernel(f, 1, 1, 1, 1024, 1, 1, 48 << 10, 0, NULL, NULL));
+    CHECK(cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, 0, NULL, NULL) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 100 << 10, 0, NULL, NULL) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(!cuFuncSetAttribute(
+        f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200 << 10));
+    CHECK(!cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 200 << 10, 0, NULL, NULL));
+    CHECK(cuFuncSetAttribute(
+              f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(!cuFuncGetAttribute(
+        &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
+    CHECK(value == 200 << 10);
+    CHECK(!cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 256, 0));
+    CHECK(blocks == 8);
+}
+
+TEST(errors_have_names)
+{
+    const char *text;
+
+    CHECK(!cuGetErrorName(CUDA_ERROR_OUT_OF_MEMORY, &text));
+    CHECK_STR(text, "CUDA_ERROR_OUT_OF_MEMORY");
+    CHECK(!cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
+    CHECK_STR(text, "out of memory");
+    CHECK(cuGetErrorString((CUresult)12345, &text) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(!text);
+}
