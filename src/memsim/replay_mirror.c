@@ -20,7 +20,7 @@ struct mirror {
     struct replay_core core;
     struct expected expected;
     struct replay_plan *plan;
-    const struct replay_op *op; /* in hand, for messages */
+    uint64_t index; /* of the step in hand, for messages */
     bool tells_refusals, collects_garbage;
 };
 
@@ -36,7 +36,7 @@ static void differ(struct mirror *m, const char *format, ...)
         return;
     plan->exact = false;
     int n = snprintf(plan->difference, sizeof plan->difference,
-                     "event %" PRIu64 ": ", m->op->index);
+                     "event %" PRIu64 ": ", m->index);
     va_start(args, format);
     vsnprintf(plan->difference + n, sizeof plan->difference - (size_t)n, format,
               args);
@@ -365,7 +365,7 @@ static void mirror_finish(struct mirror *m, uint64_t steps)
 {
     struct replay_op end = {.index = steps};
 
-    m->op = &end;
+    m->index = steps;
     if (m->plan->exact)
         flush_if_released(m, &end);
 }
@@ -384,7 +384,7 @@ static int play_all(struct mirrors *all, struct err *err)
         struct mirror *m = &all->devices[op.device];
         if (!m->core.engine && mirror_start(all, op.device, err))
             return -1;
-        m->op = &op;
+        m->index = op.index;
         all->plan->steps = op.index + 1;
         if (play[op.kind](m, &op, err))
             return -1;

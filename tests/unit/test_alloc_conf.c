@@ -84,16 +84,19 @@ TEST(large_segments_bound_the_rest_wherever_they_stand)
               "not know the option");
 }
 
-TEST(new_settings_forget_all_but_expandable_segments)
+TEST(new_settings_forget_most_old_ones)
 {
-    struct alloc_conf c =
-        parsed("2.11", "max_split_size_mb:100,expandable_segments:True");
+    struct alloc_conf c = parsed("2.11", "max_split_size_mb:100,"
+                                         "large_segment_size_mb:30,"
+                                         "expandable_segments:True");
     struct err err = {""};
 
     CHECK(!alloc_conf_parse(&c, "garbage_collection_threshold:0.5",
                             rules("2.11"), &err));
     CHECK_UINT(c.max_split_bytes, UINT64_MAX);
     CHECK(c.expandable_segments);
+    CHECK_UINT(c.large_segment_bytes, 30 * MIB);
+    CHECK_UINT(c.max_non_split_rounding_bytes, 30 * MIB);
 }
 
 static void check_divisions(const char *version, const char *text,

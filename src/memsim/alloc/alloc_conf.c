@@ -392,14 +392,17 @@ int alloc_conf_parse(struct alloc_conf *conf, const char *text,
     struct lexer l = {.text = text, .at = text, .rules = rules};
     struct alloc_conf next;
 
-    /* Every setting starts from the defaults; only these two stay. */
+    /* Most settings start from their defaults each time; these stay. */
     alloc_conf_init(&next);
     next.expandable_segments = conf->expandable_segments;
     next.memory_fraction = conf->memory_fraction;
+    next.large_segment_bytes = conf->large_segment_bytes;
+    next.max_non_split_rounding_bytes = conf->max_non_split_rounding_bytes;
     /* The segment size comes first, wherever it stands: others are bound by
      * it. Its own errors are found below. */
     parse_options(&l, &next, "large_segment_size_mb");
-    next.max_non_split_rounding_bytes = next.large_segment_bytes;
+    if (rules->large_segment_option)
+        next.max_non_split_rounding_bytes = next.large_segment_bytes;
     l.at = text;
     l.err = err;
     if (parse_options(&l, &next, NULL))

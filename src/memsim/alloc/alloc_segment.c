@@ -149,7 +149,10 @@ void alloc_collect_garbage(struct alloc *a)
 }
 
 /* Frees oversize blocks of the request's stream, the largest first, until
- * BYTES are free. B is the first block too large or of another stream. */
+ * BYTES are free. B is the first block too large or of another stream. An
+ * oversize block is whole, unless max_split_size_mb was lowered when it was
+ * split already: freeing a part of a segment, as PyTorch then does, is an error
+ * of the device's and not mirrored. */
 static bool release_several(struct alloc *a, const struct alloc_request *r,
                             struct alloc_block *b, uint64_t bytes)
 {
@@ -160,7 +163,7 @@ static bool release_several(struct alloc *a, const struct alloc_request *r,
            b->stream == r->stream) {
         struct alloc_block *before = tree_prev(b);
 
-        if (!block_is_expandable(b)) {
+        if (!block_is_expandable(b) && !block_is_split(b)) {
             released += b->bytes;
             segment_release(a, b);
         }
@@ -180,6 +183,8 @@ bool alloc_release_available(struct alloc *a, const struct alloc_request *r)
     struct alloc_block *b = tree_at_least(&r->pool->free, r->stream, bytes);
     if (!b || b->stream != r->stream || block_is_expandable(b))
         return release_several(a, r, b, bytes);
+    if (block_is_split(b))
+        return false;
     segment_release(a, b);
     return true;
 }
