@@ -253,8 +253,9 @@ static int context_make(int device)
         atomic_store(&usage->context, bytes);
     devices[device].open = true;
     const uint64_t fields[] = {(uint64_t)device,
-                               device_shared(device)->capacity_bytes, bytes};
-    memsim_record_text(TRACE_DEVICE, fields, 3, gpu->name, strlen(gpu->name));
+                               device_shared(device)->capacity_bytes, bytes,
+                               (uint64_t)visible[device]};
+    memsim_record_text(TRACE_DEVICE, fields, 4, gpu->name, strlen(gpu->name));
     return CORE_OK;
 }
 

@@ -125,8 +125,7 @@ void record_open(struct session *session, uint32_t slot)
     char path[sizeof session->directory + 32];
     struct err err = {0};
 
-    snprintf(path, sizeof path, "%s/process-%04u.trace", session->directory,
-             slot);
+    snprintf(path, sizeof path, "%s/" SESSION_TRACE, session->directory, slot);
     if (trace_writer_open(&writer, path, session->trace_limit_bytes, &err))
         memsim_note("%s; the figures below are complete all the same",
                     err.text);
