@@ -221,18 +221,12 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
-    static _Thread_local uint32_t enabled; /* bit per pair's peer */
-    uint32_t bit = 1u << (peer & 31);
+    return cudart_result(memsim_device_peer_enable(peer, flags));
+}
 
-    if (peer < 0 || peer >= memsim_device_count() ||
-        peer == memsim_device_current())
-        return cudart_result(CORE_INVALID_DEVICE);
-    if (flags)
-        return cudart_result(CORE_INVALID_VALUE);
-    if (enabled & bit)
-        return cudart_result(cudaErrorPeerAccessAlreadyEnabled);
-    enabled |= bit;
-    return cudaSuccess;
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    return cudart_result(memsim_device_peer_disable(peer));
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which,

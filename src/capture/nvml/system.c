@@ -240,13 +240,12 @@ nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
     NEED_CARD(device, card);
+    uint8_t bus = (uint8_t)(card + 1);
     memset(pci, 0, sizeof *pci);
-    pci->bus = card + 1;
+    pci->bus = bus;
     pci->pciDeviceId = 0x10de; /* NVIDIA; which of its cards is not told */
-    snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", 0u,
-             pci->bus, 0u);
-    snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", 0u, pci->bus,
-             0u);
+    snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "0000:%02X:00.0", bus);
+    snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", bus);
     return NVML_SUCCESS;
 }
 
