@@ -67,4 +67,9 @@ struct cudnn_call {
 void cudnn_call_record(const struct cudnn *cudnn,
                        const struct cudnn_call *call);
 
+/* The same for a pass over memory: its values are BYTES read and written. */
+cudnnStatus_t cudnn_pass_record(cudnnHandle_t handle, uint32_t name,
+                                const uint64_t bytes[2],
+                                const struct text *detail);
+
 #endif

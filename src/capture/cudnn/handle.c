@@ -82,37 +82,44 @@ cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle,
 }
 
 /* cuDNN's texts are its codes' names. */
+#define S(code)                                                                \
+    {                                                                          \
+        code, #code                                                            \
+    }
+static const struct text_of {
+    cudnnStatus_t code;
+    const char *text;
+} texts[] = {
+    S(CUDNN_STATUS_SUCCESS),
+    S(CUDNN_STATUS_NOT_INITIALIZED),
+    S(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH),
+    S(CUDNN_STATUS_DEPRECATED),
+    S(CUDNN_STATUS_BAD_PARAM),
+    S(CUDNN_STATUS_BAD_PARAM_NULL_POINTER),
+    S(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED),
+    S(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND),
+    S(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT),
+    S(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH),
+    S(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE),
+    S(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE),
+    S(CUDNN_STATUS_NOT_SUPPORTED),
+    S(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN),
+    S(CUDNN_STATUS_NOT_SUPPORTED_SHAPE),
+    S(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE),
+    S(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT),
+    S(CUDNN_STATUS_INTERNAL_ERROR),
+    S(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED),
+    S(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED),
+    S(CUDNN_STATUS_EXECUTION_FAILED),
+};
+#undef S
+
 const char *cudnnGetErrorString(cudnnStatus_t status)
 {
-#define S(name)                                                                \
-    case name:                                                                 \
-        return #name
-    switch ((unsigned)status) {
-        S(CUDNN_STATUS_SUCCESS);
-        S(CUDNN_STATUS_NOT_INITIALIZED);
-        S(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH);
-        S(CUDNN_STATUS_DEPRECATED);
-        S(CUDNN_STATUS_BAD_PARAM);
-        S(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-        S(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
-        S(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND);
-        S(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
-        S(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
-        S(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
-        S(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE);
-        S(CUDNN_STATUS_NOT_SUPPORTED);
-        S(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN);
-        S(CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
-        S(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
-        S(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
-        S(CUDNN_STATUS_INTERNAL_ERROR);
-        S(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
-        S(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
-        S(CUDNN_STATUS_EXECUTION_FAILED);
-    default:
-        return "CUDNN_UNKNOWN_STATUS";
-    }
-#undef S
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].code == status)
+            return texts[i].text;
+    return "CUDNN_UNKNOWN_STATUS";
 }
 
 /* The text of the last error: there is never more to say than its code. */
@@ -130,18 +137,4 @@ size_t cudnnGetMaxDeviceVersion(void)
 size_t cudnnGetCudartVersion(void)
 {
     return CUDART_VERSION;
-}
-
-void cudnn_call_record(const struct cudnn *cudnn, const struct cudnn_call *call)
-{
-    const uint64_t *v = call->values;
-    const uint64_t fields[] = {call->name,    (uint64_t)cudnn->device,
-                               cudnn->stream, call->workspace_bytes,
-                               v[0],          v[1],
-                               v[2],          v[3],
-                               v[4],          v[5]};
-
-    memsim_record_text(TRACE_LIBRARY_CALL, fields,
-                       sizeof fields / sizeof *fields, call->detail.bytes,
-                       call->detail.used);
 }

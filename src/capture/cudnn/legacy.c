@@ -16,12 +16,11 @@ static enum convolution_engine engine_of(const struct convolution_descriptor *d,
                : ENGINE_PLAIN;
 }
 
-/* False where a descriptor is not live or not set. */
-static bool legacy_read(enum convolution_operation operation,
-                        cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                        cudnnTensorDescriptor_t y,
-                        cudnnConvolutionDescriptor_t handle,
-                        struct convolution *c)
+/* Fills C and returns it; NULL where a descriptor is not live or not set. */
+static const struct convolution *
+legacy_read(enum convolution_operation operation, cudnnTensorDescriptor_t x,
+            cudnnFilterDescriptor_t w, cudnnTensorDescriptor_t y,
+            cudnnConvolutionDescriptor_t handle, struct convolution *c)
 {
     const struct convolution_descriptor *d = convolution_descriptor_get(handle);
 
@@ -30,7 +29,7 @@ static bool legacy_read(enum convolution_operation operation,
                               .w = filter_shape(w),
                               .y = tensor_shape(y)};
     if (!d || !d->spatial_dims || !c->x.count || !c->w.count || !c->y.count)
-        return false;
+        return NULL;
     c->spatial_dims = d->spatial_dims;
     for (int i = 0; i < d->spatial_dims; i++) {
         c->pad[i] = d->pad[i];
@@ -40,17 +39,17 @@ static bool legacy_read(enum convolution_operation operation,
     c->groups = d->groups;
     c->compute = d->compute;
     c->engine = engine_of(d, c->x.type);
-    return true;
+    return c;
 }
 
 /* The one algorithm of an operation. The three kinds of results have the same
  * layout but for the enum's name. */
 static cudnnStatus_t algorithm_get(cudnnHandle_t handle,
-                                   const struct convolution *c, bool valid,
-                                   int algorithm, int requested, int *returned,
+                                   const struct convolution *c, int algorithm,
+                                   int requested, int *returned,
                                    cudnnConvolutionFwdAlgoPerf_t *results)
 {
-    if (!cudnn_get(handle) || !valid || requested < 1 || !returned || !results)
+    if (!cudnn_get(handle) || !c || requested < 1 || !returned || !results)
         return CUDNN_STATUS_BAD_PARAM;
     *results = (cudnnConvolutionFwdAlgoPerf_t){
         .algo = (cudnnConvolutionFwdAlgo_t)algorithm,
@@ -65,23 +64,22 @@ static cudnnStatus_t algorithm_get(cudnnHandle_t handle,
 }
 
 static cudnnStatus_t workspace_get(cudnnHandle_t handle,
-                                   const struct convolution *c, bool valid,
-                                   size_t *bytes)
+                                   const struct convolution *c, size_t *bytes)
 {
-    if (!cudnn_get(handle) || !valid || !bytes)
+    if (!cudnn_get(handle) || !c || !bytes)
         return CUDNN_STATUS_BAD_PARAM;
     *bytes = convolution_workspace(c);
     return CUDNN_STATUS_SUCCESS;
 }
 
 static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
-                                    const struct convolution *c, bool valid,
+                                    const struct convolution *c,
                                     size_t workspace_bytes, const char *fused)
 {
     const struct cudnn *cudnn = cudnn_get(handle);
     struct text text = {0};
 
-    if (!cudnn || !valid || workspace_bytes < convolution_workspace(c))
+    if (!cudnn || !c || workspace_bytes < convolution_workspace(c))
         return CUDNN_STATUS_BAD_PARAM;
     convolution_describe(c, &text);
     text_add(&text, "%s", fused);
@@ -110,11 +108,12 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     const cudnnTensorDescriptor_t y, const int requested, int *returned,
     cudnnConvolutionFwdAlgoPerf_t *results)
 {
-    struct convolution c;
-    bool valid = legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
 
-    return algorithm_get(handle, &c, valid, FORWARD_ALGORITHM, requested,
-                         returned, results);
+    return algorithm_get(handle, c, FORWARD_ALGORITHM, requested, returned,
+                         results);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -124,11 +123,11 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     const cudnnTensorDescriptor_t x, const int requested, int *returned,
     cudnnConvolutionBwdDataAlgoPerf_t *results)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
 
-    return algorithm_get(handle, &c, valid, DATA_ALGORITHM, requested, returned,
+    return algorithm_get(handle, c, DATA_ALGORITHM, requested, returned,
                          (cudnnConvolutionFwdAlgoPerf_t *)results);
 }
 
@@ -139,12 +138,12 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     const cudnnFilterDescriptor_t w, const int requested, int *returned,
     cudnnConvolutionBwdFilterAlgoPerf_t *results)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
 
-    return algorithm_get(handle, &c, valid, FILTER_ALGORITHM, requested,
-                         returned, (cudnnConvolutionFwdAlgoPerf_t *)results);
+    return algorithm_get(handle, c, FILTER_ALGORITHM, requested, returned,
+                         (cudnnConvolutionFwdAlgoPerf_t *)results);
 }
 
 /* Finding tries every algorithm in turn; there is one, and it takes no time. */
@@ -219,10 +218,11 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     const cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution c;
-    bool valid = legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
 
-    return workspace_get(handle, &c, valid, bytes);
+    return workspace_get(handle, c, bytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
@@ -232,11 +232,11 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     const cudnnTensorDescriptor_t x, cudnnConvolutionBwdDataAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
 
-    return workspace_get(handle, &c, valid, bytes);
+    return workspace_get(handle, c, bytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
@@ -246,11 +246,11 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnFilterDescriptor_t w, cudnnConvolutionBwdFilterAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
 
-    return workspace_get(handle, &c, valid, bytes);
+    return workspace_get(handle, c, bytes);
 }
 
 cudnnStatus_t
@@ -262,10 +262,11 @@ cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                         size_t workspace_bytes, const void *beta,
                         const cudnnTensorDescriptor_t y, void *y_data)
 {
-    struct convolution c;
-    bool valid = legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
 
-    return legacy_execute(handle, &c, valid, workspace_bytes, "");
+    return legacy_execute(handle, c, workspace_bytes, "");
 }
 
 cudnnStatus_t cudnnConvolutionBiasActivationForward(
@@ -278,11 +279,11 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     const void *bias_data, const cudnnActivationDescriptor_t activation,
     const cudnnTensorDescriptor_t y, void *y_data)
 {
-    struct convolution c;
-    bool valid = legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
 
-    return legacy_execute(handle, &c, valid, workspace_bytes,
-                          " fused=bias,activation");
+    return legacy_execute(handle, c, workspace_bytes, " fused=bias,activation");
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(
@@ -293,11 +294,11 @@ cudnnStatus_t cudnnConvolutionBackwardData(
     size_t workspace_bytes, const void *beta, const cudnnTensorDescriptor_t x,
     void *x_data)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
 
-    return legacy_execute(handle, &c, valid, workspace_bytes, "");
+    return legacy_execute(handle, c, workspace_bytes, "");
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(
@@ -308,9 +309,9 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     size_t workspace_bytes, const void *beta, const cudnnFilterDescriptor_t w,
     void *w_data)
 {
-    struct convolution c;
-    bool valid =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &c);
+    struct convolution storage;
+    const struct convolution *c =
+        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
 
-    return legacy_execute(handle, &c, valid, workspace_bytes, "");
+    return legacy_execute(handle, c, workspace_bytes, "");
 }
