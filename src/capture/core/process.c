@@ -138,9 +138,6 @@ void process_join(void)
             record_open(session, index);
             slot_describe(p);
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
-        } else {
-            memsim_note("more than %d processes used a GPU: those after are "
-                        "not in this report", SESSION_PROCESSES);
         }
     }
     pthread_mutex_unlock(&join_lock);

@@ -196,9 +196,10 @@ static void tracker_attach(int slot)
 
 static void torch_meet(const char *library, bool attach)
 {
-    struct session_process *slot = process_slot();
     char version[32], setting[48];
 
+    process_join(); /* the first memory may come before any context */
+    struct session_process *slot = process_slot();
     if (!slot)
         return;
     if (!version_read(library, version, sizeof version))
