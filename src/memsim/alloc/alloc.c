@@ -281,11 +281,13 @@ static struct alloc_block *serve(struct alloc *a, struct alloc_private *pool,
     if (!a->capture_count && (a->queues || a->deferred))
         alloc_wait_process(a);
     request_init(a, &r, pool, bytes, stream);
-    if (!find_block(a, &r)) {
-        tell_oom(a, &r);
-        return NULL;
-    }
-    return hand_out(a, &r, bytes);
+    a->serving = pool;
+    bool found = find_block(a, &r);
+    a->serving = NULL;
+    if (found)
+        return hand_out(a, &r, bytes);
+    tell_oom(a, &r);
+    return NULL;
 }
 
 struct alloc_block *alloc_malloc(struct alloc *a, uint64_t bytes,

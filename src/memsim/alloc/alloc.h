@@ -158,7 +158,7 @@ void alloc_reset_accumulated_stats(struct alloc *a);
  * streams that SELECTS accepts come from the pool; begin also adds a user.
  * SELECTS is asked at each alloc_malloc, NULL accepts every stream. Each
  * returns 0, or -1 where PyTorch would raise an error (unknown pool, begun
- * twice). O(pools). */
+ * twice, given up while begun). O(pools). */
 typedef bool alloc_selects(void *context, uint64_t stream);
 
 enum {                               /* flags of a pool, from its creation */

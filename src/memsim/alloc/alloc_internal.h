@@ -99,7 +99,8 @@ struct alloc {
     uint64_t reserved_bytes; /* total_allocated_memory */
     struct alloc_stats stats;
     struct alloc_pool small, large;
-    struct alloc_private *privates; /* in order of creation */
+    struct alloc_private *privates;      /* in order of creation */
+    const struct alloc_private *serving; /* the one that a request is for */
     struct alloc_capture *captures;
     size_t capture_count, capture_capacity;
     struct alloc_queue *queues;

@@ -100,7 +100,8 @@ int alloc_pool_release(struct alloc *a, struct alloc_pool_id id)
 {
     struct alloc_private *p = alloc_pool_find(a, id);
 
-    if (!p || p->use_count <= 0)
+    if (!p || p->use_count <= 0 ||
+        (p->use_count == 1 && capture_find(a, id) < a->capture_count))
         return -1;
     if (--p->use_count == 0) {
         p->freeable = true;

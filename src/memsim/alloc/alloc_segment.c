@@ -215,6 +215,18 @@ static bool id_is_default(struct alloc_pool_id id)
     return id.first == 0 && id.second == 0;
 }
 
+/* PyTorch counts a private pool's segments, and with expandable ones loses
+ * count: it adds one a request and takes one away a range. Then it forgets a
+ * pool whose blocks still are there. */
+static bool has_segments(const struct alloc *a, const struct alloc_private *p)
+{
+    const struct alloc_segment *s = a->segments;
+
+    while (s && s->first->pool->owner != p)
+        s = s->next;
+    return s != NULL;
+}
+
 /* Releases what it can of a pool without users, and the pool when it is empty.
  * LINK is where it hangs. Returns the link to go on with. */
 static struct alloc_private **private_release(struct alloc *a,
@@ -224,7 +236,7 @@ static struct alloc_private **private_release(struct alloc *a,
 
     pool_release(a, &p->small);
     pool_release(a, &p->large);
-    if (p->segment_count)
+    if (p->segment_count || p == a->serving || has_segments(a, p))
         return &p->next;
     *link = p->next;
     free(p);
