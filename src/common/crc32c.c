@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/crc32c.h"
 
-#include <string.h>
-
 static uint32_t crc32c_portable(uint32_t crc, const unsigned char *p, size_t n)
 {
     static const uint32_t nibble[16] = {
@@ -20,19 +18,24 @@ static uint32_t crc32c_portable(uint32_t crc, const unsigned char *p, size_t n)
 }
 
 #ifdef __x86_64__
+typedef uint64_t word __attribute__((may_alias, aligned(1)));
+
 __attribute__((target("sse4.2"))) static uint32_t
 crc32c_sse42(uint32_t crc, const unsigned char *p, size_t n)
 {
     uint64_t wide = crc;
 
-    for (; n >= 32; n -= 32, p += 32) {
-        uint64_t words[4];
+    for (; n >= 64; n -= 64, p += 64) {
+        const word *w = (const word *)p;
 
-        memcpy(words, p, sizeof words);
-        wide = __builtin_ia32_crc32di(wide, words[0]);
-        wide = __builtin_ia32_crc32di(wide, words[1]);
-        wide = __builtin_ia32_crc32di(wide, words[2]);
-        wide = __builtin_ia32_crc32di(wide, words[3]);
+        wide = __builtin_ia32_crc32di(wide, w[0]);
+        wide = __builtin_ia32_crc32di(wide, w[1]);
+        wide = __builtin_ia32_crc32di(wide, w[2]);
+        wide = __builtin_ia32_crc32di(wide, w[3]);
+        wide = __builtin_ia32_crc32di(wide, w[4]);
+        wide = __builtin_ia32_crc32di(wide, w[5]);
+        wide = __builtin_ia32_crc32di(wide, w[6]);
+        wide = __builtin_ia32_crc32di(wide, w[7]);
     }
     return crc32c_portable((uint32_t)wide, p, n);
 }
