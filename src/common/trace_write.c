@@ -133,7 +133,7 @@ static void writer_end(struct trace_writer *w, enum trace_end reason,
         .kind = TRACE_END, .fields = 1, .thread = thread, .time_ns = time_ns};
     uint64_t field = reason;
 
-    record_append(w->chunk, &r, &field, NULL);
+    record_append(w->chunk, &r, &field, "");
     chunk_seal(w->chunk);
     uint64_t bytes = chunk_offset(w->chunk->index) + w->chunk->used_bytes;
     munmap(w->chunk, TRACE_CHUNK_BYTES);
