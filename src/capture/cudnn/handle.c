@@ -24,6 +24,8 @@ struct cudnn *cudnn_get(cudnnHandle_t handle)
     return memsim_handle_get(HANDLE_CUDNN, handle);
 }
 
+/* What the library takes of the card for itself is not known: nothing is
+ * counted for it. */
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     int device = memsim_device_current();
