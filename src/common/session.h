@@ -109,6 +109,7 @@ struct session {
     uint32_t exit_status;      /* the command's, 128 + N for signal N */
     uint32_t background;       /* processes it left running */
     double fail_above_percent; /* --fail-above; 0: not given */
+    double selected_fraction;  /* --selected-fraction: of an unknown mask */
     uint32_t device_count;
     uint32_t address_model; /* enum vaspace_model */
     struct gpu gpu;

@@ -132,6 +132,7 @@ struct trace_record {
       "bytes",                                                                 \
       NULL)                                                                    \
     X(39, UNPRICED, "unpriced", "name library", NULL)                          \
+    X(40, GUESS, "guess", "name device stream elements chosen", NULL)          \
                                                                                \
     X(50, STREAM_CREATE, "stream_create", "device stream flags priority", NULL)\
     X(51, STREAM_DESTROY, "stream_destroy", "device stream", NULL)             \

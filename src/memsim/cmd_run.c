@@ -17,6 +17,7 @@
 
 #define DEFAULT_GPU         "h100-sxm-80gb"
 #define DEFAULT_TRACE_LIMIT (8 * GIB)
+#define DEFAULT_SELECTED    0.5
 #define TRACE_LIMIT_MIN     (2 * MIB) /* the header, and a chunk to write */
 
 struct run_options {
@@ -27,6 +28,7 @@ struct run_options {
     const char *directory;
     uint64_t trace_limit_bytes;
     double fail_above_percent;
+    double selected_fraction;
     struct output_options output;
 };
 
@@ -45,6 +47,9 @@ static const struct option_row rows[] = {
      .help = "where cudaMalloc's addresses lie (default linux)"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if more of a card than this was used"},
+    {"selected-fraction", 0, OPTION_FRACTION, "F", ROW(selected_fraction),
+     .help = "how much a mask selects that is computed on the GPU,\n"
+             "which memsim cannot know (default 0.5)"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
      .help = "keep the run's trace there, for `memsim report'"},
     {"trace-limit", 0, OPTION_BYTES, "SIZE", ROW(trace_limit_bytes),
@@ -147,6 +152,7 @@ static void session_fill(struct session *s, const struct run_options *o,
     s->gpu = *gpu;
     s->trace_limit_bytes = o->trace_limit_bytes;
     s->fail_above_percent = o->fail_above_percent;
+    s->selected_fraction = o->selected_fraction;
     s->address_model = (uint32_t)o->addresses;
     s->device_count = o->gpus;
     for (uint32_t i = 0; i < o->gpus; i++)
@@ -259,6 +265,7 @@ static int run(const struct run_options *o, const struct gpu *gpu,
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.gpu = DEFAULT_GPU,
+                            .selected_fraction = DEFAULT_SELECTED,
                             .gpus = 1,
                             .trace_limit_bytes = DEFAULT_TRACE_LIMIT};
     struct operands operands;

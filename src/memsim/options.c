@@ -86,6 +86,17 @@ static int parse_percent(const struct given *g, void *value, struct err *err)
     return 0;
 }
 
+static int parse_fraction(const struct given *g, void *value, struct err *err)
+{
+    char *end;
+    double fraction = strtod(g->value, &end);
+
+    if (*end || !isdigit((unsigned char)*g->value) || !(fraction <= 1))
+        return value_error(g, "a fraction from 0 to 1", err);
+    *(double *)value = fraction;
+    return 0;
+}
+
 static int parse_choice(const struct given *g, void *value, struct err *err)
 {
     const char *choice = g->row->argument;
@@ -105,9 +116,10 @@ static int parse_choice(const struct given *g, void *value, struct err *err)
 }
 
 static int (*const parsers[])(const struct given *, void *, struct err *) = {
-    [OPTION_FLAG] = parse_flag,       [OPTION_STRING] = parse_string,
-    [OPTION_BYTES] = parse_bytes,     [OPTION_COUNT] = parse_count,
-    [OPTION_PERCENT] = parse_percent, [OPTION_CHOICE] = parse_choice,
+    [OPTION_FLAG] = parse_flag,         [OPTION_STRING] = parse_string,
+    [OPTION_BYTES] = parse_bytes,       [OPTION_COUNT] = parse_count,
+    [OPTION_PERCENT] = parse_percent,   [OPTION_CHOICE] = parse_choice,
+    [OPTION_FRACTION] = parse_fraction,
 };
 
 static const struct option_row *row_by_name(const struct option_row *rows,

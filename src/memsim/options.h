@@ -15,6 +15,7 @@ enum option_type {
     OPTION_BYTES,   /* uint64_t: 80GiB, 80GB, 85899345920; not 0 */
     OPTION_COUNT,   /* uint32_t, from minimum to maximum */
     OPTION_PERCENT, /* double, above 0 and up to 100: 90, 92.5, 90% */
+    OPTION_FRACTION, /* double, from 0 to 1 */
     OPTION_CHOICE,  /* int: the index in `argument`, "auto|always|never" */
 };
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "capture/core/capture.h"
+#include "capture/core/compute.h"
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
 #include "capture/core/lock.h"
@@ -54,6 +56,18 @@ void memsim_kernel_register(const void *host, const char *name)
     core_unlock(LOCK_KERNEL);
 }
 
+static const struct compute *compute_of(const char *name)
+{
+    struct compute found, *kept;
+
+    if (!compute_find(name, &found))
+        return NULL;
+    kept = memsim_pages_keep(sizeof *kept);
+    if (kept)
+        *kept = found;
+    return kept;
+}
+
 struct kernel *memsim_kernel_named(const char *name)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
@@ -62,6 +76,7 @@ struct kernel *memsim_kernel_named(const char *name)
         return NULL;
     kernel->name = memsim_name(name);
     kernel->rule = kernel_rule_find(name);
+    kernel->compute = compute_of(name);
     return kernel;
 }
 
@@ -152,6 +167,9 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule =
         kernel->rule ? kernel_rule_apply(kernel->rule, launch, words)
                      : TRACE_RULE_NONE;
+    if (kernel->compute && launch->arguments &&
+        !memsim_capture_holds(launch->stream))
+        kernel->compute->run(kernel->compute, launch);
     memsim_kernel_count(device);
     RECORD(LAUNCH, kernel->name, (uint64_t)device, launch->stream,
            trace_pack(launch->grid[0], launch->grid[1]),

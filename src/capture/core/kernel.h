@@ -7,12 +7,14 @@
 #include "capture/core/core.h"
 #include "common/trace.h"
 
+struct compute;
 struct kernel_rule;
 
 struct kernel {
     uint32_t name; /* memsim_name() of the mangled one */
     uint32_t shared_static_bytes;
     const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
+    const struct compute *compute;  /* NULL: not carried out */
 };
 
 struct kernel_launch {
@@ -40,7 +42,7 @@ CORE_API int memsim_kernel_launch(const struct kernel *kernel,
 CORE_API void memsim_kernel_count(int device);
 
 /* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
- * LAUNCH: the rule's number and its four words. Small fills are carried out. */
+ * LAUNCH: the rule's number and its four words. */
 const struct kernel_rule *kernel_rule_find(const char *name);
 enum trace_rule kernel_rule_apply(const struct kernel_rule *rule,
                                   const struct kernel_launch *launch,

@@ -3,14 +3,7 @@
  * kernel of PyTorch's; the layouts read here are those of 2.5 to 2.15. */
 #include "capture/core/kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "capture/core/capture.h"
-#include "capture/core/values.h"
-
-/* A fill's value lies at the start of its functor. */
-#define FILL_BYTES_MAX (UINT64_C(64) << 10)
 
 struct kernel_rule {
     const char *pattern;       /* in the mangled name */
@@ -45,25 +38,6 @@ static void read_elementwise(const struct kernel_rule *rule,
 {
     words[0] = argument_u32(launch, 0);
     words[1] = rule->count;
-}
-
-static void fill(const struct kernel_launch *launch, uint64_t unit,
-                 uint64_t count)
-{
-    unsigned char *const *data = launch->arguments[2];
-
-    if (unit * count <= FILL_BYTES_MAX && !memsim_capture_holds(launch->stream))
-        memsim_values_fill((uint64_t)data[0], launch->arguments[1], unit,
-                           count);
-}
-
-/* FillKernel.cu: FillFunctor<scalar_t> holds the value alone. */
-static void read_fill(const struct kernel_rule *rule,
-                      const struct kernel_launch *launch, uint64_t words[4])
-{
-    words[0] = argument_u32(launch, 0);
-    words[1] = 1;
-    fill(launch, rule->count, words[0]);
 }
 
 static void read_words(const struct kernel_rule *rule,
@@ -121,9 +95,6 @@ static void read_foreach(const struct kernel_rule *rule,
 }
 
 /* First match wins: the special before the general. */
-#define FILL(type, bytes)                                                      \
-    {"29vectorized_elementwise_kernel", "11FillFunctorI" type "E",             \
-     TRACE_RULE_ELEMENTWISE, bytes, read_fill}
 #define ELEMENTWISE(kernel, count)                                             \
     {kernel, "arrayIPcLm" #count "E", TRACE_RULE_ELEMENTWISE, count,           \
      read_elementwise}
@@ -137,16 +108,6 @@ static void read_foreach(const struct kernel_rule *rule,
     {kernel, NULL, TRACE_RULE_WORDS, count, read_words}
 
 static const struct kernel_rule rules[] = {
-    FILL("f", 4),
-    FILL("d", 8),
-    FILL("i", 4),
-    FILL("l", 8),
-    FILL("s", 2),
-    FILL("h", 1),
-    FILL("a", 1),
-    FILL("b", 1),
-    FILL("N3c104HalfE", 2),
-    FILL("N3c108BFloat16E", 2),
     ELEMENTWISES("29vectorized_elementwise_kernel"),
     ELEMENTWISES("27unrolled_elementwise_kernel"),
     {"18elementwise_kernelI", NULL, TRACE_RULE_ELEMENTWISE, 0,

@@ -7,71 +7,78 @@
 #include "capture/core/pages.h"
 #include "common/session.h"
 
-#define GRANULE      (UINT64_C(2) << 20)
 #define PAGE         UINT64_C(4096)
 #define SHADOW_SHIFT (UINT64_C(1) << 44) /* below the windows, where free */
 
-/* A granule's mark says that some byte of it may not be zero. */
-static struct shadow {
-    uint64_t base, bytes; /* of the window */
-    char *memory;         /* NULL where there was no room */
-    unsigned char *marks;
-} shadows[SESSION_DEVICES + 1]; /* the last is vmm.c's window */
-static int shadow_count; /* one more than the highest one placed */
+static struct values_window windows[SESSION_DEVICES + 1]; /* last: vmm.c's */
+static int window_count; /* one more than the highest one placed */
 
 void values_place(int device, uint64_t base, uint64_t bytes)
 {
-    struct shadow *s = &shadows[device];
+    struct values_window *w = &windows[device];
 
-    s->memory = memsim_pages_reserve(base - SHADOW_SHIFT, bytes);
-    s->marks = memsim_pages_reserve(0, bytes / GRANULE);
-    s->base = base;
-    s->bytes = bytes;
-    if (shadow_count <= device)
-        shadow_count = device + 1;
+    w->memory = memsim_pages_reserve(base - SHADOW_SHIFT, bytes);
+    w->known = memsim_pages_reserve(0, bytes);
+    w->marks = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
+    if (!w->known || !w->marks)
+        w->memory = NULL;
+    w->base = base;
+    w->bytes = bytes;
+    if (window_count <= device)
+        window_count = device + 1;
 }
 
-static struct shadow *shadow_of(uint64_t address)
+static struct values_window *window_of(uint64_t address)
 {
-    for (int i = 0; i < shadow_count; i++)
-        if (address - shadows[i].base < shadows[i].bytes)
-            return &shadows[i];
+    for (int i = 0; i < window_count; i++)
+        if (address - windows[i].base < windows[i].bytes)
+            return &windows[i];
     return NULL;
 }
 
 bool memsim_values_is_device(uint64_t address)
 {
-    return shadow_of(address);
+    return window_of(address);
 }
 
-static char *shadow_place(struct shadow *s, uint64_t address, uint64_t bytes)
+const struct values_window *values_window(uint64_t address)
 {
-    if (!s->memory || !s->marks || address + bytes > s->base + s->bytes)
-        return NULL;
-    return s->memory + (address - s->base);
+    const struct values_window *w = window_of(address);
+
+    return w && w->memory ? w : NULL;
 }
 
-static bool is_marked(const struct shadow *s, uint64_t address, uint64_t bytes)
+/* The window that holds all BYTES at ADDRESS and has a shadow. */
+static struct values_window *window_of_range(uint64_t address, uint64_t bytes)
 {
-    uint64_t first = (address - s->base) / GRANULE;
-    uint64_t last = (address + bytes - 1 - s->base) / GRANULE;
+    struct values_window *w = window_of(address);
+
+    return w && w->memory && bytes <= w->base + w->bytes - address ? w : NULL;
+}
+
+static bool is_marked(const struct values_window *w, uint64_t at,
+                      uint64_t bytes)
+{
+    uint64_t first = at / VALUES_GRANULE;
+    uint64_t last = (at + bytes - 1) / VALUES_GRANULE;
 
     for (uint64_t i = first; i <= last; i++)
-        if (s->marks[i])
+        if (w->marks[i])
             return true;
     return false;
 }
 
-static void mark(struct shadow *s, uint64_t address, uint64_t bytes)
+static void mark(struct values_window *w, uint64_t at, uint64_t bytes)
 {
-    uint64_t first = (address - s->base) / GRANULE;
-    uint64_t last = (address + bytes - 1 - s->base) / GRANULE;
+    uint64_t first = at / VALUES_GRANULE;
+    uint64_t last = (at + bytes - 1) / VALUES_GRANULE;
 
-    memset(s->marks + first, 1, last - first + 1);
+    memset(w->marks + first, 1, last - first + 1);
 }
 
-static void zero(char *p, uint64_t bytes)
+static void zero(void *start, uint64_t bytes)
 {
+    char *p = start;
     uint64_t head = -(uint64_t)p % PAGE;
 
     if (bytes < 16 * PAGE) {
@@ -86,88 +93,117 @@ static void zero(char *p, uint64_t bytes)
 
 void memsim_values_forget(uint64_t address, uint64_t bytes)
 {
-    struct shadow *s = shadow_of(address);
-    char *p = s && bytes ? shadow_place(s, address, bytes) : NULL;
+    struct values_window *w = window_of_range(address, bytes);
 
-    if (!p)
+    if (!w)
         return;
     /* Granule by granule: most of a large block was never written. */
-    while (bytes) {
-        uint64_t part = GRANULE - (address - s->base) % GRANULE;
+    for (uint64_t at = address - w->base; bytes;) {
+        uint64_t part = VALUES_GRANULE - at % VALUES_GRANULE;
 
         if (part > bytes)
             part = bytes;
-        if (is_marked(s, address, part))
-            zero(p, part);
-        if (part == GRANULE)
-            s->marks[(address - s->base) / GRANULE] = 0;
-        p += part;
-        address += part;
+        if (w->marks[at / VALUES_GRANULE]) {
+            zero(w->memory + at, part);
+            zero(w->known + at, part);
+        }
+        if (part == VALUES_GRANULE)
+            w->marks[at / VALUES_GRANULE] = 0;
+        at += part;
         bytes -= part;
     }
 }
 
-/* The bytes of device memory at ADDRESS, or NULL where they are all zero. */
-static const char *readable(uint64_t address, uint64_t bytes)
+bool values_known(uint64_t address, uint64_t bytes)
 {
-    struct shadow *s = shadow_of(address);
+    const struct values_window *w = window_of_range(address, bytes);
 
-    if (!s)
-        return (const char *)address; /* the host's */
-    return is_marked(s, address, bytes) ? shadow_place(s, address, bytes)
-                                        : NULL;
+    if (!w || !bytes)
+        return w;
+    uint64_t at = address - w->base;
+    return is_marked(w, at, bytes) && !memchr(w->known + at, 0, bytes);
 }
 
-static char *writable(uint64_t address, uint64_t bytes)
+char *values_write(uint64_t address, uint64_t bytes, bool known)
 {
-    struct shadow *s = shadow_of(address);
-    char *p = s ? shadow_place(s, address, bytes) : (char *)address;
+    struct values_window *w = window_of_range(address, bytes);
 
-    if (s && p)
-        mark(s, address, bytes);
-    return p;
+    if (!w || !bytes)
+        return NULL;
+    uint64_t at = address - w->base;
+    mark(w, at, bytes);
+    memset(w->known + at, known, bytes);
+    return w->memory + at;
+}
+
+static void copy_from_host(uint64_t destination, const void *source,
+                           uint64_t bytes)
+{
+    char *to = values_write(destination, bytes, true);
+
+    if (to)
+        memcpy(to, source, bytes);
+}
+
+static void copy_to_host(void *destination, const struct values_window *w,
+                         uint64_t at, uint64_t bytes)
+{
+    if (w && is_marked(w, at, bytes))
+        memcpy(destination, w->memory + at, bytes);
+    else
+        memset(destination, 0, bytes);
+}
+
+static void copy_on_device(uint64_t destination, const struct values_window *w,
+                           uint64_t at, uint64_t bytes)
+{
+    struct values_window *to = window_of_range(destination, bytes);
+
+    if (!to)
+        return;
+    if (!w || !is_marked(w, at, bytes)) {
+        memsim_values_forget(destination, bytes);
+        return;
+    }
+    uint64_t there = destination - to->base;
+    mark(to, there, bytes);
+    memmove(to->memory + there, w->memory + at, bytes);
+    memmove(to->known + there, w->known + at, bytes);
 }
 
 void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
 {
-    if (!shadow_of(source) && !shadow_of(destination)) {
+    const struct values_window *w = window_of(source);
+    bool to_device = window_of(destination);
+
+    if (!w && !to_device) {
         memmove((void *)destination, (const void *)source, bytes);
         return;
     }
-    if (!bytes || bytes > VALUES_COPY_BYTES)
-        return;
-    const char *from = readable(source, bytes);
-    if (!from && shadow_of(destination)) {
+    if (bytes > VALUES_COPY_BYTES) {
         memsim_values_forget(destination, bytes);
         return;
     }
-    char *to = writable(destination, bytes);
-    if (!to)
+    if (!bytes)
         return;
-    if (from)
-        memmove(to, from, bytes);
+    const struct values_window *from = window_of_range(source, bytes);
+    uint64_t at = from ? source - from->base : 0;
+    if (!to_device)
+        copy_to_host((void *)destination, from, at, bytes);
+    else if (w)
+        copy_on_device(destination, from, at, bytes);
     else
-        memset(to, 0, bytes);
-}
-
-static bool is_zero(const unsigned char *value, uint64_t unit)
-{
-    while (unit)
-        if (value[--unit])
-            return false;
-    return true;
+        copy_from_host(destination, (const void *)source, bytes);
 }
 
 void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
                         uint64_t count)
 {
-    if (is_zero(value, unit)) {
+    if (unit * count > VALUES_WRITE_BYTES) {
         memsim_values_forget(address, unit * count);
         return;
     }
-    if (!count || unit * count > VALUES_COPY_BYTES || !shadow_of(address))
-        return;
-    char *to = writable(address, unit * count);
+    char *to = values_write(address, unit * count, true);
     if (!to)
         return;
     for (uint64_t i = 0; i < count; i++)

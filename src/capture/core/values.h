@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What device memory holds, as far as it matters: small copies, sets and fills
- * really happen, in a shadow of each card's address window; large ones are
- * skipped. Memory that nothing wrote reads as zeros, and so does a block that
- * torch hands out anew: what a kernel would have computed is not known, and a
- * stale value is worse than none. */
+ * really happen, in a shadow of each card's address window, and so do the small
+ * kernels of compute.h; large ones are skipped. Memory that nothing wrote reads
+ * as zeros, and so does a block that torch hands out anew.
+ *
+ * Each byte is known (it holds what a real card would hold there) or not; what
+ * is not known still has a value, zero or what came of zeros, so that whatever
+ * is read back is finite. */
 #ifndef MEMSIM_CAPTURE_VALUES_H
 #define MEMSIM_CAPTURE_VALUES_H
 
@@ -11,8 +14,22 @@
 
 #include "capture/core/core.h"
 
-/* Copies over this many bytes leave the destination as it was. */
-#define VALUES_COPY_BYTES (UINT64_C(256) << 10)
+/* Copies over this many bytes make the destination unknown. */
+#define VALUES_COPY_BYTES (UINT64_C(1) << 20)
+
+/* Likewise fills, and what kernels of compute.h write. */
+#define VALUES_WRITE_BYTES (UINT64_C(4) << 20)
+
+/* The shadow of a window: a byte at MEMORY for each of the card's, and one at
+ * KNOWN that is 1 where it is known. */
+struct values_window {
+    uint64_t base, bytes;
+    char *memory; /* NULL where there was no room */
+    unsigned char *known;
+    unsigned char *marks; /* by granule: some byte is known or not zero */
+};
+
+#define VALUES_GRANULE (UINT64_C(2) << 20)
 
 /* Gives DEVICE's window its shadow. Without address space for it there are no
  * values: everything reads as zeros. */
@@ -26,8 +43,18 @@ CORE_API void memsim_values_copy(uint64_t destination, uint64_t source,
 CORE_API void memsim_values_fill(uint64_t address, const void *value,
                                  uint64_t unit, uint64_t count);
 
-/* Makes BYTES at ADDRESS read as zeros. */
+/* Makes BYTES at ADDRESS unknown; they read as zeros. */
 CORE_API void memsim_values_forget(uint64_t address, uint64_t bytes);
+
+/* The window that holds ADDRESS and has a shadow, or NULL. */
+const struct values_window *values_window(uint64_t address);
+
+/* Whether BYTES at ADDRESS, all in one window, are known. */
+bool values_known(uint64_t address, uint64_t bytes);
+
+/* Where the bytes at ADDRESS are kept, about to be written and known from then
+ * on where KNOWN; NULL where they have no place. */
+char *values_write(uint64_t address, uint64_t bytes, bool known);
 
 /* True where ADDRESS lies in a device's window. */
 CORE_API bool memsim_values_is_device(uint64_t address);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/compute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/process.h"
+#include "capture/core/record.h"
+#include "capture/core/stream.h"
+#include "capture/core/values.h"
+
+/* The first whose pattern is in the name and who can read it. */
+static const struct kind {
+    const char *pattern;
+    bool (*parse)(const char *name, struct compute *compute);
+} kinds[] = {
+    {"29vectorized_elementwise_kernelILi", compute_loop_parse},
+    {"27unrolled_elementwise_kernelI", compute_loop_parse},
+    {"18elementwise_kernelILi", compute_loop_parse},
+    {"29elementwise_kernel_with_indexI", compute_arange_parse},
+    {"13reduce_kernelILi", compute_reduce_parse},
+    {"18DeviceReduceKernelI", compute_count_parse},
+    {"28DeviceReduceSingleTileKernelI", compute_count_parse},
+    {"28DeviceReduceSingleTileKernelI", compute_total_parse},
+    {"23DeviceSelectSweepKernelI", compute_select_parse},
+    {"23DeviceSelectSweepKernelI", compute_unique_parse},
+    {"13write_indicesI", compute_places_parse},
+    {"23DeviceReduceByKeyKernelI", compute_runs_parse},
+    {"26adjacent_difference_kernelI", compute_difference_parse},
+    {"14scatter_kernelE", compute_inverse_parse},
+    {"24vectorized_gather_kernelI", compute_gather_rows_parse},
+    {"24index_elementwise_kernelI", compute_index_parse},
+    {"34_scatter_gather_elementwise_kernelI", compute_scatter_parse},
+    {"21indexSelectSmallIndexI", compute_index_select_parse},
+    {"21indexSelectLargeIndexI", compute_index_select_parse},
+    {"CatArrayBatchedCopy", compute_cat_parse},
+    {"16DeviceScanKernelI", compute_scan_parse},
+    {"32tensor_kernel_scan_innermost_dimI", compute_scan_rows_parse},
+    {"28tensor_kernel_scan_outer_dimI", compute_scan_columns_parse},
+    {"17kernelHistogram1DI", compute_histogram_parse},
+    {"31DeviceRadixSortSingleTileKernelI", compute_sort_tile_parse},
+    {"29DeviceRadixSortOnesweepKernelI", compute_sort_pass_parse},
+    {"SortKVInPlaceI", compute_sort_rows_parse},
+    {"10gatherTopKI", compute_topk_parse},
+    {"32sampleMultinomialWithReplacementI", compute_sample_parse},
+};
+
+bool compute_find(const char *name, struct compute *compute)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        *compute = (struct compute){0};
+        if (strstr(name, kinds[i].pattern) && kinds[i].parse(name, compute)) {
+            compute->name = memsim_name(name);
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i)
+{
+    uint64_t value;
+
+    memcpy(&value, launch->arguments[i], sizeof value);
+    return value;
+}
+
+uint32_t compute_u32(const struct kernel_launch *launch, uint32_t i)
+{
+    uint32_t value;
+
+    memcpy(&value, launch->arguments[i], sizeof value);
+    return value;
+}
+
+bool compute_load(enum number_type type, uint64_t address, long double *value)
+{
+    const struct values_window *w = values_window(address);
+    uint64_t at = w ? address - w->base : 0;
+
+    if (!w || at + 16 > w->bytes) {
+        *value = 0;
+        return false;
+    }
+    *value = number_load(type, w->memory + at);
+    return w->known[at];
+}
+
+void compute_store(enum number_type type, uint64_t address, long double value,
+                   bool known)
+{
+    char *to = values_write(address, number_bytes(type), known);
+
+    if (to)
+        number_store(type, to, known || isfinite(value) ? value : 0);
+}
+
+void compute_move(uint64_t destination, uint64_t source, uint32_t bytes)
+{
+    if (bytes <= VALUES_WRITE_BYTES && values_window(source))
+        memsim_values_copy(destination, source, bytes);
+}
+
+bool compute_offsets_valid(const char *at)
+{
+    uint32_t dims, size;
+
+    memcpy(&dims, at, sizeof dims);
+    if (dims > OFFSETS_DIMS)
+        return false;
+    for (uint32_t i = 0; i < dims; i++) {
+        memcpy(&size, at + 4 + 12 * i, sizeof size);
+        if (!size)
+            return false;
+    }
+    return true;
+}
+
+void compute_offsets(const char *at, int args, uint64_t index,
+                     uint64_t *offsets)
+{
+    uint32_t dims, size, stride;
+
+    memcpy(&dims, at, sizeof dims);
+    for (int a = 0; a < args; a++)
+        offsets[a] = 0;
+    for (uint32_t i = 0; i < dims; i++) {
+        const char *strides = at + 4 + 12 * OFFSETS_DIMS + 4u * (uint32_t)args * i;
+
+        memcpy(&size, at + 4 + 12 * i, sizeof size);
+        for (int a = 0; a < args; a++) {
+            memcpy(&stride, strides + 4 * a, sizeof stride);
+            offsets[a] += index % size * stride;
+        }
+        index /= size;
+    }
+}
+
+bool compute_tensor_read(const void *argument, struct compute_tensor *tensor)
+{
+    memcpy(tensor, argument, sizeof *tensor);
+    if (tensor->dims < 0 || tensor->dims > OFFSETS_DIMS)
+        return false;
+    for (int i = 0; i < tensor->dims; i++)
+        if (!tensor->sizes[i])
+            return false;
+    return values_window(tensor->data);
+}
+
+uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
+                               uint64_t index)
+{
+    uint64_t offset = 0;
+
+    for (int i = tensor->dims; i-- > 0;) {
+        offset += index % tensor->sizes[i] * tensor->strides[i];
+        index /= tensor->sizes[i];
+    }
+    return offset;
+}
+
+static double selected_fraction(void)
+{
+    const struct session *session = memsim_session();
+
+    return session ? session->selected_fraction : 0.5;
+}
+
+/* Element i is taken where the running total of the fraction passes an
+ * integer: the first N elements have N times the fraction of them. */
+bool compute_guess_takes(uint64_t index)
+{
+    double fraction = selected_fraction();
+
+    return (uint64_t)((double)(index + 1) * fraction) >
+           (uint64_t)((double)index * fraction);
+}
+
+void compute_guess_note(const struct compute *compute,
+                        const struct kernel_launch *launch, uint64_t count,
+                        uint64_t chosen, const char *what)
+{
+    int device = 0;
+
+    memsim_stream_device(launch->stream, &device);
+    RECORD(GUESS, compute->name, (uint64_t)device, launch->stream, count,
+           chosen);
+    memsim_note("%s", what);
+}
+
+uint64_t compute_guess(const struct compute *compute,
+                       const struct kernel_launch *launch, uint64_t count)
+{
+    double fraction = selected_fraction();
+    uint64_t chosen = (uint64_t)((double)count * fraction);
+    char what[SESSION_TEXT_BYTES];
+
+    snprintf(what, sizeof what,
+             "a mask computed on the GPU is not known: taken to select %g of "
+             "its elements (--selected-fraction); sizes that follow from it "
+             "are guesses", fraction);
+    compute_guess_note(compute, launch, count, chosen, what);
+    return chosen;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sorting: CUB's radix sort as torch calls it (cuda/cub.cuh), sorts of rows in
+ * place (SortUtils.cuh), selection of the largest (TensorTopK.cu), and samples
+ * (MultinomialKernel.cu). Where keys are not known nothing moves: the order of
+ * the input is as good a guess as any, and a permutation. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "capture/core/compute.h"
+#include "capture/core/compute_name.h"
+#include "capture/core/pages.h"
+#include "capture/core/values.h"
+
+struct item {
+    uint64_t key;
+    uint64_t place;
+};
+
+/* Bottom-up merge sort: stable, in the two halves of ITEMS. Returns where the
+ * sorted ones are. */
+static struct item *merge_sort(struct item *items, uint64_t count)
+{
+    struct item *from = items, *to = items + count;
+
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t start = 0; start < count; start += 2 * width) {
+            uint64_t middle = start + width < count ? start + width : count;
+            uint64_t end = middle + width < count ? middle + width : count;
+            uint64_t a = start, b = middle;
+
+            for (uint64_t i = start; i < end; i++)
+                to[i] = a < middle && (b >= end || from[a].key <= from[b].key)
+                            ? from[a++]
+                            : from[b++];
+        }
+        struct item *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* The number's bits in an order in which unsigned comparison is the number's:
+ * cub::Traits<T>::TwiddleIn. */
+static uint64_t key_bits(enum number_type type, uint64_t address)
+{
+    const struct values_window *w = values_window(address);
+    uint32_t bytes = number_bytes(type);
+    uint64_t bits = 0, sign = UINT64_C(1) << (8 * bytes - 1);
+
+    if (!w)
+        return 0;
+    memcpy(&bits, w->memory + (address - w->base), bytes);
+    if (type == NUMBER_U8 || type == NUMBER_BOOL)
+        return bits;
+    if (number_is_float(type) && bits & sign)
+        return ~bits & (sign | (sign - 1));
+    return bits ^ sign;
+}
+
+static uint64_t bits_between(uint64_t key, uint32_t first, uint32_t last)
+{
+    key >>= first;
+    return last - first < 64 ? key & ((UINT64_C(1) << (last - first)) - 1)
+                             : key;
+}
+
+/* Pairs of which VALUES may be absent (0). */
+struct pairs {
+    uint64_t keys_in, keys_out, values_in, values_out, count;
+    uint32_t first_bit, last_bit;
+};
+
+static void pairs_place(const struct compute *c, const struct pairs *p,
+                        uint64_t from, uint64_t to)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    compute_move(p->keys_out + to * bytes, p->keys_in + from * bytes, bytes);
+    if (c->bytes && p->values_in)
+        compute_move(p->values_out + to * c->bytes,
+                     p->values_in + from * c->bytes, c->bytes);
+}
+
+static void pairs_copy(const struct compute *c, const struct pairs *p)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    memsim_values_copy(p->keys_out, p->keys_in, p->count * bytes);
+    if (c->bytes && p->values_in)
+        memsim_values_copy(p->values_out, p->values_in, p->count * c->bytes);
+}
+
+static void pairs_sort(const struct compute *c, const struct pairs *p)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+    size_t size = 2 * p->count * sizeof(struct item);
+
+    if (!p->count || !values_window(p->keys_in) || !values_window(p->keys_out))
+        return;
+    if (p->count > COMPUTE_INTEGERS ||
+        !values_known(p->keys_in, p->count * bytes)) {
+        pairs_copy(c, p);
+        return;
+    }
+    struct item *items = memsim_pages_reserve(0, size);
+    if (!items)
+        return;
+    for (uint64_t i = 0; i < p->count; i++) {
+        uint64_t key = bits_between(
+            key_bits(c->types[0], p->keys_in + i * bytes), p->first_bit,
+            p->last_bit);
+
+        items[i] = (struct item){c->form ? ~key : key, i};
+    }
+    const struct item *sorted = merge_sort(items, p->count);
+    for (uint64_t i = 0; i < p->count; i++)
+        pairs_place(c, p, sorted[i].place, i);
+    munmap(items, size);
+}
+
+/* (keys in, keys out, values in, values out, count, first bit, last bit) */
+static void run_sort_tile(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    pairs_sort(c, &(struct pairs){.keys_in = compute_u64(launch, 0),
+                                  .keys_out = compute_u64(launch, 1),
+                                  .values_in = compute_u64(launch, 2),
+                                  .values_out = compute_u64(launch, 3),
+                                  .count = compute_u32(launch, 4),
+                                  .first_bit = compute_u32(launch, 5),
+                                  .last_bit = compute_u32(launch, 6)});
+}
+
+/* (lookback, counters, bins out, bins in, keys out, keys in, values out,
+ * values in, count, first bit, bits): one digit at a time. */
+static void run_sort_pass(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    uint32_t bit = compute_u32(launch, 9);
+
+    pairs_sort(c, &(struct pairs){.keys_out = compute_u64(launch, 4),
+                                  .keys_in = compute_u64(launch, 5),
+                                  .values_out = compute_u64(launch, 6),
+                                  .values_in = compute_u64(launch, 7),
+                                  .count = compute_u32(launch, 8),
+                                  .first_bit = bit,
+                                  .last_bit = bit + compute_u32(launch, 10)});
+}
+
+/* "policy_hubI" or "DeviceRadixSortPolicyI", then the key's and the value's
+ * types; then the order. */
+static bool radix_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "10policy_hubI");
+
+    if (!text)
+        text = name_after(name, "21DeviceRadixSortPolicyI");
+    if (!text || !name_types(&text, c->types, 1))
+        return false;
+    c->bytes = strncmp(text, "NS0_8NullType", 13) ? name_bytes(text) : 0;
+    c->form = strstr(name, "SortOrderE1E") || strstr(name, "ELb1E");
+    return true;
+}
+
+bool compute_sort_tile_parse(const char *name, struct compute *c)
+{
+    c->run = run_sort_tile;
+    return radix_parse(name, c);
+}
+
+bool compute_sort_pass_parse(const char *name, struct compute *c)
+{
+    c->run = run_sort_pass;
+    return radix_parse(name, c);
+}
+
+/* A row of LENGTH, read out of device memory, sorted and put back. */
+struct rows {
+    struct compute_tensor keys, values;
+    uint32_t count, length, key_stride, value_stride;
+    bool descending;
+};
+
+struct element {
+    unsigned char key[8], value[8];
+    bool key_known, value_known;
+};
+
+static uint64_t element_address(const struct compute_tensor *tensor,
+                                uint64_t row, uint64_t i, uint32_t stride,
+                                uint32_t bytes)
+{
+    return tensor->data +
+           (compute_tensor_offset(tensor, row) + i * stride) * bytes;
+}
+
+static void element_get(uint64_t address, uint32_t bytes, unsigned char *to,
+                        bool *known)
+{
+    const struct values_window *w = values_window(address);
+
+    *known = values_known(address, bytes);
+    if (w)
+        memcpy(to, w->memory + (address - w->base), bytes);
+}
+
+static void element_put(uint64_t address, uint32_t bytes,
+                        const unsigned char *from, bool known)
+{
+    char *to = values_write(address, bytes, known);
+
+    if (to)
+        memcpy(to, from, bytes);
+}
+
+static void row_sort(const struct compute *c, const struct rows *r,
+                     uint64_t row, struct item *items, struct element *copies)
+{
+    uint32_t kb = number_bytes(c->types[0]), vb = number_bytes(c->types[1]);
+
+    for (uint64_t i = 0; i < r->length; i++) {
+        uint64_t key = element_address(&r->keys, row, i, r->key_stride, kb);
+        struct element *e = &copies[i];
+
+        element_get(key, kb, e->key, &e->key_known);
+        element_get(element_address(&r->values, row, i, r->value_stride, vb),
+                    vb, e->value, &e->value_known);
+        if (!e->key_known)
+            return;
+        uint64_t bits = key_bits(c->types[0], key);
+        items[i] = (struct item){r->descending ? ~bits : bits, i};
+    }
+    const struct item *sorted = merge_sort(items, r->length);
+    for (uint64_t i = 0; i < r->length; i++) {
+        const struct element *e = &copies[sorted[i].place];
+
+        element_put(element_address(&r->keys, row, i, r->key_stride, kb), kb,
+                    e->key, e->key_known);
+        element_put(element_address(&r->values, row, i, r->value_stride, vb),
+                    vb, e->value, e->value_known);
+    }
+}
+
+/* (TensorInfo keys, rows, length, stride, TensorInfo values, stride, order) */
+static void run_sort_rows(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    struct rows r = {.count = compute_u32(launch, 1),
+                     .length = compute_u32(launch, 2),
+                     .key_stride = compute_u32(launch, 3),
+                     .value_stride = compute_u32(launch, 5)};
+    size_t size = r.length * (2 * sizeof(struct item) + sizeof(struct element));
+
+    if (!compute_tensor_read(launch->arguments[0], &r.keys) ||
+        !compute_tensor_read(launch->arguments[4], &r.values) || !r.length ||
+        (uint64_t)r.count * r.length > COMPUTE_INTEGERS)
+        return;
+    r.descending = c->form == 2
+                       ? *(const unsigned char *)launch->arguments[6] & 1
+                       : c->form;
+    struct item *items = memsim_pages_reserve(0, size);
+    if (!items)
+        return;
+    for (uint64_t row = 0; row < r.count; row++)
+        row_sort(c, &r, row, items,
+                 (struct element *)(items + 2ul * r.length));
+    munmap(items, size);
+}
+
+/* Past literals, "Li16E" and "Lin2E". */
+static const char *literals_end(const char *text)
+{
+    while (*text == 'L' && strchr(text, 'E'))
+        text = strchr(text, 'E') + 1;
+    return text;
+}
+
+bool compute_sort_rows_parse(const char *name, struct compute *c)
+{
+    const char *text = literals_end(name_after(name, "SortKVInPlaceI"));
+
+    c->run = run_sort_rows;
+    if (!name_types(&text, c->types, 2))
+        return false;
+    /* A comparison by name, or an argument that says whether to descend. */
+    c->form = strstr(name, "4GTOpI") ? 1 : strstr(name, "4LTOpI") ? 0 : 2;
+    return strstr(name, "TensorInfoIT") && !strstr(text, "mEEv");
+}
+
+struct topk {
+    struct compute_tensor in, values, indices;
+    uint64_t length, k, rows, in_stride, value_stride, index_stride;
+    bool largest;
+};
+
+static void topk_put(const struct compute *c, const struct topk *t,
+                     uint64_t row, uint64_t rank, uint64_t from)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+    uint64_t index = element_address(&t->indices, row, rank,
+                                     (uint32_t)t->index_stride, 8);
+
+    compute_move(element_address(&t->values, row, rank,
+                                 (uint32_t)t->value_stride, bytes),
+                 element_address(&t->in, row, from, (uint32_t)t->in_stride,
+                                 bytes),
+                 bytes);
+    compute_store(NUMBER_I64, index, from, true);
+}
+
+/* False where something in the row is not known. */
+static bool topk_row(const struct compute *c, const struct topk *t,
+                     uint64_t row, struct item *items)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    for (uint64_t i = 0; i < t->length; i++) {
+        uint64_t at = element_address(&t->in, row, i, (uint32_t)t->in_stride,
+                                      bytes);
+        uint64_t bits = key_bits(c->types[0], at);
+
+        if (!values_known(at, bytes))
+            return false;
+        items[i] = (struct item){t->largest ? ~bits : bits, i};
+    }
+    const struct item *sorted = merge_sort(items, t->length);
+    for (uint64_t i = 0; i < t->k; i++)
+        topk_put(c, t, row, i, sorted[i].place);
+    return true;
+}
+
+static void topk_rows(const struct compute *c,
+                      const struct kernel_launch *launch, const struct topk *t,
+                      struct item *items)
+{
+    bool guessed = false;
+
+    for (uint64_t row = 0; row < t->rows; row++) {
+        if (items && topk_row(c, t, row, items))
+            continue;
+        guessed = true;
+        for (uint64_t i = 0; i < t->k; i++)
+            topk_put(c, t, row, i, (row * t->k + i) % t->length);
+    }
+    if (guessed)
+        compute_guess_note(c, launch, t->rows * t->length, t->rows * t->k,
+                           "topk of values computed on the GPU: taken to "
+                           "choose all places equally often, as a router in "
+                           "balance would");
+}
+
+/* gatherTopK (TensorInfo in, length, k, bool largest, rows, stride, TensorInfo
+ * values, stride, TensorInfo indices, stride, ...) */
+static void run_topk(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    struct topk t = {.length = compute_u32(launch, 1),
+                     .k = compute_u32(launch, 2),
+                     .largest = *(const unsigned char *)launch->arguments[3] & 1,
+                     .rows = compute_u32(launch, 4),
+                     .in_stride = compute_u32(launch, 5),
+                     .value_stride = compute_u32(launch, 7),
+                     .index_stride = compute_u32(launch, 9)};
+    size_t size = 2 * t.length * sizeof(struct item);
+
+    if (!compute_tensor_read(launch->arguments[0], &t.in) ||
+        !compute_tensor_read(launch->arguments[6], &t.values) ||
+        !compute_tensor_read(launch->arguments[8], &t.indices) || !t.length ||
+        t.k > t.length || t.rows * t.k > COMPUTE_INTEGERS)
+        return;
+    bool fits = t.rows * t.length <= COMPUTE_INTEGERS;
+    struct item *items = fits ? memsim_pages_reserve(0, size) : NULL;
+    topk_rows(c, launch, &t, items);
+    if (items)
+        munmap(items, size);
+}
+
+bool compute_topk_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "6sbtopk10gatherTopKI");
+
+    c->run = run_topk;
+    return text && name_types(&text, c->types, 1) && *text == 'j';
+}
+
+/* sampleMultinomialWithReplacement (philox, int samples, int64_t *out, int64_t
+ * rows, int categories, ...): the categories in turn. */
+static void run_sample(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    uint64_t samples = compute_u32(launch, 1), out = compute_u64(launch, 2);
+    uint64_t rows = compute_u64(launch, 3), categories = compute_u32(launch, 4);
+
+    if (!categories || samples * rows > COMPUTE_INTEGERS || !values_window(out))
+        return;
+    for (uint64_t i = 0; i < samples * rows; i++)
+        compute_store(NUMBER_I64, out + 8 * i, i % categories, true);
+    compute_guess_note(c, launch, rows * categories, samples * rows,
+                       "random samples (multinomial): taken to be each "
+                       "category in turn");
+}
+
+bool compute_sample_parse(const char *name, struct compute *c)
+{
+    c->run = run_sample;
+    return strstr(name, "sampleMultinomialWithReplacement");
+}
