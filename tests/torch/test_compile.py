@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile, with TorchInductor and Triton. Skipped where Triton is not
+installed: it is no part of PyTorch's wheel."""
+import torch
+import torch.nn as nn
+from harness import Skip, equal, main, test
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = None
+
+GPU = "cuda"
+
+
+def need_triton():
+    if not triton:
+        raise Skip("triton is not installed")
+
+
+def network():
+    return nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.LayerNorm(256),
+                         nn.Linear(256, 64)).cuda()
+
+
+def train(model, steps=3):
+    """What is allocated after each step."""
+    optimizer = torch.optim.AdamW(model.parameters())
+    allocated = []
+    for _ in range(steps):
+        x = torch.randn(32, 64, device=GPU)
+        model(x).softmax(-1).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del x
+        allocated.append(torch.cuda.memory_allocated())
+    return allocated
+
+
+@test
+def a_network_compiles_and_trains():
+    need_triton()
+    model = network()
+    allocated = train(torch.compile(model))
+    equal(allocated[-1], allocated[-2])
+
+
+@test
+def reduce_overhead_uses_graphs():
+    need_triton()
+    model = network()
+    allocated = train(torch.compile(model, mode="reduce-overhead"), 5)
+    equal(allocated[-1], allocated[-2])
+
+
+@test
+def a_kernel_of_ones_own():
+    need_triton()
+
+    @triton.jit
+    def scale(out, x, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at, at < n) * 2, at < n)
+
+    x = torch.ones(1000, device=GPU)
+    out = torch.empty_like(x)
+    kernel = scale[(4,)](out, x, 1000, BLOCK=256)
+    torch.cuda.synchronize()
+    assert kernel.n_regs > 0
+    equal(kernel.n_spills, 0)
+
+
+if __name__ == "__main__":
+    main()
