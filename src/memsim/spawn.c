@@ -143,6 +143,10 @@ char **spawn_environment(char *const *environment, const char *session,
         xasprintf("PYTHONPATH=%s/py%s%s", dir, python && *python ? ":" : "",
                   python ? python : ""),
         xasprintf("TRITON_LIBCUDA_PATH=%s", dir),
+        /* What our NVRTC compiles must not wait in PyTorch's and CuPy's caches
+         * for a real GPU to run it. */
+        xstrdup("USE_PYTORCH_KERNEL_CACHE=0"),
+        xstrdup("CUPY_CACHE_IN_MEMORY=1"),
         NULL,
     };
     size_t count = 0, kept = 0;

@@ -135,6 +135,8 @@ TEST(sets_the_commands_environment)
     CHECK_STR(variable(made, "TRITON_LIBCUDA_PATH"), "/l");
     CHECK_STR(variable(made, "HOME"), "/h");
     CHECK_STR(variable(made, "PYTHONPATHS"), "z");
+    CHECK_STR(variable(made, "USE_PYTORCH_KERNEL_CACHE"), "0");
+    CHECK_STR(variable(made, "CUPY_CACHE_IN_MEMORY"), "1");
     CHECK(!variable(made, "CUDA_VISIBLE_DEVICES"));
     spawn_environment_free(made);
     made = spawn_environment(before + 5, "/s/session", "new", "/l");
