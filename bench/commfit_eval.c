@@ -56,8 +56,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int model = 1; model < FIT_MODEL_COUNT; model++)
-        printf("%-12s %6.1f ns a call\n",
-               fit_model_name((enum fit_model)model),
+        printf("%-12s %6.1f ns a call\n", fit_model_name((enum fit_model)model),
                time_model(&fit, (enum fit_model)model));
     fit_fini(&fit);
     return 0;

@@ -7,8 +7,8 @@
 #define ROUNDS 20
 #define SMALL  0.02 /* errors below count as squares, above as themselves */
 
-static const char *const names[BASELINE_COUNT] = {
-    "alpha-beta", "LogGP-like", "GenModel"};
+static const char *const names[BASELINE_COUNT] = {"alpha-beta", "LogGP-like",
+                                                  "GenModel"};
 
 const char *baseline_name(enum baseline which)
 {

@@ -30,18 +30,18 @@ struct bench_point {
 
 /* Why a row does not count. */
 enum bench_reason {
-    BENCH_UNREADABLE,  /* not the columns of a table */
-    BENCH_NOT_FINITE,  /* N/A, nan, inf */
+    BENCH_UNREADABLE, /* not the columns of a table */
+    BENCH_NOT_FINITE, /* N/A, nan, inf */
     BENCH_NOT_POSITIVE,
-    BENCH_EMPTY,       /* size 0: nothing was sent */
-    BENCH_WRONG,       /* the program itself found wrong results */
-    BENCH_ALGBW,       /* algbw is not size / time */
-    BENCH_UNITS,       /* ... by a factor that units would explain */
-    BENCH_BUSBW,       /* busbw / algbw fits no, or another, rank count */
-    BENCH_WORLD,       /* ranks do not divide over the nodes */
-    BENCH_ONE_RANK,    /* nothing is communicated */
-    BENCH_UNKNOWN,     /* the collective cannot be told */
-    BENCH_ALONE,       /* the only size of its curve */
+    BENCH_EMPTY,    /* size 0: nothing was sent */
+    BENCH_WRONG,    /* the program itself found wrong results */
+    BENCH_ALGBW,    /* algbw is not size / time */
+    BENCH_UNITS,    /* ... by a factor that units would explain */
+    BENCH_BUSBW,    /* busbw / algbw fits no, or another, rank count */
+    BENCH_WORLD,    /* ranks do not divide over the nodes */
+    BENCH_ONE_RANK, /* nothing is communicated */
+    BENCH_UNKNOWN,  /* the collective cannot be told */
+    BENCH_ALONE,    /* the only size of its curve */
     BENCH_REASONS,
 };
 

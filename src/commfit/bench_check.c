@@ -108,9 +108,9 @@ bool printed_ranks(const struct printed_row *row, enum fit_coll coll,
     if (fit_coll_factor(coll, 2) == fit_coll_factor(coll, 3) ||
         !row->algbw.present || !row->busbw.present || a <= row->algbw.half)
         return false;
-    *low = fmax(*low, ranks_of((b - row->busbw.half) / (a + row->algbw.half),
-                               passes));
-    *high = fmin(*high, ranks_of((b + row->busbw.half) / (a - row->algbw.half),
-                                 passes));
+    *low = fmax(
+        *low, ranks_of((b - row->busbw.half) / (a + row->algbw.half), passes));
+    *high = fmin(
+        *high, ranks_of((b + row->busbw.half) / (a - row->algbw.half), passes));
     return true;
 }

@@ -63,9 +63,8 @@ uint32_t breaks_find(const double *x, const double *y, uint32_t count,
         for (uint32_t b = 0; b <= n; b++) {
             double *at = &best[k * (n + 1) + b];
 
-            *at = k || b < min_sizes
-                      ? INFINITY
-                      : line_squares(&g[0].before, &g[b].before);
+            *at = k || b < min_sizes ? INFINITY
+                                     : line_squares(&g[0].before, &g[b].before);
             for (uint32_t a = min_sizes; k && a + min_sizes <= b; a++) {
                 double squares = best[(k - 1) * (n + 1) + a] +
                                  line_squares(&g[a].before, &g[b].before);

@@ -45,9 +45,9 @@ static double skip_error(const struct fit_knot *p, uint32_t a, uint32_t b)
             (p[b].us[place] - p[a].us[place]) / (p[b].bytes - p[a].bytes);
 
         for (uint32_t i = a + 1; i < b; i++)
-            error += relative(p[a].us[place] +
-                                  slope * (p[i].bytes - p[a].bytes),
-                              p[i].us[place]);
+            error +=
+                relative(p[a].us[place] + slope * (p[i].bytes - p[a].bytes),
+                         p[i].us[place]);
     }
     return error / 2;
 }

@@ -55,7 +55,8 @@ static void report_curve(const struct fit_family *f, const struct fit_curve *c,
             size_text(c->bytes_min, low), size_text(c->bytes_max, high),
             s->count);
     if (c->form == FIT_CHAIN)
-        fprintf(out, "%u segments\n", c->knot_count > 1 ? c->knot_count - 1 : 1);
+        fprintf(out, "%u segments\n",
+                c->knot_count > 1 ? c->knot_count - 1 : 1);
     else
         fprintf(out, "%u sigmoid%s\n", c->piece_count,
                 c->piece_count == 1 ? "" : "s");
@@ -125,8 +126,7 @@ static void report_held(const struct scores *scores, enum held_out held,
     snprintf(title, sizeof title, "Held out: %s", held_out_name(held));
     report_head(title, out);
     for (int who = SCORE_CURVES; who < SCORER_COUNT; who++) {
-        struct score_summary s =
-            score_sum(scores, &filter, (enum scorer)who);
+        struct score_summary s = score_sum(scores, &filter, (enum scorer)who);
 
         if (s.count)
             report_row(scorer_name((enum scorer)who), &s, out);
@@ -211,7 +211,8 @@ static void report_outliers(const struct outliers *list, FILE *out)
         fprintf(out, "  ... and %zu more\n", list->count - 20);
 }
 
-void fit_report_all(const struct fit *fit, const struct fit_story *story, FILE *out)
+void fit_report_all(const struct fit *fit, const struct fit_story *story,
+                    FILE *out)
 {
     report_curves(fit, story, out);
     report_levels(fit, out);

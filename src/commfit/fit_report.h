@@ -12,7 +12,7 @@ void fit_report_bench(const struct bench *b, FILE *out);
 
 /* The curves, the errors on held-out data, the range of trust. */
 void fit_report_all(const struct fit *fit, const struct fit_story *story,
-                FILE *out);
+                    FILE *out);
 
 /* Errors on other data, by collective and world size. */
 void fit_report_eval(const struct scores *scores, FILE *out);

@@ -67,8 +67,8 @@ static cJSON *levels_to_json(const struct fit *fit)
 
         for (int i = 0; i < FIT_LEVELS; i++)
             if (fit->levels[formula][i].name[0])
-                cJSON_AddItemToArray(
-                    array, level_to_json(&fit->levels[formula][i]));
+                cJSON_AddItemToArray(array,
+                                     level_to_json(&fit->levels[formula][i]));
     }
     return o;
 }
@@ -106,10 +106,10 @@ static cJSON *regression_to_json(const struct fit_regression *r)
     cJSON *o = cJSON_CreateObject();
 
     cJSON_AddItemToObject(o, "terms", numbers(r->terms, FIT_TERMS));
-    cJSON_AddItemToObject(
-        o, "bytes", numbers((double[]){r->bytes_min, r->bytes_max}, 2));
-    cJSON_AddItemToObject(
-        o, "ranks", numbers((double[]){r->ranks_min, r->ranks_max}, 2));
+    cJSON_AddItemToObject(o, "bytes",
+                          numbers((double[]){r->bytes_min, r->bytes_max}, 2));
+    cJSON_AddItemToObject(o, "ranks",
+                          numbers((double[]){r->ranks_min, r->ranks_max}, 2));
     return o;
 }
 

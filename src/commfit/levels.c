@@ -24,8 +24,8 @@ struct points {
 /* What of a point the level LEVEL is to explain, the ones before it being
  * fitted already. */
 static void add_point(struct points *points, const struct series *s,
-                      const struct series_point *p, enum fit_formula formula, const struct fit *fit,
-                      enum fit_level_index level)
+                      const struct series_point *p, enum fit_formula formula,
+                      const struct fit *fit, enum fit_level_index level)
 {
     struct fit_shares shares =
         fit_formula_shares(formula, s->coll, p->bytes, s->nodes, s->gpus);
@@ -119,8 +119,8 @@ static int level_fit(const struct series_set *set, enum fit_formula formula,
     collect(&points, set, formula, fit, level);
     thin(&points);
     if (points.count) {
-        rc = sigmoid_fit(points.items, (uint32_t)points.count, LEVEL_PIECES,
-                         &s);
+        rc =
+            sigmoid_fit(points.items, (uint32_t)points.count, LEVEL_PIECES, &s);
         if (rc)
             err_set(err,
                     "the %s level did not converge; nothing is written. Are "

@@ -13,11 +13,11 @@ static const struct {
     const char *name;
     unsigned bytes;
 } types[] = {
-    {"int8", 1},    {"uint8", 1},    {"char", 1},   {"int32", 4},
-    {"int", 4},     {"uint32", 4},   {"int64", 8},  {"uint64", 8},
-    {"half", 2},    {"float", 4},    {"double", 8}, {"bfloat16", 2},
-    {"f8e4m3", 1},  {"f8e5m2", 1},   {"fp8_e4m3", 1}, {"fp8_e5m2", 1},
-    {"float16", 2}, {"float32", 4},  {"float64", 8},
+    {"int8", 1},    {"uint8", 1},   {"char", 1},     {"int32", 4},
+    {"int", 4},     {"uint32", 4},  {"int64", 8},    {"uint64", 8},
+    {"half", 2},    {"float", 4},   {"double", 8},   {"bfloat16", 2},
+    {"f8e4m3", 1},  {"f8e5m2", 1},  {"fp8_e4m3", 1}, {"fp8_e5m2", 1},
+    {"float16", 2}, {"float32", 4}, {"float64", 8},
 };
 
 unsigned log_type_bytes(const char *type)
@@ -68,9 +68,9 @@ struct layout {
 
 /* Those with more columns first; of equal ones, the commoner. */
 static const struct layout layouts[] = {
-    {true, 8, 2},  {false, 8, 2}, {true, 4, 2},  {false, 4, 2}, {true, 8, 1},
-    {false, 8, 1}, {true, 3, 2},  {false, 3, 2}, {true, 4, 1},  {true, 3, 1},
-    {false, 4, 1}, {false, 3, 1},
+    {true, 8, 2}, {false, 8, 2}, {true, 4, 2},  {false, 4, 2},
+    {true, 8, 1}, {false, 8, 1}, {true, 3, 2},  {false, 3, 2},
+    {true, 4, 1}, {true, 3, 1},  {false, 4, 1}, {false, 3, 1},
 };
 
 static bool root_plausible(const char *token)

@@ -7,9 +7,9 @@
 
 struct log_row {
     uint64_t bytes;
-    uint64_t count;   /* of elements, as printed */
-    char type[16];    /* as printed */
-    char redop[16];   /* empty where there is no such column */
+    uint64_t count; /* of elements, as printed */
+    char type[16];  /* as printed */
+    char redop[16]; /* empty where there is no such column */
     bool has_root;
     long root;
     uint32_t placements; /* 1: out of place only; 2: both */

@@ -210,8 +210,9 @@ static int evaluate(struct job *job, struct err *err)
     }
     rc = job->settings.json ? write_errors(job, &scores, err) : 0;
     if (!rc && !fit_report_line(&scores, job->out ? job->out : stderr))
-        rc = err_set(err, "%s: the fit predicts none of its rows: other "
-                          "collectives or node counts",
+        rc = err_set(err,
+                     "%s: the fit predicts none of its rows: other "
+                     "collectives or node counts",
                      job->settings.eval);
     free(scores.rows);
 fini_bench:
@@ -226,8 +227,7 @@ static int use_fit(struct job *job, struct err *err)
 
     if (s->output && write_fit(job, err))
         return -1;
-    if (s->plot &&
-        plot_write(&job->fit, &job->set, &job->scores, s->plot, err))
+    if (s->plot && plot_write(&job->fit, &job->set, &job->scores, s->plot, err))
         return -1;
     if (s->eval)
         return evaluate(job, err);

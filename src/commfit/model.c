@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CURVE_PIECES 2
-#define MIN_SIZES    8    /* for a curve of sigmoids to be tried at all */
+#define MIN_SIZES    8 /* for a curve of sigmoids to be tried at all */
 
 /* Sigmoids must be this much better than the chain. In cross-validation a chain
  * spans gaps twice as wide as it will have: over the public tables its error

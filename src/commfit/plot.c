@@ -76,9 +76,9 @@ static void find_ranges(struct row *r, double *us_low, double *us_high,
             r->bytes_high = fmax(r->bytes_high, p->bytes);
             *us_low = fmin(*us_low, fmin(p->raw_us[0], p->raw_us[1]));
             *us_high = fmax(*us_high, fmax(p->raw_us[0], p->raw_us[1]));
-            *rate_high = fmax(*rate_high,
-                              busbw(r, s->nodes, p->bytes,
-                                    fmin(p->raw_us[0], p->raw_us[1])));
+            *rate_high =
+                fmax(*rate_high, busbw(r, s->nodes, p->bytes,
+                                       fmin(p->raw_us[0], p->raw_us[1])));
         }
 }
 
@@ -91,8 +91,8 @@ static struct svg_panel panel_at(const struct row *r, int column,
         .y = r->top + 30,
         .width = PANEL_WIDTH,
         .height = PANEL_HEIGHT,
-        .across = {fmax(r->bytes_low / BEYOND, 1), r->bytes_high * BEYOND,
-                   true, true, "size"},
+        .across = {fmax(r->bytes_low / BEYOND, 1), r->bytes_high * BEYOND, true,
+                   true, "size"},
         .title = title,
     };
 }
@@ -113,8 +113,7 @@ static void draw_line(const struct row *r, const struct svg_panel *p,
     for (int i = 0; i < STEPS; i++) {
         double part = (double)i / (STEPS - 1);
 
-        across[i] =
-            p->across.low * pow(p->across.high / p->across.low, part);
+        across[i] = p->across.low * pow(p->across.high / p->across.low, part);
         up[i] = answer_us(r, nodes, across[i]);
         if (rate)
             up[i] = busbw(r, nodes, across[i], up[i]);
@@ -130,9 +129,8 @@ static void draw_points(const struct row *r, const struct svg_panel *p,
         double us = q->raw_us[i % 2];
 
         if (q->measured[i % 2])
-            svg_point(p, q->bytes,
-                      rate ? busbw(r, s->nodes, q->bytes, us) : us, colour,
-                      i % 2);
+            svg_point(p, q->bytes, rate ? busbw(r, s->nodes, q->bytes, us) : us,
+                      colour, i % 2);
     }
 }
 
@@ -269,8 +267,7 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
         r.series = &set->families[i];
         draw_family(&r);
     }
-    draw_levels(&r, FIT_CORRECTED, 0,
-                "link levels, corrected (blue: inside)");
+    draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected (blue: inside)");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
     svg_end(out);
 }

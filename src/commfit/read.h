@@ -25,8 +25,8 @@ bool lines_next(struct lines *lines);
 
 int read_csv(struct bench *b, struct lines *lines, struct err *err);
 int read_log(struct bench *b, struct lines *lines, struct err *err);
-int read_json(struct bench *b, FILE *file, const char *path,
-              const char *source, struct err *err);
+int read_json(struct bench *b, FILE *file, const char *path, const char *source,
+              struct err *err);
 
 /* Splits TEXT in place at blanks; returns the number of TOKENS, at most MAX. */
 size_t split_blanks(char *text, char **tokens, size_t max);

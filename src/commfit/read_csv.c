@@ -60,8 +60,8 @@ static int split_commas(char *line, char **fields)
         *end = '\0';
         while (isspace((unsigned char)*line) || *line == '"')
             line++;
-        for (char *p = end; p > line && (isspace((unsigned char)p[-1]) ||
-                                         p[-1] == '"');)
+        for (char *p = end;
+             p > line && (isspace((unsigned char)p[-1]) || p[-1] == '"');)
             *--p = '\0';
         fields[count++] = line;
         if (last)

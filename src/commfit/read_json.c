@@ -44,8 +44,8 @@ static void read_devices(struct log_run *run, const cJSON *config)
 {
     const cJSON *device;
 
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(config,
-                                                                "devices"))
+    cJSON_ArrayForEach(device,
+                       cJSON_GetObjectItemCaseSensitive(config, "devices"))
     {
         run_add_device(run, (uint32_t)whole_of(device, "rank"),
                        (uint32_t)whole_of(device, "device"),
@@ -54,8 +54,8 @@ static void read_devices(struct log_run *run, const cJSON *config)
             snprintf(run->bench->gpu, sizeof run->bench->gpu, "%s",
                      text_of(device, "device_info"));
     }
-    run->gpus_each = (uint32_t)(whole_of(config, "nthreads") *
-                                whole_of(config, "ngpus"));
+    run->gpus_each =
+        (uint32_t)(whole_of(config, "nthreads") * whole_of(config, "ngpus"));
 }
 
 static void read_name(struct log_run *run, const cJSON *root)
@@ -70,8 +70,7 @@ static void read_name(struct log_run *run, const cJSON *root)
 
 static const char *const placements[2] = {"out_of_place", "in_place"};
 
-static void read_placement(struct log_row *row, const cJSON *result,
-                           unsigned i)
+static void read_placement(struct log_row *row, const cJSON *result, unsigned i)
 {
     const cJSON *place =
         cJSON_GetObjectItemCaseSensitive(result, placements[i]);
@@ -142,15 +141,14 @@ static int read_results(struct log_run *run, const cJSON *results,
     const cJSON *result;
     uint64_t index = 0;
 
-    cJSON_ArrayForEach(result, results)
-        if (read_result(run, result, index++, err))
-            return -1;
+    cJSON_ArrayForEach(
+        result, results) if (read_result(run, result, index++, err)) return -1;
     if (run_flush(run, err))
         return -1;
-    cJSON_ArrayForEach(result, results)
-        for (unsigned i = 0; i < 2 && run->usable; i++)
-            if (read_iterations(run, result, i, err))
-                return -1;
+    cJSON_ArrayForEach(
+        result,
+        results) for (unsigned i = 0; i < 2 && run->usable;
+                      i++) if (read_iterations(run, result, i, err)) return -1;
     return 0;
 }
 
@@ -175,8 +173,8 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
     return rc;
 }
 
-int read_json(struct bench *b, FILE *file, const char *path,
-              const char *source, struct err *err)
+int read_json(struct bench *b, FILE *file, const char *path, const char *source,
+              struct err *err)
 {
     char fd_path[64];
     size_t length;

@@ -42,10 +42,9 @@ static const struct {
     const char *name;
     unsigned bytes;
 } types[] = {
-    {"Float", 4},  {"BFloat16", 2},    {"Half", 2},        {"Double", 8},
-    {"Long", 8},   {"Int", 4},         {"Short", 2},       {"Byte", 1},
-    {"Char", 1},   {"Bool", 1},        {"Float8_e4m3fn", 1},
-    {"Float8_e5m2", 1},
+    {"Float", 4}, {"BFloat16", 2}, {"Half", 2},          {"Double", 8},
+    {"Long", 8},  {"Int", 4},      {"Short", 2},         {"Byte", 1},
+    {"Char", 1},  {"Bool", 1},     {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1},
 };
 
 struct comm {

@@ -75,15 +75,13 @@ static int solve(const struct rows *rows, const double scales[FIT_TERMS],
         if (left_out(i, fold))
             continue;
         for (size_t k = 0; k < FIT_TERMS; k++)
-            gsl_matrix_set(x, n, k,
-                           scales[k] > 0 ? rows->features[i][k] / scales[k]
-                                         : 0);
+            gsl_matrix_set(
+                x, n, k, scales[k] > 0 ? rows->features[i][k] / scales[k] : 0);
         gsl_vector_set(y, n++, 1);
     }
     gsl_matrix_view xv = gsl_matrix_submatrix(x, 0, 0, n, FIT_TERMS);
     gsl_vector_view yv = gsl_vector_subvector(y, 0, n);
-    gsl_multifit_linear_workspace *w =
-        gsl_multifit_linear_alloc(n, FIT_TERMS);
+    gsl_multifit_linear_workspace *w = gsl_multifit_linear_alloc(n, FIT_TERMS);
     int rc = gsl_multifit_linear_svd(&xv.matrix, w) ||
              gsl_multifit_linear_solve(sqrt(ridge * (double)n), &xv.matrix,
                                        &yv.vector, c, &residual, &norm, w);

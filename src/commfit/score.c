@@ -6,11 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FOLDS     5
-#define LARGE     0x1p20 /* node counts are scored from 1 MiB on */
-#define WORTH     0.5    /* another model must be this much better than curves,
-                            which span wider gaps here than they will */
-#define MIN_SIZES 5      /* of a series, for sizes of it to be left out */
+#define FOLDS 5
+#define LARGE 0x1p20 /* node counts are scored from 1 MiB on */
+#define WORTH                                                                  \
+    0.5             /* another model must be this much better than curves,     \
+                       which span wider gaps here than they will */
+#define MIN_SIZES 5 /* of a series, for sizes of it to be left out */
 
 static const char *const scorer_names[SCORER_COUNT] = {
     "the fit",    "curves",     "formula",  "published",     "regression",
@@ -75,8 +76,9 @@ static double predict(const struct fit *fit, const struct score_row *row,
     return cost_nccl(fit, &query, &answer) ? NAN : answer.us;
 }
 
-static const struct series_family *
-family_find(const struct series_set *set, const struct score_row *row, size_t *i)
+static const struct series_family *family_find(const struct series_set *set,
+                                               const struct score_row *row,
+                                               size_t *i)
 {
     for (*i = 0; *i < set->count; ++*i)
         if (set->families[*i].coll == row->coll &&
@@ -169,10 +171,10 @@ static void add_row(struct scores *scores, const struct trained *t,
 /* One way of leaving something out. */
 struct cut {
     enum held_out held;
-    uint32_t modulus, fold;  /* sizes: those whose index is FOLD of MODULUS */
-    enum fit_coll coll;      /* node counts: of this family */
-    uint32_t gpus, nodes;    /* ... this count */
-    uint32_t larger_too;     /* ... and those above it */
+    uint32_t modulus, fold; /* sizes: those whose index is FOLD of MODULUS */
+    enum fit_coll coll;     /* node counts: of this family */
+    uint32_t gpus, nodes;   /* ... this count */
+    uint32_t larger_too;    /* ... and those above it */
 };
 
 static bool cuts_size(const struct series *s, uint32_t index, const void *arg)

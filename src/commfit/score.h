@@ -80,7 +80,8 @@ struct score_summary score_sum(const struct scores *scores,
                                enum scorer who);
 
 /* Writes the errors of each of FIT's families into it, and makes the model with
- * the least error the family's own: curves, unless another is clearly better. */
+ * the least error the family's own: curves, unless another is clearly better.
+ */
 void score_store(const struct scores *scores, struct fit *fit);
 
 const char *scorer_name(enum scorer who);

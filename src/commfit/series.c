@@ -115,8 +115,8 @@ static struct series *series_add(struct series_set *set,
         set->count ? &set->families[set->count - 1] : NULL;
 
     if (!f || f->coll != p->coll || f->gpus != p->gpus) {
-        set->families = xreallocarray(set->families, set->count + 1,
-                                      sizeof *set->families);
+        set->families =
+            xreallocarray(set->families, set->count + 1, sizeof *set->families);
         f = &set->families[set->count++];
         *f = (struct series_family){.coll = p->coll, .gpus = p->gpus};
     }

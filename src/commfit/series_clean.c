@@ -68,8 +68,8 @@ static void clean_pairs(struct series *s, struct outliers *list)
         if (ratio < PAIR_RATIO && ratio > 1 / PAIR_RATIO)
             continue;
         double around = log(neighbours_us(s, i));
-        int odd = fabs(log(p->raw_us[1]) - around) >
-                  fabs(log(p->raw_us[0]) - around);
+        int odd =
+            fabs(log(p->raw_us[1]) - around) > fabs(log(p->raw_us[0]) - around);
         p->us[odd] = p->raw_us[!odd];
         note(list, s, i, odd, p->us[odd]);
     }

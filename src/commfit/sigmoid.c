@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMETERS   5 /* log latency, log limit, steepness, midpoint, log base */
+#define PARAMETERS   5 /* base, limit, steepness, midpoint, latency */
 #define ITERATIONS   1000
 #define TOLERANCE    1e-5
-#define ROUNDS       3   /* of reweighting */
+#define ROUNDS       3 /* of reweighting */
 #define STARTS       3
 #define CAUCHY       0.1 /* residuals beyond 10% count less and less */
 #define FOLDS        5
@@ -120,16 +120,16 @@ static void slopes(const struct problem *p, const struct sigmoid_point *q,
     double distance = q->log_size - s->midpoint;
     double rise = 1 / (1 + exp(-s->steepness * distance));
     double gbps = s->limit_gbps * rise + s->base_gbps;
-    double us = q->fixed_us + q->steps * s->latency_us +
-                q->sent_bytes / (1e3 * gbps);
+    double us =
+        q->fixed_us + q->steps * s->latency_us + q->sent_bytes / (1e3 * gbps);
     double by_gbps = -q->sent_bytes / (1e3 * gbps * gbps) / us;
     double by_rise = by_gbps * s->limit_gbps * rise * (1 - rise);
 
     row[0] = by_gbps * s->base_gbps;
     if (!p->constant) {
         row[1] = by_gbps * s->limit_gbps * rise;
-        row[2] = by_rise * distance * s->steepness *
-                 (1 - s->steepness / STEEPNESS);
+        row[2] =
+            by_rise * distance * s->steepness * (1 - s->steepness / STEEPNESS);
         row[3] = -by_rise * s->steepness * s->midpoint *
                  (1 - s->midpoint / MIDPOINT_MAX);
     }
@@ -212,9 +212,8 @@ static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
     for (int round = 0; round < ROUNDS; round++) {
         if (gsl_multifit_nlinear_winit(x, weights, &fdf, w))
             break;
-        int status =
-            gsl_multifit_nlinear_driver(ITERATIONS, TOLERANCE, TOLERANCE, 0,
-                                        NULL, NULL, &info, w);
+        int status = gsl_multifit_nlinear_driver(
+            ITERATIONS, TOLERANCE, TOLERANCE, 0, NULL, NULL, &info, w);
         gsl_vector_memcpy(x, gsl_multifit_nlinear_position(w));
         *s = unpack(p, x);
         rc = has_converged(status, info) && isfinite(loss(p, s)) ? 0 : -1;
@@ -253,8 +252,9 @@ static void start_at(const struct problem *p, const struct scale *s, int start,
         double steepness, shift, base;
     } starts[STARTS] = {{0.7, 0, 1e-2}, {1.5, 2, 1e-1}, {0.4, -3, 1e-3}};
 
-    gsl_vector_set(x, 0, log(s->fastest_gbps) +
-                             (p->constant ? 0 : log(starts[start].base)));
+    gsl_vector_set(x, 0,
+                   log(s->fastest_gbps) +
+                       (p->constant ? 0 : log(starts[start].base)));
     if (!p->constant) {
         double middle = s->middle + starts[start].shift;
 
@@ -323,8 +323,8 @@ static int fit_one(const struct sigmoid_point *points, uint32_t count,
     struct problem p = {
         .points = points,
         .count = count,
-        .constant = count_sizes(points, count) < MIN_SIZES ||
-                    count < PARAMETERS,
+        .constant =
+            count_sizes(points, count) < MIN_SIZES || count < PARAMETERS,
         .keep_latency = latency_us || count < 2,
         .latency_us = latency_us ? *latency_us : 0,
         .guess = guess,
@@ -367,8 +367,8 @@ static int fit_pieces(const struct sigmoid_point *points, uint32_t count,
     fit->pieces[0] = whole;
     if (pieces > 1)
         fit->piece_count = find_ends(points, count, &whole, pieces, ends);
-    for (uint32_t i = 0, from = 0;
-         fit->piece_count > 1 && i < fit->piece_count; from = ends[i++]) {
+    for (uint32_t i = 0, from = 0; fit->piece_count > 1 && i < fit->piece_count;
+         from = ends[i++]) {
         if (fit_one(points + from, ends[i] - from, &fit->latency_us, &whole,
                     &fit->pieces[i]))
             return -1;
@@ -382,8 +382,8 @@ static double fit_residual(const struct sigmoid_fit *fit,
                            const struct sigmoid_point *p)
 {
     double gbps = fit_sigmoid_gbps(fit->pieces, fit->piece_count, p->bytes);
-    double us = p->fixed_us + p->steps * fit->latency_us +
-                p->sent_bytes / (1e3 * gbps);
+    double us =
+        p->fixed_us + p->steps * fit->latency_us + p->sent_bytes / (1e3 * gbps);
 
     return fmin(fabs(log(us / p->us)), 1);
 }

@@ -13,7 +13,7 @@ struct sigmoid_point {
     double sent_bytes; /* through this level */
     double steps;
     double fixed_us; /* what other levels take */
-    double us; /* measured */
+    double us;       /* measured */
     double log_size; /* of BYTES + 1; sigmoid_fit fills it in */
 };
 

@@ -53,9 +53,9 @@ static void add_ratios(struct ratios *r, const struct series_family *f,
     double *row = r->rows[r->count++];
     row[0] = (double)p->nodes * p->gpus * log((double)p->bytes);
     for (int i = 0; i < FIT_QUANTILES; i++)
-        row[i + 1] = quantile_of(p->us, p->kept, quantiles[i]) /
-                         base->us[p->in_place] -
-                     1;
+        row[i + 1] =
+            quantile_of(p->us, p->kept, quantiles[i]) / base->us[p->in_place] -
+            1;
 }
 
 static void lines_fit(const struct ratios *r, struct fit_straggler *s)
@@ -66,10 +66,10 @@ static void lines_fit(const struct ratios *r, struct fit_straggler *s)
     for (int i = 0; i < FIT_QUANTILES; i++) {
         double a, b, aa, ab, bb, left;
 
-        s->known &= !gsl_fit_linear(r->rows[0], stride, r->rows[0] + i + 1,
-                                    stride, r->count, &a, &b, &aa, &ab, &bb,
-                                    &left) &&
-                    isfinite(a) && isfinite(b);
+        s->known &=
+            !gsl_fit_linear(r->rows[0], stride, r->rows[0] + i + 1, stride,
+                            r->count, &a, &b, &aa, &ab, &bb, &left) &&
+            isfinite(a) && isfinite(b);
         s->intercept[i] = a;
         s->slope[i] = b;
     }

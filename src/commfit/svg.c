@@ -87,14 +87,12 @@ static void tick(const struct svg_panel *p, bool across, double value)
 
     tick_label(axis, value, text, sizeof text);
     if (across) {
-        fprintf(p->out,
-                "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", at, p->y,
-                p->y + p->height);
+        fprintf(p->out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", at,
+                p->y, p->y + p->height);
         svg_text(p->out, at, p->y + p->height + 12, 9, "middle", text);
     } else {
-        fprintf(p->out,
-                "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", p->x, at,
-                p->x + p->width);
+        fprintf(p->out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", p->x,
+                at, p->x + p->width);
         svg_text(p->out, p->x - 4, at + 3, 9, "end", text);
     }
 }
@@ -154,8 +152,8 @@ void svg_shade(const struct svg_panel *p, double from, double to)
 
 static bool inside(const struct svg_panel *p, double x, double y)
 {
-    return x >= p->x - 0.5 && x <= p->x + p->width + 0.5 &&
-           y >= p->y - 0.5 && y <= p->y + p->height + 0.5;
+    return x >= p->x - 0.5 && x <= p->x + p->width + 0.5 && y >= p->y - 0.5 &&
+           y <= p->y + p->height + 0.5;
 }
 
 void svg_point(const struct svg_panel *p, double across, double up,
@@ -171,9 +169,8 @@ void svg_point(const struct svg_panel *p, double across, double up,
                 x, y, hollow ? "white" : colour, colour);
 }
 
-void svg_line(const struct svg_panel *p, const double *across,
-              const double *up, uint32_t count, const char *colour,
-              bool dashed)
+void svg_line(const struct svg_panel *p, const double *across, const double *up,
+              uint32_t count, const char *colour, bool dashed)
 {
     bool drawing = false;
 

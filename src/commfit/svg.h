@@ -39,8 +39,7 @@ void svg_point(const struct svg_panel *p, double across, double up,
                const char *colour, bool hollow);
 
 /* A line through COUNT points; parts outside P are cut off. */
-void svg_line(const struct svg_panel *p, const double *across,
-              const double *up, uint32_t count, const char *colour,
-              bool dashed);
+void svg_line(const struct svg_panel *p, const double *across, const double *up,
+              uint32_t count, const char *colour, bool dashed);
 
 #endif

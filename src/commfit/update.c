@@ -179,26 +179,33 @@ static int move_fit(struct fit *fit, const struct bench *b, cJSON *families,
     return 0;
 }
 
-static int move_text(const char *text, size_t length, const char *path,
-                     const struct bench *b, const char *output, FILE *out,
+/* TEXT is the fit's, of PATH; it goes to OUTPUT. */
+struct move {
+    char *text;
+    size_t length;
+    const char *path, *output;
+    FILE *out;
+};
+
+static int move_text(const struct move *m, const struct bench *b,
                      struct err *err)
 {
     struct fit fit;
     int rc;
 
-    if (fit_load_text(text, length, path, &fit, err))
+    if (fit_load_text(m->text, m->length, m->path, &fit, err))
         return -1;
-    cJSON *root = json_text_parse(text, length, path, err);
+    cJSON *root = json_text_parse(m->text, m->length, m->path, err);
     if (!root) {
         rc = -1;
         goto fini_fit;
     }
     rc = move_fit(&fit, b, cJSON_GetObjectItemCaseSensitive(root, "families"),
-                  out, err);
+                  m->out, err);
     if (!rc)
-        rc = fit_check(&fit, path, err);
+        rc = fit_check(&fit, m->path, err);
     if (!rc)
-        rc = json_write(root, output, err);
+        rc = json_write(root, m->output, err);
     cJSON_Delete(root);
 fini_fit:
     fit_fini(&fit);
@@ -208,19 +215,19 @@ fini_fit:
 int update_file(const char *fit_path, const char *from, const char *output,
                 FILE *out, struct err *err)
 {
+    struct move m = {.path = fit_path, .output = output, .out = out};
     struct bench b;
-    size_t length;
-    char *text = json_text_read(fit_path, &length, err);
 
-    if (!text)
+    m.text = json_text_read(fit_path, &m.length, err);
+    if (!m.text)
         return -1;
     bench_init(&b);
     int rc = bench_read(&b, from, err);
     if (!rc) {
         bench_sort(&b);
-        rc = move_text(text, length, fit_path, &b, output, out, err);
+        rc = move_text(&m, &b, err);
     }
     bench_fini(&b);
-    free(text);
+    free(m.text);
     return rc;
 }

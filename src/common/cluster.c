@@ -183,9 +183,8 @@ static int add_to_list(const char *path, const char *name, void *arg,
 
     (void)name;
     xgrow(&list->items, list->count, &list->capacity, sizeof *list->items);
-    return load_path(path, &list->items[list->count], err)
-               ? -1
-               : (list->count++, 0);
+    return load_path(path, &list->items[list->count], err) ? -1
+                                                           : (list->count++, 0);
 }
 
 int cluster_list(struct cluster **list, size_t *count, struct err *err)

@@ -40,10 +40,8 @@ static const struct row {
 };
 
 static const char *const model_names[FIT_MODEL_COUNT] = {
-    [FIT_MODEL_DEFAULT] = "default",
-    [FIT_MODEL_CURVES] = "curves",
-    [FIT_MODEL_FORMULA] = "formula",
-    [FIT_MODEL_PUBLISHED] = "published",
+    [FIT_MODEL_DEFAULT] = "default",       [FIT_MODEL_CURVES] = "curves",
+    [FIT_MODEL_FORMULA] = "formula",       [FIT_MODEL_PUBLISHED] = "published",
     [FIT_MODEL_REGRESSION] = "regression",
 };
 

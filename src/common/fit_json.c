@@ -143,9 +143,9 @@ static int read_curves(const struct reader *r, const cJSON *array,
     f->curves = calloc((size_t)size, sizeof *f->curves);
     if (!f->curves)
         return err_set(r->err, "%s: the host has no memory left", r->origin);
-    cJSON_ArrayForEach(item, array)
-        if (read_curve(r, item, &f->curves[f->curve_count++]))
-            return -1;
+    cJSON_ArrayForEach(
+        item,
+        array) if (read_curve(r, item, &f->curves[f->curve_count++])) return -1;
     return 0;
 }
 
@@ -192,9 +192,10 @@ static int read_update(const struct reader *r, const cJSON *item,
     if (read_numbers(get(item, "shift"), to->shift, FIT_HATS) ||
         cJSON_GetArraySize(get(item, "covariance")) != FIT_HATS)
         return fail(r, "update", "4 shifts and a 4 x 4 covariance");
-    cJSON_ArrayForEach(row, get(item, "covariance"))
-        if (read_numbers(row, to->covariance[i++], FIT_HATS))
-            return fail(r, "update", "4 shifts and a 4 x 4 covariance");
+    cJSON_ArrayForEach(row, get(item, "covariance")) if (
+        read_numbers(row, to->covariance[i++],
+                     FIT_HATS)) return fail(r, "update",
+                                            "4 shifts and a 4 x 4 covariance");
     return 0;
 }
 
@@ -253,9 +254,10 @@ static int read_families(const struct reader *r, const cJSON *array,
     fit->families = calloc((size_t)size + 1, sizeof *fit->families);
     if (!fit->families)
         return err_set(r->err, "%s: the host has no memory left", r->origin);
-    cJSON_ArrayForEach(item, array)
-        if (read_family(r, item, &fit->families[fit->family_count++]))
-            return -1;
+    cJSON_ArrayForEach(
+        item,
+        array) if (read_family(r, item,
+                               &fit->families[fit->family_count++])) return -1;
     return 0;
 }
 
@@ -283,15 +285,14 @@ static int read_levels(const struct reader *r, const cJSON *levels,
 
         if (array && cJSON_GetArraySize(array) > FIT_LEVELS)
             return fail(r, names[formula], "a list of at most 4 levels");
-        cJSON_ArrayForEach(item, array)
-            if (read_level(r, item, &fit->levels[formula][i++]))
-                return -1;
+        cJSON_ArrayForEach(
+            item, array) if (read_level(r, item,
+                                        &fit->levels[formula][i++])) return -1;
     }
     return 0;
 }
 
-static int read_root(const struct reader *r, const cJSON *root,
-                     struct fit *fit)
+static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
 {
     const cJSON *kind = get(root, "kind");
 

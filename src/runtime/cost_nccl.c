@@ -213,8 +213,8 @@ static void answer_from(const struct fit *fit, const struct fit_family *family,
     answer->us = family_us(fit, family, q, &answer->flags) *
                  update_factor(&family->update, q->bytes);
     if (q->quantile > 0 && family->straggler.known)
-        answer->us *= straggler_factor(&family->straggler, q->quantile, ranks,
-                                       q->bytes);
+        answer->us *=
+            straggler_factor(&family->straggler, q->quantile, ranks, q->bytes);
     else if (q->quantile > 0)
         answer->flags |= COST_NCCL_NO_QUANTILE;
     answer->us = fmax(answer->us, FIT_MIN_US);

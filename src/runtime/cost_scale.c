@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Carrying measured curves to node counts that were not measured. doc/commfit.md
- * compares the rules; the ones here had the least error over the public data
- * with a node count left out. */
+ * Carrying measured curves to node counts that were not measured.
+ * doc/commfit.md compares the rules; the ones here had the least error over the
+ * public data with a node count left out. */
 #include "runtime/cost_nccl.h"
 #include "runtime/fit_curve.h"
 
@@ -125,8 +125,8 @@ static double plain_below(const struct around *a, const struct target *t)
  * what the smallest size takes is not part of the pipeline. */
 static double depth_us(const struct fit_curve *c, const struct target *t)
 {
-    double floor_us = fmin(fit_curve_us(c, c->bytes_min, t->in_place),
-                           plain_us(c, t));
+    double floor_us =
+        fmin(fit_curve_us(c, c->bytes_min, t->in_place), plain_us(c, t));
     double depth = (1 + log2(t->nodes)) / (1 + log2(c->nodes));
 
     return floor_us + (plain_us(c, t) - floor_us) * sqrt(depth);

@@ -11,8 +11,7 @@
 static double line_us(const struct fit_knot *a, const struct fit_knot *b,
                       double bytes, bool in_place)
 {
-    double slope =
-        (b->us[in_place] - a->us[in_place]) / (b->bytes - a->bytes);
+    double slope = (b->us[in_place] - a->us[in_place]) / (b->bytes - a->bytes);
 
     return a->us[in_place] + slope * (bytes - a->bytes);
 }

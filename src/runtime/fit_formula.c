@@ -152,14 +152,14 @@ struct fit_shares fit_formula_shares(enum fit_formula formula,
 
 /* A level's bandwidth is a function of the collective's size, not of the part
  * of it that the level carries. */
-static double level_us(const struct fit_level *level, double size,
-                       double bytes, double steps)
+static double level_us(const struct fit_level *level, double size, double bytes,
+                       double steps)
 {
     if (!level->known || (bytes <= 0 && steps <= 0))
         return 0;
     return steps * level->latency_us +
-           bytes / (1e3 * fit_sigmoid_gbps(level->pieces, level->piece_count,
-                                           size));
+           bytes / (1e3 *
+                    fit_sigmoid_gbps(level->pieces, level->piece_count, size));
 }
 
 double fit_formula_us(enum fit_formula formula, enum fit_coll coll,

@@ -14,9 +14,15 @@ static struct fit_knot knots[2][2] = {
 };
 
 static struct fit_curve curves[2] = {
-    {.nodes = 2, .bytes_min = 1e3, .bytes_max = 1e9, .knot_count = 2,
+    {.nodes = 2,
+     .bytes_min = 1e3,
+     .bytes_max = 1e9,
+     .knot_count = 2,
      .knots = knots[0]},
-    {.nodes = 8, .bytes_min = 1e3, .bytes_max = 1e9, .knot_count = 2,
+    {.nodes = 8,
+     .bytes_min = 1e3,
+     .bytes_max = 1e9,
+     .knot_count = 2,
      .knots = knots[1]},
 };
 
@@ -132,10 +138,8 @@ TEST(a_data_sheet_is_priced_by_formula)
     struct err err = {""};
     struct cluster c;
     struct cost_nccl_answer a;
-    struct cost_nccl_query q = {.coll = FIT_ALL_REDUCE,
-                                .nodes = 4,
-                                .gpus_per_node = 8,
-                                .bytes = 1e9};
+    struct cost_nccl_query q = {
+        .coll = FIT_ALL_REDUCE, .nodes = 4, .gpus_per_node = 8, .bytes = 1e9};
 
     CHECK(!cluster_load_text(sheet, strlen(sheet), "x", &c, &err));
     CHECK(!cost_nccl(&c.fit, &q, &a));

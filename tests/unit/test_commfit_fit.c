@@ -74,9 +74,9 @@ TEST(a_chain_needs_few_knots_for_straight_segments)
     chain_fit(s, &chain);
     CHECK(chain.count <= 5);
     for (uint32_t i = 0; i < s->count; i++)
-        CHECK_NEAR(fit_chain_us(chain.knots, chain.count, s->points[i].bytes,
-                                false),
-                   s->points[i].us[0], 0.01);
+        CHECK_NEAR(
+            fit_chain_us(chain.knots, chain.count, s->points[i].bytes, false),
+            s->points[i].us[0], 0.01);
     series_fini(&set);
     bench_fini(&b);
 }
@@ -177,7 +177,7 @@ TEST(outliers_are_set_aside_and_told)
 
     make_set(&b, &set, ring, one_count, 1);
     struct series_point *p = set.families[0].series[0].points;
-    p[5].us[0] = p[5].raw_us[0] *= 3;                            /* one sample */
+    p[5].us[0] = p[5].raw_us[0] *= 3; /* one sample */
     p[9].us[0] = p[9].us[1] = p[9].raw_us[0] = p[9].raw_us[1] *= 50; /* both */
     series_clean(&set, &list);
     CHECK_UINT(list.count, 3);
@@ -242,9 +242,8 @@ TEST(a_fit_is_the_same_after_its_file)
     for (int model = 0; model < FIT_MODEL_COUNT; model++)
         for (double s = 1; s < 1e12; s *= 1.7)
             for (uint32_t n = 1; n < 20; n++) {
-                const struct cost_nccl_query q = {FIT_ALL_REDUCE, n, 8, s,
-                                                  n & 1,
-                                                  (enum fit_model)model, 0.9};
+                const struct cost_nccl_query q = {
+                    FIT_ALL_REDUCE, n, 8, s, n & 1, (enum fit_model)model, 0.9};
                 struct cost_nccl_answer x, y;
 
                 CHECK(cost_nccl(&fit, &q, &x) == cost_nccl(&again, &q, &y));
@@ -287,8 +286,8 @@ TEST(stragglers_are_recovered)
     stragglers_fit(&b, &set, &fit);
     CHECK(fit.families[0].straggler.known);
     CHECK_NEAR(fit.families[0].straggler.slope[1], 75e-5, 1e-6);
-    const struct cost_nccl_query q = {FIT_ALL_REDUCE, 4,   8,   65536,
-                                      false,          FIT_MODEL_CURVES, 0.75};
+    const struct cost_nccl_query q = {FIT_ALL_REDUCE,   4,   8, 65536, false,
+                                      FIT_MODEL_CURVES, 0.75};
     struct cost_nccl_answer a;
     CHECK(!cost_nccl(&fit, &q, &a));
     CHECK_NEAR(a.us, 10 * (1 + 75e-5 * 32 * log(65536)), 1e-4);

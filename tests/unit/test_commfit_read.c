@@ -75,25 +75,30 @@ TEST(reads_its_own_csv)
 
 TEST(names_why_a_row_is_dropped)
 {
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,-1,1,1,0",
-                       BENCH_NOT_POSITIVE), 1);
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,0,1,1,0",
-                       BENCH_NOT_POSITIVE), 1);
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,nan,1,1,0",
-                       BENCH_NOT_FINITE), 1);
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,N/A,1,1,0",
-                       BENCH_NOT_FINITE), 1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,-1,1,1,0", BENCH_NOT_POSITIVE),
+        1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,0,1,1,0", BENCH_NOT_POSITIVE), 1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,nan,1,1,0", BENCH_NOT_FINITE), 1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,N/A,1,1,0", BENCH_NOT_FINITE), 1);
     CHECK_UINT(dropped("all_reduce,2,8,0,float,5,0,0,0", BENCH_EMPTY), 1);
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,100,9.99,18.73,0",
-                       BENCH_ALGBW), 1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,100,9.99,18.73,0", BENCH_ALGBW),
+        1);
     CHECK_UINT(dropped("all_reduce,2,8,1048576,float,100,9.99,10.49,x",
-                       BENCH_UNREADABLE), 1);
-    CHECK_UINT(dropped("all_reduce,2,8,1048576,float,100,10.49,10.49,0",
-                       BENCH_BUSBW), 1);
-    CHECK_UINT(dropped("all_reduce,1,1,1048576,float,100,10.49,0,0",
-                       BENCH_ONE_RANK), 1);
-    CHECK_UINT(dropped("all_sorts,1,2,1048576,float,100,10.49,0,0",
-                       BENCH_UNKNOWN), 1);
+                       BENCH_UNREADABLE),
+               1);
+    CHECK_UINT(
+        dropped("all_reduce,2,8,1048576,float,100,10.49,10.49,0", BENCH_BUSBW),
+        1);
+    CHECK_UINT(
+        dropped("all_reduce,1,1,1048576,float,100,10.49,0,0", BENCH_ONE_RANK),
+        1);
+    CHECK_UINT(
+        dropped("all_sorts,1,2,1048576,float,100,10.49,0,0", BENCH_UNKNOWN), 1);
     CHECK_UINT(dropped("all_reduce,2,8", BENCH_UNREADABLE), 1);
 }
 
@@ -101,9 +106,11 @@ TEST(finds_units_that_contradict_the_header)
 {
     /* ms for us; Gbit/s for GB/s */
     CHECK_UINT(dropped("all_reduce,2,8,1048576,float,0.1000,10.49,19.66,0",
-                       BENCH_UNITS), 1);
+                       BENCH_UNITS),
+               1);
     CHECK_UINT(dropped("all_reduce,2,8,1048576,float,100.0,83.89,157.3,0",
-                       BENCH_UNITS), 1);
+                       BENCH_UNITS),
+               1);
 }
 
 TEST(takes_rounded_numbers)
