@@ -28,7 +28,7 @@ $(O)/pic/%.o: %.c
 
 # The core knows CUDA's names of device attributes, and nothing else of it.
 $(O)/pic/src/capture/core/%.o: CPPFLAGS += -isystem $(CUDA13_INC)
-$(O)/pic/src/capture/core/%.o: | $(HEADERS)/stamp
+$(CORE_PIC): | $(HEADERS)/stamp
 
 # $(call capture_objects,MAJOR)
 define capture_objects
@@ -86,7 +86,14 @@ $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$
 
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
-capture: $(CAPTURE)
+
+# What is injected into Python is copied beside them.
+PY := $(patsubst src/capture/py/%,$(CAPTURE_LIB)/py/%,$(wildcard src/capture/py/*.py))
+$(CAPTURE_LIB)/py/%: src/capture/py/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+capture: $(CAPTURE) $(PY)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch])
