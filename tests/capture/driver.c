@@ -209,9 +209,8 @@ TEST(launches_are_checked)
     CHECK(!cuFuncSetAttribute(
         f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200 << 10));
     CHECK(!cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 200 << 10, 0, NULL, NULL));
-    CHECK(cuFuncSetAttribute(
-              f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20) ==
-          CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                             1 << 20) == CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuFuncGetAttribute(
         &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
     CHECK(value == 200 << 10);
@@ -227,7 +226,6 @@ TEST(errors_have_names)
     CHECK_STR(text, "CUDA_ERROR_OUT_OF_MEMORY");
     CHECK(!cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
     CHECK_STR(text, "out of memory");
-    CHECK(cuGetErrorString((CUresult)12345, &text) ==
-          CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuGetErrorString((CUresult)12345, &text) == CUDA_ERROR_INVALID_VALUE);
     CHECK(!text);
 }

@@ -120,18 +120,15 @@ TEST(what_a_capture_forbids)
     CHECK(cudaMalloc(&p, 4) == cudaErrorStreamCaptureUnsupported);
     CHECK(!cudaStreamIsCapturing(s, &status));
     CHECK(status == cudaStreamCaptureStatusInvalidated);
-    CHECK(cudaStreamEndCapture(s, &graph) ==
-          cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
     CHECK(!cudaMalloc(&p, 4));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     CHECK(cudaStreamSynchronize(s) == cudaErrorStreamCaptureUnsupported);
     CHECK(cudaMemsetAsync(p, 0, 4, s) == cudaErrorStreamCaptureInvalidated);
-    CHECK(cudaStreamEndCapture(s, &graph) ==
-          cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
     CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaStreamEndCapture(s, &graph) ==
-          cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
     CHECK(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) ==
           cudaErrorStreamCaptureUnsupported);
     CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorIllegalState);
@@ -204,10 +201,8 @@ TEST(events_from_outside_do_not_reach_in)
 
     CHECK(!cudaEventRecord(event, 0));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    CHECK(cudaStreamWaitEvent(s, event, 0) ==
-          cudaErrorStreamCaptureIsolation);
-    CHECK(cudaStreamEndCapture(s, &graph) ==
-          cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamWaitEvent(s, event, 0) == cudaErrorStreamCaptureIsolation);
+    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
 }
 
 static int calls;

@@ -22,8 +22,8 @@ static pid_t owner_start(struct parcel *parcel, int *done)
     pid_t pid = fork();
     if (!pid) {
         CHECK(!cudaMalloc(&p, 8 * MIB));
-        CHECK(!cudaEventCreateWithFlags(
-            &event, cudaEventInterprocess | cudaEventDisableTiming));
+        CHECK(!cudaEventCreateWithFlags(&event, cudaEventInterprocess |
+                                                    cudaEventDisableTiming));
         CHECK(!cudaIpcGetMemHandle(&parcel->memory, (char *)p + 5 * MIB));
         CHECK(!cudaIpcGetEventHandle(&parcel->event, event));
         CHECK(cudaIpcOpenMemHandle(&p, parcel->memory, 1) ==
@@ -57,8 +57,7 @@ TEST(memory_of_another_process)
 
     CHECK(!cudaFree(0));
     size_t before = free_bytes();
-    CHECK(cudaIpcOpenMemHandle(&p, parcel.memory, 0) ==
-          cudaErrorInvalidValue);
+    CHECK(cudaIpcOpenMemHandle(&p, parcel.memory, 0) == cudaErrorInvalidValue);
     CHECK(!cudaIpcOpenMemHandle(&p, parcel.memory, 1));
     CHECK(!cudaIpcOpenMemHandle(&again, parcel.memory, 1));
     CHECK(p == again);

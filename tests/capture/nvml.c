@@ -100,8 +100,7 @@ TEST(names_agree)
     CHECK((int)pci.bus == p.pciBusID);
     CHECK(!nvmlDeviceGetClockInfo(device, NVML_CLOCK_SM, &mhz));
     CHECK(mhz == 1980);
-    CHECK(nvmlDeviceGetHandleByIndex(1, &again) ==
-          NVML_ERROR_INVALID_ARGUMENT);
+    CHECK(nvmlDeviceGetHandleByIndex(1, &again) == NVML_ERROR_INVALID_ARGUMENT);
     CHECK(nvmlDeviceGetName((nvmlDevice_t)&p, text, sizeof text) ==
           NVML_ERROR_INVALID_ARGUMENT);
 }

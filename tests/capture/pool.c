@@ -55,8 +55,8 @@ TEST(the_threshold_keeps_it)
     size_t before = free_bytes();
     void *p, *q;
 
-    CHECK(!cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold,
-                                   &all));
+    CHECK(
+        !cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
     CHECK(!cudaMallocAsync(&p, 100 * MIB, 0));
     CHECK_UINT(before - free_bytes(), 128 * MIB);
     CHECK(!cudaFreeAsync(p, 0));
@@ -67,8 +67,8 @@ TEST(the_threshold_keeps_it)
     CHECK(!cudaFreeAsync(q, 0));
     CHECK(!cudaMemPoolTrimTo(pool, 0));
     CHECK_UINT(free_bytes(), before);
-    CHECK(!cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReservedMemHigh,
-                                   &zero));
+    CHECK(
+        !cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReservedMemHigh, &zero));
     CHECK_UINT(get(pool, cudaMemPoolAttrReservedMemHigh), 0);
 }
 

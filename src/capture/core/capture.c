@@ -74,8 +74,8 @@ static bool join(struct capture *capture, struct stream *stream,
     return true;
 }
 
-static int begin(struct stream *stream, uint64_t handle,
-                 enum capture_mode mode, uint64_t graph)
+static int begin(struct stream *stream, uint64_t handle, enum capture_mode mode,
+                 uint64_t graph)
 {
     struct capture *capture = captures;
 
@@ -230,7 +230,7 @@ int memsim_capture_exchange_mode(int *mode)
 
     if (*mode < 0 || *mode > CAPTURE_RELAXED)
         return CORE_INVALID_VALUE;
-    thread_mode = (enum capture_mode)*mode;
+    thread_mode = (enum capture_mode) * mode;
     *mode = (int)old;
     return CORE_OK;
 }
@@ -304,8 +304,7 @@ void capture_work(enum trace_kind kind, const uint64_t *fields)
         return;
     core_lock(LOCK_GRAPH);
     struct capture *capture = capture_of(stream);
-    struct graph_body *body =
-        capture ? memsim_graph_get(capture->graph) : NULL;
+    struct graph_body *body = capture ? memsim_graph_get(capture->graph) : NULL;
     if (body) {
         struct member *member = member_of(stream);
         struct graph_node *node =

@@ -129,39 +129,6 @@ void memsim_device_bind(bool now)
     bound = now;
 }
 
-/* Which peers each device may reach: a bit for each. Like the real one, this
- * holds for the process, not for a thread. */
-static _Atomic uint32_t peers[SESSION_DEVICES];
-
-static int peer_check(int peer)
-{
-    return peer < 0 || peer >= memsim_device_count() || peer == current
-               ? CORE_INVALID_DEVICE
-               : memsim_device_open(current);
-}
-
-int memsim_device_peer_enable(int peer, uint32_t flags)
-{
-    int rc = flags ? CORE_INVALID_VALUE : peer_check(peer);
-
-    if (rc)
-        return rc;
-    return atomic_fetch_or(&peers[current], 1u << peer) >> peer & 1
-               ? CORE_PEER_ENABLED
-               : CORE_OK;
-}
-
-int memsim_device_peer_disable(int peer)
-{
-    int rc = peer_check(peer);
-
-    if (rc)
-        return rc;
-    return atomic_fetch_and(&peers[current], ~(1u << peer)) >> peer & 1
-               ? CORE_OK
-               : CORE_PEER_NOT_ENABLED;
-}
-
 static struct session_device *device_shared(int device)
 {
     return &memsim_session()->devices[visible[device]];

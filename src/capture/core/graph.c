@@ -265,17 +265,21 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
 }
 
 static const char *const type_names[] = {
-    [GRAPH_KERNEL] = "KERNEL",           [GRAPH_COPY] = "MEMCPY",
-    [GRAPH_SET] = "MEMSET",              [GRAPH_HOST] = "HOST",
-    [GRAPH_CHILD] = "GRAPH",             [GRAPH_EMPTY] = "EMPTY",
-    [GRAPH_EVENT_WAIT] = "EVENT_WAIT",   [GRAPH_EVENT_RECORD] = "EVENT_RECORD",
+    [GRAPH_KERNEL] = "KERNEL",
+    [GRAPH_COPY] = "MEMCPY",
+    [GRAPH_SET] = "MEMSET",
+    [GRAPH_HOST] = "HOST",
+    [GRAPH_CHILD] = "GRAPH",
+    [GRAPH_EMPTY] = "EMPTY",
+    [GRAPH_EVENT_WAIT] = "EVENT_WAIT",
+    [GRAPH_EVENT_RECORD] = "EVENT_RECORD",
 };
 
 int memsim_graph_print(uint64_t graph, const char *path)
 {
     const struct graph_body *body = memsim_graph_get(graph);
-    int fd = body ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-                  : -1;
+    int fd =
+        body ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
 
     if (fd < 0)
         return CORE_INVALID_VALUE;
@@ -285,8 +289,8 @@ int memsim_graph_print(uint64_t graph, const char *path)
         dprintf(fd, "\"%p\" [label=\"%s\"];\n", (const void *)n,
                 type_names[n->type]);
         for (uint32_t i = 0; i < n->dependency_count; i++)
-            dprintf(fd, "\"%p\" -> \"%p\";\n",
-                    (const void *)n->dependencies[i], (const void *)n);
+            dprintf(fd, "\"%p\" -> \"%p\";\n", (const void *)n->dependencies[i],
+                    (const void *)n);
     }
     dprintf(fd, "}\n}\n");
     close(fd);

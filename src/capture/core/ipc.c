@@ -159,8 +159,7 @@ bool ipc_is_foreign(uint64_t address)
 int memsim_ipc_export_event(uint64_t handle,
                             unsigned char out[IPC_HANDLE_BYTES])
 {
-    const struct event *event =
-        memsim_handle_get(HANDLE_EVENT, (void *)handle);
+    const struct event *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
 
     if (!event || !(event->flags & EVENT_INTERPROCESS))
         return CORE_INVALID_HANDLE;

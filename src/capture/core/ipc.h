@@ -22,9 +22,8 @@ CORE_API int memsim_ipc_close(uint64_t address);
 
 CORE_API int memsim_ipc_export_event(uint64_t event,
                                      unsigned char handle[IPC_HANDLE_BYTES]);
-CORE_API int
-memsim_ipc_open_event(const unsigned char handle[IPC_HANDLE_BYTES],
-                      uint64_t *event);
+CORE_API int memsim_ipc_open_event(const unsigned char handle[IPC_HANDLE_BYTES],
+                                   uint64_t *event);
 
 /* For device.c: whether ADDRESS starts what another process owns. */
 bool ipc_is_foreign(uint64_t address);

@@ -108,7 +108,10 @@ static uint64_t domain_create(const char *name)
     return memsim_name(name);
 }
 
-#define FUNCTION(id, function) {id, (NvtxFunctionPointer)function}
+#define FUNCTION(id, function)                                                 \
+    {                                                                          \
+        id, (NvtxFunctionPointer)function                                      \
+    }
 struct function {
     unsigned id;
     NvtxFunctionPointer pointer;

@@ -18,12 +18,12 @@ int memsim_occupancy(int threads, uint32_t registers, uint64_t shared_bytes,
     uint32_t fit = least(gpu->max_threads_per_sm / (uint32_t)threads,
                          gpu->max_blocks_per_sm);
     if (registers)
-        fit = least(fit, gpu->registers_per_sm /
-                             (registers * (uint32_t)threads));
+        fit =
+            least(fit, gpu->registers_per_sm / (registers * (uint32_t)threads));
     if (shared_bytes)
-        fit = least(fit, (uint32_t)(gpu->shared_per_sm_bytes /
-                                    (shared_bytes +
-                                     gpu->shared_reserved_bytes)));
+        fit =
+            least(fit, (uint32_t)(gpu->shared_per_sm_bytes /
+                                  (shared_bytes + gpu->shared_reserved_bytes)));
     *blocks = (int)fit;
     return CORE_OK;
 }

@@ -18,9 +18,9 @@
 struct range {
     struct pool *pool;
     uint64_t address, bytes;
-    uint64_t requested_bytes; /* 0: free */
-    struct range *below, *above;    /* in the chunk */
-    struct range *next, *previous;  /* in the pool's list of free ones */
+    uint64_t requested_bytes;      /* 0: free */
+    struct range *below, *above;   /* in the chunk */
+    struct range *next, *previous; /* in the pool's list of free ones */
     struct range *next_hash;
     struct range *next_chunk; /* of a chunk's lowest range */
     bool torch;
@@ -66,8 +66,8 @@ static struct range *range_new(struct pool *pool, uint64_t address,
     else
         range = memsim_pages_keep(sizeof *range);
     if (range)
-        *range = (struct range){
-            .pool = pool, .address = address, .bytes = bytes};
+        *range =
+            (struct range){.pool = pool, .address = address, .bytes = bytes};
     return range;
 }
 
@@ -292,7 +292,8 @@ static int pool_grow(struct pool *pool, uint64_t bytes, bool torch)
         return CORE_OUT_OF_MEMORY;
     int rc = memsim_device_malloc(pool->device, chunk, TRACE_HOW_ASYNC, true,
                                   &address);
-    if (rc == CORE_OUT_OF_MEMORY) { /* what it holds may be in too small parts */
+    if (rc ==
+        CORE_OUT_OF_MEMORY) { /* what it holds may be in too small parts */
         pool_shrink(pool, 0);
         rc = memsim_device_malloc(pool->device, chunk, TRACE_HOW_ASYNC, torch,
                                   &address);
@@ -468,8 +469,7 @@ int memsim_pool_set(uint64_t handle, enum pool_attribute attribute,
     bool high = attribute == POOL_RESERVED_HIGH || attribute == POOL_USED_HIGH;
 
     if (!pool || attribute < 1 || attribute >= POOL_ATTRIBUTES ||
-        attribute == POOL_RESERVED || attribute == POOL_USED ||
-        (high && value))
+        attribute == POOL_RESERVED || attribute == POOL_USED || (high && value))
         return CORE_INVALID_VALUE;
     pool->values[attribute] = high ? pool->values[attribute - 1] : value;
     return CORE_OK;

@@ -19,9 +19,10 @@
 
 /* A granule's state: 0, or 1 + the index of the physical memory in its table,
  * with this bit where it may be used. */
-#define ACCESS  0x80000000u
-#define INDEX   0x7fffffffu
-#define MAPS_MAX (1u << 20)
+#define ACCESS    0x80000000u
+#define INDEX     0x7fffffffu
+#define MAPS_MAX  (1u << 20)
+#define ENDED_MAX 64 /* given back at a time */
 
 static struct reservation {
     uint64_t address, bytes; /* 0 bytes: free to use again */
@@ -69,8 +70,8 @@ static struct reservation *reservation_take(uint64_t bytes, uint64_t alignment)
             reservations[i].granules[-1] == bytes / VMM_GRANULE_BYTES &&
             reservations[i].address % alignment == 0)
             return &reservations[i];
-    uint64_t at = (window + window_used + alignment - 1) / alignment *
-                  alignment;
+    uint64_t at =
+        (window + window_used + alignment - 1) / alignment * alignment;
     if (reservation_count == RESERVATIONS_MAX || at < window ||
         bytes > WINDOW_BYTES || at - window > WINDOW_BYTES - bytes)
         return NULL;
@@ -213,8 +214,8 @@ static int map(uint64_t address, uint64_t bytes, struct vmm_physical *physical)
 
     if (!r)
         return CORE_INVALID_VALUE;
-    uint32_t *granule = r->granules + (address - r->address) /
-                                          VMM_GRANULE_BYTES;
+    uint32_t *granule =
+        r->granules + (address - r->address) / VMM_GRANULE_BYTES;
     uint64_t count = bytes / VMM_GRANULE_BYTES;
     if (!is_clear(granule, count))
         return CORE_INVALID_VALUE;
@@ -249,21 +250,41 @@ static uint32_t *mapped_range(uint64_t address, uint64_t bytes)
 
     if (!r || bytes % VMM_GRANULE_BYTES || address % VMM_GRANULE_BYTES)
         return NULL;
-    uint32_t *granule = r->granules + (address - r->address) /
-                                          VMM_GRANULE_BYTES;
+    uint32_t *granule =
+        r->granules + (address - r->address) / VMM_GRANULE_BYTES;
     for (uint64_t i = 0; i < count; i++)
         if (!granule[i])
             return NULL;
     return granule;
 }
 
+/* The map that ADDRESS is in; 0: none. */
+static uint32_t map_of(uint64_t address)
+{
+    const struct reservation *r = reservation_of(address, 1);
+
+    return r ? r->granules[(address - r->address) / VMM_GRANULE_BYTES] & INDEX
+             : 0;
+}
+
+/* The granules of a range that begins and ends where maps do; or NULL. */
+static uint32_t *whole_maps(uint64_t address, uint64_t bytes)
+{
+    uint64_t end = address + bytes;
+
+    if (!bytes || map_of(address) == map_of(address - 1) ||
+        map_of(end) == map_of(end - 1))
+        return NULL;
+    return mapped_range(address, bytes);
+}
+
 int memsim_vmm_unmap(uint64_t address, uint64_t bytes)
 {
-    struct vmm_physical *ended[64];
+    struct vmm_physical *ended[ENDED_MAX];
     uint64_t done = 0, count = bytes / VMM_GRANULE_BYTES;
 
     core_lock(LOCK_DEVICE);
-    uint32_t *granule = mapped_range(address, bytes);
+    uint32_t *granule = whole_maps(address, bytes);
     core_unlock(LOCK_DEVICE);
     if (!granule)
         return CORE_INVALID_VALUE;
@@ -272,7 +293,7 @@ int memsim_vmm_unmap(uint64_t address, uint64_t bytes)
         int n = 0;
 
         core_lock(LOCK_DEVICE);
-        while (done < count && n < 64) {
+        while (done < count && n < ENDED_MAX) {
             uint32_t index = granule[done] & INDEX;
             struct vmm_physical *physical = physicals[index - 1];
 
@@ -309,9 +330,8 @@ struct vmm_physical *memsim_vmm_retain(uint64_t address)
     struct vmm_physical *physical = NULL;
 
     core_lock(LOCK_DEVICE);
-    const uint32_t *granule =
-        mapped_range(address / VMM_GRANULE_BYTES * VMM_GRANULE_BYTES,
-                     VMM_GRANULE_BYTES);
+    const uint32_t *granule = mapped_range(
+        address / VMM_GRANULE_BYTES * VMM_GRANULE_BYTES, VMM_GRANULE_BYTES);
     if (granule) {
         physical = physicals[(*granule & INDEX) - 1];
         physical->references++;

@@ -11,10 +11,12 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
         memsim_capture_begin(STREAM(stream), (enum capture_mode)mode, 0));
 }
 
-cudaError_t cudaStreamBeginCaptureToGraph(
-    cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes,
-    const cudaGraphEdgeData *edges, size_t count,
-    enum cudaStreamCaptureMode mode)
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream,
+                                          cudaGraph_t graph,
+                                          const cudaGraphNode_t *nodes,
+                                          const cudaGraphEdgeData *edges,
+                                          size_t count,
+                                          enum cudaStreamCaptureMode mode)
 {
     int rc = memsim_capture_begin(STREAM(stream), (enum capture_mode)mode,
                                   (uint64_t)graph);
@@ -36,8 +38,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudart_result(rc);
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(
-    enum cudaStreamCaptureMode *mode)
+cudaError_t
+cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
     int value = (int)*mode;
     int rc = memsim_capture_exchange_mode(&value);
@@ -56,8 +58,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
     return cudart_result(rc);
 }
 
-static int info_write(cudaStream_t stream,
-                      enum cudaStreamCaptureStatus *status,
+static int info_write(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
                       unsigned long long *id, cudaGraph_t *graph,
                       const cudaGraphNode_t **nodes, size_t *count)
 {
@@ -79,8 +80,7 @@ static int info_write(cudaStream_t stream,
 #if MEMSIM_CUDA_MAJOR >= 13
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                      enum cudaStreamCaptureStatus *status,
-                                     unsigned long long *id,
-                                     cudaGraph_t *graph,
+                                     unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **nodes,
                                      const cudaGraphEdgeData **edges,
                                      size_t *count)
@@ -97,30 +97,26 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream,
                                                 unsigned int flags)
 {
     (void)edges;
-    return cudart_result(memsim_capture_depend(
-        STREAM(stream), (const uint64_t *)nodes, count,
-        flags == cudaStreamSetCaptureDependencies));
+    return cudart_result(
+        memsim_capture_depend(STREAM(stream), (const uint64_t *)nodes, count,
+                              flags == cudaStreamSetCaptureDependencies));
 }
 #else
 /* A macro makes this the second form of the call; the first, of CUDA 10, wants
  * the status and the id alone. */
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
                                      enum cudaStreamCaptureStatus *status,
-                                     unsigned long long *id,
-                                     cudaGraph_t *graph,
+                                     unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **nodes,
                                      size_t *count)
 {
     return cudart_result(info_write(stream, status, id, graph, nodes, count));
 }
 
-cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream,
-                                        enum cudaStreamCaptureStatus *status,
-                                        unsigned long long *id,
-                                        cudaGraph_t *graph,
-                                        const cudaGraphNode_t **nodes,
-                                        const cudaGraphEdgeData **edges,
-                                        size_t *count)
+cudaError_t cudaStreamGetCaptureInfo_v3(
+    cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+    unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes,
+    const cudaGraphEdgeData **edges, size_t *count)
 {
     if (edges)
         *edges = NULL;
@@ -132,9 +128,9 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream,
                                                 size_t count,
                                                 unsigned int flags)
 {
-    return cudart_result(memsim_capture_depend(
-        STREAM(stream), (const uint64_t *)nodes, count,
-        flags == cudaStreamSetCaptureDependencies));
+    return cudart_result(
+        memsim_capture_depend(STREAM(stream), (const uint64_t *)nodes, count,
+                              flags == cudaStreamSetCaptureDependencies));
 }
 
 #undef cudaStreamGetCaptureInfo

@@ -113,10 +113,9 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                    const cudaGraphNode_t *before, size_t count,
                                    const struct cudaMemsetParams *p)
 {
-    const uint64_t words[GRAPH_WORDS] = {(uint64_t)p->dst, p->value,
-                                         p->elementSize,
-                                         p->width * (p->height ? p->height
-                                                               : 1)};
+    const uint64_t words[GRAPH_WORDS] = {
+        (uint64_t)p->dst, p->value, p->elementSize,
+        p->width * (p->height ? p->height : 1)};
     int rc = add(node, graph, before, count, GRAPH_SET, words);
 
     if (!rc)
@@ -139,8 +138,7 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
 }
 
 /* The child keeps what it is made of for as long as the process lives. */
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node,
-                                       cudaGraph_t graph,
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                        const cudaGraphNode_t *before,
                                        size_t count, cudaGraph_t child)
 {
@@ -357,8 +355,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-    return cudart_result(
-        memsim_graph_launch((uint64_t)exec, STREAM(stream)));
+    return cudart_result(memsim_graph_launch((uint64_t)exec, STREAM(stream)));
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)

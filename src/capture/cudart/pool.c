@@ -11,9 +11,9 @@ static cudaError_t allocate(void **p, size_t bytes, uint64_t pool,
                             cudaStream_t stream, bool torch)
 {
     uint64_t address;
-    int rc = p ? memsim_pool_malloc(pool, bytes, STREAM(stream), torch,
-                                    &address)
-               : CORE_INVALID_VALUE;
+    int rc =
+        p ? memsim_pool_malloc(pool, bytes, STREAM(stream), torch, &address)
+          : CORE_INVALID_VALUE;
 
     if (!rc)
         *p = (void *)address;
@@ -130,24 +130,21 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep_bytes)
 
 /* The first three are ints, the others 64-bit words. */
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
-                                    enum cudaMemPoolAttr attribute,
-                                    void *value)
+                                    enum cudaMemPoolAttr attribute, void *value)
 {
     uint64_t word = attribute <= cudaMemPoolReuseAllowInternalDependencies
-                        ? (uint64_t)*(int *)value
+                        ? (uint64_t) * (int *)value
                         : *(uint64_t *)value;
 
-    return cudart_result(memsim_pool_set(
-        POOL(pool), (enum pool_attribute)attribute, word));
+    return cudart_result(
+        memsim_pool_set(POOL(pool), (enum pool_attribute)attribute, word));
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool,
-                                    enum cudaMemPoolAttr attribute,
-                                    void *value)
+                                    enum cudaMemPoolAttr attribute, void *value)
 {
     uint64_t word;
-    int rc = memsim_pool_get(POOL(pool), (enum pool_attribute)attribute,
-                             &word);
+    int rc = memsim_pool_get(POOL(pool), (enum pool_attribute)attribute, &word);
 
     if (rc)
         return cudart_result(rc);

@@ -74,8 +74,7 @@ static CUresult current_set(CUcontext handle)
 CUresult driver_context(void)
 {
     NEED(driver_ready());
-    return memsim_device_is_bound() ? CUDA_SUCCESS
-                                    : CUDA_ERROR_INVALID_CONTEXT;
+    return memsim_device_is_bound() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Opens DEVICE without binding it to this thread. */
@@ -312,8 +311,7 @@ CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity,
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags,
                         CUdevice device);
-CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags,
-                        CUdevice device)
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
     return context_create(context, flags, device);
 }

@@ -9,8 +9,8 @@ static CUresult copy(uint64_t to, uint64_t from, size_t bytes, int direction,
                      CUstream stream, bool blocking)
 {
     NEED(driver_context());
-    return driver_result(memsim_copy(to, from, bytes, direction,
-                                     HANDLE(stream), blocking));
+    return driver_result(
+        memsim_copy(to, from, bytes, direction, HANDLE(stream), blocking));
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
@@ -32,8 +32,7 @@ CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes,
                            CUstream stream)
 {
-    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, stream,
-                false);
+    return copy(to, (uint64_t)from, bytes, TRACE_HOST_TO_DEVICE, stream, false);
 }
 
 CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
@@ -44,8 +43,7 @@ CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
                            CUstream stream)
 {
-    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, stream,
-                false);
+    return copy((uint64_t)to, from, bytes, TRACE_DEVICE_TO_HOST, stream, false);
 }
 
 CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes)
@@ -80,7 +78,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context,
 static uint64_t side(CUmemorytype type, const void *host, CUdeviceptr device,
                      size_t x, size_t y, size_t pitch)
 {
-    uint64_t base = type == CU_MEMORYTYPE_HOST ? (uint64_t)host
+    uint64_t base = type == CU_MEMORYTYPE_HOST    ? (uint64_t)host
                     : type == CU_MEMORYTYPE_ARRAY ? 0
                                                   : device;
 
@@ -99,8 +97,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool blocking)
     if (!from || !to)
         return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t row = 0; row < c->Height; row++)
-        NEED(copy(to + row * to_pitch, from + row * from_pitch,
-                  c->WidthInBytes, DEFAULT, stream, blocking));
+        NEED(copy(to + row * to_pitch, from + row * from_pitch, c->WidthInBytes,
+                  DEFAULT, stream, blocking));
     return CUDA_SUCCESS;
 }
 
@@ -119,24 +117,24 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream stream)
     return copy_2d(c, stream, false);
 }
 
-static CUresult set(CUdeviceptr pointer, uint64_t value, uint64_t unit,
-                    size_t count, CUstream stream, bool blocking)
+/* A set of HEIGHT rows of COUNT units each. */
+struct fill {
+    CUdeviceptr pointer;
+    size_t pitch;
+    uint64_t value, unit;
+    size_t count, height;
+};
+
+static CUresult set(const struct fill *fill, CUstream stream, bool blocking)
 {
     NEED(driver_context());
-    if (pointer % unit)
+    if (fill->pointer % fill->unit ||
+        (fill->height > 1 && fill->pitch < fill->count * fill->unit))
         return CUDA_ERROR_INVALID_VALUE;
-    return driver_result(
-        memsim_set(pointer, value, unit, count, HANDLE(stream), blocking));
-}
-
-static CUresult set_2d(CUdeviceptr pointer, size_t pitch, uint64_t value,
-                       uint64_t unit, size_t width, size_t height,
-                       CUstream stream, bool blocking)
-{
-    if (height > 1 && pitch < width * unit)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t row = 0; row < height; row++)
-        NEED(set(pointer + row * pitch, value, unit, width, stream, blocking));
+    for (size_t row = 0; row < fill->height; row++)
+        NEED(driver_result(memsim_set(fill->pointer + row * fill->pitch,
+                                      fill->value, fill->unit, fill->count,
+                                      HANDLE(stream), blocking)));
     return CUDA_SUCCESS;
 }
 
@@ -144,25 +142,29 @@ static CUresult set_2d(CUdeviceptr pointer, size_t pitch, uint64_t value,
     CUresult cuMemsetD##bits##_v2(CUdeviceptr pointer, type value,             \
                                   size_t count)                                \
     {                                                                          \
-        return set(pointer, value, bits / 8, count, NULL, true);               \
+        const struct fill fill = {pointer, 0, value, bits / 8, count, 1};      \
+        return set(&fill, NULL, true);                                         \
     }                                                                          \
     CUresult cuMemsetD##bits##Async(CUdeviceptr pointer, type value,           \
                                     size_t count, CUstream stream)             \
     {                                                                          \
-        return set(pointer, value, bits / 8, count, stream, false);            \
+        const struct fill fill = {pointer, 0, value, bits / 8, count, 1};      \
+        return set(&fill, stream, false);                                      \
     }                                                                          \
     CUresult cuMemsetD2D##bits##_v2(CUdeviceptr pointer, size_t pitch,         \
                                     type value, size_t width, size_t height)   \
     {                                                                          \
-        return set_2d(pointer, pitch, value, bits / 8, width, height, NULL,    \
-                      true);                                                   \
+        const struct fill fill = {pointer,  pitch, value,                      \
+                                  bits / 8, width, height};                    \
+        return set(&fill, NULL, true);                                         \
     }                                                                          \
     CUresult cuMemsetD2D##bits##Async(CUdeviceptr pointer, size_t pitch,       \
                                       type value, size_t width, size_t height, \
                                       CUstream stream)                         \
     {                                                                          \
-        return set_2d(pointer, pitch, value, bits / 8, width, height, stream,  \
-                      false);                                                  \
+        const struct fill fill = {pointer,  pitch, value,                      \
+                                  bits / 8, width, height};                    \
+        return set(&fill, stream, false);                                      \
     }
 
 SETS(8, unsigned char)

@@ -77,8 +77,7 @@ static void *self(void)
     return handle;
 }
 
-static void *symbol_find(const char *name, const char *form,
-                         const char *ending)
+static void *symbol_find(const char *name, const char *form, const char *ending)
 {
     char whole[NAME_MAX_BYTES + 16];
 

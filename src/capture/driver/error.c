@@ -4,7 +4,10 @@
 
 #include "capture/driver/driver.h"
 
-#define E(code, text) {CUDA_##code, "CUDA_" #code, text}
+#define E(code, text)                                                          \
+    {                                                                          \
+        CUDA_##code, "CUDA_" #code, text                                       \
+    }
 static const struct text {
     CUresult code;
     const char *name, *text;
@@ -16,8 +19,7 @@ static const struct text {
     E(ERROR_DEINITIALIZED, "driver shutting down"),
     E(ERROR_PROFILER_DISABLED, "profiler disabled while using external "
                                "profiling tool"),
-    E(ERROR_STUB_LIBRARY,
-      "CUDA driver is a stub library"),
+    E(ERROR_STUB_LIBRARY, "CUDA driver is a stub library"),
     E(ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or "
                                 "unavailable"),
     E(ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
@@ -51,10 +53,8 @@ static const struct text {
     E(ERROR_JIT_COMPILATION_DISABLED, "PTX JIT compilation was disabled"),
     E(ERROR_INVALID_SOURCE, "device kernel image is invalid"),
     E(ERROR_FILE_NOT_FOUND, "file not found"),
-    E(ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND,
-      "shared object symbol not found"),
-    E(ERROR_SHARED_OBJECT_INIT_FAILED,
-      "shared object initialization failed"),
+    E(ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, "shared object symbol not found"),
+    E(ERROR_SHARED_OBJECT_INIT_FAILED, "shared object initialization failed"),
     E(ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on "
                               "this OS"),
     E(ERROR_INVALID_HANDLE, "invalid resource handle"),
@@ -63,8 +63,7 @@ static const struct text {
     E(ERROR_NOT_FOUND, "named symbol not found"),
     E(ERROR_NOT_READY, "device not ready"),
     E(ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
-    E(ERROR_LAUNCH_OUT_OF_RESOURCES,
-      "too many resources requested for launch"),
+    E(ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
     E(ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"),
     E(ERROR_LAUNCH_INCOMPATIBLE_TEXTURING,
       "launch uses incompatible texturing mode"),
@@ -74,8 +73,7 @@ static const struct text {
       "cannot set while device is active in this process"),
     E(ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
     E(ERROR_ASSERT, "device-side assert triggered"),
-    E(ERROR_TOO_MANY_PEERS,
-      "peer mapping resources exhausted"),
+    E(ERROR_TOO_MANY_PEERS, "peer mapping resources exhausted"),
     E(ERROR_HOST_MEMORY_ALREADY_REGISTERED,
       "part or all of the requested memory range is already mapped"),
     E(ERROR_HOST_MEMORY_NOT_REGISTERED,
@@ -102,8 +100,7 @@ static const struct text {
       "operation would result in a merge of separate capture sequences"),
     E(ERROR_STREAM_CAPTURE_UNMATCHED,
       "capture was not ended in the same stream as it began"),
-    E(ERROR_STREAM_CAPTURE_UNJOINED,
-      "capturing stream has unjoined work"),
+    E(ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
     E(ERROR_STREAM_CAPTURE_ISOLATION,
       "dependency created on uncaptured work in another stream"),
     E(ERROR_STREAM_CAPTURE_IMPLICIT,
@@ -119,8 +116,6 @@ static const struct text {
     E(ERROR_GRAPH_EXEC_UPDATE_FAILURE,
       "the graph update was not performed because it included changes which "
       "violated constraints specific to instantiated graph update"),
-    E(ERROR_EXTERNAL_DEVICE, "an async error has occured in external entity "
-                             "outside of CUDA"),
     E(ERROR_UNKNOWN, "unknown error"),
 };
 #undef E

@@ -16,8 +16,8 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
                                      const CUgraphNode *nodes,
-                                     const CUgraphEdgeData *edges,
-                                     size_t count, CUstreamCaptureMode mode)
+                                     const CUgraphEdgeData *edges, size_t count,
+                                     CUstreamCaptureMode mode)
 {
     (void)edges;
     NEED(driver_context());
@@ -99,9 +99,9 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes,
 {
     (void)edges;
     NEED(driver_context());
-    return driver_result(memsim_capture_depend(
-        HANDLE(stream), (const uint64_t *)nodes, count,
-        flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    return driver_result(
+        memsim_capture_depend(HANDLE(stream), (const uint64_t *)nodes, count,
+                              flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES));
 }
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
@@ -159,8 +159,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
 {
     uint64_t handle;
 
-    NEED(driver_result(
-        memsim_graph_instantiate(HANDLE(graph), flags, &handle)));
+    NEED(
+        driver_result(memsim_graph_instantiate(HANDLE(graph), flags, &handle)));
     *exec = (CUgraphExec)handle;
     return CUDA_SUCCESS;
 }

@@ -27,9 +27,8 @@ enum image_form image_form(const void *image)
     const char *text = image;
     while (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r')
         text++;
-    return !strncmp(text, "//", 2) || !strncmp(text, ".version", 8)
-               ? IMAGE_PTX
-               : IMAGE_BAD;
+    return !strncmp(text, "//", 2) || !strncmp(text, ".version", 8) ? IMAGE_PTX
+                                                                    : IMAGE_BAD;
 }
 
 struct elf {
@@ -95,8 +94,7 @@ static void cubin_variables(const struct elf *elf, const Elf64_Shdr *table,
                             const struct image_reader *reader)
 {
     const char *names = elf->base + elf->sections[table->sh_link].sh_offset;
-    const Elf64_Sym *symbol =
-        (const Elf64_Sym *)(elf->base + table->sh_offset);
+    const Elf64_Sym *symbol = (const Elf64_Sym *)(elf->base + table->sh_offset);
     const Elf64_Sym *end = symbol + table->sh_size / sizeof *symbol;
 
     for (; symbol < end; symbol++) {
@@ -147,9 +145,8 @@ static void ptx_kernels(const char *text, const struct image_reader *reader)
 /* The bytes of ".b8", ".u32", ".f64"; 0 for any other directive. */
 static uint64_t ptx_width(const char *directive)
 {
-    return strchr("busf", directive[1])
-               ? strtoul(directive + 2, NULL, 10) / 8
-               : 0;
+    return strchr("busf", directive[1]) ? strtoul(directive + 2, NULL, 10) / 8
+                                        : 0;
 }
 
 /* ".global .align 8 .b8 NAME[64];": the width, the name and the count. */
@@ -171,8 +168,8 @@ static void ptx_variables(const char *text, const struct image_reader *reader)
                 text++;
             }
         }
-        variable.bytes = width * (*text == '[' ? strtoul(text + 1, NULL, 10)
-                                               : 1);
+        variable.bytes =
+            width * (*text == '[' ? strtoul(text + 1, NULL, 10) : 1);
         if (variable.length && variable.bytes &&
             !reader->variable(&variable, reader->context))
             return;

@@ -22,7 +22,6 @@ struct image_kernel {
     uint32_t shared_bytes; /* static */
 };
 
-
 struct image_variable {
     const char *name;
     size_t length;

@@ -63,8 +63,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
     return attribute_get(value, attribute, function);
 }
 
-CUresult cuFuncSetAttribute(CUfunction function,
-                            CUfunction_attribute attribute, int value)
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
+                            int value)
 {
     return attribute_set(function, attribute, value);
 }
@@ -225,12 +225,12 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                       const CUlaunchConfig *config)
 {
-    int threads = (int)(config->blockDimX * config->blockDimY *
-                        config->blockDimZ);
+    int threads =
+        (int)(config->blockDimX * config->blockDimY * config->blockDimZ);
     int blocks;
 
-    NEED(cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, function, threads, config->sharedMemBytes));
+    NEED(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads,
+                                                     config->sharedMemBytes));
     *clusters = blocks * (int)memsim_device_gpu()->sm_count / 8;
     return CUDA_SUCCESS;
 }

@@ -87,8 +87,7 @@ CUresult cuMemFreeHost(void *pointer)
 CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned int flags)
 {
     NEED(driver_context());
-    return driver_result(
-        memsim_host_register((uint64_t)pointer, bytes, flags));
+    return driver_result(memsim_host_register((uint64_t)pointer, bytes, flags));
 }
 
 CUresult cuMemHostUnregister(void *pointer)

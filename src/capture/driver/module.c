@@ -150,8 +150,8 @@ static CUresult module_load_file(void **out, const char *path)
     if (fd < 0)
         return CUDA_ERROR_FILE_NOT_FOUND;
     if (!fstat(fd, &st) && st.st_size > 0)
-        image = mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE, fd,
-                     0);
+        image =
+            mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (image == MAP_FAILED)
         return CUDA_ERROR_INVALID_IMAGE;
@@ -267,8 +267,8 @@ CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
     return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes,
-                           CUmodule module, const char *name)
+CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule module,
+                           const char *name)
 {
     return variable_get(pointer, bytes, module, name);
 }

@@ -15,8 +15,8 @@ struct function {
     struct function *next; /* of the module */
     const char *name;
     uint32_t registers;
-    uint32_t shared_bytes;         /* static */
-    uint32_t dynamic_limit_bytes;  /* as cuFuncSetAttribute raised it */
+    uint32_t shared_bytes;        /* static */
+    uint32_t dynamic_limit_bytes; /* as cuFuncSetAttribute raised it */
 };
 
 /* What a CUfunction or a CUkernel stands for, those that the runtime gives

@@ -30,8 +30,8 @@ PER_THREAD(cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
            to, from, bytes)
 PER_THREAD(cuMemcpyHtoD_v2, _ptds,
            (CUdeviceptr to, const void *from, size_t bytes), to, from, bytes)
-PER_THREAD(cuMemcpyDtoH_v2, _ptds,
-           (void *to, CUdeviceptr from, size_t bytes), to, from, bytes)
+PER_THREAD(cuMemcpyDtoH_v2, _ptds, (void *to, CUdeviceptr from, size_t bytes),
+           to, from, bytes)
 PER_THREAD(cuMemcpyDtoD_v2, _ptds,
            (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from, bytes)
 PER_THREAD(cuMemsetD8Async, _ptsz,
@@ -46,12 +46,11 @@ PER_THREAD(cuMemsetD32Async, _ptsz,
 PER_THREAD(cuMemsetD8_v2, _ptds,
            (CUdeviceptr p, unsigned char value, size_t count), p, value, count)
 PER_THREAD(cuMemsetD16_v2, _ptds,
-           (CUdeviceptr p, unsigned short value, size_t count), p, value,
-           count)
+           (CUdeviceptr p, unsigned short value, size_t count), p, value, count)
 PER_THREAD(cuMemsetD32_v2, _ptds,
            (CUdeviceptr p, unsigned int value, size_t count), p, value, count)
-PER_THREAD(cuMemAllocAsync, _ptsz,
-           (CUdeviceptr * p, size_t bytes, CUstream s), p, bytes, OWN(s))
+PER_THREAD(cuMemAllocAsync, _ptsz, (CUdeviceptr * p, size_t bytes, CUstream s),
+           p, bytes, OWN(s))
 PER_THREAD(cuMemAllocFromPoolAsync, _ptsz,
            (CUdeviceptr * p, size_t bytes, CUmemoryPool pool, CUstream s), p,
            bytes, pool, OWN(s))
@@ -73,9 +72,8 @@ PER_THREAD(cuStreamEndCapture, _ptsz, (CUstream s, CUgraph *graph), OWN(s),
            graph)
 PER_THREAD(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream s), exec, OWN(s))
 PER_THREAD(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream s), exec, OWN(s))
-PER_THREAD(cuLaunchHostFunc, _ptsz,
-           (CUstream s, CUhostFn function, void *data), OWN(s), function,
-           data)
+PER_THREAD(cuLaunchHostFunc, _ptsz, (CUstream s, CUhostFn function, void *data),
+           OWN(s), function, data)
 PER_THREAD(cuLaunchKernel, _ptsz,
            (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
             unsigned int bx, unsigned int by, unsigned int bz,

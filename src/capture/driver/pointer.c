@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the driver knows of an address. */
+#include <string.h>
+
 #include "capture/core/host.h"
 #include "capture/driver/driver.h"
 
@@ -25,80 +27,136 @@ static bool place_find(uint64_t address, struct place *place)
     return true;
 }
 
-/* Ids as the driver gives them: never used twice for one address. Ours tell
- * live allocations apart, which is what IPC caches ask them for. */
-static CUresult place_read(const struct place *place,
-                           CUpointer_attribute attribute, void *data)
+static bool is_managed(const struct place *place)
 {
-    bool managed = !place->on_device && place->host.kind == HOST_MANAGED;
+    return !place->on_device && place->host.kind == HOST_MANAGED;
+}
 
-    switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)data = driver_context_primary(place->device);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *(unsigned *)data = place->on_device || managed ? CU_MEMORYTYPE_DEVICE
-                                                        : CU_MEMORYTYPE_HOST;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(CUdeviceptr *)data = place->address;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        *(void **)data = place->on_device ? NULL : (void *)place->address;
-        return place->on_device ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned *)data = 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        *(unsigned long long *)data = place->start;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)data = managed;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = place->device;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *(unsigned *)data = place->on_device;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *(CUdeviceptr *)data = place->start;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *(size_t *)data = place->bytes;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        *(unsigned *)data = 1;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        *(unsigned long long *)data = 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        *(unsigned *)data = 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        *(unsigned *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        *(CUmemoryPool *)data = NULL;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+static uint64_t read_context(const struct place *place)
+{
+    return HANDLE(driver_context_primary(place->device));
+}
+
+static uint64_t read_type(const struct place *place)
+{
+    return place->on_device || is_managed(place) ? CU_MEMORYTYPE_DEVICE
+                                                 : CU_MEMORYTYPE_HOST;
+}
+
+static uint64_t read_address(const struct place *place)
+{
+    return place->address;
+}
+
+static uint64_t read_host_address(const struct place *place)
+{
+    return place->on_device ? 0 : place->address;
+}
+
+/* The driver never gives an id twice; ours tells live allocations apart, which
+ * is what caches of IPC handles ask it for. */
+static uint64_t read_start(const struct place *place)
+{
+    return place->start;
+}
+
+static uint64_t read_bytes(const struct place *place)
+{
+    return place->bytes;
+}
+
+static uint64_t read_managed(const struct place *place)
+{
+    return is_managed(place);
+}
+
+static uint64_t read_device(const struct place *place)
+{
+    return (uint64_t)place->device;
+}
+
+static uint64_t read_on_device(const struct place *place)
+{
+    return place->on_device;
+}
+
+static uint64_t read_one(const struct place *place)
+{
+    (void)place;
+    return 1;
+}
+
+static uint64_t read_zero(const struct place *place)
+{
+    (void)place;
+    return 0;
+}
+
+static uint64_t read_access(const struct place *place)
+{
+    (void)place;
+    return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+}
+
+#define ROW(name, type, read)                                                  \
+    {                                                                          \
+        CU_POINTER_ATTRIBUTE_##name, sizeof(type), read                        \
     }
+static const struct row {
+    CUpointer_attribute attribute;
+    size_t bytes;
+    uint64_t (*read)(const struct place *place);
+} rows[] = {
+    ROW(CONTEXT, CUcontext, read_context),
+    ROW(MEMORY_TYPE, CUmemorytype, read_type),
+    ROW(DEVICE_POINTER, CUdeviceptr, read_address),
+    ROW(HOST_POINTER, void *, read_host_address),
+    ROW(SYNC_MEMOPS, int, read_zero),
+    ROW(BUFFER_ID, unsigned long long, read_start),
+    ROW(IS_MANAGED, int, read_managed),
+    ROW(DEVICE_ORDINAL, int, read_device),
+    ROW(IS_LEGACY_CUDA_IPC_CAPABLE, int, read_on_device),
+    ROW(RANGE_START_ADDR, CUdeviceptr, read_start),
+    ROW(RANGE_SIZE, size_t, read_bytes),
+    ROW(MAPPED, int, read_one),
+    ROW(ALLOWED_HANDLE_TYPES, unsigned long long, read_zero),
+    ROW(IS_GPU_DIRECT_RDMA_CAPABLE, int, read_zero),
+    ROW(ACCESS_FLAGS, int, read_access),
+    ROW(MEMPOOL_HANDLE, CUmemoryPool, read_zero),
+};
+#undef ROW
+
+static const struct row *row_find(CUpointer_attribute attribute)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].attribute == attribute)
+            return &rows[i];
+    return NULL;
+}
+
+/* Little-endian: the low bytes are the value, whatever its width. */
+static void row_write(const struct row *row, uint64_t value, void *data)
+{
+    memcpy(data, &value, row->bytes);
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute,
                                CUdeviceptr pointer)
 {
+    const struct row *row = row_find(attribute);
     struct place place;
 
     NEED(driver_ready());
-    if (!data || !place_find(pointer, &place))
+    if (!data || !row || !place_find(pointer, &place))
         return CUDA_ERROR_INVALID_VALUE;
-    return place_read(&place, attribute, data);
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && place.on_device)
+        return CUDA_ERROR_INVALID_VALUE;
+    row_write(row, row->read(&place), data);
+    return CUDA_SUCCESS;
 }
 
-/* Of an unknown pointer each attribute is zero, and that is no error here. */
+/* Of an unknown pointer each attribute is zero, but for the device, which is
+ * none; that is no error here. */
 CUresult cuPointerGetAttributes(unsigned int count,
                                 CUpointer_attribute *attributes, void **data,
                                 CUdeviceptr pointer)
@@ -107,14 +165,15 @@ CUresult cuPointerGetAttributes(unsigned int count,
 
     NEED(driver_ready());
     bool known = place_find(pointer, &place);
-    for (unsigned i = 0; i < count; i++)
-        if (known && place_read(&place, attributes[i], data[i]) ==
-                         CUDA_ERROR_INVALID_VALUE &&
-            attributes[i] != CU_POINTER_ATTRIBUTE_HOST_POINTER)
+    for (unsigned i = 0; i < count; i++) {
+        const struct row *row = row_find(attributes[i]);
+        uint64_t none =
+            attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? -2ul : 0;
+
+        if (!row)
             return CUDA_ERROR_INVALID_VALUE;
-        else if (!known)
-            *(unsigned *)data[i] =
-                attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? -2u : 0;
+        row_write(row, known ? row->read(&place) : none, data[i]);
+    }
     return CUDA_SUCCESS;
 }
 

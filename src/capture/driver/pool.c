@@ -96,27 +96,27 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 }
 
 /* The first three are ints, the others 64-bit words. */
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool,
-                               CUmemPool_attribute attribute, void *value)
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                               void *value)
 {
     uint64_t word =
         attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES
-            ? (uint64_t)*(int *)value
+            ? (uint64_t) * (int *)value
             : *(uint64_t *)value;
 
     NEED(driver_ready());
-    return driver_result(memsim_pool_set(
-        HANDLE(pool), (enum pool_attribute)attribute, word));
+    return driver_result(
+        memsim_pool_set(HANDLE(pool), (enum pool_attribute)attribute, word));
 }
 
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool,
-                               CUmemPool_attribute attribute, void *value)
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                               void *value)
 {
     uint64_t word;
 
     NEED(driver_ready());
-    NEED(driver_result(memsim_pool_get(
-        HANDLE(pool), (enum pool_attribute)attribute, &word)));
+    NEED(driver_result(
+        memsim_pool_get(HANDLE(pool), (enum pool_attribute)attribute, &word)));
     if (attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
         *(int *)value = (int)word;
     else

@@ -58,8 +58,7 @@ static CUresult describe(CUstream handle, struct stream *stream)
     *stream = (struct stream){.id = HANDLE(handle)};
     if (found)
         *stream = *found;
-    return driver_result(
-        memsim_stream_device(HANDLE(handle), &stream->device));
+    return driver_result(memsim_stream_device(HANDLE(handle), &stream->device));
 }
 
 CUresult cuStreamGetPriority(CUstream handle, int *priority)
@@ -186,8 +185,7 @@ CUresult cuEventSynchronize(CUevent event)
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
     NEED(driver_ready());
-    return driver_result(
-        memsim_event_elapsed(HANDLE(start), HANDLE(end), ms));
+    return driver_result(memsim_event_elapsed(HANDLE(start), HANDLE(end), ms));
 }
 
 #undef cuEventElapsedTime

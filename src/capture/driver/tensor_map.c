@@ -22,16 +22,12 @@ static CUresult encode(CUtensorMap *map, cuuint32_t rank, const void *address,
     return CUDA_SUCCESS;
 }
 
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type,
-                                cuuint32_t rank, void *address,
-                                const cuuint64_t *dims,
-                                const cuuint64_t *strides,
-                                const cuuint32_t *box,
-                                const cuuint32_t *element_strides,
-                                CUtensorMapInterleave interleave,
-                                CUtensorMapSwizzle swizzle,
-                                CUtensorMapL2promotion promotion,
-                                CUtensorMapFloatOOBfill fill)
+CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+    const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+    const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+    CUtensorMapFloatOOBfill fill)
 {
     (void)type, (void)strides, (void)element_strides, (void)interleave;
     (void)swizzle, (void)promotion, (void)fill;

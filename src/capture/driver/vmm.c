@@ -25,9 +25,9 @@ static CUresult properties_check(const CUmemAllocationProp *p)
                : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult cuMemGetAllocationGranularity(
-    size_t *granularity, const CUmemAllocationProp *properties,
-    CUmemAllocationGranularity_flags option)
+CUresult cuMemGetAllocationGranularity(size_t *granularity,
+                                       const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option)
 {
     (void)option; /* the least and the recommended one are the same */
     NEED(driver_ready());
@@ -69,10 +69,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     if (!handle || !properties || flags)
         return CUDA_ERROR_INVALID_VALUE;
     NEED(properties_check(properties));
-    int rc = memsim_vmm_create(properties->location.id, bytes,
-                               properties->requestedHandleTypes,
-                               memsim_torch_calls(__builtin_return_address(0)),
-                               &made);
+    int rc = memsim_vmm_create(
+        properties->location.id, bytes, properties->requestedHandleTypes,
+        memsim_torch_calls(__builtin_return_address(0)), &made);
     if (!rc)
         *handle = made;
     return driver_result(rc);
@@ -85,13 +84,12 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
-                  CUmemGenericAllocationHandle handle,
-                  unsigned long long flags)
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     NEED(driver_ready());
-    return flags ? CUDA_ERROR_INVALID_VALUE
-                 : driver_result(
-                       memsim_vmm_map(address, bytes, offset, handle));
+    return flags
+               ? CUDA_ERROR_INVALID_VALUE
+               : driver_result(memsim_vmm_map(address, bytes, offset, handle));
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
@@ -120,9 +118,8 @@ CUresult cuMemGetAccess(unsigned long long *flags,
     NEED(driver_ready());
     if (!flags || !location)
         return CUDA_ERROR_INVALID_VALUE;
-    *flags = memsim_vmm_accessible(address)
-                 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = memsim_vmm_accessible(address) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                            : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -169,9 +166,9 @@ CUresult cuMemExportToShareableHandle(void *out,
     return driver_result(memsim_vmm_export(handle, out));
 }
 
-CUresult
-cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *fd,
-                               CUmemAllocationHandleType type)
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+                                        void *fd,
+                                        CUmemAllocationHandleType type)
 {
     uint64_t made;
 

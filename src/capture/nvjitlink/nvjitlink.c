@@ -74,8 +74,7 @@ static int link_add(void *handle, int type, const void *data, size_t bytes,
         return INVALID_INPUT;
     if (!text)
         link->used = 0;
-    return memsim_buffer_append(link, data,
-                                text ? strnlen(data, bytes) : bytes)
+    return memsim_buffer_append(link, data, text ? strnlen(data, bytes) : bytes)
                ? SUCCESS
                : INTERNAL;
 }
@@ -127,8 +126,8 @@ VERSIONS(EXPORT, AddData, link_add,
           const char *name),
          (handle, type, data, bytes, name))
 VERSIONS(EXPORT, Complete, link_complete, (void *handle), (handle))
-VERSIONS(EXPORT, GetLinkedCubinSize, link_size,
-         (void *handle, size_t *bytes), (handle, bytes))
+VERSIONS(EXPORT, GetLinkedCubinSize, link_size, (void *handle, size_t *bytes),
+         (handle, bytes))
 VERSIONS(EXPORT, GetLinkedCubin, link_copy, (void *handle, void *out),
          (handle, out))
 VERSIONS(EXPORT, GetLinkedPtxSize, link_size, (void *handle, size_t *bytes),
@@ -141,8 +140,7 @@ VERSIONS(EXPORT, GetErrorLog, log_copy, (void *handle, char *log),
          (handle, log))
 VERSIONS(EXPORT, GetInfoLogSize, log_size, (void *handle, size_t *bytes),
          (handle, bytes))
-VERSIONS(EXPORT, GetInfoLog, log_copy, (void *handle, char *log),
-         (handle, log))
+VERSIONS(EXPORT, GetInfoLog, log_copy, (void *handle, char *log), (handle, log))
 
 CORE_API int nvJitLinkVersion(unsigned *major, unsigned *minor);
 CORE_API int nvJitLinkVersion(unsigned *major, unsigned *minor)

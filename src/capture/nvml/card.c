@@ -5,8 +5,8 @@
 
 #include "capture/nvml/nvml_card.h"
 
-#define TEMPERATURE 35       /* degrees Celsius, of an idle card */
-#define IDLE_WATTS_PART 10   /* idle cards draw about a tenth of their limit */
+#define TEMPERATURE     35 /* degrees Celsius, of an idle card */
+#define IDLE_WATTS_PART 10 /* idle cards draw about a tenth of their limit */
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name,
                                unsigned int length)
@@ -28,8 +28,8 @@ nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device,
                                        nvmlDeviceArchitecture_t *architecture)
 {
     NEED_CARD(device, card);
-    uint32_t capability = nvml_gpu()->capability_major * 10 +
-                          nvml_gpu()->capability_minor;
+    uint32_t capability =
+        nvml_gpu()->capability_major * 10 + nvml_gpu()->capability_minor;
     *architecture = capability >= 100  ? NVML_DEVICE_ARCH_BLACKWELL
                     : capability >= 90 ? NVML_DEVICE_ARCH_HOPPER
                     : capability == 89 ? NVML_DEVICE_ARCH_ADA
@@ -179,8 +179,8 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device,
                                      unsigned int *milliwatts)
 {
     NEED_CARD(device, card);
-    *milliwatts = nvml_gpu()->power_watts * 1000 /
-                  (is_used(card) ? 1 : IDLE_WATTS_PART);
+    *milliwatts =
+        nvml_gpu()->power_watts * 1000 / (is_used(card) ? 1 : IDLE_WATTS_PART);
     return NVML_SUCCESS;
 }
 

@@ -38,8 +38,8 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned *count, void *infos,
     while ((p = next_user(card, &slot)))
         if (found++ < *count)
             write(infos, found - 1, p->pid, atomic_load(&p->usage[card].used));
-    nvmlReturn_t rc = found > *count ? NVML_ERROR_INSUFFICIENT_SIZE
-                                     : NVML_SUCCESS;
+    nvmlReturn_t rc =
+        found > *count ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
     *count = found;
     return rc;
 }
@@ -66,10 +66,8 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
     return list(device, count, infos, write_v1);
 }
 
-nvmlReturn_t
-nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
-                                        unsigned int *count,
-                                        nvmlProcessInfo_v2_t *infos)
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(
+    nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)
 {
     return list(device, count, infos, write_v2);
 }
@@ -99,10 +97,8 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device,
     return none(device, count);
 }
 
-nvmlReturn_t
-nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t device,
-                                         unsigned int *count,
-                                         nvmlProcessInfo_v2_t *infos)
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(
+    nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v2_t *infos)
 {
     (void)infos;
     return none(device, count);

@@ -231,8 +231,7 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device,
-                                      unsigned int *number)
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *number)
 {
     return nvmlDeviceGetIndex(device, number);
 }

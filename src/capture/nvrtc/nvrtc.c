@@ -34,8 +34,8 @@ nvrtcResult nvrtcVersion(int *major, int *minor)
 }
 
 /* What `nvrtc --list-gpu-arch` of CUDA 12.8 and 13.0 has in common. */
-static const int architectures[] = {75,  80,  86,  87,  89,
-                                    90, 100, 101, 103, 120, 121};
+static const int architectures[] = {75,  80,  86,  87,  89, 90,
+                                    100, 101, 103, 120, 121};
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *count)
 {
@@ -83,8 +83,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *handle, const char *source,
     (void)name, (void)headers, (void)names;
     if (!handle || !source || count < 0)
         return NVRTC_ERROR_INVALID_INPUT;
-    struct program *program =
-        memsim_handle_new(HANDLE_NVRTC, sizeof *program);
+    struct program *program = memsim_handle_new(HANDLE_NVRTC, sizeof *program);
     if (!program ||
         !memsim_buffer_append(&program->source, source, strlen(source)))
         return NVRTC_ERROR_OUT_OF_MEMORY;
@@ -161,9 +160,9 @@ static unsigned architecture(int count, const char *const *options, bool *real)
         const char *compute = strstr(options[i], "compute_");
 
         if (sm || compute)
-            capability = (unsigned)strtoul(
-                sm ? sm + strlen("sm_") : compute + strlen("compute_"), NULL,
-                10);
+            capability = (unsigned)strtoul(sm ? sm + strlen("sm_")
+                                              : compute + strlen("compute_"),
+                                           NULL, 10);
         *real |= sm != NULL;
     }
     return capability;
@@ -182,10 +181,10 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
     unsigned capability = architecture(count, options, &real);
     program->compiled = true;
     program->ptx.used = program->cubin.used = 0;
-    bool fine = source_kernels(program->source.bytes, &program->names) &&
-                source_ptx(&program->names, capability, &program->ptx) &&
-                (!real ||
-                 source_cubin(&program->names, capability, &program->cubin));
+    bool fine =
+        source_kernels(program->source.bytes, &program->names) &&
+        source_ptx(&program->names, capability, &program->ptx) &&
+        (!real || source_cubin(&program->names, capability, &program->cubin));
     return fine ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
@@ -230,7 +229,8 @@ static nvrtcResult output_copy(nvrtcProgram handle, size_t field, bool text,
     }                                                                          \
     nvrtcResult nvrtcGet##name(nvrtcProgram handle, char *out)                 \
     {                                                                          \
-        return output_copy(handle, offsetof(struct program, field), text, out);\
+        return output_copy(handle, offsetof(struct program, field), text,      \
+                           out);                                               \
     }
 
 OUTPUT(PTX, ptx, true)

@@ -163,8 +163,8 @@ bool source_cubin(const struct buffer *names, unsigned capability,
     while (fine && texts.used % 8)
         fine = memsim_buffer_append(&texts, "", 1);
     const Elf64_Ehdr header = {
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-                    ELFDATA2LSB, EV_CURRENT},
+        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+                    EV_CURRENT},
         .e_type = ET_EXEC,
         .e_machine = EM_CUDA_ID,
         .e_version = EV_CURRENT,
