@@ -60,6 +60,8 @@ void run_add_device(struct log_run *run, uint32_t rank, uint32_t device,
     run->listed++;
     run->firsts += rank == 0;
     run->zeros += device == 0;
+    if (device + 1 > run->devices)
+        run->devices = device + 1;
     if (rank + 1 > run->highest)
         run->highest = rank + 1;
     if (*host)
@@ -176,6 +178,20 @@ static bool find_coll(struct log_run *run)
     return true;
 }
 
+/* Of the whole numbers from LOW to HIGH the one that jobs are likeliest to
+ * have: a power of two, else a multiple of eight, else the middle. */
+static uint32_t likeliest_ranks(double low, double high)
+{
+    double power = exp2(floor(log2(high + 0.01)));
+    double eights = 8 * round((low + high) / 16);
+
+    if (power >= low - 0.01)
+        return (uint32_t)power;
+    if (eights >= low - 0.01 && eights <= high + 0.01)
+        return (uint32_t)eights;
+    return (uint32_t)round((low + high) / 2);
+}
+
 /* The rank count that most rows allow; 0 where they do not tell. */
 static uint32_t ranks_from_rows(const struct log_run *run)
 {
@@ -193,13 +209,7 @@ static uint32_t ranks_from_rows(const struct log_run *run)
             high = h;
         }
     }
-    double middle = round((low + high) / 2);
-    if (!any || high - low > 0.2 * low || middle < 1)
-        return 0;
-    for (double p = ceil(low - 0.01); p <= high + 0.01; p++)
-        if (fmod(p, 8) == 0) /* of several, the likeliest */
-            return (uint32_t)p;
-    return (uint32_t)middle;
+    return any && high < 2 * low ? likeliest_ranks(low, high) : 0;
 }
 
 static uint32_t find_ranks(struct log_run *run)
@@ -223,6 +233,8 @@ static uint32_t find_width(const struct log_run *run)
     if (run->host_count) {
         uint32_t hosts = run->host_count / jobs ? run->host_count / jobs : 1;
 
+        if (run->elided && run->devices > 1)
+            return run->devices;
         if (run->elided)
             return run->highest % hosts ? 0 : run->highest / hosts;
         uint32_t listed = run->listed / jobs;

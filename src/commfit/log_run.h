@@ -28,6 +28,7 @@ struct log_run {
     uint32_t highest; /* rank, + 1 */
     uint32_t firsts;  /* lines of rank 0: jobs that share the file */
     uint32_t zeros;   /* lines of device 0 */
+    uint32_t devices; /* highest device, + 1 */
     bool elided;
     uint64_t *hosts; /* hashes of distinct names */
     uint32_t host_count;

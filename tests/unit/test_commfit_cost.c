@@ -180,3 +180,47 @@ TEST(the_published_formulas_are_as_published)
     CHECK_NEAR(s.inter_bytes, 0.75e6, 1e-12);
     CHECK(s.inter_steps == 4 && s.intra_steps == 7);
 }
+
+TEST(every_cluster_of_the_catalogue_answers)
+{
+    struct err err = {""};
+    struct cluster *list;
+    size_t count;
+
+    CHECK(!cluster_list(&list, &count, &err));
+    CHECK(count > 20);
+    for (size_t i = 0; i < count; i++) {
+        const struct fit *f = &list[i].fit;
+        struct cost_nccl_answer a;
+        struct cost_nccl_query q = {.coll = FIT_ALL_REDUCE,
+                                    .nodes = 4,
+                                    .gpus_per_node = 8,
+                                    .bytes = 1e8};
+
+        if (f->family_count) {
+            const struct fit_family *last = &f->families[f->family_count - 1];
+
+            q.coll = last->coll;
+            q.gpus_per_node = last->gpus_per_node;
+            q.nodes = last->curves[last->curve_count - 1].nodes;
+        }
+        CHECK(list[i].name[0] && list[i].gpu[0]);
+        CHECK(!cost_nccl(f, &q, &a) && a.us > 1);
+        cluster_fini(&list[i]);
+    }
+    free(list);
+}
+
+TEST(a_mistyped_cluster_gets_the_nearest_name)
+{
+    struct err err = {""};
+    struct cluster c;
+
+    CHECK(cluster_load("alps-gh20", &c, &err) == -1);
+    CHECK(strstr(err.text, "alps-gh200") != NULL);
+    err_clear(&err);
+    CHECK(!cluster_load("dgx-h100", &c, &err));
+    CHECK_UINT(c.gpus_per_node, 8);
+    CHECK(!c.measured);
+    cluster_fini(&c);
+}

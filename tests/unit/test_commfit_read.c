@@ -231,6 +231,28 @@ TEST(infers_ranks_where_nothing_else_says_them)
     bench_fini(&b);
 }
 
+/* 1024 ranks, of which the list shows the first eight. */
+TEST(believes_the_factor_where_the_list_is_short)
+{
+    struct err err = {""};
+    struct bench b;
+    char text[4096] = "# nThread 1 nGpus 1 minBytes 1 maxBytes 2 step: 2\n";
+
+    for (int i = 0; i < 8; i++)
+        sprintf(text + strlen(text),
+                "#  Rank  %d Group  0 Pid 1 on a device  %d [0x1] H100\n", i,
+                i);
+    strcat(text,
+           "  1073741824     268435456     float     sum      -1    19355  "
+           " 55.48  110.85      0    19355   55.48  110.85      0\n"
+           "  2147483648     536870912     float     sum      -1    20218  "
+           "106.22  212.23      0    20218  106.22  212.23      0\n");
+    CHECK(!read_text(&b, "short.log", text, &err));
+    CHECK_UINT(b.points[0].nodes, 128);
+    CHECK_UINT(b.points[0].gpus, 8);
+    bench_fini(&b);
+}
+
 static void add_job(char *text, const char *host)
 {
     char *end = text + strlen(text);
