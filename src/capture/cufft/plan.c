@@ -4,38 +4,25 @@
  * the range, 1 to 8 times batch * n[0] * ... * n[rank-1] complex elements; the
  * lower end is taken where every size is a product of 2, 3, 5 and 7, for which
  * there are direct kernels, and the upper end where one is not. */
-#include <cufft.h>
-#include <cufftXt.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "capture/cufft/cufft_fake.h"
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
-#include "capture/core/kernel.h"
 #include "capture/core/pages.h"
-#include "capture/core/record.h"
 #include "capture/core/stream.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
-#define VERSION 12000
+static const int version[] = {12, 0, 0};
 #else
-#define VERSION 11201
+static const int version[] = {11, 2, 1};
 #endif
 
 #define PLANS_MAX 65536 /* handles are small integers */
-#define RANK_MAX  3
-
-struct plan {
-    int device, rank, automatic;
-    int64_t n[RANK_MAX], batch;
-    uint64_t stream, work_bytes, work; /* work: the area, where it is ours */
-    int type;                          /* cudaDataType of the execution */
-};
 
 static struct plan **plans; /* by handle - 1 */
 static _Atomic uint32_t plan_count;
 
-static struct plan *plan_get(cufftHandle handle)
+struct plan *plan_get(cufftHandle handle)
 {
     if (!plans || handle < 1 || (uint32_t)handle > plan_count)
         return NULL;
@@ -65,14 +52,20 @@ cufftResult cufftCreate(cufftHandle *handle)
     return CUFFT_SUCCESS;
 }
 
+static void work_free(struct plan *plan)
+{
+    if (plan->work)
+        memsim_device_free(plan->work, TRACE_HOW_MALLOC);
+    plan->work = 0;
+}
+
 cufftResult cufftDestroy(cufftHandle handle)
 {
     struct plan *plan = plan_get(handle);
 
     if (!plan)
         return CUFFT_INVALID_PLAN;
-    if (plan->work)
-        memsim_device_free(plan->work, TRACE_HOW_MALLOC);
+    work_free(plan);
     memsim_handle_free(HANDLE_CUFFT, plan);
     return CUFFT_SUCCESS;
 }
@@ -97,25 +90,65 @@ cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream)
     return CUFFT_SUCCESS;
 }
 
+/* The caller's area takes the place of the plan's own. */
 cufftResult cufftSetWorkArea(cufftHandle handle, void *area)
 {
-    (void)area;
-    return plan_get(handle) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
-
-cufftResult cufftGetSize(cufftHandle handle, size_t *bytes)
-{
-    const struct plan *plan = plan_get(handle);
+    struct plan *plan = plan_get(handle);
 
     if (!plan)
         return CUFFT_INVALID_PLAN;
-    *bytes = plan->work_bytes;
+    if (area)
+        work_free(plan);
     return CUFFT_SUCCESS;
 }
 
-cufftResult cufftGetVersion(int *version)
+static long long *property_place(cufftHandle handle, cufftProperty property)
 {
-    *version = VERSION;
+    struct plan *plan = plan_get(handle);
+    size_t count = plan ? sizeof plan->properties / sizeof *plan->properties
+                        : 0;
+
+    return (size_t)property - 1 < count ? &plan->properties[property - 1]
+                                        : NULL;
+}
+
+cufftResult cufftSetPlanPropertyInt64(cufftHandle handle,
+                                      cufftProperty property,
+                                      const long long value)
+{
+    long long *place = property_place(handle, property);
+
+    if (place)
+        *place = value;
+    return place ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
+
+cufftResult cufftGetPlanPropertyInt64(cufftHandle handle,
+                                      cufftProperty property, long long *value)
+{
+    const long long *place = property_place(handle, property);
+
+    if (place)
+        *value = *place;
+    return place ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
+
+cufftResult cufftResetPlanProperty(cufftHandle handle, cufftProperty property)
+{
+    return cufftSetPlanPropertyInt64(handle, property, 0);
+}
+
+cufftResult cufftGetVersion(int *value)
+{
+    *value = version[0] * 1000 + version[1] * 100 + version[2];
+    return CUFFT_SUCCESS;
+}
+
+cufftResult cufftGetProperty(libraryPropertyType type, int *value)
+{
+    if ((unsigned)type > PATCH_LEVEL)
+        return CUFFT_INVALID_VALUE;
+    *value = version[type];
     return CUFFT_SUCCESS;
 }
 
@@ -127,7 +160,7 @@ static int is_smooth(int64_t n)
     return n == 1;
 }
 
-static uint64_t complex_bytes(int type)
+static uint64_t complex_bytes(cudaDataType type)
 {
     switch (type) {
     case CUDA_C_64F:
@@ -140,73 +173,42 @@ static uint64_t complex_bytes(int type)
     }
 }
 
-static uint64_t work_bytes(const struct plan *plan)
+cufftResult shape_work(const struct fft_shape *shape, uint64_t *bytes)
 {
-    uint64_t elements = (uint64_t)plan->batch, factor = 1;
+    uint64_t elements = (uint64_t)shape->batch, factor = 1;
 
-    for (int i = 0; i < plan->rank; i++) {
-        elements *= (uint64_t)plan->n[i];
-        if (!is_smooth(plan->n[i]))
+    if (shape->rank < 1 || shape->rank > RANK_MAX || shape->batch < 1)
+        return CUFFT_INVALID_VALUE;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->n[i] < 1)
+            return CUFFT_INVALID_SIZE;
+        elements *= (uint64_t)shape->n[i];
+        if (!is_smooth(shape->n[i]))
             factor = 8;
     }
-    return elements * factor * complex_bytes(plan->type);
+    *bytes = elements * factor * complex_bytes(shape->type);
+    return CUFFT_SUCCESS;
 }
 
-static cufftResult plan_make(struct plan *plan, size_t *bytes)
+cufftResult plan_make(struct plan *plan, const struct fft_shape *shape,
+                      size_t *bytes)
 {
-    plan->work_bytes = work_bytes(plan);
-    *bytes = plan->work_bytes;
-    if (!plan->automatic || !plan->work_bytes)
+    uint64_t wanted = 0;
+    cufftResult result = shape_work(shape, &wanted);
+
+    if (!plan)
+        return CUFFT_INVALID_PLAN;
+    if (result)
+        return result;
+    work_free(plan);
+    plan->shape = *shape;
+    plan->work_bytes = wanted;
+    if (bytes)
+        *bytes = wanted;
+    if (!plan->automatic)
         return CUFFT_SUCCESS;
-    return memsim_device_malloc(plan->device, plan->work_bytes,
-                                TRACE_HOW_MALLOC, false, &plan->work)
+    return memsim_device_malloc(plan->device, wanted, TRACE_HOW_MALLOC, false,
+                                &plan->work)
                ? CUFFT_ALLOC_FAILED
                : CUFFT_SUCCESS;
-}
-
-cufftResult cufftXtMakePlanMany(cufftHandle handle, int rank, long long *n,
-                                long long *in_embed, long long in_stride,
-                                long long in_distance,
-                                cudaDataType in_type, long long *out_embed,
-                                long long out_stride, long long out_distance,
-                                cudaDataType out_type, long long batch,
-                                size_t *bytes, cudaDataType type)
-{
-    struct plan *plan = plan_get(handle);
-
-    (void)in_embed, (void)in_stride, (void)in_distance, (void)in_type;
-    (void)out_embed, (void)out_stride, (void)out_distance, (void)out_type;
-    if (!plan)
-        return CUFFT_INVALID_PLAN;
-    if (rank < 1 || rank > RANK_MAX || batch < 1)
-        return CUFFT_INVALID_VALUE;
-    plan->rank = rank;
-    plan->batch = batch;
-    plan->type = (int)type;
-    for (int i = 0; i < rank; i++) {
-        if (n[i] < 1)
-            return CUFFT_INVALID_SIZE;
-        plan->n[i] = n[i];
-    }
-    return plan_make(plan, bytes);
-}
-
-cufftResult cufftXtExec(cufftHandle handle, void *input, void *output,
-                        int direction)
-{
-    const struct plan *plan = plan_get(handle);
-    int device;
-
-    (void)input;
-    (void)output;
-    if (!plan)
-        return CUFFT_INVALID_PLAN;
-    if (memsim_stream_device(plan->stream, &device))
-        return CUFFT_EXEC_FAILED;
-    memsim_kernel_count(device);
-    RECORD(LIBRARY_CALL, NAME_OF("cufftXtExec"), (uint64_t)device,
-           plan->stream, plan->work_bytes, (uint64_t)plan->rank,
-           (uint64_t)plan->n[0], (uint64_t)plan->n[1], (uint64_t)plan->n[2],
-           (uint64_t)plan->batch, (uint64_t)(int64_t)direction);
-    return CUFFT_SUCCESS;
 }
