@@ -192,5 +192,13 @@ def kernels_compile_at_run_time():
     equal(twice(t).shape, t.shape)
 
 
+@test
+def ranges_nest():
+    equal(torch.cuda.nvtx.range_push("outer"), 0)  # -2 with nobody listening
+    equal(torch.cuda.nvtx.range_push("inner"), 1)
+    equal(torch.cuda.nvtx.range_pop(), 1)
+    equal(torch.cuda.nvtx.range_pop(), 0)
+
+
 if __name__ == "__main__":
     main()

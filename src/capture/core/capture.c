@@ -105,7 +105,7 @@ int memsim_capture_begin(uint64_t handle, enum capture_mode mode,
         return handle <= 2 ? CORE_CAPTURE_UNSUPPORTED : CORE_INVALID_HANDLE;
     if (mode > CAPTURE_RELAXED || (graph && !memsim_graph_get(graph)))
         return CORE_INVALID_VALUE;
-    int rc = graph ? CORE_OK : memsim_graph_create(&into);
+    int rc = graph ? CORE_OK : memsim_graph_create(false, &into);
     if (rc)
         return rc;
     core_lock(LOCK_GRAPH);

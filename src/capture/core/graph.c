@@ -37,7 +37,7 @@ const struct graph_exec *memsim_graph_exec_get(uint64_t exec)
     return memsim_handle_get(HANDLE_GRAPH_EXEC, (void *)exec);
 }
 
-int memsim_graph_create(uint64_t *handle)
+int memsim_graph_create(bool by_hand, uint64_t *handle)
 {
     static _Atomic uint64_t ids;
     struct graph *graph = memsim_handle_new(HANDLE_GRAPH, sizeof *graph);
@@ -49,8 +49,11 @@ int memsim_graph_create(uint64_t *handle)
     body->id = ++ids;
     body->device = memsim_device_current();
     body->references = 1;
+    body->by_hand = by_hand;
     graph->body = body;
     *handle = (uint64_t)graph;
+    if (by_hand)
+        RECORD(CAPTURE_JOIN, (uint64_t)body->device, *handle, body->id);
     return CORE_OK;
 }
 
@@ -71,6 +74,8 @@ int memsim_graph_destroy(uint64_t handle)
 
     if (!graph)
         return CORE_INVALID_VALUE;
+    if (graph->body->by_hand)
+        RECORD(CAPTURE_END, graph->body->id, 1);
     graph_body_release(graph->body);
     return memsim_handle_free(HANDLE_GRAPH, graph);
 }
@@ -140,8 +145,10 @@ static const struct graph_node *place_in(const struct graph_body *body,
 int memsim_graph_clone(uint64_t graph, uint64_t *clone)
 {
     const struct graph_body *body = memsim_graph_get(graph);
-    int rc = body ? memsim_graph_create(clone) : CORE_INVALID_VALUE;
+    int rc = body ? memsim_graph_create(false, clone) : CORE_INVALID_VALUE;
 
+    if (!rc)
+        memsim_graph_get(*clone)->id = body->id;
     for (const struct graph_node *n = body ? body->first : NULL; n && !rc;
          n = n->next) {
         const struct graph_body *copy = memsim_graph_get(*clone);

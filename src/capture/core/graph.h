@@ -5,6 +5,8 @@
 #ifndef MEMSIM_CAPTURE_GRAPH_H
 #define MEMSIM_CAPTURE_GRAPH_H
 
+#include <stdbool.h>
+
 #include "capture/core/core.h"
 #include "common/trace.h"
 
@@ -36,7 +38,8 @@ struct graph_node {
 
 /* The nodes, which a graph and what was made of it share. */
 struct graph_body {
-    uint64_t id; /* also the capture's, in the trace */
+    uint64_t id; /* also the capture's, in the trace; a copy has the same */
+    bool by_hand;
     int device;
     _Atomic uint32_t references;
     uint32_t count;
@@ -53,7 +56,8 @@ struct graph_exec {
     uint64_t flags;
 };
 
-CORE_API int memsim_graph_create(uint64_t *graph);
+/* BY_HAND: for nodes that are added one by one, not captured. */
+CORE_API int memsim_graph_create(bool by_hand, uint64_t *graph);
 CORE_API int memsim_graph_destroy(uint64_t graph);
 CORE_API int memsim_graph_clone(uint64_t graph, uint64_t *clone);
 

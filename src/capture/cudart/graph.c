@@ -19,7 +19,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
                              : memsim_device_open(memsim_device_current());
 
     if (!rc)
-        rc = memsim_graph_create(&handle);
+        rc = memsim_graph_create(true, &handle);
     if (!rc)
         *graph = (cudaGraph_t)handle;
     return cudart_result(rc);

@@ -111,7 +111,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
     NEED(driver_context());
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
-    NEED(driver_result(memsim_graph_create(&handle)));
+    NEED(driver_result(memsim_graph_create(true, &handle)));
     *graph = (CUgraph)handle;
     return CUDA_SUCCESS;
 }
