@@ -31,9 +31,13 @@ static const struct kind {
     {"14scatter_kernelE", compute_inverse_parse},
     {"24vectorized_gather_kernelI", compute_gather_rows_parse},
     {"24index_elementwise_kernelI", compute_index_parse},
+    {"24index_elementwise_kernelI", compute_flip_parse},
     {"34_scatter_gather_elementwise_kernelI", compute_scatter_parse},
     {"21indexSelectSmallIndexI", compute_index_select_parse},
     {"21indexSelectLargeIndexI", compute_index_select_parse},
+    {"19indexFuncSmallIndexI", compute_index_add_parse},
+    {"19indexFuncLargeIndexI", compute_index_add_parse},
+    {"indexing_backward_kernel", compute_index_put_add_parse},
     {"CatArrayBatchedCopy", compute_cat_parse},
     {"16DeviceScanKernelI", compute_scan_parse},
     {"32tensor_kernel_scan_innermost_dimI", compute_scan_rows_parse},
@@ -44,6 +48,13 @@ static const struct kind {
     {"SortKVInPlaceI", compute_sort_rows_parse},
     {"10gatherTopKI", compute_topk_parse},
     {"32sampleMultinomialWithReplacementI", compute_sample_parse},
+    {"27fill_reverse_indices_kernel", compute_row_numbers_parse},
+    {"16roll_cuda_kernelI", compute_roll_parse},
+    {"16triu_tril_kernelI", compute_triangle_parse},
+    {"24searchsorted_cuda_kernelI", compute_search_parse},
+    {"19compute_cuda_kernelI", compute_repeat_parse},
+    {"24unique_bool_write_outputE", compute_unique_bool_parse},
+    {"33unique_bool_write_inverse_indicesE", compute_inverse_bool_parse},
 };
 
 bool compute_find(const char *name, struct compute *compute)

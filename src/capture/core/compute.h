@@ -64,6 +64,16 @@ bool compute_sort_pass_parse(const char *name, struct compute *compute);
 bool compute_sort_rows_parse(const char *name, struct compute *compute);
 bool compute_topk_parse(const char *name, struct compute *compute);
 bool compute_sample_parse(const char *name, struct compute *compute);
+bool compute_row_numbers_parse(const char *name, struct compute *compute);
+bool compute_roll_parse(const char *name, struct compute *compute);
+bool compute_flip_parse(const char *name, struct compute *compute);
+bool compute_triangle_parse(const char *name, struct compute *compute);
+bool compute_search_parse(const char *name, struct compute *compute);
+bool compute_repeat_parse(const char *name, struct compute *compute);
+bool compute_unique_bool_parse(const char *name, struct compute *compute);
+bool compute_inverse_bool_parse(const char *name, struct compute *compute);
+bool compute_index_add_parse(const char *name, struct compute *compute);
+bool compute_index_put_add_parse(const char *name, struct compute *compute);
 
 /* Arguments. */
 uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i);

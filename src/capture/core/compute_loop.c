@@ -292,13 +292,17 @@ static bool lambda_parse(const char *name, struct compute *c)
 /* Copy.cu: kernels that only change the type. */
 static bool conversion_parse(const char *name, struct compute *c)
 {
-    const char *text = name_after(name, "28converting_copy_kernel_cudaI");
+    const char *text = name_after(name, "27converting_copy_kernel_cudaI");
+    enum number_type types[2]; /* from, to */
 
     c->form = FORM_UNARY;
     c->operation = op_copy;
     c->count = 2;
-    if (text)
-        return name_types(&text, c->types, 2);
+    if (text && name_types(&text, types, 2)) {
+        c->types[0] = types[1];
+        c->types[1] = types[0];
+        return true;
+    }
     text = name_after(name, "25bfloat16_copy_kernel_cuda");
     c->types[0] = NUMBER_BF16;
     if (!text) {
@@ -544,7 +548,7 @@ bool compute_loop_parse(const char *name, struct compute *c)
         c->run = run_strided;
         return c->is_cast || strstr(name, "22gpu_kernel_impl_nocastI");
     }
-    return strstr(name, "arrayIPcLm");
+    return strstr(name, "rrayIPcL");
 }
 
 /* RangeFactories.cu: (index_t n, closure{start, step}, scalar_t *out), with

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Unsigned types stand for others of their size, whose bits are moved. */
 static const struct spelling {
     const char *text;
     enum number_type type;
 } spellings[] = {
     {"h", NUMBER_U8},   {"a", NUMBER_I8},  {"s", NUMBER_I16},
     {"i", NUMBER_I32},  {"l", NUMBER_I64}, {"f", NUMBER_F32},
-    {"d", NUMBER_F64},  {"b", NUMBER_BOOL}, {"N3c104HalfE", NUMBER_F16},
+    {"d", NUMBER_F64},  {"b", NUMBER_BOOL}, {"t", NUMBER_I16},
+    {"j", NUMBER_I32},  {"m", NUMBER_I64}, {"N3c104HalfE", NUMBER_F16},
     {"N3c108BFloat16E", NUMBER_BF16},
 };
 

@@ -10,8 +10,9 @@
 
 enum form { FORM_SUM, FORM_MEAN, FORM_ANY, FORM_ALL, FORM_MAX, FORM_MIN };
 
-/* What is written besides or instead of the value itself. */
-enum layout { LAYOUT_VALUE, LAYOUT_VALUE_INDEX, LAYOUT_INDEX };
+/* What is written besides or instead of the value itself: its place; or, of
+ * the least, the greatest too. */
+enum layout { LAYOUT_VALUE, LAYOUT_VALUE_INDEX, LAYOUT_INDEX, LAYOUT_BOTH };
 
 /* ReduceConfig: sixteen ints, of which these come first. */
 #define CONFIG_BYTES 64u
@@ -32,14 +33,19 @@ static uint32_t align(uint32_t at, uint32_t unit)
     return (at + unit - 1) / unit * unit;
 }
 
-/* What ops_t and arg_t take before the config. types[2] is arg_t's number; a
- * pair with an int64_t where places are kept. */
+/* What ops_t and arg_t take before the config. types[2] is arg_t's number; it
+ * is a pair, with an int64_t where places are kept, of its own type where the
+ * least and the greatest are. */
 static uint32_t config_place(const struct compute *c)
 {
     uint32_t bytes = number_bytes(c->types[2]);
     uint32_t ops = c->form == FORM_MEAN ? bytes : 1;
 
-    return c->layout == LAYOUT_VALUE ? align(align(ops, bytes) + bytes, 4) : 24;
+    switch ((enum layout)c->layout) {
+    case LAYOUT_VALUE: return align(align(ops, bytes) + bytes, 4);
+    case LAYOUT_BOTH: return align(bytes + 2 * bytes, 4);
+    default: return 24;
+    }
 }
 
 static bool reduction_read(const struct compute *c, const char *op,
@@ -87,6 +93,22 @@ static void output_store(const struct compute *c, const struct reduction *r,
                       (long double)place, known);
 }
 
+/* The other half of MinMaxOps. */
+static void output_greatest(const struct compute *c, const struct reduction *r,
+                            const uint64_t *offsets)
+{
+    long double value = 0, x;
+    bool known = true;
+    uint64_t inner;
+
+    for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
+        compute_offsets(r->input_offsets, 1, i, &inner);
+        known &= compute_load(c->types[1], r->source + offsets[1] + inner, &x);
+        value = i ? combine(FORM_MAX, value, x) : x;
+    }
+    compute_store(c->types[0], r->destination[1] + offsets[0], value, known);
+}
+
 static void output_reduce(const struct compute *c, const struct reduction *r,
                           uint64_t output)
 {
@@ -108,6 +130,8 @@ static void output_reduce(const struct compute *c, const struct reduction *r,
     if (c->form == FORM_MEAN)
         value /= r->config.inputs;
     output_store(c, r, offsets[0], value, place, known);
+    if (c->layout == LAYOUT_BOTH)
+        output_greatest(c, r, offsets);
 }
 
 /* Too many elements to look at: checks find nothing wrong, the rest is 0. */
@@ -156,6 +180,7 @@ static const struct operation {
     {"15and_kernel_cuda", FORM_ALL, LAYOUT_VALUE, true},
     {"13MaxNanFunctorI", FORM_MAX, LAYOUT_VALUE, false},
     {"13MinNanFunctorI", FORM_MIN, LAYOUT_VALUE, false},
+    {"9MinMaxOpsI", FORM_MIN, LAYOUT_BOTH, false},
     {"9ArgMaxOpsI", FORM_MAX, LAYOUT_INDEX, false},
     {"9ArgMinOpsI", FORM_MIN, LAYOUT_INDEX, false},
     {"6MaxOpsI", FORM_MAX, LAYOUT_VALUE_INDEX, false},
@@ -333,9 +358,9 @@ bool compute_scan_rows_parse(const char *name, struct compute *c)
 bool compute_scan_columns_parse(const char *name, struct compute *c)
 {
     c->run = run_scan_columns;
+    /* <T, operation> before 2.8, then <T, index type, operation>. */
     return scan_dim_parse(name, "28tensor_kernel_scan_outer_dimI", c) &&
-           !strncmp(name_after(name, "28tensor_kernel_scan_outer_dimI") + 1,
-                    "j", 1);
+           strstr(name, "jjjS");
 }
 
 /* kernelHistogram1D (TensorInfo<output> a, p, TensorInfo<const input> b, int64_t

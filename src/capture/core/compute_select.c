@@ -144,17 +144,22 @@ bool compute_select_parse(const char *name, struct compute *c)
     return strstr(name, "9NonZeroOpI") && iterator_parse(name, c);
 }
 
-/* write_indices (int64_t *inout, int64_t sizes[25], int dims, int64_t count,
- * ...): numbers become indices, one row for each dimension. */
+static uint64_t word(const struct compute *c, const void *words, uint32_t i)
+{
+    return (uint64_t)number_load(c->types[0], (const char *)words +
+                                                  i * number_bytes(c->types[0]));
+}
+
+/* write_indices<index_t> (int64_t *inout, index_t sizes[25], int dims, index_t
+ * count, ...): numbers become indices, one row for each dimension. */
 static void run_places(const struct compute *c,
                        const struct kernel_launch *launch)
 {
     uint64_t inout = compute_u64(launch, 0);
-    const uint64_t *sizes = launch->arguments[1];
+    const void *sizes = launch->arguments[1];
     int dims = (int)compute_u32(launch, 2);
-    uint64_t count = compute_u64(launch, 3);
+    uint64_t count = word(c, launch->arguments[3], 0);
 
-    (void)c;
     if (dims < 1 || dims > OFFSETS_DIMS || !values_window(inout))
         return;
     if (count * (uint64_t)dims > COMPUTE_INTEGERS) {
@@ -167,8 +172,9 @@ static void run_places(const struct compute *c,
         uint64_t rest = (uint64_t)x;
 
         for (int d = dims; d-- > 0;) {
-            uint64_t size = sizes[d] ? sizes[d] : 1;
+            uint64_t size = word(c, sizes, (uint32_t)d);
 
+            size += !size;
             compute_store(NUMBER_I64, inout + 8 * (i + (uint64_t)d * count),
                           rest % size, known);
             rest /= size;
@@ -178,8 +184,10 @@ static void run_places(const struct compute *c,
 
 bool compute_places_parse(const char *name, struct compute *c)
 {
-    c->run = run_places;
-    return strstr(name, "13write_indicesIlE");
+    const char *text = name_after(name, "13write_indicesI");
+
+    c->run = run_places; /* int before 2.8, then int64_t */
+    return text && name_types(&text, c->types, 1);
 }
 
 /* How many distinct values the policy says. At least one. */
