@@ -20,6 +20,34 @@ LANGUAGE = {
         rope_scaling=dict(rope_type="llama3", factor=32.0,
                           low_freq_factor=1.0, high_freq_factor=4.0,
                           original_max_position_embeddings=8192))),
+    # meta-llama/Llama-3.2-3B
+    "llama-3.2-3b": ("llama", dict(
+        vocab_size=128256, hidden_size=3072, intermediate_size=8192,
+        num_hidden_layers=28, num_attention_heads=24, num_key_value_heads=8,
+        head_dim=128, max_position_embeddings=131072, rms_norm_eps=1e-5,
+        rope_theta=500000.0, tie_word_embeddings=True)),
+    # meta-llama/Llama-3.1-8B
+    "llama-3.1-8b": ("llama", dict(
+        vocab_size=128256, hidden_size=4096, intermediate_size=14336,
+        num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
+        max_position_embeddings=131072, rms_norm_eps=1e-5,
+        rope_theta=500000.0)),
+    # Qwen/Qwen2.5-1.5B
+    "qwen2.5-1.5b": ("qwen2", dict(
+        vocab_size=151936, hidden_size=1536, intermediate_size=8960,
+        num_hidden_layers=28, num_attention_heads=12, num_key_value_heads=2,
+        max_position_embeddings=131072, rope_theta=1000000.0,
+        tie_word_embeddings=True)),
+    # facebook/opt-350m
+    "opt-350m": ("opt", dict(
+        hidden_size=1024, ffn_dim=4096, num_hidden_layers=24,
+        num_attention_heads=16, word_embed_proj_dim=512,
+        do_layer_norm_before=False, max_position_embeddings=2048)),
+    # EleutherAI/pythia-410m-deduped
+    "pythia-410m": ("gpt_neox", dict(
+        vocab_size=50304, hidden_size=1024, intermediate_size=4096,
+        num_hidden_layers=24, num_attention_heads=16,
+        max_position_embeddings=2048)),
     # google/gemma-2b
     "gemma-2b": ("gemma", dict(
         vocab_size=256000, hidden_size=2048, intermediate_size=16384,
@@ -52,12 +80,13 @@ CLIP = dict(
 NAMES = sorted([*LANGUAGE, *VISION, "clip-large-336"])
 
 
-def make_language(name):
-    kind, options = LANGUAGE[name]
-    config = hf.AutoConfig.for_model(kind, **options)
+def make_language(name, **options):
+    """OPTIONS are from_config()'s."""
+    kind, values = LANGUAGE[name]
+    config = hf.AutoConfig.for_model(kind, **values)
     auto = (hf.AutoModelForSeq2SeqLM if kind == "t5" else
             hf.AutoModelForCausalLM)
-    return auto.from_config(config)
+    return auto.from_config(config, **options)
 
 
 def make_vision(name):
