@@ -130,6 +130,8 @@ class Writer:
 
     def pool(self):
         draw = self.random.random()
+        if self.version < (2, 8):
+            return  # MemPool was another thing then
         if self.begun is not None:
             self.ops.append(["end", self.begun])
             self.begun = None

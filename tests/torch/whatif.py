@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `memsim replay` says of a recorded run is what running it again says.
+Starts its own runs, so it is not itself to be started under one."""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from harness import equal, main, test
+
+BUILD = os.environ.get("MEMSIM_BUILD", os.path.join(
+    os.path.dirname(__file__), "..", "..", "build"))
+MEMSIM = os.path.join(BUILD, "bin", "memsim")
+GRANULE = 2 << 20
+
+# Uneven sizes with holes between them, a second stream, an empty_cache(), and
+# a small model's steps.
+JOB = """
+import torch
+torch.manual_seed(0)
+rows = []
+for i in range(150):
+    rows.append(torch.empty((20 + 7 * (i % 9)) << 17, device="cuda"))
+    if i % 3 == 2:
+        rows[i - 1] = None
+    if i == 80:
+        torch.cuda.empty_cache()
+side = torch.cuda.Stream()
+with torch.cuda.stream(side):
+    z = torch.empty(3 << 20, device="cuda")
+z.record_stream(torch.cuda.default_stream())
+del z
+rows = rows[:40]
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(8)])
+model = model.cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in (64, 512, 200, 2048):
+    x = torch.randn(batch, 1024, device="cuda")
+    model(x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def memsim(*arguments, conf=None):
+    """(exit status, JSON)"""
+    env = dict(os.environ)
+    env.pop("PYTORCH_CUDA_ALLOC_CONF", None)
+    if conf is not None:
+        env["PYTORCH_CUDA_ALLOC_CONF"] = conf
+    name = arguments[0]
+    done = subprocess.run([MEMSIM, name, "-q", "--json", "-", *arguments[1:]],
+                          env=env, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    start = done.stdout.find('{\n\t"schema"')
+    if start < 0:
+        raise AssertionError(done.stdout + done.stderr)
+    return done.returncode, json.loads(done.stdout[start:])
+
+
+def run(directory, *options, conf=None, job=JOB):
+    with open(f"{directory}/job.py", "w") as file:
+        file.write(job)
+    return memsim("run", *options, "--", sys.executable,
+                  f"{directory}/job.py", conf=conf)
+
+
+def figures(report):
+    return [(d["index"], d["peak_allocated_bytes"], d["peak_reserved_bytes"],
+             d["peak_used_bytes"]) for rank in report["ranks"]
+            for d in rank["devices"]]
+
+
+def recorded(directory):
+    status, report = run(directory, "-o", f"{directory}/out")
+    equal(status, 0)
+    return report
+
+
+@test
+def a_run_replays_to_its_own_figures():
+    with tempfile.TemporaryDirectory() as directory:
+        real = recorded(directory)
+        status, replay = memsim("replay", f"{directory}/out")
+        equal(status, 0)
+        equal(replay["replay"][0]["exact"], True)
+        equal(figures(replay), figures(real))
+
+
+@test
+def other_settings_are_as_truly_run():
+    confs = ["expandable_segments:True", "max_split_size_mb:21",
+             "roundup_power2_divisions:4", "max_split_size_mb:32,"
+             "roundup_power2_divisions:[8:2,>:8]"]
+    with tempfile.TemporaryDirectory() as directory:
+        recorded(directory)
+        for conf in confs:
+            status, replay = memsim("replay", "--alloc-conf", conf,
+                                    f"{directory}/out")
+            real_status, real = run(directory, conf=conf)
+            equal((conf, status, figures(replay)),
+                  (conf, real_status, figures(real)))
+
+
+@test
+def the_least_memory_is_as_truly_run():
+    with tempfile.TemporaryDirectory() as directory:
+        recorded(directory)
+        _, replay = memsim("replay", "--sweep", "memory=1GiB..16GiB",
+                           f"{directory}/out")
+        least = replay["replay"][0]["smallest_memory_bytes"]
+        status, real = run(directory, "--memory", str(least))
+        equal(status, 0)
+        status, fitted = memsim("replay", "--memory", str(least),
+                                f"{directory}/out")
+        equal((status, figures(fitted)), (0, figures(real)))
+        status, _ = run(directory, "--memory", str(least - GRANULE))
+        equal(status, 120)
+        status, _ = memsim("replay", "--memory", str(least - GRANULE),
+                           f"{directory}/out")
+        equal(status, 120)
+
+
+@test
+def a_snapshot_opens_in_memory_viz_and_replays():
+    viz = os.path.join(sysconfig.get_paths()["purelib"], "torch", "cuda",
+                       "_memory_viz.py")
+    with tempfile.TemporaryDirectory() as directory:
+        recorded(directory)
+        path = f"{directory}/snapshot.pickle"
+        status, whole = memsim("replay", "--snapshot", path, f"{directory}/out")
+        equal(status, 0)
+        with open(path, "rb") as file:
+            data = pickle.load(file)
+        reserved = sum(s["total_size"] for s in data["segments"])
+        equal(reserved > 0, True)
+        for command in ("stats", "trace", "trace_plot", "segment_plot"):
+            extra = ["-o", f"{directory}/{command}.html"] \
+                if command.endswith("plot") else []
+            subprocess.run([sys.executable, viz, command, path, *extra],
+                           check=True, stdout=subprocess.DEVNULL)
+        status, again = memsim("replay", "--gpu", "h100-sxm-80gb", path)
+        equal(status, 0)
+        equal(again["replay"][0]["exact"], True)
+        equal([f[1:3] for f in figures(again)], [f[1:3] for f in figures(whole)])
+
+
+SNAPSHOT_JOB = """
+import sys, torch
+torch.cuda.memory._record_memory_history(max_entries=int(sys.argv[2]))
+rows = [torch.empty(i << 18, device="cuda") for i in range(1, 40)]
+del rows[::2]
+rows += [torch.empty(i << 19, device="cuda") for i in range(1, 20)]
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+"""
+
+
+def check_snapshot(entries, blocks, complete):
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/torch.pickle"
+        with open(f"{directory}/job.py", "w") as file:
+            file.write(SNAPSHOT_JOB)
+        subprocess.run([MEMSIM, "run", "-q", "--", sys.executable,
+                        f"{directory}/job.py", path, str(entries)], check=True)
+        status, replay = memsim("replay", path)
+        equal(status, 0)
+        equal(replay["replay"][0]["exact"], True)
+        if blocks:
+            equal(replay["replay"][0]["blocks_checked"], blocks)
+        equal(any("begins in the middle" in n for n in replay["notes"]),
+              not complete)
+
+
+@test
+def torchs_own_snapshot_replays():
+    check_snapshot(100000, 58, True)
+
+
+@test
+def a_history_that_lost_its_beginning_replays():
+    check_snapshot(70, None, False)
+
+
+main()
