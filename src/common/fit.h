@@ -148,9 +148,8 @@ struct fit {
 int fit_load_text(const char *json, size_t length, const char *origin,
                   struct fit *fit, struct err *err);
 
-/* The same from a file: a path where NAME_OR_PATH has a '/' or ends in .json,
- * else NAME.json in the directory of fits. */
-int fit_load(const char *name_or_path, struct fit *fit, struct err *err);
+/* The same from a file; cluster_load (common/cluster.h) knows names too. */
+int fit_load(const char *path, struct fit *fit, struct err *err);
 
 void fit_fini(struct fit *fit);
 

@@ -4,15 +4,12 @@
 #include "common/err.h"
 #include "common/fit.h"
 #include "common/json_text.h"
-#include "common/share.h"
 
 #include <cjson/cJSON.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct reader {
     const char *origin;
@@ -326,33 +323,11 @@ int fit_load_text(const char *json, size_t length, const char *origin,
     return rc;
 }
 
-/* Beside the other data where installed; in the source tree beside data/. */
-static int fit_path(const char *name, char *path, size_t size, struct err *err)
+int fit_load(const char *path, struct fit *fit, struct err *err)
 {
-    static const char *const places[] = {"fits", "../fits"};
-    char sub[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(sub, sizeof sub, "%s/%s.json", places[i], name);
-        if (share_path(sub, path, size, err))
-            return -1;
-        if (!access(path, R_OK))
-            return 0;
-    }
-    return err_set(err, "%s: no such fit; `memsim clusters` lists them", name);
-}
-
-int fit_load(const char *name_or_path, struct fit *fit, struct err *err)
-{
-    char path[PATH_MAX];
-    size_t length, n = strlen(name_or_path);
-
-    if (strchr(name_or_path, '/') ||
-        (n > 5 && !strcmp(name_or_path + n - 5, ".json")))
-        snprintf(path, sizeof path, "%s", name_or_path);
-    else if (fit_path(name_or_path, path, sizeof path, err))
-        return -1;
+    size_t length;
     char *text = json_text_read(path, &length, err);
+
     if (!text)
         return -1;
     int rc = fit_load_text(text, length, path, fit, err);
