@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The driver: contexts, entry points by name, memory, modules, launches. */
 #include <cuda.h>
+#include <elf.h>
+#include <stddef.h>
 
 #include "check.h"
 
@@ -216,6 +218,48 @@ TEST(launches_are_checked)
     CHECK(value == 200 << 10);
     CHECK(!cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 256, 0));
     CHECK(blocks == 8);
+}
+
+/* A cubin with one kernel, "big": 128 registers a thread, 1000 shared bytes. */
+struct cubin {
+    Elf64_Ehdr header;
+    Elf64_Shdr sections[4];
+    char names[64];
+};
+
+static struct cubin cubin_make(void)
+{
+    struct cubin c = {
+        .header = {.e_ident = ELFMAG,
+                   .e_shoff = offsetof(struct cubin, sections),
+                   .e_shnum = 4,
+                   .e_shstrndx = 1},
+        .sections = {[1] = {.sh_offset = offsetof(struct cubin, names)},
+                     [2] = {.sh_name = 1, .sh_info = 128u << 24},
+                     [3] = {.sh_name = 11, .sh_size = 1000}},
+    };
+
+    memcpy(c.names, "\0.text.big\0.nv.shared.big", 26);
+    return c;
+}
+
+TEST(cubins_tell_what_their_kernels_take)
+{
+    struct cubin cubin = cubin_make();
+    CUmodule module;
+    CUfunction f;
+    int value;
+
+    start();
+    CHECK(!cuModuleLoadData(&module, &cubin));
+    CHECK(!cuModuleGetFunction(&f, module, "big"));
+    CHECK(!cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    CHECK(value == 128);
+    CHECK(!cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
+    CHECK(value == 1000);
+    CHECK(!cuLaunchKernel(f, 1, 1, 1, 512, 1, 1, 0, 0, NULL, NULL));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1024, 1, 1, 0, 0, NULL, NULL) ==
+          CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 
 TEST(errors_have_names)

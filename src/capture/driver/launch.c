@@ -150,6 +150,9 @@ static CUresult launch(const void *handle, const struct kernel_launch *l)
         return CUDA_ERROR_INVALID_HANDLE;
     if (l->shared_bytes > f.dynamic_limit_bytes)
         return CUDA_ERROR_INVALID_VALUE;
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    if (f.registers * threads > memsim_device_gpu()->registers_per_block)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     return driver_result(memsim_kernel_launch(f.kernel, l));
 }
 
