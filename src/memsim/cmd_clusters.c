@@ -60,7 +60,7 @@ static void print_row(const struct cluster *c)
         snprintf(nodes, sizeof nodes,
                  low == high ? "%" PRIu32 : "%" PRIu32 " to %" PRIu32, low,
                  high);
-    printf("%-18s %-34s %9s  %s\n", c->name, c->gpu, gpus, nodes);
+    printf("%-18s %-34.34s %9s  %s\n", c->name, c->gpu, gpus, nodes);
 }
 
 static void print_table(const struct cluster *list, size_t count)
@@ -86,7 +86,8 @@ static void print_family(const struct fit_family *f)
     for (uint32_t i = 0; i < f->curve_count; i++) {
         const struct fit_curve *c = &f->curves[i];
 
-        printf("    %4" PRIu32 " nodes, %s to %s\n", c->nodes,
+        printf("    %4" PRIu32 " node%s, %s to %s\n", c->nodes,
+               c->nodes == 1 ? "" : "s",
                units_format_bytes((uint64_t)c->bytes_min, low, sizeof low),
                units_format_bytes((uint64_t)c->bytes_max, high, sizeof high));
     }
