@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuBLAS beyond products, cuBLASLt's descriptors, cuFFT, cuRAND, cuFile. */
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+#include <cufile.h>
+#include <curand.h>
+#include <fcntl.h>
+
+#include "check.h"
+#include "cudnn_trace.h"
+#include "late.h"
+
+#define FFT "libcufft.so.12"
+#define cufftDestroy LATE(FFT, cufftDestroy)
+#define cufftEstimate1d LATE(FFT, cufftEstimate1d)
+#define cufftEstimate2d LATE(FFT, cufftEstimate2d)
+#define cufftEstimateMany LATE(FFT, cufftEstimateMany)
+#define cufftExecZ2Z LATE(FFT, cufftExecZ2Z)
+#define cufftPlan2d LATE(FFT, cufftPlan2d)
+
+static cublasHandle_t handle_new(void)
+{
+    cublasHandle_t handle = NULL;
+
+    CHECK(!cublasCreate(&handle));
+    return handle;
+}
+
+TEST(info_on_the_host_is_one_code)
+{
+    cublasHandle_t handle = handle_new();
+    int info[2] = {7, 7};
+
+    CHECK(!cublasSgetrsBatched(handle, CUBLAS_OP_N, 4, 1, NULL, 4, NULL, NULL,
+                               4, info, 3));
+    CHECK(info[0] == 0 && info[1] == 7);
+    info[0] = 7;
+    CHECK(!cublasZgeqrfBatched(handle, 4, 4, NULL, 4, NULL, info, 3));
+    CHECK(info[0] == 0 && info[1] == 7);
+}
+
+TEST(info_on_the_device_is_one_for_each)
+{
+    cublasHandle_t handle = handle_new();
+    int host[4], *info;
+
+    CHECK(!cudaMalloc((void **)&info, sizeof host));
+    CHECK(!cudaMemset(info, 0xff, sizeof host));
+    CHECK(!cublasDgetrfBatched(handle, 8, NULL, 8, NULL, info, 3));
+    CHECK(!cudaMemcpy(host, info, sizeof host, cudaMemcpyDeviceToHost));
+    CHECK(host[0] == 0 && host[2] == 0 && host[3] == -1);
+}
+
+TEST(a_matrix_times_a_vector_is_a_product)
+{
+    cublasHandle_t handle = handle_new();
+    float one = 1;
+
+    CHECK(!cublasSgemv(handle, CUBLAS_OP_T, 30, 50, &one, NULL, 32, NULL, 1,
+                       &one, NULL, 1));
+    struct seen seen = trace_seen(TRACE_GEMM);
+    CHECK_UINT(seen.count, 1);
+    CHECK_UINT(seen.fields[3], 50); /* m, n, k */
+    CHECK_UINT(seen.fields[4], 1);
+    CHECK_UINT(seen.fields[5], 30);
+    CHECK(cublasSgemv(handle, CUBLAS_OP_N, 30, 50, &one, NULL, 8, NULL, 1,
+                      &one, NULL, 1) == CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST(a_triangular_solve_is_recorded)
+{
+    cublasHandle_t handle = handle_new();
+    double one = 1;
+
+    CHECK(!cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER,
+                       CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 30, 5, &one, NULL, 30,
+                       NULL, 30));
+    struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
+    CHECK_UINT(seen.fields[4], 30);
+    CHECK_UINT(seen.fields[5], 5);
+    CHECK_UINT(seen.fields[6], 30);
+    CHECK_UINT(seen.fields[8], CUDA_R_64F);
+    CHECK(cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER,
+                      CUBLAS_OP_N, CUBLAS_DIAG_UNIT, -1, 5, &one, NULL, 30,
+                      NULL, 30) == CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST(matrices_travel_by_columns)
+{
+    float in[6] = {1, 2, 99, 3, 4, 99}, out[4] = {0};
+    float *device;
+
+    CHECK(!cudaMalloc((void **)&device, 64));
+    CHECK(!cublasSetMatrix(2, 2, sizeof *in, in, 3, device, 2));
+    CHECK(!cublasGetMatrix(2, 2, sizeof *out, device, 2, out, 2));
+    CHECK(out[0] == 1 && out[1] == 2 && out[2] == 3 && out[3] == 4);
+    CHECK(!cublasGetVector(2, sizeof *out, device, 2, out, 1));
+    CHECK(out[0] == 1 && out[1] == 3);
+    CHECK(cublasSetMatrix(4, 2, sizeof *in, in, 3, device, 4) ==
+          CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST(a_descriptor_may_lie_on_the_stack)
+{
+    cublasLtMatrixLayoutOpaque_t a, b, d;
+    cublasLtMatmulDescOpaque_t product;
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasOperation_t transpose = CUBLAS_OP_T;
+    cublasLtMatmulHeuristicResult_t result;
+    cublasLtHandle_t handle;
+    float one = 1;
+    int count = 0;
+
+    CHECK(!cublasLtCreate(&handle));
+    CHECK(!cublasLtMatrixLayoutInit(&a, CUDA_R_16F, 64, 32, 64));
+    CHECK(!cublasLtMatrixLayoutInit(&b, CUDA_R_16F, 64, 16, 64));
+    CHECK(!cublasLtMatrixLayoutInit(&d, CUDA_R_16F, 32, 16, 32));
+    CHECK(!cublasLtMatmulDescInit(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    CHECK(!cublasLtMatmulDescSetAttribute(&product, CUBLASLT_MATMUL_DESC_TRANSA,
+                                          &transpose, sizeof transpose));
+    CHECK(!cublasLtMatmulPreferenceInit(&preference));
+    CHECK(!cublasLtMatmulAlgoGetHeuristic(handle, &product, &a, &b, &d, &d,
+                                          &preference, 1, &result, &count));
+    CHECK_UINT(count, 1);
+    CHECK(!cublasLtMatmul(handle, &product, &one, NULL, &a, NULL, &b, &one,
+                          NULL, &d, NULL, &d, &result.algo, NULL, 0, NULL));
+    struct seen seen = trace_seen(TRACE_GEMM);
+    CHECK_UINT(seen.fields[3], 32);
+    CHECK_UINT(seen.fields[4], 16);
+    CHECK_UINT(seen.fields[5], 64);
+}
+
+TEST(attributes_have_their_size)
+{
+    cublasLtMatrixLayout_t layout;
+    uint64_t rows = 0;
+    int32_t batch = 9;
+    size_t written = 0;
+
+    CHECK(!cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 5, 6, 5));
+    CHECK(!cublasLtMatrixLayoutGetAttribute(layout,
+                                            CUBLASLT_MATRIX_LAYOUT_ROWS, &rows,
+                                            sizeof rows, &written));
+    CHECK(rows == 5 && written == sizeof rows);
+    CHECK(!cublasLtMatrixLayoutGetAttribute(
+        layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, NULL, 0, &written));
+    CHECK_UINT(written, sizeof batch);
+    CHECK(cublasLtMatrixLayoutSetAttribute(
+              layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, 2) ==
+          CUBLAS_STATUS_INVALID_VALUE);
+    CHECK(!cublasLtMatrixLayoutDestroy(layout));
+    CHECK(cublasLtMatrixLayoutDestroy(layout) == CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST(an_algorithm_can_be_made_by_its_id)
+{
+    cublasLtMatmulAlgo_t algorithm;
+    uint32_t tile = 15, got = 0;
+    int ids[4], count = 0;
+
+    CHECK(!cublasLtMatmulAlgoGetIds(NULL, CUBLAS_COMPUTE_32F, CUDA_R_32F,
+                                    CUDA_R_16F, CUDA_R_16F, CUDA_R_16F,
+                                    CUDA_R_16F, 4, ids, &count));
+    CHECK_UINT(count, 1);
+    CHECK(!cublasLtMatmulAlgoInit(NULL, CUBLAS_COMPUTE_32F, CUDA_R_32F,
+                                  CUDA_R_16F, CUDA_R_16F, CUDA_R_16F,
+                                  CUDA_R_16F, ids[0], &algorithm));
+    CHECK(!cublasLtMatmulAlgoConfigSetAttribute(
+        &algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile));
+    CHECK(!cublasLtMatmulAlgoConfigGetAttribute(
+        &algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, &got, sizeof got, NULL));
+    CHECK_UINT(got, tile);
+}
+
+TEST(plans_take_and_return_their_work_area)
+{
+    size_t before, during, after, total, estimate = 0;
+    cufftHandle plan;
+
+    CHECK(!cudaFree(NULL));
+    CHECK(!cudaMemGetInfo(&before, &total));
+    CHECK(!cufftEstimate2d(1024, 1024, CUFFT_Z2Z, &estimate));
+    CHECK_UINT(estimate, 1024 * 1024 * 16);
+    CHECK(!cufftPlan2d(&plan, 1024, 1024, CUFFT_Z2Z));
+    CHECK(!cudaMemGetInfo(&during, &total));
+    CHECK_UINT(before - during, estimate);
+    CHECK(!cufftExecZ2Z(plan, NULL, NULL, CUFFT_INVERSE));
+    struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
+    CHECK_UINT(seen.fields[5], 1024);
+    CHECK(!cufftDestroy(plan));
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK_UINT(after, before);
+    CHECK(cufftExecZ2Z(plan, NULL, NULL, 1) == CUFFT_INVALID_PLAN);
+}
+
+TEST(a_prime_takes_the_long_way)
+{
+    size_t smooth = 0, prime = 0;
+    int n[1] = {1009};
+
+    CHECK(!cufftEstimate1d(1008, CUFFT_C2C, 10, &smooth));
+    CHECK(!cufftEstimateMany(1, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C, 10,
+                             &prime));
+    CHECK_UINT(smooth, 1008 * 10 * 8);
+    CHECK_UINT(prime, 8 * 1009 * 10 * 8);
+    n[0] = 0;
+    CHECK(cufftEstimateMany(1, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C, 10,
+                            &prime) == CUFFT_INVALID_SIZE);
+}
+
+TEST(generators_generate)
+{
+    curandGenerator_t device, host;
+    float numbers[2] = {5, 5}, *memory;
+
+    CHECK(!cudaMalloc((void **)&memory, 4096));
+    CHECK(!curandCreateGenerator(&device, CURAND_RNG_PSEUDO_DEFAULT));
+    CHECK(!curandSetPseudoRandomGeneratorSeed(device, 17));
+    CHECK(!curandGenerateNormal(device, memory, 1000, 0, 1));
+    struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
+    CHECK_UINT(seen.fields[4], 1000);
+    CHECK(!curandCreateGeneratorHost(&host, CURAND_RNG_PSEUDO_DEFAULT));
+    CHECK(!curandGenerateUniform(host, numbers, 2));
+    CHECK(numbers[1] != 5);
+    CHECK(!curandDestroyGenerator(device));
+    CHECK(curandGenerateUniform(device, memory, 2) ==
+          CURAND_STATUS_NOT_INITIALIZED);
+}
+
+TEST(files_reach_device_memory)
+{
+    char path[] = "/tmp/memsim-cufile-XXXXXX", back[8] = "";
+    int fd = mkstemp(path);
+    CUfileDescr_t description = {.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+                                 .handle.fd = fd};
+    CUfileHandle_t file;
+    char *memory;
+
+    CHECK(!cudaMalloc((void **)&memory, 4096));
+    CHECK(!cudaMemcpy(memory + 16, "sparse", 7, cudaMemcpyHostToDevice));
+    CHECK(cuFileHandleRegister(&file, &description).err == CU_FILE_SUCCESS);
+    CHECK_UINT(cuFileWrite(file, memory, 7, 100, 16), 7);
+    CHECK(pread(fd, back, 7, 100) == 7 && !strcmp(back, "sparse"));
+    CHECK_UINT(cuFileRead(file, memory, 4096, 101, 32), 6);
+    CHECK(!cudaMemcpy(back, memory + 32, 6, cudaMemcpyDeviceToHost));
+    CHECK_STR(back, "parse");
+    CHECK_UINT(cuFileRead(file, memory, 10, 5000, 0), 0);
+    cuFileHandleDeregister(file);
+    CHECK(cuFileRead(file, memory, 10, 0, 0) < 0);
+    description.handle.fd = -1;
+    CHECK(cuFileHandleRegister(&file, &description).err != CU_FILE_SUCCESS);
+    unlink(path);
+}
