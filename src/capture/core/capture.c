@@ -334,12 +334,10 @@ void memsim_capture_note(uint64_t handle, uint64_t a, uint64_t b, uint64_t c,
     node->words[3] = d;
 }
 
-int capture_admits(const struct stream *stream)
+int capture_judge(const struct stream *stream)
 {
     int rc = CORE_OK;
 
-    if (!atomic_load_explicit(&capture_count, memory_order_relaxed))
-        return CORE_OK;
     core_lock(LOCK_GRAPH);
     const struct capture *own = capture_of(stream);
     if (own && own->status == CAPTURE_INVALIDATED)

@@ -6,6 +6,7 @@
 #ifndef MEMSIM_CAPTURE_CAPTURE_H
 #define MEMSIM_CAPTURE_CAPTURE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "capture/core/core.h"
@@ -71,7 +72,15 @@ void capture_work(enum trace_kind kind, const uint64_t *fields);
 
 /* For stream.c. Whether STREAM (NULL: the legacy one) may be given work; what
  * a synchronisation of it would break; events between streams. */
-int capture_admits(const struct stream *stream);
+int capture_judge(const struct stream *stream);
+
+static inline int capture_admits(const struct stream *stream)
+{
+    return atomic_load_explicit(&capture_count, memory_order_relaxed)
+               ? capture_judge(stream)
+               : CORE_OK;
+}
+
 int capture_synchronizes(const struct stream *stream);
 void capture_record_event(const struct stream *stream, struct event *event);
 int capture_wait_event(struct stream *stream, uint64_t handle,

@@ -22,6 +22,7 @@ enum form {
     FORM_MASK,     /* x1 ? s0 : x0: masked_fill */
     FORM_CLAMP,    /* between s0 and s1, as its ClampLimits says */
     FORM_FILL,     /* s0 */
+    FORM_OTHER,    /* not carried out */
 };
 
 enum layout {
@@ -112,6 +113,18 @@ static long double op_xor(long double a, long double b, int v)
     return (int64_t)a ^ (int64_t)b;
 }
 
+static long double op_shift_left(long double a, long double b, int v)
+{
+    (void)v;
+    return b >= 0 && b < 64 ? (int64_t)((uint64_t)(int64_t)a << (int)b) : 0;
+}
+
+static long double op_shift_right(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)a >> (b >= 0 && b < 64 ? (int)b : 63);
+}
+
 static long double op_logical_and(long double a, long double b, int v)
 {
     (void)v;
@@ -186,6 +199,8 @@ static const struct named_operation {
     {"17BitwiseAndFunctorI", op_and},
     {"16BitwiseOrFunctorI", op_or},
     {"17BitwiseXorFunctorI", op_xor},
+    {"18lshift_kernel_cuda", op_shift_left},
+    {"18rshift_kernel_cuda", op_shift_right},
     {"23logical_and_kernel_cuda", op_logical_and},
     {"22logical_or_kernel_cuda", op_logical_or},
     {"23logical_xor_kernel_cuda", op_logical_xor},
@@ -393,6 +408,7 @@ static long double evaluate(const struct loop *l, const long double *x)
             return x[0];
         return op_minimum(x[0], l->s[l->variant == 2], 0);
     case FORM_FILL: return l->s[0];
+    case FORM_OTHER: break;
     }
     return 0;
 }
@@ -449,6 +465,20 @@ static uint64_t limit(const struct loop *l)
     return floats ? COMPUTE_FLOATS : COMPUTE_INTEGERS;
 }
 
+/* More elements than are looked at: nothing is known of the output, unless it
+ * says that numbers are finite. */
+static void loop_forget(const struct loop *l, bool certain)
+{
+    const long double x[INPUTS] = {0};
+    unsigned char answer = evaluate(l, x) != 0;
+
+    if (certain && !l->offsets && l->types[0] == NUMBER_BOOL)
+        memsim_values_fill(l->data[0], &answer, 1, l->count);
+    else
+        memsim_values_forget(l->data[0],
+                             last_offset(l, 0) + number_bytes(l->types[0]));
+}
+
 static void loop_run(const struct loop *l)
 {
     bool certain = is_finite_check(l);
@@ -457,8 +487,7 @@ static void loop_run(const struct loop *l)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
             return;
     if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
-        memsim_values_forget(l->data[0],
-                             last_offset(l, 0) + number_bytes(l->types[0]));
+        loop_forget(l, certain);
         return;
     }
     for (uint64_t i = 0; i < l->count; i++)
@@ -470,10 +499,15 @@ static void loop_run(const struct loop *l)
 static void run_dense(const struct compute *c,
                       const struct kernel_launch *launch)
 {
-    struct loop l = {.compute = c,
-                     .count = compute_u32(launch, 0),
-                     .inputs = c->count - 1};
+    uint64_t count = compute_u32(launch, 0);
 
+    /* Most launches of a training step end here. */
+    if (count > COMPUTE_FLOATS && number_is_float(c->types[0]) && !c->is_cast) {
+        memsim_values_forget(*(const uint64_t *)launch->arguments[2],
+                             count * number_bytes(c->types[0]));
+        return;
+    }
+    struct loop l = {.compute = c, .count = count, .inputs = c->count - 1};
     memcpy(l.types, c->types, sizeof l.types);
     memcpy(l.data, launch->arguments[2], (size_t)c->count * sizeof *l.data);
     if (c->is_cast) {
@@ -485,6 +519,28 @@ static void run_dense(const struct compute *c,
     }
     functor_read(&l, launch->arguments[1]);
     loop_run(&l);
+}
+
+/* What is done in place by a functor that nothing here knows is not known any
+ * more. Elsewhere the output is a new block, of which nothing is known yet. */
+static void run_other(const struct compute *c,
+                      const struct kernel_launch *launch)
+{
+    const uint64_t *data = launch->arguments[2];
+
+    if (data[0] == data[1])
+        memsim_values_forget(data[0], (uint64_t)compute_u32(launch, 0) *
+                                          number_bytes(c->types[1]));
+}
+
+static bool other_parse(const char *name, struct compute *c)
+{
+    c->form = FORM_OTHER;
+    c->run = run_other;
+    return name_lambda(name, c->types + 1, INPUTS) > 0 &&
+           !strstr(name, "12LoadWithCastI") &&
+           (strstr(name, "29vectorized_elementwise_kernelILi") ||
+            strstr(name, "27unrolled_elementwise_kernelI"));
 }
 
 static uint32_t functor_alignment(const struct compute *c)
@@ -540,7 +596,7 @@ bool compute_loop_parse(const char *name, struct compute *c)
     if (same_parse(name, c, "11FillFunctorI", FORM_FILL, 1))
         c->scalar = c->types[0];
     else if (!functor_parse(name, c))
-        return false;
+        return other_parse(name, c);
     c->is_cast = strstr(name, "12LoadWithCastI");
     c->run = run_dense;
     if (strstr(name, "18elementwise_kernelILi")) {

@@ -19,7 +19,7 @@ static bool iterator_parse(const char *name, struct compute *c)
     if (text)
         return name_types(&text, c->types + 1, 1);
     c->types[1] = NUMBER_BOOL;
-    return strstr(name, "20MapNumberOfTrueValues");
+    return strstr(name, "21MapNumberOfTrueValues");
 }
 
 static uint64_t iterator_read(const struct compute *c, const void *argument)

@@ -35,7 +35,7 @@ enum handle_kind {
     HANDLE_KINDS,
 };
 
-#define HANDLE_BYTES_MAX 512
+#define HANDLE_BYTES_MAX 496 /* with its slot's head, a power of two */
 
 /* A zeroed object of BYTES (at most HANDLE_BYTES_MAX), or NULL where host
  * address space has run out. */

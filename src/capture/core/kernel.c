@@ -171,10 +171,11 @@ int memsim_kernel_launch(const struct kernel *kernel,
         !memsim_capture_holds(launch->stream))
         kernel->compute->run(kernel->compute, launch);
     memsim_kernel_count(device);
-    RECORD(LAUNCH, kernel->name, (uint64_t)device, launch->stream,
-           trace_pack(launch->grid[0], launch->grid[1]),
-           trace_pack(launch->grid[2], launch->block[0]),
-           trace_pack(launch->block[1], launch->block[2]),
-           launch->shared_bytes, rule, words[0], words[1], words[2], words[3]);
+    record_launch((const uint64_t[RECORD_LAUNCH_FIELDS]){
+        kernel->name, (uint64_t)device, launch->stream,
+        trace_pack(launch->grid[0], launch->grid[1]),
+        trace_pack(launch->grid[2], launch->block[0]),
+        trace_pack(launch->block[1], launch->block[2]), launch->shared_bytes,
+        rule, words[0], words[1], words[2], words[3]});
     return CORE_OK;
 }

@@ -10,6 +10,7 @@
 #include "capture/core/lock.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
+#include "capture/core/tag.h"
 #include "common/trace_write.h"
 
 #define NAME_BUCKETS (1u << 16)
@@ -44,8 +45,9 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
-void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
-                        size_t count, const char *text, size_t text_bytes)
+static inline __attribute__((always_inline)) void
+put(enum trace_kind kind, const uint64_t *fields, size_t count,
+    const char *text, size_t text_bytes)
 {
     if (atomic_load_explicit(&capture_count, memory_order_relaxed))
         capture_work(kind, fields);
@@ -58,9 +60,20 @@ void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
     core_unlock(LOCK_RECORD);
 }
 
+void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
+                        size_t count, const char *text, size_t text_bytes)
+{
+    put(kind, fields, count, text, text_bytes);
+}
+
 void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
 {
-    memsim_record_text(kind, fields, count, NULL, 0);
+    put(kind, fields, count, NULL, 0);
+}
+
+void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS])
+{
+    put(TRACE_LAUNCH, fields, RECORD_LAUNCH_FIELDS, NULL, 0);
 }
 
 static uint32_t text_hash(const char *text)
@@ -133,6 +146,7 @@ void record_open(struct session *session, uint32_t slot)
     for (uint32_t i = 0; i < name_count; i++)
         name_record(names[i]);
     core_unlock(LOCK_NAME);
+    tag_modules_record();
 }
 
 uint32_t record_close(enum trace_end reason)

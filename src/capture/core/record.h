@@ -18,6 +18,10 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
     memsim_record(TRACE_##kind, (const uint64_t[]){__VA_ARGS__},               \
                   sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
+/* The same for a LAUNCH, the most frequent of all. */
+#define RECORD_LAUNCH_FIELDS 12
+void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS]);
+
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);
 

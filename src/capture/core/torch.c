@@ -12,6 +12,7 @@
 #include "capture/core/log.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
+#include "capture/core/tag.h"
 #include "capture/core/values.h"
 
 /* c10::Device, passed in a register. */
@@ -271,12 +272,15 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
                         uint64_t allocated, uint64_t reserved)
 {
     bool traced = pending.address == address;
+    struct tag tag;
 
     memsim_values_forget(address, bytes);
+    tag_now(&tag);
     RECORD(BLOCK_ALLOC, (uint64_t)device, address,
            traced ? pending.requested : bytes, bytes,
            traced ? pending.stream : 0, allocated, reserved,
-           traced ? pending.pool[0] : 0, traced ? pending.pool[1] : 0);
+           traced ? pending.pool[0] : 0, traced ? pending.pool[1] : 0,
+           tag.module, tag.phase, tag.operation, tag.range);
     pending.address = 0;
 }
 

@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What device memory holds: small tensors whose values follow from known ones
+are what the CPU computes; where nothing is known, sizes are possible ones and
+numbers are finite (doc/values.md). Needs torch; transformers for one test."""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from harness import Skip, equal, main, test
+
+GPU = "cuda"
+
+
+def tensors(device):
+    a = torch.arange(12).reshape(3, 4)
+    f = torch.linspace(-1, 1, 12).reshape(3, 4)
+    v = torch.tensor([3, 1, 3, 0, 2, 1])
+    cpu = {"a": a, "b": a % 5, "m": a % 3 == 0, "f": f, "d": f.double(),
+           "h": f.half(), "bf": f.bfloat16(), "v": v, "w": v.int(),
+           "u": v.to(torch.uint8), "i": torch.tensor([2, 0, 1]),
+           "big": torch.arange(5000) * 7919 % 113}
+    return {name: x.to(device) for name, x in cpu.items()}
+
+
+def plain(x):
+    if isinstance(x, (tuple, list)):
+        return [plain(y) for y in x]
+    return x.tolist() if torch.is_tensor(x) else x
+
+
+def close(x, y):
+    if isinstance(x, list):
+        return (isinstance(y, list) and len(x) == len(y)
+                and all(map(close, x, y)))
+    if isinstance(x, float):
+        return abs(x - y) <= 1e-5 * max(1, abs(x)) if x != y else True
+    return x == y
+
+
+def as_on_the_cpu(expressions):
+    """Each line's value on the GPU must be the CPU's."""
+    wrong = []
+    for line in expressions.strip().splitlines():
+        want, got = (plain(eval(line, {**tensors(device), "torch": torch,
+                                       "F": F, "dev": device}))
+                     for device in ("cpu", GPU))
+        if not close(want, got):
+            wrong.append(f"{line}: {str(got)[:200]}, not {str(want)[:200]}")
+    if wrong:
+        raise AssertionError("\n".join(wrong))
+
+
+@test
+def comparisons_and_logic_are_true():
+    as_on_the_cpu("""
+a == 3
+a == b
+a != 3
+f > 0.5
+h > 0
+a > b
+a < 5
+a >= b
+a <= 4
+bf == bf
+m & m
+m | ~m
+m ^ m
+~m
+~a
+a & 6
+torch.logical_and(m, m)
+torch.logical_or(a, b)
+torch.logical_xor(m, a)
+torch.logical_not(a)
+i[:, None] == v[None]
+torch.isin(v, i)
+torch.isnan(f)
+torch.isfinite(f)
+torch.isinf(f)
+torch.isfinite(h)
+torch.isnan(bf)
+torch.where(m, a, b)
+torch.where(m, f, 0.0)
+a.masked_fill(m, -1)
+f.masked_fill(m, float("-inf"))
+""")
+
+
+@test
+def arithmetic_is_true():
+    as_on_the_cpu("""
+a + 1
+a + b
+1 - a
+a - b
+a * 2
+a * b
+a // 2
+a // -3
+a % 2
+a % -3
+a / 2
+-a
+a << 1
+a >> 1
+f + 1
+f * f
+f / (f + 3)
+h + 1
+bf * 2
+w + 1
+u + 1
+a.abs()
+a.clamp(1, 3)
+a.clamp(min=1)
+f.clamp(-.5, .5)
+torch.maximum(a, b)
+torch.minimum(a, b)
+a.t() + b.t()
+a[:, 1] * 2
+i[:, None] + v[None]
+v.clone().add_(1).mul_(2)
+""")
+
+
+@test
+def types_are_converted():
+    as_on_the_cpu("""
+a.float()
+(f * 3).long()
+m.long()
+a.bool()
+a.int()
+w.long()
+f.half()
+f.bfloat16()
+f.double()
+h.float()
+bf.float()
+a[:, ::2].float()
+torch.arange(7, device=dev)
+torch.arange(3, 17, 2, device=dev)
+torch.arange(0, 1, 0.25, device=dev)
+torch.arange(5, device=dev, dtype=torch.int32)
+torch.full_like(a, 3)
+torch.ones(4, 4, dtype=torch.bool, device=dev).triu()
+torch.ones(4, 4, device=dev).tril(1)
+""")
+
+
+@test
+def reductions_are_true():
+    as_on_the_cpu("""
+a.sum()
+a.sum(0)
+a.sum(1)
+m.sum()
+m.sum(0)
+w.sum()
+big.sum()
+f.sum()
+f.mean(0)
+h.sum()
+bf.mean()
+m.any()
+m.all()
+m.any(1)
+(a == a).all()
+a.max()
+a.min()
+a.max(1)
+a.min(0)
+f.max(1)
+a.amax(1)
+a.aminmax()
+a.argmax(1)
+f.argmin(0)
+torch.count_nonzero(v)
+v.cumsum(0)
+w.cumsum(0)
+m.cumsum(1)
+a.cumsum(0)
+f.cumsum(1)
+big.cumsum(0)
+""")
+
+
+@test
+def indexing_is_true():
+    as_on_the_cpu("""
+a[i]
+a[i, i]
+f[i]
+a[:, i]
+a[1:, 2]
+a[-1]
+a.index_select(1, i)
+a.gather(1, b[:, :2] % 4)
+torch.zeros(3, 5, dtype=torch.int64, device=dev).scatter_(1, b[:, :1], 1)
+torch.zeros(3, 5, dtype=torch.int64, device=dev).scatter_(1, b[:, :1], a)
+torch.zeros(3, 5, dtype=torch.bool, device=dev).scatter_(1, b[:, :1], True)
+torch.zeros(8, dtype=torch.int64, device=dev).scatter_add_(0, v, v)
+torch.zeros(8, device=dev).scatter_add_(0, v, v.float())
+torch.zeros(8, dtype=torch.int64, device=dev).index_add_(0, v, v)
+a.clone().index_put_((i,), torch.tensor(5, device=dev))
+a.clone().index_put_((i,), torch.tensor(5, device=dev), accumulate=True)
+a.clone().index_fill_(0, i, 5)
+a.clone().index_copy_(0, i, b)
+F.embedding(i, f)
+torch.cat([v, v])
+torch.cat([a, b], 1)
+torch.cat([v, w])
+torch.stack([v, v], 1)
+torch.roll(v, 1)
+v.flip(0)
+F.pad(v, (1, 1), value=9)
+""")
+
+
+@test
+def sizes_that_follow_from_known_values_are_true():
+    as_on_the_cpu("""
+m.nonzero()
+a.nonzero()
+w.nonzero()
+f.nonzero()
+a.t()[1].nonzero()
+big.nonzero()
+torch.where(m)
+f.masked_select(m)
+a[m]
+f[m]
+a[a > 3]
+v.unique()
+w.unique()
+u.unique()
+m.unique()
+f.unique()
+big.unique()
+torch.unique(v, return_inverse=True, return_counts=True)
+torch.unique(big, return_inverse=True, return_counts=True)
+torch.unique(m, return_inverse=True, return_counts=True)
+torch.unique_consecutive(v, return_inverse=True, return_counts=True)
+torch.bincount(v)
+torch.bincount(w, minlength=9)
+torch.histc(v.float(), bins=4, min=0, max=3)
+F.one_hot(v)
+F.one_hot(v, 5)
+torch.repeat_interleave(v, v)
+torch.repeat_interleave(v, 2)
+torch.searchsorted(v.sort().values, v)
+""")
+
+
+@test
+def sorts_are_true():
+    as_on_the_cpu("""
+v.sort(stable=True)
+w.sort(descending=True, stable=True)
+a.argsort(-1)
+f.argsort(-1, descending=True)
+big.sort(stable=True)
+big.sort(stable=True, descending=True)
+f.topk(2)
+f.topk(2, 0)
+f.topk(3, largest=False)
+""")
+
+
+@test
+def host_checks_are_true():
+    t = tensors(GPU)
+    equal(torch.equal(t["a"], t["a"].clone()), True)
+    equal(torch.equal(t["a"], t["b"]), False)
+    equal(torch.allclose(t["f"], t["f"] + 1e-9), True)
+    equal(torch.allclose(t["f"], t["f"] + 1), False)
+    equal(t["v"].tolist(), [3, 1, 3, 0, 2, 1])
+    sizes = torch.bincount(t["v"]).tolist()
+    equal([len(x) for x in torch.zeros(6, 2, device=GPU).split(sizes)],
+          [1, 2, 1, 2])
+
+
+@test
+def a_batch_s_column_is_read_on_the_gpu():
+    data = [(torch.tensor([n, 10 * n]), n % 2) for n in range(8)]
+    for batch, label in torch.utils.data.DataLoader(data, batch_size=4,
+                                                    pin_memory=True):
+        moved, label = batch.to(GPU, non_blocking=True), label.to(GPU)
+        equal(moved[:, 0].tolist(), batch[:, 0].tolist())
+        equal((moved[:, 1] > 20).tolist(), (batch[:, 1] > 20).tolist())
+        equal(moved[label == 1].shape[0], int(label.cpu().sum()))
+
+
+@test
+def padding_is_counted():
+    tokens = torch.tensor([[5, 6, 7, 0, 0], [8, 9, 0, 0, 0]], device=GPU)
+    mask = tokens != 0
+    lengths = mask.sum(1)
+    equal(lengths.tolist(), [3, 2])
+    equal(int(lengths.max()), 3)
+    equal(F.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0)).tolist(),
+          [0, 3, 5])
+    equal(mask.flatten().nonzero().flatten().tolist(), [0, 1, 2, 5, 6])
+    hidden = torch.randn(2, 5, 16, device=GPU)
+    equal(hidden[mask].shape, (5, 16))
+    labels = torch.tensor([3, -100, 2], device=GPU)
+    equal(int((labels != -100).sum()), 2)
+
+
+def unknown(*shape):
+    x = torch.randn(*shape, 16, device=GPU)
+    return (x @ torch.randn(16, 16, device=GPU))[..., 0].contiguous()
+
+
+@test
+def unknown_sizes_are_possible_ones():
+    for n in (1, 7, 1000, 100000):
+        x = unknown(n)
+        mask = x > 0
+        count = mask.sum().item()
+        assert 0 <= count <= n, count
+        rows = x[mask].shape[0]
+        assert 0 <= rows <= n, rows
+        if n <= 100000:
+            equal(mask.nonzero().shape, (rows, 1))
+            equal(x.masked_select(mask).shape, (rows,))
+        assert 1 <= x.unique().numel() <= n
+        places = mask.nonzero()
+        if rows:
+            assert 0 <= int(places.min()) <= int(places.max()) < n
+
+
+@test
+def half_of_an_unknown_mask_is_selected():
+    x = unknown(1000)
+    mask = x > 0
+    equal(x[mask].shape, (500,))
+    equal(x[~mask].shape, (500,))
+
+
+@test
+def routing_is_even():
+    tokens, experts, k = 64, 8, 2
+    scores = F.softmax(torch.randn(tokens, 32, device=GPU)
+                       @ torch.randn(32, experts, device=GPU), dim=-1)
+    weights, chosen = torch.topk(scores, k, dim=-1)
+    equal(weights.shape, (tokens, k))
+    equal(torch.bincount(chosen.flatten(), minlength=experts).tolist(),
+          [tokens * k // experts] * experts)
+    for row in chosen.tolist():
+        equal(len(set(row)), k)
+    mask = F.one_hot(chosen, experts).permute(2, 1, 0)
+    out = torch.zeros(tokens, 16, device=GPU)
+    x = torch.randn(tokens, 16, device=GPU)
+    for expert in range(experts):
+        _, rows = torch.where(mask[expert])
+        equal(rows.shape, (tokens * k // experts,))
+        out.index_add_(0, rows, x[rows])
+    order = chosen.flatten().argsort(stable=True)
+    equal(sorted(order.tolist()), list(range(tokens * k)))
+
+
+@test
+def samples_are_in_range():
+    p = torch.rand(4, 10, device=GPU)
+    for replacement in (False, True):
+        chosen = torch.multinomial(p, 3, replacement=replacement)
+        equal(chosen.shape, (4, 3))
+        for row in chosen.tolist():
+            assert all(0 <= place < 10 for place in row), row
+    next_token = torch.multinomial(F.softmax(unknown(2, 50), -1), 1)
+    assert all(0 <= t < 50 for t in next_token.flatten().tolist())
+    for n in (10, 100000):
+        order = torch.randperm(n, device=GPU)
+        equal(sorted(order[:10].tolist())[0] >= 0, True)
+        assert int(order.max()) < n
+    assert all(0 <= t < 9 for t in
+               torch.randint(0, 9, (50,), device=GPU).tolist())
+
+
+@test
+def checks_of_unknown_numbers_find_nothing_wrong():
+    for n in (100, 100000):
+        x = unknown(n)
+        equal(torch.isnan(x).any().item(), False)
+        equal(torch.isinf(x).any().item(), False)
+        equal(torch.isfinite(x).all().item(), True)
+        equal(x[torch.isfinite(x)].shape, (n,))
+        equal(math.isfinite(x.sum().item()), True)
+        equal(math.isfinite(x.mean().item()), True)
+        equal(torch.equal(x, x.clone()), True)
+    known = torch.tensor([1.0, math.nan, math.inf], device=GPU)
+    equal(torch.isnan(known).tolist(), [False, True, False])
+    equal(torch.isinf(known).tolist(), [False, False, True])
+    equal(torch.isfinite(known).tolist(), [True, False, False])
+
+
+@test
+def gradients_norms_and_scales_are_finite():
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 4)).to(GPU)
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for _ in range(3):
+        with torch.autocast("cuda", torch.float16):
+            loss = F.cross_entropy(model(torch.randn(8, 32, device=GPU)),
+                                   torch.arange(8, device=GPU) % 4)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0,
+                                        error_if_nonfinite=True)
+        assert math.isfinite(norm.item()) and math.isfinite(loss.item())
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+    equal(scaler.get_scale(), 65536.0)
+
+
+@test
+def known_values_end_where_they_are_overwritten():
+    x = torch.ones(4, device=GPU)
+    x.copy_(torch.randn(4, 4, device=GPU) @ torch.randn(4, device=GPU))
+    equal(x[x > 0].shape, (2,))
+    y = torch.full((1000,), 5, device=GPU)
+    del y
+    mask = torch.empty(1000, dtype=torch.int64, device=GPU) > 0
+    equal(mask.nonzero().shape, (500, 1))
+
+
+@test
+def a_router_of_transformers_trains():
+    try:
+        from transformers import MixtralConfig, MixtralForCausalLM
+    except ImportError:
+        raise Skip("no transformers") from None
+    config = MixtralConfig(vocab_size=1000, hidden_size=64,
+                           intermediate_size=128, num_hidden_layers=2,
+                           num_attention_heads=4, num_key_value_heads=2,
+                           num_local_experts=8, max_position_embeddings=512,
+                           output_router_logits=True)
+    model = MixtralForCausalLM(config).to(GPU)
+    rows = []
+    for layer in model.model.layers:
+        moe = getattr(layer, "block_sparse_moe", None)
+        if moe is None or not isinstance(moe.experts, nn.ModuleList):
+            raise Skip("this transformers has no expert modules")
+        for expert in moe.experts:
+            expert.register_forward_hook(
+                lambda module, args, out: rows.append(args[0].shape[0]))
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.randint(0, 1000, (4, 128)).to(GPU)
+    loss = model(input_ids=x, labels=x, attention_mask=torch.ones_like(x)).loss
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    assert math.isfinite(loss.item()) and math.isfinite(norm.item())
+    equal(rows, [4 * 128 * 2 // 8] * 16)
+
+
+if __name__ == "__main__":
+    main()
