@@ -199,6 +199,10 @@ TEST(a_sparse_product_has_the_count_to_expect)
     /* 10 of 1000 in each row: 1000^2 (1 - (1 - 0.01^2)^1000) */
     multiply(csr(1000, 1000, 10000), csr(1000, 1000, 10000), c);
     CHECK_NEAR((double)count_of(c), 95167.0, 1e-4);
+    struct seen seen = trace_seen(TRACE_GUESS);
+    CHECK_UINT(seen.count, 1);
+    CHECK_UINT(seen.fields[3], 1000000);
+    CHECK_UINT(seen.fields[4], (uint64_t)count_of(c));
     multiply(csr(20, 20, 400), csr(20, 20, 400), full);
     CHECK_UINT(count_of(full), 400);
 }

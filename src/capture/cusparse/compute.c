@@ -154,13 +154,16 @@ static API product_phase(uint32_t name, enum sparse_op op,
     if (!a || !b || !c)
         return CUSPARSE_STATUS_INVALID_VALUE;
     struct sparse_shape shape = shape_of(a, b->columns);
-    if (p->buffer) {
-        if (op == SPARSE_GEMM_SECOND)
-            c->count = sparse_product_count(a, b);
-        return sparse_run(p->handle, name, &shape);
+    if (!p->buffer) {
+        shape.count = products_of(a, b);
+        return sparse_size(p->handle, op, &shape, p->bytes);
     }
-    shape.count = products_of(a, b);
-    return sparse_size(p->handle, op, &shape, p->bytes);
+    API status = sparse_run(p->handle, name, &shape);
+    if (!status && op == SPARSE_GEMM_SECOND) {
+        c->count = sparse_product_count(a, b);
+        sparse_guess(p->handle, name, a->rows * b->columns, c->count);
+    }
+    return status;
 }
 
 #define SPGEMM                                                                 \

@@ -73,9 +73,13 @@ cusparseStatus_t sparse_run(cusparseHandle_t handle, uint32_t name,
                             const struct sparse_shape *shape);
 
 /* Non-zeros of a product and of a sum whose operands have theirs at random
- * places: what stands for numbers that are not known. Says so, once. */
+ * places: what stands for numbers that are not known. */
 int64_t sparse_product_count(const struct sparse *a, const struct sparse *b);
 int64_t sparse_sum_count(int64_t rows, int64_t columns, int64_t count_a,
                          int64_t count_b);
+
+/* Records that CHOSEN of so many PLACES stand for such a number, and tells. */
+void sparse_guess(cusparseHandle_t handle, uint32_t name, int64_t places,
+                  int64_t chosen);
 
 #endif

@@ -137,13 +137,15 @@ API cusparseXcsrgeam2Nnz(HANDLE, int m, int n, const cusparseMatDescr_t a,
                          const cusparseMatDescr_t c, int *offsets, int *total,
                          void *buffer)
 {
-    API status = sparse_run(handle, NAME_OF("cusparseXcsrgeam2Nnz"),
-                            SHAPE(SUM(CUDA_R_32I)));
+    uint32_t name = NAME_OF("cusparseXcsrgeam2Nnz");
+    API status = sparse_run(handle, name, SHAPE(SUM(CUDA_R_32I)));
     int count;
 
     if (status || !total)
         return status;
     count = (int)sparse_sum_count(m, n, nnz_a, nnz_b);
+    if (nnz_a && nnz_b)
+        sparse_guess(handle, name, (int64_t)m * n, count);
     memsim_values_copy((uint64_t)total, (uint64_t)&count, sizeof count);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "capture/core/call.h"
 #include "capture/core/process.h"
+#include "capture/core/record.h"
 
 /* Bytes for each row and each non-zero (of a matrix of blocks: each block). */
 static const struct rule {
@@ -99,11 +100,16 @@ cusparseStatus_t sparse_run(cusparseHandle_t handle, uint32_t name,
                               : CUSPARSE_STATUS_SUCCESS;
 }
 
-static void note_guess(const char *what)
+void sparse_guess(cusparseHandle_t handle, uint32_t name, int64_t places,
+                  int64_t chosen)
 {
-    memsim_note("the non-zeros of a sparse %s are not known: memsim counts as "
-                "many as operands with theirs at random places would give",
-                what);
+    const struct cusparse *c = cusparse_get(handle);
+
+    RECORD(GUESS, name, (uint64_t)c->device, c->stream, (uint64_t)places,
+           (uint64_t)chosen);
+    memsim_note("the non-zeros of a sparse product or sum are not known: "
+                "memsim counts as many as operands with theirs at random "
+                "places would give");
 }
 
 /* The smaller of COUNT and all places, at least 0. */
@@ -126,7 +132,6 @@ int64_t sparse_product_count(const struct sparse *a, const struct sparse *b)
 
     if (!a->count || !b->count || !(places > 0))
         return 0;
-    note_guess("product");
     for (uint64_t k = (uint64_t)a->columns; k; k >>= 1, base *= base)
         if (k & 1)
             empty *= base;
@@ -141,7 +146,6 @@ int64_t sparse_sum_count(int64_t rows, int64_t columns, int64_t count_a,
 
     if (!count_a || !count_b || !(places > 0))
         return count_a + count_b;
-    note_guess("sum");
     return count_within((double)count_a + (double)count_b - both / places + 0.5,
                         rows, columns);
 }

@@ -315,16 +315,21 @@ API cusparseLtMatmulGetWorkspace(HANDLE, const lt_object *plan,
     return opened(plan) ? OK : BAD;
 }
 
+/* The stream where a product is launched: the first of COUNT. */
+static cudaStream_t first_of(const cudaStream_t *streams, int32_t count)
+{
+    return streams && count > 0 ? streams[0] : NULL;
+}
+
 /* Recorded as the product of dense matrices that it stands for: the name says
  * that half of one operand is skipped. */
 static API matmul(uint32_t name, const struct product *p, const void *a,
-                  const void *b, const void *d, cudaStream_t *streams,
-                  int32_t count)
+                  const void *b, const void *d, cudaStream_t stream)
 {
     if (!p)
         return BAD;
     const struct gemm g = {
-        .stream = streams && count > 0 ? (uint64_t)streams[0] : 0,
+        .stream = (uint64_t)stream,
         .m = p->d.rows,
         .n = p->d.columns,
         .k = p->op_a ? p->a.rows : p->a.columns,
@@ -352,8 +357,8 @@ API cusparseLtMatmul(HANDLE, const lt_object *plan,
                      const void *beta, const void *c, void *d, void *workspace,
                      cudaStream_t *streams, int32_t count)
 {
-    return matmul(NAME_OF("cusparseLtMatmul"), opened(plan), a, b, d, streams,
-                  count);
+    return matmul(NAME_OF("cusparseLtMatmul"), opened(plan), a, b, d,
+                  first_of(streams, count));
 }
 
 API cusparseLtMatmulSearch(HANDLE, lt_object *plan,
@@ -363,7 +368,7 @@ API cusparseLtMatmulSearch(HANDLE, lt_object *plan,
                            int32_t count)
 {
     return matmul(NAME_OF("cusparseLtMatmulSearch"), opened(plan), a, b, d,
-                  streams, count);
+                  first_of(streams, count));
 }
 
 static uint64_t type_bytes(int32_t type)
