@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast recorded allocator calls replay: bench/alloc TRACE [REPEATS] plays
- * a trace (of `memsim run -o', or a snapshot) as it was recorded and on a
- * modelled card, and prints events a second of each, and of the engine alone
- * over steps read before. */
+ * How fast recorded allocator calls replay: alloc TRACE [REPEATS [CALLS]] plays
+ * a trace (of `memsim run -o', or a snapshot) on a modelled card, from memory
+ * and from its file, and compares it with itself; it prints events a second.
+ * CALLS, a file, gets the blocks taken and given back, for alloc_torch.cpp:
+ * four 64-bit numbers each, 1 or 0, address, bytes, stream.
+ * bench/alloc_versus runs both. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -112,6 +114,22 @@ time_it(const char *what, const struct recording *r,
            (double)steps / best / 1e6);
 }
 
+static void write_calls(const struct steps *s, const char *path)
+{
+    FILE *out = fopen(path, "wb");
+
+    for (size_t i = 0; out && i < s->count; i++) {
+        const struct replay_op *op = &s->ops[i];
+        uint64_t call[] = {op->kind == REPLAY_ALLOC, op->address, op->bytes,
+                           op->stream};
+
+        if (op->kind == REPLAY_ALLOC || op->kind == REPLAY_FREE)
+            fwrite(call, sizeof call, 1, out);
+    }
+    if (!out || fclose(out))
+        perror(path);
+}
+
 int main(int argc, char **argv)
 {
     struct recording_options options = {.addresses = VASPACE_CHUNKS};
@@ -121,12 +139,14 @@ int main(int argc, char **argv)
     int repeats = argc > 2 ? atoi(argv[2]) : 5;
 
     if (argc < 2) {
-        fputs("usage: bench/alloc TRACE [REPEATS]\n", stderr);
+        fputs("usage: alloc TRACE [REPEATS [CALLS]]\n", stderr);
         return 2;
     }
     options.memory_bytes = 512 * GIB;
     check(recording_open(&r, argv[1], &options, &err), &err);
     read_all(&steps, r.whatif.source);
+    if (argc > 3)
+        write_calls(&steps, argv[3]);
     printf("%zu events, %s\n", steps.count,
            r.plan.exact ? "replayed exactly" : r.plan.difference);
     time_it("engine, steps in memory", &r, &steps.source, steps.count, repeats,
