@@ -7,12 +7,12 @@
 
 #include "common/fit.h"
 
-/* Time of BYTES on CURVE, at least a nanosecond. Below the smallest size
- * measured the first segment goes on until it meets FIT_CURVE_FLOOR of the
- * first time; above the largest the last one does. */
+/* Time of BYTES on CURVE, at least a nanosecond. Above the largest size
+ * measured the last segment goes on; below the smallest the time falls along
+ * the slope of the first one, flattened, to what latencies usually are. */
 double fit_curve_us(const struct fit_curve *curve, double bytes, bool in_place);
 
-/* The same for COUNT > 0 knots of a chain. */
+/* The same for COUNT > 0 knots of a chain, from the first knot's size on. */
 double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
                     bool in_place);
 
@@ -24,8 +24,6 @@ double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
 double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
                         double bytes);
 
-/* Of the first time: no collective is known to be faster for being smaller. */
-#define FIT_CURVE_FLOOR 0.25
-#define FIT_MIN_US      1e-3
+#define FIT_MIN_US 1e-3
 
 #endif

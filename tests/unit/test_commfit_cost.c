@@ -75,7 +75,7 @@ TEST(says_where_it_leaves_the_data)
     CHECK(a.us > 1e6);
     a = ask(FIT_ALL_REDUCE, 2, 8, 10);
     CHECK_UINT(a.flags, COST_NCCL_BELOW);
-    CHECK(a.us > 25 && a.us <= 100.1);
+    CHECK(a.us >= 24 && a.us < 100.1); /* two nodes' usual latency */
     a = ask(FIT_ALL_REDUCE, 2, 4, 1e9);
     CHECK(a.flags & COST_NCCL_OTHER_WIDTH);
     CHECK(a.us > 150000); /* half the adapters */
