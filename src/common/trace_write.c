@@ -11,9 +11,6 @@
 
 #include "common/crc32c.h"
 
-/* Room that every chunk keeps for the END record. */
-#define END_BYTES (sizeof(struct trace_record) + sizeof(uint64_t))
-
 static_assert(sizeof(struct trace_chunk) == 64, "chunks start aligned");
 static_assert(sizeof(struct trace_record) == 24, "records are whole words");
 
@@ -102,38 +99,17 @@ int trace_writer_open(struct trace_writer *w, const char *path,
     return 0;
 }
 
-/* What R and its fields and text take in a chunk. */
-static size_t record_bytes(const struct trace_record *r)
-{
-    return sizeof *r + r->fields * sizeof(uint64_t) +
-           ((r->text_bytes + 7) & ~(size_t)7);
-}
-
-/* The padding behind the text is zero already: chunks are fresh. */
-static inline void record_append(struct trace_chunk *chunk,
-                                 const struct trace_record *r,
-                                 const uint64_t *fields, const char *text)
-{
-    char *at = (char *)chunk + chunk->used_bytes;
-
-    memcpy(at, r, sizeof *r);
-    at += sizeof *r;
-    if (r->fields)
-        memcpy(at, fields, r->fields * sizeof *fields);
-    if (r->text_bytes)
-        memcpy(at + r->fields * sizeof *fields, text, r->text_bytes);
-    __atomic_store_n(&chunk->used_bytes, chunk->used_bytes + record_bytes(r),
-                     __ATOMIC_RELEASE);
-}
-
 static void writer_end(struct trace_writer *w, enum trace_end reason,
                        uint32_t thread, uint64_t time_ns)
 {
     struct trace_record r = {
         .kind = TRACE_END, .fields = 1, .thread = thread, .time_ns = time_ns};
     uint64_t field = reason;
+    char *at = (char *)w->chunk + w->chunk->used_bytes;
 
-    record_append(w->chunk, &r, &field, "");
+    memcpy(at, &r, sizeof r);
+    memcpy(at + sizeof r, &field, sizeof field);
+    w->chunk->used_bytes += TRACE_END_BYTES;
     chunk_seal(w->chunk);
     uint64_t bytes = chunk_offset(w->chunk->index) + w->chunk->used_bytes;
     munmap(w->chunk, TRACE_CHUNK_BYTES);
@@ -146,9 +122,8 @@ static void writer_end(struct trace_writer *w, enum trace_end reason,
     w->end_reason = reason + 1;
 }
 
-/* Moves to the next chunk. Returns 0, or -1 when the recording has ended. */
-static int writer_advance(struct trace_writer *w, uint32_t thread,
-                          uint64_t time_ns)
+int trace_writer_advance(struct trace_writer *w, uint32_t thread,
+                         uint64_t time_ns)
 {
     struct trace_chunk *full = w->chunk;
     enum trace_end why;
@@ -160,27 +135,6 @@ static int writer_advance(struct trace_writer *w, uint32_t thread,
     chunk_seal(full);
     munmap(full, TRACE_CHUNK_BYTES);
     return 0;
-}
-
-void trace_writer_put(struct trace_writer *w, enum trace_kind kind,
-                      uint32_t thread, uint64_t time_ns, const uint64_t *fields,
-                      size_t count, const char *text, size_t text_bytes)
-{
-    if (!w->chunk)
-        return;
-    if (text_bytes > TRACE_TEXT_MAX)
-        text_bytes = TRACE_TEXT_MAX;
-    struct trace_record r = {.kind = (uint16_t)kind,
-                             .fields = (uint16_t)count,
-                             .text_bytes = (uint32_t)text_bytes,
-                             .thread = thread,
-                             .time_ns = time_ns};
-
-    if (w->chunk->used_bytes + record_bytes(&r) + END_BYTES >
-            TRACE_CHUNK_BYTES &&
-        writer_advance(w, thread, time_ns))
-        return;
-    record_append(w->chunk, &r, fields, text);
 }
 
 void trace_writer_close(struct trace_writer *w, enum trace_end reason,

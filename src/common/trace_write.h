@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/err.h"
 #include "common/trace.h"
@@ -25,12 +26,48 @@ struct trace_writer {
 int trace_writer_open(struct trace_writer *w, const char *path,
                       uint64_t limit_bytes, struct err *e);
 
+/* Room that every chunk keeps for the END record. */
+#define TRACE_END_BYTES (sizeof(struct trace_record) + sizeof(uint64_t))
+
+/* Moves to the next chunk. Returns 0, or -1 when the file can grow no more:
+ * then an END record was written and the recording has ended. */
+int trace_writer_advance(struct trace_writer *w, uint32_t thread,
+                         uint64_t time_ns);
+
 /* Appends a record. COUNT is at most TRACE_FIELDS_MAX; text over
- * TRACE_TEXT_MAX is cut. Does nothing when W is not recording. When the file
- * can grow no more, an END record is written and the recording ends. */
-void trace_writer_put(struct trace_writer *w, enum trace_kind kind,
-                      uint32_t thread, uint64_t time_ns, const uint64_t *fields,
-                      size_t count, const char *text, size_t text_bytes);
+ * TRACE_TEXT_MAX is cut. Does nothing when W is not recording. Inline, so that
+ * a caller whose COUNT is a constant pays for stores and not for memcpy: this
+ * is most of what recording a launch costs. */
+static inline void trace_writer_put(struct trace_writer *w,
+                                    enum trace_kind kind, uint32_t thread,
+                                    uint64_t time_ns, const uint64_t *fields,
+                                    size_t count, const char *text,
+                                    size_t text_bytes)
+{
+    if (!w->chunk)
+        return;
+    if (text_bytes > TRACE_TEXT_MAX)
+        text_bytes = TRACE_TEXT_MAX;
+    const struct trace_record r = {.kind = (uint16_t)kind,
+                                   .fields = (uint16_t)count,
+                                   .text_bytes = (uint32_t)text_bytes,
+                                   .thread = thread,
+                                   .time_ns = time_ns};
+    size_t bytes = sizeof r + count * sizeof *fields +
+                   ((text_bytes + 7) & ~(size_t)7);
+
+    if (w->chunk->used_bytes + bytes + TRACE_END_BYTES > TRACE_CHUNK_BYTES &&
+        trace_writer_advance(w, thread, time_ns))
+        return;
+    char *at = (char *)w->chunk + w->chunk->used_bytes;
+    memcpy(at, &r, sizeof r);
+    if (count)
+        memcpy(at + sizeof r, fields, count * sizeof *fields);
+    if (text_bytes) /* the padding behind it is zero already */
+        memcpy(at + sizeof r + count * sizeof *fields, text, text_bytes);
+    __atomic_store_n(&w->chunk->used_bytes, w->chunk->used_bytes + bytes,
+                     __ATOMIC_RELEASE);
+}
 
 /* Writes END with REASON, seals the chunk and closes the file, cut to what
  * was written. */

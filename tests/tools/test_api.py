@@ -238,7 +238,7 @@ class CudaHeaders(Tools):
                "cublasLt.h", "cudnn.h", "cufft.h", "cufile.h", "cupti.h",
                "curand.h", "cusolverDn.h", "cusparse.h", "cusparseLt.h",
                "nccl.h", "nvJitLink.h", "nvml.h", "nvrtc.h",
-               "nvtx3/nvToolsExt.h")
+               "nvtx3/nvToolsExt.h", "nv/target")
 
     def toolkit(self, major, headers=HEADERS):
         include = self.dir / f"cuda-{major}/include"
