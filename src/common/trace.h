@@ -79,7 +79,7 @@ struct trace_record {
                                                                                \
     X(10, BLOCK_ALLOC, "block_alloc",                                          \
       "device address requested_bytes block_bytes stream allocated_bytes "     \
-      "reserved_bytes pool_low pool_high",                                     \
+      "reserved_bytes pool_low pool_high module phase operator range",         \
       NULL)                                                                    \
     X(11, BLOCK_FREE, "block_free",                                            \
       "device address block_bytes allocated_bytes reserved_bytes stream "      \
@@ -155,7 +155,13 @@ struct trace_record {
                                                                                \
     X(70, RANGE_PUSH, "range_push", "domain", "text")                          \
     X(71, RANGE_POP, "range_pop", "domain", NULL)                              \
-    X(72, MARK, "mark", "domain", "text")
+    X(72, MARK, "mark", "domain", "text")                                      \
+                                                                               \
+    X(80, MODULE, "module", "module root name", NULL)                          \
+    X(81, MODULE_ENTER, "module_enter", "module", NULL)                        \
+    X(82, MODULE_LEAVE, "module_leave", "module", NULL)                        \
+    X(83, PHASE, "phase", "phase", NULL)                                       \
+    X(84, STORAGE, "storage", "address module category", NULL)
 
 enum trace_kind {
 #define X(number, kind, ...) TRACE_##kind = number,
@@ -188,6 +194,35 @@ enum trace_rule {
     TRACE_RULE_WORDS,       /* the first 8 bytes of the first four arguments */
     TRACE_RULE_REDUCE,      /* a..d: element size and vector sizes, inputs per
                                output, outputs, all of ReduceConfig */
+};
+
+/* The `phase` of a BLOCK_ALLOC and of PHASE: what the program is at. */
+enum trace_phase {
+    TRACE_PHASE_INIT, /* no module has been called yet */
+    TRACE_PHASE_FORWARD,
+    TRACE_PHASE_BACKWARD,
+    TRACE_PHASE_RECOMPUTE, /* a module called by backward: checkpointing */
+    TRACE_PHASE_OPTIMIZER,
+    TRACE_PHASE_OTHER, /* between backward and the next forward */
+    TRACE_PHASE_COUNT,
+};
+
+/* The `category` of STORAGE: what a block holds. A program's modules and
+ * optimizers say the first six; analysis tells the others apart. */
+enum trace_category {
+    TRACE_CATEGORY_OTHER,
+    TRACE_CATEGORY_PARAMETER,
+    TRACE_CATEGORY_BUFFER,
+    TRACE_CATEGORY_GRADIENT,
+    TRACE_CATEGORY_OPTIMIZER,
+    TRACE_CATEGORY_INPUT,
+    TRACE_CATEGORY_UNSHARDED_PARAMETER,
+    TRACE_CATEGORY_UNSHARDED_GRADIENT,
+    TRACE_CATEGORY_ACTIVATION,
+    TRACE_CATEGORY_TEMPORARY,
+    TRACE_CATEGORY_COMMUNICATION,
+    TRACE_CATEGORY_WORKSPACE,
+    TRACE_CATEGORY_COUNT,
 };
 
 /* The `reason` of END. */

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded by every Python that runs under memsim, before the user's script.
 
-All it does is to look, when the interpreter ends, whether it ends because of
-an OutOfMemoryError that nobody caught, and to tell libmemsim.so so. Then it
-makes way for the sitecustomize that the user may have.
+It looks, when the interpreter ends, whether it ends because of an
+OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
+imports torch, it has modules.py follow. Then it makes way for the
+sitecustomize that the user may have.
 """
 import atexit
+import importlib.util
 import os
 import sys
 
@@ -32,6 +34,44 @@ def _at_exit():
         ctypes.CDLL("libmemsim.so").memsim_process_died_of_oom()
 
 
+class _TorchFinder:
+    """First on sys.meta_path until torch is imported, then gone."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "torch" or path is not None:
+            return None
+        sys.meta_path.remove(_TorchFinder)
+        spec = importlib.util.find_spec("torch")
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            _call_after(spec.loader, _follow_modules)
+        return spec
+
+
+def _call_after(loader, function):
+    """Has LOADER, which loads one module once, call FUNCTION after it."""
+    original = loader.exec_module
+
+    def exec_module(module):
+        del loader.exec_module
+        original(module)
+        function()
+
+    loader.exec_module = exec_module
+
+
+def _follow_modules():
+    try:
+        spec = importlib.util.spec_from_file_location(
+            "memsim_modules", os.path.join(_HERE, "modules.py"))
+        modules = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(modules)
+        modules.start()
+    except Exception as error:  # a torch that we do not know
+        print(f"memsim: note: modules are not told apart: {error}",
+              file=sys.stderr)
+
+
 def _hand_over():
     """Imports the next sitecustomize on the path, as if we were not there."""
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _HERE]
@@ -47,4 +87,6 @@ def _hand_over():
 
 if os.environ.get("MEMSIM_SESSION"):
     atexit.register(_at_exit)
+    if os.environ.get("MEMSIM_MODULES") != "0":
+        sys.meta_path.insert(0, _TorchFinder)
 _hand_over()

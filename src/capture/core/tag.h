@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who an allocation is for: the module, the phase and the operator at work on
+ * this thread. py/modules.py says which modules are entered and left; PyTorch
+ * itself says the rest: which operator runs, and which node of the autograd
+ * graph, whose sequence number leads back to the module that made it. */
+#ifndef MEMSIM_CAPTURE_TAG_H
+#define MEMSIM_CAPTURE_TAG_H
+
+#include "capture/core/core.h"
+
+/* What is at work on this thread now. */
+struct tag {
+    uint32_t module; /* 0: none */
+    uint32_t phase;  /* enum trace_phase */
+    uint32_t operation, range; /* ids of names, or 0 */
+};
+
+/* Sets *TAG; zeros where nothing is injected. */
+void tag_now(struct tag *tag);
+
+/* For record.c: a trace begins, in which no module has a name yet. */
+void tag_modules_record(void);
+
+/* Called by py/modules.py, with ids of its own from 1 up. start: torch is
+ * imported. module: ID's path below ROOT (its own id, with the name of its
+ * class, where it is one); said again, it has moved. leave: also what was
+ * entered after it and not left. step: an optimizer's step begins or ends.
+ * storage: what lies at ADDRESS is CATEGORY, of module ID. */
+CORE_API void memsim_tag_start(void);
+CORE_API void memsim_tag_module(uint32_t id, uint32_t root, const char *name);
+CORE_API void memsim_tag_enter(uint32_t id);
+CORE_API void memsim_tag_leave(uint32_t id);
+CORE_API void memsim_tag_step(int begins);
+CORE_API void memsim_tag_storage(uint64_t address, uint32_t id,
+                                 uint32_t category);
+
+/* The module entered last on this thread and not left; 0: none. */
+CORE_API uint32_t memsim_tag_top(void);
+
+#endif
