@@ -188,6 +188,14 @@ bool compute_guess_takes(uint64_t index)
            (uint64_t)((double)index * fraction);
 }
 
+void compute_mask_decide(uint64_t mask, uint64_t count)
+{
+    if (count > VALUES_WRITE_BYTES)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        compute_store(NUMBER_BOOL, mask + i, compute_guess_takes(i), true);
+}
+
 void compute_guess_note(const struct compute *compute,
                         const struct kernel_launch *launch, uint64_t count,
                         uint64_t chosen, const char *what)

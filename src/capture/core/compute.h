@@ -120,6 +120,10 @@ uint64_t compute_guess(const struct compute *compute,
 /* Whether that choice takes element INDEX: evenly spread. */
 bool compute_guess_takes(uint64_t index);
 
+/* Writes that choice into a mask, so that whoever asks it again hears the
+ * same. */
+void compute_mask_decide(uint64_t mask, uint64_t count);
+
 /* Records that CHOSEN was picked for COUNT elements. */
 void compute_guess_note(const struct compute *compute,
                         const struct kernel_launch *launch, uint64_t count,

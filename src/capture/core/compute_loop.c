@@ -479,13 +479,27 @@ static void loop_forget(const struct loop *l, bool certain)
                              last_offset(l, 0) + number_bytes(l->types[0]));
 }
 
-static void loop_run(const struct loop *l)
+/* A mask made a number of, as sum() does, is about to be counted: the policy
+ * says what it selects. */
+static void loop_decide(const struct loop *l,
+                        const struct kernel_launch *launch)
+{
+    if (l->compute->operation != op_copy || l->offsets || l->count < 2 ||
+        l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
+        l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
+        return;
+    compute_guess(l->compute, launch, l->count);
+    compute_mask_decide(l->data[1], l->count);
+}
+
+static void loop_run(const struct loop *l, const struct kernel_launch *launch)
 {
     bool certain = is_finite_check(l);
 
     for (int i = 0; i <= l->inputs; i++)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
             return;
+    loop_decide(l, launch);
     if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
         loop_forget(l, certain);
         return;
@@ -518,7 +532,7 @@ static void run_dense(const struct compute *c,
         l.types[0] = *(const unsigned char *)launch->arguments[6];
     }
     functor_read(&l, launch->arguments[1]);
-    loop_run(&l);
+    loop_run(&l, launch);
 }
 
 /* What is done in place by a functor that nothing here knows is not known any
@@ -588,7 +602,7 @@ static void run_strided(const struct compute *c,
         for (int i = 0; i <= l.inputs; i++)
             l.types[i] = (unsigned char)functor[functor_size(c) + (uint32_t)i];
     functor_read(&l, functor);
-    loop_run(&l);
+    loop_run(&l, launch);
 }
 
 bool compute_loop_parse(const char *name, struct compute *c)

@@ -119,7 +119,12 @@ static void output_reduce(const struct compute *c, const struct reduction *r,
     compute_offsets(r->output_offsets, 2, output, offsets);
     for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
         compute_offsets(r->input_offsets, 1, i, &inner);
-        known &= compute_load(c->types[1], r->source + offsets[1] + inner, &x);
+        if (!compute_load(c->types[1], r->source + offsets[1] + inner, &x)) {
+            known = false;
+            /* Checks find nothing wrong. */
+            if (c->form == FORM_ANY || c->form == FORM_ALL)
+                x = c->form == FORM_ALL;
+        }
         long double next = i ? combine(c->form, value, x) : x;
         if (next != value)
             place = i;

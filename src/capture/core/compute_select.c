@@ -30,16 +30,6 @@ static uint64_t iterator_read(const struct compute *c, const void *argument)
     return address;
 }
 
-/* A mask of which nothing is known gets the policy's pattern, so that whoever
- * asks it again hears the same. */
-static void mask_decide(const struct compute *c, uint64_t mask, uint64_t count)
-{
-    if (c->types[1] != NUMBER_BOOL || count > VALUES_WRITE_BYTES)
-        return;
-    for (uint64_t i = 0; i < count; i++)
-        compute_store(NUMBER_BOOL, mask + i, compute_guess_takes(i), true);
-}
-
 static uint64_t mask_count(const struct compute *c, uint64_t mask,
                            uint64_t count)
 {
@@ -70,7 +60,8 @@ static void run_count(const struct compute *c,
         nonzero = mask_count(c, mask, count);
     } else {
         nonzero = compute_guess(c, launch, count);
-        mask_decide(c, mask, count);
+        if (c->types[1] == NUMBER_BOOL)
+            compute_mask_decide(mask, count);
     }
     for (uint32_t i = 0; i < (c->form ? launch->grid[0] : 1); i++)
         compute_store(NUMBER_I32, out + 4ul * i, i ? 0 : nonzero, true);
