@@ -6,12 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FOLDS 5
-#define LARGE 0x1p20 /* node counts are scored from 1 MiB on */
-#define WORTH                                                                  \
-    0.5             /* another model must be this much better than curves,     \
-                       which span wider gaps here than they will */
-#define MIN_SIZES 5 /* of a series, for sizes of it to be left out */
+#define FOLDS     5
+#define LARGE     0x1p20 /* node counts are scored from 1 MiB on */
+#define MIN_SIZES 5      /* of a series, for sizes of it to be left out */
+
+/* Another model must be this much better than curves, which span wider gaps in
+ * cross-validation than they will, and on at least so many rows. */
+#define WORTH    0.5
+#define MIN_ROWS 40
 
 static const char *const scorer_names[SCORER_COUNT] = {
     "the fit",    "curves",     "formula",  "published",     "regression",
@@ -380,56 +382,57 @@ struct score_summary score_sum(const struct scores *scores,
     return s;
 }
 
-/* The median of WHO on what HELD left out of FAMILY; negative: nothing was. */
-static double family_median(const struct scores *scores,
-                            const struct fit_family *family, enum held_out held,
-                            enum scorer who)
+/* WHO on what HELD left out of FAMILY. */
+static struct score_summary family_sum(const struct scores *scores,
+                                       const struct fit_family *family,
+                                       enum held_out held, enum scorer who)
 {
-    struct score_filter filter = {
+    const struct score_filter filter = {
         .held = held,
         .by_family = true,
         .coll = family->coll,
         .gpus = family->gpus_per_node,
     };
-    struct score_summary s = score_sum(scores, &filter, who);
 
-    return s.count ? s.median : -1;
+    return score_sum(scores, &filter, who);
 }
 
 static void choose_model(const struct scores *scores, struct fit_family *f)
 {
-    double curves = family_median(scores, f, HELD_FOLDS, SCORE_CURVES);
+    struct score_summary best = family_sum(scores, f, HELD_FOLDS, SCORE_CURVES);
 
     for (int model = FIT_MODEL_FORMULA; model < FIT_MODEL_COUNT; model++) {
-        double error = family_median(scores, f, HELD_FOLDS,
-                                     (enum scorer)(SCORE_FIT + model));
+        struct score_summary s =
+            family_sum(scores, f, HELD_FOLDS, (enum scorer)(SCORE_FIT + model));
 
-        if (error >= 0 && error < WORTH * curves) {
+        if (s.count >= MIN_ROWS && s.median < WORTH * best.median) {
             f->model = (enum fit_model)model;
-            curves = error;
+            best = s;
         }
     }
+}
+
+/* Negative where nothing was left out. */
+static double median_or_none(struct score_summary s)
+{
+    return s.count ? s.median : -1;
 }
 
 void score_store(const struct scores *scores, struct fit *fit)
 {
     for (uint32_t i = 0; i < fit->family_count; i++) {
         struct fit_family *f = &fit->families[i];
-        struct score_filter filter = {
-            .held = HELD_ALTERNATE,
-            .by_family = true,
-            .coll = f->coll,
-            .gpus = f->gpus_per_node,
-        };
 
         choose_model(scores, f);
         enum scorer who = (enum scorer)(SCORE_FIT + f->model);
-        struct score_summary s = score_sum(scores, &filter, who);
-        if (s.count) {
-            f->errors.size_median = s.median;
-            f->errors.size_p95 = s.p95;
-        }
-        f->errors.between_median = family_median(scores, f, HELD_BETWEEN, who);
-        f->errors.beyond_median = family_median(scores, f, HELD_BEYOND, who);
+        struct score_summary s = family_sum(scores, f, HELD_ALTERNATE, who);
+        f->errors = (struct fit_errors){
+            .size_median = median_or_none(s),
+            .size_p95 = s.count ? s.p95 : -1,
+            .between_median =
+                median_or_none(family_sum(scores, f, HELD_BETWEEN, who)),
+            .beyond_median =
+                median_or_none(family_sum(scores, f, HELD_BEYOND, who)),
+        };
     }
 }
