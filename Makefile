@@ -62,7 +62,8 @@ $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< \
-	    -Wl,--as-needed $(filter-out %.so.12 %.so.11,$(CAPTURE)) -ldl -lpthread
+	    -Wl,--as-needed $(CAPTURE_LIB)/libmemsim.so $(foreach s,$(filter %/13,$(SONAMES)),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s))) \
+	    -ldl -lpthread
 
 ## check: what needs neither torch nor network, in seconds
 check: all $(call tests,unit) $(call tests,capture)
