@@ -94,7 +94,7 @@ struct trace_record {
     X(16, SEGMENT_UNMAP, "segment_unmap", "device address bytes stream", NULL) \
     X(17, OOM, "oom",                                                          \
       "device requested_bytes free_bytes allocated_bytes reserved_bytes "      \
-      "stream",                                                                \
+      "stream module phase operator range",                                    \
       NULL)                                                                    \
                                                                                \
     X(20, DEVICE_MALLOC, "device_malloc",                                      \

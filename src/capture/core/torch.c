@@ -83,12 +83,14 @@ static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
 static void entry_oom(const struct trace_entry *e)
 {
     const struct session_usage *usage = device_usage(e->device);
+    struct tag tag;
 
     if (!usage)
         return;
+    tag_now(&tag);
     RECORD(OOM, (uint64_t)e->device, e->bytes, e->address,
            atomic_load(&usage->allocated), atomic_load(&usage->reserved),
-           e->stream);
+           e->stream, tag.module, tag.phase, tag.operation, tag.range);
     device_give_up(e->device, true, e->bytes);
 }
 
