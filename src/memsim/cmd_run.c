@@ -50,6 +50,8 @@ static const struct option_row rows[] = {
     {"selected-fraction", 0, OPTION_FRACTION, "F", ROW(selected_fraction),
      .help = "how much a mask selects that is computed on the GPU,\n"
              "which memsim cannot know (default 0.5)"},
+    {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
+     .help = "do not ask PyTorch whose each allocation is"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
      .help = "keep the run's trace there, for `memsim report'"},
     {"trace-limit", 0, OPTION_BYTES, "SIZE", ROW(trace_limit_bytes),
@@ -253,6 +255,8 @@ static int run(const struct run_options *o, const struct gpu *gpu,
         return cmd_fail(CMD_RUN_FAILED, &err);
     }
     session_fill(dir.session, o, gpu);
+    if (o->no_modules)
+        setenv("MEMSIM_MODULES", "0", true);
     int rc = run_command(dir.session, command, libraries, preload, &err);
     free(preload);
     if (rc) {

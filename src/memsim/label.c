@@ -43,6 +43,11 @@ struct label label_workspace(enum trace_kind kind)
     return (struct label){.kind = kind + WORKSPACE};
 }
 
+bool label_is_workspace(const struct label *label)
+{
+    return label->kind >= WORKSPACE;
+}
+
 struct label label_make(const struct trace_item *item, uint64_t requested_bytes)
 {
     struct label label = {.kind = item->head.kind};

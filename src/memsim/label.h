@@ -3,6 +3,7 @@
 #ifndef MEMSIM_MEMSIM_LABEL_H
 #define MEMSIM_MEMSIM_LABEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct label label_make(const struct trace_item *item,
 
 /* The label of a block that is lent to work of KIND as scratch memory. */
 struct label label_workspace(enum trace_kind kind);
+bool label_is_workspace(const struct label *label);
 
 /* Writes LABEL in words that a user of PyTorch knows to OUT. */
 void label_format(const struct label *label, const struct trace_names *names,

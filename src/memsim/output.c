@@ -25,7 +25,7 @@ static bool use_color(int color, FILE *out)
 }
 
 static void things_tell(struct result *result, unsigned slot,
-                        const struct peak *peak)
+                        struct peak *peak)
 {
     for (size_t i = 0; i < result->rank_count; i++)
         for (size_t j = 0; j < result->ranks[i].device_count; j++) {

@@ -7,6 +7,7 @@
 
 #include "common/map.h"
 #include "common/xmalloc.h"
+#include "memsim/attribute.h"
 #include "memsim/label.h"
 #include "memsim/tracker.h"
 
@@ -37,6 +38,7 @@ struct analysis {
     struct map torch, raw;             /* struct block by block_key */
     struct map waiting;                /* struct waiting by thread_key */
     struct trace_names names;
+    struct attribute *attribute;
 };
 
 static uint64_t block_key(uint64_t device, uint64_t address)
@@ -97,6 +99,7 @@ static void on_block_alloc(struct analysis *a, const struct trace_item *item)
     struct tracker *t = &card->torch;
     struct block *b = tracker_add(t, trace_field(item, ALLOC_BYTES),
                                   trace_field(item, ALLOC_REQUESTED));
+    b->address = trace_field(item, ALLOC_ADDRESS);
     waiting_push(a, thread_key(item, device), b);
     block_place(&a->torch, block_key(device, trace_field(item, ALLOC_ADDRESS)),
                 b);
@@ -163,6 +166,7 @@ static void on_work(struct analysis *a, const struct trace_item *item,
         struct label label = label_make(item, b->requested_bytes);
         block_wait_end(b);
         block_label(b, &label);
+        attribute_label(a->attribute, b->address, &label);
     }
 }
 
@@ -187,6 +191,7 @@ static void on_library_call(struct analysis *a, const struct trace_item *item)
         struct label label = label_workspace(TRACE_GEMM);
         block_wait_end(b);
         block_label(b, &label);
+        attribute_label(a->attribute, b->address, &label);
     }
 }
 
@@ -219,6 +224,7 @@ static void analysis_take(struct analysis *a, const struct trace_item *item)
 
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
+    attribute_take(a->attribute, item);
 }
 
 static void blocks_fini(struct map *blocks)
@@ -239,6 +245,7 @@ static void analysis_fini(struct analysis *a)
         tracker_fini(&a->cards[i].torch);
         tracker_fini(&a->cards[i].raw);
     }
+    attribute_destroy(a->attribute);
     trace_names_fini(&a->names);
     free(a);
 }
@@ -257,6 +264,20 @@ static void card_conclude(struct peak_card *p, const struct card *card,
     p->thing_count = tracker_things(t, names, &p->things);
 }
 
+/* DEVICE is in the process's numbering; where two of its devices are one card,
+ * the last one tells. */
+static void attribution_conclude(struct peak *peak, const struct analysis *a,
+                                 unsigned device)
+{
+    struct attribution *found = attribute_conclude(a->attribute, device);
+
+    if (!found)
+        return;
+    struct peak_card *card = &peak->cards[a->card_of[device]];
+    attribution_destroy(card->attribution);
+    card->attribution = found;
+}
+
 int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err)
 {
     struct analysis *a = xcalloc(1, sizeof *a);
@@ -265,18 +286,23 @@ int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err)
 
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
         a->card_of[i] = i;
+    a->attribute = attribute_create(&a->names);
     while ((rc = trace_reader_next(reader, &item, err)) > 0)
         analysis_take(a, &item);
     for (size_t i = 0; !rc && i < SESSION_DEVICES; i++)
         card_conclude(&peak->cards[i], &a->cards[i], &a->names);
+    for (unsigned i = 0; !rc && i < SESSION_DEVICES; i++)
+        attribution_conclude(peak, a, i);
     analysis_fini(a);
     return rc;
 }
 
 void peak_fini(struct peak *peak)
 {
-    for (size_t i = 0; i < SESSION_DEVICES; i++)
+    for (size_t i = 0; i < SESSION_DEVICES; i++) {
         free(peak->cards[i].things);
+        attribution_destroy(peak->cards[i].attribution);
+    }
 }
 
 static void tell(struct result_device *device, uint64_t bytes,
@@ -305,8 +331,23 @@ static void tell_blocks(struct result_device *device,
     tell(device, rest, "everything smaller");
 }
 
-void peak_tell(const struct peak_card *card, struct result_device *device)
+/* The trace and the session tell of the same refusals in the same order. */
+static void tell_modules(struct result_device *device)
 {
+    const struct attribution *a = device->attribution;
+    size_t at = 0;
+
+    for (size_t i = 0; a && i < device->oom_count; i++)
+        if (device->ooms[i].torch && at < a->oom_count)
+            device->ooms[i].module = a->oom_modules[at++];
+}
+
+void peak_tell(struct peak_card *card, struct result_device *device)
+{
+    attribution_destroy(device->attribution);
+    device->attribution = card->attribution;
+    card->attribution = NULL;
+    tell_modules(device);
     free(device->things);
     device->things = xcalloc(PEAK_THINGS + 5, sizeof *device->things);
     tell_blocks(device, card);

@@ -23,6 +23,7 @@ struct peak_card {
     struct result_thing *things; /* blocks by what first used them and by
                                     size, largest first */
     size_t thing_count;
+    struct attribution *attribution; /* NULL: nobody said whose blocks are */
 };
 
 struct peak {
@@ -35,7 +36,7 @@ int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err);
 void peak_fini(struct peak *peak);
 
 /* Lists what CARD says, with the context and the libraries that *DEVICE holds
- * already, as *DEVICE's things. */
-void peak_tell(const struct peak_card *card, struct result_device *device);
+ * already, as *DEVICE's things, and gives it CARD's attribution. */
+void peak_tell(struct peak_card *card, struct result_device *device);
 
 #endif

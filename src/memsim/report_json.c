@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "memsim/attribute_json.h"
 #include "memsim/report.h"
 
 /* cJSON prints a large double in the shortest form that is nearly equal:
@@ -47,6 +48,8 @@ static void add_ooms(cJSON *device, const struct result_device *d)
         add_bytes(oom, "missing_bytes", o->missing_bytes);
         cJSON_AddStringToObject(oom, "by", o->torch ? "torch" : "cudaMalloc");
         cJSON_AddBoolToObject(oom, "caught", o->caught);
+        if (o->module)
+            cJSON_AddStringToObject(oom, "module", o->module);
     }
 }
 
@@ -79,6 +82,8 @@ static void add_device(cJSON *array, const struct result_device *d)
     add_ooms(device, d);
     if (d->thing_count)
         add_things(device, d);
+    if (d->attribution)
+        attribute_json_add(device, d->attribution);
 }
 
 static void add_ranks(cJSON *root, const struct result *r)

@@ -336,6 +336,7 @@ void result_fini(struct result *result)
         for (size_t j = 0; j < rank->device_count; j++) {
             free(rank->devices[j].ooms);
             free(rank->devices[j].things);
+            attribution_destroy(rank->devices[j].attribution);
         }
         free(rank->devices);
     }

@@ -10,6 +10,7 @@
 
 #include "common/gpu.h"
 #include "common/session.h"
+#include "memsim/attribute.h"
 
 #define RESULT_LABEL_BYTES 96
 
@@ -24,6 +25,7 @@ enum verdict {
 struct result_oom {
     bool caught; /* the program went on after it */
     bool torch;  /* else it is a plain cudaMalloc */
+    const char *module; /* at work then, of the attribution; NULL: not known */
     uint64_t requested_bytes;
     uint64_t free_bytes; /* on the card */
     uint64_t allocated_bytes;
@@ -53,6 +55,7 @@ struct result_device {
     size_t oom_count;
     struct result_thing *things; /* largest first; filled by peak.h */
     size_t thing_count;
+    struct attribution *attribution; /* whose it was; NULL: not known */
 };
 
 struct result_rank {

@@ -22,6 +22,7 @@ struct tracker {
 };
 
 struct block {
+    uint64_t address; /* for the caller */
     uint64_t requested_bytes;
     uint64_t born; /* the tracker's `peaks` before it was counted */
     struct tracker *tracker;
