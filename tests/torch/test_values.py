@@ -358,6 +358,9 @@ def routing_is_even():
         _, rows = torch.where(mask[expert])
         equal(rows.shape, (tokens * k // experts,))
         out.index_add_(0, rows, x[rows])
+    counts = torch.histc(scores.argmax(-1).float() + 0 * scores[:, 0],
+                         bins=experts, min=0, max=experts)
+    equal(counts.sum().item(), tokens)
     order = chosen.flatten().argsort(stable=True)
     equal(sorted(order.tolist()), list(range(tokens * k)))
 

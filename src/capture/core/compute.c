@@ -137,7 +137,8 @@ void compute_offsets(const char *at, int args, uint64_t index,
     for (int a = 0; a < args; a++)
         offsets[a] = 0;
     for (uint32_t i = 0; i < dims; i++) {
-        const char *strides = at + 4 + 12 * OFFSETS_DIMS + 4u * (uint32_t)args * i;
+        const char *strides =
+            at + 4 + 12 * OFFSETS_DIMS + 4u * (uint32_t)args * i;
 
         memcpy(&size, at + 4 + 12 * i, sizeof size);
         for (int a = 0; a < args; a++) {
@@ -218,7 +219,8 @@ uint64_t compute_guess(const struct compute *compute,
     snprintf(what, sizeof what,
              "a mask computed on the GPU is not known: taken to select %g of "
              "its elements (--selected-fraction); sizes that follow from it "
-             "are guesses", fraction);
+             "are guesses",
+             fraction);
     compute_guess_note(compute, launch, count, chosen, what);
     return chosen;
 }

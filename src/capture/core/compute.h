@@ -5,7 +5,8 @@
  * values.h keeps. doc/values.md says what is true, what is guessed.
  *
  * A kernel is known by its mangled name, its arguments by their layout in
- * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU. */
+ * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU.
+ */
 #ifndef MEMSIM_CAPTURE_COMPUTE_H
 #define MEMSIM_CAPTURE_COMPUTE_H
 
@@ -90,8 +91,9 @@ void compute_move(uint64_t destination, uint64_t source, uint32_t bytes);
 
 /* OffsetCalculator<ARGS, uint32_t> of ATen/cuda/detail/OffsetCalculator.cuh:
  * int dims; IntDivider sizes[25]; uint32_t strides[25][ARGS], in bytes. */
-#define OFFSETS_DIMS       25
-#define OFFSETS_BYTES(args) (4u + 12u * OFFSETS_DIMS + 4u * OFFSETS_DIMS * (args))
+#define OFFSETS_DIMS 25
+#define OFFSETS_BYTES(args)                                                    \
+    (4u + 12u * OFFSETS_DIMS + 4u * OFFSETS_DIMS * (args))
 
 /* Whether AT looks like one. */
 bool compute_offsets_valid(const char *at);

@@ -9,10 +9,10 @@
 #include "capture/core/values.h"
 
 enum form {
-    FORM_GET,   /* out = in[index] */
-    FORM_PUT,   /* out[index] = in */
-    FORM_FILL,  /* out[index] = the closure's value */
-    FORM_COPY,  /* index_copy */
+    FORM_GET,  /* out = in[index] */
+    FORM_PUT,  /* out[index] = in */
+    FORM_FILL, /* out[index] = the closure's value */
+    FORM_COPY, /* index_copy */
     FORM_GATHER,
     FORM_SCATTER,
     FORM_SCATTER_ADD,
@@ -269,7 +269,8 @@ static void run_scatter(const struct compute *c,
 
 bool compute_scatter_parse(const char *name, struct compute *c)
 {
-    const char *fill = name_after(name, "34_cuda_scatter_fill_internal_kernelI");
+    const char *fill =
+        name_after(name, "34_cuda_scatter_fill_internal_kernelI");
     const char *move =
         name_after(name, "36_cuda_scatter_gather_internal_kernelILb");
     const char *text = fill ? fill : move ? move + 2 : NULL;
@@ -281,7 +282,7 @@ bool compute_scatter_parse(const char *name, struct compute *c)
     /* <scalar_t, index_t> from 2.9 on; before, int64_t indices only. */
     c->types[1] = strstr(name, "EEEiEclI") ? NUMBER_I32 : NUMBER_I64;
     if (strstr(name, "12TensorAssign")) {
-        c->form = fill          ? FORM_SCATTER_FILL
+        c->form = fill           ? FORM_SCATTER_FILL
                   : *move == '0' ? FORM_GATHER
                                  : FORM_SCATTER;
         return c->bytes;
@@ -319,7 +320,8 @@ static void run_index_select(const struct compute *c,
             continue;
         for (uint64_t k = 0; k < inner; k++)
             compute_move(out.data + (compute_tensor_offset(&out, k) +
-                                     i * out.strides[to]) * c->bytes,
+                                     i * out.strides[to]) *
+                                        c->bytes,
                          in.data + (compute_tensor_offset(&in, k) +
                                     (uint64_t)row * in.strides[from]) *
                                        c->bytes,
@@ -363,7 +365,8 @@ static struct piece piece_read(const char *data, uint32_t n, uint32_t i)
     return p;
 }
 
-/* CatArrIndexToOffset::compute, with TensorSizeStride {sizes[4], strides[4]}. */
+/* CatArrIndexToOffset::compute, with TensorSizeStride {sizes[4], strides[4]}.
+ */
 static uint64_t cat_offset(const uint32_t *shape, int dims, int dim,
                            uint32_t size, uint64_t index)
 {
@@ -406,7 +409,8 @@ static void run_cat(const struct compute *c, const struct kernel_launch *launch)
             (uint64_t)p.count * c->bytes > VALUES_COPY_BYTES)
             continue;
         for (uint64_t i = 0; i < p.count / scale; i++)
-            compute_move(base + cat_offset(shape, c->form, dim, size, i) * bytes,
+            compute_move(base +
+                             cat_offset(shape, c->form, dim, size, i) * bytes,
                          p.input + i * bytes, bytes);
     }
 }

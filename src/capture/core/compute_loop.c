@@ -7,22 +7,23 @@
 
 #include "capture/core/compute.h"
 #include "capture/core/compute_name.h"
+#include "capture/core/compute_operation.h"
 #include "capture/core/values.h"
 
 /* How the functor makes an output of its inputs x and what it holds, s. */
 enum form {
-    FORM_UNARY,    /* op(x0) */
-    FORM_BINARY,   /* op(x0, x1) */
-    FORM_A,        /* op(s0, x0): AUnaryFunctor */
-    FORM_B,        /* op(x0, s0): BUnaryFunctor */
-    FORM_ADD,      /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
-    FORM_ADD_SELF, /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
+    FORM_UNARY,     /* op(x0) */
+    FORM_BINARY,    /* op(x0, x1) */
+    FORM_A,         /* op(s0, x0): AUnaryFunctor */
+    FORM_B,         /* op(x0, s0): BUnaryFunctor */
+    FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
+    FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
     FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
-    FORM_WHERE,    /* x0 ? x1 : x2 */
-    FORM_MASK,     /* x1 ? s0 : x0: masked_fill */
-    FORM_CLAMP,    /* between s0 and s1, as its ClampLimits says */
-    FORM_FILL,     /* s0 */
-    FORM_OTHER,    /* not carried out */
+    FORM_WHERE,     /* x0 ? x1 : x2 */
+    FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
+    FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
+    FORM_FILL,      /* s0 */
+    FORM_OTHER,     /* not carried out */
 };
 
 enum layout {
@@ -43,194 +44,21 @@ struct loop {
     int variant; /* the enum that the functor starts with */
 };
 
-typedef long double operation(long double a, long double b, int variant);
-
-static long double op_multiply(long double a, long double b, int v)
-{
-    (void)v;
-    return a * b;
-}
-
-static long double op_divide(long double a, long double b, int v)
-{
-    (void)v;
-    return a / b;
-}
-
-static long double op_divide_floor(long double a, long double b, int v)
-{
-    (void)v;
-    return b ? number_floor(a / b) : 0;
-}
-
-static long double op_divide_truncate(long double a, long double b, int v)
-{
-    (void)v;
-    return b ? number_truncate(a / b) : 0;
-}
-
-/* Python's: the result has the divisor's sign. */
-static long double op_remainder(long double a, long double b, int v)
-{
-    long double r = b ? a - number_truncate(a / b) * b : 0;
-
-    (void)v;
-    return r && (r < 0) != (b < 0) ? r + b : r;
-}
-
-/* CompareEQKernel.cu: EqOpType{EQ, NE}. */
-static long double op_equal(long double a, long double b, int v)
-{
-    return (a == b) == !v;
-}
-
-/* CompareKernels.cu: OpType{GE, GT, LE, LT}. */
-static long double op_compare(long double a, long double b, int v)
-{
-    switch (v) {
-    case 0: return a >= b;
-    case 1: return a > b;
-    case 2: return a <= b;
-    default: return a < b;
-    }
-}
-
-static long double op_and(long double a, long double b, int v)
-{
-    (void)v;
-    return (int64_t)a & (int64_t)b;
-}
-
-static long double op_or(long double a, long double b, int v)
-{
-    (void)v;
-    return (int64_t)a | (int64_t)b;
-}
-
-static long double op_xor(long double a, long double b, int v)
-{
-    (void)v;
-    return (int64_t)a ^ (int64_t)b;
-}
-
-static long double op_shift_left(long double a, long double b, int v)
-{
-    (void)v;
-    return b >= 0 && b < 64 ? (int64_t)((uint64_t)(int64_t)a << (int)b) : 0;
-}
-
-static long double op_shift_right(long double a, long double b, int v)
-{
-    (void)v;
-    return (int64_t)a >> (b >= 0 && b < 64 ? (int)b : 63);
-}
-
-static long double op_logical_and(long double a, long double b, int v)
-{
-    (void)v;
-    return a && b;
-}
-
-static long double op_logical_or(long double a, long double b, int v)
-{
-    (void)v;
-    return a || b;
-}
-
-static long double op_logical_xor(long double a, long double b, int v)
-{
-    (void)v;
-    return !a != !b;
-}
-
-static long double op_maximum(long double a, long double b, int v)
-{
-    (void)v;
-    return a > b || isnan(a) ? a : b;
-}
-
-static long double op_minimum(long double a, long double b, int v)
-{
-    (void)v;
-    return a < b || isnan(a) ? a : b;
-}
-
-static long double op_copy(long double a, long double b, int v)
-{
-    (void)b, (void)v;
-    return a;
-}
-
-static long double op_negate(long double a, long double b, int v)
-{
-    (void)b, (void)v;
-    return -a;
-}
-
-static long double op_absolute(long double a, long double b, int v)
-{
-    (void)b, (void)v;
-    return __builtin_fabsl(a);
-}
-
-static long double op_not(long double a, long double b, int v)
-{
-    (void)b, (void)v;
-    return ~(int64_t)a;
-}
-
-static long double op_logical_not(long double a, long double b, int v)
-{
-    (void)b, (void)v;
-    return !a;
-}
-
-/* What A-, B- and BinaryFunctor are told to do. */
-static const struct named_operation {
-    const char *pattern;
-    operation *run;
-} binaries[] = {
-    {"10MulFunctorI", op_multiply},
-    {"10DivFunctorI", op_divide},
-    {"21div_floor_kernel_cuda", op_divide_floor},
-    {"21div_trunc_kernel_cuda", op_divide_truncate},
-    {"21remainder_kernel_cuda", op_remainder},
-    {"16CompareEqFunctorI", op_equal},
-    {"17BitwiseAndFunctorI", op_and},
-    {"16BitwiseOrFunctorI", op_or},
-    {"17BitwiseXorFunctorI", op_xor},
-    {"18lshift_kernel_cuda", op_shift_left},
-    {"18rshift_kernel_cuda", op_shift_right},
-    {"23logical_and_kernel_cuda", op_logical_and},
-    {"22logical_or_kernel_cuda", op_logical_or},
-    {"23logical_xor_kernel_cuda", op_logical_xor},
-    {"19maximum_kernel_cuda", op_maximum},
-    {"19minimum_kernel_cuda", op_minimum},
-};
-
 /* A lambda: its types are its arguments', and the output's is theirs. */
 static const struct named_lambda {
     const char *pattern;
     enum form form;
-    operation *run;
+    operation_function *run;
     bool to_bool;
 } lambdas[] = {
-    {"23direct_copy_kernel_cuda", FORM_UNARY, op_copy, false},
-    {"23bitwise_not_kernel_cuda", FORM_UNARY, op_not, false},
-    {"23logical_not_kernel_cuda", FORM_UNARY, op_logical_not, true},
-    {"15neg_kernel_cuda", FORM_UNARY, op_negate, false},
+    {"23direct_copy_kernel_cuda", FORM_UNARY, operation_copy, false},
+    {"23bitwise_not_kernel_cuda", FORM_UNARY, operation_not, false},
+    {"23logical_not_kernel_cuda", FORM_UNARY, operation_logical_not, true},
+    {"15neg_kernel_cuda", FORM_UNARY, operation_negate, false},
     {"17where_kernel_impl", FORM_WHERE, NULL, false},
     {"18masked_fill_kernel", FORM_MASK, NULL, false},
     {"19launch_clamp_scalar", FORM_CLAMP, NULL, false},
 };
-
-static operation *binary_find(const char *functor)
-{
-    for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
-        if (strstr(functor, binaries[i].pattern))
-            return binaries[i].run;
-    return NULL;
-}
 
 /* {A,B,}{Unary,Binary}Functor<arg1_t, arg2_t, return_t, func_t>. */
 static bool wrapper_parse(const char *name, struct compute *c,
@@ -242,20 +70,20 @@ static bool wrapper_parse(const char *name, struct compute *c,
     if (!text || !name_types(&text, types, 3))
         return false;
     c->form = form;
-    c->operation = binary_find(text);
+    c->operation = operation_find(text);
     c->types[0] = types[2];
     c->types[1] = types[form == FORM_A];
     c->types[2] = types[1];
     c->scalar = number_opmath(types[form == FORM_B]);
     /* CompareEqFunctor<half> takes halves, not opmath_t. */
-    if (c->operation == op_equal)
+    if (c->operation == operation_equal)
         c->scalar = types[form == FORM_B];
     c->count = form == FORM_BINARY ? 3 : 2;
     return c->operation;
 }
 
-static bool same_parse(const char *name, struct compute *c,
-                       const char *pattern, enum form form, int count)
+static bool same_parse(const char *name, struct compute *c, const char *pattern,
+                       enum form form, int count)
 {
     const char *text = name_after(name, pattern);
 
@@ -276,7 +104,7 @@ static bool compare_parse(const char *name, struct compute *c)
     else if (!same_parse(name, c, "14CompareFunctorI", FORM_BINARY, 3))
         return false;
     c->types[0] = NUMBER_BOOL;
-    c->operation = op_compare;
+    c->operation = operation_compare;
     return true;
 }
 
@@ -292,13 +120,13 @@ static bool lambda_parse(const char *name, struct compute *c)
         c->form = l->form;
         c->operation = l->run;
         c->count = 1 + inputs;
-        c->types[0] = l->to_bool            ? NUMBER_BOOL
+        c->types[0] = l->to_bool              ? NUMBER_BOOL
                       : l->form == FORM_WHERE ? c->types[2]
                                               : c->types[1];
-        if (c->operation == op_not && c->types[1] == NUMBER_BOOL)
-            c->operation = op_logical_not;
-        c->scalar = l->form == FORM_CLAMP ? number_opmath(c->types[1])
-                                          : c->types[1];
+        if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
+            c->operation = operation_logical_not;
+        c->scalar =
+            l->form == FORM_CLAMP ? number_opmath(c->types[1]) : c->types[1];
         return true;
     }
     return false;
@@ -311,7 +139,7 @@ static bool conversion_parse(const char *name, struct compute *c)
     enum number_type types[2]; /* from, to */
 
     c->form = FORM_UNARY;
-    c->operation = op_copy;
+    c->operation = operation_copy;
     c->count = 2;
     if (text && name_types(&text, types, 2)) {
         c->types[0] = types[1];
@@ -330,7 +158,7 @@ static bool conversion_parse(const char *name, struct compute *c)
 static bool functor_parse(const char *name, struct compute *c)
 {
     if (same_parse(name, c, "10AbsFunctorI", FORM_UNARY, 2)) {
-        c->operation = op_absolute;
+        c->operation = operation_absolute;
         return true;
     }
     return wrapper_parse(name, c, "13AUnaryFunctorI", FORM_A) ||
@@ -356,7 +184,8 @@ static void functor_read(struct loop *l, const char *functor)
 {
     const struct compute *c = l->compute;
     uint32_t bytes = number_bytes(c->scalar);
-    bool has_variant = c->operation == op_equal || c->operation == op_compare ||
+    bool has_variant = c->operation == operation_equal ||
+                       c->operation == operation_compare ||
                        c->form == FORM_CLAMP;
 
     if (has_variant)
@@ -389,26 +218,37 @@ static void functor_read(struct loop *l, const char *functor)
 
 static long double evaluate(const struct loop *l, const long double *x)
 {
-    operation *op = l->compute->operation;
+    operation_function *op = l->compute->operation;
 
     switch ((enum form)l->compute->form) {
-    case FORM_UNARY: return op(x[0], 0, 0);
-    case FORM_BINARY: return op(x[0], x[1], l->variant);
-    case FORM_A: return op(l->s[0], x[0], l->variant);
-    case FORM_B: return op(x[0], l->s[0], l->variant);
-    case FORM_ADD: return x[0] + l->s[0] * x[1];
-    case FORM_ADD_SELF: return x[0] + l->s[1] * l->s[0];
-    case FORM_ADD_OTHER: return l->s[0] + l->s[1] * x[0];
-    case FORM_WHERE: return x[0] ? x[1] : x[2];
-    case FORM_MASK: return x[1] ? l->s[0] : x[0];
+    case FORM_UNARY:
+        return op(x[0], 0, 0);
+    case FORM_BINARY:
+        return op(x[0], x[1], l->variant);
+    case FORM_A:
+        return op(l->s[0], x[0], l->variant);
+    case FORM_B:
+        return op(x[0], l->s[0], l->variant);
+    case FORM_ADD:
+        return x[0] + l->s[0] * x[1];
+    case FORM_ADD_SELF:
+        return x[0] + l->s[1] * l->s[0];
+    case FORM_ADD_OTHER:
+        return l->s[0] + l->s[1] * x[0];
+    case FORM_WHERE:
+        return x[0] ? x[1] : x[2];
+    case FORM_MASK:
+        return x[1] ? l->s[0] : x[0];
     case FORM_CLAMP: /* ClampLimits{Min, Max, MinMax} */
         if (l->variant != 1 && x[0] < l->s[0])
             return l->s[0];
         if (l->variant == 0)
             return x[0];
-        return op_minimum(x[0], l->s[l->variant == 2], 0);
-    case FORM_FILL: return l->s[0];
-    case FORM_OTHER: break;
+        return operation_minimum(x[0], l->s[l->variant == 2], 0);
+    case FORM_FILL:
+        return l->s[0];
+    case FORM_OTHER:
+        break;
     }
     return 0;
 }
@@ -417,7 +257,8 @@ static long double evaluate(const struct loop *l, const long double *x)
  * isfinite() compare with infinity. */
 static bool is_finite_check(const struct loop *l)
 {
-    if (l->compute->operation != op_equal || !number_is_float(l->types[1]))
+    if (l->compute->operation != operation_equal ||
+        !number_is_float(l->types[1]))
         return false;
     return l->compute->form == FORM_BINARY ? l->data[1] == l->data[2]
                                            : isinf(l->s[0]);
@@ -484,7 +325,7 @@ static void loop_forget(const struct loop *l, bool certain)
 static void loop_decide(const struct loop *l,
                         const struct kernel_launch *launch)
 {
-    if (l->compute->operation != op_copy || l->offsets || l->count < 2 ||
+    if (l->compute->operation != operation_copy || l->offsets || l->count < 2 ||
         l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
         l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
         return;
@@ -559,7 +400,8 @@ static bool other_parse(const char *name, struct compute *c)
 
 static uint32_t functor_alignment(const struct compute *c)
 {
-    bool has_variant = c->operation == op_equal || c->operation == op_compare;
+    bool has_variant =
+        c->operation == operation_equal || c->operation == operation_compare;
     uint32_t bytes = 1;
 
     if (c->form != FORM_UNARY && c->form != FORM_BINARY &&
@@ -576,9 +418,12 @@ static uint32_t functor_size(const struct compute *c)
     case FORM_A:
     case FORM_B:
     case FORM_ADD_SELF:
-    case FORM_ADD_OTHER: return 2 * unit;
-    case FORM_CLAMP: return 3 * unit;
-    default: return unit;
+    case FORM_ADD_OTHER:
+        return 2 * unit;
+    case FORM_CLAMP:
+        return 3 * unit;
+    default:
+        return unit;
     }
 }
 

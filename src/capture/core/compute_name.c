@@ -10,10 +10,18 @@ static const struct spelling {
     const char *text;
     enum number_type type;
 } spellings[] = {
-    {"h", NUMBER_U8},   {"a", NUMBER_I8},  {"s", NUMBER_I16},
-    {"i", NUMBER_I32},  {"l", NUMBER_I64}, {"f", NUMBER_F32},
-    {"d", NUMBER_F64},  {"b", NUMBER_BOOL}, {"t", NUMBER_I16},
-    {"j", NUMBER_I32},  {"m", NUMBER_I64}, {"N3c104HalfE", NUMBER_F16},
+    {"h", NUMBER_U8},
+    {"a", NUMBER_I8},
+    {"s", NUMBER_I16},
+    {"i", NUMBER_I32},
+    {"l", NUMBER_I64},
+    {"f", NUMBER_F32},
+    {"d", NUMBER_F64},
+    {"b", NUMBER_BOOL},
+    {"t", NUMBER_I16},
+    {"j", NUMBER_I32},
+    {"m", NUMBER_I64},
+    {"N3c104HalfE", NUMBER_F16},
     {"N3c108BFloat16E", NUMBER_BF16},
 };
 
@@ -82,9 +90,8 @@ int name_lambda(const char *text, enum number_type *types, int most)
 
 enum number_type name_dispatched(const char *name)
 {
-    static const enum number_type order[] = {NUMBER_U8,  NUMBER_I8,
-                                             NUMBER_I32, NUMBER_I64,
-                                             NUMBER_I16, NUMBER_F64,
+    static const enum number_type order[] = {NUMBER_U8,  NUMBER_I8,  NUMBER_I32,
+                                             NUMBER_I64, NUMBER_I16, NUMBER_F64,
                                              NUMBER_F32};
     const char *last = NULL;
 

@@ -42,9 +42,12 @@ static uint32_t config_place(const struct compute *c)
     uint32_t ops = c->form == FORM_MEAN ? bytes : 1;
 
     switch ((enum layout)c->layout) {
-    case LAYOUT_VALUE: return align(align(ops, bytes) + bytes, 4);
-    case LAYOUT_BOTH: return align(bytes + 2 * bytes, 4);
-    default: return 24;
+    case LAYOUT_VALUE:
+        return align(align(ops, bytes) + bytes, 4);
+    case LAYOUT_BOTH:
+        return align(bytes + 2 * bytes, 4);
+    default:
+        return 24;
     }
 }
 
@@ -68,11 +71,16 @@ static bool reduction_read(const struct compute *c, const char *op,
 static long double combine(int form, long double a, long double b)
 {
     switch ((enum form)form) {
-    case FORM_ANY: return a || b;
-    case FORM_ALL: return a && b;
-    case FORM_MAX: return b > a || isnan(b) ? b : a;
-    case FORM_MIN: return b < a || isnan(b) ? b : a;
-    default: return a + b;
+    case FORM_ANY:
+        return a || b;
+    case FORM_ALL:
+        return a && b;
+    case FORM_MAX:
+        return b > a || isnan(b) ? b : a;
+    case FORM_MIN:
+        return b < a || isnan(b) ? b : a;
+    default:
+        return a + b;
     }
 }
 
@@ -368,8 +376,24 @@ bool compute_scan_columns_parse(const char *name, struct compute *c)
            strstr(name, "jjjS");
 }
 
-/* kernelHistogram1D (TensorInfo<output> a, p, TensorInfo<const input> b, int64_t
- * bins, lowest, highest, count, ...): both contiguous; counts are added. */
+/* Of values that are not known each bin gets as many. */
+static void histogram_guess(const struct compute *c,
+                            const struct kernel_launch *launch, uint64_t out,
+                            uint64_t bins, uint64_t count)
+{
+    if (bins > COMPUTE_INTEGERS)
+        return;
+    for (uint64_t i = 0; i < bins; i++)
+        compute_store(c->types[0], out + i * number_bytes(c->types[0]),
+                      count / bins + (i < count % bins), true);
+    compute_guess_note(c, launch, count, bins,
+                       "a histogram (bincount, histc) of values computed on "
+                       "the GPU: taken to be even");
+}
+
+/* kernelHistogram1D (TensorInfo<output> a, p, TensorInfo<const input> b,
+ * int64_t bins, lowest, highest, count, ...): both contiguous; counts are
+ * added. */
 static void run_histogram(const struct compute *c,
                           const struct kernel_launch *launch)
 {
@@ -381,10 +405,11 @@ static void run_histogram(const struct compute *c,
     uint32_t bytes = number_bytes(c->types[0]);
     long double x, old;
 
-    if (bins <= 0 || !values_window(out) || !values_window(in) ||
-        count > COMPUTE_INTEGERS ||
+    if (bins <= 0 || !(low < high) || !values_window(out) || !values_window(in))
+        return;
+    if (count > COMPUTE_INTEGERS ||
         !values_known(in, count * number_bytes(c->types[1]))) {
-        memsim_values_forget(out, (uint64_t)bins * bytes);
+        histogram_guess(c, launch, out, (uint64_t)bins, count);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
@@ -409,7 +434,7 @@ bool compute_histogram_parse(const char *name, struct compute *c)
     if (!text || !name_types(&text, c->types, 2) || *text != 'l' ||
         !strstr(text, "EUllE0_"))
         return false;
-    c->scalar = number_is_float(c->types[1]) ? number_opmath(c->types[1])
-                                             : NUMBER_I64;
+    c->scalar =
+        number_is_float(c->types[1]) ? number_opmath(c->types[1]) : NUMBER_I64;
     return true;
 }

@@ -137,36 +137,36 @@ bool compute_select_parse(const char *name, struct compute *c)
 
 static uint64_t word(const struct compute *c, const void *words, uint32_t i)
 {
-    return (uint64_t)number_load(c->types[0], (const char *)words +
-                                                  i * number_bytes(c->types[0]));
+    return (uint64_t)number_load(
+        c->types[0], (const char *)words + i * number_bytes(c->types[0]));
 }
 
-/* write_indices<index_t> (int64_t *inout, index_t sizes[25], int dims, index_t
+/* write_indices<index_t> (int64_t *data, index_t sizes[25], int dims, index_t
  * count, ...): numbers become indices, one row for each dimension. */
 static void run_places(const struct compute *c,
                        const struct kernel_launch *launch)
 {
-    uint64_t inout = compute_u64(launch, 0);
+    uint64_t data = compute_u64(launch, 0);
     const void *sizes = launch->arguments[1];
     int dims = (int)compute_u32(launch, 2);
     uint64_t count = word(c, launch->arguments[3], 0);
 
-    if (dims < 1 || dims > OFFSETS_DIMS || !values_window(inout))
+    if (dims < 1 || dims > OFFSETS_DIMS || !values_window(data))
         return;
     if (count * (uint64_t)dims > COMPUTE_INTEGERS) {
-        memsim_values_forget(inout, count * (uint64_t)dims * 8);
+        memsim_values_forget(data, count * (uint64_t)dims * 8);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
         long double x;
-        bool known = compute_load(NUMBER_I64, inout + 8 * i, &x);
+        bool known = compute_load(NUMBER_I64, data + 8 * i, &x);
         uint64_t rest = (uint64_t)x;
 
         for (int d = dims; d-- > 0;) {
             uint64_t size = word(c, sizes, (uint32_t)d);
 
             size += !size;
-            compute_store(NUMBER_I64, inout + 8 * (i + (uint64_t)d * count),
+            compute_store(NUMBER_I64, data + 8 * (i + (uint64_t)d * count),
                           rest % size, known);
             rest /= size;
         }

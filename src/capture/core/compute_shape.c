@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels of few lines each that rearrange a tensor or number it: TensorTransform-
- * ations.cu, TriangularOps.cu, Bucketization.cu, RepeatInterleave.cu,
- * SortStable.cu, UniqueCub.cu, and additions at places that a tensor names,
- * Indexing.cu. */
+ * Kernels of few lines each that rearrange a tensor or number it:
+ * TensorTransform- ations.cu, TriangularOps.cu, Bucketization.cu,
+ * RepeatInterleave.cu, SortStable.cu, UniqueCub.cu, and additions at places
+ * that a tensor names, Indexing.cu. */
 #include <string.h>
 
 #include "capture/core/compute.h"
@@ -54,7 +54,8 @@ static void run_roll(const struct compute *c,
         return;
     for (uint64_t i = 0; i < count; i++) {
         bool wraps = i % (stride * size) / stride >= size - start;
-        uint64_t from = wraps ? i - (size - start) * stride : i + start * stride;
+        uint64_t from =
+            wraps ? i - (size - start) * stride : i + start * stride;
 
         compute_move(out + i * c->bytes, in + from * c->bytes, c->bytes);
     }
@@ -94,7 +95,8 @@ bool compute_flip_parse(const char *name, struct compute *c)
     return c->bytes;
 }
 
-/* triu_tril_kernel<T, int32_t, upper, ...> (TensorInfo out, in, int64_t k, ...) */
+/* triu_tril_kernel<T, int32_t, upper, ...> (TensorInfo out, in, int64_t k, ...)
+ */
 static void run_triangle(const struct compute *c,
                          const struct kernel_launch *launch)
 {
@@ -111,8 +113,8 @@ static void run_triangle(const struct compute *c,
         return;
     for (uint64_t i = 0; i < count; i++) {
         int64_t column = (int64_t)(i % out.sizes[out.dims - 1]);
-        int64_t row = (int64_t)(i / out.sizes[out.dims - 1] %
-                                out.sizes[out.dims - 2]);
+        int64_t row =
+            (int64_t)(i / out.sizes[out.dims - 1] % out.sizes[out.dims - 2]);
         bool kept = c->form ? column - row >= k : column - row <= k;
         uint64_t to = out.data + compute_tensor_offset(&out, i) * c->bytes;
 
@@ -249,8 +251,8 @@ static void run_inverse_bool(const struct compute *c,
     uint64_t count = compute_u32(launch, 0), in = compute_u64(launch, 2);
     uint64_t out = compute_u64(launch, 3);
     long double ones, x;
-    bool both = compute_load(NUMBER_I32, compute_u64(launch, 1), &ones) &&
-                ones < count;
+    bool both =
+        compute_load(NUMBER_I32, compute_u64(launch, 1), &ones) && ones < count;
 
     (void)c;
     if (count > COMPUTE_INTEGERS || !out)
@@ -302,17 +304,21 @@ static void run_index_add(const struct compute *c,
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        bool known = compute_load(
-            c->types[1],
-            index.data + compute_tensor_offset(&index, i) *
-                             number_bytes(c->types[1]), &row);
+        bool known =
+            compute_load(c->types[1],
+                         index.data + compute_tensor_offset(&index, i) *
+                                          number_bytes(c->types[1]),
+                         &row);
 
         for (uint64_t k = 0; row >= 0 && row < size && k < inner; k++)
             add(c->types[0],
                 out.data + (compute_tensor_offset(&out, k) +
-                            (uint64_t)row * out.strides[to]) * c->bytes,
-                in.data + (compute_tensor_offset(&in, k) +
-                           i * in.strides[from]) * c->bytes, known);
+                            (uint64_t)row * out.strides[to]) *
+                               c->bytes,
+                in.data +
+                    (compute_tensor_offset(&in, k) + i * in.strides[from]) *
+                        c->bytes,
+                known);
     }
 }
 

@@ -108,9 +108,9 @@ static void pairs_sort(const struct compute *c, const struct pairs *p)
     if (!items)
         return;
     for (uint64_t i = 0; i < p->count; i++) {
-        uint64_t key = bits_between(
-            key_bits(c->types[0], p->keys_in + i * bytes), p->first_bit,
-            p->last_bit);
+        uint64_t key =
+            bits_between(key_bits(c->types[0], p->keys_in + i * bytes),
+                         p->first_bit, p->last_bit);
 
         items[i] = (struct item){c->form ? ~key : key, i};
     }
@@ -264,8 +264,7 @@ static void run_sort_rows(const struct compute *c,
     if (!items)
         return;
     for (uint64_t row = 0; row < r.count; row++)
-        row_sort(c, &r, row, items,
-                 (struct element *)(items + 2ul * r.length));
+        row_sort(c, &r, row, items, (struct element *)(items + 2ul * r.length));
     munmap(items, size);
 }
 
@@ -299,14 +298,14 @@ static void topk_put(const struct compute *c, const struct topk *t,
                      uint64_t row, uint64_t rank, uint64_t from)
 {
     uint32_t bytes = number_bytes(c->types[0]);
-    uint64_t index = element_address(&t->indices, row, rank,
-                                     (uint32_t)t->index_stride, 8);
+    uint64_t index =
+        element_address(&t->indices, row, rank, (uint32_t)t->index_stride, 8);
 
-    compute_move(element_address(&t->values, row, rank,
-                                 (uint32_t)t->value_stride, bytes),
-                 element_address(&t->in, row, from, (uint32_t)t->in_stride,
-                                 bytes),
-                 bytes);
+    compute_move(
+        element_address(&t->values, row, rank, (uint32_t)t->value_stride,
+                        bytes),
+        element_address(&t->in, row, from, (uint32_t)t->in_stride, bytes),
+        bytes);
     compute_store(NUMBER_I64, index, from, true);
 }
 
@@ -317,8 +316,8 @@ static bool topk_row(const struct compute *c, const struct topk *t,
     uint32_t bytes = number_bytes(c->types[0]);
 
     for (uint64_t i = 0; i < t->length; i++) {
-        uint64_t at = element_address(&t->in, row, i, (uint32_t)t->in_stride,
-                                      bytes);
+        uint64_t at =
+            element_address(&t->in, row, i, (uint32_t)t->in_stride, bytes);
         uint64_t bits = key_bits(c->types[0], at);
 
         if (!values_known(at, bytes))
@@ -358,7 +357,8 @@ static void run_topk(const struct compute *c,
 {
     struct topk t = {.length = compute_u32(launch, 1),
                      .k = compute_u32(launch, 2),
-                     .largest = *(const unsigned char *)launch->arguments[3] & 1,
+                     .largest =
+                         *(const unsigned char *)launch->arguments[3] & 1,
                      .rows = compute_u32(launch, 4),
                      .in_stride = compute_u32(launch, 5),
                      .value_stride = compute_u32(launch, 7),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the functors of elementwise kernels do with one or two numbers. */
+#ifndef MEMSIM_CAPTURE_COMPUTE_OPERATION_H
+#define MEMSIM_CAPTURE_COMPUTE_OPERATION_H
+
+/* VARIANT is the enum that some functors start with; those of one operand
+ * ignore B. */
+typedef long double operation_function(long double a, long double b,
+                                       int variant);
+
+/* The operation that AUnaryFunctor, BUnaryFunctor and BinaryFunctor are given
+ * as their last template argument, at FUNCTOR; NULL where it is none of these.
+ */
+operation_function *operation_find(const char *functor);
+
+/* Those that other functors stand for. */
+operation_function operation_equal;
+operation_function operation_compare;
+operation_function operation_minimum;
+operation_function operation_copy;
+operation_function operation_negate;
+operation_function operation_absolute;
+operation_function operation_not;
+operation_function operation_logical_not;
+
+#endif
