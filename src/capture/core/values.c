@@ -19,8 +19,9 @@ void values_place(int device, uint64_t base, uint64_t bytes)
 
     w->memory = memsim_pages_reserve(base - SHADOW_SHIFT, bytes);
     w->known = memsim_pages_reserve(0, bytes);
-    w->marks = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
-    if (!w->known || !w->marks)
+    w->pages = memsim_pages_reserve(0, bytes / PAGE);
+    w->granules = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
+    if (!w->known || !w->pages || !w->granules)
         w->memory = NULL;
     w->base = base;
     w->bytes = bytes;
@@ -59,21 +60,18 @@ static struct values_window *window_of_range(uint64_t address, uint64_t bytes)
 static bool is_marked(const struct values_window *w, uint64_t at,
                       uint64_t bytes)
 {
-    uint64_t first = at / VALUES_GRANULE;
-    uint64_t last = (at + bytes - 1) / VALUES_GRANULE;
+    uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE;
 
-    for (uint64_t i = first; i <= last; i++)
-        if (w->marks[i])
-            return true;
-    return false;
+    return memchr(w->pages + first, 1, last - first + 1);
 }
 
 static void mark(struct values_window *w, uint64_t at, uint64_t bytes)
 {
-    uint64_t first = at / VALUES_GRANULE;
-    uint64_t last = (at + bytes - 1) / VALUES_GRANULE;
+    uint64_t end = at + bytes - 1;
 
-    memset(w->marks + first, 1, last - first + 1);
+    memset(w->pages + at / PAGE, 1, end / PAGE - at / PAGE + 1);
+    memset(w->granules + at / VALUES_GRANULE, 1,
+           end / VALUES_GRANULE - at / VALUES_GRANULE + 1);
 }
 
 static void zero(void *start, uint64_t bytes)
@@ -91,6 +89,31 @@ static void zero(void *start, uint64_t bytes)
     memset(p + head + whole, 0, bytes - head - whole);
 }
 
+/* Clears the marked pages of [AT, END), and their marks where all of a page
+ * lies there. */
+static void forget_pages(struct values_window *w, uint64_t at, uint64_t end)
+{
+    while (at < end) {
+        uint64_t rest = (end - 1) / PAGE - at / PAGE + 1;
+        unsigned char *page = memchr(w->pages + at / PAGE, 1, rest);
+
+        if (!page)
+            return;
+        uint64_t first = (uint64_t)(page - w->pages) * PAGE, stop = first;
+        while (stop < end && w->pages[stop / PAGE])
+            stop += PAGE;
+        if (at < first)
+            at = first;
+        uint64_t last = stop < end ? stop : end;
+        zero(w->memory + at, last - at);
+        zero(w->known + at, last - at);
+        for (; first < last; first += PAGE)
+            if (first >= at && first + PAGE <= last)
+                w->pages[first / PAGE] = 0;
+        at = last;
+    }
+}
+
 void memsim_values_forget(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of_range(address, bytes);
@@ -103,12 +126,10 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
 
         if (part > bytes)
             part = bytes;
-        if (w->marks[at / VALUES_GRANULE]) {
-            zero(w->memory + at, part);
-            zero(w->known + at, part);
-        }
+        if (w->granules[at / VALUES_GRANULE])
+            forget_pages(w, at, at + part);
         if (part == VALUES_GRANULE)
-            w->marks[at / VALUES_GRANULE] = 0;
+            w->granules[at / VALUES_GRANULE] = 0;
         at += part;
         bytes -= part;
     }

@@ -26,7 +26,8 @@ struct values_window {
     uint64_t base, bytes;
     char *memory; /* NULL where there was no room */
     unsigned char *known;
-    unsigned char *marks; /* by granule: some byte is known or not zero */
+    unsigned char *pages;    /* 1: some byte of it is known or not zero */
+    unsigned char *granules; /* 1: some page of it may be marked so */
 };
 
 #define VALUES_GRANULE (UINT64_C(2) << 20)
