@@ -210,17 +210,17 @@ void compute_guess_note(const struct compute *compute,
 }
 
 uint64_t compute_guess(const struct compute *compute,
-                       const struct kernel_launch *launch, uint64_t count)
+                       const struct kernel_launch *launch, uint64_t count,
+                       const char *what)
 {
     double fraction = selected_fraction();
     uint64_t chosen = (uint64_t)((double)count * fraction);
-    char what[SESSION_TEXT_BYTES];
+    char text[SESSION_TEXT_BYTES];
 
-    snprintf(what, sizeof what,
-             "a mask computed on the GPU is not known: taken to select %g of "
-             "its elements (--selected-fraction); sizes that follow from it "
-             "are guesses",
-             fraction);
-    compute_guess_note(compute, launch, count, chosen, what);
+    snprintf(text, sizeof text,
+             "%s follows from values computed on the GPU: taken to be %g of "
+             "the elements (--selected-fraction); sizes after it are guesses",
+             what, fraction);
+    compute_guess_note(compute, launch, count, chosen, text);
     return chosen;
 }

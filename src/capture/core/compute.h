@@ -114,10 +114,14 @@ bool compute_tensor_read(const void *argument, struct compute_tensor *tensor);
 uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
                                uint64_t index);
 
-/* The policy: of COUNT elements of which nothing is known, how many a mask
- * selects; said once per kernel in the report, each time in the trace. */
+/* The policy: of COUNT elements of which nothing is known, how many are
+ * selected. WHAT is asked is said once in the report, each time in the trace.
+ */
 uint64_t compute_guess(const struct compute *compute,
-                       const struct kernel_launch *launch, uint64_t count);
+                       const struct kernel_launch *launch, uint64_t count,
+                       const char *what);
+
+#define COMPUTE_GUESS_MASK "what a mask selects"
 
 /* Whether that choice takes element INDEX: evenly spread. */
 bool compute_guess_takes(uint64_t index);
@@ -126,7 +130,7 @@ bool compute_guess_takes(uint64_t index);
  * same. */
 void compute_mask_decide(uint64_t mask, uint64_t count);
 
-/* Records that CHOSEN was picked for COUNT elements. */
+/* Records that CHOSEN was picked for COUNT elements, and notes WHAT. */
 void compute_guess_note(const struct compute *compute,
                         const struct kernel_launch *launch, uint64_t count,
                         uint64_t chosen, const char *what);

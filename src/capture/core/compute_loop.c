@@ -329,7 +329,7 @@ static void loop_decide(const struct loop *l,
         l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
         l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
         return;
-    compute_guess(l->compute, launch, l->count);
+    compute_guess(l->compute, launch, l->count, COMPUTE_GUESS_MASK);
     compute_mask_decide(l->data[1], l->count);
 }
 

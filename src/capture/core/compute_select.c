@@ -59,7 +59,7 @@ static void run_count(const struct compute *c,
     if (bytes <= VALUES_WRITE_BYTES && values_known(mask, bytes)) {
         nonzero = mask_count(c, mask, count);
     } else {
-        nonzero = compute_guess(c, launch, count);
+        nonzero = compute_guess(c, launch, count, COMPUTE_GUESS_MASK);
         if (c->types[1] == NUMBER_BOOL)
             compute_mask_decide(mask, count);
     }
@@ -186,7 +186,8 @@ static uint64_t guess_distinct(const struct compute *c,
                                const struct kernel_launch *launch,
                                uint64_t count)
 {
-    uint64_t chosen = compute_guess(c, launch, count);
+    uint64_t chosen = compute_guess(c, launch, count,
+                                    "how many values are distinct (unique)");
 
     return chosen || !count ? chosen : 1;
 }
