@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Traces as recordings, made by hand. */
+#include "common/units.h"
+#include "memsim/recording.h"
+#include "check.h"
+#include "trace_build.h"
+
+#define A UINT64_C(0x7f0000000000)
+#define B (A + 64 * MIB)
+#define C (A + 128 * MIB)
+
+static struct build trace;
+static struct recording recording;
+static char path[] = "/tmp/memsim-test-replay-XXXXXX";
+static struct err err;
+
+static void start(void)
+{
+    trace = build_start();
+    BUILD_TEXT(&trace, TRACE_PROCESS, "train.py", 1, 2, 3, 0, 8);
+    BUILD_TEXT(&trace, TRACE_SETTING, "torch=2.11.0");
+    BUILD_TEXT(&trace, TRACE_DEVICE, "card", 0, 1 * GIB, 100 * MIB, 5);
+}
+
+static int finish(const struct recording_options *options)
+{
+    int fd = mkstemp(path);
+    int rc;
+
+    build_seal(&trace);
+    if (fd < 0 || write(fd, trace.data, trace.bytes) != (ssize_t)trace.bytes)
+        return -1;
+    close(fd);
+    free(trace.data);
+    err_clear(&err);
+    rc = recording_open(&recording, path, options, &err);
+    return rc;
+}
+
+static void finish_up(void)
+{
+    recording_close(&recording);
+    unlink(path);
+    memcpy(path + sizeof path - 7, "XXXXXX", 6);
+}
+
+static void segment(uint64_t address, uint64_t bytes)
+{
+    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, address, bytes, 0, 0, 0);
+    BUILD(&trace, TRACE_SEGMENT_ALLOC, 0, address, bytes, 0, 0, 0);
+}
+
+static void give_back(uint64_t address, uint64_t bytes)
+{
+    BUILD(&trace, TRACE_SEGMENT_FREE, 0, address, bytes, 0);
+    BUILD(&trace, TRACE_DEVICE_FREE, 0, address, bytes, 0, 0);
+}
+
+static void block(uint64_t address, uint64_t bytes)
+{
+    BUILD(&trace, TRACE_BLOCK_ALLOC, 0, address, bytes, bytes, 0, 0, 0, 0, 0);
+}
+
+static void block_free(uint64_t address, uint64_t deferred)
+{
+    BUILD(&trace, TRACE_BLOCK_FREE, 0, address, 0, 0, 0, 0, deferred);
+}
+
+static const struct replay_device *played(const char *conf)
+{
+    if (whatif_add(&recording.whatif, conf, false, &err)) {
+        CHECK_FAIL("%s", err.text);
+        exit(1);
+    }
+    return &recording.whatif.rows[recording.whatif.row_count - 1]
+                .result.devices[0];
+}
+
+static const struct recording_options plain;
+
+TEST(tells_torchs_memory_from_others)
+{
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, B, 50 * MIB, 0, 0, 0);
+    BUILD(&trace, TRACE_LIBRARY_MEMORY, 0, 7 * MIB, 0);
+    BUILD(&trace, TRACE_DEVICE_FREE, 0, B, 50 * MIB, 0, 0);
+    block_free(A, 0);
+    CHECK(finish(&plain) == 0);
+    CHECK_UINT(recording.info.rank, 3);
+    CHECK_UINT(recording.info.devices[0].card, 5);
+    CHECK(recording.plan.exact);
+    const struct replay_device *d = played("");
+    CHECK_UINT(d->capacity_bytes, GIB);
+    CHECK_UINT(d->peak_reserved_bytes, 30 * MIB);
+    CHECK_UINT(d->peak_used_bytes, (100 + 30 + 50 + 7) * MIB);
+    finish_up();
+}
+
+TEST(a_refusal_is_a_retry_and_no_refusal_a_flush)
+{
+    for (int refused = 0; refused < 2; refused++) {
+        start();
+        segment(A, 30 * MIB);
+        block(A, 30 * MIB);
+        block_free(A, 0);
+        if (refused)
+            BUILD(&trace, TRACE_DEVICE_REFUSE, 0, 50 * MIB, 0, 0, 0);
+        give_back(A, 30 * MIB);
+        segment(B, 50 * MIB);
+        block(B, 50 * MIB);
+        CHECK(finish(&plain) == 0);
+        CHECK(recording.plan.exact);
+        CHECK_UINT(recording.plan.count, !refused);
+        CHECK_UINT(played("")->peak_reserved_bytes,
+                   refused ? 80 * MIB : 50 * MIB);
+        finish_up();
+    }
+}
+
+TEST(what_comes_between_ends_a_flush)
+{
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    segment(B, 40 * MIB);
+    block(B, 40 * MIB);
+    block_free(A, 0);
+    give_back(A, 30 * MIB);
+    block_free(B, 0);
+    segment(C, 50 * MIB);
+    block(C, 50 * MIB);
+    CHECK(finish(&plain) == 0);
+    CHECK(recording.plan.exact);
+    CHECK_UINT(recording.plan.count, 1);
+    finish_up();
+}
+
+TEST(a_deferred_free_is_done_when_the_recording_has_it_done)
+{
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    block_free(A, 1);
+    segment(B, 30 * MIB);
+    block(B, 30 * MIB);
+    BUILD(&trace, TRACE_FREE_DONE, 0, A, 30 * MIB, 0);
+    block(A, 30 * MIB);
+    CHECK(finish(&plain) == 0);
+    CHECK(recording.plan.exact);
+    CHECK_UINT(recording.plan.blocks_checked, 3);
+    CHECK_UINT(played("")->peak_reserved_bytes, 60 * MIB);
+    finish_up();
+}
+
+TEST(a_difference_is_told)
+{
+    start();
+    segment(A, 30 * MIB);
+    block(A + 2 * MIB, 30 * MIB);
+    CHECK(finish(&plain) == 0);
+    CHECK(!recording.plan.exact);
+    CHECK(strstr(recording.plan.difference, "the block at 0x7f0000000000") !=
+          NULL);
+    finish_up();
+}
+
+TEST(memory_runs_out_where_it_would)
+{
+    struct recording_options small = {.memory_bytes = 120 * MIB};
+
+    start();
+    segment(A, 12 * MIB);
+    block(A, 12 * MIB);
+    segment(B, 12 * MIB);
+    block(B, 12 * MIB);
+    CHECK(finish(&small) == 0);
+    const struct replay_device *d = played("");
+    CHECK_UINT(d->oom_count, 1);
+    CHECK_UINT(d->ooms[0].refused_bytes, 12 * MIB);
+    CHECK_UINT(d->ooms[0].free_bytes, 8 * MIB);
+    CHECK(recording.whatif.at_oom);
+    CHECK_UINT(recording.whatif.fragments.group_count, 1);
+    CHECK(!whatif_sweep(&recording.whatif, "", 0, GIB, &err));
+    CHECK_UINT(recording.whatif.smallest_bytes, 124 * MIB);
+    finish_up();
+}
+
+static void check_impossible(const char *what)
+{
+    CHECK(finish(&plain) == -1);
+    if (!strstr(err.text, what))
+        CHECK_FAIL("'%s' is not in: %s", what, err.text);
+    finish_up();
+}
+
+TEST(impossible_events_are_refused_with_their_place)
+{
+    start();
+    block_free(A, 0);
+    check_impossible(":event 3: free of the unknown address 0x7f0000000000");
+    start();
+    segment(A, 30 * MIB);
+    block(A, 3 * MIB);
+    block(A, 0);
+    check_impossible(":event 6: an impossible size");
+    start();
+    BUILD(&trace, TRACE_BLOCK_ALLOC, 99, A, 5, 5, 0, 0, 0, 0, 0);
+    check_impossible(":event 3: no such device");
+}
+
+TEST(an_unknown_torch_is_refused)
+{
+    struct recording_options old = {.torch = "1.13"};
+
+    start();
+    CHECK(finish(&old) == -1);
+    CHECK(strstr(err.text, "older than the allocators known") != NULL);
+    finish_up();
+}
