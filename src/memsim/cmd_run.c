@@ -29,6 +29,7 @@ struct run_options {
     uint64_t trace_limit_bytes;
     double fail_above_percent;
     double selected_fraction;
+    bool no_modules;
     struct output_options output;
 };
 
