@@ -16,8 +16,8 @@
 /* Elements that a kernel may have and still be carried out: where all inputs
  * are known integers; where something is floating; where something is not
  * known (what comes of zeros: enough for flags and losses). */
-#define COMPUTE_INTEGERS (UINT64_C(512) << 10)
-#define COMPUTE_FLOATS   (UINT64_C(16) << 10)
+#define COMPUTE_INTEGERS (UINT64_C(128) << 10)
+#define COMPUTE_FLOATS   UINT64_C(1024)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
 #define COMPUTE_TYPES 4

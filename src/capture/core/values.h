@@ -18,7 +18,7 @@
 #define VALUES_COPY_BYTES (UINT64_C(1) << 20)
 
 /* Likewise fills, and what kernels of compute.h write. */
-#define VALUES_WRITE_BYTES (UINT64_C(4) << 20)
+#define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
 
 /* The shadow of a window: a byte at MEMORY for each of the card's, and one at
  * KNOWN that is 1 where it is known. */
