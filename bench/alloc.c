@@ -80,8 +80,7 @@ static void run(const struct recording *r, const struct replay_source *source)
     struct replay_result result;
     struct err err = {""};
 
-    check(replay_run(source, &r->whatif.config, &r->plan, UINT64_MAX, NULL,
-                     NULL, &result, &err),
+    check(replay_run(source, &r->whatif.config, &r->plan, NULL, &result, &err),
           &err);
     replay_result_fini(&result);
 }

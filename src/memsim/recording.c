@@ -208,6 +208,7 @@ int recording_snapshot(const struct recording *r, const char *conf,
                        struct snapshot *snapshot, struct err *err)
 {
     struct replay_config config = r->whatif.config;
+    struct replay_look look = {UINT64_MAX, take_end, snapshot};
     struct replay_result result;
 
     *snapshot = (struct snapshot){.settings = xstrdup(conf)};
@@ -215,8 +216,7 @@ int recording_snapshot(const struct recording *r, const char *conf,
     config.listener = take_event;
     config.listener_context = snapshot;
     if (alloc_conf_parse(&config.conf, conf, config.rules, err) ||
-        replay_run(r->whatif.source, &config, &r->plan, UINT64_MAX, take_end,
-                   snapshot, &result, err)) {
+        replay_run(r->whatif.source, &config, &r->plan, &look, &result, err)) {
         snapshot_fini(snapshot);
         return -1;
     }

@@ -125,20 +125,22 @@ struct replay_result {
     const struct alloc *engines[REPLAY_DEVICES]; /* during `visit` only */
 };
 
-/* Called when a replay has come to the step it was to stop at, or to its end;
- * RESULT's engines may be looked at. */
-typedef void replay_visit(void *context, const struct replay_result *result);
+/* A look at a replay's engines, at the step it is to stop after or at its end.
+ * RESULT has them then. */
+struct replay_look {
+    uint64_t stop; /* UINT64_MAX: the end */
+    void (*visit)(void *context, const struct replay_result *result);
+    void *context;
+};
 
 /* Plays SOURCE on devices of CONFIG's memory. It ends at the first request
  * that fails where the recording's did not (the program would have died
- * there), after step STOP (UINT64_MAX: never), or at the end of the recording.
- * VISIT may be NULL. Returns 0 or -1; *RESULT is to be replay_result_fini'ed
- * only after 0. */
+ * there), where LOOK (may be NULL) stops it, or at the end of the recording.
+ * Returns 0 or -1; *RESULT is to be replay_result_fini'ed only after 0. */
 int replay_run(const struct replay_source *source,
                const struct replay_config *config,
-               const struct replay_plan *plan, uint64_t stop,
-               replay_visit *visit, void *context, struct replay_result *result,
-               struct err *err);
+               const struct replay_plan *plan, const struct replay_look *look,
+               struct replay_result *result, struct err *err);
 void replay_result_fini(struct replay_result *result);
 
 /* A snapshot as a source. `snapshot` is borrowed. */

@@ -118,8 +118,15 @@ static int adopt(struct replay_core *c, const struct snapshot *initial,
 
         if (g->device != c->device)
             continue;
-        if (alloc_adopt_segment(c->engine, g->address, g->bytes, g->stream,
-                                g->small, g->expandable, g->pool))
+        struct alloc_block_info info = {
+            .address = g->address,
+            .bytes = g->bytes,
+            .stream = g->stream,
+            .pool = g->pool,
+            .small = g->small,
+            .expandable = g->expandable,
+        };
+        if (alloc_adopt_segment(c->engine, &info))
             return fail(c, 0, "no place for the segment at", g->address, err);
         for (size_t k = 0; k < g->block_count; k++)
             if (adopt_block(c, &g->blocks[k], err))
@@ -145,16 +152,15 @@ static void adopt_frees(struct replay_core *c, const struct snapshot *initial)
 int replay_core_init(struct replay_core *c, unsigned device,
                      const struct replay_source *source,
                      const struct replay_config *config,
-                     struct alloc_driver driver, alloc_listener *listener,
-                     void *listener_context, struct err *err)
+                     const struct replay_base *base, struct err *err)
 {
     struct alloc_config a = {
         .rules = config->rules,
         .conf = config->conf,
         .total_bytes = config->total_bytes,
-        .driver = driver,
-        .listener = listener,
-        .listener_context = listener_context,
+        .driver = base->driver,
+        .listener = base->listener,
+        .listener_context = base->listener_context,
     };
 
     *c = (struct replay_core){

@@ -17,13 +17,18 @@ struct replay_core {
     uint64_t next_stream;
 };
 
-/* CONFIG's driver lacks the event calls, which this adds. Plays INITIAL's
- * segments of DEVICE in. 0 or -1. */
+/* What an engine stands on, and who listens to it (NULL: no one). */
+struct replay_base {
+    struct alloc_driver driver; /* without its event calls */
+    alloc_listener *listener;
+    void *listener_context;
+};
+
+/* Plays SOURCE's initial segments of DEVICE in. 0 or -1. */
 int replay_core_init(struct replay_core *c, unsigned device,
                      const struct replay_source *source,
                      const struct replay_config *config,
-                     struct alloc_driver driver, alloc_listener *listener,
-                     void *listener_context, struct err *err);
+                     const struct replay_base *base, struct err *err);
 void replay_core_fini(struct replay_core *c);
 
 /* Each plays one step. alloc's *BLOCK is NULL where memory ran out. -1: the

@@ -153,9 +153,9 @@ static uint64_t device_free_bytes(void *context)
     return 0;
 }
 
-static struct alloc_driver mirror_driver(struct mirror *m)
+static struct replay_base mirror_base(struct mirror *m)
 {
-    return (struct alloc_driver){
+    struct alloc_driver driver = {
         .context = m,
         .malloc = device_malloc,
         .free = device_free,
@@ -165,6 +165,8 @@ static struct alloc_driver mirror_driver(struct mirror *m)
         .unmap = device_unmap,
         .free_bytes = device_free_bytes,
     };
+
+    return (struct replay_base){.driver = driver};
 }
 
 static void plan_add(struct replay_plan *plan, const struct replay_deed *deed)
@@ -356,8 +358,10 @@ static int mirror_start(struct mirrors *all, unsigned device, struct err *err)
     m->plan = all->plan;
     m->tells_refusals = all->source->tells_refusals;
     m->collects_garbage = all->config->conf.gc_threshold > 0;
-    return replay_core_init(&m->core, device, all->source, all->config,
-                            mirror_driver(m), NULL, NULL, err);
+    struct replay_base base = mirror_base(m);
+
+    return replay_core_init(&m->core, device, all->source, all->config, &base,
+                            err);
 }
 
 /* What is left at the end can only have been a last call of empty_cache(). */

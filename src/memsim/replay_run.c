@@ -196,9 +196,9 @@ static int device_start(struct run *r, unsigned device, struct err *err)
                           r->source->name, err))
         return -1;
     d->run = r;
-    if (replay_core_init(&d->core, device, r->source, r->config,
-                         replay_model_driver(&d->model),
-                         r->config->listener ? pass_on : NULL, d, err)) {
+    struct replay_base base = {replay_model_driver(&d->model),
+                               r->config->listener ? pass_on : NULL, d};
+    if (replay_core_init(&d->core, device, r->source, r->config, &base, err)) {
         replay_model_fini(&d->model);
         return -1;
     }
@@ -267,9 +267,8 @@ static void conclude(struct run *r)
 
 int replay_run(const struct replay_source *source,
                const struct replay_config *config,
-               const struct replay_plan *plan, uint64_t stop,
-               replay_visit *visit, void *context, struct replay_result *result,
-               struct err *err)
+               const struct replay_plan *plan, const struct replay_look *look,
+               struct replay_result *result, struct err *err)
 {
     struct run *r = xcalloc(1, sizeof *r);
 
@@ -278,11 +277,11 @@ int replay_run(const struct replay_source *source,
     r->config = config;
     r->plan = plan;
     r->result = result;
-    int rc = run_all(r, stop, err);
+    int rc = run_all(r, look ? look->stop : UINT64_MAX, err);
     if (!rc)
         conclude(r);
-    if (!rc && visit)
-        visit(context, result);
+    if (!rc && look)
+        look->visit(look->context, result);
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         if (!r->devices[i].core.engine)
             continue;

@@ -108,14 +108,12 @@ int replay_snapshot_open(struct replay_snapshot *r,
                        name, devices, REPLAY_DEVICES);
     for (unsigned device = 0; device < devices; device++) {
         struct snapshot part;
-        bool complete;
 
-        if (snapshot_rewind(snapshot, device, conf, name, &part, &complete,
-                            err)) {
+        if (snapshot_rewind(snapshot, device, conf, name, &part, err)) {
             snapshot_fini(&r->initial);
             return -1;
         }
-        r->complete &= complete;
+        r->complete &= part.segment_count == 0;
         initial_take(r, &part);
     }
     r->source = (struct replay_source){

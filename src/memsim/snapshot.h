@@ -80,15 +80,14 @@ void snapshot_add_event(struct snapshot *snapshot, unsigned device,
                         const struct snapshot_event *event);
 
 /* The segments of DEVICE as they were before its first event, found by undoing
- * the events one by one: RESULT has only segments, *COMPLETE is whether there
- * were none, that is whether the history is whole. The size of a block that is
- * not there any more is not in the snapshot: it is what CONF rounds its request
- * to, plus what is left to the next block where that is too little to be a
- * block of its own. Returns 0, or -1 where the events contradict the segments
- * (ORIGIN:event N: ...). */
+ * the events one by one: RESULT has only segments, and none where the history
+ * is whole. The size of a block that is not there any more is not in the
+ * snapshot: it is what CONF rounds its request to, plus what is left to the
+ * next block where that is too little to be a block of its own. Returns 0, or
+ * -1 where the events contradict the segments (ORIGIN:event N: ...). */
 int snapshot_rewind(const struct snapshot *snapshot, unsigned device,
                     const struct alloc_conf *conf, const char *origin,
-                    struct snapshot *result, bool *complete, struct err *err);
+                    struct snapshot *result, struct err *err);
 
 /* Sorts segments and blocks and checks that they tile. */
 int snapshot_check(struct snapshot *snapshot, const char *origin,

@@ -325,7 +325,7 @@ static int rewind_events(struct rewinder *w, const struct snapshot_trace *t)
 
 int snapshot_rewind(const struct snapshot *s, unsigned device,
                     const struct alloc_conf *conf, const char *origin,
-                    struct snapshot *result, bool *complete, struct err *err)
+                    struct snapshot *result, struct err *err)
 {
     struct rewinder w = {.conf = conf,
                          .origin = origin,
@@ -347,7 +347,5 @@ int snapshot_rewind(const struct snapshot *s, unsigned device,
     map_fini(&w.by_address);
     if (rc)
         snapshot_fini(result);
-    else
-        *complete = result->segment_count == 0;
     return rc;
 }

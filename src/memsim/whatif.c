@@ -89,9 +89,9 @@ static int look_again(struct whatif *w, const struct replay_config *config,
     struct replay_result result;
 
     w->device = device_choose(first);
-    if (replay_run(w->source, config, w->plan,
-                   first->devices[w->device].peak_index, look_at_peak, &l,
-                   &result, err))
+    struct replay_look look = {first->devices[w->device].peak_index,
+                               look_at_peak, &l};
+    if (replay_run(w->source, config, w->plan, &look, &result, err))
         return -1;
     replay_result_fini(&result);
     return 0;
@@ -103,10 +103,10 @@ int whatif_add(struct whatif *w, const char *conf, bool advised,
     struct replay_config config;
     struct whatif_row row = {.advised = advised};
     struct look l = {w, &config.conf};
+    struct replay_look look = {UINT64_MAX, look_at_oom, &l};
 
     if (row_config(w, conf, &config, err) ||
-        replay_run(w->source, &config, w->plan, UINT64_MAX, look_at_oom, &l,
-                   &row.result, err))
+        replay_run(w->source, &config, w->plan, &look, &row.result, err))
         return -1;
     if (!w->row_count && !w->at_oom &&
         look_again(w, &config, &row.result, err)) {
@@ -138,8 +138,7 @@ static int fits_in(struct whatif *w, struct replay_config *config,
     struct replay_result result;
 
     config->total_bytes = bytes;
-    if (replay_run(w->source, config, w->plan, UINT64_MAX, NULL, NULL, &result,
-                   err))
+    if (replay_run(w->source, config, w->plan, NULL, &result, err))
         return -1;
     *fits = result.fits;
     replay_result_fini(&result);

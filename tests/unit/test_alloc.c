@@ -450,10 +450,10 @@ TEST(a_fallback_pool_serves_before_the_cache_is_released)
 TEST(adopts_what_was_there)
 {
     setup("", GIB);
-    CHECK(
-        !alloc_adopt_segment(rig.a, 64 * MIB, 20 * MIB, 0, false, false, none));
-    CHECK(alloc_adopt_segment(rig.a, 80 * MIB, 20 * MIB, 0, false, false,
-                              none) == -1);
+    struct alloc_block_info g = {.address = 64 * MIB, .bytes = 20 * MIB};
+    CHECK(!alloc_adopt_segment(rig.a, &g));
+    g.address = 80 * MIB;
+    CHECK(alloc_adopt_segment(rig.a, &g) == -1);
     struct alloc_block *b =
         alloc_adopt_block(rig.a, 66 * MIB, 4 * MIB, 4 * MIB - 5);
     CHECK(b != NULL);

@@ -109,11 +109,9 @@ TEST(goes_back_to_the_beginning)
     struct snapshot s = example(), start;
     struct alloc_conf conf;
     struct err err = {""};
-    bool complete = true;
 
     alloc_conf_init(&conf);
-    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err));
-    CHECK(!complete);
+    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &err));
     CHECK_UINT(start.segment_count, 1);
     const struct snapshot_segment *g = &start.segments[0];
     CHECK_UINT(g->block_count, 3);
@@ -132,14 +130,13 @@ TEST(a_block_gets_the_rest_that_is_too_small_to_split)
     const struct snapshot_block all = {BASE, 20 * MIB, 0, SNAPSHOT_INACTIVE};
     struct alloc_conf conf;
     struct err err = {""};
-    bool complete;
 
     *g = (struct snapshot_segment){.address = BASE, .bytes = 20 * MIB};
     add_blocks(g, &all, 1);
     add_event(&s, ALLOC_FREE_REQUESTED, BASE + 8 * MIB, 11 * MIB);
     add_event(&s, ALLOC_FREE_COMPLETED, BASE + 8 * MIB, 11 * MIB);
     alloc_conf_init(&conf);
-    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err));
+    CHECK(!snapshot_rewind(&s, 0, &conf, "s", &start, &err));
     CHECK_UINT(start.segments[0].blocks[1].bytes, 12 * MIB);
     CHECK_UINT(start.segments[0].blocks[1].requested_bytes, 11 * MIB);
     snapshot_fini(&start);
@@ -152,11 +149,10 @@ static void check_impossible(enum alloc_action action, uint64_t address,
     struct snapshot s = example(), start;
     struct alloc_conf conf;
     struct err err = {""};
-    bool complete;
 
     alloc_conf_init(&conf);
     add_event(&s, action, address, bytes);
-    CHECK(snapshot_rewind(&s, 0, &conf, "s", &start, &complete, &err) == -1);
+    CHECK(snapshot_rewind(&s, 0, &conf, "s", &start, &err) == -1);
     CHECK_STR(err.text, text);
     snapshot_fini(&s);
 }
@@ -231,14 +227,12 @@ TEST(replays_what_was_written)
     CHECK(plan.exact);
     CHECK_UINT(plan.blocks_checked, 2);
     CHECK_UINT(plan.count, 1); /* the segment that went: empty_cache() */
-    CHECK(!replay_run(&source.source, &config, &plan, UINT64_MAX, NULL, NULL,
-                      &result, &err));
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
     CHECK(result.fits);
     CHECK_UINT(result.devices[0].peak_reserved_bytes, 50 * MIB);
     replay_result_fini(&result);
     config.total_bytes = 40 * MIB;
-    CHECK(!replay_run(&source.source, &config, &plan, UINT64_MAX, NULL, NULL,
-                      &result, &err));
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
     CHECK(!result.fits && result.devices[0].oom_count == 1);
     CHECK_UINT(result.devices[0].ooms[0].requested_bytes, 30 * MIB - 100);
     CHECK_UINT(result.devices[0].ooms[0].refused_bytes, 30 * MIB);

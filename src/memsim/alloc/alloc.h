@@ -199,16 +199,16 @@ void alloc_walk(const struct alloc *a,
                               const struct alloc_block_info *block),
                 void *context);
 
-/* Gives the instance a segment that existed before its time: BYTES of memory
- * at ADDRESS, as one cached block. Then alloc_adopt_block, for each block in
- * use inside it, and when all are in, alloc_adopt_end, which makes the stats
- * count them. For expandable segments BYTES at ADDRESS are the mapped part, and
- * the reservation is taken to begin there. No event is told and no driver call
- * made. -1 or NULL where the segment overlaps another, or the block does not
- * lie in what the last segment has cached. O(segments) and O(blocks). */
-int alloc_adopt_segment(struct alloc *a, uint64_t address, uint64_t bytes,
-                        uint64_t stream, bool small, bool expandable,
-                        struct alloc_pool_id pool);
+/* Gives the instance a segment that existed before its time: SEGMENT's bytes at
+ * its address, of its stream, pool and kind, as one cached block. Then
+ * alloc_adopt_block, for each block in use inside it, in ascending order, and
+ * when all are in, alloc_adopt_end, which makes the stats count them. Of an
+ * expandable segment the bytes are the mapped part, and the reservation is
+ * taken to begin there. No event is told and no driver call made. -1 or NULL
+ * where the segment overlaps another, or the block does not lie in what the
+ * last segment has cached. O(segments) and O(blocks). */
+int alloc_adopt_segment(struct alloc *a,
+                        const struct alloc_block_info *segment);
 struct alloc_block *alloc_adopt_block(struct alloc *a, uint64_t address,
                                       uint64_t bytes, uint64_t requested_bytes);
 void alloc_adopt_end(struct alloc *a);

@@ -152,32 +152,40 @@ static void adopt_hole(struct alloc *a, struct alloc_block *b, uint64_t bytes)
     tree_insert(&b->pool->holes, hole);
 }
 
-int alloc_adopt_segment(struct alloc *a, uint64_t address, uint64_t bytes,
-                        uint64_t stream, bool small, bool expandable,
-                        struct alloc_pool_id id)
+/* The bytes to reserve for an adopted segment; 0: it cannot be one. */
+static uint64_t adopted_range(const struct alloc *a,
+                              const struct alloc_block_info *g,
+                              uint64_t chunk_bytes)
 {
-    uint64_t chunk_bytes = small ? SMALL_SEGMENT : a->conf.large_segment_bytes;
-    uint64_t range_bytes = bytes;
+    uint64_t whole = a->total_bytes + a->total_bytes / 8;
 
-    if (!bytes || address + bytes < address || is_held(a, address, bytes))
-        return -1;
-    if (expandable && bytes % chunk_bytes)
-        return -1;
-    if (expandable) {
-        uint64_t whole = a->total_bytes + a->total_bytes / 8;
+    if (!g->bytes || g->address + g->bytes < g->address)
+        return 0;
+    if (!g->expandable)
+        return g->bytes;
+    if (g->bytes % chunk_bytes)
+        return 0;
+    whole = (whole + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    return whole > g->bytes ? whole : g->bytes;
+}
 
-        whole = (whole + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-        range_bytes = whole > bytes ? whole : bytes;
-    }
-    struct alloc_segment *s = alloc_segment_new(a, address, range_bytes,
-                                                expandable ? chunk_bytes : 0);
-    s->first = alloc_block_new(a, adopting_pool(a, small, id), s, stream,
-                               address, bytes);
+int alloc_adopt_segment(struct alloc *a, const struct alloc_block_info *g)
+{
+    uint64_t chunk_bytes =
+        g->small ? SMALL_SEGMENT : a->conf.large_segment_bytes;
+    uint64_t range_bytes = adopted_range(a, g, chunk_bytes);
+
+    if (!range_bytes || is_held(a, g->address, g->bytes))
+        return -1;
+    struct alloc_segment *s = alloc_segment_new(
+        a, g->address, range_bytes, g->expandable ? chunk_bytes : 0);
+    s->first = alloc_block_new(a, adopting_pool(a, g->small, g->pool), s,
+                               g->stream, g->address, g->bytes);
     alloc_block_cache(s->first);
-    if (range_bytes > bytes)
-        adopt_hole(a, s->first, range_bytes - bytes);
+    if (range_bytes > g->bytes)
+        adopt_hole(a, s->first, range_bytes - g->bytes);
     a->adopted = s;
-    a->reserved_bytes += bytes;
+    a->reserved_bytes += g->bytes;
     return 0;
 }
 
