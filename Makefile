@@ -103,6 +103,11 @@ SECONDS ?= 60
 fuzz:
 	@tools/fuzz $(O) $(SECONDS)
 
+## fuzz-alloc: the allocator's engine against real PyTorch, for SECONDS
+fuzz-alloc: all
+	$(PYTHON) tests/torch/fuzz_alloc.py --build $(O) --python $(VENV)/bin/python \
+	    --seconds $(SECONDS)
+
 ## install: to $(DESTDIR)$(PREFIX)
 install: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
@@ -124,7 +129,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs check asan asan-programs test demo lint fuzz install clean help
+.PHONY: all programs check asan asan-programs test demo lint fuzz fuzz-alloc install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memsim clusters: what --cluster knows, as a table, or one in full. */
+ * memsim clusters: the fitted ones, as a table, or one in full. */
 #include "memsim/cmd.h"
 
 #include <cjson/cJSON.h>
@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 static const struct options options = {
     .command = "memsim clusters",
     .operands = "[NAME|FILE.json]",
-    .summary = "Lists the clusters that --cluster knows; or prints one: what "
+    .summary = "Lists the clusters that were fitted; or prints one: what "
                "was measured,\nand how far off the fit was on data it had not "
                "seen.",
     .rows = rows,

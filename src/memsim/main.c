@@ -18,6 +18,7 @@ static const struct command {
     {"replay", cmd_replay, "play a recording again under other conditions"},
     {"report", cmd_report, "report again on a run that was kept"},
     {"trace", cmd_trace, "print a run's trace as text"},
+    {"clusters", cmd_clusters, "list the clusters whose collectives are fitted"},
     {"gpus", cmd_gpus, "list the cards that --gpu knows"},
 };
 
