@@ -109,7 +109,9 @@ static void things_read_all(struct result *result, const struct rundir *dir)
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {
-    struct report_style style = {.color = use_color(options->color, out)};
+    struct report_style style = {.color = use_color(options->color, out),
+                                 .depth = options->depth,
+                                 .top = options->top};
     struct result result;
     struct err err = {""};
 

@@ -13,6 +13,7 @@
 struct output_options {
     const char *json;
     bool quiet;
+    uint32_t depth, top; /* 0: not given */
     int color; /* index in "auto|always|never" */
 };
 
@@ -21,6 +22,13 @@ struct output_options {
 #define OUTPUT_ROWS(structure, member)                                         \
     {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
      .help = "write all figures there as JSON; - is stdout"},                  \
+    {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
+     .minimum = 1, .maximum = 100,                                             \
+     .help = "levels of modules in the summary (default 3)"},                  \
+    {"top", 0, OPTION_COUNT, "N", offsetof(structure, member.top),             \
+     .minimum = 1, .maximum = 1000000,                                         \
+     .help = "the largest of each module's to show there\n"                    \
+             "(default 5)"},                                                   \
     {"quiet", 'q', OPTION_FLAG, NULL, offsetof(structure, member.quiet),       \
      .help = "no summary"},                                                    \
     {"color", 0, OPTION_CHOICE, "auto|always|never",                           \

@@ -11,6 +11,7 @@
 
 struct report_style {
     bool color;
+    unsigned depth, top; /* of the tree of modules; 0: as tree.h says */
 };
 
 /* A format. `write` is called once with all that there is to tell. */

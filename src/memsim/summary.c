@@ -5,6 +5,7 @@
 
 #include "common/units.h"
 #include "memsim/report.h"
+#include "memsim/tree.h"
 
 #define COLUMNS     80
 #define BAR_CELLS   24
@@ -16,6 +17,7 @@ enum ink { INK_PLAIN, INK_BOLD, INK_GOOD, INK_BAD, INK_WARN, INK_DIM };
 struct page {
     FILE *out;
     bool color;
+    unsigned depth, top;
 };
 
 static const char *ink(const struct page *page, enum ink ink)
@@ -185,6 +187,19 @@ static void write_things(const struct page *page, const struct result_device *d)
     }
 }
 
+static void write_owners(const struct page *page, const struct result_device *d)
+{
+    const struct tree_style style = {
+        .dim = ink(page, INK_DIM),
+        .plain = ink(page, INK_PLAIN),
+        .depth = page->depth,
+        .top = page->top,
+    };
+
+    if (d->attribution)
+        tree_write(d->attribution, &style, page->out);
+}
+
 static bool same_figures(const struct result_rank *a,
                          const struct result_rank *b)
 {
@@ -234,6 +249,7 @@ static void write_ranks(const struct page *page, const struct result *r)
             write_ooms(page, d);
             write_peaks(page, d);
             write_things(page, d);
+            write_owners(page, d);
         }
     }
 }
@@ -257,7 +273,10 @@ static void write_wrapped(const struct page *page, const char *first,
 static void summary_write(const struct result *r,
                           const struct report_style *style, FILE *out)
 {
-    struct page page = {.out = out, .color = style->color};
+    struct page page = {.out = out,
+                        .color = style->color,
+                        .depth = style->depth,
+                        .top = style->top};
 
     write_verdict(&page, r);
     write_ranks(&page, r);

@@ -5,6 +5,7 @@ PyTorch calls these hooks around every module's forward and every optimizer's
 step. They allocate nothing on the card, keep no module or tensor alive, and
 change nothing that passes through them.
 """
+import atexit
 import ctypes
 import gc
 import sys
@@ -17,7 +18,8 @@ from torch.optim import optimizer as optim
 # enum trace_category
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER, INPUT = range(1, 6)
 
-SEARCHES = 4  # for modules that a parent made on the fly
+SEARCHES = 4  # for modules that were added to a parent
+SEARCH_STEPS = 1, 10, 100, 1000  # after which models are looked for
 
 _core = ctypes.PyDLL("libmemsim.so")  # keeps the GIL: its functions are short
 _enter = _core.memsim_tag_enter
@@ -36,38 +38,53 @@ _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
 class _Known:
     """A module that has a number."""
 
-    __slots__ = "id", "root", "path", "ref", "searches"
+    __slots__ = "id", "root", "path", "ref", "searches", "parameters"
 
 
 _known = {}  # by id() of the module
 _by_number = {}
+_retired = {}  # numbers of modules that are gone, by root and path
 _owners = {}  # numbers of modules by id() of their parameters
-_told = {}  # where the parameters of a root were when they were told
+_places = {}  # where two parameters of a root were when all were told
+_states = weakref.WeakKeyDictionary()  # how many an optimizer had
 _count = 0
+_steps = 0
 
 
 def _text(name):
-    """NAME in C: whatever it is, one line of UTF-8."""
+    """NAME in C: whatever it is, it is UTF-8 without a NUL."""
     text = str(name).encode("utf-8", "backslashreplace")
     return text.replace(b"\0", b"\\0")
 
 
+def _forget(known, key):
+    if _known.get(key) is not known:
+        return
+    del _known[key]
+    _by_number.pop(known.id, None)
+    _places.pop(known.id, None)
+    root = 0 if known.root == known.id else known.root
+    _retired[root, known.path] = known.id
+    for parameter in known.parameters:
+        if _owners.get(parameter) == known.id:
+            del _owners[parameter]
+
+
 def _number(module, root, path):
-    """Numbers MODULE, at PATH below the module numbered ROOT (0: itself)."""
+    """Numbers MODULE, at PATH below the module numbered ROOT (0: itself). One
+    like it that is gone leaves its number to it, so that a script which makes
+    modules all the time does not run out of them."""
     global _count
     key = id(module)
     known = _known.get(key)
     if known is None:
-        _count += 1
         known = _Known()
-        known.id = _count
+        known.id = _retired.pop((root, path), 0)
+        if not known.id:
+            known.id = _count = _count + 1
         known.searches = 0
-
-        def forget(_, key=key, number=_count):
-            if _known.pop(key, None) is not None:
-                _by_number.pop(number, None)
-
-        known.ref = weakref.ref(module, forget)
+        known.parameters = ()
+        known.ref = weakref.ref(module, lambda _: _forget(known, key))
         _known[key] = _by_number[known.id] = known
     known.root = root or known.id
     known.path = path
@@ -99,22 +116,26 @@ def _name_root(module):
     return root
 
 
+def _below(parent, path):
+    return path if parent.root == parent.id else f"{parent.path}.{path}"
+
+
 def _name_below(parent, module):
-    """MODULE is new, and was called by PARENT's forward."""
-    if parent.searches < SEARCHES:
+    """MODULE is new, and was called by PARENT's forward: it was added to it, or
+    made on the fly."""
+    above = parent.ref()
+    if parent.searches < SEARCHES and above is not None:
         parent.searches += 1
-        above = parent.ref()
-        for path, child in _children(above) if above is not None else ():
+        for path, child in _children(above):
             if id(child) not in _known:
-                if parent.root != parent.id:
-                    path = f"{parent.path}.{path}"
-                _number(child, parent.root, path)
+                known = _number(child, parent.root, _below(parent, path))
+                _tell_module(child, known)
         if id(module) in _known:
             return _known[id(module)]
-    path = f"({type(module).__name__})"
-    if parent.root != parent.id:
-        path = f"{parent.path}.{path}"
-    return _number(module, parent.root, path)
+    path = _below(parent, f"({type(module).__name__})")
+    known = _number(module, parent.root, path)
+    _tell_module(module, known)
+    return known
 
 
 def _addresses(tensor):
@@ -137,24 +158,30 @@ def _tell(tensor, number, category):
         _storage(address, number, category)
 
 
-def _tell_module(module, number):
-    for tensor in list(module.__dict__.get("_parameters", {}).values()):
-        if tensor is not None:
-            _owners.setdefault(id(tensor), number)
-            _tell(tensor, number, PARAMETER)
-    for tensor in list(module.__dict__.get("_buffers", {}).values()):
-        if isinstance(tensor, torch.Tensor):
-            _tell(tensor, number, BUFFER)
+def _tell_module(module, known, owned=frozenset()):
+    """Says where the tensors of MODULE lie, but for the parameters OWNED."""
+    attributes = module.__dict__
+    parameters = [p for p in list(attributes.get("_parameters", {}).values())
+                  if p is not None and id(p) not in owned]
+    known.parameters = [id(p) for p in parameters]
+    for parameter in parameters:
+        _owners[id(parameter)] = known.id
+        _tell(parameter, known.id, PARAMETER)
+    for buffer in list(attributes.get("_buffers", {}).values()):
+        if isinstance(buffer, torch.Tensor):
+            _tell(buffer, known.id, BUFFER)
 
 
 def _tell_root(root):
-    """Says where the parameters and buffers of ROOT's modules lie."""
+    """Says where the parameters and buffers of ROOT's modules lie. What two of
+    them share is the first one's."""
     module = root.ref()
-    _tell_module(module, root.id)
-    for _, child in _children(module):
-        known = _known.get(id(child))
+    owned = set()
+    for part in (module, *(child for _, child in _children(module))):
+        known = _known.get(id(part))
         if known is not None:
-            _tell_module(child, known.id)
+            _tell_module(part, known, owned)
+            owned.update(known.parameters)
 
 
 def _sample(module):
@@ -191,14 +218,12 @@ def _tell_inputs(root, args):
         _tell(tensor, root.id, INPUT)
 
 
-def _begin(module, args):
-    """A module is called that is inside no other one."""
+def _begin(module):
+    """MODULE is called, and is inside no other one."""
     known = _known.get(id(module)) or _name_root(module)
-    if known.root != known.id:
-        pass  # a part of a model that is called by itself
-    where = _sample(module)
-    if _told.get(known.id) != where:
-        _told[known.id] = where
+    place = _sample(module)
+    if _places.get(known.id) != place:
+        _places[known.id] = place
         _tell_root(known)
     return known
 
@@ -209,7 +234,7 @@ def _before(module, args):
     known = _known.get(id(module))
     top = _top()
     if not top:
-        known = _begin(module, args)
+        known = _begin(module)
         _tell_inputs(known, args)
     elif known is None:
         parent = _by_number.get(top)
@@ -229,26 +254,62 @@ def _after(module, args, result):
 def _before_step(optimizer, args, kwargs):
     for group in optimizer.param_groups:
         for parameter in group["params"]:
+            owner = _owners.get(id(parameter))
+            if owner is None:  # no module's that was called
+                owner = _owners[id(parameter)] = 0
+                _tell(parameter, 0, PARAMETER)
             gradient = parameter.grad
             if gradient is not None:
-                _tell(gradient, _owners.get(id(parameter), 0), GRADIENT)
+                _tell(gradient, owner, GRADIENT)
     _step(1)
 
 
 def _tell_state(optimizer):
-    for parameter, state in optimizer.state.items():
-        if not isinstance(state, dict):
-            continue
-        for value in state.values():
-            if isinstance(value, torch.Tensor):
-                _tell(value, _owners.get(id(parameter), 0), OPTIMIZER)
+    for parameter, state in list(optimizer.state.items()):
+        if isinstance(state, dict):
+            for tensor in _tensors(list(state.values())):
+                _tell(tensor, _owners.get(id(parameter), 0), OPTIMIZER)
 
 
 def _after_step(optimizer, args, kwargs):
+    global _steps
     _step(0)
-    if _told.get(id(optimizer)) != len(optimizer.state):
-        _told[id(optimizer)] = len(optimizer.state)
+    if _states.get(optimizer) != len(optimizer.state):
+        _states[optimizer] = len(optimizer.state)
         _tell_state(optimizer)
+    _steps += 1
+    if _steps in SEARCH_STEPS:
+        _find_models()
+
+
+def _is_on_card(module):
+    parts = [module, *(child for _, child in _children(module))]
+    return any(isinstance(tensor, torch.Tensor) and any(_addresses(tensor))
+               for part in parts for name in ("_parameters", "_buffers")
+               for tensor in list(part.__dict__.get(name, {}).values()))
+
+
+def _find_models():
+    """Names the models on the card that nobody has called: teachers, averages
+    of weights, Lightning's modules."""
+    found = [o for o in gc.get_objects()
+             if issubclass(type(o), nn_module.Module)
+             and "_modules" in o.__dict__ and id(o) not in _known]
+    below = {id(child) for o in found for child in o._modules.values()}
+    for module in found:
+        if id(module) not in below and _is_on_card(module):
+            _tell_root(_name_root(module))
+
+
+def _finish():
+    """The script is over, maybe for lack of memory in the middle of a step."""
+    _find_models()
+    for known in list(_known.values()):
+        module = known.ref()
+        for parameter in module._parameters.values() if module else ():
+            gradient = None if parameter is None else parameter.grad
+            if gradient is not None:
+                _tell(gradient, known.id, GRADIENT)
 
 
 def start():
@@ -257,3 +318,4 @@ def start():
     nn_module.register_module_forward_hook(_after, always_call=True)
     optim.register_optimizer_step_pre_hook(_before_step)
     optim.register_optimizer_step_post_hook(_after_step)
+    atexit.register(_finish)

@@ -63,8 +63,9 @@ def _call_after(loader, function):
 def _follow_modules():
     try:
         spec = importlib.util.spec_from_file_location(
-            "memsim_modules", os.path.join(_HERE, "modules.py"))
+            "_memsim_modules", os.path.join(_HERE, "modules.py"))
         modules = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = modules  # where torch.compile looks for it
         spec.loader.exec_module(modules)
         modules.start()
     except Exception as error:  # a torch that we do not know
