@@ -17,7 +17,7 @@
  * are known integers; where something is floating; where something is not
  * known (what comes of zeros: enough for flags and losses). */
 #define COMPUTE_INTEGERS (UINT64_C(128) << 10)
-#define COMPUTE_FLOATS   UINT64_C(1024)
+#define COMPUTE_FLOATS   UINT64_C(64)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
 #define COMPUTE_TYPES 4
