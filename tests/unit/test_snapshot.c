@@ -94,7 +94,12 @@ TEST(what_is_written_is_read)
     CHECK_UINT(h->stream, UINT64_MAX - 5);
     CHECK_UINT(h->pool.second, 9);
     CHECK_UINT(h->block_count, 2);
-    CHECK(!memcmp(h->blocks, blocks, sizeof blocks));
+    for (size_t i = 0; i < h->block_count; i++) {
+        CHECK_UINT(h->blocks[i].address, blocks[i].address);
+        CHECK_UINT(h->blocks[i].bytes, blocks[i].bytes);
+        CHECK_UINT(h->blocks[i].requested_bytes, blocks[i].requested_bytes);
+        CHECK(h->blocks[i].state == blocks[i].state);
+    }
     const struct snapshot_event *e = &t.traces[0].events[8];
     CHECK(e->action == ALLOC_OOM && e->address == 12345);
     CHECK_UINT(e->bytes, 70 * GIB);
