@@ -212,7 +212,6 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
         piece_end(a, stale);
     struct piece *p = piece_make(a, item);
     map_put(&a->pieces, p->address, p);
-    card->told |= item->head.fields > ALLOC_MODULE;
     moment_set(a, card, item, ALLOC_ALLOCATED);
     piece_file(a, p, omen_read(a, item));
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
@@ -280,6 +279,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
 
     if (phase >= TRACE_PHASE_COUNT)
         return;
+    a->told = true;
     if (phase == TRACE_PHASE_BACKWARD)
         list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION);
     if (a->phase == TRACE_PHASE_OPTIMIZER) {

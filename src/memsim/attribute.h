@@ -93,8 +93,8 @@ void attribute_take(struct attribute *a, const struct trace_item *item);
 void attribute_label(struct attribute *a, uint64_t address,
                      const struct label *label);
 
-/* What there is to tell of DEVICE, in the process's numbering; NULL where no
- * allocation of it said whose it was. To be given to attribution_destroy. */
+/* What there is to tell of DEVICE, in the process's numbering; NULL where
+ * nothing was allocated, or nobody said whose it was. To be given to attribution_destroy. */
 struct attribution *attribute_conclude(struct attribute *a, unsigned device);
 void attribution_destroy(struct attribution *attribution);
 

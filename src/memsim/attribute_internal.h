@@ -156,7 +156,6 @@ struct piece {
 
 /* One card. */
 struct card_use {
-    bool told; /* an allocation said whose it was */
     struct moment now;
     struct moment peak;
     unsigned peak_step;
@@ -181,6 +180,7 @@ struct attribute {
     const struct trace_names *names;
     struct piece *forward, *stepping; /* what backward, or the step's end, will
                                          find alive */
+    bool told; /* somebody says whose allocations are */
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
     enum trace_phase phase;

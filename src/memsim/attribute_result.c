@@ -254,7 +254,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
                          ? a->modules.count
                          : card->holdings.count;
 
-    if (!card->told)
+    if (!a->told || !card->peak.ordinal)
         return NULL;
     struct conclusion c = {
         .a = a,

@@ -44,6 +44,7 @@ void memsim_tag_start(void)
     sequence_attach(library);
     operator_attach(library);
     started = true;
+    RECORD(PHASE, TRACE_PHASE_INIT);
 }
 
 static void module_record(uint32_t id)
@@ -66,6 +67,8 @@ void tag_modules_record(void)
 {
     uint32_t top = atomic_load(&module_top);
 
+    if (!started)
+        return;
     for (uint32_t id = 1; id <= top; id++)
         module_record(id);
     RECORD(PHASE, atomic_load(&current_phase));

@@ -99,13 +99,14 @@ def _children(module):
     stack = [("", module)]
     while stack:
         prefix, parent = stack.pop()
+        if parent is not module:
+            yield prefix, parent
+        below = []
         for name, child in list(parent.__dict__.get("_modules", {}).items()):
-            if child is None or id(child) in seen:
-                continue
-            seen.add(id(child))
-            path = f"{prefix}.{name}" if prefix else name
-            yield path, child
-            stack.append((path, child))
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                below.append((f"{prefix}.{name}" if prefix else name, child))
+        stack += reversed(below)
 
 
 def _name_root(module):
