@@ -349,6 +349,21 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
         element(l, i, certain);
 }
 
+/* Without inputs, all elements are the first one. */
+static void fill_run(struct loop *l, const struct kernel_launch *launch)
+{
+    const struct values_window *w = values_window(l->data[0]);
+    uint64_t unit = number_bytes(l->types[0]), count = l->count;
+    unsigned char value[16];
+
+    if (!w || !unit || !count)
+        return;
+    l->count = 1;
+    loop_run(l, launch);
+    memcpy(value, w->memory + (l->data[0] - w->base), unit);
+    memsim_values_fill(l->data[0], value, unit, count);
+}
+
 /* (n, functor, data, input calculator, output calculator, LoadWithCast{types,
  * sizes}, StoreWithCast{type, size}). */
 static void run_dense(const struct compute *c,
@@ -357,7 +372,8 @@ static void run_dense(const struct compute *c,
     uint64_t count = compute_u32(launch, 0);
 
     /* Most launches of a training step end here. */
-    if (count > COMPUTE_FLOATS && number_is_float(c->types[0]) && !c->is_cast) {
+    if (count > COMPUTE_FLOATS && number_is_float(c->types[0]) && !c->is_cast &&
+        c->count > 1) {
         memsim_values_forget(*(const uint64_t *)launch->arguments[2],
                              count * number_bytes(c->types[0]));
         return;
@@ -373,7 +389,10 @@ static void run_dense(const struct compute *c,
         l.types[0] = *(const unsigned char *)launch->arguments[6];
     }
     functor_read(&l, launch->arguments[1]);
-    loop_run(&l, launch);
+    if (l.inputs)
+        loop_run(&l, launch);
+    else
+        fill_run(&l, launch);
 }
 
 /* What is done in place by a functor that nothing here knows is not known any
