@@ -14,6 +14,7 @@ enum { ALLOC_MODULE = 9, ALLOC_PHASE, ALLOC_OPERATOR, ALLOC_RANGE };
 enum { FREE_DEVICE, FREE_ADDRESS, FREE_BYTES, FREE_ALLOCATED, FREE_RESERVED };
 enum { OOM_DEVICE, OOM_MODULE = 6 };
 enum { MODULE_ID, MODULE_ROOT, MODULE_NAME };
+enum { COLLECTIVE_SEND = 11, COLLECTIVE_RECEIVE };
 enum { STORAGE_ADDRESS, STORAGE_MODULE, STORAGE_CATEGORY };
 
 static struct card_use *card_get(struct attribute *a, uint64_t device)
@@ -332,6 +333,22 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
     piece_move(a, p, (uint32_t)trace_field(item, STORAGE_MODULE));
 }
 
+/* What a collective works on and nobody else laid claim to: DDP's buckets. */
+static void collective_claim(struct attribute *a, uint64_t address)
+{
+    struct piece *p = map_get(&a->pieces, address);
+
+    if (!p || p->category != TRACE_CATEGORY_OTHER)
+        return;
+    piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
+}
+
+static void on_collective(struct attribute *a, const struct trace_item *item)
+{
+    collective_claim(a, trace_field(item, COLLECTIVE_SEND));
+    collective_claim(a, trace_field(item, COLLECTIVE_RECEIVE));
+}
+
 static void (*const handlers[])(struct attribute *,
                                 const struct trace_item *) = {
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
@@ -341,6 +358,7 @@ static void (*const handlers[])(struct attribute *,
     [TRACE_SEGMENT_MAP] = on_segment,
     [TRACE_SEGMENT_UNMAP] = on_segment,
     [TRACE_OOM] = on_oom,
+    [TRACE_COLLECTIVE] = on_collective,
     [TRACE_MODULE] = on_module,
     [TRACE_MODULE_ENTER] = on_module_enter,
     [TRACE_PHASE] = on_phase,

@@ -185,7 +185,6 @@ for _ in range(3):
     equal(own["2"]["parameter"], second)
     equal(own["0"]["optimizer"], first)
     equal(own["2"]["optimizer"], second)
-    equal(own["1"]["activation"], rounded(2048 * 4096))
 
 
 @test
@@ -409,6 +408,47 @@ runpy.run_path("{ROOT}/examples/train_gpt2.py", run_name="__main__")
     assert other < 0.02 * report["peak_allocated_bytes"], other
     nobody = owners(report).get("", {})
     assert sum(nobody.values()) < 0.02 * report["peak_allocated_bytes"], nobody
+
+
+@test
+def buckets_of_ddp_are_for_communication():
+    report = device("""
+import torch.distributed as dist
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+model = nn.parallel.DistributedDataParallel(Net().cuda(), device_ids=[0])
+train(model, adam(model))
+dist.destroy_process_group()
+""")
+    check_sums(report)
+    peak = report["categories_at_peak"]
+    numbers = sum(3 * n for n in (256, 256, 262144, 1024, 262144, 256))
+    assert peak["communication"] >= 4 * numbers, peak
+    assert peak.get("other", 0) < 0.02 * report["peak_allocated_bytes"], peak
+    assert "module.blocks.0.up" in owners(report)
+
+
+@test
+def fsdp_keeps_whole_and_sharded_parameters_apart():
+    report = device("""
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
+dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+model = Net().cuda()
+for block in model.blocks:
+    fully_shard(block)
+fully_shard(model)
+train(model, adam(model), rows=8)
+""")
+    check_sums(report)
+    peak = report["categories_at_peak"]
+    sizes = 256, 256, 1024 * 256, 1024, 256 * 1024, 256
+    whole = sum(rounded(n) for n in sizes)
+    shard = sum(rounded(n // 8) for n in sizes)
+    equal(phases(report, 1)["optimizer"]["end_categories"]["parameter"],
+          3 * shard)
+    assert peak["unsharded_parameter"] >= whole, peak
+    assert peak["communication"] > 0, peak
 
 
 @test

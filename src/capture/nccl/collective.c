@@ -52,7 +52,8 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
            (uint64_t)c, (uint64_t)c->rank, (uint64_t)c->ranks, call->count,
            (uint64_t)call->type, (uint64_t)call->operation,
            (uint64_t)call->root,
-           share * (uint64_t)(sends > receives ? sends : receives));
+           share * (uint64_t)(sends > receives ? sends : receives),
+           (uint64_t)call->send, (uint64_t)call->receive);
     return ncclSuccess;
 }
 
