@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict, the JSON and the exit status of whole runs of the example and of
+GPT-2 large (transformers 4.46, in VENV/old). Starts its own runs, so it is not
+itself to be started under one."""
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from harness import Skip, equal, main, test
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("MEMSIM_BUILD", os.path.join(ROOT, "build"))
+EXAMPLE = os.path.join(ROOT, "examples", "train_gpt2.py")
+
+LARGE = """
+import sys, torch, transformers
+half, batch, length = sys.argv[1] == "half", int(sys.argv[2]), int(sys.argv[3])
+if half:
+    torch.set_default_dtype(torch.bfloat16)
+with torch.device("cuda"):
+    model = transformers.GPT2LMHeadModel._from_config(
+        transformers.GPT2Config(n_embd=1280, n_layer=36, n_head=20),
+        attn_implementation="sdpa")
+optimizer = torch.optim.Adam(model.parameters())
+x = torch.randint(0, 50257, (batch, length), device="cuda")
+with torch.autocast("cuda", torch.bfloat16, enabled=not half):
+    loss = model(input_ids=x, labels=x).loss
+loss.backward()
+optimizer.step()
+"""
+
+
+def run(options, command, **env):
+    """(status, what it printed, the JSON) of a run of a Python COMMAND."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "result.json")
+        done = subprocess.run(
+            [os.path.join(BUILD, "bin", "memsim"), "run", "--json", path,
+             *options, "--", sys.executable, *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, **env})
+        with open(path) as file:
+            return done.returncode, done.stdout, json.load(file)
+
+
+@test
+def a_job_that_fits_says_so():
+    status, text, result = run([], [EXAMPLE, "--steps", "2"])
+    equal((status, result["verdict"]), (0, "fits"))
+    device = result["ranks"][0]["devices"][0]
+    peak = float(text.split("peak allocated ")[1].split()[0])
+    equal(round(device["peak_allocated_bytes"] / 2**30, 2), peak)
+
+
+@test
+def a_job_that_does_not_fit_dies_as_on_the_card():
+    status, text, result = run(["--gpu", "t4"], [EXAMPLE, "--batch", "64"])
+    equal((status, result["verdict"]), (120, "oom"))
+    assert "torch.OutOfMemoryError: CUDA out of memory." in text, text
+    assert "total capacity of 14.56 GiB" in text, text
+    assert result["ranks"][0]["devices"][0]["ooms"][0]["requested_bytes"] > 0
+
+
+@test
+def a_limit_is_a_gate():
+    status, _, result = run(["--fail-above", "5"], [EXAMPLE, "--steps", "2"])
+    equal((status, result["verdict"]), (121, "over-limit"))
+
+
+@test
+def gpt2_large_does_not_fit_40_gb():
+    old = os.path.join(os.environ.get("MEMSIM_VENV", ""), "old")
+    if not os.path.isdir(old):
+        raise Skip("no transformers 4.46 here: tools/test-torch installs it")
+    path = os.pathsep.join([old, sysconfig.get_path("purelib")])
+    for job in (["mixed", "16", "512"], ["half", "16", "1024"]):
+        status, text, result = run(["--gpu", "a100-sxm-40gb"],
+                                   ["-c", LARGE, *job], PYTHONPATH=path)
+        equal((job, status, result["verdict"]), (job, 120, "oom"))
+        assert "torch.OutOfMemoryError: CUDA out of memory." in text, text
+
+
+if __name__ == "__main__":
+    main()
