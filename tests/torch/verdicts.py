@@ -26,10 +26,12 @@ with torch.device("cuda"):
         attn_implementation="sdpa")
 optimizer = torch.optim.Adam(model.parameters())
 x = torch.randint(0, 50257, (batch, length), device="cuda")
-with torch.autocast("cuda", torch.bfloat16, enabled=not half):
-    loss = model(input_ids=x, labels=x).loss
-loss.backward()
-optimizer.step()
+for step in range(2):
+    with torch.autocast("cuda", torch.bfloat16, enabled=not half):
+        loss = model(input_ids=x, labels=x).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
 """
 
 
