@@ -333,20 +333,28 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
     piece_move(a, p, (uint32_t)trace_field(item, STORAGE_MODULE));
 }
 
-/* What a collective works on and nobody else laid claim to: DDP's buckets. */
-static void collective_claim(struct attribute *a, uint64_t address)
+/* What collectives work on and nobody laid claim to are buckets. DDP takes new
+ * ones in its second forward, which then look like activations; but those are
+ * not changed in backward. */
+static bool is_bucket(const struct attribute *a, const struct piece *p,
+                      bool in_place)
 {
-    struct piece *p = map_get(&a->pieces, address);
-
-    if (!p || p->category != TRACE_CATEGORY_OTHER)
-        return;
-    piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
+    return p->category == TRACE_CATEGORY_OTHER ||
+           (in_place && a->phase == TRACE_PHASE_BACKWARD &&
+            p->phase == TRACE_PHASE_FORWARD &&
+            p->category == TRACE_CATEGORY_ACTIVATION);
 }
 
 static void on_collective(struct attribute *a, const struct trace_item *item)
 {
-    collective_claim(a, trace_field(item, COLLECTIVE_SEND));
-    collective_claim(a, trace_field(item, COLLECTIVE_RECEIVE));
+    uint64_t send = trace_field(item, COLLECTIVE_SEND);
+    uint64_t receive = trace_field(item, COLLECTIVE_RECEIVE);
+
+    for (int i = 0; i < 2; i++) {
+        struct piece *p = map_get(&a->pieces, i ? receive : send);
+        if (p && is_bucket(a, p, send == receive))
+            piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
+    }
 }
 
 static void (*const handlers[])(struct attribute *,
