@@ -210,3 +210,33 @@ TEST(a_long_run_keeps_its_peak_and_few_points)
     CHECK(a->phases_dropped > 0);
     attribution_destroy(a);
 }
+
+/* What attribute.c and attribute_segment.c take from a record, by name. */
+TEST(the_fields_are_where_attribution_looks)
+{
+    static const struct {
+        enum trace_kind kind;
+        int index;
+        const char *field;
+    } used[] = {
+        {TRACE_BLOCK_ALLOC, 9, "module"},
+        {TRACE_BLOCK_ALLOC, 10, "phase"},
+        {TRACE_BLOCK_ALLOC, 11, "operator"},
+        {TRACE_BLOCK_ALLOC, 12, "range"},
+        {TRACE_BLOCK_FREE, 3, "allocated_bytes"},
+        {TRACE_BLOCK_FREE, 4, "reserved_bytes"},
+        {TRACE_SEGMENT_ALLOC, 3, "stream"},
+        {TRACE_SEGMENT_ALLOC, 4, "pool_low"},
+        {TRACE_OOM, 6, "module"},
+        {TRACE_COLLECTIVE, 11, "send"},
+        {TRACE_COLLECTIVE, 12, "receive"},
+        {TRACE_MODULE, 1, "root"},
+        {TRACE_MODULE, 2, "name"},
+        {TRACE_STORAGE, 1, "module"},
+        {TRACE_STORAGE, 2, "category"},
+    };
+
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+        CHECK_UINT((uint64_t)trace_field_index(used[i].kind, used[i].field),
+                   (uint64_t)used[i].index);
+}
