@@ -166,8 +166,7 @@ static void piece_end(struct attribute *a, struct piece *p)
         piece_refile(a, p, TRACE_CATEGORY_TEMPORARY);
     holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
     card->current.bytes[p->category] -= p->bytes;
-    timeline_add(&card->timeline, &card->now, p->category,
-                 -(int64_t)p->bytes);
+    timeline_add(&card->timeline, &card->now, p->category, -(int64_t)p->bytes);
     if (p->born > card->peak.ordinal) {
         free(p);
         return;
@@ -325,8 +324,10 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
     uint64_t category = trace_field(item, STORAGE_CATEGORY);
     struct piece *p = map_get(&a->pieces, trace_field(item, STORAGE_ADDRESS));
 
-    if (!p || category >= TRACE_CATEGORY_COUNT ||
-        !(believed[category] >> p->category & 1))
+    if (!p || category >= TRACE_CATEGORY_COUNT)
+        return;
+    bool owned = p->category != category || p->module;
+    if (owned && !(believed[category] >> p->category & 1))
         return;
     piece_close(p);
     piece_refile(a, p, (enum trace_category)category);

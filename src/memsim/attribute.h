@@ -21,9 +21,9 @@ struct attribution_sums {
 struct attribution_module {
     char *name;
     uint64_t calls;
-    uint64_t bytes_at_peak; /* its own and of all below it */
+    uint64_t bytes_at_peak;  /* its own and of all below it */
     uint64_t own_peak_bytes; /* the most that those were at any time */
-    uint64_t self_bytes; /* at the peak, its own */
+    uint64_t self_bytes;     /* at the peak, its own */
     struct attribution_sums self;
     size_t parent; /* index in the array, SIZE_MAX: none */
 };
@@ -94,7 +94,8 @@ void attribute_label(struct attribute *a, uint64_t address,
                      const struct label *label);
 
 /* What there is to tell of DEVICE, in the process's numbering; NULL where
- * nothing was allocated, or nobody said whose it was. To be given to attribution_destroy. */
+ * nothing was allocated, or nobody said whose it was. To be given to
+ * attribution_destroy. */
 struct attribution *attribute_conclude(struct attribute *a, unsigned device);
 void attribution_destroy(struct attribution *attribution);
 

@@ -29,7 +29,7 @@ struct module_table {
 struct holdings {
     struct holding {
         uint64_t bytes, peak_bytes;
-    } *rows;
+    } * rows;
     size_t count;
 };
 
@@ -46,14 +46,15 @@ void module_table_count(struct module_table *t);
 char *module_table_title(const struct module_table *t, uint32_t id);
 
 /* Adds BYTES, which may be negative, to ID and all above it. */
-void holdings_add(struct holdings *h, const struct module_table *t,
-                  uint32_t id, int64_t bytes);
+void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
+                  int64_t bytes);
 /* What ID holds moves with it from OLD_PARENT to the one it has now. */
 void holdings_move(struct holdings *h, const struct module_table *t,
                    uint32_t id, uint32_t old_parent);
 void holdings_fini(struct holdings *h);
 
-/* --- time: attribute_timeline.c -------------------------------------------- */
+/* --- time: attribute_timeline.c --------------------------------------------
+ */
 
 #define TIMELINE_POINTS 2000
 
@@ -65,7 +66,7 @@ struct timeline {
     struct turn {
         uint64_t ordinal, time_ns, allocated_bytes, reserved_bytes;
         int64_t changes[TRACE_CATEGORY_COUNT];
-    } *turns; /* the last one may still move; after it comes: */
+    } * turns; /* the last one may still move; after it comes: */
     size_t count, capacity;
     int64_t tail[TRACE_CATEGORY_COUNT];
     uint64_t least_bytes;
@@ -88,7 +89,8 @@ void timeline_refile(struct timeline *t, uint64_t born,
 void timeline_conclude(struct timeline *t, struct attribution *to);
 void timeline_fini(struct timeline *t);
 
-/* --- phases: attribute_phase.c --------------------------------------------- */
+/* --- phases: attribute_phase.c ---------------------------------------------
+ */
 
 #define PHASES_MAX  1000
 #define PHASES_DROP 100 /* at once, from the middle */
@@ -97,7 +99,7 @@ struct phase_list {
     struct phase_row {
         struct attribution_phase told;
         uint64_t end_ordinal;
-    } *rows; /* the last one goes on */
+    } * rows; /* the last one goes on */
     size_t count, dropped;
 };
 
@@ -114,7 +116,8 @@ void phase_list_conclude(struct phase_list *l, const struct moment *now,
                          struct attribution *to);
 void phase_list_fini(struct phase_list *l);
 
-/* --- segments: attribute_segment.c ----------------------------------------- */
+/* --- segments: attribute_segment.c -----------------------------------------
+ */
 
 struct segment_row {
     uint64_t address, bytes, stream, pool[2];
@@ -139,12 +142,13 @@ void segment_table_conclude(struct segment_table *t, uint64_t peak_ordinal,
                             struct attribution *to);
 void segment_table_fini(struct segment_table *t);
 
-/* --- blocks: attribute.c --------------------------------------------------- */
+/* --- blocks: attribute.c ---------------------------------------------------
+ */
 
 struct piece {
     uint64_t address, bytes;
-    uint64_t born; /* the record's ordinal */
-    uint64_t operation; /* id of a name */
+    uint64_t born;          /* the record's ordinal */
+    uint64_t operation;     /* id of a name */
     uint64_t phases_before; /* how many had begun */
     struct label label;
     uint32_t module;
@@ -180,7 +184,7 @@ struct attribute {
     const struct trace_names *names;
     struct piece *forward, *stepping; /* what backward, or the step's end, will
                                          find alive */
-    bool told; /* somebody says whose allocations are */
+    bool told;                        /* somebody says whose allocations are */
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
     enum trace_phase phase;

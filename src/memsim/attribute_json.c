@@ -183,7 +183,8 @@ static void add_block(cJSON *array, const struct attribution *a,
 
     add_bytes(block, "offset", b->address - base);
     add_bytes(block, "bytes", b->bytes);
-    cJSON_AddStringToObject(block, "state", b->allocated ? "allocated" : "free");
+    cJSON_AddStringToObject(block, "state",
+                            b->allocated ? "allocated" : "free");
     if (!b->allocated)
         return;
     cJSON_AddStringToObject(block, "module", module_name(a, b->module));

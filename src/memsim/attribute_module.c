@@ -149,8 +149,8 @@ static struct holding *holding_get(struct holdings *h, uint32_t id)
     return &h->rows[id];
 }
 
-void holdings_add(struct holdings *h, const struct module_table *t,
-                  uint32_t id, int64_t bytes)
+void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
+                  int64_t bytes)
 {
     while (id && id < MODULES_MAX) {
         struct holding *holding = holding_get(h, id);

@@ -65,12 +65,12 @@ void phase_list_begin(struct phase_list *l, const struct moment *now,
         l->rows = xcalloc(PHASES_MAX, sizeof *l->rows);
     if (l->count == PHASES_MAX)
         rows_drop(l);
-    l->rows[l->count++] = (struct phase_row){
-        .told = {.step = step,
-                 .phase = phase,
-                 .start_ns = now->time_ns,
-                 .peak_bytes = now->allocated_bytes},
-        .end_ordinal = UINT64_MAX};
+    l->rows[l->count++] =
+        (struct phase_row){.told = {.step = step,
+                                    .phase = phase,
+                                    .start_ns = now->time_ns,
+                                    .peak_bytes = now->allocated_bytes},
+                           .end_ordinal = UINT64_MAX};
 }
 
 void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes)

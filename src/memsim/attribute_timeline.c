@@ -56,8 +56,8 @@ static void timeline_see(struct timeline *t, const struct moment *now)
 /* Plays the turns again with twice the least difference. */
 static void timeline_thin(struct timeline *t)
 {
-    struct timeline thin = {
-        .least_bytes = t->least_bytes ? 2 * t->least_bytes : 512};
+    struct timeline thin = {.least_bytes =
+                                t->least_bytes ? 2 * t->least_bytes : 512};
 
     for (size_t i = 0; i < t->count; i++) {
         const struct turn *turn = &t->turns[i];

@@ -180,8 +180,8 @@ static void write_children(const struct tree *t, size_t parent, unsigned level,
             rest_bytes += m->bytes_at_peak;
             continue;
         }
-        write_row(t, &(struct row){m->bytes_at_peak,
-                                   short_name(t, t->order[i]), level});
+        write_row(t, &(struct row){m->bytes_at_peak, short_name(t, t->order[i]),
+                                   level});
         write_children(t, t->order[i], level + 1, m->self_bytes, "(itself)");
     }
     if (self_bytes && (shown || level == 0))
@@ -209,13 +209,13 @@ static void write_categories(const struct tree *t)
     struct share_row rows[TRACE_CATEGORY_COUNT];
 
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
-        rows[i] = (struct share_row){(enum trace_category)i,
-                                     t->a->at_peak.bytes[i]};
+        rows[i] =
+            (struct share_row){(enum trace_category)i, t->a->at_peak.bytes[i]};
     qsort(rows, TRACE_CATEGORY_COUNT, sizeof *rows, share_compare);
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT && rows[i].bytes; i++)
-        write_row(t, &(struct row){
-                         rows[i].bytes,
-                         attribution_category_name(rows[i].category), 0});
+        write_row(t, &(struct row){rows[i].bytes,
+                                   attribution_category_name(rows[i].category),
+                                   0});
 }
 
 static void write_heading(const struct tree *t, const char *by)
@@ -244,7 +244,6 @@ void tree_write(const struct attribution *attribution,
     write_heading(&t, "category");
     write_categories(&t);
     write_heading(&t, "module");
-    write_children(&t, SIZE_MAX, 0, t.total_bytes - owned_bytes,
-                   "(no module)");
+    write_children(&t, SIZE_MAX, 0, t.total_bytes - owned_bytes, "(no module)");
     free(t.order);
 }

@@ -411,6 +411,25 @@ runpy.run_path("{ROOT}/examples/train_gpt2.py", run_name="__main__")
 
 
 @test
+def a_step_that_calls_the_model_knows_its_parameters():
+    report = device("""
+model = Net().cuda(); o = adam(model)
+x = torch.randn(64, 256, device="cuda")
+def closure():
+    o.zero_grad()
+    loss = model(x).sum()
+    loss.backward()
+    return loss
+for _ in range(3):
+    o.step(closure)
+""")
+    check_sums(report)
+    parameter = rounded(256 * 1024) + rounded(1024)
+    equal(owners(report)["blocks.1.up"]["parameter"], parameter)
+    assert "parameter" not in owners(report).get("", {})
+
+
+@test
 def buckets_of_ddp_are_for_communication():
     report = device("""
 import torch.distributed as dist

@@ -76,8 +76,8 @@ void tag_modules_record(void)
 
 static void phase_set(uint32_t phase)
 {
-    if (atomic_exchange_explicit(&current_phase, phase,
-                                 memory_order_relaxed) != phase)
+    if (atomic_exchange_explicit(&current_phase, phase, memory_order_relaxed) !=
+        phase)
         RECORD(PHASE, phase);
 }
 
@@ -146,8 +146,7 @@ void memsim_tag_storage(uint64_t address, uint32_t id, uint32_t category)
  * say, still belongs to it. */
 static uint32_t phase_between(void)
 {
-    uint32_t phase =
-        atomic_load_explicit(&current_phase, memory_order_relaxed);
+    uint32_t phase = atomic_load_explicit(&current_phase, memory_order_relaxed);
 
     return phase == TRACE_PHASE_INIT || phase == TRACE_PHASE_FORWARD
                ? phase
@@ -166,7 +165,8 @@ void tag_now(struct tag *tag)
         tag->module = memsim_tag_top();
         tag->phase = in_node ? TRACE_PHASE_RECOMPUTE : TRACE_PHASE_FORWARD;
     } else {
-        tag->phase = operator_in_step() ? TRACE_PHASE_OPTIMIZER : phase_between();
+        tag->phase =
+            operator_in_step() ? TRACE_PHASE_OPTIMIZER : phase_between();
     }
     phase_set(tag->phase);
     tag->operation = operator_name();

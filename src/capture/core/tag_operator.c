@@ -122,8 +122,7 @@ void operator_attach(void *library)
 
     *(void **)&add = dlsym(
         library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
-    *(void **)&function_name =
-        dlsym(library, "_ZNK2at14RecordFunction4nameEv");
+    *(void **)&function_name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
     if (!add || !function_name)
         return;
     add(functions);
@@ -134,7 +133,10 @@ void operator_attach(void *library)
 static bool is_plumbing(const char *name)
 {
     static const char *const prefixes[] = {
-        "aten::empty", "aten::new_empty", "aten::resize", "autograd::engine",
+        "aten::empty",
+        "aten::new_empty",
+        "aten::resize",
+        "autograd::engine",
     };
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -162,9 +164,8 @@ uint32_t operator_name(void)
 
 uint32_t operator_range(void)
 {
-    return running.range_depth
-               ? running.ranges[running.range_depth - 1].name
-               : 0;
+    return running.range_depth ? running.ranges[running.range_depth - 1].name
+                               : 0;
 }
 
 bool operator_in_step(void)

@@ -40,7 +40,7 @@ struct shared_node {
     struct control {
         void *table;
         _Atomic int32_t uses;
-    } *control;
+    } * control;
 };
 
 static uint64_t (*sequence_peek)(void);
@@ -57,8 +57,7 @@ static _Thread_local struct chunk *mine, *last;
  * that the caller gives. */
 void sequence_attach(void *library)
 {
-    *(void **)&sequence_peek =
-        dlsym(library, "_ZN2at15sequence_number4peekEv");
+    *(void **)&sequence_peek = dlsym(library, "_ZN2at15sequence_number4peekEv");
     *(void **)&thread_current =
         dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
     *(void **)&node_current =
