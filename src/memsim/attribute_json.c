@@ -9,6 +9,7 @@
 #include "common/xmalloc.h"
 
 #define MODULES_MAX 10000
+#define BLOCKS_MAX  50000 /* of all segments */
 
 /* cJSON prints large doubles in the shortest form that is nearly equal. */
 static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
@@ -198,6 +199,7 @@ static void add_block(cJSON *array, const struct attribution *a,
 static void add_segments(cJSON *device, const struct attribution *a)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "segments_at_peak");
+    size_t told = 0;
 
     for (size_t i = 0; i < a->segment_count; i++) {
         const struct attribution_segment *s = &a->segments[i];
@@ -210,8 +212,13 @@ static void add_segments(cJSON *device, const struct attribution *a)
         add_address(segment, "stream", s->stream);
         cJSON_AddStringToObject(segment, "pool", pool);
         cJSON *blocks = cJSON_AddArrayToObject(segment, "blocks");
-        for (size_t j = 0; j < s->count; j++)
+        size_t room = BLOCKS_MAX - told;
+        size_t count = s->count < room ? s->count : room;
+        for (size_t j = 0; j < count; j++)
             add_block(blocks, a, &a->blocks[s->first + j], s->address);
+        if (count < s->count)
+            add_bytes(segment, "blocks_dropped", s->count - count);
+        told += count;
     }
 }
 
