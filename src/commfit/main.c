@@ -5,7 +5,7 @@
 #include "commfit/plot.h"
 #include "commfit/update.h"
 #include "common/json_text.h"
-#include "memsim/options.h"
+#include "common/options.h"
 #include "runtime/cost_nccl.h"
 
 #include <cjson/cJSON.h>

@@ -6,7 +6,7 @@
 #define MEMSIM_MEMSIM_CMD_H
 
 #include "common/err.h"
-#include "memsim/options.h"
+#include "common/options.h"
 
 /* memsim's exit statuses; those of `memsim run` are in timeout(1)'s manner. */
 enum cmd_status {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/units.h"
 #include "common/xmalloc.h"
@@ -215,21 +214,12 @@ static int write_snapshot(const struct recording *rec, const char *path,
     return rc ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
 }
 
-static bool use_color(const struct output_options *o, FILE *out)
-{
-    const char *no_color = getenv("NO_COLOR"); /* no-color.org */
-
-    if (o->color) /* 1: always, 2: never */
-        return o->color == 1;
-    return isatty(fileno(out)) && !(no_color && *no_color);
-}
-
 static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
     const char *json = o->output.json;
     FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
-    struct report_style style = {.color = use_color(&o->output, out)};
+    struct report_style style = {.color = output_color(&o->output, out)};
 
     if (!o->output.quiet) {
         report_summary.write(&r->result, &style, out);

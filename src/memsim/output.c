@@ -15,12 +15,12 @@
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-static bool use_color(int color, FILE *out)
+bool output_color(const struct output_options *options, FILE *out)
 {
     const char *no_color = getenv("NO_COLOR"); /* no-color.org */
 
-    if (color != COLOR_AUTO)
-        return color == COLOR_ALWAYS;
+    if (options->color != COLOR_AUTO)
+        return options->color == COLOR_ALWAYS;
     return isatty(fileno(out)) && !(no_color && *no_color);
 }
 
@@ -109,7 +109,7 @@ static void things_read_all(struct result *result, const struct rundir *dir)
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {
-    struct report_style style = {.color = use_color(options->color, out),
+    struct report_style style = {.color = output_color(options, out),
                                  .depth = options->depth,
                                  .top = options->top};
     struct result result;

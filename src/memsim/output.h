@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "memsim/options.h"
+#include "common/options.h"
 #include "memsim/rundir.h"
 
 struct output_options {
@@ -36,6 +36,9 @@ struct output_options {
      .help = "colours in the summary; auto: on a terminal,\n"                  \
              "unless NO_COLOR is set"}
 /* clang-format on */
+
+/* Does --color ask for colours on OUT? */
+bool output_color(const struct output_options *options, FILE *out);
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the

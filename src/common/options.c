@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/options.h"
+#include "common/options.h"
 
 #include <ctype.h>
 #include <errno.h>
