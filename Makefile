@@ -67,7 +67,7 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE)
 
 ## check: what needs neither torch nor network, in seconds
 check: all $(call tests,unit) $(call tests,capture)
-	@tests/run --build $(O) unit cli capture process replay fit tools
+	@tests/run --build $(O) fit tools unit cli capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
 asan:
@@ -85,7 +85,7 @@ test:
 	@tools/test-torch $(VENV)
 	@$(MAKE) --no-print-directory -j2 $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
-	    unit cli capture process replay fit tools asan torch
+	    torch fit tools unit cli capture process replay asan
 
 ## demo: builds, and trains GPT-2 small on a GPU that is not there
 demo:
