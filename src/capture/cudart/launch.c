@@ -133,9 +133,9 @@ cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
     return launch(kernel_find(host), grid, block, arguments, shared, stream);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid,
-                                        dim3 block, void **arguments,
-                                        size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared,
+                                        cudaStream_t stream)
 {
     return cudaLaunchKernel(host, grid, block, arguments, shared, stream);
 }
@@ -147,11 +147,26 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                             config->dynamicSmemBytes, config->stream);
 }
 
+/* The code that a card of such a capability runs: PyTorch's wheels are built
+ * for these (TORCH_CUDA_ARCH_LIST in its .ci/manywheel/build_cuda.sh), and
+ * 8.9 runs that of 8.6. CUB looks the version up among those it was compiled
+ * for, and refuses any other (cub/util_device.cuh, ChainedPolicy). */
+static int code_version(const struct gpu *gpu)
+{
+    static const int built[] = {120, 100, 90, 86, 80, 75, 70, 60};
+    int version = (int)(gpu->capability_major * 10 + gpu->capability_minor);
+
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        if (built[i] <= version)
+            return built[i];
+    return version;
+}
+
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
                                   const void *host)
 {
     const struct gpu *gpu = memsim_device_gpu();
-    int version = (int)(gpu->capability_major * 10 + gpu->capability_minor);
+    int version = code_version(gpu);
 
     if (!kernel_find(host))
         return cudart_result(cudaErrorInvalidDeviceFunction);
@@ -174,8 +189,7 @@ cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute what,
         kernel_find(host) ? CORE_OK : (int)cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void *host,
-                                   enum cudaFuncCache config)
+cudaError_t cudaFuncSetCacheConfig(const void *host, enum cudaFuncCache config)
 {
     (void)config;
     return cudaFuncSetAttribute(host, cudaFuncAttributeMax, 0);
