@@ -47,6 +47,17 @@ $(O)/%.o: %.c
 $(O)/src/memsim/main.o $(O)/src/commfit/main.o: CPPFLAGS += \
     -DMEMSIM_VERSION='"$(VERSION)"'
 
+# The page of --html, of our parts and Debian's charting libraries. Without
+# those it is empty, and tried again by the next make.
+PAGE := $(O)/gen/report.html
+$(PAGE): tools/html-page $(wildcard src/memsim/html/*) \
+    $(if $(shell test -s $(PAGE) && echo made),,FORCE)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/html-page src/memsim/html $(O)/html-libraries -o $@
+
+$(O)/src/memsim/report_html.o: $(PAGE)
+$(O)/src/memsim/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
+
 $(O)/libcore.a: $(CORE)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -129,7 +140,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs check asan asan-programs test demo lint fuzz fuzz-alloc install clean help
+.PHONY: all programs check asan asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

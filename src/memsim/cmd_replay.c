@@ -217,15 +217,16 @@ static int write_snapshot(const struct recording *rec, const char *path,
 static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
-    const char *json = o->output.json;
-    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+    static const struct output_writers writers = {&replay_report_json,
+                                                  &replay_report_html};
+    FILE *out = output_summary_stream(&o->output);
     struct report_style style = {.color = output_color(&o->output, out)};
 
     if (!o->output.quiet) {
         report_summary.write(&r->result, &style, out);
         replay_report_text(r, out);
     }
-    if (json && report_write(&replay_report_json, &r->result, json, err))
+    if (output_files(&o->output, &writers, &r->result, err))
         return -1;
     if (o->snapshot && r->worst && write_snapshot(r->worst, o->snapshot, err))
         return -1;
@@ -298,7 +299,8 @@ int cmd_replay(int argc, char **argv)
     }
     if (status < 0) {
         status = CMD_RUN_FAILED;
-        if (!paths_find(&paths, operands.values[0], &err))
+        if (!output_check(&o.output, &err) &&
+            !paths_find(&paths, operands.values[0], &err))
             status = replay(&o, &paths, argv, &err);
         if (err.text[0])
             cmd_fail(status, &err);

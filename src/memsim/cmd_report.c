@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim report: a run's report again, from its directory. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "memsim/cmd.h"
 #include "memsim/output.h"
@@ -37,13 +36,14 @@ int cmd_report(int argc, char **argv)
         err_set(&err, "one directory, please");
         return cmd_usage(&options, CMD_USAGE, &err);
     }
+    if (output_check(&o.output, &err))
+        return cmd_fail(CMD_FAILED, &err);
     if (rundir_open(&dir, operands.values[0], &err))
         return cmd_fail(CMD_FAILED, &err);
     char **command = rundir_command(&dir, &err);
-    const char *json = o.output.json;
-    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
     if (command)
-        output_run(&dir, command, &o.output, out, &told);
+        output_run(&dir, command, &o.output, output_summary_stream(&o.output),
+                   &told);
     else
         cmd_fail(CMD_FAILED, &err);
     free(command);

@@ -284,7 +284,8 @@ int cmd_run(int argc, char **argv)
         err_set(&err, "no command given");
         return cmd_usage(&options, CMD_RUN_FAILED, &err);
     }
-    if (check_trace_limit(o.trace_limit_bytes, &err) ||
+    if (output_check(&o.output, &err) ||
+        check_trace_limit(o.trace_limit_bytes, &err) ||
         gpu_load(o.gpu, &gpu, &err) || apply_memory(&gpu, o.memory_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = check_target(operands.values[0]);

@@ -3,13 +3,14 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/trace_read.h"
 #include "memsim/cmd.h"
 #include "memsim/peak.h"
-#include "memsim/report.h"
+#include "memsim/report_html.h"
 
 #define PROGRESS_MS 500
 
@@ -24,8 +25,43 @@ bool output_color(const struct output_options *options, FILE *out)
     return isatty(fileno(out)) && !(no_color && *no_color);
 }
 
-static void things_tell(struct result *result, unsigned slot,
-                        struct peak *peak)
+static bool is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+int output_check(const struct output_options *options, struct err *err)
+{
+    if (options->html && report_html_check(err))
+        return -1;
+    if (is_stdout(options->json) && is_stdout(options->html))
+        return err_set(err, "--json and --html: one of them only can be -");
+    return 0;
+}
+
+FILE *output_summary_stream(const struct output_options *options)
+{
+    return is_stdout(options->json) || is_stdout(options->html) ? stderr
+                                                                : stdout;
+}
+
+int output_files(const struct output_options *options,
+                 const struct output_writers *writers,
+                 const struct result *result, struct err *err)
+{
+    if (options->json &&
+        report_write(writers->json, result, options->json, err))
+        return -1;
+    if (!options->html)
+        return 0;
+    if (report_write(writers->html, result, options->html, err))
+        return -1;
+    if (!options->quiet && !is_stdout(options->html))
+        fprintf(stderr, "memsim: the report's page is %s\n", options->html);
+    return 0;
+}
+
+static void things_tell(struct result *result, unsigned slot, struct peak *peak)
 {
     for (size_t i = 0; i < result->rank_count; i++)
         for (size_t j = 0; j < result->ranks[i].device_count; j++) {
@@ -109,6 +145,7 @@ static void things_read_all(struct result *result, const struct rundir *dir)
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {
+    static const struct output_writers writers = {&report_json, &report_html};
     struct report_style style = {.color = output_color(options, out),
                                  .depth = options->depth,
                                  .top = options->top};
@@ -118,17 +155,14 @@ int output_run(const struct rundir *dir, char *const *command,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
-    if (!options->quiet || options->json)
+    if (!options->quiet || options->json || options->html)
         things_read_all(&result, dir);
     int status = result.exit_status;
     if (!options->quiet)
         report_summary.write(&result, &style, out);
-    *told = true;
-    if (options->json &&
-        report_write(&report_json, &result, options->json, &err)) {
+    *told = !output_files(options, &writers, &result, &err);
+    if (!*told)
         status = cmd_fail(CMD_RUN_FAILED, &err);
-        *told = false;
-    }
     result_fini(&result);
     return status;
 }

@@ -8,10 +8,11 @@
 #include <stdio.h>
 
 #include "common/options.h"
+#include "memsim/report.h"
 #include "memsim/rundir.h"
 
 struct output_options {
-    const char *json;
+    const char *json, *html;
     bool quiet;
     uint32_t depth, top; /* 0: not given */
     int color; /* index in "auto|always|never" */
@@ -22,6 +23,9 @@ struct output_options {
 #define OUTPUT_ROWS(structure, member)                                         \
     {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
      .help = "write all figures there as JSON; - is stdout"},                  \
+    {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
+     .help = "write a page there that a browser shows, without\n"              \
+             "any network"},                                                   \
     {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
      .minimum = 1, .maximum = 100,                                             \
      .help = "levels of modules in the summary (default 3)"},                  \
@@ -36,6 +40,22 @@ struct output_options {
      .help = "colours in the summary; auto: on a terminal,\n"                  \
              "unless NO_COLOR is set"}
 /* clang-format on */
+
+/* The writers of the files that can be asked for. */
+struct output_writers {
+    const struct report_ops *json, *html;
+};
+
+/* Can this memsim write what OPTIONS ask for? Returns 0 or -1. */
+int output_check(const struct output_options *options, struct err *err);
+
+/* Where the summary of a command goes whose data is on stdout. */
+FILE *output_summary_stream(const struct output_options *options);
+
+/* Writes RESULT to the files that OPTIONS name. Returns 0 or -1. */
+int output_files(const struct output_options *options,
+                 const struct output_writers *writers,
+                 const struct result *result, struct err *err);
 
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);

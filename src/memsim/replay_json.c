@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "memsim/replay_report.h"
+#include "memsim/report_html.h"
+#include "memsim/report_json.h"
 
 static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
 {
@@ -151,40 +153,39 @@ static void add_recording(cJSON *array, const struct replay_report *r,
     add_segments(look, &w->fragments);
 }
 
-/* The run's report as an object, through its text: its names are its own. */
-static cJSON *run_report(const struct replay_report *r,
-                         const struct report_style *style)
+static cJSON *json_make(const struct replay_report *r)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&text, &bytes);
-    cJSON *root;
+    cJSON *root = report_json_make(&r->result);
+    cJSON *array = cJSON_AddArrayToObject(root, "replay");
 
-    if (!memory)
-        return NULL;
-    report_json.write(&r->result, style, memory);
-    fclose(memory);
-    root = cJSON_Parse(text);
-    free(text);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->recordings[i].whatif.row_count)
+            add_recording(array, r, &r->recordings[i]);
     return root;
 }
 
 static void json_write(const struct result *result,
                        const struct report_style *style, FILE *out)
 {
-    const struct replay_report *r = (const struct replay_report *)result;
-    cJSON *root = run_report(r, style);
-    cJSON *array = cJSON_AddArrayToObject(root, "replay");
-    char *text;
+    cJSON *root = json_make((const struct replay_report *)result);
+    char *text = cJSON_Print(root);
 
-    for (size_t i = 0; i < r->count; i++)
-        if (r->recordings[i].whatif.row_count)
-            add_recording(array, r, &r->recordings[i]);
-    text = cJSON_Print(root);
+    (void)style;
     if (text)
         fprintf(out, "%s\n", text);
     free(text);
     cJSON_Delete(root);
 }
 
+static void html_write(const struct result *result,
+                       const struct report_style *style, FILE *out)
+{
+    cJSON *root = json_make((const struct replay_report *)result);
+
+    (void)style;
+    report_html_put(root, result, out);
+    cJSON_Delete(root);
+}
+
 const struct report_ops replay_report_json = {.write = json_write};
+const struct report_ops replay_report_html = {.write = html_write};

@@ -26,7 +26,8 @@ void replay_report_fini(struct replay_report *r);
 /* The rows, the fragmentation and the segment map, for people. */
 void replay_report_text(const struct replay_report *r, FILE *out);
 
-/* The run's JSON with a member "replay". */
+/* The run's JSON, and page, with a member "replay". */
 extern const struct report_ops replay_report_json;
+extern const struct report_ops replay_report_html;
 
 #endif

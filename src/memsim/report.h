@@ -22,6 +22,7 @@ struct report_ops {
 
 extern const struct report_ops report_summary; /* for people, 80 columns */
 extern const struct report_ops report_json;    /* schema 1 */
+extern const struct report_ops report_html;    /* see report_html_check */
 
 /* Writes RESULT to the file PATH, which appears whole or not at all; "-" is
  * stdout. Returns 0 or -1. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for programs. Its names are a contract: man/memsim.1, JSON. */
-#include <cjson/cJSON.h>
+#include "memsim/report_json.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -100,7 +101,7 @@ static void add_ranks(cJSON *root, const struct result *r)
     }
 }
 
-static cJSON *json_make(const struct result *r)
+cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
     size_t arguments = 0;
@@ -132,7 +133,7 @@ static cJSON *json_make(const struct result *r)
 static void json_write(const struct result *result,
                        const struct report_style *style, FILE *out)
 {
-    cJSON *root = json_make(result);
+    cJSON *root = report_json_make(result);
     char *text = cJSON_Print(root);
 
     (void)style;
