@@ -153,6 +153,27 @@ for _name in JOBS:
 
 
 @test
+def torch_compile_warns_of_the_hooks_of_the_script_alone():
+    _, said = run("""
+import warnings
+from torch.nn.modules import module
+def warned():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compiled(torch.ones(8, 256, device="cuda"))
+    return sum("global hooks" in str(w.message) for w in caught)
+compiled = torch.compile(Net().cuda(), backend="eager")
+counts = [warned()]
+handle = module.register_module_forward_hook(lambda *_: None)
+counts.append(warned())
+handle.remove()
+counts.append(warned())
+torch.cuda.max_memory_allocated = lambda: counts
+""")
+    equal(said, "[0, 1, 0]")
+
+
+@test
 def sizes_of_an_mlp_are_those_worked_out_by_hand():
     report = device("""
 model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(),

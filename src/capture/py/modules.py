@@ -315,6 +315,22 @@ def _finish():
                 _tell(gradient, known.id, GRADIENT)
 
 
+def _hide(*handles):
+    """torch.compile warns a script that has global hooks. Ours, which HANDLES
+    are of, do not count: the question is whether there are any of its own."""
+    ours = {handle.id for handle in handles}
+
+    def _has_any_global_hook():
+        return any(not ours.issuperset(hooks) for hooks in (
+            nn_module._global_backward_pre_hooks,
+            nn_module._global_backward_hooks,
+            nn_module._global_forward_pre_hooks,
+            nn_module._global_forward_hooks))
+
+    if hasattr(nn_module, "_has_any_global_hook"):  # not in 2.5
+        nn_module._has_any_global_hook = _has_any_global_hook
+
+
 def start():
     version = tuple(map(int, torch.__version__.split(".")[:2]))
     if version > NEWEST:
@@ -323,8 +339,8 @@ def start():
                           b"than %d.%d", *NEWEST)
         return
     _core.memsim_tag_start()
-    nn_module.register_module_forward_pre_hook(_before)
-    nn_module.register_module_forward_hook(_after, always_call=True)
+    _hide(nn_module.register_module_forward_pre_hook(_before),
+          nn_module.register_module_forward_hook(_after, always_call=True))
     optim.register_optimizer_step_pre_hook(_before_step)
     optim.register_optimizer_step_post_hook(_after_step)
     atexit.register(_finish)
