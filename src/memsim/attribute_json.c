@@ -7,18 +7,10 @@
 #include <string.h>
 
 #include "common/xmalloc.h"
+#include "memsim/json_add.h"
 
 #define MODULES_MAX 10000
 #define BLOCKS_MAX  50000 /* of all segments */
-
-/* cJSON prints large doubles in the shortest form that is nearly equal. */
-static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
-{
-    char digits[24];
-
-    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
-    cJSON_AddRawToObject(object, name, digits);
-}
 
 /* Addresses and stream handles may pass 2^53, where readers' doubles end. */
 static void add_address(cJSON *object, const char *name, uint64_t address)
@@ -29,14 +21,6 @@ static void add_address(cJSON *object, const char *name, uint64_t address)
     cJSON_AddStringToObject(object, name, digits);
 }
 
-static cJSON *add_object(cJSON *array)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    cJSON_AddItemToArray(array, object);
-    return object;
-}
-
 /* Only the categories that hold something. */
 static void add_sums(cJSON *object, const char *name,
                      const struct attribution_sums *sums)
@@ -45,9 +29,9 @@ static void add_sums(cJSON *object, const char *name,
 
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
         if (sums->bytes[i])
-            add_bytes(categories,
-                      attribution_category_name((enum trace_category)i),
-                      sums->bytes[i]);
+            json_add_bytes(categories,
+                           attribution_category_name((enum trace_category)i),
+                           sums->bytes[i]);
 }
 
 static const char *module_name(const struct attribution *a, size_t module)
@@ -93,13 +77,13 @@ static void add_owners(cJSON *device, const struct attribution *a)
     qsort(owners, count, sizeof *owners, owner_compare);
     cJSON *array = cJSON_AddArrayToObject(device, "modules_at_peak");
     for (size_t i = 0; i < count && i < MODULES_MAX; i++) {
-        cJSON *owner = add_object(array);
+        cJSON *owner = json_add_object(array);
         cJSON_AddStringToObject(owner, "name", owners[i]->name);
-        add_bytes(owner, "bytes", owners[i]->self_bytes);
+        json_add_bytes(owner, "bytes", owners[i]->self_bytes);
         add_sums(owner, "categories", &owners[i]->self);
     }
     if (count > MODULES_MAX)
-        add_bytes(device, "modules_at_peak_dropped", count - MODULES_MAX);
+        json_add_bytes(device, "modules_at_peak_dropped", count - MODULES_MAX);
     free(owners);
 }
 
@@ -123,17 +107,18 @@ static void add_modules(cJSON *device, const struct attribution *a)
     qsort(modules, a->module_count, sizeof *modules, module_compare);
     cJSON *array = cJSON_AddArrayToObject(device, "modules");
     for (size_t i = 0; i < a->module_count && i < MODULES_MAX; i++) {
-        cJSON *module = add_object(array);
+        cJSON *module = json_add_object(array);
         cJSON_AddStringToObject(module, "name", modules[i]->name);
         if (modules[i]->parent != SIZE_MAX)
             cJSON_AddStringToObject(module, "parent",
                                     module_name(a, modules[i]->parent));
-        add_bytes(module, "bytes_at_peak", modules[i]->bytes_at_peak);
-        add_bytes(module, "own_peak_bytes", modules[i]->own_peak_bytes);
-        add_bytes(module, "calls", modules[i]->calls);
+        json_add_bytes(module, "bytes_at_peak", modules[i]->bytes_at_peak);
+        json_add_bytes(module, "own_peak_bytes", modules[i]->own_peak_bytes);
+        json_add_bytes(module, "calls", modules[i]->calls);
     }
     if (a->module_count > MODULES_MAX)
-        add_bytes(device, "modules_dropped", a->module_count - MODULES_MAX);
+        json_add_bytes(device, "modules_dropped",
+                       a->module_count - MODULES_MAX);
     free(modules);
 }
 
@@ -143,20 +128,20 @@ static void add_phases(cJSON *device, const struct attribution *a)
 
     for (size_t i = 0; i < a->phase_count; i++) {
         const struct attribution_phase *p = &a->phases[i];
-        cJSON *phase = add_object(array);
+        cJSON *phase = json_add_object(array);
         uint64_t end_bytes = 0;
         for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
             end_bytes += p->end.bytes[c];
-        add_bytes(phase, "step", p->step);
+        json_add_bytes(phase, "step", p->step);
         cJSON_AddStringToObject(phase, "phase",
                                 attribution_phase_name(p->phase));
-        add_bytes(phase, "start_ns", p->start_ns);
-        add_bytes(phase, "end_ns", p->end_ns);
-        add_bytes(phase, "peak_bytes", p->peak_bytes);
-        add_bytes(phase, "end_bytes", end_bytes);
+        json_add_bytes(phase, "start_ns", p->start_ns);
+        json_add_bytes(phase, "end_ns", p->end_ns);
+        json_add_bytes(phase, "peak_bytes", p->peak_bytes);
+        json_add_bytes(phase, "end_bytes", end_bytes);
         add_sums(phase, "end_categories", &p->end);
     }
-    add_bytes(device, "phases_dropped", a->phases_dropped);
+    json_add_bytes(device, "phases_dropped", a->phases_dropped);
 }
 
 static void add_timeline(cJSON *device, const struct attribution *a)
@@ -165,25 +150,25 @@ static void add_timeline(cJSON *device, const struct attribution *a)
 
     for (size_t i = 0; i < a->point_count; i++) {
         const struct attribution_point *p = &a->points[i];
-        cJSON *point = add_object(array);
+        cJSON *point = json_add_object(array);
         uint64_t allocated = 0;
         for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
             allocated += p->sums.bytes[c];
-        add_bytes(point, "time_ns", p->time_ns);
-        add_bytes(point, "allocated", allocated);
-        add_bytes(point, "reserved", p->reserved_bytes);
+        json_add_bytes(point, "time_ns", p->time_ns);
+        json_add_bytes(point, "allocated", allocated);
+        json_add_bytes(point, "reserved", p->reserved_bytes);
         add_sums(point, "categories", &p->sums);
     }
-    add_bytes(device, "timeline_resolution_bytes", a->point_bytes);
+    json_add_bytes(device, "timeline_resolution_bytes", a->point_bytes);
 }
 
 static void add_block(cJSON *array, const struct attribution *a,
                       const struct attribution_block *b, uint64_t base)
 {
-    cJSON *block = add_object(array);
+    cJSON *block = json_add_object(array);
 
-    add_bytes(block, "offset", b->address - base);
-    add_bytes(block, "bytes", b->bytes);
+    json_add_bytes(block, "offset", b->address - base);
+    json_add_bytes(block, "bytes", b->bytes);
     cJSON_AddStringToObject(block, "state",
                             b->allocated ? "allocated" : "free");
     if (!b->allocated)
@@ -203,12 +188,12 @@ static void add_segments(cJSON *device, const struct attribution *a)
 
     for (size_t i = 0; i < a->segment_count; i++) {
         const struct attribution_segment *s = &a->segments[i];
-        cJSON *segment = add_object(array);
+        cJSON *segment = json_add_object(array);
         char pool[48];
         snprintf(pool, sizeof pool, "%" PRIu64 ",%" PRIu64, s->pool[0],
                  s->pool[1]);
         add_address(segment, "address", s->address);
-        add_bytes(segment, "bytes", s->bytes);
+        json_add_bytes(segment, "bytes", s->bytes);
         add_address(segment, "stream", s->stream);
         cJSON_AddStringToObject(segment, "pool", pool);
         cJSON *blocks = cJSON_AddArrayToObject(segment, "blocks");
@@ -217,7 +202,7 @@ static void add_segments(cJSON *device, const struct attribution *a)
         for (size_t j = 0; j < count; j++)
             add_block(blocks, a, &a->blocks[s->first + j], s->address);
         if (count < s->count)
-            add_bytes(segment, "blocks_dropped", s->count - count);
+            json_add_bytes(segment, "blocks_dropped", s->count - count);
         told += count;
     }
 }
@@ -226,8 +211,8 @@ static void add_peak(cJSON *device, const struct attribution *a)
 {
     cJSON *peak = cJSON_AddObjectToObject(device, "peak");
 
-    add_bytes(peak, "time_ns", a->peak_ns);
-    add_bytes(peak, "step", a->peak_step);
+    json_add_bytes(peak, "time_ns", a->peak_ns);
+    json_add_bytes(peak, "step", a->peak_step);
     cJSON_AddStringToObject(peak, "phase",
                             attribution_phase_name(a->peak_phase));
 }

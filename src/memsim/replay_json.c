@@ -3,14 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "memsim/json_add.h"
 #include "memsim/replay_report.h"
 #include "memsim/report_html.h"
 #include "memsim/report_json.h"
-
-static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
-{
-    cJSON_AddNumberToObject(object, name, (double)bytes);
-}
 
 /* Addresses and streams may need more than the 53 bits of a JSON number. */
 static void add_hex(cJSON *object, const char *name, uint64_t number)
@@ -19,14 +15,6 @@ static void add_hex(cJSON *object, const char *name, uint64_t number)
 
     snprintf(text, sizeof text, "%#" PRIx64, number);
     cJSON_AddStringToObject(object, name, text);
-}
-
-static cJSON *add_object(cJSON *array)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    cJSON_AddItemToArray(array, object);
-    return object;
 }
 
 static void add_place(cJSON *object, struct alloc_pool_id pool, bool small,
@@ -42,7 +30,7 @@ static void add_place(cJSON *object, struct alloc_pool_id pool, bool small,
 
 static void add_row(cJSON *rows, const struct whatif_row *row)
 {
-    cJSON *to = add_object(rows);
+    cJSON *to = json_add_object(rows);
     cJSON *devices;
 
     cJSON_AddStringToObject(to, "alloc_conf", row->conf);
@@ -55,18 +43,18 @@ static void add_row(cJSON *rows, const struct whatif_row *row)
 
         if (!d->used)
             continue;
-        device = add_object(devices);
-        add_bytes(device, "index", i);
-        add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
-        add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
-        add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
-        add_bytes(device, "ooms", d->oom_count);
-        add_bytes(device, "num_alloc_retries",
-                  (uint64_t)d->stats.num_alloc_retries);
-        add_bytes(device, "num_device_alloc",
-                  (uint64_t)d->stats.num_device_alloc);
-        add_bytes(device, "num_device_free",
-                  (uint64_t)d->stats.num_device_free);
+        device = json_add_object(devices);
+        json_add_bytes(device, "index", i);
+        json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
+        json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
+        json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
+        json_add_bytes(device, "ooms", d->oom_count);
+        json_add_bytes(device, "num_alloc_retries",
+                       (uint64_t)d->stats.num_alloc_retries);
+        json_add_bytes(device, "num_device_alloc",
+                       (uint64_t)d->stats.num_device_alloc);
+        json_add_bytes(device, "num_device_free",
+                       (uint64_t)d->stats.num_device_free);
     }
 }
 
@@ -76,15 +64,15 @@ static void add_groups(cJSON *to, const struct fragments *f)
 
     for (size_t i = 0; i < f->group_count; i++) {
         const struct fragments_group *g = &f->groups[i];
-        cJSON *group = add_object(groups);
+        cJSON *group = json_add_object(groups);
 
         add_place(group, g->pool, g->small, g->stream);
-        add_bytes(group, "allocated_bytes", g->allocated_bytes);
-        add_bytes(group, "waiting_bytes", g->waiting_bytes);
-        add_bytes(group, "cached_bytes", g->cached_bytes);
-        add_bytes(group, "largest_cached_bytes", g->largest_cached_bytes);
-        add_bytes(group, "segments", g->segments);
-        add_bytes(group, "blocks", g->blocks);
+        json_add_bytes(group, "allocated_bytes", g->allocated_bytes);
+        json_add_bytes(group, "waiting_bytes", g->waiting_bytes);
+        json_add_bytes(group, "cached_bytes", g->cached_bytes);
+        json_add_bytes(group, "largest_cached_bytes", g->largest_cached_bytes);
+        json_add_bytes(group, "segments", g->segments);
+        json_add_bytes(group, "blocks", g->blocks);
     }
 }
 
@@ -94,15 +82,15 @@ static void add_reasons(cJSON *to, const struct fragments *f)
 
     if (!f->request.bytes)
         return;
-    add_bytes(to, "requested_bytes", f->request.bytes);
+    json_add_bytes(to, "requested_bytes", f->request.bytes);
     unusable = cJSON_AddObjectToObject(to, "unusable");
     for (int i = 0; i < FRAGMENTS_REASONS; i++) {
         cJSON *reason = cJSON_AddObjectToObject(
             unusable, fragments_reason_name((enum fragments_reason)i));
 
-        add_bytes(reason, "bytes", f->reasons[i].bytes);
-        add_bytes(reason, "largest_bytes", f->reasons[i].largest_bytes);
-        add_bytes(reason, "blocks", f->reasons[i].blocks);
+        json_add_bytes(reason, "bytes", f->reasons[i].bytes);
+        json_add_bytes(reason, "largest_bytes", f->reasons[i].largest_bytes);
+        json_add_bytes(reason, "blocks", f->reasons[i].blocks);
     }
 }
 
@@ -112,14 +100,15 @@ static void add_segments(cJSON *to, const struct fragments *f)
 
     for (size_t i = 0; i < f->segment_count; i++) {
         const struct fragments_segment *s = &f->segments[i];
-        cJSON *segment = add_object(segments);
+        cJSON *segment = json_add_object(segments);
 
         add_hex(segment, "address", s->address);
-        add_bytes(segment, "bytes", s->bytes);
+        json_add_bytes(segment, "bytes", s->bytes);
         add_place(segment, s->pool, s->small, s->stream);
         cJSON_AddBoolToObject(segment, "expandable", s->expandable);
-        add_bytes(segment, "allocated_bytes", s->allocated_bytes);
-        add_bytes(segment, "largest_cached_bytes", s->largest_cached_bytes);
+        json_add_bytes(segment, "allocated_bytes", s->allocated_bytes);
+        json_add_bytes(segment, "largest_cached_bytes",
+                       s->largest_cached_bytes);
         cJSON_AddStringToObject(segment, "map", s->map);
     }
 }
@@ -129,13 +118,13 @@ static void add_recording(cJSON *array, const struct replay_report *r,
 {
     const struct whatif *w = &rec->whatif;
     const struct whatif_row *best = whatif_best(w);
-    cJSON *to = add_object(array), *rows, *look;
+    cJSON *to = json_add_object(array), *rows, *look;
 
     cJSON_AddStringToObject(to, "recording", rec->path);
-    add_bytes(to, "rank", rec->info.rank);
+    json_add_bytes(to, "rank", rec->info.rank);
     cJSON_AddStringToObject(to, "torch", rec->info.torch_version);
     cJSON_AddBoolToObject(to, "exact", rec->plan.exact);
-    add_bytes(to, "blocks_checked", rec->plan.blocks_checked);
+    json_add_bytes(to, "blocks_checked", rec->plan.blocks_checked);
     if (!rec->plan.exact)
         cJSON_AddStringToObject(to, "difference", rec->plan.difference);
     rows = cJSON_AddArrayToObject(to, "configurations");
@@ -144,10 +133,10 @@ static void add_recording(cJSON *array, const struct replay_report *r,
     if (best)
         cJSON_AddStringToObject(to, "advice", best->conf);
     if (r->swept)
-        add_bytes(to, "smallest_memory_bytes", w->smallest_bytes);
+        json_add_bytes(to, "smallest_memory_bytes", w->smallest_bytes);
     look = cJSON_AddObjectToObject(to, "fragmentation");
     cJSON_AddStringToObject(look, "at", w->at_oom ? "oom" : "peak");
-    add_bytes(look, "device", w->device);
+    json_add_bytes(look, "device", w->device);
     add_reasons(look, &w->fragments);
     add_groups(look, &w->fragments);
     add_segments(look, &w->fragments);

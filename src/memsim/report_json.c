@@ -6,47 +6,23 @@
 #include <stdlib.h>
 
 #include "memsim/attribute_json.h"
+#include "memsim/json_add.h"
 #include "memsim/report.h"
 
 /* cJSON prints a large double in the shortest form that is nearly equal:
  * 9.00719925474099e+15. */
-static void add_bytes(cJSON *object, const char *name, uint64_t bytes)
-{
-    char digits[24];
-
-    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
-    cJSON_AddRawToObject(object, name, digits);
-}
-
-static cJSON *add_object(cJSON *array)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    cJSON_AddItemToArray(array, object);
-    return object;
-}
-
-static void add_strings(cJSON *object, const char *name, char *const *texts,
-                        size_t count)
-{
-    cJSON *array = cJSON_AddArrayToObject(object, name);
-
-    for (size_t i = 0; i < count; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(texts[i]));
-}
-
 static void add_ooms(cJSON *device, const struct result_device *d)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "ooms");
 
     for (size_t i = 0; i < d->oom_count; i++) {
         const struct result_oom *o = &d->ooms[i];
-        cJSON *oom = add_object(array);
-        add_bytes(oom, "requested_bytes", o->requested_bytes);
-        add_bytes(oom, "free_bytes", o->free_bytes);
-        add_bytes(oom, "allocated_bytes", o->allocated_bytes);
-        add_bytes(oom, "reserved_unallocated_bytes", o->unallocated_bytes);
-        add_bytes(oom, "missing_bytes", o->missing_bytes);
+        cJSON *oom = json_add_object(array);
+        json_add_bytes(oom, "requested_bytes", o->requested_bytes);
+        json_add_bytes(oom, "free_bytes", o->free_bytes);
+        json_add_bytes(oom, "allocated_bytes", o->allocated_bytes);
+        json_add_bytes(oom, "reserved_unallocated_bytes", o->unallocated_bytes);
+        json_add_bytes(oom, "missing_bytes", o->missing_bytes);
         cJSON_AddStringToObject(oom, "by", o->torch ? "torch" : "cudaMalloc");
         cJSON_AddBoolToObject(oom, "caught", o->caught);
         if (o->module)
@@ -60,26 +36,26 @@ static void add_things(cJSON *device, const struct result_device *d)
 
     for (size_t i = 0; i < d->thing_count; i++) {
         const struct result_thing *t = &d->things[i];
-        cJSON *thing = add_object(array);
+        cJSON *thing = json_add_object(array);
         cJSON_AddStringToObject(thing, "label", t->label);
-        add_bytes(thing, "bytes", t->bytes);
+        json_add_bytes(thing, "bytes", t->bytes);
         if (t->count)
-            add_bytes(thing, "count", t->count);
+            json_add_bytes(thing, "count", t->count);
     }
 }
 
 static void add_device(cJSON *array, const struct result_device *d)
 {
-    cJSON *device = add_object(array);
+    cJSON *device = json_add_object(array);
 
-    add_bytes(device, "index", d->index);
-    add_bytes(device, "capacity_bytes", d->capacity_bytes);
-    add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
-    add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
-    add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
-    add_bytes(device, "headroom_bytes", d->headroom_bytes);
-    add_bytes(device, "context_bytes", d->context_bytes);
-    add_bytes(device, "libraries_bytes", d->libraries_bytes);
+    json_add_bytes(device, "index", d->index);
+    json_add_bytes(device, "capacity_bytes", d->capacity_bytes);
+    json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
+    json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
+    json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
+    json_add_bytes(device, "headroom_bytes", d->headroom_bytes);
+    json_add_bytes(device, "context_bytes", d->context_bytes);
+    json_add_bytes(device, "libraries_bytes", d->libraries_bytes);
     add_ooms(device, d);
     if (d->thing_count)
         add_things(device, d);
@@ -92,8 +68,8 @@ static void add_ranks(cJSON *root, const struct result *r)
     cJSON *ranks = cJSON_AddArrayToObject(root, "ranks");
 
     for (size_t i = 0; i < r->rank_count; i++) {
-        cJSON *rank = add_object(ranks);
-        add_bytes(rank, "rank", r->ranks[i].rank);
+        cJSON *rank = json_add_object(ranks);
+        json_add_bytes(rank, "rank", r->ranks[i].rank);
         cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
@@ -112,11 +88,11 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
-    add_strings(root, "command", r->command, arguments);
+    json_add_strings(root, "command", r->command, arguments);
     cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
     cJSON_AddStringToObject(gpu, "name", r->gpu.name);
     cJSON_AddStringToObject(gpu, "device_name", r->gpu.device_name);
-    add_bytes(gpu, "memory_bytes", r->gpu.memory_bytes);
+    json_add_bytes(gpu, "memory_bytes", r->gpu.memory_bytes);
     if (r->fail_above_percent)
         cJSON_AddNumberToObject(root, "fail_above_percent",
                                 r->fail_above_percent);
@@ -126,7 +102,7 @@ cJSON *report_json_make(const struct result *r)
         cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
-    add_strings(root, "notes", r->notes, r->note_count);
+    json_add_strings(root, "notes", r->notes, r->note_count);
     return root;
 }
 

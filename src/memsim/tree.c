@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "common/xmalloc.h"
+#include "memsim/text_columns.h"
 
 #define COLUMNS     80
 #define BAR_CELLS   16
@@ -33,56 +34,6 @@ static double share(const struct tree *t, uint64_t bytes)
     return t->total_bytes ? (double)bytes / (double)t->total_bytes : 0;
 }
 
-/* The next character of TEXT as a terminal may have it, in OUT, and the columns
- * it takes; *TEXT moves on. Control characters are written as numbers; Chinese,
- * Japanese and Korean ones, and symbols, are taken to be two columns wide. */
-static int character_take(const char **text, char out[8])
-{
-    const unsigned char *s = (const unsigned char *)*text;
-    size_t length = *s < 0xc0 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
-
-    if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-        length = *s == 0xc2 ? 2 : 1;
-        *text += length;
-        return snprintf(out, 8, "\\x%02x", s[length - 1]);
-    }
-    if (strnlen(*text, length) < length)
-        length = 1;
-    memcpy(out, s, length);
-    out[length] = '\0';
-    *text += length;
-    return *s >= 0xe1 ? 2 : 1;
-}
-
-static int text_columns(const char *text)
-{
-    char out[8];
-    int columns = 0;
-
-    while (*text)
-        columns += character_take(&text, out);
-    return columns;
-}
-
-/* Writes as much of TEXT as fits in COLUMNS; its end tells more than its
- * beginning. */
-static void write_name(FILE *file, const char *text, int columns)
-{
-    char out[8];
-    int width = text_columns(text);
-
-    if (width > columns) {
-        fputs("...", file);
-        while (width > columns - 3)
-            width -= character_take(&text, out);
-    }
-    while (*text) {
-        character_take(&text, out);
-        fputs(out, file);
-    }
-    fputc('\n', file);
-}
-
 static void write_row(const struct tree *t, const struct row *row)
 {
     char size[SIZE_LENGTH], bar[BAR_CELLS + 1];
@@ -98,7 +49,8 @@ static void write_row(const struct tree *t, const struct row *row)
     fprintf(t->out, "  %12s %5.1f%%  [%s]  %*s",
             units_format_bytes(row->bytes, size, sizeof size), 100 * part, bar,
             indent, "");
-    write_name(t->out, row->name, COLUMNS - NAME_COLUMN - indent);
+    text_write_end(t->out, row->name, COLUMNS - NAME_COLUMN - indent);
+    fputc('\n', t->out);
 }
 
 static int order_compare(const void *x, const void *y, void *context)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the JSON writers add to objects and arrays of cJSON's. */
+#ifndef MEMSIM_MEMSIM_JSON_ADD_H
+#define MEMSIM_MEMSIM_JSON_ADD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+/* A whole number, digit by digit: cJSON prints a large double in the shortest
+ * form that is nearly equal, 9.00719925474099e+15. */
+void json_add_bytes(cJSON *object, const char *name, uint64_t bytes);
+
+/* An empty object at the end of ARRAY, which owns it. */
+cJSON *json_add_object(cJSON *array);
+
+/* An array of COUNT texts. */
+void json_add_strings(cJSON *object, const char *name, char *const *texts,
+                      size_t count);
+
+#endif
