@@ -169,7 +169,7 @@ void spawn_environment_free(char **environment)
     free(environment);
 }
 
-static volatile sig_atomic_t child_pid;
+static volatile sig_atomic_t child_pid, last_signal;
 
 /* A signal from the kernel is the terminal's, which tells the whole foreground
  * group: passing it on would make it arrive twice. */
@@ -178,6 +178,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
     int saved = errno;
 
     (void)context;
+    last_signal = signal;
     if (child_pid > 0 && info->si_code <= 0)
         kill((pid_t)child_pid, signal);
     errno = saved;
@@ -209,13 +210,21 @@ static void block_signals(sigset_t *old)
     sigprocmask(SIG_BLOCK, &all, old);
 }
 
-static void child_exec(char *const *argv, char *const *environment,
-                       const sigset_t *mask, int report)
+struct child {
+    char *const *argv, *const *environment;
+    int output; /* -1: inherited */
+    int report; /* the pipe that tells the parent of a failure */
+};
+
+static void child_exec(const struct child *c, const sigset_t *mask)
 {
+    if (c->output >= 0 && (dup2(c->output, STDOUT_FILENO) < 0 ||
+                           dup2(c->output, STDERR_FILENO) < 0))
+        _exit(125);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvpe(argv[0], argv, environment);
+    execvpe(c->argv[0], c->argv, c->environment);
     int error = errno;
-    if (write(report, &error, sizeof error) != sizeof error)
+    if (write(c->report, &error, sizeof error) != sizeof error)
         _exit(125); /* nobody is left to be told */
     _exit(127);
 }
@@ -242,7 +251,13 @@ static int wait_status(pid_t pid)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int spawn_run(char *const *argv, char *const *environment, int *status)
+int spawn_signal(void)
+{
+    return last_signal;
+}
+
+int spawn_run(char *const *argv, char *const *environment, int output,
+              int *status)
 {
     int ends[2];
     sigset_t mask;
@@ -252,8 +267,10 @@ int spawn_run(char *const *argv, char *const *environment, int *status)
     signal(SIGCHLD, SIG_DFL); /* where it is ignored, there is no status */
     block_signals(&mask);
     pid_t pid = fork();
-    if (pid == 0)
-        child_exec(argv, environment, &mask, ends[1]);
+    if (pid == 0) {
+        struct child child = {argv, environment, output, ends[1]};
+        child_exec(&child, &mask);
+    }
     int error = pid < 0 ? errno : 0;
     child_pid = pid;
     handle_signals();

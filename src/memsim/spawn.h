@@ -26,10 +26,15 @@ char **spawn_environment(char *const *environment, const char *session,
                          const char *preload, const char *dir);
 void spawn_environment_free(char **environment);
 
-/* Runs ARGV with ENVIRONMENT, standard streams inherited, and waits. Signals
- * that come to this process alone are passed on; those of the terminal reach
- * the command by themselves. *STATUS gets what a shell would say, 128 + N for
- * signal N. Returns 0, or the errno of the failure to start it. */
-int spawn_run(char *const *argv, char *const *environment, int *status);
+/* Runs ARGV with ENVIRONMENT and waits; what it prints goes to the file OUTPUT,
+ * or, where that is -1, where our own output goes. Signals that come to this
+ * process alone are passed on; those of the terminal reach the command by
+ * themselves. *STATUS gets what a shell would say, 128 + N for signal N.
+ * Returns 0, or the errno of the failure to start it. */
+int spawn_run(char *const *argv, char *const *environment, int output,
+              int *status);
+
+/* The last signal that was passed on, or came from the terminal; 0: none. */
+int spawn_signal(void);
 
 #endif

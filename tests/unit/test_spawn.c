@@ -149,7 +149,7 @@ static int run_shell(const char *script, int *error)
     char *argv[] = {"sh", "-c", (char *)script, NULL};
     int status = -1;
 
-    *error = spawn_run(argv, environ, &status);
+    *error = spawn_run(argv, environ, -1, &status);
     return status;
 }
 
@@ -177,8 +177,8 @@ TEST(tells_why_it_did_not_start)
     char *directory[] = {"/tmp", NULL};
     int status = 0;
 
-    CHECK_UINT((uint64_t)spawn_run(missing, environ, &status), ENOENT);
-    CHECK_UINT((uint64_t)spawn_run(directory, environ, &status), EACCES);
+    CHECK_UINT((uint64_t)spawn_run(missing, environ, -1, &status), ENOENT);
+    CHECK_UINT((uint64_t)spawn_run(directory, environ, -1, &status), EACCES);
 }
 
 TEST(passes_signals_on)
