@@ -256,7 +256,7 @@ static int find_gpu(const struct replay_options *o, const char *path,
 }
 
 static int replay(const struct replay_options *o, const struct paths *paths,
-                  char **argv, struct err *err)
+                  char **command, struct err *err)
 {
     struct recording *recordings = xcalloc(paths->count, sizeof *recordings);
     struct recording_options ro = {.torch = o->torch,
@@ -272,7 +272,7 @@ static int replay(const struct replay_options *o, const struct paths *paths,
         ro.gpu = has_gpu ? &gpu : NULL;
         if (!open_all(recordings, paths, o, &ro, err)) {
             replay_report_init(&r, recordings, paths->count, &gpu,
-                               o->fail_above_percent, argv);
+                               o->fail_above_percent, command);
             r.swept = o->sweep != NULL;
             status = report(o, &r, err) ? CMD_RUN_FAILED : r.result.exit_status;
             replay_report_fini(&r);
@@ -290,7 +290,9 @@ int cmd_replay(int argc, char **argv)
     struct operands operands;
     struct paths paths = {0};
     struct err err = {""};
+    char **command = xcalloc((size_t)argc + 1, sizeof *command);
 
+    memcpy(command, argv, (size_t)argc * sizeof *command);
     confs_collect(&o, argc, argv);
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
     if (status < 0 && operands.count != 1) {
@@ -301,11 +303,12 @@ int cmd_replay(int argc, char **argv)
         status = CMD_RUN_FAILED;
         if (!output_check(&o.output, &err) &&
             !paths_find(&paths, operands.values[0], &err))
-            status = replay(&o, &paths, argv, &err);
+            status = replay(&o, &paths, command, &err);
         if (err.text[0])
             cmd_fail(status, &err);
         paths_free(&paths);
     }
     free(o.confs);
+    free(command);
     return status;
 }

@@ -15,70 +15,93 @@ function element(name, text, className) {
 }
 
 function formatBytes(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let value = Math.abs(bytes), unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
+  while (value >= 1023.995 && unit < units.length - 1) {
     value /= 1024;
     unit++;
   }
-  return (bytes < 0 ? "−" : "") + value.toFixed(unit ? 2 : 0) + " " +
-    units[unit];
+  const digits = !unit ? 0 : value >= 99.995 ? 1 : 2;
+  return (bytes < 0 ? "−" : "") + value.toFixed(digits) + " " + units[unit];
 }
+
+// For an axis: "2 GiB", "1.5 GiB".
+const formatRound = (bytes) =>
+  formatBytes(bytes).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ")
+    .replace(/^0 B$/, "0");
 
 function formatTime(ns) {
   if (ns < 1e6)
-    return (ns / 1e3).toFixed(0) + " µs";
+    return Math.round(ns / 1e3) + " µs";
   return ns < 1e9 ? (ns / 1e6).toFixed(1) + " ms" : (ns / 1e9).toFixed(2) +
     " s";
 }
 
-const formatPercent = (part, whole) =>
-  whole ? (100 * part / whole).toFixed(1) + "%" : "";
+// For an axis: "100 ms", "1.5 s".
+const formatTick = (ns) =>
+  ns ? formatTime(ns).replace(/\.0+ |(\.\d)0 /, "$1 ") : "0";
+
+const formatCount = (count) => count.toLocaleString("en");
+
+function formatPercent(part, whole) {
+  if (!whole)
+    return "";
+  const percent = 100 * part / whole;
+  return percent > 0 && percent < 0.05 ? "< 0.1%" : percent.toFixed(1) + "%";
+}
+
+const plural = (count, word) =>
+  `${formatCount(count)} ${word}${count === 1 ? "" : "s"}`;
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const total = (categories) => sum(Object.values(categories || {}));
 
+// Names may hold anything: line ends and what turns the writing's direction
+// are shown as what they are.
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function visible(text) {
+  return String(text).replace(CONTROLS, (c) => c < " "
+    ? String.fromCharCode(0x2400 + c.charCodeAt(0))
+    : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+// The beginning and the end of what is too long to read.
+function shorten(text, most) {
+  const characters = visible(text);
+  return characters.length <= most ? characters
+    : characters.slice(0, most * 0.6) + " … " +
+      characters.slice(-Math.floor(most * 0.4));
+}
+
 // Paul Tol's schemes "muted" and "light" give hues that also those see apart
 // who are colour-blind: https://personal.sron.nl/~pault/.
 const COLORS = {
-  parameter: "#4477aa", buffer: "#88ccee", gradient: "#cc6677",
-  activation: "#ddaa33", temporary: "#aa4499", optimizer: "#228866",
-  input: "#999933", communication: "#882255", workspace: "#77aadd",
-  cached: "#9aa3ad", context: "#66707a", other: "#bbaa99",
+  parameter: "#4477aa", unsharded_parameter: "#7b9fc6", buffer: "#88ccee",
+  gradient: "#cc6677", unsharded_gradient: "#de9aa6", activation: "#ddaa33",
+  temporary: "#aa4499", optimizer: "#228866", input: "#999933",
+  communication: "#6655bb", workspace: "#77aadd", other: "#bbaa99",
+  in_use: "#4477aa", cached: "#a3acb5", context: "#6a747e",
 };
-const SPARE = ["#6655bb", "#44aaaa", "#bb7744", "#7f9f3f"];
 const NO_MODULE = "(no module)";
+const FREE_INK = {light: "#8b95a1", dark: "#6d7885"};
 
-const channels = (color) => [1, 3, 5].map((i) =>
-  parseInt(color.slice(i, i + 2), 16));
-
-const lighter = (color) => "#" + channels(color).map((c) =>
-  Math.round(c * 0.65 + 89).toString(16).padStart(2, "0")).join("");
+const colorOf = (category) =>
+  Object.hasOwn(COLORS, category) ? COLORS[category] : COLORS.other;
+const wordsOf = (category) => visible(category).replaceAll("_", " ");
 
 // Black or white, whichever is easier to read on COLOR (Rec. 709 luma).
 function inkOn(color) {
-  const [red, green, blue] = channels(color);
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 120 ? "#000" : "#fff";
-}
-
-// "parameter (sharded)" and the like are shades of their first word.
-function colorOf(category) {
-  const first = category.split(/[ _(]/)[0];
-  if (Object.hasOwn(COLORS, category))
-    return COLORS[category];
-  if (Object.hasOwn(COLORS, first))
-    return lighter(COLORS[first]);
-  return SPARE[[...category].reduce((n, c) => n + c.codePointAt(0), 0) %
-    SPARE.length];
+  const [red, green, blue] = [1, 3, 5].map((i) =>
+    parseInt(color.slice(i, i + 2), 16));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 115 ? "#000" : "#fff";
 }
 
 // Categories in one order everywhere: the table's, then the rest by name.
 function sortCategories(names) {
   const order = Object.keys(COLORS);
-  const rank = (name) => {
-    const i = order.indexOf(name.split(/[ _(]/)[0]);
-    return i < 0 ? order.length : i;
-  };
+  const rank = (name) => order.includes(name) ? order.indexOf(name)
+    : order.length;
   return [...names].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
 
@@ -87,17 +110,30 @@ function themeColor(name) {
     .getPropertyValue("--" + name).trim();
 }
 
-function showTip(text, event) {
+function swatch(color) {
+  const e = element("span", "", "swatch");
+  e.style.background = color;
+  return e;
+}
+
+// The tip at a point of the window: lines of text, each a string or
+// [colour or "", label, value].
+function showTip(lines, x, y) {
   const tip = find("tip");
-  if (tip.textContent !== text)
-    tip.textContent = text;
+  tip.replaceChildren(...lines.filter(Boolean).map((line) => {
+    if (typeof line === "string")
+      return element("p", line);
+    const [color, label, value] = line, row = element("div");
+    row.append(swatch(color || "transparent"), element("span", label),
+      element("b", value));
+    return row;
+  }));
   tip.hidden = false;
   const box = tip.getBoundingClientRect();
-  const x = Math.min(event.clientX + 14, innerWidth - box.width - 4);
-  const below = event.clientY + 18;
-  const y = below + box.height > innerHeight
-    ? event.clientY - box.height - 10 : below;
-  tip.style.transform = `translate(${Math.max(x, 4)}px, ${Math.max(y, 4)}px)`;
+  const left = x + 16 + box.width > innerWidth ? x - box.width - 12 : x + 16;
+  const top = Math.min(y + 16, innerHeight - box.height - 6);
+  tip.style.transform =
+    `translate(${Math.max(left, 4)}px, ${Math.max(top, 4)}px)`;
 }
 
 const hideTip = () => {
@@ -112,18 +148,21 @@ function drawOn(canvas, width, height) {
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
+  context.font = "12px system-ui, sans-serif";
   return context;
 }
 
+// Where a pointer is, within the element that it moves over.
 function place(event) {
   const box = event.currentTarget.getBoundingClientRect();
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
+// TEXT cut to WIDTH; "" where less than three letters would be left.
 function cut(context, text, width) {
   if (context.measureText(text).width <= width)
     return text;
-  let low = 0, high = text.length;
+  let low = 0, high = Math.min(text.length, 400);
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (context.measureText(text.slice(0, middle) + "…").width <= width)
@@ -131,5 +170,5 @@ function cut(context, text, width) {
     else
       high = middle - 1;
   }
-  return low ? text.slice(0, low) + "…" : "";
+  return low > 2 ? text.slice(0, low) + "…" : "";
 }

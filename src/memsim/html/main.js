@@ -3,53 +3,80 @@
 "use strict";
 
 const tables = {};
+const page = {result: null, entries: [], shown: 0};
 
-// The modules of both lists: those with bytes at the peak, and those that had
-// their own peak at another time.
+// Adds what each module holds to all that it lies in, by category.
+function sumUp(rows, parents) {
+  for (const row of rows.values()) {
+    const own = Object.entries(row.own || {}), seen = new Set();
+    for (let name = row.key; name !== undefined && !seen.has(name);
+      name = parents.get(name)) {
+      const above = rows.get(name);
+      seen.add(name);
+      for (const [category, bytes] of own)
+        if (above)
+          above.all[category] = (above.all[category] || 0) + bytes;
+    }
+  }
+}
+
+// The modules of both lists: those with bytes of their own at the peak, and
+// those that were called.
 function moduleRows(device) {
-  const rows = new Map();
+  const rows = new Map(), parents = new Map();
   const row = (name) => {
     if (!rows.has(name))
-      rows.set(name, {name: name || NO_MODULE});
+      rows.set(name, {key: name, name: name || NO_MODULE, all: {}});
     return rows.get(name);
   };
-  for (const m of device.modules || [])
+  for (const m of device.modules || []) {
+    parents.set(m.name, m.parent);
     Object.assign(row(m.name), {peak: m.bytes_at_peak, calls: m.calls,
-      own: m.own_peak_bytes});
+      highest: m.own_peak_bytes});
+  }
   for (const m of device.modules_at_peak || [])
-    Object.assign(row(m.name), {peak: m.bytes, categories: m.categories});
+    Object.assign(row(m.name), {itself: m.bytes, own: m.categories});
+  sumUp(rows, parents);
   const all = [...rows.values()];
-  const most = all.reduce((n, r) => Math.max(n, total(r.categories)), 0);
-  all.forEach((r) => {
-    r.most = most;
-  });
-  return all;
+  for (const r of all)
+    r.peak ??= r.itself;
+  return all.map((r) => ({...r, whole: device.peak_allocated_bytes}));
 }
 
 function phaseRows(device) {
-  const rows = (device.phases || []).map((p) => ({...p,
-    name: `step ${p.step}, ${p.phase}`, duration: p.end_ns - p.start_ns}));
+  const rows = (device.phases || []).map((p, order) => ({...p, order,
+    name: `Step ${p.step}, ${p.phase}`, duration: p.end_ns - p.start_ns}));
   const most = rows.reduce((n, r) => Math.max(n, total(r.end_categories)), 0);
-  rows.forEach((r, i) => {
-    r.most = most;
-    r.order = rows.length - i;
-  });
-  return rows;
+  return rows.map((r) => ({...r, most}));
 }
 
 function makeTables() {
-  tables.modules = new Table("modules", [textColumn("module", "name"),
-    bytesColumn("at the peak", "peak"), stripColumn("by category",
-      "categories"), bytesColumn("its own peak", "own"),
-    countColumn("calls", "calls")], 1);
+  tables.modules = new Table("modules", [textColumn("Module", "name"),
+    bytesColumn("At the peak", "peak"), 
+    percentColumn("Share", "peak", "whole"),
+    stripColumn("By category", "all", (row) => total(row.all)),
+    bytesColumn("Itself", "itself"), bytesColumn("Its own peak", "highest"),
+    countColumn("Calls", "calls")], 1);
   tables.phases = new Table("phases", [
-    {title: "phase", value: (r) => r.order, show: (r) => r.name},
-    {title: "took", value: (r) => r.duration,
+    {title: "Phase", isText: true, value: (r) => r.order, show: (r) => r.name},
+    {title: "Took", value: (r) => r.duration,
       show: (r) => formatTime(r.duration)},
-    bytesColumn("peak", "peak_bytes"), bytesColumn("held at its end",
-      "end_bytes"), stripColumn("by category", "end_categories")], 0);
-  tables.things = new Table("things", [textColumn("thing", "label"),
-    bytesColumn("together", "bytes"), countColumn("blocks", "count")], 1);
+    bytesColumn("Peak", "peak_bytes"), bytesColumn("Held at its end",
+      "end_bytes"), stripColumn("By category", "end_categories",
+      (row) => row.most)], 0, false);
+  tables.things = new Table("things", [textColumn("Made by", "label"),
+    bytesColumn("Together", "bytes"), countColumn("Blocks", "count")], 1);
+  tables.pools = new Table("pools", [textColumn("Pool", "name"),
+    {title: "Segments", value: (r) => r.segments.length,
+      show: (r) => formatCount(r.segments.length)},
+    bytesColumn("Reserved", "bytes"), bytesColumn("Free", "free"),
+    bytesColumn("Largest piece", "largest")], 2);
+  tables.settings = new Table("settings", [
+    textColumn("PYTORCH_CUDA_ALLOC_CONF", "setting"),
+    textColumn("Verdict", "verdict"), bytesColumn("Used", "peak_used_bytes"),
+    bytesColumn("Reserved", "peak_reserved_bytes"),
+    bytesColumn("Allocated", "peak_allocated_bytes"),
+    countColumn("Retries", "num_alloc_retries")], 2, false);
 }
 
 function fillTable(id, rows) {
@@ -58,23 +85,55 @@ function fillTable(id, rows) {
 }
 
 function search() {
-  const wanted = find("search").value.toLowerCase();
-  tables.modules.setFilter((row) => row.name.toLowerCase().includes(wanted));
-  find("found").textContent = `${tables.modules.shown.length} of ` +
-    `${tables.modules.rows.length}`;
+  const words = find("search").value.toLowerCase().split(/\s+/);
+  const {modules} = tables;
+  modules.setFilter((row) =>
+    words.every((word) => row.name.toLowerCase().includes(word)));
+  find("found").textContent = modules.shown.length
+    ? `${formatCount(modules.shown.length)} of ` +
+      plural(modules.rows.length, "module")
+    : "No module's name has that.";
 }
 
-function showDevice(device) {
+// What this page lacks of a card's figures, and who has it.
+function tellMissing(device) {
+  const names = Object.keys(device.left_out || {});
+  find("left-out").hidden = !names.length;
+  find("left-out").textContent = "To keep this page quick it is without this " +
+    `card's ${names.map(wordsOf).join(", ")}; --json has all.`;
+  find("modules-more").textContent = device.modules_dropped
+    ? `${formatCount(device.modules_dropped)} more are left out.` : "";
+  find("phases-more").textContent = device.phases_dropped
+    ? `${formatCount(device.phases_dropped)} in the middle are left out.` : "";
+}
+
+function showEntry(index) {
+  const {rank, device} = page.entries[index];
+  const recording = recordingOf(page.result, rank);
+  page.shown = index;
+  find("device").value = index;
+  [...find("card-list").querySelectorAll("button")].forEach((button, i) =>
+    button.setAttribute("aria-pressed", String(i === index)));
+  hideTip();
   showFigures(device);
   showBar(device);
   showStory(device);
   showTimeline(device);
   showTreemap(device);
-  showSegments(device);
+  showSegments(segmentsOf(device, recording));
+  showReplay(recording);
   fillTable("modules", moduleRows(device));
   fillTable("phases", phaseRows(device));
   fillTable("things", device.things_at_peak || []);
   search();
+  tellMissing(device);
+  showLinks();
+}
+
+// The sections that have something to show.
+function showLinks() {
+  for (const link of find("links").querySelectorAll("a"))
+    link.hidden = find(link.hash.slice(1)).hidden;
 }
 
 function listDevices(result) {
@@ -83,60 +142,88 @@ function listDevices(result) {
 }
 
 // The card that was fullest, or out of memory, is the one to look at first.
-function worstDevice(entries) {
+function worstEntry(entries) {
   const badness = ({device}) => (device.ooms || []).length
     ? 2 : device.peak_used_bytes / device.capacity_bytes;
   return entries.reduce((worst, entry, i) =>
     badness(entry) > badness(entries[worst]) ? i : worst, 0);
 }
 
-function chooseFrom(entries) {
-  const select = find("device");
-  select.replaceChildren(...entries.map((entry, i) => {
-    const option = element("option", headline(entry));
+const titleOf = ({rank, device}) => `Rank ${rank}, card ${device.index}`;
+
+function cardButton(entry, index) {
+  const button = element("button", undefined, "one"), bar = element("span");
+  const {device} = entry, fill = element("i");
+  const out = (device.ooms || []).length;
+  button.type = "button";
+  fill.style.width = `${Math.min(100, 100 * device.peak_used_bytes /
+    device.capacity_bytes)}%`;
+  fill.className = out ? "out" : "";
+  bar.className = "meter";
+  bar.append(fill);
+  button.append(element("span", titleOf(entry)), bar,
+    element("b", formatBytes(device.peak_used_bytes)),
+    element("em", out ? "out of memory" : ""));
+  button.addEventListener("click", () => showEntry(index));
+  return button;
+}
+
+function listCards() {
+  const several = page.entries.length > 1;
+  find("cards").hidden = find("device").hidden = !several;
+  find("device").replaceChildren(...page.entries.map((entry, i) => {
+    const option = element("option", titleOf(entry));
     option.value = i;
     return option;
   }));
-  select.value = worstDevice(entries);
-  select.addEventListener("change", () =>
-    showDevice(entries[select.value].device));
-  find("devices").hidden = entries.length < 2;
-  showDevice(entries[select.value].device);
+  find("device").addEventListener("change", () =>
+    showEntry(Number(find("device").value)));
+  if (several)
+    find("card-list").replaceChildren(...page.entries.map(cardButton));
 }
 
-// Canvases know neither the window's size nor the scheme's colours.
-function redrawOnChange(entries) {
+// Canvases know neither the window's size nor the theme's colours.
+function redrawOnChange() {
   let waiting = 0;
   const redraw = () => {
     drawTreemap();
     drawSegments();
   };
+  const recolor = () => {
+    theme.apply();
+    drawTimeline();
+    redraw();
+  };
   addEventListener("resize", () => {
     cancelAnimationFrame(waiting);
     waiting = requestAnimationFrame(redraw);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    showTimeline(entries[find("device").value].device);
-    redraw();
+  theme.prefersDark.addEventListener("change", recolor);
+  find("theme").addEventListener("click", () => {
+    theme.toggle();
+    recolor();
   });
   addEventListener("scroll", hideTip, {passive: true});
 }
 
 function start() {
   const result = JSON.parse(find("result").textContent);
-  const entries = listDevices(result);
-  showVerdict(result);
+  Object.assign(page, {result, entries: listDevices(result)});
+  const worst = page.entries.length ? worstEntry(page.entries) : -1;
+  showVerdict(result, page.entries[worst]?.device, page.entries.length > 1);
   showAdvice(result);
   showNotes(result);
-  find("overview").hidden = !entries.length;
-  if (!entries.length)
-    return;
+  find("overview").hidden = worst < 0;
   makeTables();
+  startTimeline();
   startTreemap();
   startSegments();
   find("search").addEventListener("input", search);
-  chooseFrom(entries);
-  redrawOnChange(entries);
+  redrawOnChange();
+  listCards();
+  if (worst >= 0)
+    showEntry(worst);
+  showLinks();
 }
 
 try {

@@ -3,133 +3,199 @@
 "use strict";
 
 const VERDICTS = {
-  "fits": "Fits", "oom": "Out of memory", "over-limit": "Above the limit",
-  "failed": "The command failed",
+  "fits": ["Fits", "good"], "oom": ["Out of memory", "bad"],
+  "over-limit": ["Over the limit", "warn"], "failed": ["Failed", "bad"],
 };
 
-function showVerdict(result) {
-  const verdict = VERDICTS[result.verdict] || String(result.verdict);
+const short = (device) => Math.max(0, ...(device.ooms || [])
+  .filter((oom) => !oom.caught).map((oom) => oom.missing_bytes || 0));
+
+// The verdict in a sentence; WORST is the device that decided it, if any.
+function sentence(result, worst, several) {
+  if (!worst)
+    return result.verdict === "fits" ? "No GPU was used"
+      : `The command ended with status ${result.command_status}`;
+  const used = formatBytes(worst.peak_used_bytes);
+  if (result.verdict === "oom")
+    return "It does not fit" + (short(worst)
+      ? `: at least ${formatBytes(short(worst))} short` : "");
+  if (result.verdict === "over-limit")
+    return `It fits, but takes ${formatPercent(worst.peak_used_bytes,
+      worst.capacity_bytes)} of the card, more than ` +
+      `${result.fail_above_percent}%`;
+  if (result.verdict === "failed")
+    return `The command ended with status ${result.command_status}, not for ` +
+      `lack of memory; it had used ${used}`;
+  return `It fits, with ${formatBytes(worst.headroom_bytes)} to spare` +
+    (several ? " on the fullest card" : "");
+}
+
+function showVerdict(result, worst, several) {
+  const [word, mood] = VERDICTS[result.verdict] ||
+    [String(result.verdict), "warn"];
   const gpu = result.gpu || {};
-  const name = gpu.device_name || gpu.name || "";
-  document.body.classList.toggle("fails", result.verdict !== "fits");
-  document.title = `${verdict}: ${name} - memsim`;
-  find("verdict").textContent = verdict;
-  find("card").textContent =
-    `${name}, ${formatBytes(gpu.memory_bytes || 0)} each`;
-  find("command").textContent = (result.command || []).join(" ");
+  document.body.dataset.mood = mood;
+  document.title = `${word}: ${gpu.device_name || gpu.name || ""} - memsim`;
+  find("verdict").textContent = word;
+  find("sentence").textContent = sentence(result, worst, several);
+  find("card").textContent = visible(gpu.device_name || gpu.name || "") +
+    (gpu.memory_bytes ? `, ${formatBytes(gpu.memory_bytes)}` : "");
+  find("command").textContent =
+    shorten((result.command || []).join(" "), 2000);
   const made = ["Made by memsim"];
   if (result.torch)
-    made.push("PyTorch " + result.torch);
+    made.push("PyTorch " + visible(result.torch));
   if (result.seconds)
     made.push(`the run took ${result.seconds.toFixed(1)} s`);
   find("made").textContent = made.join(" · ");
 }
 
-// The worst first, wherever it was: the page opens on what matters.
-function headline(entry) {
-  const d = entry.device;
-  return `rank ${entry.rank}, card ${d.index}: ` +
-    `${formatBytes(d.peak_used_bytes)} used` +
-    ((d.ooms || []).length ? ", out of memory" : "");
-}
-
-// What fills the card at the peak of `used`, as far as it is known.
+// What fills the card at the peak, as far as it is known.
 function partsOf(device) {
-  const parts = [];
   const own = device.categories_at_peak;
-  const context = (device.context_bytes || 0) + (device.libraries_bytes || 0);
-  if (own)
-    for (const name of sortCategories(Object.keys(own)))
-      parts.push([name, own[name]]);
-  else
-    parts.push(["activation", device.peak_allocated_bytes, "allocated"]);
+  const context = (device.context_bytes || 0) + (device.libraries_bytes || 0) ||
+    Math.max(0, device.peak_used_bytes - device.peak_reserved_bytes);
+  const parts = own
+    ? sortCategories(Object.keys(own)).map((name) => [name, own[name]])
+    : [["in_use", device.peak_allocated_bytes, "allocated"]];
   const known = sum(parts.map((part) => part[1]));
   parts.push(["cached", Math.max(0, device.peak_used_bytes - context - known),
-    "reserved, not in use, and other"]);
-  parts.push(["context", context, "CUDA context and libraries"]);
+    "reserved, not in use"]);
+  parts.push(["context", context, "CUDA context, libraries"]);
   return parts.filter((part) => part[1] > 0)
     .map(([category, bytes, label]) => ({category, bytes,
-      label: label || category}));
+      label: label || wordsOf(category)}));
+}
+
+function figure(label, bytes, device) {
+  const box = element("div");
+  box.append(element("dt", label), element("dd", formatBytes(bytes)),
+    element("dd", `${formatPercent(bytes, device.capacity_bytes)} of the card`,
+      "hint"));
+  return box;
 }
 
 function showFigures(device) {
-  const of = (bytes) => formatPercent(bytes, device.capacity_bytes);
-  const rows = [
-    ["peak used", device.peak_used_bytes], ["headroom", device.headroom_bytes],
-    ["peak reserved", device.peak_reserved_bytes],
-    ["peak allocated", device.peak_allocated_bytes],
-    ["of the card", device.capacity_bytes],
-  ];
-  find("figures").replaceChildren(...rows.map(([label, bytes]) => {
-    const box = element("div");
-    box.append(element("b", formatBytes(bytes || 0)),
-      element("span", label === "of the card" ? "the card's memory"
-        : `${label}, ${of(bytes || 0)}`));
-    return box;
-  }));
+  find("figures").replaceChildren(
+    figure("Peak used", device.peak_used_bytes, device),
+    figure("Peak reserved", device.peak_reserved_bytes, device),
+    figure("Peak allocated", device.peak_allocated_bytes, device),
+    figure("Headroom", device.headroom_bytes, device));
+  const peak = device.peak;
+  find("when").textContent = peak ? "Allocated memory was highest in step " +
+    `${peak.step}, ${peak.phase}.` : "";
+}
+
+function tipOn(piece, lines) {
+  piece.addEventListener("pointermove", (event) =>
+    showTip(lines, event.clientX, event.clientY));
+  piece.addEventListener("pointerleave", hideTip);
+}
+
+function barPiece(part, whole, capacity) {
+  const piece = element("i");
+  piece.style.width = `${100 * part.bytes / whole}%`;
+  piece.style.background = colorOf(part.category);
+  tipOn(piece, [[colorOf(part.category), part.label, formatBytes(part.bytes)],
+    `${formatPercent(part.bytes, capacity)} of the card`]);
+  return piece;
+}
+
+function legendItem(part, capacity) {
+  const item = element("li");
+  item.append(swatch(colorOf(part.category)), element("span", part.label),
+    element("b", formatBytes(part.bytes)),
+    element("em", formatPercent(part.bytes, capacity)));
+  return item;
 }
 
 function showBar(device) {
-  const parts = partsOf(device);
-  const whole = Math.max(device.capacity_bytes,
-    sum(parts.map((part) => part.bytes)));
+  const parts = partsOf(device), capacity = device.capacity_bytes;
+  const whole = Math.max(capacity, sum(parts.map((part) => part.bytes)));
   find("bar").setAttribute("aria-label", parts.map((part) =>
     `${part.label} ${formatBytes(part.bytes)}`).join(", "));
-  find("bar").replaceChildren(...parts.map((part) => {
-    const piece = element("i");
-    const text = `${part.label}: ${formatBytes(part.bytes)} ` +
-      `(${formatPercent(part.bytes, device.capacity_bytes)} of the card)`;
-    piece.style.width = `${100 * part.bytes / whole}%`;
-    piece.style.background = colorOf(part.category);
-    piece.addEventListener("mousemove", (event) => showTip(text, event));
-    piece.addEventListener("mouseleave", hideTip);
-    return piece;
-  }));
-  find("legend").replaceChildren(...parts.map((part) => {
-    const item = element("li");
-    const swatch = element("span", "", "swatch");
-    swatch.style.background = colorOf(part.category);
-    item.append(swatch, `${part.label} ${formatBytes(part.bytes)}`);
-    return item;
-  }));
+  find("bar").replaceChildren(
+    ...parts.map((part) => barPiece(part, whole, capacity)));
+  find("legend").replaceChildren(
+    ...parts.map((part) => legendItem(part, capacity)));
 }
 
 function tellOom(oom) {
-  const parts = [`${oom.by || "torch"} asked for ` +
-    formatBytes(oom.requested_bytes)];
+  const by = oom.by === "cudaMalloc" ? "cudaMalloc" : "PyTorch";
+  const words = [`${by} asked for ${formatBytes(oom.requested_bytes)}`];
   if (oom.module)
-    parts.push(` in ${oom.module}`);
-  if (oom.phase)
-    parts.push(` (${oom.phase})`);
-  if (oom.free_bytes !== undefined)
-    parts.push(`; the card had ${formatBytes(oom.free_bytes)} free`);
-  if (oom.allocated_bytes !== undefined)
-    parts.push(`, ${formatBytes(oom.allocated_bytes)} was allocated`);
+    words.push(` in ${shorten(oom.module, 200)}`);
+  words.push(`; ${formatBytes(oom.free_bytes)} of the card was free`);
   if (oom.reserved_unallocated_bytes)
-    parts.push(`, ${formatBytes(oom.reserved_unallocated_bytes)} reserved ` +
-      "but not in use, in pieces too small or of another pool");
-  parts.push(". ");
+    words.push(`, and ${formatBytes(oom.reserved_unallocated_bytes)} was ` +
+      "reserved by PyTorch in pieces that did not suit");
+  words.push(". ", oom.caught ? "The program went on. "
+    : "The program ended there. ");
   if (oom.missing_bytes)
-    parts.push(`${formatBytes(oom.missing_bytes)} more would have met this ` +
-      "request. ");
-  parts.push(oom.caught ? "The program survived it."
-    : "The program did not survive it.");
-  return parts.join("");
+    words.push(`${formatBytes(oom.missing_bytes)} more would have met this ` +
+      "request" + (oom.caught ? "." : ", which is the least that it needs: " +
+      "it did not get to ask for more."));
+  else
+    words.push("A limit that the program set itself was in the way, not the " +
+      "card's memory.");
+  return words.join("");
+}
+
+// The card as it was when it refused, and the request that begins where the
+// free memory does, and ends beyond the card.
+function drawOom(oom, device) {
+  const capacity = device.capacity_bytes;
+  const used = Math.max(0, capacity - oom.free_bytes);
+  const whole = Math.max(capacity, used + oom.requested_bytes);
+  const bar = element("div", undefined, "refused");
+  const piece = (name, from, bytes, label) => {
+    const e = element("i", undefined, name);
+    e.style.left = `${100 * from / whole}%`;
+    e.style.width = `${100 * bytes / whole}%`;
+    if (bytes / whole > 0.14 && name !== "card")
+      e.append(element("span", `${label} ${formatBytes(bytes)}`));
+    tipOn(e, [["", label, formatBytes(bytes)]]);
+    bar.append(e);
+  };
+  const allocated = Math.min(oom.allocated_bytes || 0, used);
+  const idle = Math.min(oom.reserved_unallocated_bytes || 0, used - allocated);
+  piece("card", 0, capacity, "the card");
+  piece("allocated", 0, allocated, "allocated");
+  piece("idle", allocated, idle, "reserved, not in use");
+  piece("context", allocated + idle, used - allocated - idle,
+    "CUDA context and all else");
+  piece("request", used, oom.requested_bytes, "asked for");
+  if (used > whole * 0.35)
+    bar.append(element("b", `of ${formatBytes(capacity)}`));
+  bar.setAttribute("aria-hidden", "true");
+  return bar;
 }
 
 function showStory(device) {
   const ooms = device.ooms || [];
   find("story").hidden = !ooms.length;
-  find("ooms").replaceChildren(
-    ...ooms.slice(0, 100).map((oom) => element("li", tellOom(oom))));
+  find("story-title").textContent = ooms.every((oom) => oom.caught)
+    ? "Out of memory, and survived" : "Out of memory";
+  find("ooms").replaceChildren(...ooms.slice(0, 100).map((oom) => {
+    const item = element("li");
+    item.append(element("p", tellOom(oom)));
+    if (oom.missing_bytes)
+      item.append(drawOom(oom, device));
+    return item;
+  }));
+  find("story-more").textContent = ooms.length > 100
+    ? `${formatCount(ooms.length - 100)} more are not shown.` : "";
 }
 
 function showAdvice(result) {
   const advice = result.advice || [];
   find("advice").hidden = !advice.length;
   find("advices").replaceChildren(...advice.map((a) => {
-    const item = element("li", a.text);
-    item.append(element("br"), element("code", a.command));
+    const item = element("li", visible(a.text));
+    for (const text of [a.command, a.basis])
+      if (text)
+        item.append(element(text === a.command ? "code" : "small",
+          visible(text)));
     return item;
   }));
 }
@@ -138,5 +204,5 @@ function showNotes(result) {
   const notes = result.notes || [];
   find("notes").hidden = !notes.length;
   find("note-list").replaceChildren(
-    ...notes.map((note) => element("li", note)));
+    ...notes.map((note) => element("li", visible(note))));
 }

@@ -3,16 +3,18 @@
 // that ten thousand scroll as smoothly as ten.
 "use strict";
 
-const ROW_HEIGHT = 29;
+const ROW_HEIGHT = 32;
 const ROWS_AROUND = 10;
 
-// COLUMNS are {title, value: row => number or text, show: row => text or node}.
+// COLUMNS are {title, value: row => number or text, show: row => text or node,
+// isText}.
 class Table {
-  constructor(id, columns, sortedBy) {
+  constructor(id, columns, sortedBy, down = true) {
     this.columns = columns;
     this.sorted = sortedBy;
-    this.down = true;
+    this.down = down;
     this.rows = [];
+    this.shown = [];
     this.filter = () => true;
     this.table = find(id + "-table");
     this.scroll = find(id + "-scroll");
@@ -24,7 +26,8 @@ class Table {
   makeHead() {
     const row = element("tr");
     this.heads = this.columns.map((column, i) => {
-      const head = element("th"), button = element("button", column.title);
+      const head = element("th", undefined, column.isText ? "text" : "");
+      const button = element("button", column.title);
       button.type = "button";
       button.addEventListener("click", () => this.sortBy(i));
       head.scope = "col";
@@ -38,22 +41,18 @@ class Table {
   }
 
   sortBy(i) {
-    const isText = this.rows.length &&
-      typeof this.columns[i].value(this.rows[0]) === "string";
-    this.down = i === this.sorted ? !this.down : !isText;
+    this.down = i === this.sorted ? !this.down : !this.columns[i].isText;
     this.sorted = i;
     this.update();
   }
 
   setRows(rows) {
     this.rows = rows;
-    this.scroll.scrollTop = 0;
     this.update();
   }
 
   setFilter(filter) {
     this.filter = filter;
-    this.scroll.scrollTop = 0;
     this.update();
   }
 
@@ -65,14 +64,12 @@ class Table {
       return sign * (left < right ? -1 : left > right ? 1 : 0);
     });
     this.heads.forEach((head, i) => {
-      const here = i === this.sorted;
-      const arrow = here ? (this.down ? " ▾" : " ▴") : "";
-      head.firstChild.textContent = this.columns[i].title + arrow;
-      if (here)
+      if (i === this.sorted)
         head.setAttribute("aria-sort", this.down ? "descending" : "ascending");
       else
         head.removeAttribute("aria-sort");
     });
+    this.scroll.scrollTop = 0;
     this.draw();
   }
 
@@ -87,9 +84,10 @@ class Table {
   makeRow(data) {
     const row = element("tr");
     for (const column of this.columns) {
-      const cell = element("td"), content = column.show(data);
+      const cell = element("td", undefined, column.isText ? "text" : "");
+      const content = column.show(data);
       cell.append(content);
-      if (typeof content === "string")
+      if (column.isText)
         cell.title = content;
       row.append(cell);
     }
@@ -97,7 +95,7 @@ class Table {
   }
 
   draw() {
-    const sight = Math.ceil((this.scroll.clientHeight || 430) / ROW_HEIGHT);
+    const sight = Math.ceil((this.scroll.clientHeight || 450) / ROW_HEIGHT);
     const first = Math.max(0,
       Math.floor(this.scroll.scrollTop / ROW_HEIGHT) - ROWS_AROUND);
     const last = Math.min(this.shown.length, first + sight + 2 * ROWS_AROUND);
@@ -110,28 +108,31 @@ class Table {
   }
 }
 
-const bytesColumn = (title, key) => ({title, value: (row) => row[key] || 0,
-  show: (row) => row[key] === undefined ? "" : formatBytes(row[key])});
-const textColumn = (title, key) => ({title, value: (row) => row[key] || "",
-  show: (row) => row[key] || ""});
-const countColumn = (title, key) => ({title, value: (row) => row[key] || 0,
-  show: (row) => row[key] === undefined ? "" : String(row[key])});
+const bytesColumn = (title, key) => ({title, value: (row) => row[key] ?? -1,
+  show: (row) => row[key] === undefined ? "–" : formatBytes(row[key])});
+const textColumn = (title, key) => ({title, isText: true,
+  value: (row) => row[key] || "", show: (row) => shorten(row[key] || "", 400)});
+const countColumn = (title, key) => ({title, value: (row) => row[key] ?? -1,
+  show: (row) => row[key] === undefined ? "–" : formatCount(row[key])});
 
-// What a row holds by category, as long as it is large among all rows.
-function stripColumn(title, key) {
+const percentColumn = (title, part, whole) => ({title,
+  value: (row) => row[part] ?? -1,
+  show: (row) => row[part] ? formatPercent(row[part], row[whole]) : "–"});
+
+// What a row holds by category; WHOLE tells what fills the strip.
+function stripColumn(title, key, whole) {
   return {
     title, value: (row) => total(row[key]),
     show: (row) => {
-      const strip = element("div", undefined, "strip");
-      const parts = row[key] || {};
+      const strip = element("div", undefined, "strip"), parts = row[key] || {};
       for (const name of sortCategories(Object.keys(parts))) {
-        const piece = element("span");
+        const piece = element("i");
         piece.style.background = colorOf(name);
-        piece.style.width = `${100 * parts[name] / (row.most || 1)}%`;
+        piece.style.width = `${100 * parts[name] / (whole(row) || 1)}%`;
         strip.append(piece);
       }
       strip.title = sortCategories(Object.keys(parts)).map((name) =>
-        `${name} ${formatBytes(parts[name])}`).join("\n");
+        `${wordsOf(name)} ${formatBytes(parts[name])}`).join("\n");
       return strip;
     },
   };

@@ -3,69 +3,95 @@
 // them, so that tens of thousands stay quick.
 "use strict";
 
-const treemap = {root: null, shown: null, nodes: []};
+const HEAD = 18; // of a module's rectangle, where there is room for its name
+const NESTED = 64; // dots in a name that are followed where nothing else is
+const treemap = {root: null, shown: null, nodes: [], chosen: -1};
 
-function newNode(name, path) {
-  return {name, path, inside: new Map(), parts: []};
+function newNode(name, label, above) {
+  const node = {name, label, above, inside: [], parts: []};
+  if (above)
+    above.inside.push(node);
+  return node;
 }
 
-// The tree of dotted names; a module's own bytes are leaves by category.
-function moduleTree(modules) {
-  const root = newNode("all", "");
-  for (const module of modules) {
-    let node = root, path = "";
-    for (const word of (module.name || NO_MODULE).split(".")) {
-      path = path ? path + "." + word : word;
-      if (!node.inside.has(word))
-        node.inside.set(word, newNode(word, path));
-      node = node.inside.get(word);
-    }
+// The tree of modules by their parents, or by the dots of names that have none
+// told; the leaves are what each holds itself, by category.
+function moduleTree(device) {
+  const root = newNode("", "all", null), nodes = new Map();
+  const parents = new Map((device.modules || []).map((m) =>
+    [m.name, m.parent]));
+  const aboveOf = (name) => {
+    const dot = name.lastIndexOf(".");
+    if (parents.has(name))
+      return parents.get(name);
+    return dot > 0 && name.split(".", NESTED).length < NESTED
+      ? name.slice(0, dot) : undefined;
+  };
+  const nodeOf = (name) => {
+    if (nodes.has(name))
+      return nodes.get(name);
+    const above = aboveOf(name);
+    nodes.set(name, null); // who is above itself, is below the root
+    const parent = (above && above !== name && nodeOf(above)) || root;
+    const label = parent !== root && name.startsWith(parent.name + ".")
+      ? name.slice(parent.name.length + 1) : name;
+    nodes.set(name, newNode(name, label || NO_MODULE, parent));
+    return nodes.get(name);
+  };
+  for (const module of device.modules_at_peak || []) {
+    const node = nodeOf(module.name);
     const categories = module.categories || {other: module.bytes};
     for (const [category, bytes] of Object.entries(categories))
       if (bytes > 0)
-        node.parts.push({name: category, path, category, bytes});
+        node.parts.push({category, bytes, above: node});
   }
   return root;
 }
 
+const isModule = (node) => Boolean(node.data.inside);
+
 function treemapLayOut(width, height) {
-  const inner = (node) => node.inside
-    ? [...node.inside.values(), ...node.parts] : null;
-  const root = d3.hierarchy(treemap.shown, inner)
+  const root = d3.hierarchy(treemap.shown, (node) =>
+    node.inside && [...node.inside, ...node.parts])
     .sum((node) => node.bytes || 0).sort((a, b) => b.value - a.value);
-  d3.treemap().size([width, height]).paddingInner(1)
-    .paddingTop((node) => node.depth && node.x1 - node.x0 > 50 &&
-      node.y1 - node.y0 > 34 && node.depth < 4 ? 16 : 0)(root);
+  d3.treemap().size([width, height]).round(true).paddingInner(1)
+    .paddingTop((node) => node.depth && node.depth < 5 && isModule(node) &&
+      node.x1 - node.x0 > 44 && node.y1 - node.y0 > HEAD + 12 ? HEAD : 0)(root);
   treemap.nodes = root.descendants();
 }
 
 function drawLeaf(context, node) {
   const width = node.x1 - node.x0, height = node.y1 - node.y0;
-  if (width < 0.3 || height < 0.3)
-    return;
-  context.fillStyle = colorOf(node.data.category);
+  const color = colorOf(node.data.category);
+  context.fillStyle = color;
   context.fillRect(node.x0, node.y0, width, height);
-  if (width < 46 || height < 15)
-    return;
-  context.fillStyle = inkOn(colorOf(node.data.category));
-  context.fillText(cut(context, node.data.name, width - 6), node.x0 + 3,
-    node.y0 + 12);
-  if (height > 30)
-    context.fillText(cut(context, formatBytes(node.value), width - 6),
-      node.x0 + 3, node.y0 + 25);
+  context.fillStyle = inkOn(color);
+  const bytes = formatBytes(node.value), name = wordsOf(node.data.category);
+  const fits = (text) => context.measureText(text).width <= width - 10;
+  const lines = height > 36 && fits(name) ? [name, bytes]
+    : height > 20 ? [bytes] : [];
+  lines.filter(fits).forEach((line, i) =>
+    context.fillText(line, node.x0 + 5, node.y0 + 15 + 15 * i));
 }
 
 function drawBranch(context, node) {
-  const inside = node.children || [];
-  const room = inside.length ? Math.min(...inside.map((c) => c.y0)) - node.y0
-    : 0;
-  if (!node.depth || room < 14)
+  const inside = node.children || [], width = node.x1 - node.x0;
+  const room = inside.length
+    ? Math.min(...inside.slice(0, 1).map((c) => c.y0)) - node.y0 : 0;
+  if (!node.depth || room < HEAD)
     return;
-  context.fillStyle = themeColor("line");
-  context.fillRect(node.x0, node.y0, node.x1 - node.x0, 15);
+  context.fillStyle = themeColor("head");
+  context.fillRect(node.x0, node.y0, width, HEAD);
   context.fillStyle = themeColor("text");
-  context.fillText(cut(context, `${node.data.name}  ${formatBytes(node.value)}`,
-    node.x1 - node.x0 - 6), node.x0 + 3, node.y0 + 11);
+  const bytes = formatBytes(node.value);
+  const wide = context.measureText(bytes).width;
+  const name = shorten(node.data.label, 200);
+  const both = context.measureText(name).width + wide + 20 < width;
+  context.fillText(cut(context, name, width - 10), node.x0 + 5, node.y0 + 13);
+  if (both) {
+    context.fillStyle = themeColor("dim");
+    context.fillText(bytes, node.x1 - wide - 5, node.y0 + 13);
+  }
 }
 
 function drawTreemap() {
@@ -74,31 +100,44 @@ function drawTreemap() {
   if (!treemap.shown || !width)
     return;
   const context = drawOn(canvas, width, height);
-  context.font = "11px system-ui, sans-serif";
   treemapLayOut(width, height);
   for (const node of treemap.nodes)
-    if (node.data.category)
-      drawLeaf(context, node);
-    else
+    if (isModule(node))
       drawBranch(context, node);
+    else if (node.x1 > node.x0 && node.y1 > node.y0)
+      drawLeaf(context, node);
+  drawChosen(context);
 }
 
-// The path from the whole to what is shown, each step a button.
+const choices = () => treemap.nodes[0]?.children || [];
+
+function drawChosen(context) {
+  const node = choices()[treemap.chosen];
+  if (!node)
+    return;
+  context.strokeStyle = themeColor("accent");
+  context.lineWidth = 3;
+  context.strokeRect(node.x0 + 1.5, node.y0 + 1.5, node.x1 - node.x0 - 3,
+    node.y1 - node.y0 - 3);
+}
+
+// The way from the whole to what is shown, each step a button.
 function showCrumbs() {
-  const steps = [treemap.root];
-  if (treemap.shown !== treemap.root)
-    for (const word of treemap.shown.path.split("."))
-      steps.push(steps[steps.length - 1].inside.get(word));
+  const steps = [];
+  for (let node = treemap.shown; node; node = node.above)
+    steps.unshift(node);
   find("crumbs").replaceChildren(...steps.flatMap((node, i) => {
-    const button = element("button", node.name);
+    const button = element("button", shorten(node.label, 60));
     button.type = "button";
+    button.disabled = node === treemap.shown;
     button.addEventListener("click", () => enterModule(node));
-    return i ? [" › ", button] : [button];
+    return i ? [element("span", "›"), button] : [button];
   }));
 }
 
 function enterModule(node) {
   treemap.shown = node;
+  treemap.chosen = -1;
   showCrumbs();
   drawTreemap();
   hideTip();
@@ -113,37 +152,91 @@ function nodeAt(x, y) {
   return found;
 }
 
+// All that a module holds, by category.
+function sumOf(node) {
+  const sums = {};
+  node.each((n) => {
+    if (!isModule(n))
+      sums[n.data.category] = (sums[n.data.category] || 0) + n.value;
+  });
+  return sums;
+}
+
+function tellNode(node, x, y) {
+  const module = isModule(node) ? node.data : node.data.above;
+  const sums = isModule(node) ? sumOf(node)
+    : {[node.data.category]: node.value};
+  showTip([
+    shorten(module.name || module.label, 300),
+    ...sortCategories(Object.keys(sums)).map((name) =>
+      [colorOf(name), wordsOf(name) + (isModule(node) ? "" : ", itself"),
+        formatBytes(sums[name])]),
+    isModule(node) && Object.keys(sums).length > 1 &&
+      ["", "together", formatBytes(node.value)],
+    `${formatPercent(node.value, treemap.nodes[0].value)} of what is shown`,
+  ], x, y);
+}
+
 function hoverTreemap(event) {
   const node = nodeAt(...place(event));
-  if (!node || !node.value) {
+  if (node && node.value)
+    tellNode(node, event.clientX, event.clientY);
+  else
     hideTip();
-    return;
-  }
-  const all = treemap.nodes[0].value;
-  showTip([node.data.path || "all", node.data.category, formatBytes(node.value) +
-    `, ${formatPercent(node.value, all)} of what is shown`]
-    .filter(Boolean).join("\n"), event);
 }
 
 // One level down, towards what was clicked.
 function clickTreemap(event) {
-  const chain = nodeAt(...place(event))?.ancestors().reverse() || [];
-  const next = chain[1];
-  if (next && next.data.inside)
-    enterModule(next.data);
+  const way = nodeAt(...place(event))?.ancestors().reverse() || [];
+  if (way[1] && isModule(way[1]))
+    enterModule(way[1].data);
+}
+
+function keyTreemap(event) {
+  const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[
+    event.key];
+  const chosen = choices()[treemap.chosen];
+  if (step)
+    chooseNode(treemap.chosen + step);
+  else if (event.key === "Enter" && chosen && isModule(chosen))
+    enterModule(chosen.data);
+  else if (event.key === "Escape" && treemap.shown.above)
+    enterModule(treemap.shown.above);
+  else
+    return;
+  event.preventDefault();
+}
+
+function chooseNode(index) {
+  const box = find("treemap-canvas").getBoundingClientRect();
+  treemap.chosen = Math.max(0, Math.min(choices().length - 1, index));
+  drawTreemap();
+  const node = choices()[treemap.chosen];
+  if (node)
+    tellNode(node, box.left + (node.x0 + node.x1) / 2,
+      box.top + (node.y0 + node.y1) / 2);
 }
 
 function showTreemap(device) {
   const modules = device.modules_at_peak || [];
   find("treemap").hidden = !modules.length;
-  treemap.root = treemap.shown = moduleTree(modules);
+  treemap.root = moduleTree(device);
+  find("treemap-more").textContent = device.modules_at_peak_dropped
+    ? `${formatCount(device.modules_at_peak_dropped)} smaller modules are ` +
+      "left out." : "";
   if (modules.length)
     enterModule(treemap.root);
 }
 
 function startTreemap() {
   const canvas = find("treemap-canvas");
-  canvas.addEventListener("mousemove", hoverTreemap);
-  canvas.addEventListener("mouseleave", hideTip);
+  canvas.addEventListener("pointermove", hoverTreemap);
+  canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("click", clickTreemap);
+  canvas.addEventListener("keydown", keyTreemap);
+  canvas.addEventListener("blur", () => {
+    treemap.chosen = -1;
+    hideTip();
+    drawTreemap();
+  });
 }

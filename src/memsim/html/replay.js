@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `memsim replay` adds: the settings that were tried, and the segments
+// as 32 cells each.
+"use strict";
+
+const CELLS = {"#": "allocated", "+": "mixed", ".": "free"};
+
+// Neighbouring cells of one kind as one block.
+function blocksOfCells(segment) {
+  const cells = [...(segment.map || "")], blocks = [];
+  const bytes = segment.bytes / (cells.length || 1);
+  cells.forEach((cell, i) => {
+    const last = blocks[blocks.length - 1], state = CELLS[cell] || "mixed";
+    if (last && last.state === state)
+      last.bytes += bytes;
+    else
+      blocks.push({offset: i * bytes, bytes, state});
+  });
+  return blocks;
+}
+
+function recordingOf(result, rank) {
+  return (result.replay || []).find((r) => r.rank === rank);
+}
+
+// A run has its segments' blocks; a replay tells them more roughly.
+function segmentsOf(device, recording) {
+  if (device.segments_at_peak)
+    return device.segments_at_peak.map(withFree);
+  return (recording?.fragmentation?.segments || []).map((segment) =>
+    ({...segment, blocks: blocksOfCells(segment)}));
+}
+
+function settingRows(recording) {
+  return (recording?.configurations || []).map((tried) => {
+    const fullest = (tried.devices || []).reduce((a, b) =>
+      !a || b.peak_used_bytes > a.peak_used_bytes ? b : a, null) || {};
+    return {...fullest, verdict: tried.verdict === "fits" ? "fits"
+      : "out of memory", setting: tried.alloc_conf || "(defaults)"};
+  });
+}
+
+function showReplay(recording) {
+  fillTable("settings", settingRows(recording));
+  const told = [];
+  if (recording?.advice)
+    told.push(`Best: PYTORCH_CUDA_ALLOC_CONF=${visible(recording.advice)}.`);
+  if (recording?.smallest_memory_bytes)
+    told.push("The least memory that is enough is " +
+      `${formatBytes(recording.smallest_memory_bytes)}.`);
+  find("settings-best").textContent = told.join(" ");
+}
