@@ -227,22 +227,33 @@ static int search_file(const char *path, const char *name, void *arg,
     return 0;
 }
 
+static int fail_unknown(const char *name, const struct suggest *near,
+                        struct err *err)
+{
+    char list[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < near->count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i ? ", " : "; near it: ", near->names[i]);
+    return err_set(err,
+                   "%s: no cluster of that name%s; `memsim clusters` "
+                   "lists all",
+                   name, list);
+}
+
 static int load_name(const char *name, struct cluster *cluster, struct err *err)
 {
     struct search s = {.wanted = name};
     int rc = 0;
 
-    suggest_start(&s.suggest, name, 1);
+    suggest_start(&s.suggest, name, 3);
     for (size_t i = 0; i < sizeof places / sizeof *places && !rc; i++)
         rc = scan_place(places[i], search_file, &s, err);
     if (!rc && s.path[0])
         rc = load_path(s.path, cluster, err);
-    else if (!rc && s.suggest.count)
-        rc = err_set(err, "%s: no such cluster; did you mean %s?", name,
-                     s.suggest.names[0]);
     else if (!rc)
-        rc = err_set(err, "%s: no such cluster; `memsim clusters` lists them",
-                     name);
+        rc = fail_unknown(name, &s.suggest, err);
     while (s.kept_count)
         free(s.kept[--s.kept_count]);
     return rc;

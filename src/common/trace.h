@@ -129,7 +129,7 @@ struct trace_record {
     X(37, HOST_FUNCTION, "host_function", "device stream", NULL)               \
     X(38, COLLECTIVE, "collective",                                            \
       "name device stream communicator rank ranks count type operation root "  \
-      "bytes send receive",                                                    \
+      "bytes send receive group",                                              \
       NULL)                                                                    \
     X(39, UNPRICED, "unpriced", "name library", NULL)                          \
     X(40, GUESS, "guess", "name device stream elements chosen", NULL)          \

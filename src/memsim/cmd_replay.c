@@ -214,6 +214,19 @@ static int write_snapshot(const struct recording *rec, const char *path,
     return rc ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
 }
 
+/* Traces have collectives; snapshots have not. */
+static int price(const struct replay_options *o, struct replay_report *r,
+                 const struct paths *paths, struct err *err)
+{
+    if (o->output.cluster && !is_trace(paths->values[0]))
+        return err_set(err,
+                       "%s: a snapshot has no collectives to price; "
+                       "--cluster takes a trace",
+                       paths->values[0]);
+    return output_price(&o->output, paths->values, paths->count, &r->result,
+                        err);
+}
+
 static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
@@ -274,7 +287,9 @@ static int replay(const struct replay_options *o, const struct paths *paths,
             replay_report_init(&r, recordings, paths->count, &gpu,
                                o->fail_above_percent, command);
             r.swept = o->sweep != NULL;
-            status = report(o, &r, err) ? CMD_RUN_FAILED : r.result.exit_status;
+            status = price(o, &r, paths, err) || report(o, &r, err)
+                         ? CMD_RUN_FAILED
+                         : r.result.exit_status;
             replay_report_fini(&r);
         }
     }

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "common/trace_read.h"
+#include "common/xmalloc.h"
 #include "memsim/cmd.h"
 #include "memsim/peak.h"
 #include "memsim/report_html.h"
+#include "memsim/traffic.h"
 
 #define PROGRESS_MS 500
 
@@ -30,8 +32,20 @@ static bool is_stdout(const char *path)
     return path && !strcmp(path, "-");
 }
 
+static int check_cluster(const char *name, struct err *err)
+{
+    struct cluster cluster;
+
+    if (cluster_load(name, &cluster, err))
+        return -1;
+    cluster_fini(&cluster);
+    return 0;
+}
+
 int output_check(const struct output_options *options, struct err *err)
 {
+    if (options->cluster && check_cluster(options->cluster, err))
+        return -1;
     if (options->html && report_html_check(err))
         return -1;
     if (is_stdout(options->json) && is_stdout(options->html))
@@ -106,23 +120,33 @@ static void progress_clear(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
+/* Opens PATH; tells how far it is read, where someone is watching. */
+static int trace_open(struct trace_reader *reader, const char *path,
+                      struct progress *progress, struct err *err)
+{
+    if (trace_reader_open(reader, path, err))
+        return -1;
+    if (isatty(STDERR_FILENO)) {
+        progress->next_ms = now_ms() + PROGRESS_MS;
+        reader->progress = progress_tell;
+        reader->context = progress;
+    }
+    return 0;
+}
+
 /* What was in memory at the peaks of one process's cards; a trace that cannot
  * be read costs these only. */
 static void things_read(struct result *result, const struct rundir *dir,
                         unsigned slot)
 {
     char path[PATH_MAX];
-    struct progress progress = {.next_ms = now_ms() + PROGRESS_MS};
+    struct progress progress = {0};
     struct trace_reader reader;
     struct peak peak;
     struct err err = {""};
 
     rundir_trace(dir, slot, path, sizeof path);
-    if (!trace_reader_open(&reader, path, &err)) {
-        if (isatty(STDERR_FILENO)) {
-            reader.progress = progress_tell;
-            reader.context = &progress;
-        }
+    if (!trace_open(&reader, path, &progress, &err)) {
         if (!peak_read(&peak, &reader, &err)) {
             things_tell(result, slot, &peak);
             peak_fini(&peak);
@@ -142,6 +166,65 @@ static void things_read_all(struct result *result, const struct rundir *dir)
                 things_read(result, dir, result->ranks[i].devices[j].slot);
 }
 
+static int traffic_read(struct traffic_log *log, unsigned process,
+                        const char *path, struct result *result)
+{
+    struct progress progress = {0};
+    struct trace_reader reader;
+    struct err err = {""};
+    int rc = trace_open(&reader, path, &progress, &err);
+
+    if (!rc) {
+        rc = traffic_log_read(log, process, &reader, &err);
+        progress_clear(&progress);
+        trace_reader_close(&reader);
+    }
+    if (rc)
+        result_note(result, "its collectives are not known: %s", err.text);
+    return rc;
+}
+
+int output_price(const struct output_options *options, char *const *paths,
+                 size_t count, struct result *result, struct err *err)
+{
+    struct cluster cluster;
+    size_t read = 0;
+
+    if (!options->cluster)
+        return 0;
+    if (cluster_load(options->cluster, &cluster, err))
+        return -1;
+    struct traffic_log *logs = xcalloc(count + 1, sizeof *logs);
+    for (size_t i = 0; i < count; i++)
+        if (!traffic_read(&logs[read], (unsigned)i, paths[i], result))
+            read++;
+    result->traffic = traffic_price(logs, read, &cluster);
+    while (read)
+        traffic_log_fini(&logs[--read]);
+    free(logs);
+    cluster_fini(&cluster);
+    return 0;
+}
+
+static int price_run(const struct output_options *options,
+                     const struct rundir *dir, struct result *result,
+                     struct err *err)
+{
+    char *paths[SESSION_PROCESSES] = {NULL}, path[PATH_MAX];
+    uint32_t count = atomic_load(&dir->session->process_count);
+
+    if (count > SESSION_PROCESSES)
+        count = SESSION_PROCESSES;
+    for (uint32_t i = 0; i < count; i++) {
+        rundir_trace(dir, i, path, sizeof path);
+        paths[i] = xstrdup(path);
+    }
+    int rc = output_price(options, paths, count, result, err);
+    for (uint32_t i = 0; i < count; i++)
+        free(paths[i]);
+    return rc;
+}
+
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {
@@ -155,14 +238,18 @@ int output_run(const struct rundir *dir, char *const *command,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
-    if (!options->quiet || options->json || options->html)
+    *told = true;
+    if (!options->quiet || options->json || options->html) {
         things_read_all(&result, dir);
-    int status = result.exit_status;
+        *told = !price_run(options, dir, &result, &err);
+    }
+    int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)
         report_summary.write(&result, &style, out);
-    *told = !output_files(options, &writers, &result, &err);
-    if (!*told)
+    if (*told && output_files(options, &writers, &result, &err)) {
+        *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
+    }
     result_fini(&result);
     return status;
 }

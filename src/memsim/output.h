@@ -13,6 +13,7 @@
 
 struct output_options {
     const char *json, *html;
+    const char *cluster; /* NULL: nothing to price collectives on */
     bool quiet;
     uint32_t depth, top; /* 0: not given */
     int color; /* index in "auto|always|never" */
@@ -26,6 +27,10 @@ struct output_options {
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
      .help = "write a page there that a browser shows, without\n"              \
              "any network"},                                                   \
+    {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
+     offsetof(structure, member.cluster),                                      \
+     .help = "what NCCL's collectives would take there\n"                      \
+             "(`memsim clusters' lists them)"},                                \
     {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
      .minimum = 1, .maximum = 100,                                             \
      .help = "levels of modules in the summary (default 3)"},                  \
@@ -46,7 +51,8 @@ struct output_writers {
     const struct report_ops *json, *html;
 };
 
-/* Can this memsim write what OPTIONS ask for? Returns 0 or -1. */
+/* Can this memsim write what OPTIONS ask for, and is there such a cluster?
+ * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
 
 /* Where the summary of a command goes whose data is on stdout. */
@@ -59,6 +65,11 @@ int output_files(const struct output_options *options,
 
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);
+
+/* Prices what the COUNT traces PATHS tell of, for RESULT; what cannot be read
+ * becomes a note. Returns 0 or -1. */
+int output_price(const struct output_options *options, char *const *paths,
+                 size_t count, struct result *result, struct err *err);
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the

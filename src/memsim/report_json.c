@@ -8,6 +8,7 @@
 #include "memsim/attribute_json.h"
 #include "memsim/json_add.h"
 #include "memsim/report.h"
+#include "memsim/traffic.h"
 
 /* cJSON prints a large double in the shortest form that is nearly equal:
  * 9.00719925474099e+15. */
@@ -102,6 +103,8 @@ cJSON *report_json_make(const struct result *r)
         cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
+    if (r->traffic)
+        traffic_json_add(root, r->traffic);
     json_add_strings(root, "notes", r->notes, r->note_count);
     return root;
 }

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "common/xmalloc.h"
 #include "memsim/cmd.h"
+#include "memsim/traffic.h"
 
 static uint64_t load(const session_u64 *value)
 {
@@ -341,6 +342,7 @@ void result_fini(struct result *result)
         free(rank->devices);
     }
     free(result->ranks);
+    traffic_destroy(result->traffic);
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);

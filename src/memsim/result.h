@@ -78,6 +78,7 @@ struct result {
     char torch_version[32];    /* "" where no PyTorch was seen */
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;
+    struct traffic *traffic; /* NULL: no cluster was named */
     char **notes;
     size_t note_count;
 };

@@ -5,6 +5,7 @@
 
 #include "common/units.h"
 #include "memsim/report.h"
+#include "memsim/traffic.h"
 #include "memsim/tree.h"
 
 #define COLUMNS     80
@@ -280,6 +281,9 @@ static void summary_write(const struct result *r,
 
     write_verdict(&page, r);
     write_ranks(&page, r);
+    if (r->traffic)
+        traffic_text_write(r->traffic, ink(&page, INK_DIM),
+                           ink(&page, INK_PLAIN), out);
     for (size_t i = 0; i < r->note_count; i++)
         write_wrapped(&page, "  note:", r->notes[i]);
     fprintf(out, "  took %.1f s", r->seconds);

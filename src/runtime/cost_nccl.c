@@ -42,23 +42,6 @@ const char *cost_nccl_flag_text(unsigned flag)
     return flag_texts[__builtin_ctz(flag)];
 }
 
-double cost_nccl_bytes(enum fit_coll coll, uint32_t ranks, double count,
-                       uint32_t element_bytes)
-{
-    double bytes = count * element_bytes;
-
-    switch (coll) {
-    case FIT_ALL_GATHER:
-    case FIT_REDUCE_SCATTER:
-    case FIT_ALLTOALL:
-    case FIT_GATHER:
-    case FIT_SCATTER:
-        return bytes * ranks;
-    default:
-        return bytes;
-    }
-}
-
 /* The family of COLL whose width is nearest, by ratio. */
 static const struct fit_family *family_find(const struct fit *fit,
                                             enum fit_coll coll, uint32_t gpus)

@@ -25,7 +25,7 @@ struct cost_nccl_query {
     enum fit_coll coll;
     uint32_t nodes;         /* at least 1 */
     uint32_t gpus_per_node; /* at least 1 */
-    double bytes;           /* as nccl-tests counts; see cost_nccl_bytes */
+    double bytes;           /* as nccl-tests counts, and TRACE_COLLECTIVE */
     bool in_place;
     enum fit_model model; /* FIT_MODEL_DEFAULT: what the fit thinks best */
     double quantile;      /* 0: the mean; 0.5 to 0.99: of the ranks' times */
@@ -41,11 +41,6 @@ struct cost_nccl_answer {
  * rank alone takes no time. */
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer);
-
-/* The bytes that nccl-tests would print for a call with COUNT elements of
- * ELEMENT_BYTES: all-gather's and reduce-scatter's counts are one rank's. */
-double cost_nccl_bytes(enum fit_coll coll, uint32_t ranks, double count,
-                       uint32_t element_bytes);
 
 /* What FLAG (one of them) means, for a report. */
 const char *cost_nccl_flag_text(unsigned flag);

@@ -8,6 +8,8 @@
  *   survived    ... and the program went on
  *   note=TEXT   a note
  *   trace       a trace of two blocks
+ *   nccl=MIB+MIB  a trace of a step with all-reduces of so much among the
+ *               ranks of WORLD_SIZE
  *   damaged     a trace that is none
  */
 #include <fcntl.h>
@@ -110,6 +112,33 @@ static void trace(void)
     trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
 }
 
+static void nccl(const char *sizes)
+{
+    struct trace_writer w = TRACE_WRITER_INIT;
+    const uint64_t name = 1, forward = TRACE_PHASE_FORWARD;
+    const uint64_t optimizer = TRACE_PHASE_OPTIMIZER;
+    const uint64_t ranks = number_of("WORLD_SIZE"), rank = number_of("RANK");
+    const uint64_t who[] = {1, 1, rank, card, ranks};
+    const uint64_t comm[] = {card, 16, rank, ranks};
+
+    if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
+        abort();
+    trace_writer_put(&w, TRACE_PROCESS, 0, 1, who, 5, NULL, 0);
+    trace_writer_put(&w, TRACE_NAME, 0, 1, &name, 1, "ncclAllReduce", 13);
+    trace_writer_put(&w, TRACE_COMMUNICATOR, 0, 1, comm, 4,
+                     "twenty-four bytes of it.", 24);
+    trace_writer_put(&w, TRACE_PHASE, 0, 1, &forward, 1, NULL, 0);
+    for (char *end; *sizes; sizes = end + (*end == '+')) {
+        uint64_t bytes = strtoul(sizes, &end, 10) * MIB;
+        const uint64_t call[] = {
+            name, card, 0, 16,    rank,    ranks,   bytes / 4,
+            7,    0,    0, bytes, 1 * GIB, 2 * GIB, 0};
+        trace_writer_put(&w, TRACE_COLLECTIVE, 0, 2, call, 14, NULL, 0);
+    }
+    trace_writer_put(&w, TRACE_PHASE, 0, 3, &optimizer, 1, NULL, 0);
+    trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
+}
+
 static void damaged(void)
 {
     int fd = open(trace_path(), O_CREAT | O_WRONLY, 0600);
@@ -133,6 +162,8 @@ static void act(const char *word)
         note(value);
     else if (!strcmp(word, "trace"))
         trace();
+    else if (!strncmp(word, "nccl", 4))
+        nccl(value);
     else if (!strcmp(word, "damaged"))
         damaged();
     else

@@ -120,14 +120,6 @@ TEST(means_have_no_quantiles)
               "no per-rank times were measured: the mean");
 }
 
-TEST(counts_become_nccl_tests_bytes)
-{
-    CHECK_NEAR(cost_nccl_bytes(FIT_ALL_REDUCE, 16, 1000, 4), 4000, 0);
-    CHECK_NEAR(cost_nccl_bytes(FIT_ALL_GATHER, 16, 1000, 2), 32000, 0);
-    CHECK_NEAR(cost_nccl_bytes(FIT_REDUCE_SCATTER, 4, 10, 2), 80, 0);
-    CHECK_NEAR(cost_nccl_bytes(FIT_SENDRECV, 4, 10, 2), 20, 0);
-}
-
 static const char sheet[] =
     "{\"kind\":\"cluster\",\"name\":\"x\",\"gpu\":\"h100-sxm-80gb\","
     "\"gpus_per_node\":8,\"about\":\"t\",\"intra\":{\"gbps\":360,"

@@ -10,14 +10,18 @@
 static uint64_t type_bytes(ncclDataType_t type)
 {
     static const uint8_t bytes[] = {
-        [ncclInt8] = 1,    [ncclUint8] = 1,      [ncclInt32] = 4,
-        [ncclUint32] = 4,  [ncclInt64] = 8,      [ncclUint64] = 8,
-        [ncclFloat16] = 2, [ncclFloat32] = 4,    [ncclFloat64] = 8,
+        [ncclInt8] = 1,     [ncclUint8] = 1,      [ncclInt32] = 4,
+        [ncclUint32] = 4,   [ncclInt64] = 8,      [ncclUint64] = 8,
+        [ncclFloat16] = 2,  [ncclFloat32] = 4,    [ncclFloat64] = 8,
         [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
     };
 
     return (unsigned)type < sizeof bytes ? bytes[type] : 1;
 }
+
+static _Atomic uint64_t groups;
+static _Thread_local uint64_t group; /* of this thread's calls */
+static _Thread_local unsigned group_depth;
 
 struct call {
     uint32_t name;
@@ -48,12 +52,12 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
                                (sends > 1 ? (uint64_t)c->rank * share : 0),
                            share);
     memsim_kernel_count(device);
-    RECORD(COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
-           (uint64_t)c, (uint64_t)c->rank, (uint64_t)c->ranks, call->count,
-           (uint64_t)call->type, (uint64_t)call->operation,
-           (uint64_t)call->root,
-           share * (uint64_t)(sends > receives ? sends : receives),
-           (uint64_t)call->send, (uint64_t)call->receive);
+    RECORD(
+        COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
+        (uint64_t)c, (uint64_t)c->rank, (uint64_t)c->ranks, call->count,
+        (uint64_t)call->type, (uint64_t)call->operation, (uint64_t)call->root,
+        share * (uint64_t)(sends > receives ? sends : receives),
+        (uint64_t)call->send, (uint64_t)call->receive, group_depth ? group : 0);
     return ncclSuccess;
 }
 
@@ -76,8 +80,8 @@ static int ranks_of(ncclComm_t comm)
                           .stream = stream})
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
-                           ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t comm, cudaStream_t stream)
+                           ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                           cudaStream_t stream)
 {
     return run(CALL("ncclAllReduce", send, receive, count, op, 0), 1, 1);
 }
@@ -122,8 +126,8 @@ ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
                           ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream)
 {
-    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0),
-               ranks_of(comm), ranks_of(comm));
+    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0), ranks_of(comm),
+               ranks_of(comm));
 }
 
 ncclResult_t ncclGather(const void *send, void *receive, size_t count,
@@ -156,10 +160,15 @@ ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
 
 ncclResult_t ncclGroupStart(void)
 {
+    if (!group_depth++)
+        group = ++groups;
     return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void)
 {
+    if (!group_depth)
+        return ncclInvalidUsage;
+    group_depth--;
     return ncclSuccess;
 }

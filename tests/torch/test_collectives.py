@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--cluster on real PyTorch: DDP over two processes, and one rank of a world of
+16 under FSDP2. Starts its own runs: MEMSIM_BUILD."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import equal, main, test
+
+BUILD = os.environ["MEMSIM_BUILD"]
+WIDTH, LAYERS, STEPS = 1024, 4, 3
+PARAMETERS = LAYERS * (WIDTH * WIDTH + WIDTH)
+
+SCRIPT = f"""
+import os, sys, torch, torch.distributed as dist, torch.nn as nn
+world = int(sys.argv[1])
+if world:  # the others are not here
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0,
+                            world_size=world)
+else:
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+model = nn.Sequential(*[nn.Linear({WIDTH}, {WIDTH}) for _ in range({LAYERS})])
+model = model.cuda()
+if world:
+    from torch.distributed.fsdp import fully_shard
+    for layer in model:
+        fully_shard(layer)
+    fully_shard(model)
+else:
+    model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range({STEPS}):
+    model(torch.randn(8, {WIDTH}, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+if not world:
+    x = torch.ones(2, 1024, device="cuda")
+    y = torch.empty_like(x)
+    dist.all_to_all([y[0], y[1]], [x[0], x[1]])
+dist.destroy_process_group()
+"""
+
+
+def collectives(options, launcher, world):
+    with tempfile.TemporaryDirectory() as directory:
+        script = os.path.join(directory, "train.py")
+        report = os.path.join(directory, "report.json")
+        with open(script, "w") as file:
+            file.write(SCRIPT)
+        done = subprocess.run(
+            [f"{BUILD}/bin/memsim", "run", "--json", report, *options, "--",
+             sys.executable, *launcher, script, str(world)],
+            capture_output=True, text=True, timeout=300)
+        equal((done.returncode, done.stdout), (0, ""))
+        with open(report) as file:
+            return json.load(file)["collectives"], done.stderr
+
+
+def kind(rank, name):
+    found = [k for k in rank["kinds"] if k["collective"] == name]
+    equal(len(found), 1)
+    return found[0]
+
+
+@test
+def ddp_reduces_every_gradient_once_a_step():
+    told, text = collectives(
+        ["--gpus", "2", "--cluster", "rtx2080ti"],
+        ["-m", "torch.distributed.run", "--nproc-per-node", "2"], 0)
+    assert "collectives on rtx2080ti, ranks 0 to 1, each" in text, text
+    equal([r["rank"] for r in told["ranks"]], [0, 1])
+    for rank in told["ranks"]:
+        reduced = kind(rank, "all_reduce")
+        equal(reduced["step"]["bytes"], 4 * PARAMETERS)
+        equal(reduced["bytes"], STEPS * 4 * PARAMETERS)
+        equal((reduced["nodes"], reduced["gpus_per_node"]), (1, 2))
+        equal(reduced["members_assumed"], False)
+        assert reduced["step"]["time_us"] > 0
+        equal(len(rank["steps_time_us"]), STEPS)
+        exchanged = [k for k in rank["kinds"]
+                     if k["collective"] in ("alltoall", "sendrecv")]
+        equal([(k["calls"], k["bytes"]) for k in exchanged], [(1, 8192)])
+
+
+@test
+def fsdp_gathers_twice_and_scatters_once_a_step():
+    told, _ = collectives(["--cluster", "alps-gh200"], [], 16)
+    rank, = told["ranks"]
+    gathered, scattered = kind(rank, "all_gather"), kind(rank, "reduce_scatter")
+    equal(scattered["step"]["bytes"], 4 * PARAMETERS)
+    equal(gathered["step"]["bytes"], 2 * 4 * PARAMETERS)
+    equal((gathered["ranks"], gathered["nodes"], gathered["gpus_per_node"]),
+          (16, 4, 4))
+
+
+if __name__ == "__main__":
+    main()
