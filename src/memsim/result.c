@@ -171,7 +171,8 @@ static uint64_t oom_missing(const struct session_oom *o)
     uint64_t wanted = maximum(o->refused_bytes, o->requested_bytes);
     uint64_t granule = 2 * MIB; /* of the driver's physical memory */
 
-    wanted = (wanted + granule - 1) / granule * granule;
+    if (wanted <= UINT64_MAX - granule)
+        wanted = (wanted + granule - 1) / granule * granule;
     return difference(wanted, o->free_bytes);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bugs of programs: as the runtime reports them. */
+#include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include "check.h"
 
@@ -69,4 +71,209 @@ TEST(every_code_has_a_text)
               "an illegal memory access was encountered");
     CHECK_STR(cudaGetErrorString((cudaError_t)98765),
               "unrecognized error code");
+}
+
+/* nvcc's host code, by hand: crt/host_runtime.h is for C++ only. */
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int thread_limit, void *tid,
+                            void *bid, void *block, void *grid, int *warps);
+
+static char fill_stub; /* stands for `__global__ void fill(int *out, int n)' */
+
+static void kernel_register(void)
+{
+    __cudaRegisterFunction(NULL, &fill_stub, NULL, "_Z4fillPii", -1, NULL, NULL,
+                           NULL, NULL, NULL);
+}
+
+static cudaError_t launch(dim3 grid, dim3 block, size_t shared, void *out)
+{
+    int n = 1;
+    void *arguments[] = {&out, &n};
+
+    return cudaLaunchKernel(&fill_stub, grid, block, arguments, shared, 0);
+}
+
+#define ONE ((dim3){1, 1, 1})
+
+static cudaError_t launch_of(uint32_t gx, uint32_t gy, uint32_t bx, uint32_t bz)
+{
+    return launch((dim3){gx, gy, 1}, (dim3){bx, 1, bz}, 0, NULL);
+}
+
+TEST(launches_that_are_refused)
+{
+    kernel_register();
+    CHECK(launch_of(1, 1, 1024, 1) == cudaSuccess);
+    CHECK(launch_of(INT32_MAX, 1, 1, 1) == cudaSuccess);
+    CHECK(launch_of(0, 1, 1, 1) == cudaErrorInvalidConfiguration);
+    CHECK(launch_of(1, 1, 0, 1) == cudaErrorInvalidConfiguration);
+    CHECK(launch_of(1, 65536, 1, 1) == cudaErrorInvalidConfiguration);
+    CHECK(launch_of(1u << 31, 1, 1, 1) == cudaErrorInvalidConfiguration);
+    CHECK(launch_of(1, 1, 1025, 1) == cudaErrorInvalidConfiguration);
+    CHECK(launch_of(1, 1, 1, 65) == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess); /* not sticky */
+    CHECK(cudaLaunchKernel("", ONE, ONE, NULL, 0, 0) ==
+          cudaErrorInvalidDeviceFunction);
+}
+
+TEST(shared_memory_has_to_be_asked_for)
+{
+    struct cudaFuncAttributes a;
+
+    kernel_register();
+    CHECK(launch(ONE, ONE, 48 << 10, NULL) == cudaSuccess);
+    CHECK(launch(ONE, ONE, (48 << 10) + 1, NULL) == cudaErrorInvalidValue);
+    CHECK(launch(ONE, ONE, SIZE_MAX, NULL) == cudaErrorInvalidValue);
+    CHECK(!cudaFuncSetAttribute(
+        &fill_stub, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
+    CHECK(!cudaFuncGetAttributes(&a, &fill_stub));
+    CHECK(a.maxDynamicSharedSizeBytes == 200 << 10);
+    CHECK(launch(ONE, ONE, 200 << 10, NULL) == cudaSuccess);
+    CHECK(cudaFuncSetAttribute(&fill_stub,
+                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               228 << 10) == cudaErrorInvalidValue);
+}
+
+TEST(a_cooperative_grid_runs_at_once)
+{
+    void *arguments[] = {&(void *){NULL}, &(int){0}};
+
+    kernel_register();
+    CHECK(cudaLaunchCooperativeKernel(&fill_stub, (dim3){132, 1, 1},
+                                      (dim3){1024, 1, 1}, arguments, 0,
+                                      0) == cudaSuccess);
+    CHECK(cudaLaunchCooperativeKernel(&fill_stub, (dim3){265, 1, 1},
+                                      (dim3){1024, 1, 1}, arguments, 0,
+                                      0) == cudaErrorCooperativeLaunchTooLarge);
+}
+
+/* Every call that needs the context fails from then on; what needs none, and
+ * what only reads texts and last errors, goes on. */
+static void check_sticky(void *p)
+{
+    size_t available, total;
+    cudaEvent_t event;
+    int count, value;
+    char host[8];
+
+    CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+    CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(cudaMalloc(&p, 8) == cudaErrorIllegalAddress);
+    CHECK(cudaFree(p) == cudaErrorIllegalAddress);
+    CHECK(cudaMemGetInfo(&available, &total) == cudaErrorIllegalAddress);
+    CHECK(cudaMemcpy(host, p, 8, cudaMemcpyDefault) == cudaErrorIllegalAddress);
+    CHECK(cudaStreamSynchronize(0) == cudaErrorIllegalAddress);
+    CHECK(cudaEventCreate(&event) == cudaErrorIllegalAddress);
+    CHECK(launch(ONE, ONE, 0, p) == cudaErrorIllegalAddress);
+    CHECK(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cudaDeviceReset() == cudaErrorIllegalAddress);
+    CHECK(cudaGetDeviceCount(&count) == cudaSuccess);
+    CHECK(cudaGetDevice(&value) == cudaSuccess);
+    CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0) ==
+          cudaSuccess);
+}
+
+TEST(a_kernel_given_freed_memory)
+{
+    void *p, *q;
+
+    kernel_register();
+    CHECK(!cudaMalloc(&p, 8 << 20));
+    CHECK(!cudaMalloc(&q, 8 << 20));
+    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
+    CHECK(!cudaFree(p));
+    CHECK(launch(ONE, ONE, 0, (char *)q + (8 << 20)) == cudaSuccess); /* end */
+    CHECK(!cudaDeviceSynchronize());
+    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess); /* it fails later */
+    check_sticky(q);
+}
+
+TEST(blocking_launches_fail_themselves)
+{
+    void *p;
+
+    setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    kernel_register();
+    CHECK(!cudaMalloc(&p, 8 << 20));
+    CHECK(!cudaFree(p));
+    CHECK(launch(ONE, ONE, 0, p) == cudaErrorIllegalAddress);
+    CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
+}
+
+/* Small allocations share a page, which stays as long as one of them does. */
+TEST(freed_memory_on_a_page_in_use)
+{
+    void *p, *q;
+
+    kernel_register();
+    CHECK(!cudaMalloc(&p, 1024));
+    CHECK(!cudaMalloc(&q, 1024));
+    CHECK(!cudaFree(p));
+    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(!cudaMalloc(&p, 1024)); /* there again */
+    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST(bad_addresses_do_not_stick)
+{
+    char host[64];
+    void *p;
+
+    CHECK(!cudaMalloc(&p, 64));
+    CHECK(cudaMemcpy(host, p, 65, cudaMemcpyDeviceToHost) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaMemset(p, 0, SIZE_MAX) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(host, NULL, 8, cudaMemcpyDeviceToHost) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaFreeHost(p) == cudaErrorInvalidValue);
+    CHECK(cudaFreeHost(host) == cudaErrorInvalidValue);
+    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+    CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+    CHECK(cudaMemcpy(host, p, 64, cudaMemcpyDeviceToHost) == cudaSuccess);
+}
+
+static void *last_error_elsewhere(void *seen)
+{
+    *(cudaError_t *)seen = cudaPeekAtLastError();
+    return NULL;
+}
+
+TEST(last_errors_are_a_thread_s_own)
+{
+    cudaError_t seen = cudaErrorUnknown;
+    pthread_t thread;
+    void *p;
+
+    CHECK(cudaMalloc(&p, SIZE_MAX) == cudaErrorMemoryAllocation);
+    CHECK(!pthread_create(&thread, NULL, last_error_elsewhere, &seen));
+    CHECK(!pthread_join(thread, NULL));
+    CHECK(seen == cudaSuccess);
+    CHECK(cudaPeekAtLastError() == cudaErrorMemoryAllocation);
+}
+
+TEST(sizes_at_the_ends)
+{
+    size_t pitch;
+    void *p = (void *)1;
+
+    CHECK(cudaMalloc(&p, 0) == cudaSuccess);
+    CHECK(!p);
+    CHECK(cudaFree(NULL) == cudaSuccess);
+    CHECK(cudaMalloc(NULL, 8) == cudaErrorInvalidValue);
+    CHECK(cudaMalloc(&p, SIZE_MAX - 100) == cudaErrorMemoryAllocation);
+    CHECK(cudaMalloc(&p, 1ul << 63) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocAsync(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocManaged(&p, SIZE_MAX, 1) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocManaged(&p, 0, 1) == cudaErrorInvalidValue);
+    CHECK(cudaMallocManaged(&p, 8, 0) == cudaErrorInvalidValue);
+    CHECK(cudaHostAlloc(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
+    CHECK(cudaMallocPitch(&p, &pitch, SIZE_MAX - 600, 8) ==
+          cudaErrorMemoryAllocation);
+    CHECK(cudaMallocPitch(&p, &pitch, 1ul << 40, 1ul << 40) ==
+          cudaErrorMemoryAllocation);
 }

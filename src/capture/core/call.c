@@ -12,7 +12,8 @@ int memsim_call(const struct call *call)
 {
     const uint64_t *v = call->values;
     int device;
-    int rc = memsim_stream_device(call->stream, &device);
+    int rc =
+        memsim_stream_given(call->stream, &device, record_name(call->name));
 
     if (rc)
         return rc;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/fault.h"
 #include "capture/core/ipc.h"
 #include "capture/core/lock.h"
 #include "capture/core/misuse.h"
@@ -29,6 +30,7 @@ static struct device {
     const char *libraries[LIBRARIES_MAX]; /* who took memory already */
 } devices[SESSION_DEVICES];
 
+_Atomic int device_faults[SESSION_DEVICES];
 static int visible[SESSION_DEVICES]; /* physical numbers */
 static int visible_count = -1;
 static _Thread_local int current;
@@ -108,8 +110,10 @@ int memsim_device_select(int device)
 
     if (!count)
         return CORE_NO_DEVICE;
-    if (device < 0 || device >= count)
+    if (device < 0 || device >= count) {
+        misuse_ordinal(device, count);
         return CORE_INVALID_DEVICE;
+    }
     current = device;
     return CORE_OK;
 }
@@ -117,6 +121,18 @@ int memsim_device_select(int device)
 bool memsim_device_is_open(int device)
 {
     return devices[device].open;
+}
+
+int memsim_device_fault(int device)
+{
+    return device_fault(device);
+}
+
+bool device_fail(int device, int code)
+{
+    int none = CORE_OK;
+
+    return atomic_compare_exchange_strong(&device_faults[device], &none, code);
 }
 
 bool memsim_device_is_bound(void)
@@ -218,6 +234,7 @@ static int context_make(int device)
     struct session_usage *usage = device_usage(device);
     if (usage)
         atomic_store(&usage->context, bytes);
+    fault_start();
     devices[device].open = true;
     const uint64_t fields[] = {(uint64_t)device,
                                device_shared(device)->capacity_bytes, bytes,
@@ -232,7 +249,8 @@ int memsim_device_open(int device)
 
     if (device >= 0 && device < visible_count && devices[device].open) {
         bound = true;
-        return memsim_process_forked() ? CORE_NOT_INITIALIZED : CORE_OK;
+        return memsim_process_forked() ? CORE_NOT_INITIALIZED
+                                       : device_fault(device);
     }
     if (!memsim_device_count())
         return CORE_NO_DEVICE;
@@ -407,6 +425,8 @@ int memsim_device_free(uint64_t address, enum trace_how how)
         misuse_free(address);
         return CORE_INVALID_VALUE;
     }
+    if (device_fault(device))
+        return device_fault(device);
     core_lock(LOCK_DEVICE);
     struct vaspace *va = &devices[device].va;
     uint64_t before = va->used_bytes;
@@ -437,6 +457,22 @@ bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
     if (found && device && owner >= 0)
         *device = owner;
     return found;
+}
+
+bool device_is_mapped(uint64_t address)
+{
+    uint64_t page = address & ~(VASPACE_GRANULE_BYTES - 1), next, bytes;
+    int owner = address_device(address);
+
+    if (owner < 0)
+        return false;
+    core_lock(LOCK_DEVICE);
+    const struct vaspace *va = &devices[owner].va;
+    bool live = vaspace_find(va, page, NULL, NULL) ||
+                (vaspace_next(va, page, &next, &bytes) &&
+                 next < page + VASPACE_GRANULE_BYTES);
+    core_unlock(LOCK_DEVICE);
+    return live;
 }
 
 void memsim_device_memory(int device, uint64_t *free_bytes,

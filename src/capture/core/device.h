@@ -4,6 +4,7 @@
 #ifndef MEMSIM_CAPTURE_DEVICE_H
 #define MEMSIM_CAPTURE_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "capture/core/core.h"
@@ -31,6 +32,18 @@ CORE_API int memsim_device_select(int device);
 CORE_API int memsim_device_open(int device);
 CORE_API bool memsim_device_is_open(int device);
 
+/* What ended DEVICE's context (fault.h), which memsim_device_open answers too;
+ * CORE_OK while all is well. */
+CORE_API int memsim_device_fault(int device);
+bool device_fail(int device, int code); /* false: it had ended before */
+
+extern _Atomic int device_faults[];
+
+static inline int device_fault(int device)
+{
+    return atomic_load_explicit(&device_faults[device], memory_order_relaxed);
+}
+
 /* Whether this thread has a context: opening a device binds it, as the
  * runtime's calls do; the driver's may do one without the other. */
 CORE_API bool memsim_device_is_bound(void);
@@ -39,6 +52,7 @@ CORE_API void memsim_device_bind(bool now);
 /* Lets the current device reach PEER's memory, or no longer. */
 CORE_API int memsim_device_peer_enable(int peer, uint32_t flags);
 CORE_API int memsim_device_peer_disable(int peer);
+bool device_peer_enabled(int device, int peer);
 
 /* Takes BYTES of DEVICE's memory for the program. *ADDRESS is set on success
  * only. A refusal counts as an OOM, with all that the report needs, unless
@@ -52,8 +66,12 @@ CORE_API int memsim_device_free(uint64_t address, enum trace_how how);
 
 /* The allocation that holds ADDRESS; false where none does. Outputs may be
  * NULL. */
-CORE_API bool memsim_device_find(uint64_t address, int *device,
-                                 uint64_t *start, uint64_t *bytes);
+CORE_API bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
+                                 uint64_t *bytes);
+
+/* Whether the page of ADDRESS, which cudaMalloc gave once, still has memory
+ * behind it: small allocations share one. */
+bool device_is_mapped(uint64_t address);
 
 /* What cudaMemGetInfo says. */
 CORE_API void memsim_device_memory(int device, uint64_t *free_bytes,

@@ -5,6 +5,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/lock.h"
+#include "capture/core/misuse.h"
 #include "capture/core/pages.h"
 #include "capture/core/record.h"
 
@@ -87,16 +88,20 @@ int memsim_host_register(uint64_t address, uint64_t bytes, uint32_t flags)
 int memsim_host_free(uint64_t address, enum host_kind kind)
 {
     struct host_range old = {0};
+    int rc = CORE_INVALID_VALUE;
 
     core_lock(LOCK_DEVICE);
     struct host_range *range = range_find(address);
     if (range && range->address == address && range->kind == kind) {
+        rc = device_fault(range->device);
         old = *range;
-        range->bytes = 0;
+        range->bytes = rc ? range->bytes : 0;
     }
     core_unlock(LOCK_DEVICE);
-    if (!old.bytes)
-        return CORE_INVALID_VALUE;
+    if (rc == CORE_INVALID_VALUE)
+        misuse_free_host(address);
+    if (rc)
+        return rc;
     if (kind != HOST_REGISTERED)
         munmap((void *)old.address, old.bytes);
     RECORD(HOST_FREE, old.address, old.bytes);

@@ -6,6 +6,7 @@
 #include "capture/core/capture.h"
 #include "capture/core/compute.h"
 #include "capture/core/device.h"
+#include "capture/core/fault.h"
 #include "capture/core/handle.h"
 #include "capture/core/lock.h"
 #include "capture/core/misuse.h"
@@ -77,7 +78,19 @@ struct kernel *memsim_kernel_named(const char *name)
     kernel->name = memsim_name(name);
     kernel->rule = kernel_rule_find(name);
     kernel->compute = compute_of(name);
+    kernel->pointers = kernel_pointers(name);
+    if (memsim_session())
+        kernel->shared_limit_bytes =
+            memsim_device_gpu()->shared_per_block_optin_bytes;
     return kernel;
+}
+
+int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
+{
+    if (bytes < 0 || bytes > memsim_device_gpu()->shared_per_block_optin_bytes)
+        return CORE_INVALID_VALUE;
+    kernel->shared_limit_bytes = (uint32_t)bytes;
+    return CORE_OK;
 }
 
 static struct kernel *entry_kernel(struct entry *entry)
@@ -86,6 +99,9 @@ static struct kernel *entry_kernel(struct entry *entry)
     if (!entry->kernel) {
         struct kernel *kernel = memsim_kernel_named(entry->name);
 
+        if (kernel && memsim_session())
+            kernel->shared_limit_bytes =
+                memsim_device_gpu()->shared_per_block_bytes;
         __atomic_store_n(&entry->kernel, kernel, __ATOMIC_RELEASE);
     }
     core_unlock(LOCK_KERNEL);
@@ -103,20 +119,35 @@ struct kernel *memsim_kernel_get(const void *host)
     return kernel ? kernel : entry_kernel(entry);
 }
 
-static int launch_check(const struct kernel_launch *launch)
-{
-    const struct gpu *gpu = memsim_device_gpu();
-    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] *
-                       launch->block[2];
+/* "Technical Specifications per Compute Capability" of the CUDA programming
+ * guide: the same for all from 3.0 on. */
+#define GRID_YZ_MAX 65535u /* all 16 bits */
+#define BLOCK_Z_MAX 64u
 
-    if (!threads || !launch->grid[0] || !launch->grid[1] || !launch->grid[2])
-        return 9; /* cudaErrorInvalidConfiguration; CUresult has 1 */
-    if (threads > gpu->max_threads_per_block || launch->grid[1] > 65535 ||
-        launch->grid[2] > 65535 || launch->grid[0] > INT32_MAX)
-        return 9;
-    return launch->shared_bytes > gpu->shared_per_block_optin_bytes
-               ? CORE_INVALID_VALUE
-               : CORE_OK;
+static int configuration_refuse(const char *why)
+{
+    misuse_launch(why);
+    return CORE_INVALID_CONFIGURATION;
+}
+
+static int launch_check(const struct kernel *kernel,
+                        const struct kernel_launch *launch)
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+
+    if (!threads || !grid[0] || !grid[1] || !grid[2])
+        return configuration_refuse("no block, or no thread in a block");
+    if (threads > memsim_device_gpu()->max_threads_per_block ||
+        block[2] > BLOCK_Z_MAX)
+        return configuration_refuse("more threads than a block can have");
+    if ((grid[1] | grid[2]) > GRID_YZ_MAX || grid[0] > INT32_MAX)
+        return configuration_refuse("more blocks than a grid can have");
+    if (launch->shared_bytes <= kernel->shared_limit_bytes)
+        return CORE_OK;
+    misuse_launch("more dynamic shared memory than it may have "
+                  "(cudaFuncSetAttribute raises that)");
+    return CORE_INVALID_VALUE;
 }
 
 /* The first kernel loads the code that torch is built with: what a context
@@ -161,15 +192,20 @@ int memsim_kernel_launch(const struct kernel *kernel,
         rc = CORE_INVALID_HANDLE; /* a launch is the current device's */
     }
     if (!rc)
-        rc = launch_check(launch);
+        rc = launch_check(kernel, launch);
     if (rc)
         return rc;
-    enum trace_rule rule =
-        kernel->rule ? kernel_rule_apply(kernel->rule, launch, words)
-                     : TRACE_RULE_NONE;
-    if (kernel->compute && launch->arguments &&
-        !memsim_capture_holds(launch->stream))
-        kernel->compute->run(kernel->compute, launch);
+    enum trace_rule rule = kernel->rule
+                               ? kernel_rule_apply(kernel->rule, launch, words)
+                               : TRACE_RULE_NONE;
+    if ((kernel->compute || kernel->pointers) && launch->arguments &&
+        !memsim_capture_holds(launch->stream)) {
+        if (kernel->compute)
+            kernel->compute->run(kernel->compute, launch);
+        if (kernel->pointers)
+            misuse_arguments(kernel, launch, device);
+        rc = fault_of_launch(device);
+    }
     memsim_kernel_count(device);
     record_launch((const uint64_t[RECORD_LAUNCH_FIELDS]){
         kernel->name, (uint64_t)device, launch->stream,
@@ -177,5 +213,22 @@ int memsim_kernel_launch(const struct kernel *kernel,
         trace_pack(launch->grid[2], launch->block[0]),
         trace_pack(launch->block[1], launch->block[2]), launch->shared_bytes,
         rule, words[0], words[1], words[2], words[3]});
-    return CORE_OK;
+    return rc;
+}
+
+int memsim_kernel_cooperative(const struct kernel_launch *launch)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    uint64_t threads =
+        (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint64_t blocks =
+        (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    uint64_t per_sm = threads ? gpu->max_threads_per_sm / threads : UINT32_MAX;
+
+    if (per_sm > gpu->max_blocks_per_sm)
+        per_sm = gpu->max_blocks_per_sm;
+    if (blocks <= per_sm * gpu->sm_count)
+        return CORE_OK;
+    misuse_launch("more cooperative blocks than run at once");
+    return CORE_COOPERATIVE_TOO_LARGE;
 }

@@ -13,6 +13,8 @@ struct kernel_rule;
 struct kernel {
     uint32_t name; /* memsim_name() of the mangled one */
     uint32_t shared_static_bytes;
+    uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
+    uint32_t pointers; /* bit i: argument i is an address, certainly */
     const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
     const struct compute *compute;  /* NULL: not carried out */
 };
@@ -33,6 +35,14 @@ CORE_API struct kernel *memsim_kernel_get(const void *host);
 /* A kernel known by its name alone: from a module or a library. */
 CORE_API struct kernel *memsim_kernel_named(const char *name);
 
+/* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
+ * memory. CORE_INVALID_VALUE where a block cannot have so many. */
+CORE_API int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes);
+
+/* Whether LAUNCH can be a cooperative one, all of whose blocks run at once:
+ * CORE_OK where nothing says otherwise. */
+CORE_API int memsim_kernel_cooperative(const struct kernel_launch *launch);
+
 /* Records a launch, with the checks that the runtime makes. */
 CORE_API int memsim_kernel_launch(const struct kernel *kernel,
                                   const struct kernel_launch *launch);
@@ -40,6 +50,9 @@ CORE_API int memsim_kernel_launch(const struct kernel *kernel,
 /* Counts work given to DEVICE, whoever records it: the sign that a program
  * went on after an OOM. */
 CORE_API void memsim_kernel_count(int device);
+
+/* kernel_pointers.c: which arguments of a mangled NAME are addresses. */
+uint32_t kernel_pointers(const char *name);
 
 /* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
  * LAUNCH: the rule's number and its four words. */

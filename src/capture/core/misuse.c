@@ -1,14 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/misuse.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/device.h"
+#include "capture/core/fault.h"
+#include "capture/core/host.h"
 #include "capture/core/ipc.h"
+#include "capture/core/kernel.h"
+#include "capture/core/pool.h"
 #include "capture/core/process.h"
+#include "capture/core/record.h"
+#include "capture/core/tag.h"
 #include "capture/core/values.h"
 
 #define FREED_KEPT 1024 /* the newest */
+#define HOST_LOOKS 1000 /* at addresses that may be the host's */
 
 static uint64_t freed[FREED_KEPT];
 static _Atomic uint32_t freed_next;
+static _Thread_local char pending[SESSION_TEXT_BYTES];
+
+void memsim_misuse_call(const char *function)
+{
+    char place[TAG_TEXT_BYTES];
+
+    if (!*pending)
+        return;
+    tag_text(place, sizeof place);
+    memsim_note("%s: the program %s%s", function, pending, place);
+    *pending = 0;
+}
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(pending, sizeof pending, format, args);
+    va_end(args);
+}
 
 void misuse_remember_free(uint64_t address)
 {
@@ -25,17 +58,27 @@ static bool was_freed(uint64_t address)
 
 void misuse_free(uint64_t address)
 {
-    if (!memsim_values_is_device(address))
-        memsim_note("the program freed an address that is no device memory; "
-                    "CUDA answers 'invalid argument'");
+    struct host_range range;
+
+    if (memsim_host_find(address, &range))
+        say("freed host memory as device memory");
+    else if (!memsim_values_is_device(address))
+        say("freed an address that is no device memory");
     else if (ipc_is_foreign(address))
-        memsim_note("the program freed another process's memory: it is closed "
-                    "with cudaIpcCloseMemHandle");
+        say("freed another process's memory: it is closed with "
+            "cudaIpcCloseMemHandle");
     else if (was_freed(address))
-        memsim_note("the program freed device memory twice");
+        say("freed device memory twice");
     else
-        memsim_note("the program freed an address inside device memory that "
-                    "no allocation starts at");
+        say("freed an address inside device memory that no allocation starts "
+            "at");
+}
+
+void misuse_free_host(uint64_t address)
+{
+    say(memsim_values_is_device(address)
+            ? "freed device memory as host memory"
+            : "freed host memory that is not pinned, or not any more");
 }
 
 void misuse_handle(enum handle_kind kind, uint64_t handle)
@@ -43,22 +86,111 @@ void misuse_handle(enum handle_kind kind, uint64_t handle)
     const char *name = kind == HANDLE_STREAM ? "a stream" : "an event";
 
     if (memsim_handle_was(kind, (const void *)handle))
-        memsim_note("the program used %s after destroying it", name);
+        say("used %s after destroying it", name);
     else
-        memsim_note("the program used %s that never was: CUDA answers 'invalid "
-                    "resource handle'",
-                    name);
+        say("used %s that never was", name);
 }
 
 void misuse_device(const char *what, int a, int b)
 {
-    memsim_note("the program used %s of device %d with device %d", what, a, b);
+    say("used %s of device %d with device %d", what, a, b);
+}
+
+void misuse_ordinal(int device, int count)
+{
+    say("asked for device %d where there %s %d (--gpus)", device,
+        count == 1 ? "is" : "are", count);
 }
 
 void misuse_range(uint64_t address)
 {
-    memsim_note(was_freed(address)
-                    ? "the program copied or set device memory after freeing it"
-                    : "the program copied or set memory beyond an allocation's "
-                      "end");
+    if (was_freed(address))
+        say("copied or set device memory after freeing it");
+    else
+        say("copied or set memory beyond an allocation's end");
+}
+
+void misuse_launch(const char *what)
+{
+    say("launched a kernel with %s", what);
+}
+
+static void kernel_misuse(const struct kernel *kernel, int device,
+                          const char *what, bool fatal)
+{
+    char text[SESSION_TEXT_BYTES];
+
+    snprintf(text, sizeof text, "kernel %.60s was given %s",
+             record_name(kernel->name), what);
+    if (fatal)
+        fault_raise(device, CORE_ILLEGAL_ADDRESS, text);
+    else
+        memsim_note("%s", text);
+}
+
+/* Only what starts an allocation: an address inside one, or just behind it,
+ * may be an end that nobody touches. */
+static void freed_check(const struct kernel *kernel, uint64_t address,
+                        int device)
+{
+    if (!was_freed(address) || memsim_device_find(address, NULL, NULL, NULL))
+        return;
+    if (device_is_mapped(address))
+        kernel_misuse(kernel, device,
+                      "memory that the program had freed: it reads or writes "
+                      "whatever is there now",
+                      false);
+    else
+        kernel_misuse(kernel, device, "memory that the program had freed",
+                      true);
+}
+
+/* Pools and maps (cuMemMap) have access rights of their own. */
+static void owner_check(const struct kernel *kernel, uint64_t address,
+                        int device)
+{
+    int owner = device;
+    uint64_t start, bytes;
+
+    if (!device_owns(address, &owner, &start, &bytes) || owner == device ||
+        device_peer_enabled(device, owner) || pool_owns(start))
+        return;
+    kernel_misuse(kernel, device,
+                  "another device's memory, without peer access to it", true);
+}
+
+/* cudaDevAttrPageableMemoryAccess is 0: a GPU of the catalogue cannot reach
+ * plain host memory. But who knows that it would try. */
+static void host_check(const struct kernel *kernel, uint64_t address,
+                       int device)
+{
+    static _Atomic uint32_t looks;
+    struct host_range range;
+
+    if (looks >= HOST_LOOKS || ++looks > HOST_LOOKS ||
+        memsim_host_find(address, &range) ||
+        memsim_device_find(address, NULL, NULL, NULL))
+        return;
+    kernel_misuse(kernel, device,
+                  "a host address that is neither pinned nor managed", false);
+}
+
+void misuse_arguments(const struct kernel *kernel,
+                      const struct kernel_launch *launch, int device)
+{
+    for (uint32_t i = 0, left = kernel->pointers; left; i++, left >>= 1) {
+        uint64_t address;
+
+        if (!(left & 1))
+            continue;
+        memcpy(&address, launch->arguments[i], sizeof address);
+        if (!address)
+            continue;
+        if (!memsim_values_is_device(address))
+            host_check(kernel, address, device);
+        else if (freed_next)
+            freed_check(kernel, address, device);
+        if (memsim_device_count() > 1)
+            owner_check(kernel, address, device);
+    }
 }

@@ -42,3 +42,8 @@ int memsim_device_peer_disable(int peer)
                ? CORE_OK
                : CORE_PEER_NOT_ENABLED;
 }
+
+bool device_peer_enabled(int device, int peer)
+{
+    return atomic_load(&peers[device]) >> peer & 1;
+}

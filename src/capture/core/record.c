@@ -133,6 +133,11 @@ uint32_t memsim_name(const char *text)
     return name ? name->id : 0;
 }
 
+const char *record_name(uint32_t id)
+{
+    return names[id - 1]->text;
+}
+
 void record_open(struct session *session, uint32_t slot)
 {
     char path[sizeof session->directory + 32];

@@ -25,6 +25,9 @@ void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS]);
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);
 
+/* The text that ID, which is not 0, stands for. */
+const char *record_name(uint32_t id);
+
 /* A literal's id, looked up once. */
 #define NAME_OF(literal)                                                       \
     ({                                                                         \

@@ -29,7 +29,17 @@ int memsim_stream_device(uint64_t handle, int *device)
         return CORE_INVALID_HANDLE;
     }
     *device = stream->device;
-    return capture_admits(stream);
+    int rc = device_fault(*device);
+    return rc ? rc : capture_admits(stream);
+}
+
+int memsim_stream_given(uint64_t handle, int *device, const char *function)
+{
+    int rc = memsim_stream_device(handle, device);
+
+    if (rc)
+        memsim_misuse_call(function);
+    return rc;
 }
 
 int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
@@ -141,6 +151,9 @@ int memsim_event_destroy(uint64_t handle)
 
     if (!event)
         return CORE_INVALID_HANDLE;
+    int rc = device_fault(event->device);
+    if (rc)
+        return rc;
     RECORD(EVENT_DESTROY, (uint64_t)event->device, handle);
     return memsim_handle_free(HANDLE_EVENT, event);
 }
@@ -173,8 +186,10 @@ static int event_host_check(const struct event *event)
 {
     if (!event)
         return CORE_INVALID_HANDLE;
-    return event->mark.capture ? CORE_CAPTURED_EVENT
-                               : memsim_capture_forbids();
+    int rc = device_fault(event->device);
+    if (rc)
+        return rc;
+    return event->mark.capture ? CORE_CAPTURED_EVENT : memsim_capture_forbids();
 }
 
 int memsim_event_query(uint64_t handle)
@@ -207,6 +222,9 @@ int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
     if (!a || !b || !a->recorded || !b->recorded ||
         (a->flags | b->flags) & EVENT_DISABLE_TIMING)
         return CORE_INVALID_HANDLE;
+    int rc = device_fault(a->device);
+    if (rc)
+        return rc;
     *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
     return CORE_OK;
 }

@@ -36,16 +36,21 @@ struct event {
  * CORE_OK, CORE_INVALID_HANDLE, or why the device cannot be opened. */
 CORE_API int memsim_stream_device(uint64_t handle, int *device);
 
+/* The same for FUNCTION, of another library than the runtime and the driver:
+ * the report names it where the program gave it a wrong stream. */
+CORE_API int memsim_stream_given(uint64_t handle, int *device,
+                                 const char *function);
 /* The stream behind HANDLE; NULL for the default ones and for bad handles. */
 CORE_API const struct stream *memsim_stream_get(uint64_t handle);
 
 CORE_API int memsim_stream_create(uint32_t flags, int priority,
                                   uint64_t *handle);
+
+
 CORE_API int memsim_stream_destroy(uint64_t handle);
 CORE_API int memsim_stream_synchronize(uint64_t handle);
 CORE_API int memsim_stream_query(uint64_t handle);
 CORE_API int memsim_stream_wait(uint64_t stream, uint64_t event);
-
 
 /* Calls FUNCTION with DATA: at once, since the device has finished by then, or
  * at each launch of the graph that STREAM is being captured into. */

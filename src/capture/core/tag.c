@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "capture/core/pages.h"
 #include "capture/core/record.h"
@@ -171,4 +172,21 @@ void tag_now(struct tag *tag)
     phase_set(tag->phase);
     tag->operation = operator_name();
     tag->range = operator_range();
+}
+
+void tag_text(char *text, size_t bytes)
+{
+    struct tag tag;
+
+    tag_now(&tag);
+    const char *what = tag.operation ? record_name(tag.operation) : NULL;
+    const struct module *module = tag.module ? &modules[tag.module] : NULL;
+    if (module && !module->name)
+        module = NULL;
+    *text = 0;
+    if (module && what)
+        snprintf(text, bytes, " (%s in %s)", what, record_name(module->name));
+    else if (module || what)
+        snprintf(text, bytes, " (%s%s)", module ? "in " : "",
+                 module ? record_name(module->name) : what);
 }

@@ -18,6 +18,11 @@ struct tag {
 /* Sets *TAG; zeros where nothing is injected. */
 void tag_now(struct tag *tag);
 
+/* Where the program is, for a person: " (aten::mm in layers.0 of GPT)", or an
+ * empty text where nothing is known. */
+#define TAG_TEXT_BYTES 96
+void tag_text(char *text, size_t bytes);
+
 /* For record.c: a trace begins, in which no module has a name yet. */
 void tag_modules_record(void);
 

@@ -98,7 +98,7 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 
     if (!c)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (memsim_stream_device((uint64_t)stream, &device))
+    if (memsim_stream_given((uint64_t)stream, &device, __func__))
         return CUBLAS_STATUS_MAPPING_ERROR;
     c->stream = (uint64_t)stream;
     c->workspace_bytes = 0;

@@ -18,7 +18,7 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
 
     if (!c)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    int rc = memsim_stream_device(c->stream, &device);
+    int rc = memsim_stream_given(c->stream, &device, __func__);
     if (rc)
         return cublas_status(rc);
     memsim_kernel_count(device);

@@ -11,8 +11,15 @@
 #include "capture/core/device.h"
 
 /* RC as cudaError_t, kept as this thread's last error where it is one. Every
- * entry point returns through it. */
-cudaError_t cudart_result(int rc);
+ * entry point returns through it, and is named in the report where it failed
+ * for a bug of the program. */
+#define cudart_result(rc) cudart_result_of(rc, __func__)
+cudaError_t cudart_fail(int rc, const char *function);
+
+static inline cudaError_t cudart_result_of(int rc, const char *function)
+{
+    return rc ? cudart_fail(rc, function) : cudaSuccess;
+}
 
 #define STREAM(stream) ((uint64_t)(stream))
 

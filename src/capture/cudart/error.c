@@ -3,13 +3,14 @@
 
 #include <stddef.h>
 
+#include "capture/core/misuse.h"
+
 static _Thread_local cudaError_t last;
 
-cudaError_t cudart_result(int rc)
+cudaError_t cudart_fail(int rc, const char *function)
 {
-    if (rc)
-        last = (cudaError_t)rc;
-    return (cudaError_t)rc;
+    memsim_misuse_call(function);
+    return last = (cudaError_t)rc;
 }
 
 cudaError_t cudaGetLastError(void)
@@ -26,7 +27,10 @@ cudaError_t cudaPeekAtLastError(void)
 }
 
 /* Texts as the runtime has them: programs print and match them. */
-#define E(code, text) {cuda##code, "cuda" #code, text}
+#define E(code, text)                                                          \
+    {                                                                          \
+        cuda##code, "cuda" #code, text                                         \
+    }
 static const struct text {
     cudaError_t code;
     const char *name, *text;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What nvcc's host code calls: registration when a library loads, then the
  * launch of a kernel by the address of its host stub. */
+#include <stdbool.h>
+
 #include "capture/core/handle.h"
 #include "capture/core/kernel.h"
 #include "capture/core/occupancy.h"
@@ -88,19 +90,30 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
     return cudaSuccess;
 }
 
-static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block,
-                          void **arguments, size_t shared, cudaStream_t stream)
+static struct kernel_launch launch_make(dim3 grid, dim3 block, void **arguments,
+                                        size_t shared, cudaStream_t stream)
 {
-    const struct kernel_launch l = {
+    return (struct kernel_launch){
         .grid = {grid.x, grid.y, grid.z},
         .block = {block.x, block.y, block.z},
-        .shared_bytes = (uint32_t)shared,
+        .shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX,
         .stream = STREAM(stream),
         .arguments = arguments,
     };
+}
 
-    return cudart_result(kernel ? memsim_kernel_launch(kernel, &l)
-                                : (int)cudaErrorInvalidDeviceFunction);
+static int launch(const struct kernel *kernel, const struct kernel_launch *l)
+{
+    return kernel ? memsim_kernel_launch(kernel, l)
+                  : (int)cudaErrorInvalidDeviceFunction;
+}
+
+static int launch_cooperative(const struct kernel *kernel,
+                              const struct kernel_launch *l)
+{
+    int rc = memsim_kernel_cooperative(l);
+
+    return rc ? rc : launch(kernel, l);
 }
 
 /* HOST is a host stub's address or, where a program got one, a cudaKernel_t. */
@@ -122,29 +135,50 @@ cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
                                void **arguments, size_t shared,
                                cudaStream_t stream)
 {
-    return launch(memsim_handle_get(HANDLE_KERNEL, kernel), grid, block,
-                  arguments, shared, stream);
+    const struct kernel_launch l =
+        launch_make(grid, block, arguments, shared, stream);
+
+    return cudart_result(launch(memsim_handle_get(HANDLE_KERNEL, kernel), &l));
 }
 
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
                              void **arguments, size_t shared,
                              cudaStream_t stream)
 {
-    return launch(kernel_find(host), grid, block, arguments, shared, stream);
+    const struct kernel_launch l =
+        launch_make(grid, block, arguments, shared, stream);
+
+    return cudart_result(launch(kernel_find(host), &l));
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                         void **arguments, size_t shared,
                                         cudaStream_t stream)
 {
-    return cudaLaunchKernel(host, grid, block, arguments, shared, stream);
+    const struct kernel_launch l =
+        launch_make(grid, block, arguments, shared, stream);
+
+    return cudart_result(launch_cooperative(kernel_find(host), &l));
+}
+
+static bool is_cooperative(const cudaLaunchConfig_t *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == cudaLaunchAttributeCooperative)
+            return config->attrs[i].val.cooperative;
+    return false;
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                 const void *host, void **arguments)
 {
-    return cudaLaunchKernel(host, config->gridDim, config->blockDim, arguments,
-                            config->dynamicSmemBytes, config->stream);
+    const struct kernel_launch l =
+        launch_make(config->gridDim, config->blockDim, arguments,
+                    config->dynamicSmemBytes, config->stream);
+    const struct kernel *kernel = kernel_find(host);
+
+    return cudart_result(is_cooperative(config) ? launch_cooperative(kernel, &l)
+                                                : launch(kernel, &l));
 }
 
 /* The code that a card of such a capability runs: PyTorch's wheels are built
@@ -175,7 +209,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
         .numRegs = OCCUPANCY_REGISTERS,
         .ptxVersion = version,
         .binaryVersion = version,
-        .maxDynamicSharedSizeBytes = (int)gpu->shared_per_block_bytes,
+        .maxDynamicSharedSizeBytes = (int)kernel_find(host)->shared_limit_bytes,
     };
     return cudaSuccess;
 }
@@ -183,10 +217,21 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
 cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute what,
                                  int value)
 {
-    (void)what;
-    (void)value;
-    return cudart_result(
-        kernel_find(host) ? CORE_OK : (int)cudaErrorInvalidDeviceFunction);
+    struct kernel *kernel = kernel_find(host);
+
+    if (!kernel)
+        return cudart_result(cudaErrorInvalidDeviceFunction);
+    if (what != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return cudaSuccess;
+    return cudart_result(memsim_kernel_allow_shared(kernel, value));
+}
+
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel,
+                                            enum cudaFuncAttribute what,
+                                            int value, int device)
+{
+    (void)device;
+    return cudaFuncSetAttribute(kernel, what, value);
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void *host, enum cudaFuncCache config)

@@ -46,15 +46,22 @@ cudaError_t cudaFree(void *p)
 cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width,
                             size_t height)
 {
+    size_t bytes;
+
     *pitch = (width + 511) & ~(size_t)511;
-    return cudaMalloc(p, *pitch * height);
+    if (*pitch < width || __builtin_mul_overflow(*pitch, height, &bytes))
+        return cudart_result(CORE_OUT_OF_MEMORY);
+    return cudaMalloc(p, bytes);
 }
 
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned int flags)
 {
     uint64_t address;
-    int rc = memsim_host_malloc(bytes, HOST_MANAGED, flags, &address);
 
+    if (!p || !bytes ||
+        (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        return cudart_result(CORE_INVALID_VALUE);
+    int rc = memsim_host_malloc(bytes, HOST_MANAGED, flags, &address);
     if (!rc)
         *p = (void *)address;
     return cudart_result(rc);
@@ -140,8 +147,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
                                      const void *p)
 {
     struct host_range range;
-    int device;
+    int device, rc = memsim_device_fault(memsim_device_current());
 
+    if (rc)
+        return cudart_result(rc);
     memset(a, 0, sizeof *a);
     a->type = cudaMemoryTypeUnregistered;
     a->device = -2; /* cudaInvalidDeviceId, as the runtime has it here */

@@ -52,7 +52,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 {
     struct cudnn *cudnn = cudnn_get(handle);
     int device;
-    int rc = memsim_stream_device((uint64_t)stream, &device);
+    int rc = memsim_stream_given((uint64_t)stream, &device, __func__);
 
     if (!cudnn || rc)
         return CUDNN_STATUS_BAD_PARAM;

@@ -63,7 +63,7 @@ cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
     struct cusolver *c = cusolver_get(handle);
     int device;
 
-    if (!c || memsim_stream_device((uint64_t)stream, &device))
+    if (!c || memsim_stream_given((uint64_t)stream, &device, __func__))
         return CUSOLVER_STATUS_NOT_INITIALIZED;
     c->stream = (uint64_t)stream;
     return CUSOLVER_STATUS_SUCCESS;

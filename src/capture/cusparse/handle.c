@@ -55,7 +55,7 @@ cusparseStatus_t cusparseSetStream(cusparseHandle_t handle,
     struct cusparse *c = cusparse_get(handle);
     int device;
 
-    if (!c || memsim_stream_device((uint64_t)stream, &device))
+    if (!c || memsim_stream_given((uint64_t)stream, &device, __func__))
         return CUSPARSE_STATUS_NOT_INITIALIZED;
     c->stream = (uint64_t)stream;
     return CUSPARSE_STATUS_SUCCESS;

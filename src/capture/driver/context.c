@@ -74,7 +74,9 @@ static CUresult current_set(CUcontext handle)
 CUresult driver_context(void)
 {
     NEED(driver_ready());
-    return memsim_device_is_bound() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    if (!memsim_device_is_bound())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return driver_result(memsim_device_fault(memsim_device_current()));
 }
 
 /* Opens DEVICE without binding it to this thread. */

@@ -16,8 +16,10 @@
 
 #define HANDLE(handle) ((uint64_t)(handle))
 
-/* A core code as the driver numbers it. */
-CUresult driver_result(int rc);
+/* A core code as the driver numbers it; a bug of the program is reported with
+ * the name of the entry point. */
+#define driver_result(rc) driver_result_of(rc, __func__)
+CUresult driver_result_of(int rc, const char *function);
 
 /* CUDA_SUCCESS once cuInit, or the runtime in its stead, was called. */
 CUresult driver_ready(void);

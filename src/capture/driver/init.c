@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "capture/core/attribute.h"
+#include "capture/core/misuse.h"
 #include "capture/core/process.h"
 #include "capture/driver/driver.h"
 
-CUresult driver_result(int rc)
+CUresult driver_result_of(int rc, const char *function)
 {
-    /* cudaErrorInvalidConfiguration, which the driver does not have */
-    return rc == 9 ? CUDA_ERROR_INVALID_VALUE : (CUresult)rc;
+    if (rc)
+        memsim_misuse_call(function);
+    return rc == CORE_INVALID_CONFIGURATION ? CUDA_ERROR_INVALID_VALUE
+                                            : (CUresult)rc;
 }
 
 CUresult driver_ready(void)

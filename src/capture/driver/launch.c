@@ -49,8 +49,10 @@ static CUresult attribute_set(const void *handle,
 
     if (!driver_function(handle, &any))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || !own)
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_SUCCESS;
+    if (!own)
+        return driver_result(memsim_kernel_allow_shared(any.kernel, value));
     if (value < 0 || own->shared_bytes + (uint32_t)value > most)
         return CUDA_ERROR_INVALID_VALUE;
     own->dynamic_limit_bytes = (uint32_t)value;

@@ -28,8 +28,12 @@ CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width,
     if (!pitch || !width || !height ||
         (element != 4 && element != 8 && element != 16))
         return CUDA_ERROR_INVALID_VALUE;
+    size_t bytes;
+
     *pitch = (width + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
-    return cuMemAlloc(pointer, *pitch * height);
+    if (*pitch < width || __builtin_mul_overflow(*pitch, height, &bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return cuMemAlloc(pointer, bytes);
 }
 
 CUresult cuMemFree(CUdeviceptr pointer)

@@ -43,7 +43,7 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
 
     if (!c)
         return ncclInvalidArgument;
-    int rc = memsim_stream_device((uint64_t)call->stream, &device);
+    int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
     if (rc)
         return nccl_result(rc);
     for (int i = 0; i < receives && call->receive && call->send; i++)

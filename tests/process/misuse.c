@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program with the bug that it is told to have: for tests/process/run_misuse.
+ * It goes on as programs do that look at no code. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int thread_limit, void *tid,
+                            void *bid, void *block, void *grid, int *warps);
+
+static char stub; /* stands for `__global__ void scale(float *, const float *)' */
+
+static void launch(void *out, const void *in, unsigned threads,
+                   cudaStream_t stream)
+{
+    void *arguments[] = {&out, &in};
+
+    __cudaRegisterFunction(NULL, &stub, NULL, "_Z5scalePfPKf", -1, NULL, NULL,
+                           NULL, NULL, NULL);
+    cudaLaunchKernel(&stub, (dim3){1, 1, 1}, (dim3){threads, 1, 1}, arguments,
+                     0, stream);
+}
+
+int main(int argc, char **argv)
+{
+    const char *bug = argc > 1 ? argv[1] : "";
+    cudaStream_t stream;
+    char host[64] = "";
+    void *p, *q;
+
+    if (cudaMalloc(&p, 8 << 20) || cudaStreamCreate(&stream))
+        return 1;
+    if (!strcmp(bug, "twice"))
+        cudaFree(p), cudaFree(p);
+    if (!strcmp(bug, "host-free"))
+        cudaFree(host);
+    if (!strcmp(bug, "pinned-free"))
+        cudaMallocHost(&q, 64), cudaFree(q);
+    if (!strcmp(bug, "device-free-host"))
+        cudaFreeHost(p);
+    if (!strcmp(bug, "inside"))
+        cudaFree((char *)p + 512);
+    if (!strcmp(bug, "stream"))
+        cudaStreamDestroy(stream), cudaStreamSynchronize(stream);
+    if (!strcmp(bug, "beyond"))
+        cudaMemcpy((char *)p + (8 << 20) - 8, host, 64, cudaMemcpyHostToDevice);
+    if (!strcmp(bug, "threads"))
+        launch(p, p, 2048, 0);
+    if (!strcmp(bug, "freed"))
+        cudaFree(p), launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "host-argument"))
+        launch(p, host, 32, 0);
+    if (!strcmp(bug, "other-stream"))
+        cudaSetDevice(1), launch(NULL, NULL, 32, stream);
+    if (!strcmp(bug, "other-memory"))
+        cudaSetDevice(1), launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "peer"))
+        cudaSetDevice(1), cudaDeviceEnablePeerAccess(0, 0),
+            launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "none"))
+        launch(p, p, 32, stream);
+    puts(cudaGetErrorString(cudaDeviceSynchronize()));
+    return 0;
+}
