@@ -21,6 +21,7 @@ enum cmd_status {
 };
 
 int cmd_run(int argc, char **argv);
+int cmd_fit_batch(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

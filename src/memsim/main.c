@@ -15,10 +15,12 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", cmd_run, "run a command on a GPU that is not there"},
+    {"fit-batch", cmd_fit_batch, "find the largest batch that fits"},
     {"replay", cmd_replay, "play a recording again under other conditions"},
     {"report", cmd_report, "report again on a run that was kept"},
     {"trace", cmd_trace, "print a run's trace as text"},
-    {"clusters", cmd_clusters, "list the clusters whose collectives are fitted"},
+    {"clusters", cmd_clusters,
+     "list the clusters whose collectives are fitted"},
     {"gpus", cmd_gpus, "list the cards that --gpu knows"},
 };
 

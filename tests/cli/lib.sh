@@ -24,7 +24,7 @@ ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I"$root/src" -shared -fPIC -O1 \
     "$root/src/common/trace_write.c" "$root/src/common/crc32c.c" \
     "$root/src/common/err.c" || exit 1
 cp "$dir/lib/libmemsim.so" "$dir/lib/libfakecuda.so.1"
-export MEMSIM_LIBDIR=$dir/lib TMPDIR=$dir/tmp
+export MEMSIM_LIBDIR=$dir/lib TMPDIR=$dir/tmp XDG_CACHE_HOME=$dir/cache
 
 pass() {
     passed=$((passed + 1))
