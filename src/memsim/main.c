@@ -18,6 +18,7 @@ static const struct command {
     {"fit-batch", cmd_fit_batch, "find the largest batch that fits"},
     {"replay", cmd_replay, "play a recording again under other conditions"},
     {"report", cmd_report, "report again on a run that was kept"},
+    {"diff", cmd_diff, "tell what changed between two runs"},
     {"trace", cmd_trace, "print a run's trace as text"},
     {"clusters", cmd_clusters,
      "list the clusters whose collectives are fitted"},

@@ -225,6 +225,13 @@ static int price_run(const struct output_options *options,
     return rc;
 }
 
+void output_result(struct result *result, const struct rundir *dir,
+                   char *const *command)
+{
+    result_init(result, dir->session, command);
+    things_read_all(result, dir);
+}
+
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {

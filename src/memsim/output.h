@@ -9,6 +9,7 @@
 
 #include "common/options.h"
 #include "memsim/report.h"
+#include "memsim/result.h"
 #include "memsim/rundir.h"
 
 struct output_options {
@@ -22,15 +23,19 @@ struct output_options {
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
 /* clang-format off */
 #define OUTPUT_ROWS(structure, member)                                         \
-    {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
-     .help = "write all figures there as JSON; - is stdout"},                  \
+    OUTPUT_SUMMARY_ROWS(structure, member),                                    \
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
      .help = "write a page there that a browser shows, without\n"              \
              "any network"},                                                   \
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster),                                      \
      .help = "what NCCL's collectives would take there\n"                      \
-             "(`memsim clusters' lists them)"},                                \
+             "(`memsim clusters' lists them)"}
+
+/* Those that a report on no single run has as well. */
+#define OUTPUT_SUMMARY_ROWS(structure, member)                                 \
+    {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
+     .help = "write all figures there as JSON; - is stdout"},                  \
     {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
      .minimum = 1, .maximum = 100,                                             \
      .help = "levels of modules in the summary (default 3)"},                  \
@@ -70,6 +75,11 @@ bool output_color(const struct output_options *options, FILE *out);
  * becomes a note. Returns 0 or -1. */
 int output_price(const struct output_options *options, char *const *paths,
                  size_t count, struct result *result, struct err *err);
+
+/* The result of the run in DIR, whose command was COMMAND, with what its traces
+ * tell; to be given to result_fini. */
+void output_result(struct result *result, const struct rundir *dir,
+                   char *const *command);
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the

@@ -9,13 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct report_style plain = {.color = false};
+/* What is to be written, by whom. */
+struct work {
+    void (*write)(const void *what, FILE *out);
+    const void *what;
+};
 
-static int write_stream(const struct report_ops *ops,
-                        const struct result *result, FILE *out)
+static int write_stream(const struct work *work, FILE *out)
 {
     errno = 0;
-    ops->write(result, &plain, out);
+    work->write(work->what, out);
     fflush(out);
     return ferror(out) ? -1 : 0;
 }
@@ -29,19 +32,17 @@ static bool is_special(const char *path)
     return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-static int write_special(const struct report_ops *ops,
-                         const struct result *result, const char *path)
+static int write_special(const struct work *work, const char *path)
 {
     FILE *out = fopen(path, "we");
 
     if (!out)
         return -1;
-    int rc = write_stream(ops, result, out);
+    int rc = write_stream(work, out);
     return fclose(out) | rc;
 }
 
-static int write_replacing(const struct report_ops *ops,
-                           const struct result *result, const char *path)
+static int write_replacing(const struct work *work, const char *path)
 {
     char temporary[PATH_MAX];
 
@@ -54,7 +55,7 @@ static int write_replacing(const struct report_ops *ops,
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out)
         return -1;
-    int rc = write_stream(ops, result, out);
+    int rc = write_stream(work, out);
     if (fclose(out) | rc || rename(temporary, path)) {
         int error = errno;
         unlink(temporary);
@@ -64,18 +65,40 @@ static int write_replacing(const struct report_ops *ops,
     return 0;
 }
 
-int report_write(const struct report_ops *ops, const struct result *result,
-                 const char *path, struct err *err)
+int report_write_file(void (*write)(const void *what, FILE *out),
+                      const void *what, const char *path, struct err *err)
 {
+    const struct work work = {write, what};
     int rc;
 
     if (!strcmp(path, "-"))
-        rc = write_stream(ops, result, stdout);
+        rc = write_stream(&work, stdout);
     else if (is_special(path))
-        rc = write_special(ops, result, path);
+        rc = write_special(&work, path);
     else
-        rc = write_replacing(ops, result, path);
+        rc = write_replacing(&work, path);
     if (rc)
         return err_set(err, "%s: cannot write it: %s", path, strerror(errno));
     return 0;
+}
+
+struct format {
+    const struct report_ops *ops;
+    const struct result *result;
+};
+
+static void format_write(const void *what, FILE *out)
+{
+    static const struct report_style plain = {.color = false};
+    const struct format *format = what;
+
+    format->ops->write(format->result, &plain, out);
+}
+
+int report_write(const struct report_ops *ops, const struct result *result,
+                 const char *path, struct err *err)
+{
+    const struct format format = {ops, result};
+
+    return report_write_file(format_write, &format, path, err);
 }

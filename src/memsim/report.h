@@ -21,12 +21,18 @@ struct report_ops {
 };
 
 extern const struct report_ops report_summary; /* for people, 80 columns */
-extern const struct report_ops report_json;    /* schema 1 */
+extern const struct report_ops report_json;    /* for programs */
+
+#define REPORT_JSON_SCHEMA 1
 extern const struct report_ops report_html;    /* see report_html_check */
 
 /* Writes RESULT to the file PATH, which appears whole or not at all; "-" is
  * stdout. Returns 0 or -1. */
 int report_write(const struct report_ops *ops, const struct result *result,
                  const char *path, struct err *err);
+
+/* The same for what is no run's result: WRITE is called once with WHAT. */
+int report_write_file(void (*write)(const void *what, FILE *out),
+                      const void *what, const char *path, struct err *err);
 
 #endif

@@ -85,7 +85,7 @@ cJSON *report_json_make(const struct result *r)
 
     while (r->command[arguments])
         arguments++;
-    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddNumberToObject(root, "schema", REPORT_JSON_SCHEMA);
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);

@@ -4,16 +4,15 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "memsim/ink.h"
 #include "memsim/report.h"
 #include "memsim/traffic.h"
+#include "memsim/text_columns.h"
 #include "memsim/tree.h"
 
-#define COLUMNS     80
 #define BAR_CELLS   24
 #define THINGS      5
 #define SIZE_LENGTH 16
-
-enum ink { INK_PLAIN, INK_BOLD, INK_GOOD, INK_BAD, INK_WARN, INK_DIM };
 
 struct page {
     FILE *out;
@@ -21,15 +20,9 @@ struct page {
     unsigned depth, top;
 };
 
-static const char *ink(const struct page *page, enum ink ink)
+static const char *ink(const struct page *page, enum ink which)
 {
-    static const char *const codes[] = {
-        [INK_PLAIN] = "\033[0m",   [INK_BOLD] = "\033[1m",
-        [INK_GOOD] = "\033[1;32m", [INK_BAD] = "\033[1;31m",
-        [INK_WARN] = "\033[1;33m", [INK_DIM] = "\033[2m",
-    };
-
-    return page->color ? codes[ink] : "";
+    return ink_code(which, page->color);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -84,7 +77,8 @@ static void write_verdict(const struct page *page, const struct result *r)
         width += snprintf(
             card, sizeof card, "%s, %s", r->gpu.device_name,
             units_format_bytes(r->gpu.memory_bytes, capacity, sizeof capacity));
-        fprintf(page->out, "%s%s", width + 2 > COLUMNS ? "\n  " : ": ", card);
+        fprintf(page->out, "%s%s", width + 2 > TEXT_COLUMNS ? "\n  " : ": ",
+                card);
     }
     fputc('\n', page->out);
 }
@@ -255,22 +249,6 @@ static void write_ranks(const struct page *page, const struct result *r)
     }
 }
 
-/* Words in lines of at most 80 columns, later ones indented. */
-static void write_wrapped(const struct page *page, const char *first,
-                          const char *text)
-{
-    int column = fprintf(page->out, "%s", first);
-
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        if (column + 1 + length > COLUMNS)
-            column = fprintf(page->out, "\n       ") - 1;
-        column += fprintf(page->out, " %.*s", length, text);
-        text += length + (text[length] != '\0');
-    }
-    fputc('\n', page->out);
-}
-
 static void summary_write(const struct result *r,
                           const struct report_style *style, FILE *out)
 {
@@ -285,7 +263,7 @@ static void summary_write(const struct result *r,
         traffic_text_write(r->traffic, ink(&page, INK_DIM),
                            ink(&page, INK_PLAIN), out);
     for (size_t i = 0; i < r->note_count; i++)
-        write_wrapped(&page, "  note:", r->notes[i]);
+        text_write_wrapped(out, "  note:", r->notes[i]);
     fprintf(out, "  took %.1f s", r->seconds);
     if (r->torch_version[0])
         fprintf(out, ", PyTorch %s", r->torch_version);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/text_columns.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/xmalloc.h"
 
 /* The next character of TEXT as a terminal may have it, in OUT, and the columns
  * it takes; *TEXT moves on. Control characters are written as numbers; Chinese,
@@ -34,6 +37,16 @@ static int text_columns(const char *text)
     return columns;
 }
 
+static void text_write(FILE *out, const char *text)
+{
+    char next[8];
+
+    while (*text) {
+        character_take(&text, next);
+        fputs(next, out);
+    }
+}
+
 void text_write_end(FILE *out, const char *text, int columns)
 {
     char next[8];
@@ -44,8 +57,22 @@ void text_write_end(FILE *out, const char *text, int columns)
         while (width > columns - 3)
             width -= character_take(&text, next);
     }
-    while (*text) {
-        character_take(&text, next);
-        fputs(next, out);
+    text_write(out, text);
+}
+
+void text_write_wrapped(FILE *out, const char *first, const char *text)
+{
+    int column = fprintf(out, "%s", first);
+    char *words = xstrdup(text), *rest = words;
+
+    for (char *word; (word = strsep(&rest, " \n"));) {
+        int columns = text_columns(word);
+        if (column + 1 + columns > TEXT_COLUMNS)
+            column = fprintf(out, "\n       ") - 1;
+        fputc(' ', out);
+        text_write(out, word);
+        column += 1 + columns;
     }
+    free(words);
+    fputc('\n', out);
 }

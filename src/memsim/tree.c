@@ -9,7 +9,6 @@
 #include "common/xmalloc.h"
 #include "memsim/text_columns.h"
 
-#define COLUMNS     80
 #define BAR_CELLS   16
 #define NAME_COLUMN 43 /* after the size, the share and the bar */
 #define SIZE_LENGTH 16
@@ -49,7 +48,7 @@ static void write_row(const struct tree *t, const struct row *row)
     fprintf(t->out, "  %12s %5.1f%%  [%s]  %*s",
             units_format_bytes(row->bytes, size, sizeof size), 100 * part, bar,
             indent, "");
-    text_write_end(t->out, row->name, COLUMNS - NAME_COLUMN - indent);
+    text_write_end(t->out, row->name, TEXT_COLUMNS - NAME_COLUMN - indent);
     fputc('\n', t->out);
 }
 
@@ -83,17 +82,21 @@ static size_t children_find(const struct tree *t, size_t parent)
     return low;
 }
 
-/* A child's name without its parent's. */
+const char *tree_short_name(const char *name, const char *above)
+{
+    size_t length = strlen(above);
+
+    if (length && !strncmp(name, above, length) && name[length] == '.')
+        return name + length + 1;
+    return name;
+}
+
 static const char *short_name(const struct tree *t, size_t module)
 {
     const struct attribution_module *m = &t->a->modules[module];
-    const char *above =
-        m->parent == SIZE_MAX ? "" : t->a->modules[m->parent].name;
-    size_t length = strlen(above);
 
-    if (length && !strncmp(m->name, above, length) && m->name[length] == '.')
-        return m->name + length + 1;
-    return m->name;
+    return tree_short_name(
+        m->name, m->parent == SIZE_MAX ? "" : t->a->modules[m->parent].name);
 }
 
 static void write_rest(const struct tree *t, uint64_t bytes, size_t count,

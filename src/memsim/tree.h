@@ -21,4 +21,7 @@ struct tree_style {
 void tree_write(const struct attribution *attribution,
                 const struct tree_style *style, FILE *out);
 
+/* A child's NAME without that of its parent, ABOVE. */
+const char *tree_short_name(const char *name, const char *above);
+
 #endif

@@ -10,6 +10,8 @@
  *   trace       a trace of two blocks
  *   nccl=MIB+MIB  a trace of a step with all-reduces of so much among the
  *               ranks of WORLD_SIZE
+ *   model=MIB   a trace of a model Net with two layers: a parameter of 10 MiB
+ *               each, and MIB of activations of the second one, layers.1
  *   damaged     a trace that is none
  */
 #include <fcntl.h>
@@ -130,13 +132,66 @@ static void nccl(const char *sizes)
     trace_writer_put(&w, TRACE_PHASE, 0, 1, &forward, 1, NULL, 0);
     for (char *end; *sizes; sizes = end + (*end == '+')) {
         uint64_t bytes = strtoul(sizes, &end, 10) * MIB;
-        const uint64_t call[] = {
-            name, card, 0, 16,    rank,    ranks,   bytes / 4,
-            7,    0,    0, bytes, 1 * GIB, 2 * GIB, 0};
+        const uint64_t call[] = {name,  card,      0,       16, rank,
+                                 ranks, bytes / 4, 7,       0,  0,
+                                 bytes, 1 * GIB,   2 * GIB, 0};
         trace_writer_put(&w, TRACE_COLLECTIVE, 0, 2, call, 14, NULL, 0);
     }
     trace_writer_put(&w, TRACE_PHASE, 0, 3, &optimizer, 1, NULL, 0);
     trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
+}
+
+static void module_put(struct trace_writer *w, uint64_t id, uint64_t root,
+                       uint64_t name, const char *text)
+{
+    const uint64_t module[3] = {id, root, name};
+
+    trace_writer_put(w, TRACE_NAME, 0, 1, &name, 1, text,
+                     (uint32_t)strlen(text));
+    trace_writer_put(w, TRACE_MODULE, 0, 1, module, 3, NULL, 0);
+}
+
+static void block_put(struct trace_writer *w, uint64_t time_ns, uint64_t module,
+                      uint64_t bytes, uint64_t allocated_bytes)
+{
+    uint64_t block[13] = {card,
+                          time_ns << 30,
+                          bytes,
+                          bytes,
+                          0,
+                          allocated_bytes,
+                          allocated_bytes + 100 * MIB};
+
+    block[9] = module;
+    block[10] = TRACE_PHASE_FORWARD;
+    trace_writer_put(w, TRACE_BLOCK_ALLOC, 0, time_ns, block, 13, NULL, 0);
+}
+
+static void model(const char *mib)
+{
+    struct trace_writer w = TRACE_WRITER_INIT;
+    const uint64_t first = 2, second = 3;
+    uint64_t bytes = strtoul(mib, NULL, 10) * MIB;
+    uint64_t phase = TRACE_PHASE_FORWARD;
+
+    if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
+        abort();
+    module_put(&w, 1, 1, 1, "Net");
+    module_put(&w, first, 1, 2, "layers.0");
+    module_put(&w, second, 1, 3, "layers.1");
+    trace_writer_put(&w, TRACE_PHASE, 0, 2, &phase, 1, NULL, 0);
+    for (uint64_t id = first; id <= second; id++) {
+        uint64_t time_ns = 1 + id,
+                 storage[3] = {time_ns << 30, id, TRACE_CATEGORY_PARAMETER};
+        block_put(&w, time_ns, id, 10 * MIB, (id - 1) * 10 * MIB);
+        trace_writer_put(&w, TRACE_STORAGE, 0, time_ns, storage, 3, NULL, 0);
+    }
+    trace_writer_put(&w, TRACE_MODULE_ENTER, 0, 4, &second, 1, NULL, 0);
+    block_put(&w, 5, second, bytes, 20 * MIB + bytes);
+    trace_writer_put(&w, TRACE_MODULE_LEAVE, 0, 6, &second, 1, NULL, 0);
+    phase = TRACE_PHASE_BACKWARD;
+    trace_writer_put(&w, TRACE_PHASE, 0, 7, &phase, 1, NULL, 0);
+    trace_writer_close(&w, TRACE_END_EXIT, 0, 8);
 }
 
 static void damaged(void)
@@ -160,6 +215,8 @@ static void act(const char *word)
         refuse(!strcmp(word, "survived") ? word : NULL);
     else if (!strncmp(word, "note", 4))
         note(value);
+    else if (!strncmp(word, "model", 5))
+        model(value);
     else if (!strcmp(word, "trace"))
         trace();
     else if (!strncmp(word, "nccl", 4))
