@@ -533,9 +533,10 @@ if tracker: builtins.print = lambda *a: None
     equal(peak["optimizer"], theirs["OPT"])
     # To MemTracker what comes into a forward is an activation too.
     equal(peak["activation"] + peak["input"], theirs["ACT"])
-    # Its peak is that of the tensors, a moment with less in operators.
+    # Its peak is that of the tensors, a moment with less in operators. In
+    # PyTorch 2.15 it counts two numbers that are gone: the loss, its gradient.
     assert peak["temporary"] + peak["gradient"] >= theirs["TEMP"] + \
-        theirs["GRAD"], peak
+        theirs["GRAD"] - 2 * rounded(1), peak
 
 
 if __name__ == "__main__":

@@ -24,28 +24,47 @@ struct chunk {
 };
 
 /* As far as it is read of torch::autograd::Node (torch/csrc/autograd/
- * function.h): the same from 2.0 on. */
+ * function.h, node.h): the same from 2.0 on, behind what counts its uses. */
 struct node {
-    void *table;
-    void *shared_from_this[2];
     uint64_t sequence;
     uint64_t topological;
-    bool has_parent;
+    bool has_parent, hooks_fired;
     uint64_t thread;
 };
 
-/* std::shared_ptr<Node>, and libstdc++'s _Sp_counted_base behind it. */
-struct shared_node {
-    struct node *node;
-    struct control {
-        void *table;
-        _Atomic int32_t uses;
-    } * control;
+/* libstdc++'s _Sp_counted_base, and c10::intrusive_ptr_target as far as the
+ * lower half of its count. */
+struct control {
+    void *table;
+    _Atomic int32_t uses;
+};
+
+/* std::shared_ptr<Node>, or c10::intrusive_ptr<Node>, which is `node` alone. */
+struct held_node {
+    char *node;
+    struct control *control;
+};
+
+/* How a PyTorch holds its nodes: until 2.11 they are std::shared_ptr, after it
+ * c10::intrusive_ptr, which its functions' mangled names tell. */
+static const struct holding {
+    const char *function; /* torch::autograd::impl::set_grad_accumulator */
+    size_t head_bytes;    /* of a node, before what `struct node` has */
+    bool intrusive;
+} holdings[] = {
+    {"_ZN5torch8autograd4impl20set_grad_accumulatorERKN2at6TensorESt8weak_ptr"
+     "INS0_4NodeEE",
+     24, false},
+    {"_ZN5torch8autograd4impl20set_grad_accumulatorERKN2at6TensorEN3c1018weak_"
+     "intrusive_ptrINS0_4NodeENS6_6detail34intrusive_target_default_null_type"
+     "IS8_EEEE",
+     16, true},
 };
 
 static uint64_t (*sequence_peek)(void);
 static uint64_t (*thread_current)(void);
-static struct shared_node *(*node_current)(struct shared_node *result);
+static struct held_node *(*node_current)(struct held_node *result);
+static const struct holding *holding; /* NULL: in a way we do not know */
 
 static struct chunk *chunks;
 static _Atomic uint32_t taken;
@@ -53,8 +72,8 @@ static _Thread_local struct chunk *mine, *last;
 
 /* PyTorch's own names for at::sequence_number::peek(),
  * at::RecordFunction::currentThreadId() and
- * torch::autograd::get_current_node(), which returns its shared_ptr in memory
- * that the caller gives. */
+ * torch::autograd::get_current_node(), which returns its pointer in memory that
+ * the caller gives. */
 void sequence_attach(void *library)
 {
     *(void **)&sequence_peek = dlsym(library, "_ZN2at15sequence_number4peekEv");
@@ -62,6 +81,9 @@ void sequence_attach(void *library)
         dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
     *(void **)&node_current =
         dlsym(library, "_ZN5torch8autograd16get_current_nodeEv");
+    for (size_t i = 0; i < sizeof holdings / sizeof *holdings; i++)
+        if (dlsym(library, holdings[i].function))
+            holding = &holdings[i];
     chunks = memsim_pages_reserve(0, CHUNKS * sizeof *chunks);
 }
 
@@ -145,24 +167,32 @@ static uint32_t module_of(uint64_t thread, uint64_t sequence)
     return last ? chunk_module(last, sequence) : 0;
 }
 
-/* Whoever evaluates the node holds it too, so ours is never the last use. */
-static void shared_node_release(struct shared_node *shared)
+/* Whoever evaluates the node holds it, and NodeGuard does, so ours is never
+ * the last use, nor the last but one, at which an intrusive_ptr's target would
+ * have to tell its PyObject. */
+static void held_node_release(const struct held_node *held)
 {
-    if (shared->control)
-        atomic_fetch_sub(&shared->control->uses, 1);
+    struct control *control = held->control;
+
+    if (holding->intrusive)
+        control = (struct control *)held->node;
+    if (control)
+        atomic_fetch_sub(&control->uses, 1);
 }
 
 bool sequence_node(uint32_t *module)
 {
-    struct shared_node shared = {0};
+    struct held_node held = {0};
 
     *module = 0;
-    if (!node_current || !chunks)
+    if (!node_current || !holding || !chunks)
         return false;
-    node_current(&shared);
-    if (!shared.node)
+    node_current(&held);
+    if (!held.node)
         return false;
-    *module = module_of(shared.node->thread, shared.node->sequence);
-    shared_node_release(&shared);
+    const struct node *node =
+        (const struct node *)(held.node + holding->head_bytes);
+    *module = module_of(node->thread, node->sequence);
+    held_node_release(&held);
     return true;
 }

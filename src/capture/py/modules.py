@@ -18,7 +18,7 @@ from torch.optim import optimizer as optim
 # enum trace_category
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER, INPUT = range(1, 6)
 
-NEWEST = 2, 11  # whose peaks are known to be the same with us and without
+NEWEST = 2, 15  # whose peaks are known to be the same with us and without
 
 SEARCHES = 4  # for modules that were added to a parent
 SEARCH_STEPS = 1, 10, 100, 1000  # after which models are looked for
@@ -334,10 +334,9 @@ def _hide(*handles):
 def start():
     version = tuple(map(int, torch.__version__.split(".")[:2]))
     if version > NEWEST:
-        # Watching 2.15's operators keeps parameters alive that would be gone.
-        _core.memsim_note(b"modules are not told apart with PyTorch later "
-                          b"than %d.%d", *NEWEST)
-        return
+        _core.memsim_note(b"that modules are told apart may change the peaks "
+                          b"of PyTorch later than %d.%d: see --no-modules",
+                          *NEWEST)
     _core.memsim_tag_start()
     _hide(nn_module.register_module_forward_pre_hook(_before),
           nn_module.register_module_forward_hook(_after, always_call=True))
