@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One row of transformers' tables of eager against SDPA attention: forward and
-backward of a float16 model, the loss being the sum of its logits."""
+backward of a model, in float16 if not said otherwise, the loss being the sum of
+its logits."""
 import argparse
 import json
 
@@ -16,18 +17,23 @@ def parse():
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--seq", type=int, required=True)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--causal", action="store_true", help="BERT's head")
+    parser.add_argument("--dtype", default="float16")
+    parser.add_argument("--no-mask", action="store_true")
     return parser.parse_args()
 
 
 def main():
     args = parse()
     with torch.device("cuda"):
-        model = models.make_language(args.model, torch_dtype=torch.float16,
+        model = models.make_language(args.model, args.causal,
+                                     torch_dtype=getattr(torch, args.dtype),
                                      attn_implementation=args.attention)
     model.train()
     shape = args.batch, args.seq
     ids = torch.randint(0, model.config.vocab_size, shape, device="cuda")
-    mask = torch.ones(shape, dtype=torch.int64, device="cuda")
+    mask = None if args.no_mask else torch.ones(shape, dtype=torch.int64,
+                                                device="cuda")
     torch.cuda.reset_peak_memory_stats()
     for _ in range(args.steps):
         model.zero_grad()

@@ -48,6 +48,13 @@ LANGUAGE = {
         vocab_size=50304, hidden_size=1024, intermediate_size=4096,
         num_hidden_layers=24, num_attention_heads=16,
         max_position_embeddings=2048)),
+    # google-bert/bert-base-uncased, albert/albert-base-v2,
+    # distilbert/distilbert-base-uncased
+    "bert-base": ("bert", dict()),
+    "albert-base": ("albert", dict(
+        hidden_size=768, intermediate_size=3072, num_attention_heads=12,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)),
+    "distilbert": ("distilbert", dict()),
     # google/gemma-2b
     "gemma-2b": ("gemma", dict(
         vocab_size=256000, hidden_size=2048, intermediate_size=16384,
@@ -80,11 +87,15 @@ CLIP = dict(
 NAMES = sorted([*LANGUAGE, *VISION, "clip-large-336"])
 
 
-def make_language(name, **options):
-    """OPTIONS are from_config()'s."""
+MASKED = "albert", "bert", "distilbert"
+
+
+def make_language(name, causal=False, **options):
+    """OPTIONS are from_config()'s; CAUSAL makes BERT predict the next word."""
     kind, values = LANGUAGE[name]
     config = hf.AutoConfig.for_model(kind, **values)
     auto = (hf.AutoModelForSeq2SeqLM if kind == "t5" else
+            hf.AutoModelForMaskedLM if kind in MASKED and not causal else
             hf.AutoModelForCausalLM)
     return auto.from_config(config, **options)
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps of an image model with mixed precision and SGD, as timm's
+benchmark.py of 2022 did them: which batch still fits on a card. What PyTorch
+has changed since is done as it was: attention in plain operations, an
+optimizer that takes one tensor at a time, gradients zeroed and not freed."""
+import argparse
+import json
+
+import timm
+import timm.layers
+import torch
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="timm's name")
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--steps", type=int, default=3)
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    torch.backends.cudnn.benchmark = True
+    timm.layers.set_fused_attn(False)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    model = timm.create_model(args.model, pretrained=False)
+    model = model.to("cuda", memory_format=torch.channels_last).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9,
+                                nesterov=True, foreach=False)
+    images = torch.randn(args.batch, 3, args.size, args.size, device="cuda")
+    images = images.to(memory_format=torch.channels_last)
+    labels = torch.zeros(args.batch, dtype=torch.int64, device="cuda")
+    for _ in range(args.steps):
+        optimizer.zero_grad(set_to_none=False)
+        with torch.autocast("cuda", torch.float16):
+            output = model(images)
+        if isinstance(output, tuple):
+            output = output[0]
+        torch.nn.functional.cross_entropy(output, labels).backward()
+        optimizer.step()
+    print(json.dumps({
+        "torch": torch.__version__,
+        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
+    }))
+
+
+if __name__ == "__main__":
+    main()
