@@ -20,7 +20,7 @@ struct diff_options {
 static const struct option_row rows[] = {
     {"fail-above", 0, OPTION_STRING, "SIZE|PERCENT", ROW(fail_above),
      .help = "exit with 121 if a peak grew by more than this, or if\n"
-             "AFTER does not fit and BEFORE did"},
+             "AFTER failed"},
     {"peaks", 0, OPTION_FLAG, NULL, ROW(peaks),
      .help = "compare the peaks alone, where a run does not tell\n"
              "whose memory it is"},

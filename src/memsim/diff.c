@@ -326,12 +326,11 @@ static void excess_offer(struct diff_excess *excess,
 bool diff_is_past(const struct diff *diff, const struct diff_limit *limit,
                   struct diff_excess *excess)
 {
-    bool fitted = diff->before->verdict == VERDICT_FITS ||
-                  diff->before->verdict == VERDICT_OVER_LIMIT;
-    bool fits = diff->after->verdict == VERDICT_FITS ||
-                diff->after->verdict == VERDICT_OVER_LIMIT;
+    enum verdict before = diff->before->verdict, after = diff->after->verdict;
 
-    *excess = (struct diff_excess){.worse = fitted && !fits};
+    *excess = (struct diff_excess){
+        .worse = after == VERDICT_FAILED ||
+                 (after == VERDICT_OOM && before != VERDICT_OOM)};
     if (excess->worse)
         return true;
     for (size_t i = 0; i < diff->device_count; i++) {

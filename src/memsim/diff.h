@@ -54,7 +54,8 @@ struct diff_limit {
 
 /* What grew too much. */
 struct diff_excess {
-    bool worse; /* the run before fitted, the one after does not */
+    bool worse; /* the run after failed, or lacks memory as the one before did
+                   not: its peaks are not known */
     const struct diff_device *device; /* else, the card */
     const char *figure;               /* "peak allocated", "peak used" */
     struct diff_pair bytes;

@@ -70,11 +70,11 @@ static char *excess_words(const struct diff_report *r)
     const struct diff_excess *e = &r->excess;
     char change[64], where[48] = "";
 
+    if (e->worse && r->diff->after->verdict == VERDICT_OOM)
+        return xasprintf("%s runs out of memory, as %s did not", r->after,
+                         r->before);
     if (e->worse)
-        return xasprintf("%s fitted, %s %s", r->before, r->after,
-                         r->diff->after->verdict == VERDICT_OOM
-                             ? "runs out of memory"
-                             : "fails");
+        return xasprintf("%s failed, and not for lack of GPU memory", r->after);
     if (has_several_cards(r->diff))
         snprintf(where, sizeof where, " of rank %u, GPU %u", e->device->rank,
                  e->device->index);
@@ -166,6 +166,11 @@ static void note_cards_alone(struct diff_report *r)
              r->diff->after_alone);
 }
 
+static bool is_whole(const struct result *r)
+{
+    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
+}
+
 static void notes_collect(struct diff_report *r)
 {
     const struct diff *d = r->diff;
@@ -176,8 +181,8 @@ static void notes_collect(struct diff_report *r)
         note(r, "PyTorch differs: %s before, %s after",
              d->before->torch_version, d->after->torch_version);
     note_cards_alone(r);
-    if (d->before->verdict == VERDICT_OOM || d->after->verdict == VERDICT_OOM)
-        note(r, "a run that died for lack of memory did not get to its peak");
+    if (!is_whole(d->before) || !is_whole(d->after))
+        note(r, "a run that died may not have got to its peak");
 }
 
 void diff_report_init(struct diff_report *r)
