@@ -39,6 +39,7 @@ static const struct kind {
     {"19indexFuncLargeIndexI", compute_index_add_parse},
     {"indexing_backward_kernel", compute_index_put_add_parse},
     {"CatArrayBatchedCopy", compute_cat_parse},
+    {"nll_loss", compute_loss_parse},
     {"16DeviceScanKernelI", compute_scan_parse},
     {"32tensor_kernel_scan_innermost_dimI", compute_scan_rows_parse},
     {"28tensor_kernel_scan_outer_dimI", compute_scan_columns_parse},

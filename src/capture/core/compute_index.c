@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/core/compute.h"
+#include "capture/core/compute_bounds.h"
 #include "capture/core/compute_name.h"
 #include "capture/core/values.h"
 
@@ -30,17 +31,35 @@ static uint64_t word_at(const char *p, uint32_t at)
     return word;
 }
 
+/* Those that the kernels here assert; negative ones count from the end, where
+ * they are allowed. */
+static struct compute_bounds bounds_of(const char *what, enum number_type type,
+                                       int64_t size, bool wraps)
+{
+    return (struct compute_bounds){.what = what,
+                                   .of = "places",
+                                   .type = type,
+                                   .low = wraps ? -size : 0,
+                                   .size = size,
+                                   .ignore = size - 1};
+}
+
 /* An index that may count from the end; false where it is out of range. */
-static bool index_load(enum number_type type, uint64_t address, int64_t size,
+static bool index_load(const struct compute_bounds *b,
+                       const struct kernel_launch *launch, uint64_t address,
                        int64_t *index, bool *known)
 {
     long double x;
 
-    *known &= compute_load(type, address, &x);
+    *known &= compute_load(b->type, address, &x);
     *index = (int64_t)x;
+    if (*index < b->low || *index >= b->size) {
+        compute_bounds_check(b, launch, address, 1);
+        return false;
+    }
     if (*index < 0)
-        *index += size;
-    return *index >= 0 && *index < size;
+        *index += b->size;
+    return *index >= 0;
 }
 
 /* vectorized_gather_kernel (char *out, const char *in, const index_t *index,
@@ -58,13 +77,17 @@ static void run_gather_rows(const struct compute *c,
 
     if (!values_window(out) || !values_window(in) || !values_window(index))
         return;
+    const struct compute_bounds bounds =
+        bounds_of("an index of embedding or index_select", c->types[0], rows,
+                  *(const bool *)launch->arguments[8]);
+    compute_bounds_check(&bounds, launch, index, count);
     memsim_values_forget(out, (count - 1) * out_stride + slice);
     if (count * slice > VALUES_COPY_BYTES)
         return;
     for (uint64_t i = 0; i < count; i++) {
         bool known = true;
 
-        if (index_load(c->types[0], index + i * bytes, rows, &row, &known) &&
+        if (index_load(&bounds, launch, index + i * bytes, &row, &known) &&
             known)
             compute_move(out + i * out_stride, in + (uint64_t)row * in_stride,
                          (uint32_t)slice);
@@ -81,8 +104,9 @@ bool compute_gather_rows_parse(const char *name, struct compute *c)
 
 /* gpu_index_kernel's closure: OffsetCalculator<3>, char *out, *in, size_t
  * count, char *indices[25], int64_t sizes[25], strides[25], ... */
-static bool index_offset(const char *closure, uint64_t shift, int64_t *offset,
-                         bool *known)
+static bool index_offset(const char *closure,
+                         const struct kernel_launch *launch, uint64_t shift,
+                         int64_t *offset, bool *known)
 {
     const char *words = closure + AFTER_OFFSETS(3) + 16;
     uint64_t count = word_at(words, 0) & UINT32_MAX;
@@ -92,8 +116,10 @@ static bool index_offset(const char *closure, uint64_t shift, int64_t *offset,
     for (uint32_t i = 0; i < count; i++) {
         int64_t size = (int64_t)word_at(words, 8 + 200 + 8 * i);
         int64_t stride = (int64_t)word_at(words, 8 + 400 + 8 * i);
+        const struct compute_bounds bounds =
+            bounds_of("an index of a tensor", NUMBER_I64, size, true);
 
-        if (!index_load(NUMBER_I64, word_at(words, 8 + 8 * i) + shift, size,
+        if (!index_load(&bounds, launch, word_at(words, 8 + 8 * i) + shift,
                         &index, known))
             return false;
         *offset += index * stride;
@@ -122,7 +148,7 @@ static void run_index(const struct compute *c,
         bool known = true;
 
         compute_offsets(closure, 3, i, offsets);
-        if (!index_offset(closure, offsets[2], &offset, &known))
+        if (!index_offset(closure, launch, offsets[2], &offset, &known))
             continue;
         uint64_t to = out + offsets[0], from = in + offsets[1];
         if (c->form == FORM_GET)
@@ -147,6 +173,9 @@ static void run_index_dim(const struct compute *c,
     uint32_t sizes = at + (c->form == FORM_COPY ? 24 : 16);
     int64_t size = (int64_t)word_at(closure, sizes), place;
     uint64_t stride = word_at(closure, sizes + 8);
+    const struct compute_bounds bounds =
+        bounds_of("an index of index_fill or index_copy", NUMBER_I64, size,
+                  c->form == FORM_FILL);
 
     if (!compute_offsets_valid(closure) || !values_window(self) ||
         count * c->bytes > VALUES_COPY_BYTES)
@@ -155,7 +184,7 @@ static void run_index_dim(const struct compute *c,
         bool known = true;
 
         compute_offsets(closure, (int)args, i, offsets);
-        if (!index_load(NUMBER_I64, index + offsets[1], size, &place, &known))
+        if (!index_load(&bounds, launch, index + offsets[1], &place, &known))
             continue;
         uint64_t to = self + offsets[0] + (uint64_t)place * stride * c->bytes;
         if (c->form == FORM_COPY)
@@ -201,8 +230,8 @@ struct scatter {
     const char *closure;
     int args;
     uint64_t index, self, source;
-    int64_t size;
     uint64_t stride; /* in elements */
+    struct compute_bounds bounds;
 };
 
 static void scatter_read(const struct compute *c, const char *closure,
@@ -212,14 +241,15 @@ static void scatter_read(const struct compute *c, const char *closure,
     s->args = c->form == FORM_SCATTER_FILL ? 2 : 3;
     uint32_t at = AFTER_OFFSETS((uint32_t)s->args);
     s->index = word_at(closure, at);
-    s->size = (int64_t)word_at(closure, at + 8);
+    s->bounds = bounds_of("an index of gather or scatter", c->types[1],
+                          (int64_t)word_at(closure, at + 8), false);
     s->self = word_at(closure, at + 24);
     s->stride = word_at(closure, at + 32);
     s->source = word_at(closure, at + 48);
 }
 
 static void scatter_element(const struct compute *c, const struct scatter *s,
-                            uint64_t i)
+                            const struct kernel_launch *launch, uint64_t i)
 {
     uint64_t offsets[3];
     int64_t place;
@@ -228,7 +258,7 @@ static void scatter_element(const struct compute *c, const struct scatter *s,
 
     compute_offsets(s->closure, s->args, i, offsets);
     uint64_t index = s->index + offsets[s->args - 1];
-    if (!index_load(c->types[1], index, s->size, &place, &known))
+    if (!index_load(&s->bounds, launch, index, &place, &known))
         return;
     uint64_t shift = (uint64_t)place * s->stride * c->bytes;
     uint64_t to = s->self + offsets[0], from = s->source + offsets[1];
@@ -264,7 +294,7 @@ static void run_scatter(const struct compute *c,
         !values_window(s.index) || count > COMPUTE_INTEGERS)
         return;
     for (uint64_t i = 0; i < count; i++)
-        scatter_element(c, &s, i);
+        scatter_element(c, &s, launch, i);
 }
 
 bool compute_scatter_parse(const char *name, struct compute *c)
@@ -309,6 +339,11 @@ static void run_index_select(const struct compute *c,
         to >= OFFSETS_DIMS || from >= OFFSETS_DIMS)
         return;
     uint64_t count = index.dims ? index.sizes[0] : 1;
+    struct compute_bounds bounds = bounds_of(
+        "an index of embedding or index_select", c->types[1], size, true);
+    bounds.low = INT64_MIN; /* only too large ones are asserted not to be */
+    if (!index.dims || index.strides[0] == 1)
+        compute_bounds_check(&bounds, launch, index.data, count);
     if (count * inner * c->bytes > VALUES_COPY_BYTES)
         return;
     for (uint64_t i = 0; i < count; i++) {
@@ -316,7 +351,7 @@ static void run_index_select(const struct compute *c,
                                        number_bytes(c->types[1]);
         bool known = true;
 
-        if (!index_load(c->types[1], at, size, &row, &known) || !known)
+        if (!index_load(&bounds, launch, at, &row, &known) || !known)
             continue;
         for (uint64_t k = 0; k < inner; k++)
             compute_move(out.data + (compute_tensor_offset(&out, k) +

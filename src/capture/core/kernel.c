@@ -5,6 +5,7 @@
 
 #include "capture/core/capture.h"
 #include "capture/core/compute.h"
+#include "capture/core/compute_bounds.h"
 #include "capture/core/device.h"
 #include "capture/core/fault.h"
 #include "capture/core/handle.h"
@@ -69,7 +70,7 @@ static const struct compute *compute_of(const char *name)
     return kept;
 }
 
-struct kernel *memsim_kernel_named(const char *name)
+static struct kernel *kernel_new(const char *name)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
 
@@ -85,6 +86,12 @@ struct kernel *memsim_kernel_named(const char *name)
     return kernel;
 }
 
+struct kernel *memsim_kernel_named(const char *name)
+{
+    compute_bounds_doubt(NULL);
+    return kernel_new(name);
+}
+
 int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
 {
     if (bytes < 0 || bytes > memsim_device_gpu()->shared_per_block_optin_bytes)
@@ -95,9 +102,10 @@ int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
 
 static struct kernel *entry_kernel(struct entry *entry)
 {
+    compute_bounds_doubt(entry->host); /* takes the loader's lock */
     core_lock(LOCK_KERNEL);
     if (!entry->kernel) {
-        struct kernel *kernel = memsim_kernel_named(entry->name);
+        struct kernel *kernel = kernel_new(entry->name);
 
         if (kernel && memsim_session())
             kernel->shared_limit_bytes =

@@ -57,8 +57,7 @@ static struct values_window *window_of_range(uint64_t address, uint64_t bytes)
     return w && w->memory && bytes <= w->base + w->bytes - address ? w : NULL;
 }
 
-static bool is_marked(const struct values_window *w, uint64_t at,
-                      uint64_t bytes)
+bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
 {
     uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE;
 
@@ -142,7 +141,7 @@ bool values_known(uint64_t address, uint64_t bytes)
     if (!w || !bytes)
         return w;
     uint64_t at = address - w->base;
-    return is_marked(w, at, bytes) && !memchr(w->known + at, 0, bytes);
+    return values_some(w, at, bytes) && !memchr(w->known + at, 0, bytes);
 }
 
 char *values_write(uint64_t address, uint64_t bytes, bool known)
@@ -160,16 +159,19 @@ char *values_write(uint64_t address, uint64_t bytes, bool known)
 static void copy_from_host(uint64_t destination, const void *source,
                            uint64_t bytes)
 {
+    const struct values_window *w = values_window(destination);
     char *to = values_write(destination, bytes, true);
 
-    if (to)
-        memcpy(to, source, bytes);
+    if (!to)
+        return;
+    memcpy(to, source, bytes);
+    memset(w->known + (destination - w->base), VALUES_GIVEN, bytes);
 }
 
 static void copy_to_host(void *destination, const struct values_window *w,
                          uint64_t at, uint64_t bytes)
 {
-    if (w && is_marked(w, at, bytes))
+    if (w && values_some(w, at, bytes))
         memcpy(destination, w->memory + at, bytes);
     else
         memset(destination, 0, bytes);
@@ -182,7 +184,7 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
 
     if (!to)
         return;
-    if (!w || !is_marked(w, at, bytes)) {
+    if (!w || !values_some(w, at, bytes)) {
         memsim_values_forget(destination, bytes);
         return;
     }

@@ -21,7 +21,10 @@
 #define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
 
 /* The shadow of a window: a byte at MEMORY for each of the card's, and one at
- * KNOWN that is 1 where it is known. */
+ * KNOWN that is not 0 where it is known: VALUES_GIVEN where it came from the
+ * host as it is, 1 where a kernel or a fill wrote it. */
+#define VALUES_GIVEN 2
+
 struct values_window {
     uint64_t base, bytes;
     char *memory; /* NULL where there was no room */
@@ -52,6 +55,9 @@ const struct values_window *values_window(uint64_t address);
 
 /* Whether BYTES at ADDRESS, all in one window, are known. */
 bool values_known(uint64_t address, uint64_t bytes);
+
+/* False where none of BYTES, AT bytes into W's window, can be known. */
+bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);
 
 /* Where the bytes at ADDRESS are kept, about to be written and known from then
  * on where KNOWN; NULL where they have no place. */

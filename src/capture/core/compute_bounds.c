@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/compute_bounds.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/fault.h"
+#include "capture/core/stream.h"
+#include "capture/core/values.h"
+
+#define CHECKED_MAX (UINT64_C(128) << 10) /* what a copy of 1 MiB can hold */
+
+static bool doubt; /* foreign kernels ran: what is known may be out of date */
+
+void compute_bounds_doubt(const void *host)
+{
+    Dl_info info;
+
+    if (!host || !dladdr(host, &info) ||
+        !strstr(info.dli_fname, "/libtorch_cuda"))
+        doubt = true;
+}
+
+/* What a program copied from the host is what the kernel finds. What was
+ * computed here since may have been changed by a kernel that cannot be
+ * followed: a note has to do. */
+static void report(const struct compute_bounds *b,
+                   const struct kernel_launch *launch, int64_t index,
+                   bool certain)
+{
+    char text[96];
+    int device;
+
+    snprintf(text, sizeof text, "%s is %lld, of %lld %s", b->what,
+             (long long)index, (long long)b->size, b->of);
+    if (!certain)
+        fault_suspect(text);
+    else if (!memsim_stream_device(launch->stream, &device))
+        fault_raise(device, CORE_ASSERT, text);
+}
+
+static int64_t index_at(enum number_type type, const char *from)
+{
+    int64_t wide;
+    int32_t narrow;
+
+    switch (type) {
+    case NUMBER_I64:
+        memcpy(&wide, from, sizeof wide);
+        return wide;
+    case NUMBER_I32:
+        memcpy(&narrow, from, sizeof narrow);
+        return narrow;
+    default:
+        return *(const unsigned char *)from;
+    }
+}
+
+static bool is_within(const struct compute_bounds *b, int64_t index)
+{
+    return (index >= b->low && index < b->size) || index == b->ignore;
+}
+
+void compute_bounds_check(const struct compute_bounds *b,
+                          const struct kernel_launch *launch, uint64_t address,
+                          uint64_t count)
+{
+    const struct values_window *w = values_window(address);
+    uint32_t bytes = number_bytes(b->type);
+    uint64_t at = w ? address - w->base : 0;
+
+    if (!w || !bytes || !count || count > CHECKED_MAX ||
+        count * bytes > w->bytes - at || !values_some(w, at, count * bytes))
+        return;
+    for (uint64_t i = 0; i < count; i++, at += bytes) {
+        int64_t index = index_at(b->type, w->memory + at);
+
+        if (is_within(b, index) || !w->known[at])
+            continue;
+        bool certain = w->known[at] == VALUES_GIVEN;
+        if (certain || !doubt)
+            report(b, launch, index, certain);
+        return;
+    }
+}
