@@ -94,9 +94,10 @@ test:
 	@$(MAKE) --no-print-directory -j2 all
 	@$(MAKE) --no-print-directory -j2 asan
 	@tools/test-torch $(VENV)
+	@tools/setup browser
 	@$(MAKE) --no-print-directory -j2 $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
-	    torch fit tools unit cli capture process replay asan
+	    torch fit tools unit cli capture process replay browser asan
 
 ## demo: builds, and trains GPT-2 small on a GPU that is not there
 demo:

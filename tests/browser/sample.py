@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A result made up for the page's tests: right in form, measured nowhere.
-
-    sample.py PAGE_TEMPLATE OUT.html [LAYERS]
-"""
+"""Results made up for the page's tests: right in form, measured nowhere."""
 import json
 import math
-import sys
+import re
 
 MIB = 1 << 20
 NASTY = ['</script><script>alert(1)</script>', '<img src=x onerror=alert(1)>',
-         "it's \"quoted\" & <b>bold</b>", "\u2028line\u2029", "模型.层.0",
-         "a" * 300, "__proto__", "constructor.toString", "", "..", "\\u0000"]
+         "it's \"quoted\" & <b>bold</b>", "\u2028line\u2029", "two\nlines\0",
+         "\u202eright to left", "模型.层.0", "long" * 2500, "a." * 5000 + "b",
+         "__proto__", "constructor.toString", "..", "\\u0000"]
 PARTS = ("ln_1", "attn.qkv", "attn.out", "ln_2", "mlp.0", "mlp.1", "mlp.2")
 
 
 def modules(layers):
+    yield {"name": "", "bytes": MIB, "categories": {"temporary": MIB}}
     for layer in range(layers):
+        yield {"name": f"model.blocks.{layer}", "bytes": MIB,
+               "categories": {"activation": MIB}}
         for i, part in enumerate(PARTS):
             size = (1 + i + (layer * 7 + i * 3) % 5) * MIB // 8
             yield {"name": f"model.blocks.{layer}.{part}", "bytes": 9 * size,
@@ -25,6 +26,21 @@ def modules(layers):
     for name in NASTY:
         yield {"name": name, "bytes": 3 * MIB,
                "categories": {"other": 2 * MIB, "parameter": MIB}}
+
+
+def called(found):
+    """The modules of FOUND, each layer's in the layer."""
+    above = {m["name"]: ".".join(m["name"].split(".")[:3]) for m in found
+             if re.match(r"model\.blocks\.\d+\.", m["name"])}
+    inside = {}
+    for m in found:
+        for name in {m["name"], above.get(m["name"], m["name"])}:
+            inside[name] = inside.get(name, 0) + m["bytes"]
+    for i, m in enumerate(found):
+        name = m["name"]
+        yield {"name": name, "bytes_at_peak": inside[name], "calls": i % 7,
+               "own_peak_bytes": inside[name] + i % 100,
+               **({"parent": above[name]} if name in above else {})}
 
 
 def timeline(points, peak):
@@ -52,24 +68,24 @@ def phases(points):
                                   "activation": (10 + i) * MIB}}
 
 
-def segments():
-    kinds = ("parameter", "activation", None, "gradient", "temporary")
-    for i in range(60):
-        size = (2 + i % 9 * 10) * MIB
-        blocks, offset = [], 0
-        while offset < size:
-            length = min(size - offset, (1 + (i + offset // MIB) % 6) * MIB)
-            kind = kinds[(i + offset // MIB) % 5]
-            blocks.append({"offset": offset, "bytes": length,
-                           "state": "active" if kind else "free",
-                           "module": f"model.blocks.{i}.mlp" if kind else None,
-                           "category": kind, "label": NASTY[i % len(NASTY)]})
-            offset += length
-        yield {"address": hex(0x7f0000000000 + i * 64 * MIB), "bytes": size,
-               "stream": 0, "pool": "large", "blocks": blocks}
+def segments(count, blocks):
+    """COUNT segments of BLOCKS blocks, every third of them free."""
+    kinds = ("parameter", "activation", None, "gradient", "temporary", None)
+    for i in range(count):
+        size = (1 + i % 9) * MIB
+        yield {"address": hex(0x7f0000000000 + i * 64 * MIB),
+               "bytes": size * blocks, "stream": hex(i % 2),
+               "pool": f"0,{i % 3}",
+               "blocks": [{"offset": k * size, "bytes": size,
+                           "state": "allocated", "module": f"model.{i}",
+                           "category": kinds[k % 6], "operator": "aten::add",
+                           "label": NASTY[k % len(NASTY)][:90]}
+                          if kinds[k % 6] else
+                          {"offset": k * size, "bytes": size, "state": "free"}
+                          for k in range(blocks)]}
 
 
-def device(index, layers, points, ooms=()):
+def device(index, layers=12, points=2000, ooms=(), blocks=(60, 12)):
     found = list(modules(layers))
     peak = sum(m["bytes"] for m in found)
     held = {}
@@ -84,51 +100,68 @@ def device(index, layers, points, ooms=()):
         "peak_used_bytes": used, "headroom_bytes": capacity - used,
         "context_bytes": 500 * MIB, "libraries_bytes": 40 * MIB,
         "ooms": list(ooms), "categories_at_peak": held,
+        "peak": {"time_ns": 5_000_000_000 + points * 1_000_000, "step": 1,
+                 "phase": "backward"},
         "modules_at_peak": found,
-        "modules": [{"name": m["name"], "bytes_at_peak": m["bytes"],
-                     "own_peak_bytes": m["bytes"] + i % 100, "calls": i % 7}
-                    for i, m in enumerate(found)],
+        "modules": list(called(found)),
         "phases": list(phases(points)),
         "timeline": list(timeline(points, peak)),
-        "segments_at_peak": list(segments()),
-        "things_at_peak": [{"label": name, "bytes": 5 * MIB, "count": 3}
+        "timeline_resolution_bytes": 8 * MIB,
+        "segments_at_peak": list(segments(*blocks)),
+        "things_at_peak": [{"label": name[:90], "bytes": 5 * MIB, "count": 3}
                            for name in NASTY],
     }
 
 
-def result(layers=12, points=2000):
-    oom = {"requested_bytes": 12 << 30, "free_bytes": 3 << 30,
-           "allocated_bytes": 30 << 30, "reserved_unallocated_bytes": MIB,
-           "missing_bytes": 9 << 30, "by": "torch", "caught": False,
-           "module": "model.head" + NASTY[0]}
+def result(*devices, verdict="fits"):
     return {
-        "schema": 1, "verdict": "oom", "exit_status": 120,
-        "command": ["python", "train.py", NASTY[0]],
+        "schema": 1, "verdict": verdict, "exit_status": 0,
+        "command_status": 1, "command": ["python", "train.py", NASTY[0]],
         "gpu": {"name": "sample", "device_name": "A sample card",
                 "memory_bytes": 40 << 30},
         "torch": "2.11.0", "seconds": 6.8,
-        "ranks": [{"rank": 0, "program": "python", "devices": [
-            device(0, 3, 40), device(1, layers, points, [oom])]}],
-        "advice": [{"text": "expandable_segments:True would save 1.20 GiB",
-                    "command": "memsim replay --alloc-conf "
-                               "expandable_segments:True run"}],
+        "ranks": [{"rank": i, "program": "python", "devices": [d]}
+                  for i, d in enumerate(devices)],
         "notes": ["a note " + NASTY[1]],
     }
 
 
+def oom():
+    """Two ranks; the second one runs out of memory."""
+    refused = {"requested_bytes": 500 * MIB, "free_bytes": 300 * MIB,
+               "allocated_bytes": 600 * MIB, "missing_bytes": 200 * MIB,
+               "reserved_unallocated_bytes": 60 * MIB, "by": "torch",
+               "caught": False, "module": "model.head" + NASTY[0]}
+    made = result(device(0, 3, 40), device(1, ooms=[refused]), verdict="oom")
+    made["advice"] = [{"text": "expandable segments would save 1.20 GiB",
+                       "saves_bytes": 1288490188, "basis": "replayed",
+                       "command": "memsim replay --alloc-conf "
+                                  "expandable_segments:True run"}]
+    return made
+
+
+def bare():
+    """A run of which only the figures are known."""
+    made = device(0)
+    for name in ("categories_at_peak", "modules_at_peak", "modules", "phases",
+                 "timeline", "segments_at_peak", "things_at_peak", "peak",
+                 "timeline_resolution_bytes"):
+        del made[name]
+    return result(made)
+
+
+def large():
+    """As much of everything as report_html.c lets through, and more points."""
+    made = device(0, layers=1400, points=20000, blocks=(1000, 100))
+    made["modules_dropped"] = made["modules_at_peak_dropped"] = 990000
+    made["phases"] *= 100
+    made["left_out"] = {"things_at_peak": 1 << 30}
+    return result(made)
+
+
 def page(template, data):
     """As report_html.c does it."""
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    text = json.dumps(data, ensure_ascii=False)
+    for c in "<>&\u2028\u2029":
+        text = text.replace(c, f"\\u{ord(c):04x}")
     return template.replace("@RESULT@", text)
-
-
-def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        template = file.read()
-    layers = int(sys.argv[3]) if len(sys.argv) > 3 else 12
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
-        out.write(page(template, result(layers)))
-
-
-if __name__ == "__main__":
-    main()

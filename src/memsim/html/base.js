@@ -61,9 +61,8 @@ const total = (categories) => sum(Object.values(categories || {}));
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 function visible(text) {
-  return String(text).replace(CONTROLS, (c) => c < " "
-    ? String.fromCharCode(0x2400 + c.charCodeAt(0))
-    : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return String(text).replace(CONTROLS, (c) =>
+    `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 // The beginning and the end of what is too long to read.

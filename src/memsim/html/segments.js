@@ -118,14 +118,16 @@ function hatch(context) {
 
 function drawPieces(context) {
   const back = themeColor("head"), gaps = hatch(context);
+  let ink = null; // to set it is slow, when there are 100 000
   for (const {block, x, y, width} of map.pieces) {
     const seen = block && !isFree(block) && width > 3 ? width - 1 : width;
-    context.fillStyle = !block ? back : isFree(block) ? gaps
-      : colorOf(block.category || "in_use");
-    context.globalAlpha = block?.state === "mixed" ? 0.5 : 1;
+    const next = !block ? back : isFree(block) ? gaps
+      : block.state === "mixed" ? COLORS.cached
+        : colorOf(block.category || "in_use");
+    if (next !== ink)
+      context.fillStyle = ink = next;
     context.fillRect(x, y, Math.max(seen, 0.3), LINE_HEIGHT);
   }
-  context.globalAlpha = 1;
 }
 
 function drawSegments() {

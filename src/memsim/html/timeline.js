@@ -2,7 +2,7 @@
 // Memory by category over time, with what is reserved and the card's limit.
 "use strict";
 
-const POINTS_SHOWN = 3000;
+const POINTS_SHOWN = 2000;
 const timeline = {chart: null, device: null, points: [], start: 0};
 
 // Of more points than a screen has columns, each stretch keeps its highest.
@@ -29,7 +29,7 @@ function areaSet(category) {
   const color = colorOf(category);
   return {label: wordsOf(category), fill: true, stack: "held",
     data: lineOf((p) => (p.categories || {})[category] || 0),
-    backgroundColor: color, borderColor: color, borderWidth: 0,
+    backgroundColor: color, borderColor: color, borderWidth: 1,
     pointStyle: "rectRounded", pointRadius: 0, pointHitRadius: 0,
     stepped: "before"};
 }
@@ -109,6 +109,9 @@ const marks = {
       ctx.globalAlpha = 0.55;
       free = drawMark(ctx, area, from, p.phase);
     }
+    const active = chart.getActiveElements()[0];
+    if (active)
+      ctx.fillRect(active.element.x, area.top, 1, area.bottom - area.top);
     const top = peak ? x.getPixelForValue(secondsAt(peak.time_ns)) : -1;
     if (top >= area.left && top <= area.right) {
       ctx.globalAlpha = 1;

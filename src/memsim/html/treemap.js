@@ -65,11 +65,12 @@ function drawLeaf(context, node) {
   const color = colorOf(node.data.category);
   context.fillStyle = color;
   context.fillRect(node.x0, node.y0, width, height);
+  if (width < 40 || height < 20)
+    return;
   context.fillStyle = inkOn(color);
   const bytes = formatBytes(node.value), name = wordsOf(node.data.category);
   const fits = (text) => context.measureText(text).width <= width - 10;
-  const lines = height > 36 && fits(name) ? [name, bytes]
-    : height > 20 ? [bytes] : [];
+  const lines = height > 36 && fits(name) ? [name, bytes] : [bytes];
   lines.filter(fits).forEach((line, i) =>
     context.fillText(line, node.x0 + 5, node.y0 + 15 + 15 * i));
 }

@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of --html in a real browser, with results that are made up."""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+import devtools
+import sample
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build"))
+TEMPLATE = BUILD / "gen" / "report.html"
+FIRST_PAINT_MS = 2000
+TESTS = []
+
+TIP = "document.getElementById('tip').hidden ? '' : " \
+    "document.getElementById('tip').innerText"
+ROWS = "[...document.querySelectorAll('#modules-table tbody tr')].map(" \
+    "row => [...row.cells].map(cell => cell.textContent))"
+BACK = "getComputedStyle(document.body.parentElement).backgroundColor"
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def has(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f"{part!r} is not in {text!r}")
+
+
+def equal(got, want):
+    if got != want:
+        raise AssertionError(f"{got!r}, not {want!r}")
+
+
+class Pages:
+    """The browser, and the page of each sample as a file."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.template = TEMPLATE.read_text(encoding="utf-8")
+        self.browser = devtools.Browser()
+
+    def open(self, name):
+        path = self.folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(sample.page(self.template,
+                                        getattr(sample, name)()),
+                            encoding="utf-8")
+        self.url = path.as_uri()
+        self.browser.problems.clear()
+        self.browser.requests.clear()
+        self.browser.resize(1200, 900)
+        self.browser.open(self.url)
+        self.browser.settle()
+        return self.browser
+
+    def check(self):
+        """Nothing was complained of, and nothing but the page was asked for."""
+        equal(self.browser.problems, [])
+        equal(self.browser.requests, [self.url])
+        equal(self.browser.run("document.querySelectorAll('main script, "
+                               "main img, main b b').length"), 0)
+        equal(self.browser.run("document.getElementById('failure').hidden"),
+              True)
+
+
+def text_of(browser, name):
+    return browser.run(f"document.getElementById({name!r}).innerText")
+
+
+@test
+def the_verdict_and_the_story_come_first(pages):
+    browser = pages.open("oom")
+    equal(text_of(browser, "verdict"), "Out of memory")
+    equal(text_of(browser, "sentence"),
+          "It does not fit: at least 200.0 MiB short")
+    has(text_of(browser, "command"), "train.py", sample.NASTY[0])
+    has(text_of(browser, "ooms"), "PyTorch asked for 500.0 MiB in model.head",
+        "300.0 MiB of the card was free", "The program ended there")
+    has(text_of(browser, "advices"), "would save 1.20 GiB", "memsim replay",
+        "replayed")
+    has(browser.run("document.title"), "Out of memory", "A sample card")
+
+
+@test
+def the_card_can_be_chosen(pages):
+    browser = pages.open("oom")
+    equal(browser.run("document.getElementById('device').value"), "1")
+    full = text_of(browser, "figures")
+    browser.click("#card-list button:first-child")
+    equal(browser.run("document.getElementById('device').value"), "0")
+    equal(browser.run("document.getElementById('story').hidden"), True)
+    if text_of(browser, "figures") == full:
+        raise AssertionError("the figures are the other card's")
+    browser.run("(e => { e.value = '1'; e.dispatchEvent(new Event('change'));"
+                "})(document.getElementById('device'))")
+    equal(text_of(browser, "figures"), full)
+
+
+@test
+def hovering_tells_figures(pages):
+    browser = pages.open("oom")
+    browser.hover("#bar i")
+    has(browser.run(TIP), "parameter", "MiB", "of the card")
+    browser.hover("#timeline-canvas", 0.5, 0.5)
+    has(browser.run(TIP), "step 1", "activation", "allocated", "reserved")
+    browser.hover("#treemap-canvas", 0.05, 0.5)
+    has(browser.run(TIP), "model.blocks.", "of what is shown")
+    line = browser.run("([...map.lines.keys()].find(y => y > map.height / 2) "
+                       "+ 5) / map.height")
+    browser.hover("#segments-canvas", 0.01, line)
+    has(browser.run(TIP), "segment", "stream")
+    browser.hover("h1")
+    equal(browser.run(TIP), "")
+
+
+@test
+def the_table_sorts_and_searches(pages):
+    browser = pages.open("oom")
+    rows = browser.run(ROWS)
+    equal(rows[0][:2], ["model.blocks.2", "50.50 MiB"])
+    browser.click("#modules-table th:nth-child(2) button")
+    equal(browser.run(ROWS)[0][1], "1.00 MiB")
+    equal(browser.run("document.querySelector('#modules-table th:nth-child(2)'"
+                      ").ariaSort"), "ascending")
+    browser.click("#modules-table th:nth-child(1) button")
+    names = [row[0] for row in browser.run(ROWS) if row[0]]
+    equal(names, sorted(names))
+    browser.click("#search")
+    browser.type("ATTN blocks.3")
+    equal(sorted(row[0] for row in browser.run(ROWS)),
+          ["model.blocks.3.attn.out", "model.blocks.3.attn.qkv"])
+    has(text_of(browser, "found"), "2 of")
+    browser.type("no such")
+    has(text_of(browser, "found"), "No module")
+
+
+@test
+def the_map_zooms(pages):
+    browser = pages.open("oom")
+    equal(text_of(browser, "crumbs"), "all")
+    browser.click("#treemap-canvas", 0.02, 0.1)
+    crumbs = text_of(browser, "crumbs")
+    has(crumbs, "all", "model.blocks.")
+    browser.hover("#treemap-canvas", 0.5, 0.5)
+    has(browser.run(TIP), "model.blocks.")
+    browser.click("#crumbs button")
+    equal(text_of(browser, "crumbs"), "all")
+
+
+def focus(browser, name):
+    browser.run(f"document.getElementById({name!r}).focus()")
+    browser.settle()
+
+
+def press(browser, *keys):
+    for key in keys:
+        for kind in ("keyDown", "keyUp"):
+            browser.send("Input.dispatchKeyEvent", type=kind, key=key,
+                         code=key)
+    browser.settle()
+
+
+@test
+def the_keyboard_reaches_everything(pages):
+    browser = pages.open("oom")
+    reached = set()
+    for _ in range(60):
+        browser.send("Input.dispatchKeyEvent", type="keyDown", key="Tab",
+                     code="Tab", windowsVirtualKeyCode=9)
+        reached.add(browser.run("document.activeElement.id"))
+    wanted = {"device", "theme", "span", "timeline-canvas", "treemap-canvas",
+              "search", "modules-scroll", "segments-canvas", "phases-scroll"}
+    equal(wanted - reached, set())
+    focus(browser, "treemap-canvas")
+    press(browser, "ArrowRight", "Enter")
+    has(text_of(browser, "crumbs"), "model.blocks.")
+    press(browser, "Escape")
+    equal(text_of(browser, "crumbs"), "all")
+    focus(browser, "timeline-canvas")
+    press(browser, "ArrowRight")
+    has(browser.run(TIP), "allocated")
+    focus(browser, "segments-canvas")
+    press(browser, "ArrowRight", "ArrowRight")
+    has(browser.run(TIP), "segment")
+
+
+@test
+def light_and_dark(pages):
+    browser = pages.open("oom")
+    light = browser.run(BACK)
+    browser.click("#theme")
+    dark = browser.run(BACK)
+    if dark == light:
+        raise AssertionError(f"both are {light}")
+    browser.open(pages.url)
+    equal(browser.run(BACK), dark)  # it is remembered
+    browser.click("#theme")
+    equal(browser.run(BACK), light)
+    browser.run("localStorage.clear()")
+    browser.requests.clear()
+    browser.resize(1200, 900, "dark")
+    browser.open(pages.url)
+    equal(browser.run(BACK), dark)  # as the system has it
+
+
+@test
+def hostile_names_are_text(pages):
+    browser = pages.open("oom")
+    has(text_of(browser, "note-list"), sample.NASTY[1])
+    for name in sample.NASTY:
+        shown = "".join(f"\\u{ord(c):04x}" if c < " " or c in
+                        "\u2028\u2029\u202e" else c for c in name)[:40]
+        browser.run("(e => { e.value = ''; e.focus(); })("
+                    "document.getElementById('search'))")
+        browser.type(name[:40].split("\n")[0])
+        names = [row[0] for row in browser.run(ROWS)]
+        if not any(row.startswith(shown) for row in names):
+            raise AssertionError(f"{name[:40]!r} is not in {names}")
+
+
+@test
+def figures_alone_make_a_page(pages):
+    browser = pages.open("bare")
+    equal(text_of(browser, "verdict"), "Fits")
+    has(text_of(browser, "legend"), "allocated", "CUDA context")
+    equal(browser.run("[...document.querySelectorAll('#links a')].filter("
+                      "a => !a.hidden).map(a => a.hash)"), ["#overview"])
+
+
+@test
+def the_largest_page_is_quick(pages):
+    start = time.monotonic()
+    browser = pages.open("large")
+    took = time.monotonic() - start
+    paint = browser.run("performance.getEntriesByName("
+                        "'first-contentful-paint')[0].startTime")
+    print(f"{os.path.getsize(pages.folder / 'large.html') >> 20} MiB: painted "
+          f"after {paint:.0f} ms, made and settled after {took:.1f} s")
+    if paint > FIRST_PAINT_MS:
+        raise AssertionError(f"first paint after {paint:.0f} ms")
+    has(text_of(browser, "modules-more"), "990,000 more are left out")
+    has(text_of(browser, "treemap-more"), "990,000 smaller")
+    has(text_of(browser, "left-out"), "things at peak", "--json")
+    equal(browser.run("timeline.points.length <= 2000"), True)
+    browser.run("document.getElementById('modules-scroll').scrollTop = 1e5")
+    browser.settle()
+    count = len(browser.run(ROWS))
+    if not 10 < count < 60:
+        raise AssertionError(f"{count} rows are drawn")
+
+
+@test
+def nothing_sticks_out_on_a_small_screen(pages):
+    browser = pages.open("oom")
+    browser.resize(400, 800)
+    browser.settle()
+    equal(browser.run("document.documentElement.scrollWidth"), 400)
+    equal(browser.run("[...document.querySelectorAll('main h1, main h2, "
+                      "main p, main li')].filter(e => e.offsetParent && "
+                      "e.scrollWidth > e.clientWidth + 1).map(e => "
+                      "e.id || e.textContent.slice(0, 40))"), [])
+
+
+def run_all(pages):
+    failed = 0
+    for function in TESTS:
+        try:
+            function(pages)
+            pages.check()
+        except Exception:
+            failed += 1
+            print(f"FAIL {function.__name__}\n{traceback.format_exc()}")
+    print(f"{len(TESTS) - failed} passed, {failed} failed, 0 skipped")
+    return failed
+
+
+def main():
+    why = None
+    if not devtools.browser_path():
+        why = "there is no Chromium; `tools/setup browser' installs it"
+    elif not TEMPLATE.exists() or not TEMPLATE.stat().st_size:
+        why = "memsim was built without the libraries of its page"
+    if why:
+        print(f"SKIP: {why}\n0 passed, 0 failed, {len(TESTS)} skipped")
+        return 0
+    folder = tempfile.mkdtemp(prefix="memsim-page.")
+    pages = Pages(folder)
+    try:
+        return 1 if run_all(pages) else 0
+    finally:
+        pages.browser.close()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
