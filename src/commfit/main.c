@@ -27,7 +27,7 @@ static const struct option_row rows[] = {
      "write the fit here (-: standard output)", 0, 0},
     {"name", 0, OPTION_STRING, "NAME", AT(name),
      "the cluster's name in the fit; default: FIT's", 0, 0},
-    {"plot", 0, OPTION_STRING, "FILE.svg", AT(plot),
+    {"plot", 0, OPTION_STRING, "FILE.svg|FILE.png", AT(plot),
      "draw bandwidth, time and residuals", 0, 0},
     {"eval", 0, OPTION_STRING, "BENCH", AT(eval),
      "score the fit on this file; the last line printed is\n"

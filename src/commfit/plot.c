@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/plot.h"
 #include "commfit/fit_write.h"
+#include "commfit/plot_png.h"
 #include "commfit/svg.h"
 #include "common/units.h"
 #include "runtime/cost_nccl.h"
@@ -92,7 +93,7 @@ static struct svg_panel panel_at(const struct row *r, int column,
         .width = PANEL_WIDTH,
         .height = PANEL_HEIGHT,
         .across = {fmax(r->bytes_low / BEYOND, 1), r->bytes_high * BEYOND, true,
-                   true, "size"},
+                   SVG_BYTES, "size"},
         .title = title,
     };
 }
@@ -155,7 +156,7 @@ static void draw_residuals(const struct row *r)
 {
     struct svg_panel p = panel_at(r, 2, "residuals, every other size held out");
 
-    p.up = (struct svg_axis){-RESIDUAL_MAX, RESIDUAL_MAX, false, false,
+    p.up = (struct svg_axis){-RESIDUAL_MAX, RESIDUAL_MAX, false, SVG_PLAIN,
                              "% of the time"};
     shade_beyond(r, &p);
     svg_panel_draw(&p);
@@ -175,28 +176,31 @@ static void draw_residuals(const struct row *r)
     }
 }
 
+/* A line's colour and what it is; returns where the next one goes. */
+static double draw_key(const struct row *r, double x, double y,
+                       const char *colour, bool dashed, const char *text)
+{
+    fprintf(r->out, "<path d=\"M%.1f %.1fh14\" stroke=\"%s\"%s/>\n", x, y,
+            colour, dashed ? " stroke-dasharray=\"4 3\"" : "");
+    svg_text(r->out, x + 18, y + 3, 10, "start", text);
+    return y + 14;
+}
+
 static void draw_legend(const struct row *r)
 {
     double x = 3 * (PANEL_WIDTH + MARGIN) + 10, y = r->top + 40;
     uint32_t last = r->series->series[r->series->count - 1].nodes;
     char text[64];
 
-    for (uint32_t i = 0; i < r->series->count; i++, y += 14) {
+    for (uint32_t i = 0; i < r->series->count; i++) {
         uint32_t nodes = r->series->series[i].nodes;
 
-        fprintf(r->out, "<path d=\"M%.1f %.1fh14\" stroke=\"%s\"/>\n", x, y,
-                colour_of(i));
         snprintf(text, sizeof text, "%u node%s", nodes, nodes > 1 ? "s" : "");
-        svg_text(r->out, x + 18, y + 3, 10, "start", text);
+        y = draw_key(r, x, y, colour_of(i), false, text);
     }
     if (last > 1) {
-        fprintf(r->out,
-                "<path d=\"M%.1f %.1fh14\" stroke=\"#999\" "
-                "stroke-dasharray=\"4 3\"/>\n",
-                x, y);
         snprintf(text, sizeof text, "%u, extrapolated", 2 * last);
-        svg_text(r->out, x + 18, y + 3, 10, "start", text);
-        y += 14;
+        y = draw_key(r, x, y, "#999", true, text);
     }
     svg_text(r->out, x, y + 3, 10, "start", "hollow: in place");
     svg_text(r->out, x, y + 17, 10, "start", "grey: no data");
@@ -212,10 +216,10 @@ static void draw_family(struct row *r)
              fit_coll_name(r->family->coll), r->family->gpus_per_node);
     struct svg_panel time = panel_at(r, 0, title);
     time.up =
-        (struct svg_axis){us_low / 2, us_high * BEYOND, true, false, "us"};
+        (struct svg_axis){us_low / 2, us_high * BEYOND, true, SVG_US, "time"};
     draw_curves(r, &time, false);
     struct svg_panel rate = panel_at(r, 1, "bus bandwidth");
-    rate.up = (struct svg_axis){0, 1.1 * rate_high, false, false, "GB/s"};
+    rate.up = (struct svg_axis){0, 1.1 * rate_high, false, SVG_PLAIN, "GB/s"};
     draw_curves(r, &rate, true);
     draw_residuals(r);
     draw_legend(r);
@@ -239,7 +243,7 @@ static void draw_levels(const struct row *r, enum fit_formula formula,
             high = fmax(high, up[level][i]);
         }
     }
-    p.up = (struct svg_axis){0, 1.1 * high, false, false, "GB/s"};
+    p.up = (struct svg_axis){0, 1.1 * high, false, SVG_PLAIN, "GB/s"};
     if (high <= 0)
         return;
     shade_beyond(r, &p);
@@ -267,8 +271,11 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
         r.series = &set->families[i];
         draw_family(&r);
     }
-    draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected (blue: inside)");
+    draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected formulas");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
+    double x = 2 * (PANEL_WIDTH + MARGIN) + 10, y = r.top + 40;
+    y = draw_key(&r, x, y, colour_of(FIT_INTRA), false, "inside a node");
+    draw_key(&r, x, y, colour_of(FIT_INTER), false, "between nodes");
     svg_end(out);
 }
 
@@ -281,11 +288,11 @@ static bool ends_in(const char *path, const char *end)
 
 int plot_check(const char *path, struct err *err)
 {
-    if (ends_in(path, ".svg") || !strcmp(path, "-"))
+    if (ends_in(path, ".svg") || ends_in(path, ".png") || !strcmp(path, "-"))
         return 0;
     return err_set(err,
-                   "%s: only SVG is drawn; give FILE.svg, and for a PNG "
-                   "convert it: rsvg-convert -o FILE.png FILE.svg",
+                   "%s: not a format that is drawn; give FILE.svg or "
+                   "FILE.png",
                    path);
 }
 
@@ -299,8 +306,10 @@ int plot_write(const struct fit *fit, const struct series_set *set,
     if (!out)
         return err_set(err, "%s: %s", path, strerror(errno));
     draw_page(fit, set, scores, out);
-    int rc = fclose(out) ? err_set(err, "%s: %s", path, strerror(errno))
-                         : text_write(text, length, path, err);
+    int rc = fclose(out) ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
+    if (!rc)
+        rc = ends_in(path, ".png") ? plot_png_write(text, length, path, err)
+                                   : text_write(text, length, path, err);
     free(text);
     return rc;
 }

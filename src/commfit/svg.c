@@ -63,21 +63,34 @@ static double pixel_y(const struct svg_panel *p, double up)
     return p->y + p->height * (1 - place(&p->up, up));
 }
 
-static void tick_label(const struct svg_axis *axis, double value, char *text,
-                       size_t size)
+static void label_bytes(double value, char *text, size_t size)
 {
-    char bytes[16];
-
-    if (!axis->bytes) {
-        snprintf(text, size, "%.6g", value);
-        return;
-    }
-    units_format_bytes((uint64_t)value, bytes, sizeof bytes);
-    char *zeros = strstr(bytes, ".00");
+    units_format_bytes((uint64_t)value, text, size);
+    char *zeros = strstr(text, ".00");
     if (zeros)
         memmove(zeros, zeros + 3, strlen(zeros + 3) + 1);
-    snprintf(text, size, "%s", bytes);
 }
+
+static void label_us(double value, char *text, size_t size)
+{
+    if (value < 1e3)
+        snprintf(text, size, "%.6g us", value);
+    else if (value < 1e6)
+        snprintf(text, size, "%.6g ms", value / 1e3);
+    else
+        snprintf(text, size, "%.6g s", value / 1e6);
+}
+
+static void label_plain(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%.6g", value);
+}
+
+static void (*const labels[])(double, char *, size_t) = {
+    [SVG_PLAIN] = label_plain,
+    [SVG_BYTES] = label_bytes,
+    [SVG_US] = label_us,
+};
 
 static void tick(const struct svg_panel *p, bool across, double value)
 {
@@ -85,7 +98,7 @@ static void tick(const struct svg_panel *p, bool across, double value)
     double at = across ? pixel_x(p, value) : pixel_y(p, value);
     char text[32];
 
-    tick_label(axis, value, text, sizeof text);
+    labels[axis->unit](value, text, sizeof text);
     if (across) {
         fprintf(p->out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/>\n", at,
                 p->y, p->y + p->height);
@@ -112,7 +125,7 @@ static void ticks(const struct svg_panel *p, bool across)
     const struct svg_axis *axis = across ? &p->across : &p->up;
 
     if (axis->log) {
-        double base = axis->bytes ? 32 : 10;
+        double base = axis->unit == SVG_BYTES ? 32 : 10;
         double first = pow(base, ceil(log(axis->low) / log(base) - 1e-9));
 
         for (double v = first; v <= axis->high * 1.0001; v *= base)

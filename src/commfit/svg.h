@@ -7,10 +7,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum svg_unit {
+    SVG_PLAIN,
+    SVG_BYTES, /* ticks at powers of 2, as sizes */
+    SVG_US,    /* as times */
+};
+
 struct svg_axis {
     double low, high; /* low < high; above 0 where LOG */
     bool log;
-    bool bytes; /* ticks at powers of 2, as sizes */
+    enum svg_unit unit; /* of the numbers at the ticks */
     const char *label;
 };
 
