@@ -20,10 +20,14 @@ void fit_report_bench(const struct bench *b, FILE *out)
                     bench_reason_text((enum bench_reason)i));
     size_t shown =
         b->drop_count < BENCH_DROPS_SHOWN ? b->drop_count : BENCH_DROPS_SHOWN;
-    for (size_t i = 0; i < shown; i++)
-        fprintf(out, "  %s:%llu: %s: %s\n", b->drops[i].source,
-                (unsigned long long)b->drops[i].line,
-                bench_reason_text(b->drops[i].reason), b->drops[i].text);
+    for (size_t i = 0; i < shown; i++) {
+        const struct bench_drop *d = &b->drops[i];
+
+        fprintf(out, "  %s", d->source);
+        if (d->line) /* 0: it took all files to see it */
+            fprintf(out, ":%llu", (unsigned long long)d->line);
+        fprintf(out, ": %s: %s\n", bench_reason_text(d->reason), d->text);
+    }
     if (b->drop_count > shown)
         fprintf(out, "  ... and %llu more\n",
                 (unsigned long long)(b->drop_count - shown));

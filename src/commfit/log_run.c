@@ -276,6 +276,8 @@ static bool resolve(struct log_run *run, enum bench_reason *reason)
     uint32_t width = find_width(run);
     if (!width && !run->listed)
         width = assume_width(run, ranks);
+    if (width && width < run->gpus_each) /* the list was cut short */
+        width = run->gpus_each;
     if (!width || (ranks > width && ranks % width))
         return false;
     run->gpus = width < ranks ? width : ranks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding out what a file is. */
 #include "commfit/read.h"
+#include "common/trace.h"
 #include "common/xmalloc.h"
 
 #include <ctype.h>
@@ -109,6 +110,12 @@ static int read_file(struct bench *b, FILE *file, const char *path,
         return err_set(err, "%s: empty; give nccl-tests' output or a CSV",
                        path);
     enum format format = format_of(head, length);
+    if (length >= 8 && !memcmp(head, TRACE_MAGIC, 8))
+        return err_set(err,
+                       "%s: a trace of memsim's, which has no measured times; "
+                       "give nccl-tests' output or a PyTorch profiler's trace "
+                       "of real GPUs",
+                       path);
     if (format == FORMAT_BINARY)
         return err_set(err,
                        "%s: binary (or compressed); give nccl-tests' text "

@@ -39,6 +39,18 @@ static void blank_tags(char *text)
     }
 }
 
+/* Colours of a terminal's ("\033[1;32m"), and tabs. */
+static void blank_colours(char *text)
+{
+    for (char *p = text; (p = strpbrk(p, "\033\t")); p++) {
+        size_t length = *p == '\033' ? 1 + (p[1] == '[') : 1;
+
+        if (length > 1)
+            length += strspn(p + 2, "0123456789;") + 1;
+        memset(p, ' ', strnlen(p, length));
+    }
+}
+
 static bool number_after(const char *text, const char *key, uint32_t *value)
 {
     const char *at = strstr(text, key);
@@ -152,6 +164,7 @@ static int read_line(struct log_run *run, struct lines *lines, struct err *err)
     struct log_row row;
 
     blank_tags(lines->text);
+    blank_colours(lines->text);
     if (strchr(lines->text, '#') || strstr(lines->text, "_perf"))
         return read_comment(run, lines->text, err);
     snprintf(shown, sizeof shown, "%.79s", lines->text);

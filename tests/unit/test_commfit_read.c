@@ -190,6 +190,48 @@ TEST(reads_a_log_with_prefixes_and_noise)
     bench_fini(&b);
 }
 
+/* The same, as a terminal in colours would have it, pairs of blanks one tab. */
+TEST(reads_through_colours_and_tabs)
+{
+    struct err err = {""};
+    struct bench b;
+    char text[4096];
+    size_t at = 0;
+
+    for (const char *p = new_log; *p; p++) {
+        if (p == new_log || p[-1] == '\n')
+            at += (size_t)snprintf(text + at, sizeof text - at, "\033[0;1m");
+        if (*p == '\n')
+            at += (size_t)snprintf(text + at, sizeof text - at, "\033[0m\r");
+        bool pair = p[0] == ' ' && p[1] == ' ';
+        text[at++] = pair ? '\t' : *p;
+        p += pair;
+    }
+    text[at] = '\0';
+    CHECK(!read_text(&b, "colours.log", text, &err));
+    CHECK_UINT(b.rows, 3);
+    CHECK_UINT(b.dropped[BENCH_WRONG], 1);
+    CHECK_UINT(b.points[0].nodes, 2);
+    CHECK_UINT(b.points[0].gpus, 2);
+    bench_fini(&b);
+}
+
+TEST(a_process_s_gpus_are_on_one_node)
+{
+    static const char text[] =
+        "# nThread 1 nGpus 8 minBytes 4 maxBytes 16 step: 2(factor)\n"
+        "#   Rank  0 Pid     25 on worker-0 device  0 [0x10] A100\n"
+        "     1048576       262144   float     sum    50.00   20.97   36.70  "
+        "0e+00    50.10   20.93   36.63  0e+00\n";
+    struct err err = {""};
+    struct bench b;
+
+    CHECK(!read_text(&b, "cut.log", text, &err));
+    CHECK_UINT(b.points[0].nodes, 1);
+    CHECK_UINT(b.points[0].gpus, 8);
+    bench_fini(&b);
+}
+
 static const char tagged_log[] =
     "[1,0]<stdout>:# nThread 1 nGpus 2 minBytes 4 maxBytes 16 step: 2(factor)\n"
     "[1,0]<stdout>:#   Rank  0 Pid     25 on worker-0 device  0 [0x10] A100\n"
