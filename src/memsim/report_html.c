@@ -114,6 +114,7 @@ static void root_bound(cJSON *root, const struct result *result)
     cJSON_ArrayForEach(recording, replay)
         list_bound(cJSON_GetObjectItemCaseSensitive(recording, "fragmentation"),
                    "segments", &room);
+    list_bound(root, "collectives", &room);
     free(cards);
 }
 

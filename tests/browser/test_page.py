@@ -213,6 +213,43 @@ def light_and_dark(pages):
     equal(browser.run(BACK), dark)  # as the system has it
 
 
+CONTRASTS = """(() => {
+  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) =>
+    c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const color = parse(getComputedStyle(e).backgroundColor);
+      if (color.length < 4 || color[3] > 0.99)
+        return color;
+    }
+  };
+  const ratio = (e) => {
+    const [a, b] = [light(parse(getComputedStyle(e).color)),
+      light(behind(e))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  };
+  return [...document.querySelectorAll("body *")].filter((e) =>
+    e.offsetParent && [...e.childNodes].some((n) =>
+      n.nodeType === 3 && n.data.trim()))
+    .map((e) => [ratio(e), e.tagName, e.id, e.textContent.slice(0, 30)])
+    .filter(([r]) => r < 4.5);
+})()"""
+
+
+@test
+def text_can_be_read(pages):
+    """WCAG 2.1, 1.4.3: a contrast of 4.5 at least, in both themes."""
+    browser = pages.open("oom")
+    equal(browser.run("document.documentElement.dataset.theme"), "light")
+    equal(browser.run(CONTRASTS), [])
+    browser.resize(1200, 900, "dark")
+    browser.settle()
+    equal(browser.run("document.documentElement.dataset.theme"), "dark")
+    equal(browser.run(CONTRASTS), [])
+
+
 @test
 def hostile_names_are_text(pages):
     browser = pages.open("oom")

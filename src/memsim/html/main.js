@@ -71,6 +71,7 @@ function makeTables() {
       show: (r) => formatCount(r.segments.length)},
     bytesColumn("Reserved", "bytes"), bytesColumn("Free", "free"),
     bytesColumn("Largest piece", "largest")], 2);
+  tables.collectives = makeCollectives();
   tables.settings = new Table("settings", [
     textColumn("PYTORCH_CUDA_ALLOC_CONF", "setting"),
     textColumn("Verdict", "verdict"), bytesColumn("Used", "peak_used_bytes"),
@@ -96,11 +97,12 @@ function search() {
 }
 
 // What this page lacks of a card's figures, and who has it.
-function tellMissing(device) {
-  const names = Object.keys(device.left_out || {});
+function tellMissing(device, recording) {
+  const names = Object.keys({...device.left_out, ...page.result.left_out,
+    ...recording?.fragmentation?.left_out});
   find("left-out").hidden = !names.length;
-  find("left-out").textContent = "To keep this page quick it is without this " +
-    `card's ${names.map(wordsOf).join(", ")}; --json has all.`;
+  find("left-out").textContent = "To stay quick this page is without " +
+    `${names.map(wordsOf).join(", ")}; --json has all.`;
   find("modules-more").textContent = device.modules_dropped
     ? `${formatCount(device.modules_dropped)} more are left out.` : "";
   find("phases-more").textContent = device.phases_dropped
@@ -122,11 +124,12 @@ function showEntry(index) {
   showTreemap(device);
   showSegments(segmentsOf(device, recording));
   showReplay(recording);
+  showCollectives(page.result, rank);
   fillTable("modules", moduleRows(device));
   fillTable("phases", phaseRows(device));
   fillTable("things", device.things_at_peak || []);
   search();
-  tellMissing(device);
+  tellMissing(device, recording);
   showLinks();
 }
 

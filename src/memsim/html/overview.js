@@ -174,7 +174,9 @@ function drawOom(oom, device) {
 function showStory(device) {
   const ooms = device.ooms || [];
   find("story").hidden = !ooms.length;
-  find("story-title").textContent = ooms.every((oom) => oom.caught)
+  const survived = ooms.every((oom) => oom.caught);
+  find("story").classList.toggle("survived", survived);
+  find("story-title").textContent = survived
     ? "Out of memory, and survived" : "Out of memory";
   find("ooms").replaceChildren(...ooms.slice(0, 100).map((oom) => {
     const item = element("li");

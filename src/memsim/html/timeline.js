@@ -85,7 +85,9 @@ function followTip({chart, tooltip}) {
 
 function drawMark(context, area, x, text) {
   const wide = context.measureText(text).width;
+  context.globalAlpha = 0.55;
   context.fillRect(x, area.top, 1, area.bottom - area.top);
+  context.globalAlpha = 1;
   context.fillText(text, Math.min(x + 4, area.right - wide), area.top - 6);
   return x + wide + 8;
 }
@@ -106,7 +108,6 @@ const marks = {
       if (p.phase === "other" || from < free || from > area.right ||
           wide < ctx.measureText(p.phase).width + 8)
         continue;
-      ctx.globalAlpha = 0.55;
       free = drawMark(ctx, area, from, p.phase);
     }
     const active = chart.getActiveElements()[0];
@@ -114,7 +115,6 @@ const marks = {
       ctx.fillRect(active.element.x, area.top, 1, area.bottom - area.top);
     const top = peak ? x.getPixelForValue(secondsAt(peak.time_ns)) : -1;
     if (top >= area.left && top <= area.right) {
-      ctx.globalAlpha = 1;
       ctx.fillStyle = themeColor("text");
       ctx.beginPath();
       ctx.moveTo(top - 5, area.top - 2);
