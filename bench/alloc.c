@@ -2,16 +2,19 @@
  * How fast recorded allocator calls replay: alloc TRACE [REPEATS [CALLS]] plays
  * a trace (of `memsim run -o', or a snapshot) on a modelled card, from memory
  * and from its file, and compares it with itself; it prints events a second.
- * CALLS, a file, gets the blocks taken and given back, for alloc_torch.cpp:
- * four 64-bit numbers each, 1 or 0, address, bytes, stream.
- * bench/alloc_versus runs both. */
+ * Then it makes the engine's calls alone, as alloc_torch.cpp makes them to
+ * PyTorch's allocator: CALLS, a file, gets them for it, four 64-bit numbers
+ * each, 1 or 0, number of the block, bytes, stream. bench/alloc_versus runs
+ * both. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/map.h"
 #include "common/units.h"
 #include "common/xmalloc.h"
 #include "memsim/recording.h"
+#include "memsim/replay_model.h"
 
 struct steps { /* read into memory, as a source */
     struct replay_op *ops;
@@ -113,20 +116,90 @@ time_it(const char *what, const struct recording *r,
            (double)steps / best / 1e6);
 }
 
-static void write_calls(const struct steps *s, const char *path)
+struct call {
+    uint64_t is_alloc, block, bytes, stream;
+};
+
+struct calls {
+    struct call *calls;
+    size_t count, capacity, blocks;
+};
+
+/* The blocks taken and given back, numbered: what is timed is the allocator,
+ * not the search for a block by its address. */
+static void number_calls(const struct steps *s, struct calls *c)
+{
+    struct map numbers = {0};
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct replay_op *op = &s->ops[i];
+
+        if (op->kind != REPLAY_ALLOC && op->kind != REPLAY_FREE)
+            continue;
+        uintptr_t number = (uintptr_t)map_get(&numbers, op->address);
+        if (!number) {
+            number = ++c->blocks;
+            map_put(&numbers, op->address, (void *)number);
+        }
+        xgrow(&c->calls, c->count, &c->capacity, sizeof *c->calls);
+        c->calls[c->count++] = (struct call){op->kind == REPLAY_ALLOC,
+                                             number - 1, op->bytes, op->stream};
+    }
+    map_fini(&numbers);
+}
+
+static void write_calls(const struct calls *c, const char *path)
 {
     FILE *out = fopen(path, "wb");
 
-    for (size_t i = 0; out && i < s->count; i++) {
-        const struct replay_op *op = &s->ops[i];
-        uint64_t call[] = {op->kind == REPLAY_ALLOC, op->address, op->bytes,
-                           op->stream};
-
-        if (op->kind == REPLAY_ALLOC || op->kind == REPLAY_FREE)
-            fwrite(call, sizeof call, 1, out);
-    }
+    if (out)
+        fwrite(c->calls, sizeof *c->calls, c->count, out);
     if (!out || fclose(out))
         perror(path);
+}
+
+static double play_calls(const struct calls *c, struct alloc *engine,
+                         struct alloc_block **blocks)
+{
+    double start = now();
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct call *call = &c->calls[i];
+
+        if (call->is_alloc)
+            blocks[call->block] = alloc_malloc(engine, call->bytes, 0);
+        else
+            alloc_free(engine, blocks[call->block]);
+    }
+    return now() - start;
+}
+
+static void time_calls(const struct recording *r, const struct calls *c,
+                       int repeats)
+{
+    struct err err = {""};
+    double best = 1e9;
+
+    for (int i = 0; i < repeats; i++) {
+        struct alloc_block **blocks = xcalloc(c->blocks, sizeof *blocks);
+        struct replay_model model;
+
+        check(replay_model_init(&model, &r->whatif.config, NULL, 0, "-", &err),
+              &err);
+        struct alloc *engine = alloc_create(&(struct alloc_config){
+            .rules = r->whatif.config.rules,
+            .conf = r->whatif.config.conf,
+            .total_bytes = r->whatif.config.total_bytes,
+            .driver = replay_model_driver(&model),
+        });
+        double took = play_calls(c, engine, blocks);
+        best = took < best ? took : best;
+        alloc_destroy(engine);
+        replay_model_fini(&model);
+        free(blocks);
+    }
+    printf("%-28s %8.3f s  %7.2f million calls/s\n", "engine, calls alone",
+           best, (double)c->count / best / 1e6);
 }
 
 int main(int argc, char **argv)
@@ -134,6 +207,7 @@ int main(int argc, char **argv)
     struct recording_options options = {.addresses = VASPACE_CHUNKS};
     struct recording r;
     struct steps steps = {0};
+    struct calls calls = {0};
     struct err err = {""};
     int repeats = argc > 2 ? atoi(argv[2]) : 5;
 
@@ -144,8 +218,9 @@ int main(int argc, char **argv)
     options.memory_bytes = 512 * GIB;
     check(recording_open(&r, argv[1], &options, &err), &err);
     read_all(&steps, r.whatif.source);
+    number_calls(&steps, &calls);
     if (argc > 3)
-        write_calls(&steps, argv[3]);
+        write_calls(&calls, argv[3]);
     printf("%zu events, %s\n", steps.count,
            r.plan.exact ? "replayed exactly" : r.plan.difference);
     time_it("engine, steps in memory", &r, &steps.source, steps.count, repeats,
@@ -154,6 +229,8 @@ int main(int argc, char **argv)
             run);
     time_it("compared with the recording", &r, &steps.source, steps.count,
             repeats, mirror);
+    time_calls(&r, &calls, repeats);
+    free(calls.calls);
     free(steps.ops);
     recording_close(&r);
     return 0;

@@ -20,7 +20,8 @@ struct run {
     size_t next_deed;
     uint64_t time_ns; /* of the step in hand */
     struct replay_result *result;
-    bool over; /* a request failed that had not */
+    bool over;      /* a request failed that had not */
+    bool uncertain; /* one failed, and nothing shows yet that it was survived */
 };
 
 static uint64_t current(const struct alloc_stat *s)
@@ -61,6 +62,7 @@ static void add_oom(struct run *r, const struct replay_op *op, bool recorded)
         .pool = op->pool,
         .recorded = recorded,
     };
+    r->uncertain = true;
     if (!recorded)
         r->over = true;
 }
@@ -68,6 +70,9 @@ static void add_oom(struct run *r, const struct replay_op *op, bool recorded)
 /* All requests that failed before this step were survived. */
 static void mark_caught(struct run *r)
 {
+    if (!r->uncertain)
+        return;
+    r->uncertain = false;
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         struct replay_device *d = &r->result->devices[i];
 

@@ -176,23 +176,21 @@ static void see_segment_unmap(struct replay_trace *t,
     see_segment(t, item, ALLOC_SEGMENT_UNMAP);
 }
 
-static const struct {
-    enum trace_kind kind;
-    void (*see)(struct replay_trace *t, const struct trace_item *item);
-} seers[] = {
-    {TRACE_BLOCK_ALLOC, see_block_alloc},
-    {TRACE_BLOCK_FREE, see_block_free},
-    {TRACE_FREE_DONE, see_free_done},
-    {TRACE_SEGMENT_ALLOC, see_segment_alloc},
-    {TRACE_SEGMENT_FREE, see_segment_free},
-    {TRACE_SEGMENT_MAP, see_segment_map},
-    {TRACE_SEGMENT_UNMAP, see_segment_unmap},
-    {TRACE_OOM, see_oom},
-    {TRACE_DEVICE_MALLOC, see_device_malloc},
-    {TRACE_DEVICE_FREE, see_device_free},
-    {TRACE_DEVICE_REFUSE, see_refusal},
-    {TRACE_LIBRARY_MEMORY, see_library},
-    {TRACE_DEVICE, see_device},
+static void (*const seers[])(struct replay_trace *t,
+                             const struct trace_item *item) = {
+    [TRACE_BLOCK_ALLOC] = see_block_alloc,
+    [TRACE_BLOCK_FREE] = see_block_free,
+    [TRACE_FREE_DONE] = see_free_done,
+    [TRACE_SEGMENT_ALLOC] = see_segment_alloc,
+    [TRACE_SEGMENT_FREE] = see_segment_free,
+    [TRACE_SEGMENT_MAP] = see_segment_map,
+    [TRACE_SEGMENT_UNMAP] = see_segment_unmap,
+    [TRACE_OOM] = see_oom,
+    [TRACE_DEVICE_MALLOC] = see_device_malloc,
+    [TRACE_DEVICE_FREE] = see_device_free,
+    [TRACE_DEVICE_REFUSE] = see_refusal,
+    [TRACE_LIBRARY_MEMORY] = see_library,
+    [TRACE_DEVICE] = see_device,
 };
 
 /* Does ITEM say that H's memory is PyTorch's? */
@@ -229,11 +227,9 @@ static void see(struct replay_trace *t, const struct trace_item *item)
 {
     if (t->held_count)
         held_settle(t, item);
-    for (size_t i = 0; i < sizeof seers / sizeof *seers; i++)
-        if (seers[i].kind == item->head.kind) {
-            seers[i].see(t, item);
-            break;
-        }
+    if (item->head.kind < sizeof seers / sizeof *seers &&
+        seers[item->head.kind])
+        seers[item->head.kind](t, item);
     t->index++;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
-#include "memsim/alloc/alloc_tree.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 /* allocate() refuses this much before it looks at a device. */
 #define TOO_MUCH_BYTES (UINT64_C(1) << 60)
@@ -27,22 +27,13 @@ struct alloc *alloc_create(const struct alloc_config *config)
     a->total_bytes = config->total_bytes;
     a->deferred_end = &a->deferred;
     a->seed = 2463534242; /* fixed: equal calls give equal trees */
+    a->told = xcalloc(1, sizeof *a->told);
     alloc_pool_init(&a->small, true, NULL);
     alloc_pool_init(&a->large, false, NULL);
     if (a->rules->fraction_option)
         alloc_set_memory_fraction(a, a->conf.memory_fraction);
     update_ageing(a);
     return a;
-}
-
-static void free_uses(struct alloc_block *b)
-{
-    struct alloc_use *use;
-
-    while ((use = b->uses)) {
-        b->uses = use->next;
-        free(use);
-    }
 }
 
 void alloc_destroy(struct alloc *a)
@@ -52,11 +43,14 @@ void alloc_destroy(struct alloc *a)
     alloc_wait_free_all(a);
     while (a->segments) {
         for (struct alloc_block *b = a->segments->first; b; b = b->next)
-            free_uses(b);
+            alloc_wait_drop_uses(b);
         alloc_segment_delete(a, a->segments);
     }
     alloc_pool_free_all(a);
+    alloc_shelf_free_all(&a->small);
+    alloc_shelf_free_all(&a->large);
     alloc_block_free_slabs(a);
+    free(a->told);
     free(a);
 }
 
@@ -77,24 +71,23 @@ static uint64_t grown_bytes(const struct alloc_block *b)
 
 /* Of the expandable blocks that fit, PyTorch goes on from B as long as the
  * next one could grow to less. */
-static struct alloc_block *least_growing(struct alloc_block *b, uint64_t stream)
+static struct alloc_block *least_growing(struct alloc_block *b)
 {
-    struct alloc_block *next = tree_next(b);
+    struct alloc_block *next = shelf_next(b);
 
-    while (block_is_expandable(b) && next && next->stream == stream &&
+    while (block_is_expandable(b) && next &&
            grown_bytes(next) < grown_bytes(b)) {
         b = next;
-        next = tree_next(next);
+        next = shelf_next(next);
     }
     return b;
 }
 
-static struct alloc_block *skip_expandable(struct alloc_block *b,
-                                           uint64_t stream)
+static struct alloc_block *skip_expandable(struct alloc_block *b)
 {
-    while (b && b->stream == stream && block_is_expandable(b))
-        b = tree_next(b);
-    return b && b->stream == stream ? b : NULL;
+    while (b && block_is_expandable(b))
+        b = shelf_next(b);
+    return b;
 }
 
 /* May a block of BLOCK_BYTES serve a request of BYTES? Oversize blocks serve
@@ -111,23 +104,20 @@ static bool size_matches(const struct alloc_conf *conf, uint64_t bytes,
 static struct alloc_block *find_cached(const struct alloc *a,
                                        const struct alloc_request *r)
 {
-    struct alloc_block *b = tree_at_least(&r->pool->free, r->stream, r->bytes);
+    struct alloc_block *b = shelf_at_least(r->shelf, r->bytes);
 
-    if (!b || b->stream != r->stream)
-        return NULL;
-    if (block_is_expandable(b))
-        b = r->expandable ? least_growing(b, r->stream)
-                          : skip_expandable(b, r->stream);
+    if (b && block_is_expandable(b))
+        b = r->expandable ? least_growing(b) : skip_expandable(b);
     return b && size_matches(&a->conf, r->bytes, b->bytes) ? b : NULL;
 }
 
 static bool take_cached(struct alloc *a, struct alloc_request *r)
 {
     if (a->ages_blocks)
-        r->pool->searches++;
+        r->shelf->pool->searches++;
     r->block = find_cached(a, r);
     if (r->block)
-        tree_remove(&r->pool->free, r->block);
+        shelf_remove(r->block);
     return r->block != NULL;
 }
 
@@ -135,14 +125,15 @@ static bool take_cached(struct alloc *a, struct alloc_request *r)
  * use_on_oom has cached. */
 static bool take_from_fallback(struct alloc *a, struct alloc_request *r)
 {
-    if (!a->rules->pool_is_fallback || r->pool->owner)
+    if (!a->rules->pool_is_fallback || r->shelf->pool->owner)
         return false;
     for (struct alloc_private *p = a->privates; p; p = p->next) {
         struct alloc_request other = *r;
 
         if (!(p->flags & ALLOC_POOL_USE_ON_OOM))
             continue;
-        other.pool = r->pool->small ? &p->small : &p->large;
+        other.shelf = alloc_shelf_obtain(
+            r->shelf->pool->small ? &p->small : &p->large, r->shelf->stream);
         other.expandable = false;
         if (!take_cached(a, &other))
             continue;
@@ -155,11 +146,11 @@ static bool take_from_fallback(struct alloc *a, struct alloc_request *r)
 /* The last resort: everything cached goes back to the device. */
 static bool retry(struct alloc *a, struct alloc_request *r)
 {
-    if (a->capture_count)
+    if (alloc_is_capturing(a))
         return false;
     alloc_release_cached(a, (struct alloc_pool_id){0, 0});
     a->stats.num_alloc_retries++;
-    alloc_tell(a, ALLOC_RETRY, 0, r->segment_bytes, r->stream, r->pool);
+    alloc_tell(a, ALLOC_RETRY, 0, r->segment_bytes, r->shelf);
     return alloc_segment_obtain(a, r);
 }
 
@@ -167,6 +158,7 @@ static bool find_block(struct alloc *a, struct alloc_request *r)
 {
     if (take_cached(a, r))
         return true;
+    r->segment_bytes = segment_bytes_for(&a->conf, r->bytes);
     if (a->ages_blocks)
         alloc_collect_garbage(a);
     if (alloc_segment_obtain(a, r))
@@ -180,7 +172,7 @@ static bool find_block(struct alloc *a, struct alloc_request *r)
 
 static bool should_split(const struct alloc *a, const struct alloc_request *r)
 {
-    const struct alloc_pool *pool = r->block->pool;
+    const struct alloc_pool *pool = r->block->shelf->pool;
     uint64_t remaining = r->block->bytes - r->bytes;
 
     if (pool->owner && pool->owner->flags & ALLOC_POOL_NO_SPLIT)
@@ -199,15 +191,14 @@ static void split(struct alloc *a, struct alloc_request *r)
 
     r->block = alloc_block_cut(a, rest, r->bytes);
     alloc_block_cache(rest);
-    alloc_tell(a, ALLOC_SPLIT, rest->address, rest->bytes, rest->stream,
-               rest->pool);
+    alloc_tell(a, ALLOC_SPLIT, rest->address, rest->bytes, rest->shelf);
     if (block_is_expandable(rest))
         return;
     if (was_split) {
-        alloc_stats_down(s->inactive_split_bytes, r->pool, r->bytes);
+        alloc_stats_down(s->inactive_split_bytes, r->shelf->pool, r->bytes);
     } else {
-        alloc_stats_up(s->inactive_split_bytes, r->pool, rest->bytes);
-        alloc_stats_up(s->inactive_split, r->pool, 1);
+        alloc_stats_up(s->inactive_split_bytes, r->shelf->pool, rest->bytes);
+        alloc_stats_up(s->inactive_split, r->shelf->pool, 1);
     }
 }
 
@@ -216,8 +207,9 @@ static void take_whole(struct alloc *a, const struct alloc_request *r)
 {
     if (!block_is_split(r->block) || block_is_expandable(r->block))
         return;
-    alloc_stats_down(a->stats.inactive_split_bytes, r->pool, r->block->bytes);
-    alloc_stats_down(a->stats.inactive_split, r->pool, 1);
+    alloc_stats_down(a->stats.inactive_split_bytes, r->shelf->pool,
+                     r->block->bytes);
+    alloc_stats_down(a->stats.inactive_split, r->shelf->pool, 1);
 }
 
 /* alloc_found_block */
@@ -233,12 +225,12 @@ static struct alloc_block *hand_out(struct alloc *a, struct alloc_request *r,
     struct alloc_block *b = r->block;
     b->allocated = true;
     b->requested_bytes = requested_bytes;
-    alloc_tell(a, ALLOC_ALLOC, b->address, requested_bytes, b->stream, b->pool);
-    alloc_stats_up(s->allocation, b->pool, 1);
-    alloc_stats_up(s->allocated_bytes, b->pool, b->bytes);
-    alloc_stats_up(s->active, b->pool, 1);
-    alloc_stats_up(s->active_bytes, b->pool, b->bytes);
-    alloc_stats_up(s->requested_bytes, b->pool, requested_bytes);
+    alloc_tell(a, ALLOC_ALLOC, b->address, requested_bytes, b->shelf);
+    alloc_stats_up(s->allocation, b->shelf->pool, 1);
+    alloc_stats_up(s->allocated_bytes, b->shelf->pool, b->bytes);
+    alloc_stats_up(s->active, b->shelf->pool, 1);
+    alloc_stats_up(s->active_bytes, b->shelf->pool, b->bytes);
+    alloc_stats_up(s->requested_bytes, b->shelf->pool, requested_bytes);
     if (b->bytes >= a->conf.max_split_bytes)
         alloc_stat_up(&s->oversize_allocations, 1);
     return b;
@@ -247,26 +239,28 @@ static struct alloc_block *hand_out(struct alloc *a, struct alloc_request *r,
 static void tell_oom(struct alloc *a, const struct alloc_request *r)
 {
     alloc_tell(a, ALLOC_OOM, a->driver.free_bytes(a->driver.context), r->bytes,
-               r->stream, r->pool);
+               r->shelf);
     a->stats.num_ooms++;
 }
 
-/* BYTES of POOL; NULL: of the pool that captures and size choose. */
-static void request_init(struct alloc *a, struct alloc_request *r,
-                         struct alloc_private *pool, uint64_t bytes,
-                         uint64_t stream)
+/* BYTES of OWNER; NULL: of the pool that scopes and size choose (get_pool). */
+static inline void request_init(struct alloc *a, struct alloc_request *r,
+                                struct alloc_private *owner, uint64_t bytes,
+                                uint64_t stream)
 {
-    r->stream = stream;
-    r->block = NULL;
+    struct alloc_pool *pool;
+
     r->bytes = alloc_conf_round(&a->conf, bytes);
-    r->segment_bytes = segment_bytes_for(&a->conf, r->bytes);
-    if (pool)
-        r->pool = r->bytes <= SMALL_BYTES ? &pool->small : &pool->large;
+    if (!owner && a->scope_count)
+        owner = alloc_pool_of_scope(a, stream);
+    if (r->bytes <= SMALL_BYTES)
+        pool = owner ? &owner->small : &a->small;
     else
-        r->pool = alloc_pool_for(a, r->bytes, stream);
+        pool = owner ? &owner->large : &a->large;
+    r->shelf = alloc_shelf_obtain(pool, stream);
     r->expandable = a->conf.expandable_segments &&
-                    !(r->pool->owner && !a->rules->own_pool_expands &&
-                      r->pool->owner->flags & ALLOC_POOL_OWN_ALLOCATOR);
+                    !(owner && !a->rules->own_pool_expands &&
+                      owner->flags & ALLOC_POOL_OWN_ALLOCATOR);
 }
 
 static struct alloc_block *serve(struct alloc *a, struct alloc_private *pool,
@@ -278,7 +272,7 @@ static struct alloc_block *serve(struct alloc *a, struct alloc_private *pool,
     if (bytes >= TOO_MUCH_BYTES)
         return NULL;
     /* Events must not be queried while a capture is underway. */
-    if (!a->capture_count && (a->queues || a->deferred))
+    if (!alloc_is_capturing(a) && (a->queues || a->deferred))
         alloc_wait_process(a);
     request_init(a, &r, pool, bytes, stream);
     a->serving = pool;
@@ -320,15 +314,15 @@ void alloc_free(struct alloc *a, struct alloc_block *b)
 
     assert(b->allocated);
     b->allocated = false;
-    alloc_stats_down(s->allocation, b->pool, 1);
-    alloc_stats_down(s->allocated_bytes, b->pool, b->bytes);
+    alloc_stats_down(s->allocation, b->shelf->pool, 1);
+    alloc_stats_down(s->allocated_bytes, b->shelf->pool, b->bytes);
     alloc_tell(a, ALLOC_FREE_REQUESTED, b->address, b->requested_bytes,
-               b->stream, b->pool);
+               b->shelf);
     if (b->bytes >= a->conf.max_split_bytes)
         alloc_stat_down(&s->oversize_allocations, 1);
     if (!b->uses)
         alloc_block_retire(a, b);
-    else if (a->capture_count)
+    else if (alloc_is_capturing(a))
         alloc_wait_defer(a, b);
     else
         alloc_wait_insert(a, b);
@@ -339,7 +333,7 @@ void alloc_record_stream(struct alloc *a, struct alloc_block *b,
 {
     struct alloc_use **link = &b->uses;
 
-    if (stream == b->stream)
+    if (stream == b->shelf->stream)
         return;
     while (*link && (*link)->stream != stream)
         link = &(*link)->next;
@@ -347,14 +341,14 @@ void alloc_record_stream(struct alloc *a, struct alloc_block *b,
         *link = xcalloc(1, sizeof **link);
         (*link)->stream = stream;
     }
-    if (a->capture_count)
+    if (alloc_is_capturing(a))
         (*link)->captured = true;
 }
 
 void alloc_empty_cache(struct alloc *a, struct alloc_pool_id pool)
 {
     /* Before #154746 this was an internal error, and did nothing. */
-    if (a->capture_count && !a->rules->flush_spares_captures)
+    if (alloc_is_capturing(a) && !a->rules->flush_spares_captures)
         return;
     alloc_release_cached(a, pool);
 }
@@ -370,6 +364,18 @@ void alloc_set_conf(struct alloc *a, const struct alloc_conf *conf)
 {
     a->conf = *conf;
     update_ageing(a);
+}
+
+void alloc_tell_listener(struct alloc *a, enum alloc_action action,
+                         uint64_t address, uint64_t bytes,
+                         const struct alloc_shelf *shelf)
+{
+    struct alloc_event e = {
+        action, address, bytes, shelf ? shelf->stream : 0, {0, 0}};
+
+    if (shelf && shelf->pool->owner)
+        e.pool = shelf->pool->owner->id;
+    a->listener(a->listener_context, &e);
 }
 
 static void each_stat(struct alloc_stats *s, void (*apply)(struct alloc_stat *))
@@ -396,7 +402,8 @@ static void reset_peak(struct alloc_stat *s)
 
 static void reset_accumulated(struct alloc_stat *s)
 {
-    s->allocated = s->freed = 0;
+    s->allocated = -s->current;
+    s->freed = 0;
 }
 
 void alloc_reset_peak_stats(struct alloc *a)
@@ -413,9 +420,16 @@ void alloc_reset_accumulated_stats(struct alloc *a)
     s->num_device_alloc = s->num_device_free = 0;
 }
 
+static void complete(struct alloc_stat *s)
+{
+    s->allocated += s->current + s->freed;
+}
+
 const struct alloc_stats *alloc_stats(const struct alloc *a)
 {
-    return &a->stats;
+    *a->told = a->stats;
+    each_stat(a->told, complete);
+    return a->told;
 }
 
 uint64_t alloc_reserved_bytes(const struct alloc *a)
@@ -440,5 +454,5 @@ uint64_t alloc_block_requested_bytes(const struct alloc_block *b)
 
 uint64_t alloc_block_stream(const struct alloc_block *b)
 {
-    return b->stream;
+    return b->shelf->stream;
 }

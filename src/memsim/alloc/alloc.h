@@ -173,7 +173,13 @@ int alloc_pool_begin(struct alloc *a, struct alloc_pool_id id,
 int alloc_pool_end(struct alloc *a, struct alloc_pool_id id);
 int alloc_pool_release(struct alloc *a, struct alloc_pool_id id);
 
-/* Borrowed, always up to date. */
+/* A stream's capture into a graph begins and ends, between its pool's begin and
+ * end (markCaptureBegin). Releases that do not tell the two apart take any
+ * begun pool for a capture. -1: none was begun. */
+void alloc_capture_begin(struct alloc *a);
+int alloc_capture_end(struct alloc *a);
+
+/* As they are now; borrowed until the next call of this. */
 const struct alloc_stats *alloc_stats(const struct alloc *a);
 
 /* Bytes of device memory held: cudaMalloc'ed and mapped. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
-#include "memsim/alloc/alloc_tree.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 struct alloc_slab {
     struct alloc_slab *next;
@@ -33,27 +33,28 @@ void alloc_block_free_slabs(struct alloc *a)
     }
 }
 
-struct alloc_block *alloc_block_new(struct alloc *a, struct alloc_pool *pool,
+struct alloc_block *alloc_block_new(struct alloc *a, struct alloc_shelf *shelf,
                                     struct alloc_segment *segment,
-                                    uint64_t stream, uint64_t address,
-                                    uint64_t bytes)
+                                    uint64_t address, uint64_t bytes)
 {
     if (!a->spare_blocks)
         slab_add(a);
     struct alloc_block *b = a->spare_blocks;
     a->spare_blocks = b->next;
-    a->seed ^= a->seed << 13; /* xorshift32 balances the treaps */
-    a->seed ^= a->seed >> 17;
-    a->seed ^= a->seed << 5;
-    *b = (struct alloc_block){
-        .stream = stream,
-        .bytes = bytes,
-        .address = address,
-        .pool = pool,
-        .segment = segment,
-        .priority = a->seed,
-        .mapped = true,
-    };
+    /* Of a linear congruential generator only the high bits decide. */
+    a->seed = a->seed * 1664525 + 1013904223;
+    b->bytes = bytes;
+    b->address = address;
+    b->age = a->rules->age == ALLOC_AGE_BLOCK ? ++a->made : segment->age;
+    b->shelf = shelf;
+    b->segment = segment;
+    b->prev = b->next = NULL;
+    b->uses = NULL;
+    b->requested_bytes = 0;
+    b->priority = a->seed;
+    b->event_count = 0;
+    b->allocated = false;
+    b->mapped = true;
     return b;
 }
 
@@ -81,7 +82,7 @@ struct alloc_block *alloc_block_cut(struct alloc *a, struct alloc_block *b,
                                     uint64_t bytes)
 {
     struct alloc_block *front =
-        alloc_block_new(a, b->pool, b->segment, b->stream, b->address, bytes);
+        alloc_block_new(a, b->shelf, b->segment, b->address, bytes);
 
     assert(bytes < b->bytes);
     alloc_block_splice(front, b->prev, b);
@@ -92,8 +93,8 @@ struct alloc_block *alloc_block_cut(struct alloc *a, struct alloc_block *b,
 
 void alloc_block_cache(struct alloc_block *b)
 {
-    b->gc_base = b->pool->searches;
-    tree_insert(&b->pool->free, b);
+    b->gc_base = b->shelf->pool->searches;
+    shelf_insert(b);
 }
 
 /* [ src ][ dst ] or [ dst ][ src ] => [ ------ dst ------ ] */
@@ -102,7 +103,10 @@ uint64_t alloc_block_absorb(struct alloc *a, struct alloc_block *dst,
 {
     if (!block_is_idle(src) || src->mapped != dst->mapped)
         return 0;
-    tree_remove(src->mapped ? &src->pool->free : &src->pool->holes, src);
+    if (src->mapped)
+        shelf_remove(src);
+    else
+        shelf_remove_hole(src);
     if (dst->prev == src) {
         dst->address = src->address;
         dst->prev = src->prev;
@@ -125,6 +129,7 @@ static void count_retired(struct alloc *a, const struct alloc_block *b,
                           int merged, uint64_t merged_bytes)
 {
     struct alloc_stats *s = &a->stats;
+    const struct alloc_pool *pool = b->shelf->pool;
     int64_t blocks = block_is_split(b) - merged;
     int64_t bytes =
         (block_is_split(b) ? (int64_t)b->bytes : 0) - (int64_t)merged_bytes;
@@ -134,31 +139,32 @@ static void count_retired(struct alloc *a, const struct alloc_block *b,
     if (block_is_expandable(b))
         return;
     if (blocks > 0)
-        alloc_stats_up(s->inactive_split, b->pool, (uint64_t)blocks);
+        alloc_stats_up(s->inactive_split, pool, (uint64_t)blocks);
     else if (blocks < 0)
-        alloc_stats_down(s->inactive_split, b->pool, (uint64_t)-blocks);
+        alloc_stats_down(s->inactive_split, pool, (uint64_t)-blocks);
     if (bytes > 0)
-        alloc_stats_up(s->inactive_split_bytes, b->pool, (uint64_t)bytes);
+        alloc_stats_up(s->inactive_split_bytes, pool, (uint64_t)bytes);
     else if (bytes < 0)
-        alloc_stats_down(s->inactive_split_bytes, b->pool, (uint64_t)-bytes);
+        alloc_stats_down(s->inactive_split_bytes, pool, (uint64_t)-bytes);
 }
 
 void alloc_block_retire(struct alloc *a, struct alloc_block *b)
 {
     struct alloc_stats *s = &a->stats;
+    const struct alloc_pool *pool = b->shelf->pool;
     uint64_t bytes = b->bytes, gained[2];
 
     assert(block_is_idle(b));
     alloc_tell(a, ALLOC_FREE_COMPLETED, b->address, b->requested_bytes,
-               b->stream, b->pool);
+               b->shelf);
     gained[0] = alloc_block_absorb(a, b, b->prev);
     gained[1] = alloc_block_absorb(a, b, b->next);
     alloc_block_cache(b);
     count_retired(a, b, (gained[0] > 0) + (gained[1] > 0),
                   gained[0] + gained[1]);
-    alloc_stats_down(s->active, b->pool, 1);
-    alloc_stats_down(s->active_bytes, b->pool, bytes);
-    alloc_stats_down(s->requested_bytes, b->pool, b->requested_bytes);
+    alloc_stats_down(s->active, pool, 1);
+    alloc_stats_down(s->active_bytes, pool, bytes);
+    alloc_stats_down(s->requested_bytes, pool, b->requested_bytes);
     if (gained[0] + gained[1])
-        alloc_tell(a, ALLOC_MERGE, b->address, b->bytes, b->stream, b->pool);
+        alloc_tell(a, ALLOC_MERGE, b->address, b->bytes, b->shelf);
 }

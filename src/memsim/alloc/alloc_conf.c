@@ -24,38 +24,59 @@
  *         issue #161193: of nested pools the innermost counts
  *   2.10  #161035 per_process_memory_fraction; 1.0 means unlimited
  *   2.11  #169699 use_on_oom pools are tried before the cache is released;
- *         #169739 MemPool(no_split); #172056 large_segment_size_mb */
+ *         #169739 MemPool(no_split); #172056 large_segment_size_mb
+ *   2.12  #175817 the end of a capture frees what waited for it;
+ *         #178362 of equal blocks the oldest goes first, not the lowest
+ *   2.13  #181830 only a capture is one, not any use of a private pool;
+ *         #183591 a block is as old as its segment; of equals the lowest */
 static const struct alloc_rules all_rules[] = {
-    {2, 5, .own_pool_expands = true, .min_max_split_bytes = 21 * MIB},
-    {2, 6, .own_pool_expands = true, .non_split_rounding_option = true,
+    {2, 5, .own_pool_expands = true, .scope_is_capture = true,
      .min_max_split_bytes = 21 * MIB},
-    {2, 7, .non_split_rounding_option = true, .min_max_split_bytes = 21 * MIB},
+    {2, 6, .own_pool_expands = true, .non_split_rounding_option = true,
+     .scope_is_capture = true, .min_max_split_bytes = 21 * MIB},
+    {2, 7, .non_split_rounding_option = true, .scope_is_capture = true,
+     .min_max_split_bytes = 21 * MIB},
     {2, 8, .non_split_rounding_option = true, .pool_is_fallback = true,
      .fallback_is_last = true, .flush_spares_captures = true,
-     .min_max_split_bytes = 21 * MIB},
+     .scope_is_capture = true, .min_max_split_bytes = 21 * MIB},
     {2, 9, .non_split_rounding_option = true, .pool_is_fallback = true,
      .fallback_is_last = true, .flush_spares_captures = true,
      .newest_capture_first = true, .rest_excludes_last = true,
-     .min_max_split_bytes = 20 * MIB},
+     .scope_is_capture = true, .min_max_split_bytes = 20 * MIB},
     {2, 10, .non_split_rounding_option = true, .pool_is_fallback = true,
      .fallback_is_last = true, .flush_spares_captures = true,
      .newest_capture_first = true, .rest_excludes_last = true,
      .fraction_option = true, .fraction_1_means_unlimited = true,
-     .min_max_split_bytes = 20 * MIB},
+     .scope_is_capture = true, .min_max_split_bytes = 20 * MIB},
     {2, 11, .non_split_rounding_option = true, .pool_is_fallback = true,
      .flush_spares_captures = true, .newest_capture_first = true,
      .rest_excludes_last = true, .fraction_option = true,
      .fraction_1_means_unlimited = true, .large_segment_option = true,
-     .pool_is_unsplit = true, .min_max_split_bytes = 20 * MIB},
+     .pool_is_unsplit = true, .scope_is_capture = true,
+     .min_max_split_bytes = 20 * MIB},
+    {2, 12, .non_split_rounding_option = true, .pool_is_fallback = true,
+     .flush_spares_captures = true, .newest_capture_first = true,
+     .rest_excludes_last = true, .fraction_option = true,
+     .fraction_1_means_unlimited = true, .large_segment_option = true,
+     .pool_is_unsplit = true, .scope_is_capture = true, .scope_end_frees = true,
+     .age = ALLOC_AGE_BLOCK, .min_max_split_bytes = 20 * MIB},
+    {2, 13, .non_split_rounding_option = true, .pool_is_fallback = true,
+     .flush_spares_captures = true, .newest_capture_first = true,
+     .rest_excludes_last = true, .fraction_option = true,
+     .fraction_1_means_unlimited = true, .large_segment_option = true,
+     .pool_is_unsplit = true, .scope_end_frees = true, .age = ALLOC_AGE_SEGMENT,
+     .min_max_split_bytes = 20 * MIB},
 };
 
-enum { RULES = sizeof all_rules / sizeof *all_rules };
+enum {
+    RULES = sizeof all_rules / sizeof *all_rules,
+    NEWEST_MINOR = 15, /* of 2, held against PyTorch (tests/torch) */
+};
 
 const struct alloc_rules *alloc_rules_find(const char *version, bool *known,
                                            struct err *err)
 {
     unsigned major, minor;
-    const struct alloc_rules *last = &all_rules[RULES - 1];
 
     if (sscanf(version, "%u.%u", &major, &minor) != 2) {
         err_set(err,
@@ -65,8 +86,7 @@ const struct alloc_rules *alloc_rules_find(const char *version, bool *known,
         return NULL;
     }
     if (known)
-        *known = major < last->major ||
-                 (major == last->major && minor <= last->minor);
+        *known = major < 2 || (major == 2 && minor <= NEWEST_MINOR);
     for (int i = RULES - 1; i >= 0; i--) {
         const struct alloc_rules *r = &all_rules[i];
 
@@ -80,7 +100,7 @@ const struct alloc_rules *alloc_rules_find(const char *version, bool *known,
 
 const char *alloc_rules_range(void)
 {
-    return "2.5 to 2.11";
+    return "2.5 to 2.15";
 }
 
 void alloc_conf_init(struct alloc_conf *conf)
@@ -251,6 +271,16 @@ static int parse_ignored(struct lexer *l, struct alloc_conf *c)
     return lexer_next(l);
 }
 
+/* A switch whose rules are not mirrored. */
+static int parse_off(struct lexer *l, struct alloc_conf *c)
+{
+    (void)c;
+    if (lexer_next(l))
+        return -1;
+    return strcmp(l->token, "False") ? lexer_fail(l, "only False can be played")
+                                     : 0;
+}
+
 static bool is_power2(uint64_t n)
 {
     return n && !(n & (n - 1));
@@ -343,6 +373,10 @@ static const struct option {
     {"pinned_num_register_threads", parse_ignored, 0},
     {"pinned_use_background_threads", parse_ignored, 0},
     {"pinned_reserve_segment_size_mb", parse_ignored, 0},
+    {"pinned_max_round_threshold_mb", parse_ignored, 0},
+    {"pinned_max_cached_size_mb", parse_ignored, 0},
+    {"pinned_free_catch_all", parse_ignored, 0},
+    {"throw_on_cudamalloc_oom", parse_off, 0},
     {"graph_capture_record_stream_reuse", parse_ignored, 0},
 };
 

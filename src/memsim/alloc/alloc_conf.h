@@ -12,6 +12,8 @@
 
 enum { ALLOC_ROUNDUP_INTERVALS = 16 }; /* powers of two, 1 MiB to 32 GiB */
 
+enum alloc_age { ALLOC_AGE_NONE, ALLOC_AGE_BLOCK, ALLOC_AGE_SEGMENT };
+
 /* Behaviour that changed between releases: one row a release, in alloc_conf.c,
  * with the change that is behind each column. */
 struct alloc_rules {
@@ -30,6 +32,9 @@ struct alloc_rules {
     bool pool_is_unsplit;            /* MemPool(no_split=True) */
     bool flush_spares_captures; /* empty_cache() while capturing: does only the
                                    freeable pools, instead of failing */
+    bool scope_end_frees;  /* the end of a pool's use frees what waits for it */
+    bool scope_is_capture; /* use of a private pool counts as a capture */
+    enum alloc_age age;    /* of equal blocks, which is the older one */
     uint64_t min_max_split_bytes;
 };
 
@@ -43,13 +48,13 @@ struct alloc_conf {
     bool expandable_segments;
 };
 
-/* The rules of VERSION ("2.11.0+cu130"). A version newer than the last row
- * follows that row, and *KNOWN (may be NULL) is then false. Returns NULL and
- * sets ERR where VERSION is no version or older than the first row. */
+/* The rules of VERSION ("2.11.0+cu130"). A version newer than those held
+ * against follows the last row, and *KNOWN (may be NULL) is then false. Returns
+ * NULL and sets ERR where VERSION is no version or older than the first row. */
 const struct alloc_rules *alloc_rules_find(const char *version, bool *known,
                                            struct err *err);
 
-/* The rows' first and last versions, for messages: "2.5 to 2.11". */
+/* The rows' first and last versions, for messages: "2.5 to 2.15". */
 const char *alloc_rules_range(void);
 
 /* What an unset variable means. */

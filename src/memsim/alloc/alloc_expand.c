@@ -5,7 +5,7 @@
  *   [ used ][ free ][ ---- hole ---- ][ used ][ ------- hole ------- ]
  */
 #include "memsim/alloc/alloc_internal.h"
-#include "memsim/alloc/alloc_tree.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
@@ -27,16 +27,16 @@ static struct alloc_block *reserve(struct alloc *a,
                                    const struct alloc_request *r)
 {
     uint64_t chunk_bytes =
-        r->pool->small ? SMALL_SEGMENT : a->conf.large_segment_bytes;
+        r->shelf->pool->small ? SMALL_SEGMENT : a->conf.large_segment_bytes;
     uint64_t bytes = round_up(a->total_bytes + a->total_bytes / 8, chunk_bytes);
     uint64_t address = a->driver.reserve(a->driver.context, bytes);
 
     if (!address)
         return NULL;
     struct alloc_segment *s = alloc_segment_new(a, address, bytes, chunk_bytes);
-    s->first = alloc_block_new(a, r->pool, s, r->stream, address, bytes);
+    s->first = alloc_block_new(a, r->shelf, s, address, bytes);
     s->first->mapped = false;
-    tree_insert(&r->pool->holes, s->first);
+    shelf_insert_hole(s->first);
     return s->first;
 }
 
@@ -46,9 +46,9 @@ static struct alloc_block *reserve(struct alloc *a,
 static struct alloc_block *find_room(struct alloc *a,
                                      const struct alloc_request *r)
 {
-    struct alloc_block *hole = tree_at_least(&r->pool->holes, r->stream, 0);
+    struct alloc_block *hole = tree_first(r->shelf->holes);
 
-    for (; hole && hole->stream == r->stream; hole = tree_next(hole)) {
+    for (; hole; hole = tree_next(hole)) {
         struct alloc_block *b = block_is_idle(hole->prev) ? hole->prev : hole;
 
         if (has_room(b, r->bytes))
@@ -76,7 +76,7 @@ static bool map_chunks(struct alloc *a, uint64_t address, uint64_t bytes,
  * them, merged with their neighbours, as HOLE itself. */
 static bool map_hole(struct alloc *a, struct alloc_block *hole, uint64_t bytes)
 {
-    struct alloc_pool *pool = hole->pool;
+    struct alloc_pool *pool = hole->shelf->pool;
     struct alloc_segment *s = hole->segment;
     uint64_t address = hole->address;
     uint64_t end =
@@ -85,14 +85,14 @@ static bool map_hole(struct alloc *a, struct alloc_block *hole, uint64_t bytes)
 
     if (!map_chunks(a, address, mapped_bytes, s->chunk_bytes))
         return false;
-    tree_remove(&pool->holes, hole);
+    shelf_remove_hole(hole);
     hole->mapped = true;
     if (mapped_bytes < hole->bytes) {
-        struct alloc_block *rest = alloc_block_new(
-            a, pool, s, hole->stream, end, hole->bytes - mapped_bytes);
+        struct alloc_block *rest =
+            alloc_block_new(a, hole->shelf, s, end, hole->bytes - mapped_bytes);
         rest->mapped = false;
         alloc_block_splice(rest, hole, hole->next);
-        tree_insert(&pool->holes, rest);
+        shelf_insert_hole(rest);
         hole->bytes = mapped_bytes;
     }
     alloc_block_absorb(a, hole, hole->prev);
@@ -101,7 +101,7 @@ static bool map_hole(struct alloc *a, struct alloc_block *hole, uint64_t bytes)
     a->reserved_bytes += mapped_bytes;
     alloc_stats_up(a->stats.reserved_bytes, pool, mapped_bytes);
     a->stats.num_device_alloc++;
-    alloc_tell(a, ALLOC_SEGMENT_MAP, address, mapped_bytes, hole->stream, pool);
+    alloc_tell(a, ALLOC_SEGMENT_MAP, address, mapped_bytes, hole->shelf);
     return true;
 }
 
@@ -125,10 +125,10 @@ bool alloc_expand_obtain(struct alloc *a, struct alloc_request *r)
             return false;
         b = hole;
     }
-    tree_remove(&r->pool->free, b);
+    shelf_remove(b);
     r->block = b;
-    if (r->pool->owner)
-        r->pool->owner->segment_count++;
+    if (r->shelf->pool->owner)
+        r->shelf->pool->owner->segment_count++;
     return true;
 }
 
@@ -141,8 +141,8 @@ static void trim(struct alloc *a, struct alloc_block *b, uint64_t start,
     if (start > b->address)
         alloc_block_cache(alloc_block_cut(a, b, start - b->address));
     if (after_bytes) {
-        struct alloc_block *after = alloc_block_new(
-            a, b->pool, b->segment, b->stream, end, after_bytes);
+        struct alloc_block *after =
+            alloc_block_new(a, b->shelf, b->segment, end, after_bytes);
         alloc_block_splice(after, b, b->next);
         alloc_block_cache(after);
         b->bytes -= after_bytes;
@@ -163,7 +163,7 @@ static void make_hole(struct alloc *a, struct alloc_block *b)
     b->mapped = false;
     alloc_block_absorb(a, b, b->prev);
     alloc_block_absorb(a, b, b->next);
-    tree_insert(&b->pool->holes, b);
+    shelf_insert_hole(b);
 }
 
 /* release_expandable_segment: B is a hole and all of its segment. */
@@ -171,7 +171,7 @@ static void segment_forget(struct alloc *a, struct alloc_block *b)
 {
     struct alloc_segment *s = b->segment;
 
-    tree_remove(&b->pool->holes, b);
+    shelf_remove_hole(b);
     a->driver.unreserve(a->driver.context, s->address, s->bytes);
     alloc_segment_delete(a, s);
     alloc_block_delete(a, b);
@@ -187,16 +187,16 @@ void alloc_expand_release(struct alloc *a, struct alloc_block *b)
     end -= (end - s->address) % s->chunk_bytes;
     if (start >= end)
         return;
-    tree_remove(&b->pool->free, b);
+    shelf_remove(b);
     trim(a, b, start, end);
     unmap_chunks(a, b);
     make_hole(a, b);
     a->reserved_bytes -= end - start;
-    alloc_stats_down(a->stats.reserved_bytes, b->pool, end - start);
-    if (b->pool->owner)
-        b->pool->owner->segment_count--;
+    alloc_stats_down(a->stats.reserved_bytes, b->shelf->pool, end - start);
+    if (b->shelf->pool->owner)
+        b->shelf->pool->owner->segment_count--;
     a->stats.num_device_free++;
-    alloc_tell(a, ALLOC_SEGMENT_UNMAP, start, end - start, b->stream, b->pool);
+    alloc_tell(a, ALLOC_SEGMENT_UNMAP, start, end - start, b->shelf);
     if (!block_is_split(b))
         segment_forget(a, b);
 }

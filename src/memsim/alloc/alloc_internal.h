@@ -22,12 +22,14 @@ struct alloc_use {
     bool captured; /* also in block_to_cudagraph_stream_uses */
 };
 
+/* Laid out by use: a search touches the first cache line only. */
 struct alloc_block {
-    struct alloc_block *left, *right, *parent; /* in a tree of its pool */
-    uint64_t stream, bytes, address;
-    struct alloc_block *prev, *next; /* neighbours in the segment */
-    struct alloc_pool *pool;
+    struct alloc_block *left, *right, *parent; /* in a tree of its shelf */
+    uint64_t bytes, address;
+    uint64_t age; /* which of two equal ones is older; 0: it does not count */
+    struct alloc_shelf *shelf; /* its pool and stream */
     struct alloc_segment *segment;
+    struct alloc_block *prev, *next; /* neighbours in the segment */
     struct alloc_use *uses;
     uint64_t requested_bytes;
     int64_t gc_base; /* pool->searches when it was cached (gc_count_base) */
@@ -37,15 +39,10 @@ struct alloc_block {
     bool mapped; /* false: a hole of an expandable segment */
 };
 
-/* Free blocks by (stream, size, address), BlockComparatorSize, or holes by
- * (stream, address), BlockComparatorAddress. */
-struct alloc_tree {
-    struct alloc_block *root;
-    bool by_address;
-};
-
-struct alloc_pool { /* BlockPool */
-    struct alloc_tree free, holes;
+struct alloc_pool {               /* BlockPool */
+    struct alloc_shelf **shelves; /* by ascending stream */
+    struct alloc_shelf *latest;   /* the one last asked for */
+    size_t shelf_count, shelf_capacity;
     struct alloc_private *owner; /* NULL: the default pool */
     int64_t searches;            /* get_free_blocks_call_count */
     bool small;
@@ -66,9 +63,10 @@ struct alloc_segment {
     struct alloc_block *first;
     uint64_t address, bytes;
     uint64_t chunk_bytes; /* of an expandable segment, else 0 */
+    uint64_t age;         /* of its blocks, where they have the segment's */
 };
 
-struct alloc_capture { /* an entry of captures_underway */
+struct alloc_scope { /* captures_underway, later allocation_scopes_ */
     struct alloc_private *pool;
     alloc_selects *selects;
     void *context;
@@ -93,19 +91,22 @@ struct alloc {
     alloc_listener *listener;
     void *listener_context;
     uint64_t total_bytes;
-    uint64_t allowed_bytes;  /* allowed_memory_maximum */
-    bool limited;            /* it has a value */
-    bool ages_blocks;        /* limited, and garbage collection is on */
-    uint64_t reserved_bytes; /* total_allocated_memory */
-    struct alloc_stats stats;
+    uint64_t allowed_bytes;   /* allowed_memory_maximum */
+    bool limited;             /* it has a value */
+    bool ages_blocks;         /* limited, and garbage collection is on */
+    uint64_t reserved_bytes;  /* total_allocated_memory */
+    struct alloc_stats stats; /* as alloc_stats_up keeps them */
+    struct alloc_stats *told; /* by alloc_stats() */
     struct alloc_pool small, large;
     struct alloc_private *privates;      /* in order of creation */
     const struct alloc_private *serving; /* the one that a request is for */
-    struct alloc_capture *captures;
-    size_t capture_count, capture_capacity;
+    struct alloc_scope *scopes;          /* where requests of some streams go */
+    size_t scope_count, scope_capacity;
+    size_t capture_count; /* num_active_captures_ */
     struct alloc_queue *queues;
     struct alloc_wait *deferred, **deferred_end; /* until no capture */
     struct alloc_segment *segments;
+    uint64_t made; /* segments or blocks, whichever have an age */
     struct alloc_block *spare_blocks;
     struct alloc_slab *slabs;
     struct alloc_segment *adopted; /* by alloc_adopt_segment, the last */
@@ -116,8 +117,7 @@ struct alloc {
 struct alloc_request {
     uint64_t bytes;         /* rounded */
     uint64_t segment_bytes; /* what would be asked of the device */
-    uint64_t stream;
-    struct alloc_pool *pool;
+    struct alloc_shelf *shelf;
     bool expandable; /* expandable segments may serve it */
     struct alloc_block *block;
 };
@@ -132,18 +132,25 @@ static inline bool block_is_expandable(const struct alloc_block *b)
     return b->segment->chunk_bytes != 0;
 }
 
+/* Is a CUDA graph being captured, as far as the release can tell? */
+static inline bool alloc_is_capturing(const struct alloc *a)
+{
+    return a->rules->scope_is_capture ? a->scope_count : a->capture_count;
+}
+
 /* Neither in use nor waiting for a stream; false for NULL. */
 static inline bool block_is_idle(const struct alloc_block *b)
 {
     return b && !b->allocated && !b->event_count && !b->uses;
 }
 
+/* What was ever allocated is what is there and what was freed. So that this
+ * need not be counted, `allocated' is what has to be added to that. */
 static inline void alloc_stat_up(struct alloc_stat *s, int64_t amount)
 {
     s->current += amount;
     if (s->current > s->peak)
         s->peak = s->current;
-    s->allocated += amount;
 }
 
 static inline void alloc_stat_down(struct alloc_stat *s, int64_t amount)
@@ -170,33 +177,33 @@ static inline void alloc_stats_down(struct alloc_stat *s,
                     (int64_t)amount);
 }
 
+/* SHELF NULL: of no pool and stream. */
+void alloc_tell_listener(struct alloc *a, enum alloc_action action,
+                         uint64_t address, uint64_t bytes,
+                         const struct alloc_shelf *shelf);
+
 static inline void alloc_tell(struct alloc *a, enum alloc_action action,
-                              uint64_t address, uint64_t bytes, uint64_t stream,
-                              const struct alloc_pool *pool)
+                              uint64_t address, uint64_t bytes,
+                              const struct alloc_shelf *shelf)
 {
-    if (!a->listener)
-        return;
-    struct alloc_event e = {action, address, bytes, stream, {0, 0}};
-    if (pool && pool->owner)
-        e.pool = pool->owner->id;
-    a->listener(a->listener_context, &e);
+    if (a->listener)
+        alloc_tell_listener(a, action, address, bytes, shelf);
 }
 
 /* alloc_block.c: blocks and how they split and merge */
-struct alloc_block *alloc_block_new(struct alloc *a, struct alloc_pool *pool,
+struct alloc_block *alloc_block_new(struct alloc *a, struct alloc_shelf *shelf,
                                     struct alloc_segment *segment,
-                                    uint64_t stream, uint64_t address,
-                                    uint64_t bytes);
+                                    uint64_t address, uint64_t bytes);
 void alloc_block_delete(struct alloc *a, struct alloc_block *b);
 void alloc_block_free_slabs(struct alloc *a);
 /* Puts NEW_BLOCK between BEFORE and AFTER, either of which may be NULL. */
 void alloc_block_splice(struct alloc_block *new_block,
                         struct alloc_block *before, struct alloc_block *after);
-/* Cuts BYTES off the front of free block B, which is in no tree. Returns the
+/* Cuts BYTES off the front of free block B, which is on no shelf. Returns the
  * front; B is the rest. */
 struct alloc_block *alloc_block_cut(struct alloc *a, struct alloc_block *b,
                                     uint64_t bytes);
-/* Makes B, in no tree, available for reuse (insert_into_blocks). */
+/* Makes B, on no shelf, available for reuse (insert_into_blocks). */
 void alloc_block_cache(struct alloc_block *b);
 /* Merges SRC into its neighbour DST where that may be (try_merge_blocks).
  * Returns the bytes gained, 0 where it may not. */
@@ -225,20 +232,26 @@ void alloc_expand_release(struct alloc *a, struct alloc_block *b);
 void alloc_wait_insert(struct alloc *a, struct alloc_block *b);
 void alloc_wait_defer(struct alloc *a, struct alloc_block *b);
 void alloc_wait_process(struct alloc *a);
+/* Ends the deferred frees of POOL's blocks at once. */
+void alloc_wait_finish_deferred(struct alloc *a,
+                                const struct alloc_private *pool);
 /* POOL NULL: every pool. */
 void alloc_wait_synchronize(struct alloc *a, const struct alloc_private *pool);
+void alloc_wait_drop_uses(struct alloc_block *b);
 void alloc_wait_free_all(struct alloc *a);
 
 /* alloc_pool.c: private pools */
 void alloc_pool_init(struct alloc_pool *pool, bool small,
                      struct alloc_private *owner);
-/* The pool for a request of rounded size BYTES on STREAM (get_pool). */
-struct alloc_pool *alloc_pool_for(struct alloc *a, uint64_t bytes,
-                                  uint64_t stream);
+/* The pool that a scope has requests on STREAM go to; NULL: the default. */
+struct alloc_private *alloc_pool_of_scope(const struct alloc *a,
+                                          uint64_t stream);
 struct alloc_private *alloc_pool_find(struct alloc *a, struct alloc_pool_id id);
 /* The same, created where it is unknown; NULL for the default pool. */
 struct alloc_private *alloc_pool_obtain(struct alloc *a,
                                         struct alloc_pool_id id);
+/* P has no blocks and is linked nowhere. */
+void alloc_pool_delete(struct alloc_private *p);
 void alloc_pool_free_all(struct alloc *a);
 
 #endif

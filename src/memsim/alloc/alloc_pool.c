@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/alloc/alloc_internal.h"
-
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 void alloc_pool_init(struct alloc_pool *pool, bool small,
                      struct alloc_private *owner)
 {
-    *pool = (struct alloc_pool){
-        .small = small, .owner = owner, .holes.by_address = true};
+    *pool = (struct alloc_pool){.small = small, .owner = owner};
 }
 
 struct alloc_private *alloc_pool_find(struct alloc *a, struct alloc_pool_id id)
@@ -62,13 +60,12 @@ struct alloc_private *alloc_pool_obtain(struct alloc *a,
     return p ? p : private_new(a, id, 0);
 }
 
-static size_t capture_find(const struct alloc *a, struct alloc_pool_id id)
+static size_t scope_find(const struct alloc *a, struct alloc_pool_id id)
 {
     size_t i = 0;
 
-    while (i < a->capture_count &&
-           (a->captures[i].pool->id.first != id.first ||
-            a->captures[i].pool->id.second != id.second))
+    while (i < a->scope_count && (a->scopes[i].pool->id.first != id.first ||
+                                  a->scopes[i].pool->id.second != id.second))
         i++;
     return i;
 }
@@ -76,23 +73,38 @@ static size_t capture_find(const struct alloc *a, struct alloc_pool_id id)
 int alloc_pool_begin(struct alloc *a, struct alloc_pool_id id,
                      alloc_selects *selects, void *context)
 {
-    if (capture_find(a, id) < a->capture_count || alloc_pool_create(a, id, 0))
+    if (scope_find(a, id) < a->scope_count || alloc_pool_create(a, id, 0))
         return -1;
-    xgrow(&a->captures, a->capture_count, &a->capture_capacity,
-          sizeof *a->captures);
-    a->captures[a->capture_count++] =
-        (struct alloc_capture){alloc_pool_find(a, id), selects, context};
+    xgrow(&a->scopes, a->scope_count, &a->scope_capacity, sizeof *a->scopes);
+    a->scopes[a->scope_count++] =
+        (struct alloc_scope){alloc_pool_find(a, id), selects, context};
     return 0;
 }
 
 int alloc_pool_end(struct alloc *a, struct alloc_pool_id id)
 {
-    size_t i = capture_find(a, id);
+    size_t i = scope_find(a, id);
 
-    if (i == a->capture_count)
+    if (i == a->scope_count)
         return -1;
-    for (a->capture_count--; i < a->capture_count; i++)
-        a->captures[i] = a->captures[i + 1];
+    const struct alloc_private *pool = a->scopes[i].pool;
+    for (a->scope_count--; i < a->scope_count; i++)
+        a->scopes[i] = a->scopes[i + 1];
+    if (a->rules->scope_end_frees)
+        alloc_wait_finish_deferred(a, pool);
+    return 0;
+}
+
+void alloc_capture_begin(struct alloc *a)
+{
+    a->capture_count++;
+}
+
+int alloc_capture_end(struct alloc *a)
+{
+    if (!a->capture_count)
+        return -1;
+    a->capture_count--;
     return 0;
 }
 
@@ -101,7 +113,7 @@ int alloc_pool_release(struct alloc *a, struct alloc_pool_id id)
     struct alloc_private *p = alloc_pool_find(a, id);
 
     if (!p || p->use_count <= 0 ||
-        (p->use_count == 1 && capture_find(a, id) < a->capture_count))
+        (p->use_count == 1 && scope_find(a, id) < a->scope_count))
         return -1;
     if (--p->use_count == 0) {
         p->freeable = true;
@@ -110,12 +122,12 @@ int alloc_pool_release(struct alloc *a, struct alloc_pool_id id)
     return 0;
 }
 
-static struct alloc_private *captured_by(const struct alloc *a, uint64_t stream)
+struct alloc_private *alloc_pool_of_scope(const struct alloc *a,
+                                          uint64_t stream)
 {
-    for (size_t n = 0; n < a->capture_count; n++) {
-        size_t i =
-            a->rules->newest_capture_first ? a->capture_count - 1 - n : n;
-        const struct alloc_capture *c = &a->captures[i];
+    for (size_t n = 0; n < a->scope_count; n++) {
+        size_t i = a->rules->newest_capture_first ? a->scope_count - 1 - n : n;
+        const struct alloc_scope *c = &a->scopes[i];
 
         if (!c->selects || c->selects(c->context, stream))
             return c->pool;
@@ -123,14 +135,11 @@ static struct alloc_private *captured_by(const struct alloc *a, uint64_t stream)
     return NULL;
 }
 
-struct alloc_pool *alloc_pool_for(struct alloc *a, uint64_t bytes,
-                                  uint64_t stream)
+void alloc_pool_delete(struct alloc_private *p)
 {
-    struct alloc_private *p = a->capture_count ? captured_by(a, stream) : NULL;
-
-    if (p)
-        return bytes <= SMALL_BYTES ? &p->small : &p->large;
-    return bytes <= SMALL_BYTES ? &a->small : &a->large;
+    alloc_shelf_free_all(&p->small);
+    alloc_shelf_free_all(&p->large);
+    free(p);
 }
 
 void alloc_pool_free_all(struct alloc *a)
@@ -139,7 +148,7 @@ void alloc_pool_free_all(struct alloc *a)
         struct alloc_private *p = a->privates;
 
         a->privates = p->next;
-        free(p);
+        alloc_pool_delete(p);
     }
-    free(a->captures);
+    free(a->scopes);
 }

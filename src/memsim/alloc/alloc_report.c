@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/xmalloc.h"
-#include "memsim/alloc/alloc_tree.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 static int by_address(const void *x, const void *y)
 {
@@ -58,13 +58,13 @@ static void walk_segment(const struct alloc_segment *s,
         info.address = b->address;
         info.bytes = b->bytes;
         info.requested_bytes = b->requested_bytes;
-        info.stream = b->stream;
-        info.small = b->pool->small;
+        info.stream = b->shelf->stream;
+        info.small = b->shelf->pool->small;
         info.expandable = s->chunk_bytes != 0;
         info.allocated = b->allocated;
         info.active = !block_is_idle(b);
-        if (b->pool->owner)
-            info.pool = b->pool->owner->id;
+        if (b->shelf->pool->owner)
+            info.pool = b->shelf->pool->owner->id;
         visit(context, &info);
     }
 }
@@ -89,24 +89,24 @@ static void count_block(const struct alloc *a, const struct alloc_block *b,
     if (!b->mapped)
         return;
     if (!block_is_expandable(b) && !b->prev) {
-        alloc_stats_up(s->segment, b->pool, 1);
+        alloc_stats_up(s->segment, b->shelf->pool, 1);
         if (b->segment->bytes >= a->conf.max_split_bytes)
             alloc_stat_up(&s->oversize_segments, 1);
     }
-    alloc_stats_up(s->reserved_bytes, b->pool, b->bytes);
+    alloc_stats_up(s->reserved_bytes, b->shelf->pool, b->bytes);
     if (b->allocated) {
-        alloc_stats_up(s->allocation, b->pool, 1);
-        alloc_stats_up(s->allocated_bytes, b->pool, b->bytes);
+        alloc_stats_up(s->allocation, b->shelf->pool, 1);
+        alloc_stats_up(s->allocated_bytes, b->shelf->pool, b->bytes);
         if (b->bytes >= a->conf.max_split_bytes)
             alloc_stat_up(&s->oversize_allocations, 1);
     }
     if (!block_is_idle(b)) {
-        alloc_stats_up(s->active, b->pool, 1);
-        alloc_stats_up(s->active_bytes, b->pool, b->bytes);
-        alloc_stats_up(s->requested_bytes, b->pool, b->requested_bytes);
+        alloc_stats_up(s->active, b->shelf->pool, 1);
+        alloc_stats_up(s->active_bytes, b->shelf->pool, b->bytes);
+        alloc_stats_up(s->requested_bytes, b->shelf->pool, b->requested_bytes);
     } else if (block_is_split(b) && !block_is_expandable(b)) {
-        alloc_stats_up(s->inactive_split, b->pool, 1);
-        alloc_stats_up(s->inactive_split_bytes, b->pool, b->bytes);
+        alloc_stats_up(s->inactive_split, b->shelf->pool, 1);
+        alloc_stats_up(s->inactive_split_bytes, b->shelf->pool, b->bytes);
     }
 }
 
@@ -144,12 +144,12 @@ static struct alloc_pool *adopting_pool(struct alloc *a, bool small,
 /* Behind the mapped part of an adopted expandable segment. */
 static void adopt_hole(struct alloc *a, struct alloc_block *b, uint64_t bytes)
 {
-    struct alloc_block *hole = alloc_block_new(
-        a, b->pool, b->segment, b->stream, b->address + b->bytes, bytes);
+    struct alloc_block *hole =
+        alloc_block_new(a, b->shelf, b->segment, b->address + b->bytes, bytes);
 
     hole->mapped = false;
     alloc_block_splice(hole, b, NULL);
-    tree_insert(&b->pool->holes, hole);
+    shelf_insert_hole(hole);
 }
 
 /* The bytes to reserve for an adopted segment; 0: it cannot be one. */
@@ -179,8 +179,9 @@ int alloc_adopt_segment(struct alloc *a, const struct alloc_block_info *g)
         return -1;
     struct alloc_segment *s = alloc_segment_new(
         a, g->address, range_bytes, g->expandable ? chunk_bytes : 0);
-    s->first = alloc_block_new(a, adopting_pool(a, g->small, g->pool), s,
-                               g->stream, g->address, g->bytes);
+    s->first = alloc_block_new(
+        a, alloc_shelf_obtain(adopting_pool(a, g->small, g->pool), g->stream),
+        s, g->address, g->bytes);
     alloc_block_cache(s->first);
     if (range_bytes > g->bytes)
         adopt_hole(a, s->first, range_bytes - g->bytes);
@@ -210,7 +211,7 @@ struct alloc_block *alloc_adopt_block(struct alloc *a, uint64_t address,
 
     if (!b)
         return NULL;
-    tree_remove(&b->pool->free, b);
+    shelf_remove(b);
     if (address > b->address)
         alloc_block_cache(alloc_block_cut(a, b, address - b->address));
     if (bytes < b->bytes) {
@@ -230,27 +231,43 @@ void alloc_adopt_end(struct alloc *a)
     count_all(a, &a->stats);
 }
 
-/* Is T in order, a heap, with parents that agree? Counts its blocks. */
-static bool tree_check(const struct alloc_tree *t, size_t *count)
+/* Is B well linked in its treap? */
+static bool node_check(const struct alloc_block *b)
+{
+    return (!b->parent || b->parent->priority >= b->priority) &&
+           (!b->left || b->left->parent == b) &&
+           (!b->right || b->right->parent == b) && block_is_idle(b);
+}
+
+static bool holes_check(const struct alloc_shelf *s, size_t *count)
 {
     const struct alloc_block *last = NULL;
 
-    for (const struct alloc_block *b = tree_first(t); b; b = tree_next(b)) {
-        if ((last && !tree_before(t, last, b)) ||
-            (b->parent && b->parent->priority < b->priority) ||
-            (b->left && b->left->parent != b) ||
-            (b->right && b->right->parent != b) || b->mapped == t->by_address ||
-            !block_is_idle(b))
+    for (const struct alloc_block *b = tree_first(s->holes); b;
+         last = b, b = tree_next(b), (*count)++)
+        if ((last && !hole_before(last, b)) || !node_check(b) || b->mapped ||
+            b->shelf != s)
             return false;
-        last = b;
-        (*count)++;
-    }
     return true;
 }
 
+/* Are POOL's shelves in order, both ways? Counts their blocks. */
 static bool pool_check(const struct alloc_pool *pool, size_t *count)
 {
-    return tree_check(&pool->free, count) && tree_check(&pool->holes, count);
+    const struct alloc_block *last = NULL;
+
+    for (const struct alloc_block *b = alloc_pool_first(pool); b;
+         last = b, b = alloc_pool_next(b), (*count)++) {
+        bool same = last && last->shelf == b->shelf;
+
+        if ((same && !block_before(last, b)) || !node_check(b) || !b->mapped ||
+            b->shelf->pool != pool || shelf_prev(b) != (same ? last : NULL))
+            return false;
+    }
+    for (size_t i = 0; i < pool->shelf_count; i++)
+        if (!holes_check(pool->shelves[i], count))
+            return false;
+    return true;
 }
 
 /* Do S's blocks tile it, merged where they can be? Counts the idle ones. */

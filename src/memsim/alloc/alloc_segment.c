@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
-#include "memsim/alloc/alloc_tree.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 struct alloc_segment *alloc_segment_new(struct alloc *a, uint64_t address,
                                         uint64_t bytes, uint64_t chunk_bytes)
@@ -14,6 +14,8 @@ struct alloc_segment *alloc_segment_new(struct alloc *a, uint64_t address,
     s->address = address;
     s->bytes = bytes;
     s->chunk_bytes = chunk_bytes;
+    if (a->rules->age == ALLOC_AGE_SEGMENT)
+        s->age = ++a->made;
     s->next = a->segments;
     if (s->next)
         s->next->prev = s;
@@ -59,10 +61,10 @@ bool alloc_segment_obtain(struct alloc *a, struct alloc_request *r)
     if (!address)
         return false;
     struct alloc_segment *s = alloc_segment_new(a, address, bytes, 0);
-    r->block = alloc_block_new(a, r->pool, s, r->stream, address, bytes);
+    r->block = alloc_block_new(a, r->shelf, s, address, bytes);
     s->first = r->block;
-    count_obtained(a, r->pool, bytes);
-    alloc_tell(a, ALLOC_SEGMENT_ALLOC, address, bytes, r->stream, r->pool);
+    count_obtained(a, r->shelf->pool, bytes);
+    alloc_tell(a, ALLOC_SEGMENT_ALLOC, address, bytes, r->shelf);
     return true;
 }
 
@@ -70,11 +72,11 @@ bool alloc_segment_obtain(struct alloc *a, struct alloc_request *r)
 static void segment_release(struct alloc *a, struct alloc_block *b)
 {
     struct alloc_stats *s = &a->stats;
-    struct alloc_pool *pool = b->pool;
+    struct alloc_pool *pool = b->shelf->pool;
 
     assert(!block_is_expandable(b) && !block_is_split(b));
     s->num_device_free++;
-    alloc_tell(a, ALLOC_SEGMENT_FREE, b->address, b->bytes, b->stream, pool);
+    alloc_tell(a, ALLOC_SEGMENT_FREE, b->address, b->bytes, b->shelf);
     a->driver.free(a->driver.context, b->address, b->bytes);
     a->reserved_bytes -= b->bytes;
     if (pool->owner)
@@ -83,7 +85,7 @@ static void segment_release(struct alloc *a, struct alloc_block *b)
     alloc_stats_down(s->reserved_bytes, pool, b->bytes);
     if (b->bytes >= a->conf.max_split_bytes)
         alloc_stat_down(&s->oversize_segments, 1);
-    tree_remove(&pool->free, b);
+    shelf_remove(b);
     alloc_segment_delete(a, b->segment);
     alloc_block_delete(a, b);
 }
@@ -98,13 +100,13 @@ struct garbage {
 static uint64_t block_age(const struct alloc_block *b)
 {
     /* PyTorch narrows the age to an int (Block::gc_count). */
-    return (uint64_t)(int)(b->pool->searches - b->gc_base);
+    return (uint64_t)(int)(b->shelf->pool->searches - b->gc_base);
 }
 
 static void garbage_count(struct alloc *a, struct garbage *g)
 {
-    for (struct alloc_block *b = tree_first(&a->large.free); b;
-         b = tree_next(b)) {
+    for (struct alloc_block *b = alloc_pool_first(&a->large); b;
+         b = alloc_pool_next(b)) {
         if (block_is_split(b))
             continue;
         g->total_age += block_age(b);
@@ -118,9 +120,9 @@ static bool garbage_round(struct alloc *a, struct garbage *g)
     double threshold = (double)g->total_age / g->count;
     bool freed = false;
 
-    for (struct alloc_block *b = tree_first(&a->large.free), *next; b;
+    for (struct alloc_block *b = alloc_pool_first(&a->large), *next; b;
          b = next) {
-        next = tree_next(b);
+        next = alloc_pool_next(b);
         if (block_is_split(b) || block_is_expandable(b) ||
             (double)block_age(b) < threshold)
             continue;
@@ -149,7 +151,7 @@ void alloc_collect_garbage(struct alloc *a)
 }
 
 /* Frees oversize blocks of the request's stream, the largest first, until
- * BYTES are free. B is the first block too large or of another stream. An
+ * BYTES are free. B is the first block too large, NULL where none is. An
  * oversize block is whole, unless max_split_size_mb was lowered when it was
  * split already: freeing a part of a segment, as PyTorch then does, is an error
  * of the device's and not mirrored. */
@@ -158,10 +160,9 @@ static bool release_several(struct alloc *a, const struct alloc_request *r,
 {
     uint64_t released = 0;
 
-    b = b ? tree_prev(b) : tree_last(&r->pool->free);
-    while (b && released < bytes && b->bytes >= a->conf.max_split_bytes &&
-           b->stream == r->stream) {
-        struct alloc_block *before = tree_prev(b);
+    b = b ? shelf_prev(b) : shelf_last(r->shelf);
+    while (b && released < bytes && b->bytes >= a->conf.max_split_bytes) {
+        struct alloc_block *before = shelf_prev(b);
 
         if (!block_is_expandable(b) && !block_is_split(b)) {
             released += b->bytes;
@@ -180,8 +181,8 @@ bool alloc_release_available(struct alloc *a, const struct alloc_request *r)
         return false;
     if (bytes < a->conf.max_split_bytes)
         bytes = a->conf.max_split_bytes;
-    struct alloc_block *b = tree_at_least(&r->pool->free, r->stream, bytes);
-    if (!b || b->stream != r->stream || block_is_expandable(b))
+    struct alloc_block *b = shelf_at_least(r->shelf, bytes);
+    if (!b || block_is_expandable(b))
         return release_several(a, r, b, bytes);
     if (block_is_split(b))
         return false;
@@ -196,8 +197,8 @@ static void pool_release(struct alloc *a, struct alloc_pool *pool)
     struct alloc_block **pages = NULL, *next;
     size_t count = 0, capacity = 0;
 
-    for (struct alloc_block *b = tree_first(&pool->free); b; b = next) {
-        next = tree_next(b);
+    for (struct alloc_block *b = alloc_pool_first(pool); b; b = next) {
+        next = alloc_pool_next(b);
         if (block_is_expandable(b)) {
             xgrow(&pages, count, &capacity, sizeof *pages);
             pages[count++] = b;
@@ -222,7 +223,7 @@ static bool has_segments(const struct alloc *a, const struct alloc_private *p)
 {
     const struct alloc_segment *s = a->segments;
 
-    while (s && s->first->pool->owner != p)
+    while (s && s->first->shelf->pool->owner != p)
         s = s->next;
     return s != NULL;
 }
@@ -239,7 +240,7 @@ static struct alloc_private **private_release(struct alloc *a,
     if (p->segment_count || p == a->serving || has_segments(a, p))
         return &p->next;
     *link = p->next;
-    free(p);
+    alloc_pool_delete(p);
     return link;
 }
 
@@ -247,8 +248,8 @@ void alloc_release_cached(struct alloc *a, struct alloc_pool_id id)
 {
     struct alloc_private **link = &a->privates;
 
-    if (id_is_default(id) && !a->capture_count) {
-        alloc_tell(a, ALLOC_FLUSH, 0, a->reserved_bytes, 0, NULL);
+    if (id_is_default(id) && !alloc_is_capturing(a)) {
+        alloc_tell(a, ALLOC_FLUSH, 0, a->reserved_bytes, NULL);
         alloc_wait_synchronize(a, NULL);
         pool_release(a, &a->large);
         pool_release(a, &a->small);

@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order that PyTorch keeps in std::set<Block *>: a treap whose nodes are
- * the blocks. Inline, for every allocator call is mostly this. */
+ * A treap whose nodes are blocks of one stream: cached blocks by (size,
+ * address) or holes by address. Inline, for every allocator call is mostly
+ * this. */
 #ifndef MEMSIM_ALLOC_ALLOC_TREE_H
 #define MEMSIM_ALLOC_ALLOC_TREE_H
 
 #include "memsim/alloc/alloc_internal.h"
 
-static inline bool tree_less(const struct alloc_tree *t, uint64_t stream,
-                             uint64_t bytes, uint64_t address,
-                             const struct alloc_block *b)
+/* BlockComparatorSize; where age counts, #178362 (2.12) and
+ * BlockComparatorSizeCounterAddress (2.13). */
+static inline bool block_before(const struct alloc_block *a,
+                                const struct alloc_block *b)
 {
-    if (stream != b->stream)
-        return stream < b->stream;
-    if (bytes != b->bytes && !t->by_address)
-        return bytes < b->bytes;
-    return address < b->address;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes;
+    if (a->age != b->age)
+        return a->age < b->age;
+    return a->address < b->address;
 }
 
-static inline bool tree_before(const struct alloc_tree *t,
-                               const struct alloc_block *a,
+/* BlockComparatorAddress */
+static inline bool hole_before(const struct alloc_block *a,
                                const struct alloc_block *b)
 {
-    return tree_less(t, a->stream, a->bytes, a->address, b);
+    return a->address < b->address;
 }
 
+typedef bool tree_order(const struct alloc_block *a,
+                        const struct alloc_block *b);
+
 /* The pointer that holds B: its parent's, or the root. */
-static inline struct alloc_block **tree_link(struct alloc_tree *t,
+static inline struct alloc_block **tree_link(struct alloc_block **root,
                                              const struct alloc_block *b)
 {
     if (!b->parent)
-        return &t->root;
+        return root;
     return b->parent->left == b ? &b->parent->left : &b->parent->right;
 }
 
 /* Lifts B above its parent. */
-static inline void tree_lift(struct alloc_tree *t, struct alloc_block *b)
+static inline void tree_lift(struct alloc_block **root, struct alloc_block *b)
 {
     struct alloc_block *p = b->parent;
 
-    *tree_link(t, p) = b;
+    *tree_link(root, p) = b;
     b->parent = p->parent;
     p->parent = b;
     if (p->left == b) {
@@ -54,41 +59,42 @@ static inline void tree_lift(struct alloc_tree *t, struct alloc_block *b)
     }
 }
 
-static inline void tree_insert(struct alloc_tree *t, struct alloc_block *b)
+static inline void tree_insert(struct alloc_block **root, struct alloc_block *b,
+                               tree_order *before)
 {
-    struct alloc_block **link = &t->root, *parent = NULL;
+    struct alloc_block **link = root, *parent = NULL;
 
     while (*link) {
         parent = *link;
-        link = tree_before(t, b, parent) ? &parent->left : &parent->right;
+        link = before(b, parent) ? &parent->left : &parent->right;
     }
     *link = b;
     b->parent = parent;
     b->left = b->right = NULL;
     while (b->parent && b->priority > b->parent->priority)
-        tree_lift(t, b);
+        tree_lift(root, b);
 }
 
-static inline void tree_remove(struct alloc_tree *t, struct alloc_block *b)
+static inline void tree_remove(struct alloc_block **root, struct alloc_block *b)
 {
     while (b->left && b->right)
-        tree_lift(t,
+        tree_lift(root,
                   b->left->priority > b->right->priority ? b->left : b->right);
     struct alloc_block *child = b->left ? b->left : b->right;
-    *tree_link(t, b) = child;
+    *tree_link(root, b) = child;
     if (child)
         child->parent = b->parent;
 }
 
-/* The first block not before (STREAM, BYTES, 0); NULL where there is none. */
-static inline struct alloc_block *tree_at_least(const struct alloc_tree *t,
-                                                uint64_t stream, uint64_t bytes)
+/* The first block of BYTES or more; NULL where there is none. */
+static inline struct alloc_block *tree_at_least(struct alloc_block *root,
+                                                uint64_t bytes)
 {
-    struct alloc_block *b = t->root, *found = NULL;
+    struct alloc_block *b = root, *found = NULL;
 
     while (b) {
-        bool below = b->stream != stream ? b->stream < stream
-                                         : !t->by_address && b->bytes < bytes;
+        bool below = b->bytes < bytes;
+
         if (!below)
             found = b;
         b = below ? b->right : b->left;
@@ -96,31 +102,24 @@ static inline struct alloc_block *tree_at_least(const struct alloc_tree *t,
     return found;
 }
 
-static inline struct alloc_block *tree_first(const struct alloc_tree *t)
+static inline struct alloc_block *tree_first(struct alloc_block *root)
 {
-    struct alloc_block *b = t->root;
-
-    while (b && b->left)
-        b = b->left;
-    return b;
+    while (root && root->left)
+        root = root->left;
+    return root;
 }
 
-static inline struct alloc_block *tree_last(const struct alloc_tree *t)
+static inline struct alloc_block *tree_last(struct alloc_block *root)
 {
-    struct alloc_block *b = t->root;
-
-    while (b && b->right)
-        b = b->right;
-    return b;
+    while (root && root->right)
+        root = root->right;
+    return root;
 }
 
 static inline struct alloc_block *tree_next(const struct alloc_block *b)
 {
-    if (b->right) {
-        for (b = b->right; b->left;)
-            b = b->left;
-        return (struct alloc_block *)b;
-    }
+    if (b->right)
+        return tree_first(b->right);
     while (b->parent && b->parent->right == b)
         b = b->parent;
     return b->parent;
@@ -128,11 +127,8 @@ static inline struct alloc_block *tree_next(const struct alloc_block *b)
 
 static inline struct alloc_block *tree_prev(const struct alloc_block *b)
 {
-    if (b->left) {
-        for (b = b->left; b->right;)
-            b = b->right;
-        return (struct alloc_block *)b;
-    }
+    if (b->left)
+        return tree_last(b->left);
     while (b->parent && b->parent->left == b)
         b = b->parent;
     return b->parent;

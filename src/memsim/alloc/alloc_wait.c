@@ -2,11 +2,10 @@
  * PyTorch keeps the queues in a hash map by stream and so visits them in hash
  * order; here they are in the order in which they came about. Within a stream
  * the order is the same. */
-#include "memsim/alloc/alloc_internal.h"
-
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
+#include "memsim/alloc/alloc_shelf.h"
 
 static struct alloc_queue *queue_for(struct alloc *a, uint64_t stream)
 {
@@ -85,6 +84,36 @@ static void insert_deferred(struct alloc *a)
     a->deferred_end = &a->deferred;
 }
 
+void alloc_wait_drop_uses(struct alloc_block *b)
+{
+    struct alloc_use *use;
+
+    while ((use = b->uses)) {
+        b->uses = use->next;
+        free(use);
+    }
+}
+
+/* Every stream of a capture has joined by its end, so the blocks of its pool
+ * need no event (endAllocateToPool). */
+void alloc_wait_finish_deferred(struct alloc *a,
+                                const struct alloc_private *pool)
+{
+    struct alloc_wait **link = &a->deferred, *w;
+
+    while ((w = *link)) {
+        if (w->block->shelf->pool->owner != pool) {
+            link = &w->next;
+            continue;
+        }
+        *link = w->next;
+        alloc_wait_drop_uses(w->block);
+        alloc_block_retire(a, w->block);
+        free(w);
+    }
+    a->deferred_end = link;
+}
+
 static void wait_finish(struct alloc *a, struct alloc_wait *w)
 {
     if (!--w->block->event_count)
@@ -135,7 +164,7 @@ void alloc_wait_synchronize(struct alloc *a, const struct alloc_private *pool)
         struct alloc_wait **at = &q->first, *w;
 
         while ((w = *at)) {
-            if (pool && w->block->pool->owner != pool) {
+            if (pool && w->block->shelf->pool->owner != pool) {
                 at = &w->next;
                 continue;
             }
