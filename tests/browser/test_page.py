@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of --html in a real browser, with results that are made up."""
+"""The page of --html in a real browser: with results that are made up, and
+with a real run's where there is a PyTorch in MEMSIM_VENV."""
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,6 +16,7 @@ import sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build"))
+VENV = pathlib.Path(os.environ.get("MEMSIM_VENV", ROOT / ".venv"))
 TEMPLATE = BUILD / "gen" / "report.html"
 FIRST_PAINT_MS = 2000
 TESTS = []
@@ -25,6 +28,10 @@ ROWS = "[...document.querySelectorAll('#modules-table tbody tr')].map(" \
 BACK = "getComputedStyle(document.body.parentElement).backgroundColor"
 
 
+class Skip(Exception):
+    pass
+
+
 def test(function):
     TESTS.append(function)
     return function
@@ -33,7 +40,7 @@ def test(function):
 def has(text, *parts):
     for part in parts:
         if part not in text:
-            raise AssertionError(f"{part!r} is not in {text!r}")
+            raise AssertionError(f"{part!r} is not in {str(text)[:2000]!r}")
 
 
 def equal(got, want):
@@ -55,6 +62,9 @@ class Pages:
             path.write_text(sample.page(self.template,
                                         getattr(sample, name)()),
                             encoding="utf-8")
+        return self.show(path)
+
+    def show(self, path):
         self.url = path.as_uri()
         self.browser.problems.clear()
         self.browser.requests.clear()
@@ -308,17 +318,69 @@ def nothing_sticks_out_on_a_small_screen(pages):
                       "e.id || e.textContent.slice(0, 40))"), [])
 
 
+SCRIPT = """
+import torch
+names = %r
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name in names:
+            self.add_module(name, torch.nn.Linear(256, 256))
+    def forward(self, x):
+        for layer in self.children():
+            x = layer(x)
+        return x
+net = Net().cuda()
+adam = torch.optim.Adam(net.parameters())
+for step in range(2):
+    net(torch.ones(64, 256, device="cuda")).sum().backward()
+    adam.step()
+    adam.zero_grad()
+torch.empty(200 << 30, device="cuda")
+"""
+
+
+@test
+def a_real_run_with_hostile_names(pages):
+    """What PyTorch takes for a module's name: anything without a dot."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        raise Skip(f"there is no {python}")
+    names = [name for name in sample.NASTY if "." not in name]
+    path = pages.folder / "real.html"
+    done = subprocess.run(
+        [BUILD / "bin" / "memsim", "run", "--html", path, "--", python, "-c",
+         SCRIPT % names], capture_output=True, text=True, check=False)
+    equal(done.returncode, 120)
+    browser = pages.show(path)
+    has(text_of(browser, "ooms"), "asked for 800.0 GiB")
+    for name in names:
+        has(browser.run("page.entries[0].device.modules.map(m => m.name)"),
+            name.replace("\0", "\\0"))
+    browser.click("#search")
+    browser.type("<img")
+    equal(browser.run(ROWS)[0][0], sample.NASTY[1])
+    browser.hover("#timeline-canvas")
+    has(browser.run(TIP), "step ", "allocated")
+    browser.hover("#treemap-canvas", 0.3, 0.5)
+    has(browser.run(TIP), "of what is shown")
+
+
 def run_all(pages):
-    failed = 0
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
     for function in TESTS:
         try:
             function(pages)
             pages.check()
+            counts["passed"] += 1
+        except Skip as why:
+            counts["skipped"] += 1
+            print(f"SKIP {function.__name__}: {why}")
         except Exception:
-            failed += 1
+            counts["failed"] += 1
             print(f"FAIL {function.__name__}\n{traceback.format_exc()}")
-    print(f"{len(TESTS) - failed} passed, {failed} failed, 0 skipped")
-    return failed
+    print(", ".join(f"{n} {what}" for what, n in counts.items()))
+    return counts["failed"]
 
 
 def main():
