@@ -22,6 +22,11 @@ struct gpu {
     uint64_t memory_bytes;        /* cudaMemGetInfo's total */
     uint64_t context_bytes;       /* taken by a bare context: cudaFree(0) */
     uint64_t context_torch_bytes; /* the same after torch's first kernel */
+    uint64_t modules_eager_bytes; /* more under CUDA_MODULE_LOADING=EAGER */
+    uint64_t cublas_bytes;        /* of each handle */
+    uint64_t cudnn_bytes;         /* of a process's first handle; so are these */
+    uint64_t cufft_bytes;
+    uint64_t cusolver_bytes;
     uint32_t smi_memory_mib;      /* nvidia-smi's memory.total */
     uint32_t ecc;                 /* 1: on as delivered */
 

@@ -171,6 +171,18 @@ static void default_context(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
 }
 
+/* data/gpus/README.md, "Libraries", has the sources. */
+static void default_libraries(const struct capability *row, struct gpu *gpu)
+{
+    bool large = row->major == 9 || row->major == 10;
+
+    default_u64(&gpu->modules_eager_bytes, 379584512);
+    default_u64(&gpu->cublas_bytes, (large ? 32 : 4) * MIB);
+    default_u64(&gpu->cudnn_bytes, 0);
+    default_u64(&gpu->cufft_bytes, 0);
+    default_u64(&gpu->cusolver_bytes, 250000000);
+}
+
 static void default_links(const struct capability *row, struct gpu *gpu)
 {
     default_u32(&gpu->copy_engines, row->copy_engines);
@@ -197,5 +209,6 @@ void gpu_field_defaults(struct gpu *gpu)
     default_sizes(gpu);
     default_bandwidth(gpu);
     default_context(row, gpu);
+    default_libraries(row, gpu);
     default_links(row, gpu);
 }

@@ -253,3 +253,21 @@ TEST(files_reach_device_memory)
     CHECK(cuFileHandleRegister(&file, &description).err != CU_FILE_SUCCESS);
     unlink(path);
 }
+
+TEST(a_handle_takes_a_workspace_and_leaves_it_to_the_next)
+{
+    size_t before, with, after, total;
+    cublasHandle_t handle;
+
+    CHECK(!cudaMemGetInfo(&before, &total));
+    cublasHandle_t kept = handle_new(), gone = handle_new();
+    CHECK(!cudaMemGetInfo(&with, &total));
+    CHECK(before > with && (before - with) % (4 << 20) == 0);
+    CHECK(!cublasDestroy(gone));
+    CHECK(cublasDestroy(gone) == CUBLAS_STATUS_NOT_INITIALIZED);
+    handle = handle_new();
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK_UINT(after, with);
+    CHECK(!cublasDestroy(kept));
+    CHECK(!cublasDestroy(handle));
+}

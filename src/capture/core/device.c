@@ -243,6 +243,19 @@ static int context_make(int device)
     return CORE_OK;
 }
 
+/* Without lazy loading a context takes every kernel of the process at once.
+ * Lazy is CUDA's default since 12.2, and PyTorch sets it where the user has said
+ * nothing (c10/cuda, 1.13 on), before any context. */
+static int modules_load(int device)
+{
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+
+    if (!loading || strcmp(loading, "EAGER"))
+        return CORE_OK;
+    return memsim_device_library(device, "all kernels",
+                                 memsim_device_gpu()->modules_eager_bytes);
+}
+
 int memsim_device_open(int device)
 {
     int rc = CORE_OK;
@@ -264,7 +277,7 @@ int memsim_device_open(int device)
         rc = context_make(device);
     core_unlock(LOCK_DEVICE);
     bound = bound || !rc;
-    return rc;
+    return rc ? rc : modules_load(device);
 }
 
 void device_give_up(int device, bool torch, uint64_t requested_bytes)
@@ -504,8 +517,15 @@ int memsim_device_library(int device, const char *who, uint64_t bytes)
     core_lock(LOCK_DEVICE);
     bool fresh = library_is_new(&devices[device], who);
     core_unlock(LOCK_DEVICE);
-    if (!fresh)
-        return CORE_OK;
+    return fresh ? memsim_device_library_more(device, who, bytes) : CORE_OK;
+}
+
+int memsim_device_library_more(int device, const char *who, uint64_t bytes)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc || !bytes)
+        return rc;
     if (!card_take(device, bytes))
         return CORE_OUT_OF_MEMORY;
     struct session_usage *usage = device_usage(device);

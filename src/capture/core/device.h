@@ -82,6 +82,10 @@ CORE_API void memsim_device_memory(int device, uint64_t *free_bytes,
 CORE_API int memsim_device_library(int device, const char *who,
                                    uint64_t bytes);
 
+/* The same, each time that it is asked for. */
+CORE_API int memsim_device_library_more(int device, const char *who,
+                                        uint64_t bytes);
+
 /* The card's memory without an address: NAME stands for one in the trace. */
 int device_take(int device, uint64_t bytes, enum trace_how how,
                 bool caller_retries, uint64_t name);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/cublas/cublas.h"
 
+#include <stdatomic.h>
+
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
+#include "common/session.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 #define VERSION_MAJOR 13
@@ -40,6 +43,22 @@ cublasStatus_t cublas_status(int rc)
     }
 }
 
+/* What handles that are gone have left of the card's memory: the next ones take
+ * it, which is our simplification. */
+static _Atomic int32_t spare[SESSION_DEVICES];
+
+/* Every handle has a workspace of its own, also where the user gives it one:
+ * "the default workspace pool allocated during the cuBLAS context creation"
+ * (cuBLAS documentation, cublasSetWorkspace). */
+static int pool_take(int device)
+{
+    if (atomic_fetch_sub(&spare[device], 1) > 0)
+        return CORE_OK;
+    atomic_fetch_add(&spare[device], 1);
+    return memsim_device_library_more(device, "cublas",
+                                      memsim_device_gpu()->cublas_bytes);
+}
+
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     int device = memsim_device_current();
@@ -47,6 +66,8 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 
     if (rc)
         return cublas_status(rc);
+    if (pool_take(device))
+        return CUBLAS_STATUS_ALLOC_FAILED;
     struct cublas *c = memsim_handle_new(HANDLE_CUBLAS, sizeof *c);
     if (!c)
         return CUBLAS_STATUS_ALLOC_FAILED;
@@ -57,9 +78,13 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
-    return memsim_handle_free(HANDLE_CUBLAS, handle)
-               ? CUBLAS_STATUS_NOT_INITIALIZED
-               : CUBLAS_STATUS_SUCCESS;
+    const struct cublas *c = cublas_get(handle);
+
+    if (!c)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    atomic_fetch_add(&spare[c->device], 1);
+    memsim_handle_free(HANDLE_CUBLAS, handle);
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 /* The setters and getters of one field each. */
@@ -154,9 +179,9 @@ size_t cublasGetCudartVersion(void)
 
 #define S(name) [CUBLAS_STATUS_##name] = "CUBLAS_STATUS_" #name
 static const char *const status_names[] = {
-    S(SUCCESS),        S(NOT_INITIALIZED), S(ALLOC_FAILED),
-    S(INVALID_VALUE),  S(ARCH_MISMATCH),   S(MAPPING_ERROR),
-    S(EXECUTION_FAILED), S(INTERNAL_ERROR), S(NOT_SUPPORTED),
+    S(SUCCESS),          S(NOT_INITIALIZED), S(ALLOC_FAILED),
+    S(INVALID_VALUE),    S(ARCH_MISMATCH),   S(MAPPING_ERROR),
+    S(EXECUTION_FAILED), S(INTERNAL_ERROR),  S(NOT_SUPPORTED),
     S(LICENSE_ERROR),
 };
 #undef S

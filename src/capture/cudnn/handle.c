@@ -24,8 +24,6 @@ struct cudnn *cudnn_get(cudnnHandle_t handle)
     return memsim_handle_get(HANDLE_CUDNN, handle);
 }
 
-/* What the library takes of the card for itself is not known: nothing is
- * counted for it. */
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     int device = memsim_device_current();
@@ -35,6 +33,9 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
     if (rc)
         return cudnn_status(rc);
+    if (memsim_device_library(device, "cudnn",
+                              memsim_device_gpu()->cudnn_bytes))
+        return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
     struct cudnn *cudnn = memsim_handle_new(HANDLE_CUDNN, sizeof *cudnn);
     if (!cudnn)
         return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;

@@ -33,9 +33,13 @@ cufftResult cufftCreate(cufftHandle *handle)
 {
     if (!plans)
         plans = memsim_pages_reserve(0, PLANS_MAX * sizeof *plans);
-    int rc = memsim_device_open(memsim_device_current());
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
     if (rc || !plans)
         return CUFFT_SETUP_FAILED;
+    if (memsim_device_library(device, "cufft",
+                              memsim_device_gpu()->cufft_bytes))
+        return CUFFT_ALLOC_FAILED;
     uint32_t i = plan_count;
     for (uint32_t k = 0; k < plan_count; k++)
         if (!plan_get((cufftHandle)(k + 1)))
@@ -43,7 +47,7 @@ cufftResult cufftCreate(cufftHandle *handle)
     struct plan *plan = memsim_handle_new(HANDLE_CUFFT, sizeof *plan);
     if (!plan || i == PLANS_MAX)
         return CUFFT_ALLOC_FAILED;
-    plan->device = memsim_device_current();
+    plan->device = device;
     plan->automatic = 1;
     plans[i] = plan;
     if (i == plan_count)

@@ -24,12 +24,6 @@ struct cusolver *cusolver_get(cusolverDnHandle_t handle)
     return memsim_handle_get(HANDLE_CUSOLVER, handle);
 }
 
-/* What a handle takes of the card: "each cuSOLVER handle uses ~250 MB" of GPU
- * memory on a Grace-Hopper module (pika-org/pika, pull request 1234,
- * September 2024). Most of it will be the library's code, so that further
- * handles of a process are taken to cost nothing. */
-#define LIBRARY_BYTES UINT64_C(250000000)
-
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
 {
     int device = memsim_device_current();
@@ -38,7 +32,8 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
         return CUSOLVER_STATUS_INVALID_VALUE;
     if (memsim_device_open(device))
         return CUSOLVER_STATUS_NOT_INITIALIZED;
-    if (memsim_device_library(device, "cusolver", LIBRARY_BYTES))
+    if (memsim_device_library(device, "cusolver",
+                              memsim_device_gpu()->cusolver_bytes))
         return CUSOLVER_STATUS_ALLOC_FAILED;
     struct cusolver *c = memsim_handle_new(HANDLE_CUSOLVER, sizeof *c);
     if (!c)
