@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "capture/core/core.h"
+#include "capture/core/process.h"
 
 #define REAL(name)                                                             \
     ({                                                                         \
@@ -74,13 +75,66 @@ static const char *library_for(const char *path)
     return name != path && is_ours(name) ? name : path;
 }
 
+#define UNDEFINED ": undefined symbol: "
+#define VERSION   ", version "
+
+static bool is_ours_version(const char *version)
+{
+    return !strncmp(version, "libcu", 5) || !strncmp(version, "libnv", 5) ||
+           !strncmp(version, "libnccl", 7);
+}
+
+/* Whether the last dlopen() failed for a function that we ought to have:
+ * "PATH: undefined symbol: cudaFuture, version libcudart.so.13". */
+static bool lacks_ours(void)
+{
+    const char *text = dlerror();
+    const char *symbol = text ? strstr(text, UNDEFINED) : NULL;
+    const char *version = symbol ? strstr(symbol, VERSION) : NULL;
+
+    if (!version || !is_ours_version(version + strlen(VERSION)))
+        return false;
+    const char *name = memrchr(text, '/', (size_t)(symbol - text));
+    name = name ? name + 1 : text;
+    symbol += strlen(UNDEFINED);
+    memsim_note("%.*s needs %.*s of %s, which memsim does not have: a call of "
+                "it ends the program",
+                (int)(symbol - strlen(UNDEFINED) - name), name,
+                (int)(version - symbol), symbol, version + strlen(VERSION));
+    return true;
+}
+
+/* A library newer than ours is loaded as far as it can be: what it needs and
+ * we lack is missed where it is called. Python asks for all of it at once. */
+static void *open_newer(const char *path, int flags)
+{
+    void *library = REAL(dlopen)(path, flags);
+
+    if (library || !lacks_ours())
+        return library;
+    return REAL(dlopen)(path, (flags & ~RTLD_NOW) | RTLD_LAZY);
+}
+
+/* A path that nobody has to search for. */
+static bool is_plain_path(const char *path)
+{
+    return path && strchr(path, '/') && !strchr(path, '$');
+}
+
 /* The last act must be a jump, not a call: the real dlopen finds out by its
  * return address whose RUNPATH and $ORIGIN to search. The compiler makes it
- * one at -O2; tests/capture/dlopen_origin.c holds it to that. */
+ * one at -O2. */
 CORE_API __attribute__((optimize("O2"))) void *dlopen(const char *path,
                                                       int flags)
 {
-    return REAL(dlopen)(library_for(path), flags);
+    const char *name = library_for(path);
+
+    if (flags & RTLD_NOW && is_plain_path(name)) {
+        void *library = open_newer(name, flags);
+        if (library)
+            return library; /* else once more, for dlerror() */
+    }
+    return REAL(dlopen)(name, flags);
 }
 
 static bool has_name(const char *entry, const char *name)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/core/process.h"
 #include "capture/driver/driver.h"
 
 #define NAME_MAX_BYTES 128
@@ -142,10 +143,18 @@ CUresult cuGetProcAddress(const char *name, void **function, int version,
 }
 
 /* The undocumented tables by which NVIDIA's own libraries know each other:
- * there are none here, and libraries that need them cannot work. */
+ * there are none here. Who asks is a runtime that was linked into a program or
+ * library: it would check the driver's integrity next. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
+    Dl_info who = {.dli_fname = "?"};
+
     (void)id;
     *table = NULL;
+    dladdr(__builtin_return_address(0), &who);
+    const char *name = strrchr(who.dli_fname, '/');
+    memsim_note("%.60s has the CUDA runtime linked into it, which memsim "
+                "cannot stand in for: build it with nvcc -cudart shared",
+                name ? name + 1 : who.dli_fname);
     return CUDA_ERROR_NOT_FOUND;
 }
