@@ -15,7 +15,8 @@
 
 /* Elements that a kernel may have and still be carried out: where all inputs
  * are known integers; where something is floating; where something is not
- * known (what comes of zeros: enough for flags and losses). */
+ * known (what comes of zeros: enough for flags) and what is made of it is an
+ * integer. */
 #define COMPUTE_INTEGERS (UINT64_C(128) << 10)
 #define COMPUTE_FLOATS   UINT64_C(64)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)

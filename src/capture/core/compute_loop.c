@@ -295,9 +295,11 @@ static uint64_t last_offset(const struct loop *l, int tensor)
 /* The most elements that are worth it: told from each input's first. */
 static uint64_t limit(const struct loop *l)
 {
-    bool floats = number_is_float(l->types[0]);
+    bool floats = false;
     long double x;
 
+    if (number_is_float(l->types[0]))
+        return COMPUTE_FLOATS;
     for (int i = 1; i <= l->inputs; i++) {
         if (!compute_load(l->types[i], l->data[i], &x))
             return COMPUTE_UNKNOWN;
@@ -498,13 +500,24 @@ static void run_arange(const struct compute *c,
     long double step =
         number_load(c->scalar, closure + number_bytes(c->scalar));
 
-    if (count > COMPUTE_INTEGERS || !values_window(out)) {
+    char *to = count > COMPUTE_INTEGERS
+                   ? NULL
+                   : values_write(out, count * bytes, true);
+
+    if (!to) {
         memsim_values_forget(out, count * bytes);
         return;
     }
+    if (c->types[0] == NUMBER_I64) { /* most of them */
+        int64_t *numbers = (int64_t *)to;
+
+        for (uint64_t i = 0; i < count; i++)
+            numbers[i] = (int64_t)start + (int64_t)step * (int64_t)i;
+        return;
+    }
     for (uint64_t i = 0; i < count; i++)
-        compute_store(c->types[0], out + i * bytes,
-                      start + step * (long double)i, true);
+        number_store(c->types[0], to + i * bytes,
+                     start + step * (long double)i);
 }
 
 bool compute_arange_parse(const char *name, struct compute *c)

@@ -12,6 +12,7 @@
 #include "capture/core/pool.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
+#include "capture/core/torch.h"
 #include "capture/core/values.h"
 #include "capture/core/vmm.h"
 #include "common/vaspace.h"
@@ -371,6 +372,8 @@ int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
     if (!place)
         return refuse(device, bytes, how, caller_retries);
     note_malloc(device, place, bytes, how);
+    if (caller_retries)
+        torch_segment_taken(place, bytes);
     *address = place;
     return CORE_OK;
 }

@@ -68,7 +68,9 @@ static const struct list_shape {
 
 /* TensorListMetadata<depth>: void *addresses[depth][tensors]; int64_t
  * numel_for_tensor[tensors]; unsigned char block_to_tensor[blocks]; int
- * block_to_chunk[blocks]; ... */
+ * block_to_chunk[blocks]; ... Blocks take the tensors in order, chunk by chunk:
+ * the first tensor may have been begun, the last one left, by other launches.
+ */
 static void read_foreach(const struct kernel_rule *rule,
                          const struct kernel_launch *launch, uint64_t words[4])
 {
@@ -76,22 +78,24 @@ static void read_foreach(const struct kernel_rule *rule,
     const char *list = launch->arguments[0];
     const int64_t *numel =
         (const int64_t *)(list + 8ul * rule->count * shape->tensors);
-    const unsigned char *tensor = (const unsigned char *)(numel + shape->tensors);
+    const unsigned char *tensor =
+        (const unsigned char *)(numel + shape->tensors);
     const int *chunk = (const int *)(tensor + shape->blocks);
     uint32_t blocks = launch->grid[0];
 
-    for (uint32_t i = 0; i < blocks && i < shape->blocks; i++) {
-        if (tensor[i] >= shape->tensors)
-            return;
-        int64_t rest = numel[tensor[i]] - (int64_t)chunk[i] * CHUNK_ELEMENTS;
-
-        if (rest > 0)
-            words[0] += rest < CHUNK_ELEMENTS ? (uint64_t)rest : CHUNK_ELEMENTS;
-        if (tensor[i] >= words[1])
-            words[1] = tensor[i] + 1u;
-    }
     words[2] = blocks;
     words[3] = rule->count;
+    if (!blocks || blocks > shape->blocks ||
+        tensor[blocks - 1] >= shape->tensors)
+        return;
+    uint32_t last = tensor[blocks - 1];
+    int64_t rest =
+        numel[last] - (chunk[blocks - 1] + INT64_C(1)) * CHUNK_ELEMENTS;
+    int64_t elements = -(int64_t)chunk[0] * CHUNK_ELEMENTS;
+    for (uint32_t i = tensor[0]; i <= last; i++)
+        elements += numel[i];
+    words[0] = (uint64_t)(rest > 0 ? elements - rest : elements);
+    words[1] = last + 1u;
 }
 
 /* First match wins: the special before the general. */

@@ -6,6 +6,7 @@
 #include "capture/core/misuse.h"
 #include "capture/core/pool.h"
 #include "capture/core/record.h"
+#include "capture/core/torch.h"
 #include "capture/core/values.h"
 
 #define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
@@ -50,6 +51,7 @@ int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
 
     if (rc)
         return rc;
+    torch_observe();
     struct stream *stream = memsim_handle_new(HANDLE_STREAM, sizeof *stream);
     if (!stream)
         return CORE_OUT_OF_MEMORY;

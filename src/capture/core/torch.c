@@ -2,17 +2,16 @@
 #include "capture/core/torch.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture/core/device.h"
 #include "capture/core/log.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
 #include "capture/core/tag.h"
+#include "capture/core/torch_slots.h"
 #include "capture/core/values.h"
 
 /* c10::Device, passed in a register. */
@@ -45,31 +44,20 @@ enum trace_action {
     ACTION_OOM,
 };
 
-/* std::function<void(const TraceEntry &)> of libstdc++. */
-struct std_function {
-    void *functor[2];
-    bool (*manager)(void *, const void *, int);
-    void (*invoker)(const void *functor, const struct trace_entry *entry);
-};
-
-/* Where CUDAAllocator::attachAllocatorTraceTracker is in the virtual table, by
- * PyTorch version: printed by tools/torch-abi from each wheel's headers. */
-static const struct abi {
-    const char *version; /* "2.11." matches 2.11.0+cu130 */
-    int attach_slot;
-} abis[] = {
-#include "capture/core/torch_abi.inc"
-};
-
-/* What the trace said of the block whose report comes next on this thread. */
+/* What is known of the block whose report comes next on this thread: what its
+ * trace said, and the segment that was taken for it. */
 static _Thread_local struct {
     uint64_t address, requested, stream, pool[2];
     uint64_t freeing; /* address of a free that was requested */
     bool done;        /* ... and carried out at once */
+    uint64_t segment, segment_bytes;
 } pending;
 
-static _Atomic bool met; /* torch's allocator has called */
-static bool tracked;     /* its trace is attached */
+static _Atomic bool met;     /* torch's allocator has called */
+static _Atomic bool caching; /* ... and is the native one, of a version known */
+static _Atomic bool watched; /* we stand before it */
+static _Atomic bool observing; /* its trace is needed */
+static _Atomic bool tracked;   /* ... and attached to */
 
 static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
 {
@@ -80,18 +68,19 @@ static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
                                                                            : 4);
 }
 
-static void entry_oom(const struct trace_entry *e)
+static void oom_note(int device, uint64_t bytes, uint64_t free_bytes,
+                     uint64_t stream)
 {
-    const struct session_usage *usage = device_usage(e->device);
+    const struct session_usage *usage = device_usage(device);
     struct tag tag;
 
     if (!usage)
         return;
     tag_now(&tag);
-    RECORD(OOM, (uint64_t)e->device, e->bytes, e->address,
+    RECORD(OOM, (uint64_t)device, bytes, free_bytes,
            atomic_load(&usage->allocated), atomic_load(&usage->reserved),
-           e->stream, tag.module, tag.phase, tag.operation, tag.range);
-    device_give_up(e->device, true, e->bytes);
+           stream, tag.module, tag.phase, tag.operation, tag.range);
+    device_give_up(device, true, bytes);
 }
 
 static void entry_done(const struct trace_entry *e)
@@ -112,6 +101,7 @@ static void entry_see(const void *functor, const struct trace_entry *e)
         pending.stream = e->stream;
         pending.pool[0] = e->pool[0];
         pending.pool[1] = e->pool[1];
+        pending.segment = 0;
         break;
     case ACTION_FREE_REQUESTED:
         pending.freeing = e->address;
@@ -134,90 +124,11 @@ static void entry_see(const void *functor, const struct trace_entry *e)
         entry_segment(TRACE_SEGMENT_UNMAP, e);
         break;
     case ACTION_OOM:
-        entry_oom(e);
+        oom_note(e->device, e->bytes, e->address, e->stream);
         break;
     case ACTION_SNAPSHOT:
         break;
     }
-}
-
-/* Nothing is owned, so cloning and destroying are copying and nothing. */
-static bool functor_manage(void *to, const void *from, int operation)
-{
-    (void)operation;
-    if (from)
-        memcpy(to, from, 2 * sizeof(void *));
-    return false;
-}
-
-/* "2.11.0+cu130" from DIRECTORY-OF-PATH/../version.py. */
-static bool version_read(const char *library, char *version, size_t size)
-{
-    char path[4096], text[1024];
-    const char *slash = strrchr(library, '/');
-
-    if (!slash || snprintf(path, sizeof path, "%.*s/../version.py",
-                           (int)(slash - library),
-                           library) >= (int)sizeof path)
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    const char *start = strstr(text, "__version__ = '");
-    if (!start)
-        return false;
-    start += strlen("__version__ = '");
-    snprintf(version, size, "%.*s", (int)strcspn(start, "'"), start);
-    return true;
-}
-
-static const struct abi *abi_find(const char *version)
-{
-    for (size_t i = 0; i < sizeof abis / sizeof *abis; i++)
-        if (!strncmp(version, abis[i].version, strlen(abis[i].version)))
-            return &abis[i];
-    return NULL;
-}
-
-static void tracker_attach(int slot)
-{
-    const struct std_function tracker = {.manager = functor_manage,
-                                         .invoker = entry_see};
-    void **allocator = dlsym(
-        dlopen("libc10_cuda.so", RTLD_LAZY | RTLD_NOLOAD),
-        "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
-
-    if (!allocator || !*allocator)
-        return;
-    void (**table)(void *, const struct std_function *) = **(
-        void (****)(void *, const struct std_function *))allocator;
-    table[slot](*allocator, &tracker);
-    tracked = true;
-}
-
-static void torch_meet(const char *library, bool attach)
-{
-    char version[32], setting[48];
-
-    process_join(); /* the first memory may come before any context */
-    struct session_process *slot = process_slot();
-    if (!slot)
-        return;
-    if (!version_read(library, version, sizeof version))
-        snprintf(version, sizeof version, "unknown");
-    snprintf(slot->torch_version, sizeof slot->torch_version, "%s", version);
-    int n = snprintf(setting, sizeof setting, "torch=%s", version);
-    memsim_record_text(TRACE_SETTING, NULL, 0, setting, (size_t)n);
-    if (!attach)
-        return;
-    const struct abi *abi = abi_find(version);
-    if (abi)
-        tracker_attach(abi->attach_slot);
-    else
-        memsim_note("torch %s is not a version we know: requested sizes and "
-                    "streams of its blocks are not recorded", version);
 }
 
 /* The path of libc10_cuda.so where RETURN_ADDRESS lies in it, else NULL. */
@@ -231,6 +142,59 @@ static const char *torch_library(const void *return_address)
     return strncmp(name ? name + 1 : info.dli_fname, "libc10_cuda.so", 14)
                ? NULL
                : info.dli_fname;
+}
+
+static void observe(void)
+{
+    if (atomic_load(&caching) && !atomic_exchange(&tracked, true))
+        torch_slots_attach(entry_see);
+}
+
+/* As long as all memory is the default stream's, in no pool of its own and
+ * handed out as cudaMalloc gave it, the reports and what we stand before say
+ * everything. PyTorch's trace says more, and costs more than all our recording:
+ * it is attached to when the first of these ends. */
+void torch_observe(void)
+{
+    atomic_store(&observing, true);
+    observe();
+}
+
+static void torch_meet(const char *library, bool native)
+{
+    char version[32], setting[48];
+
+    process_join(); /* the first memory may come before any context */
+    struct session_process *slot = process_slot();
+    if (!slot)
+        return;
+    if (!torch_slots_version(library, version, sizeof version))
+        snprintf(version, sizeof version, "unknown");
+    snprintf(slot->torch_version, sizeof slot->torch_version, "%s", version);
+    int n = snprintf(setting, sizeof setting, "torch=%s", version);
+    memsim_record_text(TRACE_SETTING, NULL, 0, setting, (size_t)n);
+    if (!native)
+        return;
+    if (torch_slots_find(version))
+        atomic_store(&caching, true);
+    else
+        memsim_note("torch %s is not a version we know: requested sizes and "
+                    "streams of its blocks are not recorded",
+                    version);
+    if (observing || !watched || getenv("PYTORCH_NO_CUDA_MEMORY_CACHING"))
+        observe();
+}
+
+/* PyTorch counts the devices before it makes its allocators. */
+void memsim_torch_counts(const void *return_address)
+{
+    static _Atomic bool done;
+    const char *library = done ? NULL : torch_library(return_address);
+    char version[32];
+
+    if (library && !atomic_exchange(&done, true))
+        watched = torch_slots_version(library, version, sizeof version) &&
+                  torch_slots_find(version) && torch_slots_watch(torch_observe);
 }
 
 bool memsim_torch_calls(const void *return_address)
@@ -270,19 +234,58 @@ static void *torch_function(const char *name)
 #define REPORT_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define REPORT_OOM   "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 
+void torch_segment_taken(uint64_t address, uint64_t bytes)
+{
+    if (tracked)
+        return;
+    pending.segment = address;
+    pending.segment_bytes = bytes;
+}
+
+/* Before the segment at ADDRESS is given back. */
+void memsim_torch_frees(const void *return_address, uint64_t address)
+{
+    uint64_t start, bytes;
+    int device;
+
+    if (!caching || tracked || !torch_library(return_address) ||
+        !memsim_device_find(address, &device, &start, &bytes))
+        return;
+    RECORD(SEGMENT_FREE, (uint64_t)device, address, bytes, 0);
+}
+
+static void segment_record(int device)
+{
+    RECORD(SEGMENT_ALLOC, (uint64_t)device, pending.segment,
+           pending.segment_bytes, 0, 0, 0);
+    pending.segment = 0;
+}
+
+/* As PyTorch asked for it: its trace knows, or we stood before. */
+static uint64_t block_requested(uint64_t address, uint64_t bytes)
+{
+    uint64_t requested = torch_slots_requested();
+
+    if (pending.address == address)
+        return pending.requested;
+    return requested && requested <= bytes ? requested : bytes;
+}
+
 static void block_alloc(int device, uint64_t address, uint64_t bytes,
                         uint64_t allocated, uint64_t reserved)
 {
     bool traced = pending.address == address;
     struct tag tag;
 
+    if (pending.segment)
+        segment_record(device);
     memsim_values_forget(address, bytes);
     tag_now(&tag);
     RECORD(BLOCK_ALLOC, (uint64_t)device, address,
-           traced ? pending.requested : bytes, bytes,
-           traced ? pending.stream : 0, allocated, reserved,
-           traced ? pending.pool[0] : 0, traced ? pending.pool[1] : 0,
-           tag.module, tag.phase, tag.operation, tag.range);
+           block_requested(address, bytes), bytes, traced ? pending.stream : 0,
+           allocated, reserved, traced ? pending.pool[0] : 0,
+           traced ? pending.pool[1] : 0, tag.module, tag.phase, tag.operation,
+           tag.range);
     pending.address = 0;
 }
 
@@ -311,8 +314,8 @@ void torch_usage(int device, uint64_t allocated, uint64_t reserved)
 /* c10/core/Allocator.cpp. PyTorch calls it for every block handed out or taken
  * back, with what it has allocated and reserved after that. */
 void torch_report_usage(void *p, int64_t bytes, size_t allocated,
-                        size_t reserved, struct c10_device device)
-    __asm__(REPORT_USAGE);
+                        size_t reserved,
+                        struct c10_device device) __asm__(REPORT_USAGE);
 CORE_API void torch_report_usage(void *p, int64_t bytes, size_t allocated,
                                  size_t reserved, struct c10_device device)
 {
@@ -333,16 +336,20 @@ CORE_API void torch_report_usage(void *p, int64_t bytes, size_t allocated,
         real(p, bytes, allocated, reserved, device);
 }
 
-/* The same for a request that it gave up; the attached trace knows more. */
+/* The same for a request that it gave up; its trace has it too. */
 void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
                       struct c10_device device) __asm__(REPORT_OOM);
-CORE_API void torch_report_oom(int64_t bytes, size_t allocated,
-                               size_t reserved, struct c10_device device)
+CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
+                               struct c10_device device)
 {
     static __typeof__(&torch_report_oom) real;
 
-    if (device.type == 1 && !tracked)
-        device_give_up(device.index, true, (uint64_t)bytes);
+    if (device.type == 1 && !tracked && device_usage(device.index)) {
+        uint64_t free_bytes, total_bytes;
+
+        memsim_device_memory(device.index, &free_bytes, &total_bytes);
+        oom_note(device.index, (uint64_t)bytes, free_bytes, 0);
+    }
     if (!real)
         real = torch_function(REPORT_OOM);
     if (real)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What PyTorch tells us of its allocator, through the functions it calls
- * between its own libraries. Nothing of it is patched. */
+ * between its own libraries. None of its code is patched; torch_slots.h says
+ * what of its data is. */
 #ifndef MEMSIM_CAPTURE_TORCH_H
 #define MEMSIM_CAPTURE_TORCH_H
 
@@ -16,6 +17,19 @@ CORE_API bool memsim_torch_calls(const void *return_address);
 /* The same for cudaMallocAsync, which PyTorch calls for each tensor where
  * PYTORCH_CUDA_ALLOC_CONF says backend:cudaMallocAsync. */
 CORE_API bool memsim_torch_pools(const void *return_address);
+
+/* To be asked by cudaGetDeviceCount: PyTorch calls it before its allocator is
+ * used. */
+CORE_API void memsim_torch_counts(const void *return_address);
+
+/* Before cudaFree of ADDRESS. */
+CORE_API void memsim_torch_frees(const void *return_address, uint64_t address);
+
+/* For device.c: PyTorch has got a segment. */
+void torch_segment_taken(uint64_t address, uint64_t bytes);
+
+/* Called before memory can be on another stream than the default one. */
+void torch_observe(void);
 
 /* For pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
 void torch_usage(int device, uint64_t allocated, uint64_t reserved);

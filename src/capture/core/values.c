@@ -78,7 +78,8 @@ static void zero(void *start, uint64_t bytes)
     char *p = start;
     uint64_t head = -(uint64_t)p % PAGE;
 
-    if (bytes < 16 * PAGE) {
+    /* A page that comes back as a new one costs more than clearing it. */
+    if (bytes <= VALUES_WRITE_BYTES) {
         memset(p, 0, bytes);
         return;
     }

@@ -9,6 +9,7 @@
 #include "capture/core/lock.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
+#include "capture/core/torch.h"
 #include "capture/core/values.h"
 
 /* All reservations lie in one window, like those of a device. PyTorch reserves
@@ -147,6 +148,8 @@ int memsim_vmm_create(int device, uint64_t bytes, uint64_t handle_types,
 {
     if (!bytes || bytes % VMM_GRANULE_BYTES)
         return CORE_INVALID_VALUE;
+    if (caller_retries)
+        torch_observe(); /* of expandable segments */
     struct vmm_physical *physical =
         memsim_handle_new(HANDLE_PHYSICAL, sizeof *physical);
     if (!physical)

@@ -4,6 +4,7 @@
 
 #include "capture/core/attribute.h"
 #include "capture/core/stream.h"
+#include "capture/core/torch.h"
 #include "capture/cudart/cudart.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
@@ -15,6 +16,7 @@
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    memsim_torch_counts(__builtin_return_address(0));
     *count = memsim_device_count();
     return cudart_result(*count ? CORE_OK : CORE_NO_DEVICE);
 }

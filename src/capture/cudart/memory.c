@@ -40,6 +40,7 @@ cudaError_t cudaFree(void *p)
         return cudart_result(memsim_host_free((uint64_t)p, HOST_MANAGED));
     if (!memsim_pool_free((uint64_t)p, 0))
         return cudaSuccess; /* cudaMallocAsync's may be freed so too */
+    memsim_torch_frees(__builtin_return_address(0), (uint64_t)p);
     return cudart_result(memsim_device_free((uint64_t)p, TRACE_HOW_MALLOC));
 }
 
