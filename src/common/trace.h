@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The trace: what one process did to its GPUs, in order, on disk.
  *
- * A file is a header page followed by chunks of TRACE_CHUNK_BYTES each:
+ * A file is a header page followed by slots of TRACE_CHUNK_BYTES each:
  *
- *   [ header, 4096 bytes ][ chunk 0 ][ chunk 1 ] ... [ last chunk ]
- *   chunk = [ struct trace_chunk ][ record ][ record ] ... [ zeros ]
+ *   [ header, 4096 bytes ][ last chunk ][ chunk 0 ][ chunk 1 ] ...
+ *   chunk = [ struct trace_chunk ][ record ][ record ] ...
  *
- * Chunks are written through a shared mapping, so whatever a record's writer
+ * Slot 0 is written through a shared mapping, so whatever a record's writer
  * had finished is in the file when the process dies, kill -9 included: the
  * chunk's used_bytes moves only after the record is whole. A chunk that is
- * full is sealed with the CRC-32C of its records; the last one usually is not.
+ * full is sealed with the CRC-32C of its records and appended to the file, and
+ * slot 0 holds the next. (Mapping every chunk where it stays would cost a page
+ * fault a page, which is four times what appending costs.)
  *
  * A record is a header, a number of 64-bit fields fixed by its kind (more may
  * be appended by later versions: readers skip what they do not know), and
@@ -23,7 +25,7 @@
 #define TRACE_MAGIC         "memsim\0T" /* 8 bytes, without the terminator */
 #define TRACE_VERSION       1
 #define TRACE_HEADER_BYTES  4096
-#define TRACE_CHUNK_BYTES   (1u << 20)
+#define TRACE_CHUNK_BYTES   (256u << 10)
 #define TRACE_CHUNK_MAGIC   UINT32_C(0x4b43534d) /* "MSCK" */
 #define TRACE_FIELDS_MAX    24
 #define TRACE_TEXT_MAX      (64u << 10)

@@ -158,11 +158,16 @@ static int chunk_check(const struct trace_reader *r, size_t got, size_t *used,
     return 0;
 }
 
-/* Loads chunk INDEX. Returns 1, 0 where the trace ends before it, -1. */
-static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
+static uint64_t slot_offset(const struct trace_reader *r, uint64_t slot)
 {
-    uint64_t offset =
-        TRACE_HEADER_BYTES + (uint64_t)index * r->header.chunk_bytes;
+    return TRACE_HEADER_BYTES + slot * r->header.chunk_bytes;
+}
+
+/* Reads chunk INDEX from SLOT. Returns 1, 0 where it is not there, -1. */
+static int slot_load(struct trace_reader *r, uint32_t index, uint64_t slot,
+                     struct err *err)
+{
+    uint64_t offset = slot_offset(r, slot);
     size_t used;
     ssize_t got = source_read(r, r->chunk, r->header.chunk_bytes, offset, err);
 
@@ -175,10 +180,40 @@ static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
         return 0;
     r->chunk_used = used;
     r->chunk_at = sizeof(struct trace_chunk);
-    r->read_bytes = offset + used;
+    r->read_bytes = slot_offset(r, index) + used;
     if (r->progress)
         r->progress(r, r->context);
     return 1;
+}
+
+/* The header of the chunk in SLOT; of no magic where there is none. */
+static int slot_peek(const struct trace_reader *r, uint64_t slot,
+                     struct trace_chunk *head, struct err *err)
+{
+    *head = (struct trace_chunk){0};
+    return source_read(r, head, sizeof *head, slot_offset(r, slot), err) < 0
+               ? -1
+               : 0;
+}
+
+/* Loads chunk INDEX: each is in the slot of its number, or all but the last
+ * are one further. Returns 1, 0 where the trace ends before it, -1. */
+static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
+{
+    struct trace_chunk head;
+
+    if (slot_peek(r, 1, &head, err))
+        return -1;
+    if (head.magic != TRACE_CHUNK_MAGIC || head.index)
+        return slot_load(r, index, index, err);
+    if (slot_peek(r, index + UINT64_C(1), &head, err))
+        return -1;
+    if (head.magic)
+        return slot_load(r, index, index + UINT64_C(1), err);
+    if (slot_peek(r, 0, &head, err))
+        return -1;
+    /* In slot 0 is what was kept already, its writer killed before the next. */
+    return index && head.index == index - 1 ? 0 : slot_load(r, index, 0, err);
 }
 
 static int record_decode(struct trace_reader *r, struct trace_item *item,

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -37,59 +38,90 @@ static int header_write(int fd)
     return pwrite(fd, &h, sizeof h, 0) == sizeof h ? 0 : -1;
 }
 
-static uint64_t chunk_offset(uint32_t index)
+static uint64_t slot_offset(uint32_t slot)
 {
-    return TRACE_HEADER_BYTES + (uint64_t)index * TRACE_CHUNK_BYTES;
+    return TRACE_HEADER_BYTES + (uint64_t)slot * TRACE_CHUNK_BYTES;
 }
 
-/* Maps chunk INDEX, its disk space taken first: a store into a mapped hole of
- * a full disk would be a SIGBUS in the user's process. Returns 0, or -1 with
- * the reason that recording must end. */
-static int chunk_open(struct trace_writer *w, uint32_t index,
-                      enum trace_end *why)
+/* Maps slot 0, where every chunk is written, its disk space taken first: a
+ * store into a mapped hole of a full disk would be a SIGBUS in the user's
+ * process. */
+static int chunk_map(struct trace_writer *w)
 {
-    uint64_t offset = chunk_offset(index);
+    int rc =
+        slot_offset(1) > w->limit_bytes
+            ? EFBIG
+            : posix_fallocate(w->fd, (off_t)slot_offset(0), TRACE_CHUNK_BYTES);
 
-    *why = TRACE_END_LIMIT;
-    if (offset + TRACE_CHUNK_BYTES > w->limit_bytes)
-        return -1;
-    *why = TRACE_END_FULL;
-    int rc = posix_fallocate(w->fd, (off_t)offset, TRACE_CHUNK_BYTES);
     if (rc) {
         errno = rc;
         return -1;
     }
     struct trace_chunk *chunk =
-        mmap(NULL, TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-             w->fd, (off_t)offset);
+        mmap(NULL, TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+             (off_t)slot_offset(0));
     if (chunk == MAP_FAILED)
         return -1;
     chunk->magic = TRACE_CHUNK_MAGIC;
-    chunk->index = index;
     chunk->used_bytes = sizeof *chunk;
     w->chunk = chunk;
     return 0;
 }
 
-static void chunk_seal(struct trace_chunk *chunk)
+static uint32_t chunk_crc(const struct trace_chunk *chunk)
 {
-    chunk->crc =
-        crc32c(0, chunk + 1, (size_t)chunk->used_bytes - sizeof *chunk);
-    __atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
+    return crc32c(0, chunk + 1, (size_t)chunk->used_bytes - sizeof *chunk);
+}
+
+static int write_all(int fd, const void *from, size_t bytes, uint64_t offset)
+{
+    const char *at = from;
+
+    while (bytes) {
+        ssize_t n = pwrite(fd, at, bytes, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        bytes -= (size_t)n;
+        offset += (size_t)n;
+    }
+    return 0;
+}
+
+/* Copies the chunk, sealed, to the slot where it stays: its records first, so
+ * that none is there before its header is. Returns 0, or -1 with the reason
+ * that recording must end. */
+static int chunk_keep(const struct trace_writer *w, enum trace_end *why)
+{
+    struct trace_chunk head = *w->chunk;
+    uint64_t offset = slot_offset(head.index + 1);
+
+    *why = TRACE_END_LIMIT;
+    if (offset + TRACE_CHUNK_BYTES > w->limit_bytes)
+        return -1;
+    *why = TRACE_END_FULL;
+    head.crc = chunk_crc(w->chunk);
+    head.sealed = 1;
+    if (write_all(w->fd, w->chunk + 1, head.used_bytes - sizeof head,
+                  offset + sizeof head) ||
+        write_all(w->fd, &head, sizeof head, offset))
+        return ftruncate(w->fd, (off_t)offset), -1;
+    return 0;
 }
 
 int trace_writer_open(struct trace_writer *w, const char *path,
                       uint64_t limit_bytes, struct err *e)
 {
-    enum trace_end why;
-
     *w = (struct trace_writer)TRACE_WRITER_INIT;
     w->limit_bytes = limit_bytes;
     w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (w->fd < 0)
         return err_set(e, "%s: cannot create the trace: %s", path,
                        strerror(errno));
-    if (header_write(w->fd) || chunk_open(w, 0, &why)) {
+    if (header_write(w->fd) || chunk_map(w)) {
         err_set(e, "%s: cannot write the trace: %s", path, strerror(errno));
         close(w->fd);
         unlink(path);
@@ -110,11 +142,13 @@ static void writer_end(struct trace_writer *w, enum trace_end reason,
     memcpy(at, &r, sizeof r);
     memcpy(at + sizeof r, &field, sizeof field);
     w->chunk->used_bytes += TRACE_END_BYTES;
-    chunk_seal(w->chunk);
-    uint64_t bytes = chunk_offset(w->chunk->index) + w->chunk->used_bytes;
+    w->chunk->crc = chunk_crc(w->chunk);
+    __atomic_store_n(&w->chunk->sealed, 1, __ATOMIC_RELEASE);
+    uint64_t bytes = slot_offset(0) + w->chunk->used_bytes;
+    bool alone = !w->chunk->index;
     munmap(w->chunk, TRACE_CHUNK_BYTES);
     w->chunk = NULL;
-    if (ftruncate(w->fd, (off_t)bytes)) {
+    if (alone && ftruncate(w->fd, (off_t)bytes)) {
         /* The file is longer than it need be, and as readable. */
     }
     close(w->fd);
@@ -122,18 +156,19 @@ static void writer_end(struct trace_writer *w, enum trace_end reason,
     w->end_reason = reason + 1;
 }
 
+/* Emptied before it is numbered anew: who is killed in between leaves a chunk
+ * that is already kept. */
 int trace_writer_advance(struct trace_writer *w, uint32_t thread,
                          uint64_t time_ns)
 {
-    struct trace_chunk *full = w->chunk;
     enum trace_end why;
 
-    if (chunk_open(w, full->index + 1, &why)) {
+    if (chunk_keep(w, &why)) {
         writer_end(w, why, thread, time_ns);
         return -1;
     }
-    chunk_seal(full);
-    munmap(full, TRACE_CHUNK_BYTES);
+    __atomic_store_n(&w->chunk->used_bytes, sizeof *w->chunk, __ATOMIC_RELEASE);
+    __atomic_store_n(&w->chunk->index, w->chunk->index + 1, __ATOMIC_RELEASE);
     return 0;
 }
 

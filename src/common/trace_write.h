@@ -12,16 +12,19 @@
 #include "common/trace.h"
 
 struct trace_writer {
-    struct trace_chunk *chunk; /* the mapped one; NULL when not recording */
+    struct trace_chunk *chunk; /* slot 0, mapped; NULL when not recording */
     uint64_t limit_bytes;      /* of the file */
     int fd;                    /* -1 when not recording */
     uint32_t end_reason;       /* enum trace_end + 1 once recording ended */
 };
 
-#define TRACE_WRITER_INIT {.fd = -1}
+#define TRACE_WRITER_INIT                                                      \
+    {                                                                          \
+        .fd = -1                                                               \
+    }
 
 /* Creates the trace PATH (mode 0600; an existing file is an error) and maps
- * its first chunk. LIMIT_BYTES bounds the file. Returns 0, or -1 with E set
+ * its first slot. LIMIT_BYTES bounds the file. Returns 0, or -1 with E set
  * and W not recording. */
 int trace_writer_open(struct trace_writer *w, const char *path,
                       uint64_t limit_bytes, struct err *e);
@@ -29,8 +32,9 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 /* Room that every chunk keeps for the END record. */
 #define TRACE_END_BYTES (sizeof(struct trace_record) + sizeof(uint64_t))
 
-/* Moves to the next chunk. Returns 0, or -1 when the file can grow no more:
- * then an END record was written and the recording has ended. */
+/* Puts the full chunk in its place and begins the next. Returns 0, or -1 when
+ * the file can grow no more: then an END record was written and the recording
+ * has ended. */
 int trace_writer_advance(struct trace_writer *w, uint32_t thread,
                          uint64_t time_ns);
 
@@ -53,8 +57,8 @@ static inline void trace_writer_put(struct trace_writer *w,
                                    .text_bytes = (uint32_t)text_bytes,
                                    .thread = thread,
                                    .time_ns = time_ns};
-    size_t bytes = sizeof r + count * sizeof *fields +
-                   ((text_bytes + 7) & ~(size_t)7);
+    size_t bytes =
+        sizeof r + count * sizeof *fields + ((text_bytes + 7) & ~(size_t)7);
 
     if (w->chunk->used_bytes + bytes + TRACE_END_BYTES > TRACE_CHUNK_BYTES &&
         trace_writer_advance(w, thread, time_ns))
@@ -63,8 +67,10 @@ static inline void trace_writer_put(struct trace_writer *w,
     memcpy(at, &r, sizeof r);
     if (count)
         memcpy(at + sizeof r, fields, count * sizeof *fields);
-    if (text_bytes) /* the padding behind it is zero already */
+    if (text_bytes) {
+        memset(at + bytes - sizeof(uint64_t), 0, sizeof(uint64_t));
         memcpy(at + sizeof r + count * sizeof *fields, text, text_bytes);
+    }
     __atomic_store_n(&w->chunk->used_bytes, w->chunk->used_bytes + bytes,
                      __ATOMIC_RELEASE);
 }

@@ -57,27 +57,34 @@ static void seen_add(struct seen *seen, const struct trace_record *record)
     seen->text[length] = '\0';
 }
 
+static void chunk_seen(const struct trace_chunk *chunk, enum trace_kind kind,
+                       struct seen *seen)
+{
+    const char *p = (const char *)(chunk + 1);
+
+    while (p < (const char *)chunk + chunk->used_bytes) {
+        const struct trace_record *record = (const struct trace_record *)p;
+
+        if (record->kind == (uint16_t)kind)
+            seen_add(seen, record);
+        p += sizeof *record + record->fields * sizeof(uint64_t) +
+             (record->text_bytes + 7) / 8 * 8;
+    }
+}
+
 /* The last record of KIND, and how many there are. */
 __attribute__((unused)) static struct seen trace_seen(enum trace_kind kind)
 {
     struct seen seen = {0};
     size_t bytes = 0;
     char *trace = trace_bytes(&bytes);
+    const char *last = trace + TRACE_HEADER_BYTES;
 
-    for (size_t at = TRACE_HEADER_BYTES; at + TRACE_CHUNK_BYTES <= bytes;
-         at += TRACE_CHUNK_BYTES) {
-        const struct trace_chunk *chunk = (struct trace_chunk *)(trace + at);
-        const char *p = (const char *)(chunk + 1);
-
-        while (p < trace + at + chunk->used_bytes) {
-            const struct trace_record *record = (struct trace_record *)p;
-
-            if (record->kind == (uint16_t)kind)
-                seen_add(&seen, record);
-            p += sizeof *record + record->fields * sizeof(uint64_t) +
-                 (record->text_bytes + 7) / 8 * 8;
-        }
-    }
+    for (const char *at = last + TRACE_CHUNK_BYTES; at < trace + bytes;
+         at += TRACE_CHUNK_BYTES)
+        chunk_seen((const struct trace_chunk *)at, kind, &seen);
+    if (bytes)
+        chunk_seen((const struct trace_chunk *)last, kind, &seen);
     free(trace);
     return seen;
 }

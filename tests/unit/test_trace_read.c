@@ -334,6 +334,34 @@ TEST(reads_what_a_killed_writer_left)
     unlink(path);
 }
 
+/* A chunk that is full is appended, then slot 0 begins anew: a kill may come
+ * before, within or between. */
+TEST(reads_what_a_writer_left_that_was_killed_when_its_chunk_was_full)
+{
+    const char *path = scratch();
+    struct trace_writer w = TRACE_WRITER_INIT;
+    struct err err = {""};
+    uint16_t last;
+    uint64_t count = 0;
+
+    CHECK(!trace_writer_open(&w, path, 64 << 20, &err));
+    while (w.chunk->index < 2) {
+        trace_writer_put(&w, TRACE_MARK, 0, count, &count, 1, "a mark", 6);
+        count++;
+    }
+    CHECK_UINT(count_file(path, &last), count);
+    w.chunk->used_bytes = sizeof *w.chunk;
+    CHECK_UINT(count_file(path, &last), count - 1);
+    w.chunk->index = 1;
+    CHECK_UINT(count_file(path, &last), count - 1);
+    /* records of chunk 2 without its header */
+    CHECK(pwrite(w.fd, "records", 7,
+                 TRACE_HEADER_BYTES + 3 * TRACE_CHUNK_BYTES + 64) == 7);
+    CHECK_UINT(count_file(path, &last), count - 1);
+    trace_writer_abandon(&w);
+    unlink(path);
+}
+
 TEST(reads_a_trace_that_hit_its_limit)
 {
     const char *path = scratch();

@@ -27,12 +27,17 @@ static struct name **buckets;
 static struct name **names; /* by id - 1 */
 static uint32_t name_count;
 
-uint64_t memsim_clock_ns(void)
+static inline uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t memsim_clock_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 uint32_t record_thread(void)
@@ -46,34 +51,44 @@ uint32_t record_thread(void)
 }
 
 static inline __attribute__((always_inline)) void
-put(enum trace_kind kind, const uint64_t *fields, size_t count,
+put(enum trace_kind kind, clockid_t clock, const uint64_t *fields, size_t count,
     const char *text, size_t text_bytes)
 {
+    static uint64_t last_ns;
+
     if (atomic_load_explicit(&capture_count, memory_order_relaxed))
         capture_work(kind, fields);
     if (!writer.chunk)
         return;
     uint32_t thread = record_thread();
     core_lock(LOCK_RECORD);
-    trace_writer_put(&writer, kind, thread, memsim_clock_ns(), fields, count,
-                     text, text_bytes);
+    uint64_t now_ns = clock_ns(clock);
+    if (now_ns > last_ns)
+        last_ns = now_ns;
+    trace_writer_put(&writer, kind, thread, last_ns, fields, count, text,
+                     text_bytes);
     core_unlock(LOCK_RECORD);
 }
 
 void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                         size_t count, const char *text, size_t text_bytes)
 {
-    put(kind, fields, count, text, text_bytes);
+    put(kind, CLOCK_MONOTONIC, fields, count, text, text_bytes);
 }
 
 void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
 {
-    put(kind, fields, count, NULL, 0);
+    put(kind, CLOCK_MONOTONIC, fields, count, NULL, 0);
+}
+
+void record_block(enum trace_kind kind, const uint64_t *fields, size_t count)
+{
+    put(kind, CLOCK_MONOTONIC_COARSE, fields, count, NULL, 0);
 }
 
 void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS])
 {
-    put(TRACE_LAUNCH, fields, RECORD_LAUNCH_FIELDS, NULL, 0);
+    put(TRACE_LAUNCH, CLOCK_MONOTONIC, fields, RECORD_LAUNCH_FIELDS, NULL, 0);
 }
 
 static uint32_t text_hash(const char *text)

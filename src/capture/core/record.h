@@ -22,6 +22,10 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
 #define RECORD_LAUNCH_FIELDS 12
 void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS]);
 
+/* The same for what happens to a block of PyTorch's, more frequent still: its
+ * time is the last record's, or a clock's that ticks every few milliseconds. */
+void record_block(enum trace_kind kind, const uint64_t *fields, size_t count);
+
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);
 

@@ -271,21 +271,28 @@ static uint64_t block_requested(uint64_t address, uint64_t bytes)
     return requested && requested <= bytes ? requested : bytes;
 }
 
+/* Fields at the end of a record that are all 0 need not be there. */
 static void block_alloc(int device, uint64_t address, uint64_t bytes,
                         uint64_t allocated, uint64_t reserved)
 {
     bool traced = pending.address == address;
+    uint64_t pool[2] = {traced ? pending.pool[0] : 0,
+                        traced ? pending.pool[1] : 0};
     struct tag tag;
 
     if (pending.segment)
         segment_record(device);
     memsim_values_forget(address, bytes);
     tag_now(&tag);
-    RECORD(BLOCK_ALLOC, (uint64_t)device, address,
-           block_requested(address, bytes), bytes, traced ? pending.stream : 0,
-           allocated, reserved, traced ? pending.pool[0] : 0,
-           traced ? pending.pool[1] : 0, tag.module, tag.phase, tag.operation,
-           tag.range);
+    bool whole =
+        pool[0] | pool[1] | tag.module | tag.phase | tag.operation | tag.range;
+    record_block(TRACE_BLOCK_ALLOC,
+                 (const uint64_t[]){(uint64_t)device, address,
+                                    block_requested(address, bytes), bytes,
+                                    traced ? pending.stream : 0, allocated,
+                                    reserved, pool[0], pool[1], tag.module,
+                                    tag.phase, tag.operation, tag.range},
+                 whole ? 13 : 7);
     pending.address = 0;
 }
 
@@ -294,8 +301,11 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
 {
     bool traced = pending.freeing == address;
 
-    RECORD(BLOCK_FREE, (uint64_t)device, address, bytes, allocated, reserved,
-           traced ? pending.stream : 0, traced && !pending.done);
+    record_block(TRACE_BLOCK_FREE,
+                 (const uint64_t[]){(uint64_t)device, address, bytes, allocated,
+                                    reserved, traced ? pending.stream : 0,
+                                    traced && !pending.done},
+                 traced ? 7 : 5);
     pending.freeing = 0;
 }
 
