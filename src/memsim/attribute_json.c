@@ -181,6 +181,24 @@ static void add_block(cJSON *array, const struct attribution *a,
         cJSON_AddStringToObject(block, "operator", b->operation);
 }
 
+/* What is free in a segment, of all its blocks, named as a replay does. */
+static void add_cached(cJSON *segment, const struct attribution_segment *s,
+                       const struct attribution_block *blocks)
+{
+    uint64_t free_bytes = 0, largest = 0, pieces = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        if (blocks[i].allocated)
+            continue;
+        free_bytes += blocks[i].bytes;
+        largest = blocks[i].bytes > largest ? blocks[i].bytes : largest;
+        pieces++;
+    }
+    json_add_bytes(segment, "allocated_bytes", s->bytes - free_bytes);
+    json_add_bytes(segment, "largest_cached_bytes", largest);
+    json_add_bytes(segment, "cached_pieces", pieces);
+}
+
 static void add_segments(cJSON *device, const struct attribution *a)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "segments_at_peak");
@@ -196,6 +214,7 @@ static void add_segments(cJSON *device, const struct attribution *a)
         json_add_bytes(segment, "bytes", s->bytes);
         add_address(segment, "stream", s->stream);
         cJSON_AddStringToObject(segment, "pool", pool);
+        add_cached(segment, s, &a->blocks[s->first]);
         cJSON *blocks = cJSON_AddArrayToObject(segment, "blocks");
         size_t room = BLOCKS_MAX - told;
         size_t count = s->count < room ? s->count : room;

@@ -73,7 +73,11 @@ def segments(count, blocks):
     kinds = ("parameter", "activation", None, "gradient", "temporary", None)
     for i in range(count):
         size = (1 + i % 9) * MIB
-        yield {"address": hex(0x7f0000000000 + i * 64 * MIB),
+        free = sum(not kinds[k % 6] for k in range(blocks))
+        yield {"allocated_bytes": size * (blocks - free),
+               "largest_cached_bytes": size if free else 0,
+               "cached_pieces": free,
+               "address": hex(0x7f0000000000 + i * 64 * MIB),
                "bytes": size * blocks, "stream": hex(i % 2),
                "pool": f"0,{i % 3}",
                "blocks": [{"offset": k * size, "bytes": size,

@@ -150,6 +150,9 @@ def the_table_sorts_and_searches(pages):
     equal(sorted(row[0] for row in browser.run(ROWS)),
           ["model.blocks.3.attn.out", "model.blocks.3.attn.qkv"])
     has(text_of(browser, "found"), "2 of")
+    browser.click("#modules-table td button")
+    has(text_of(browser, "crumbs"), "model.blocks.3")
+    browser.click("#search")
     browser.type("no such")
     has(text_of(browser, "found"), "No module")
 
@@ -191,6 +194,11 @@ def the_keyboard_reaches_everything(pages):
     wanted = {"device", "theme", "span", "timeline-canvas", "treemap-canvas",
               "search", "modules-scroll", "segments-canvas", "phases-scroll"}
     equal(wanted - reached, set())
+    focus(browser, "search")
+    browser.type("blocks.3")
+    press(browser, "Enter")
+    has(text_of(browser, "crumbs"), "model.blocks.3")
+    browser.run("enterModule(treemap.root)")
     focus(browser, "treemap-canvas")
     press(browser, "ArrowRight", "Enter")
     has(text_of(browser, "crumbs"), "model.blocks.")

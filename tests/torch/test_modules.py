@@ -94,6 +94,10 @@ def check_sums(report):
     blocks = [b for s in report["segments_at_peak"] for b in s["blocks"]]
     equal(sum(b["bytes"] for b in blocks if b["state"] == "allocated"), peak)
     for segment in report["segments_at_peak"]:
+        free = [b["bytes"] for b in segment["blocks"] if b["state"] == "free"]
+        equal(segment["allocated_bytes"], segment["bytes"] - sum(free))
+        equal(segment["largest_cached_bytes"], max(free, default=0))
+        equal(segment["cached_pieces"], len(free))
         equal(sum(b["bytes"] for b in segment["blocks"]), segment["bytes"])
     for part in report["timeline"] + report["phases"]:
         for size in part.get("categories", part.get("end_categories")).values():

@@ -50,8 +50,22 @@ function phaseRows(device) {
   return rows.map((r) => ({...r, most}));
 }
 
+// A module's name, which leads to its place on the map, if it has one.
+function showModule(row) {
+  const name = shorten(row.name, 400);
+  if (!treemap.byName.has(row.key))
+    return name;
+  const button = element("button", name, "link");
+  button.type = "button";
+  button.tabIndex = -1; // of hundreds; Enter in the search does it too
+  button.title = `${name}\nShow on the map`;
+  button.addEventListener("click", () => findInMap(row.key));
+  return button;
+}
+
 function makeTables() {
-  tables.modules = new Table("modules", [textColumn("Module", "name"),
+  tables.modules = new Table("modules", [
+    {...textColumn("Module", "name"), show: showModule},
     bytesColumn("At the peak", "peak"), 
     percentColumn("Share", "peak", "whole"),
     stripColumn("By category", "all", (row) => total(row.all)),
@@ -92,7 +106,7 @@ function search() {
     words.every((word) => row.name.toLowerCase().includes(word)));
   find("found").textContent = modules.shown.length
     ? `${formatCount(modules.shown.length)} of ` +
-      plural(modules.rows.length, "module")
+      `${plural(modules.rows.length, "module")}.`
     : "No module's name has that.";
 }
 
@@ -222,6 +236,12 @@ function start() {
   startTreemap();
   startSegments();
   find("search").addEventListener("input", search);
+  find("search").addEventListener("keydown", (event) => {
+    const first = tables.modules.shown.find((row) =>
+      treemap.byName.has(row.key));
+    if (event.key === "Enter" && first)
+      findInMap(first.key);
+  });
   redrawOnChange();
   listCards();
   if (worst >= 0)

@@ -26,7 +26,7 @@ function recordingOf(result, rank) {
 // A run has its segments' blocks; a replay tells them more roughly.
 function segmentsOf(device, recording) {
   if (device.segments_at_peak)
-    return device.segments_at_peak.map(withFree);
+    return device.segments_at_peak;
   return (recording?.fragmentation?.segments || []).map((segment) =>
     ({...segment, blocks: blocksOfCells(segment)}));
 }

@@ -30,7 +30,7 @@ function poolsOf(segments) {
     pool.bytes += segment.bytes;
     pool.free += segment.bytes - segment.allocated_bytes || 0;
     pool.largest = Math.max(pool.largest, segment.largest_cached_bytes || 0);
-    pool.pieces += segment.free_pieces || 0;
+    pool.pieces += segment.cached_pieces || 0;
   }
   const sorted = [...pools.values()].sort((a, b) => b.bytes - a.bytes);
   for (const pool of sorted)
@@ -202,14 +202,6 @@ function keySegments(event) {
   const piece = map.pieces[at];
   tellPiece(piece, box.left + piece.x + Math.min(piece.width, 20),
     box.top + piece.y + 10);
-}
-
-// What is free in a segment whose blocks are told.
-function withFree(segment) {
-  const free = (segment.blocks || []).filter(isFree).map((b) => b.bytes);
-  return {...segment, allocated_bytes: segment.bytes - sum(free),
-    largest_cached_bytes: free.reduce((a, b) => Math.max(a, b), 0),
-    free_pieces: free.length};
 }
 
 // What the page was not given.

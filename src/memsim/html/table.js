@@ -69,6 +69,7 @@ class Table {
       else
         head.removeAttribute("aria-sort");
     });
+    this.table.setAttribute("aria-rowcount", this.shown.length + 1);
     this.scroll.scrollTop = 0;
     this.draw();
   }
@@ -87,7 +88,7 @@ class Table {
       const cell = element("td", undefined, column.isText ? "text" : "");
       const content = column.show(data);
       cell.append(content);
-      if (column.isText)
+      if (typeof content === "string" && column.isText)
         cell.title = content;
       row.append(cell);
     }

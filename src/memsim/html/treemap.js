@@ -5,7 +5,8 @@
 
 const HEAD = 18; // of a module's rectangle, where there is room for its name
 const NESTED = 64; // dots in a name that are followed where nothing else is
-const treemap = {root: null, shown: null, nodes: [], chosen: -1};
+const treemap = {root: null, shown: null, byName: new Map(), nodes: [],
+  chosen: -1};
 
 function newNode(name, label, above) {
   const node = {name, label, above, inside: [], parts: []};
@@ -15,9 +16,10 @@ function newNode(name, label, above) {
 }
 
 // The tree of modules by their parents, or by the dots of names that have none
-// told; the leaves are what each holds itself, by category.
-function moduleTree(device) {
-  const root = newNode("", "all", null), nodes = new Map();
+// told; the leaves are what each holds itself, by category. NODES gets each
+// module's node.
+function moduleTree(device, nodes) {
+  const root = newNode("", "all", null);
   const parents = new Map((device.modules || []).map((m) =>
     [m.name, m.parent]));
   const aboveOf = (name) => {
@@ -144,6 +146,13 @@ function enterModule(node) {
   hideTip();
 }
 
+// From the table to the map.
+function findInMap(name) {
+  enterModule(treemap.byName.get(name));
+  find("treemap").scrollIntoView();
+  find("treemap-canvas").focus();
+}
+
 // The deepest rectangle there; nodes come parents first.
 function nodeAt(x, y) {
   let found = null;
@@ -221,7 +230,8 @@ function chooseNode(index) {
 function showTreemap(device) {
   const modules = device.modules_at_peak || [];
   find("treemap").hidden = !modules.length;
-  treemap.root = moduleTree(device);
+  treemap.byName.clear();
+  treemap.root = moduleTree(device, treemap.byName);
   find("treemap-more").textContent = device.modules_at_peak_dropped
     ? `${formatCount(device.modules_at_peak_dropped)} smaller modules are ` +
       "left out." : "";
