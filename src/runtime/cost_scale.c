@@ -7,12 +7,6 @@
 
 #include <math.h>
 
-/* On two nodes NCCL's double tree sends each byte through a network once, a
- * ring almost twice (NVIDIA/nccl-tests#309: 467 GB/s on 2 nodes, 325 on 4), so
- * two nodes are better than the rings of more would say: by 6, 10, 23 and 72%
- * on four public clusters. The least of these has the least median error. */
-#define TWO_NODES 1.06
-
 /* What is asked for. */
 struct target {
     double bytes;
@@ -23,10 +17,11 @@ struct target {
 
 /* The measured curves around it. */
 struct around {
-    const struct fit_curve *low;  /* the most nodes below, or NULL */
-    const struct fit_curve *high; /* the fewest above, or NULL */
-    double gpus;                  /* the curves' own width */
-    const struct fit_curve *one;  /* on one node, or NULL */
+    const struct fit_curve *low;    /* the most nodes below, or NULL */
+    const struct fit_curve *high;   /* the fewest above, or NULL */
+    double gpus;                    /* the curves' own width */
+    const struct fit_curve *one;    /* on one node, or NULL */
+    const struct fit_curve *before; /* several nodes, below LOW, or NULL */
 };
 
 typedef double scale_rule(const struct around *a, const struct target *t);
@@ -76,7 +71,7 @@ static double ring_between(const struct around *a, const struct target *t)
     double ring_high = ring_us(a->high, a->gpus, t);
 
     if (a->low->nodes == 1)
-        return t->nodes == 2 ? ring_high / TWO_NODES : ring_high;
+        return ring_high;
     double ring_low = ring_us(a->low, a->gpus, t);
     double tree_low = plain_us(a->low, t), tree_high = plain_us(a->high, t);
     double w = position(a, t);
@@ -85,22 +80,32 @@ static double ring_between(const struct around *a, const struct target *t)
                        log_mean(tree_low, tree_high, w));
 }
 
-/* Ring and tree by halves: which of them NCCL takes at a larger count is its
- * cost model's choice. From two nodes the tree is no guide. */
+/* How the time grew towards the largest count from the one before it: 0, as a
+ * tree's, to 1, as a ring's; halfway where nothing tells. */
+static double ring_share(const struct around *a, const struct target *t)
+{
+    if (!a->before)
+        return 0.5;
+    struct target seen = {t->bytes, a->low->nodes, a->gpus, t->in_place};
+    double tree = plain_us(a->before, t);
+    double grew = log(plain_us(a->low, t) / tree);
+    double ring = log(ring_us(a->before, a->gpus, &seen) / tree);
+
+    return ring > 0 ? fmin(fmax(grew / ring, 0), 1) : 0.5;
+}
+
+/* Which of ring and tree NCCL takes at a larger count is its cost model's
+ * choice: by halves, and what it last did counts for one of them. */
 static double ring_above(const struct around *a, const struct target *t)
 {
     double ring = ring_us(a->low, a->gpus, t), tree = plain_us(a->low, t);
 
-    if (a->low->nodes == 2)
-        return TWO_NODES * log_mean(ring, tree, 0.2);
-    return log_mean(ring, tree, 0.5);
+    return log_mean(tree, ring, (0.5 + ring_share(a, t)) / 2);
 }
 
 static double ring_below(const struct around *a, const struct target *t)
 {
-    double us = ring_us(a->high, a->gpus, t);
-
-    return t->nodes == 2 ? us / TWO_NODES : us;
+    return ring_us(a->high, a->gpus, t);
 }
 
 static double plain_between(const struct around *a, const struct target *t)
@@ -111,9 +116,17 @@ static double plain_between(const struct around *a, const struct target *t)
     return a->low->nodes == 1 ? low + w * (high - low) : log_mean(low, high, w);
 }
 
-static double plain_above(const struct around *a, const struct target *t)
+/* As the last two counts did: a larger job goes through more of the switches
+ * (16 nodes of B200: 43, 44, 26, 15 GB/s on 2, 4, 8, 16). */
+static double trend_above(const struct around *a, const struct target *t)
 {
-    return plain_us(a->low, t);
+    double us = plain_us(a->low, t);
+
+    if (!a->before)
+        return us;
+    double slope = log(us / plain_us(a->before, t)) /
+                   log((double)a->low->nodes / a->before->nodes);
+    return us * pow(t->nodes / a->low->nodes, fmin(fmax(slope, 0), 1));
 }
 
 static double plain_below(const struct around *a, const struct target *t)
@@ -185,7 +198,7 @@ static const struct {
     [FIT_BROADCAST] = {plain_between, depth_above, depth_below},
     [FIT_REDUCE] = {plain_between, depth_above, depth_below},
     [FIT_ALLTOALL] = {plain_between, exchange_above, exchange_below},
-    [FIT_SENDRECV] = {plain_between, plain_above, plain_below},
+    [FIT_SENDRECV] = {plain_between, trend_above, plain_below},
     [FIT_GATHER] = {plain_between, exchange_above, exchange_below},
     [FIT_SCATTER] = {plain_between, exchange_above, exchange_below},
 };
@@ -200,6 +213,8 @@ static struct around find_around(const struct fit_family *family,
 
         if (c->nodes == 1)
             a.one = c;
+        if (c->nodes <= nodes && a.low && a.low->nodes > 1)
+            a.before = a.low;
         if (c->nodes <= nodes)
             a.low = c;
         if (c->nodes >= nodes && !a.high)
