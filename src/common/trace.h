@@ -98,6 +98,7 @@ struct trace_record {
       "device requested_bytes free_bytes allocated_bytes reserved_bytes "      \
       "stream module phase operator range",                                    \
       NULL)                                                                    \
+    X(18, MEMORY_FRACTION, "memory_fraction", "device", "fraction")            \
                                                                                \
     X(20, DEVICE_MALLOC, "device_malloc",                                      \
       "device address bytes how used_bytes free_bytes", NULL)                  \

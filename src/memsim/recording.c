@@ -92,6 +92,16 @@ static int recorded_conf(struct recording *r, struct err *err)
     return alloc_conf_parse(&c->conf, r->info.alloc_conf, c->rules, err);
 }
 
+/* Plays R as it was, on its own card as far as that is known. */
+static int mirror(struct recording *r, struct err *err)
+{
+    struct replay_config config = r->whatif.config;
+
+    if (recorded_capacity(r))
+        config.total_bytes = recorded_capacity(r);
+    return replay_mirror(r->whatif.source, &config, &r->plan, err);
+}
+
 static int open_source(struct recording *r, const struct recording_options *o,
                        struct err *err)
 {
@@ -107,7 +117,7 @@ static int open_source(struct recording *r, const struct recording_options *o,
         r->whatif.source = &r->snapshot_source.source;
     }
     r->whatif.plan = &r->plan;
-    return replay_mirror(r->whatif.source, &r->whatif.config, &r->plan, err);
+    return mirror(r, err);
 }
 
 int recording_open(struct recording *r, const char *path,

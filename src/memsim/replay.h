@@ -28,6 +28,7 @@ enum replay_kind {
     REPLAY_OTHER_ALLOC, /* memory that is not the allocator's; without an
                            address, a context's or a library's */
     REPLAY_OTHER_FREE,
+    REPLAY_FRACTION, /* the program limited itself to that much of the card */
     REPLAY_KINDS
 };
 
@@ -40,6 +41,7 @@ struct replay_op {
     uint64_t index; /* in the recording, for messages */
     uint64_t address, bytes, stream, time_ns;
     struct alloc_pool_id pool;
+    double fraction;
 };
 
 struct replay_source {

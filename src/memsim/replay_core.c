@@ -84,6 +84,9 @@ int replay_op_check(const struct replay_op *op, const char *name,
               op->kind == REPLAY_SEGMENT) &&
              (!op->bytes || op->bytes >= MOST_BYTES))
         cause = "an impossible size";
+    else if (op->kind == REPLAY_FRACTION &&
+             !(op->fraction >= 0 && op->fraction <= 1))
+        cause = "an impossible memory fraction";
     if (!cause)
         return 0;
     return err_set(err, "%s:event %" PRIu64 ": %s", name, op->index, cause);

@@ -218,15 +218,17 @@ static void flush(struct mirror *m, uint64_t index)
 }
 
 /* Were the releases before request OP a call of empty_cache()? They were not
- * where the device refused, and must have been where the request was served
- * without the device. Otherwise both would have left the same state; then a
- * request that goes beyond the most that was ever held is taken for refused. */
+ * where the device refused or a limit did, and must have been where the request
+ * was served without the device. Otherwise both would have left the same state;
+ * then a request that goes beyond the most that was ever held is taken for
+ * refused. */
 static bool is_flush(const struct mirror *m, const struct replay_op *op)
 {
     const struct expected *e = &m->expected;
     uint64_t obtained = 0;
 
-    if (e->refused || op->kind == REPLAY_OOM)
+    if (e->refused || op->kind == REPLAY_OOM ||
+        alloc_exceeds_limit(m->core.engine, op->bytes))
         return false;
     if (!any(e, is_obtain) ||
         alloc_is_cached(m->core.engine, op->pool, op->bytes, op->stream))
@@ -327,6 +329,15 @@ static int note_refusal(struct mirror *m, const struct replay_op *op,
     return 0;
 }
 
+static int play_fraction(struct mirror *m, const struct replay_op *op,
+                         struct err *err)
+{
+    (void)err;
+    flush_if_released(m, op);
+    alloc_set_memory_fraction(m->core.engine, op->fraction);
+    return 0;
+}
+
 static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
 {
     (void)m;
@@ -338,10 +349,11 @@ static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
 static int (*const play[REPLAY_KINDS])(struct mirror *,
                                        const struct replay_op *,
                                        struct err *) = {
-    [REPLAY_ALLOC] = play_request, [REPLAY_OOM] = play_request,
-    [REPLAY_FREE] = play_free,     [REPLAY_FREE_DONE] = expect,
-    [REPLAY_SEGMENT] = expect,     [REPLAY_REFUSED] = note_refusal,
-    [REPLAY_OTHER_ALLOC] = pass,   [REPLAY_OTHER_FREE] = pass,
+    [REPLAY_ALLOC] = play_request,     [REPLAY_OOM] = play_request,
+    [REPLAY_FREE] = play_free,         [REPLAY_FREE_DONE] = expect,
+    [REPLAY_SEGMENT] = expect,         [REPLAY_REFUSED] = note_refusal,
+    [REPLAY_OTHER_ALLOC] = pass,       [REPLAY_OTHER_FREE] = pass,
+    [REPLAY_FRACTION] = play_fraction,
 };
 
 struct mirrors {

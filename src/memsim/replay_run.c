@@ -147,6 +147,14 @@ static int play_other_free(struct run *r, const struct replay_op *op,
     return 0;
 }
 
+static int play_fraction(struct run *r, const struct replay_op *op,
+                         struct err *err)
+{
+    (void)err;
+    alloc_set_memory_fraction(r->devices[op->device].core.engine, op->fraction);
+    return 0;
+}
+
 static int pass(struct run *r, const struct replay_op *op, struct err *err)
 {
     (void)r;
@@ -165,6 +173,7 @@ static int (*const play[REPLAY_KINDS])(struct run *, const struct replay_op *,
     [REPLAY_REFUSED] = pass,
     [REPLAY_OTHER_ALLOC] = play_other_alloc,
     [REPLAY_OTHER_FREE] = play_other_free,
+    [REPLAY_FRACTION] = play_fraction,
 };
 
 static void do_deeds(struct run *r, uint64_t index)

@@ -106,6 +106,30 @@ static void see_library(struct replay_trace *t, const struct trace_item *item)
         ready_add(t, &op);
 }
 
+static void copy_text(char *out, size_t size, const struct trace_item *item,
+                      size_t from)
+{
+    size_t length = item->head.text_bytes - from;
+
+    if (length >= size)
+        length = size - 1;
+    memcpy(out, item->text + from, length);
+    out[length] = '\0';
+}
+
+/* A text that is no number is an impossible fraction. */
+static void see_fraction(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_FRACTION);
+    char text[32], *end;
+
+    copy_text(text, sizeof text, item, 0);
+    op.fraction = strtod(text, &end);
+    if (end == text || *end)
+        op.fraction = -1;
+    ready_add(t, &op);
+}
+
 static void see_device(struct replay_trace *t, const struct trace_item *item)
 {
     struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
@@ -186,6 +210,7 @@ static void (*const seers[])(struct replay_trace *t,
     [TRACE_SEGMENT_MAP] = see_segment_map,
     [TRACE_SEGMENT_UNMAP] = see_segment_unmap,
     [TRACE_OOM] = see_oom,
+    [TRACE_MEMORY_FRACTION] = see_fraction,
     [TRACE_DEVICE_MALLOC] = see_device_malloc,
     [TRACE_DEVICE_FREE] = see_device_free,
     [TRACE_DEVICE_REFUSE] = see_refusal,
@@ -262,17 +287,6 @@ static int back(void *context, struct err *err)
     if (rc) /* closed for good */
         t->reader = (struct trace_reader){.fd = -1, .name = path};
     return rc;
-}
-
-static void copy_text(char *out, size_t size, const struct trace_item *item,
-                      size_t from)
-{
-    size_t length = item->head.text_bytes - from;
-
-    if (length >= size)
-        length = size - 1;
-    memcpy(out, item->text + from, length);
-    out[length] = '\0';
 }
 
 /* PYTORCH_CUDA_ALLOC_CONF goes before PYTORCH_ALLOC_CONF

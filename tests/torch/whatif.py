@@ -14,6 +14,8 @@ from harness import equal, main, test
 BUILD = os.environ.get("MEMSIM_BUILD", os.path.join(
     os.path.dirname(__file__), "..", "..", "build"))
 MEMSIM = os.path.join(BUILD, "bin", "memsim")
+EXAMPLES = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..",
+                                        "examples"))
 GRANULE = 2 << 20
 
 # Uneven sizes with holes between them, a second stream, an empty_cache(), and
@@ -105,6 +107,103 @@ def other_settings_are_as_truly_run():
                   (conf, real_status, figures(real)))
 
 
+# Two of the main job's models, with lengths and batches that take turns.
+MODELS_JOB = f"""
+import sys, torch, torchvision
+import torch.nn.functional as F
+sys.path.insert(0, {EXAMPLES!r})
+from train_gpt2 import GPT2
+torch.manual_seed(0)
+
+
+def train(model, losses):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for loss in losses:
+        with torch.autocast("cuda", torch.bfloat16):
+            value = loss()
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def language(model):
+    for length in (1024, 700, 512):
+        x = torch.randint(50257, (4, length + 1), device="cuda")
+        yield lambda: model(x[:, :-1], x[:, 1:])
+
+
+def vision(model):
+    for batch in (16, 10, 16):
+        x = torch.randn(batch, 3, 224, 224, device="cuda")
+        y = torch.randint(1000, (batch,), device="cuda")
+        yield lambda: F.cross_entropy(model(x), y)
+
+
+gpt2 = GPT2(layers=2).cuda()
+train(gpt2, language(gpt2))
+resnet = torchvision.models.resnet18().cuda()
+train(resnet, vision(resnet))
+"""
+CONFIGURATIONS = [
+    ([], "max_split_size_mb:32"),
+    ([], "roundup_power2_divisions:[64:8,>:2]"),
+    ([], "expandable_segments:True"),
+    ([], "per_process_memory_fraction:0.045,garbage_collection_threshold:0.7"),
+    (["--memory", "3400MiB"], None),
+    (["--gpu", "h200"], None),
+]
+
+
+@test
+def models_are_as_truly_run():
+    with tempfile.TemporaryDirectory() as directory:
+        status, _ = run(directory, "-o", f"{directory}/out", job=MODELS_JOB)
+        equal(status, 0)
+        for options, conf in CONFIGURATIONS:
+            confs = ["--alloc-conf", conf] if conf else []
+            status, replay = memsim("replay", *options, *confs,
+                                    f"{directory}/out")
+            real_status, real = run(directory, *options, conf=conf,
+                                    job=MODELS_JOB)
+            equal((options, conf, status, figures(replay)),
+                  (options, conf, real_status, figures(real)))
+
+
+LIMITED_JOB = """
+import torch
+torch.cuda.set_per_process_memory_fraction(0.25, 0)
+for device, count in ((0, 60), (1, 40)):
+    rows = []
+    for i in range(count):
+        if i == 8:
+            torch.cuda.set_per_process_memory_fraction(0.2, device)
+        rows.append(torch.empty((5 + i % 7) << 20, device=f"cuda:{device}"))
+        if i % 5 > 1:
+            del rows[len(rows) // 2]
+"""
+
+
+@test
+def limits_that_a_program_sets_are_kept():
+    with tempfile.TemporaryDirectory() as directory:
+        two = ["--gpus", "2"]
+        status, real = run(directory, *two, "--memory", "6GiB", "-o",
+                           f"{directory}/out", job=LIMITED_JOB)
+        equal(status, 0)
+        status, replay = memsim("replay", "--memory", "6GiB",
+                                f"{directory}/out")
+        equal((replay["replay"][0]["exact"], figures(replay)),
+              (True, figures(real)))
+        for memory in ("5GiB", "4500MiB", "4GiB", "3GiB"):
+            status, replay = memsim("replay", "--memory", memory,
+                                    f"{directory}/out")
+            real_status, real = run(directory, *two, "--memory", memory,
+                                    job=LIMITED_JOB)
+            equal((memory, status), (memory, real_status))
+            if status == 0:
+                equal((memory, figures(replay)), (memory, figures(real)))
+
+
 @test
 def the_least_memory_is_as_truly_run():
     with tempfile.TemporaryDirectory() as directory:
@@ -184,4 +283,5 @@ def a_history_that_lost_its_beginning_replays():
     check_snapshot(70, None, False)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -119,6 +119,29 @@ TEST(a_refusal_is_a_retry_and_no_refusal_a_flush)
     }
 }
 
+/* A tenth of 1 GiB has no room for both segments, of 2 GiB it has. */
+TEST(a_limit_of_the_programs_own_is_kept)
+{
+    struct recording_options larger = {.memory_bytes = 2 * GIB};
+
+    for (int large = 0; large < 2; large++) {
+        start();
+        BUILD_TEXT(&trace, TRACE_MEMORY_FRACTION, "0.1", 0);
+        segment(A, 30 * MIB);
+        block(A, 30 * MIB);
+        block_free(A, 0);
+        give_back(A, 30 * MIB);
+        segment(B, 80 * MIB);
+        block(B, 80 * MIB);
+        CHECK(finish(large ? &larger : &plain) == 0);
+        CHECK(recording.plan.exact);
+        CHECK_UINT(recording.plan.count, 0);
+        CHECK_UINT(played("")->peak_reserved_bytes,
+                   large ? 110 * MIB : 80 * MIB);
+        finish_up();
+    }
+}
+
 TEST(what_comes_between_ends_a_flush)
 {
     start();
@@ -208,6 +231,9 @@ TEST(impossible_events_are_refused_with_their_place)
     start();
     BUILD(&trace, TRACE_BLOCK_ALLOC, 99, A, 5, 5, 0, 0, 0, 0, 0);
     check_impossible(":event 3: no such device");
+    start();
+    BUILD_TEXT(&trace, TRACE_MEMORY_FRACTION, "nan", 0);
+    check_impossible(":event 3: an impossible memory fraction");
 }
 
 TEST(an_unknown_torch_is_refused)

@@ -241,6 +241,7 @@ static int context_make(int device)
                                device_shared(device)->capacity_bytes, bytes,
                                (uint64_t)visible[device]};
     memsim_record_text(TRACE_DEVICE, fields, 4, gpu->name, strlen(gpu->name));
+    torch_fraction_record(device);
     return CORE_OK;
 }
 

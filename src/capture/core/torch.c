@@ -321,6 +321,28 @@ void torch_usage(int device, uint64_t allocated, uint64_t reserved)
     session_raise(&usage->peak_reserved, reserved);
 }
 
+/* As Python writes them; "": not set. */
+static char fractions[SESSION_DEVICES][32];
+
+void torch_fraction_record(int device)
+{
+    const char *text = fractions[device];
+    uint64_t index = (uint64_t)device;
+
+    if (*text)
+        memsim_record_text(TRACE_MEMORY_FRACTION, &index, 1, text,
+                           strlen(text));
+}
+
+void memsim_torch_fraction(int device, const char *fraction)
+{
+    if (device < 0 || device >= SESSION_DEVICES)
+        return;
+    snprintf(fractions[device], sizeof fractions[device], "%s", fraction);
+    if (memsim_device_is_open(device))
+        torch_fraction_record(device);
+}
+
 /* c10/core/Allocator.cpp. PyTorch calls it for every block handed out or taken
  * back, with what it has allocated and reserved after that. */
 void torch_report_usage(void *p, int64_t bytes, size_t allocated,

@@ -31,6 +31,13 @@ void torch_segment_taken(uint64_t address, uint64_t bytes);
 /* Called before memory can be on another stream than the default one. */
 void torch_observe(void);
 
+/* For py/limits.py: torch.cuda.set_per_process_memory_fraction() was called;
+ * FRACTION is as Python writes it. */
+CORE_API void memsim_torch_fraction(int device, const char *fraction);
+
+/* For device.c: records what DEVICE, whose context is new, was limited to. */
+void torch_fraction_record(int device);
+
 /* For pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
 void torch_usage(int device, uint64_t allocated, uint64_t reserved);
 

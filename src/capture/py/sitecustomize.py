@@ -3,7 +3,7 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has modules.py follow. Then it makes way for the
+imports torch, it has limits.py and modules.py follow. Then it makes way for the
 sitecustomize that the user may have.
 """
 import atexit
@@ -44,7 +44,7 @@ class _TorchFinder:
         sys.meta_path.remove(_TorchFinder)
         spec = importlib.util.find_spec("torch")
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            _call_after(spec.loader, _follow_modules)
+            _call_after(spec.loader, _follow)
         return spec
 
 
@@ -60,17 +60,23 @@ def _call_after(loader, function):
     loader.exec_module = exec_module
 
 
-def _follow_modules():
+def _start(name, what):
+    """Starts NAME.py, which serves WHAT."""
     try:
         spec = importlib.util.spec_from_file_location(
-            "_memsim_modules", os.path.join(_HERE, "modules.py"))
-        modules = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = modules  # where torch.compile looks for it
-        spec.loader.exec_module(modules)
-        modules.start()
+            f"_memsim_{name}", os.path.join(_HERE, f"{name}.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # where torch.compile looks for it
+        spec.loader.exec_module(module)
+        module.start()
     except Exception as error:  # a torch that we do not know
-        print(f"memsim: note: modules are not told apart: {error}",
-              file=sys.stderr)
+        print(f"memsim: note: {what}: {error}", file=sys.stderr)
+
+
+def _follow():
+    _start("limits", "memory limits are not recorded")
+    if os.environ.get("MEMSIM_MODULES") != "0":
+        _start("modules", "modules are not told apart")
 
 
 def _hand_over():
@@ -88,6 +94,5 @@ def _hand_over():
 
 if os.environ.get("MEMSIM_SESSION"):
     atexit.register(_at_exit)
-    if os.environ.get("MEMSIM_MODULES") != "0":
-        sys.meta_path.insert(0, _TorchFinder)
+    sys.meta_path.insert(0, _TorchFinder)
 _hand_over()

@@ -360,6 +360,14 @@ void alloc_set_memory_fraction(struct alloc *a, double fraction)
     update_ageing(a);
 }
 
+bool alloc_exceeds_limit(const struct alloc *a, uint64_t bytes)
+{
+    uint64_t segment_bytes =
+        segment_bytes_for(&a->conf, alloc_conf_round(&a->conf, bytes));
+
+    return a->limited && a->reserved_bytes + segment_bytes > a->allowed_bytes;
+}
+
 void alloc_set_conf(struct alloc *a, const struct alloc_conf *conf)
 {
     a->conf = *conf;

@@ -146,6 +146,9 @@ void alloc_empty_cache(struct alloc *a, struct alloc_pool_id pool);
 /* set_per_process_memory_fraction, 0 to 1. */
 void alloc_set_memory_fraction(struct alloc *a, double fraction);
 
+/* Would a new segment for a request of BYTES go beyond that? */
+bool alloc_exceeds_limit(const struct alloc *a, uint64_t bytes);
+
 /* torch.cuda.memory._set_allocator_settings. */
 void alloc_set_conf(struct alloc *a, const struct alloc_conf *conf);
 
