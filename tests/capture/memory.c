@@ -161,3 +161,30 @@ TEST(a_host_that_follows_a_device_pointer_faults)
     wait(&status);
     CHECK(WIFSIGNALED(status));
 }
+
+TEST(managed_memory_is_the_host_s_too)
+{
+    struct cudaPointerAttributes a;
+    size_t before = free_bytes();
+    void *device, *other;
+    int *p, value;
+
+    CHECK(!cudaMallocManaged((void **)&p, 3 * MIB, cudaMemAttachGlobal));
+    CHECK(!cudaMalloc(&device, 4096));
+    p[7] = 77;
+    CHECK(!cudaMemcpy(device, p, 4096, cudaMemcpyHostToDevice));
+    CHECK(!cudaMemcpy(&value, (int *)device + 7, 4, cudaMemcpyDeviceToHost));
+    CHECK(value == 77);
+    CHECK(!cudaMemcpy(p + 8, (int *)device + 7, 4, cudaMemcpyDefault));
+    CHECK(p[8] == 77);
+    CHECK(!cudaPointerGetAttributes(&a, p + 100));
+    CHECK(a.type == cudaMemoryTypeManaged && a.devicePointer == p + 100);
+    CHECK(cudaFreeHost(p) == cudaErrorInvalidValue);
+    CHECK(!cudaFree(p));
+    CHECK(cudaFree(p) == cudaErrorInvalidValue);
+    CHECK(!cudaFree(device));
+    CHECK_UINT(free_bytes(), before);
+    CHECK(!cudaHostAlloc(&other, 100, cudaHostAllocMapped));
+    CHECK(cudaFree(other) == cudaErrorInvalidValue);
+    CHECK(!cudaFreeHost(other));
+}

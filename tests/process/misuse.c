@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device,
                             const char *name, int thread_limit, void *tid,
@@ -58,6 +60,14 @@ int main(int argc, char **argv)
     if (!strcmp(bug, "peer"))
         cudaSetDevice(1), cudaDeviceEnablePeerAccess(0, 0),
             launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "second")) { /* a process more than the card holds */
+        int status = 0;
+
+        if (!fork())
+            execl(argv[0], argv[0], "none", (char *)NULL);
+        wait(&status);
+        return WEXITSTATUS(status);
+    }
     if (!strcmp(bug, "none"))
         launch(p, p, 32, stream);
     puts(cudaGetErrorString(cudaDeviceSynchronize()));

@@ -36,6 +36,39 @@ def a_graph_replays():
 
 
 @test
+def what_a_graph_s_kernels_write_is_not_known():
+    x = torch.tensor([5, 6, 7, 8], device=GPU)
+    count = torch.tensor([3], device=GPU)
+    kept = torch.tensor([4, 4], device=GPU)
+    strided = torch.zeros(4, 4, dtype=torch.int64, device=GPU)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x.mul_(2)
+        count.add_(1)
+        strided[:, 1].add_(1)
+        y = x + 1
+    equal([x.tolist(), count.item(), kept.tolist()], [[5, 6, 7, 8], 3, [4, 4]])
+    graph.replay()
+    # Not what they were: unknown numbers read as 0.
+    equal([x.tolist(), count.item(), kept.tolist()], [[0] * 4, 0, [4, 4]])
+    equal(y.tolist(), [0] * 4)
+    assert len((x > 4).nonzero()) == 2  # as --selected-fraction decides
+
+
+@test
+def indices_in_a_graph_are_those_of_its_replay():
+    table = torch.nn.Embedding(10, 4, device=GPU)
+    tokens = torch.full((4,), 99).to(GPU)  # to be filled before a replay
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = table(tokens)
+    tokens.copy_(torch.tensor([1, 2, 3, 4]))
+    graph.replay()
+    torch.cuda.synchronize()
+    equal(out.shape, (4, 4))
+
+
+@test
 def a_training_step_is_captured_whole():
     model = nn.Sequential(nn.Linear(64, 128), nn.GELU(),
                           nn.Linear(128, 64)).cuda()

@@ -204,6 +204,8 @@ void compute_guess_note(const struct compute *compute,
 {
     int device = 0;
 
+    if (values_are_diverted())
+        return;
     memsim_stream_device(launch->stream, &device);
     RECORD(GUESS, compute->name, (uint64_t)device, launch->stream, count,
            chosen);

@@ -70,8 +70,9 @@ void compute_bounds_check(const struct compute_bounds *b,
     uint32_t bytes = number_bytes(b->type);
     uint64_t at = w ? address - w->base : 0;
 
-    if (!w || !bytes || !count || count > CHECKED_MAX ||
-        count * bytes > w->bytes - at || !values_some(w, at, count * bytes))
+    if (values_are_diverted() || !w || !bytes || !count ||
+        count > CHECKED_MAX || count * bytes > w->bytes - at ||
+        !values_some(w, at, count * bytes))
         return;
     for (uint64_t i = 0; i < count; i++, at += bytes) {
         int64_t index = index_at(b->type, w->memory + at);

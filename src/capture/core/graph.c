@@ -222,6 +222,14 @@ int memsim_graph_exec_update(uint64_t handle, uint64_t graph)
     return CORE_OK;
 }
 
+/* A kernel is not carried out: what it has written is not known. */
+static void kernel_forget(const struct values_log *writes)
+{
+    for (uint32_t i = 0; writes && i < writes->count; i++)
+        memsim_values_forget(writes->pieces[i].address,
+                             writes->pieces[i].bytes);
+}
+
 /* Only what has an effect that somebody can see here. */
 static void node_run(const struct graph_node *node)
 {
@@ -229,6 +237,9 @@ static void node_run(const struct graph_node *node)
     const struct graph_body *child = (const struct graph_body *)w[0];
 
     switch (node->type) {
+    case GRAPH_KERNEL:
+        kernel_forget((const struct values_log *)w[1]);
+        return;
     case GRAPH_COPY:
         memsim_values_copy(w[0], w[1], w[2]);
         return;

@@ -32,7 +32,8 @@ struct graph_node {
     uint32_t dependency_count;
     struct graph_node *dependencies[GRAPH_DEPENDENCIES];
     /* copy: destination, source, bytes; set: address, value, unit, count;
-     * host: function, data; kernel: the name's id; child: the body */
+     * host: function, data; child: the body; kernel: the name's id, what it
+     * writes (a struct values_log) or 0 */
     uint64_t words[GRAPH_WORDS];
 };
 

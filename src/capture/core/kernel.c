@@ -15,6 +15,7 @@
 #include "capture/core/process.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
+#include "capture/core/values.h"
 
 #define TABLE_SLOTS (1u << 20) /* torch 2.11 registers about 30,000 */
 
@@ -188,10 +189,40 @@ void memsim_kernel_count(int device)
                               memory_order_relaxed);
 }
 
+/* As far as anything of it is known. Returns what the launch answers. */
+static int kernel_run(const struct kernel *kernel,
+                      const struct kernel_launch *launch, int device)
+{
+    if (kernel->compute)
+        kernel->compute->run(kernel->compute, launch);
+    if (kernel->pointers)
+        misuse_arguments(kernel, launch, device);
+    return fault_of_launch(device);
+}
+
+/* A kernel that is captured is not carried out: the node that its record has
+ * become is told what it will write. */
+static void writes_note(const struct kernel *kernel,
+                        const struct kernel_launch *launch)
+{
+    struct values_log log = {0}, *kept = NULL;
+
+    values_divert(&log);
+    if (kernel->compute)
+        kernel->compute->run(kernel->compute, launch);
+    values_divert(NULL);
+    if (log.count)
+        kept = memsim_pages_keep(sizeof *kept);
+    if (kept)
+        *kept = log;
+    memsim_capture_note(launch->stream, kernel->name, (uint64_t)kept, 0, 0);
+}
+
 int memsim_kernel_launch(const struct kernel *kernel,
                          const struct kernel_launch *launch)
 {
     uint64_t words[4] = {0};
+    bool held = false;
     int device;
     int rc = memsim_stream_device(launch->stream, &device);
 
@@ -206,13 +237,10 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule = kernel->rule
                                ? kernel_rule_apply(kernel->rule, launch, words)
                                : TRACE_RULE_NONE;
-    if ((kernel->compute || kernel->pointers) && launch->arguments &&
-        !memsim_capture_holds(launch->stream)) {
-        if (kernel->compute)
-            kernel->compute->run(kernel->compute, launch);
-        if (kernel->pointers)
-            misuse_arguments(kernel, launch, device);
-        rc = fault_of_launch(device);
+    if ((kernel->compute || kernel->pointers) && launch->arguments) {
+        held = memsim_capture_holds(launch->stream);
+        if (!held)
+            rc = kernel_run(kernel, launch, device);
     }
     memsim_kernel_count(device);
     record_launch((const uint64_t[RECORD_LAUNCH_FIELDS]){
@@ -221,6 +249,8 @@ int memsim_kernel_launch(const struct kernel *kernel,
         trace_pack(launch->grid[2], launch->block[0]),
         trace_pack(launch->block[1], launch->block[2]), launch->shared_bytes,
         rule, words[0], words[1], words[2], words[3]});
+    if (held)
+        writes_note(kernel, launch);
     return rc;
 }
 

@@ -13,6 +13,37 @@
 static struct values_window windows[SESSION_DEVICES + 1]; /* last: vmm.c's */
 static int window_count; /* one more than the highest one placed */
 
+static _Thread_local struct values_log *diverted;
+
+void values_divert(struct values_log *log)
+{
+    diverted = log;
+}
+
+bool values_are_diverted(void)
+{
+    return diverted;
+}
+
+static void divert(uint64_t address, uint64_t bytes)
+{
+    uint32_t last = diverted->count ? diverted->count - 1 : 0;
+    uint64_t end =
+        diverted->pieces[last].address + diverted->pieces[last].bytes;
+
+    if (diverted->count < VALUES_PIECES &&
+        (!diverted->count || address != end)) {
+        diverted->pieces[diverted->count].address = address;
+        diverted->pieces[diverted->count++].bytes = bytes;
+        return;
+    }
+    if (address < diverted->pieces[last].address)
+        diverted->pieces[last].address = address;
+    if (address + bytes > end)
+        end = address + bytes;
+    diverted->pieces[last].bytes = end - diverted->pieces[last].address;
+}
+
 void values_place(int device, uint64_t base, uint64_t bytes)
 {
     struct values_window *w = &windows[device];
@@ -120,6 +151,10 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
 
     if (!w)
         return;
+    if (diverted) {
+        divert(address, bytes);
+        return;
+    }
     /* Granule by granule: most of a large block was never written. */
     for (uint64_t at = address - w->base; bytes;) {
         uint64_t part = VALUES_GRANULE - at % VALUES_GRANULE;
@@ -151,6 +186,10 @@ char *values_write(uint64_t address, uint64_t bytes, bool known)
 
     if (!w || !bytes)
         return NULL;
+    if (diverted) {
+        divert(address, bytes);
+        return NULL;
+    }
     uint64_t at = address - w->base;
     mark(w, at, bytes);
     memset(w->known + at, known, bytes);
@@ -185,7 +224,7 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
 
     if (!to)
         return;
-    if (!w || !values_some(w, at, bytes)) {
+    if (diverted || !w || !values_some(w, at, bytes)) {
         memsim_values_forget(destination, bytes);
         return;
     }

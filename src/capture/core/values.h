@@ -63,6 +63,22 @@ bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);
  * on where KNOWN; NULL where they have no place. */
 char *values_write(uint64_t address, uint64_t bytes, bool known);
 
+/* What a kernel would write: so many pieces of memory at most, the last of
+ * which then stands for all that come after it, and for what lies between. */
+#define VALUES_PIECES 16
+
+struct values_log {
+    uint32_t count;
+    struct {
+        uint64_t address, bytes;
+    } pieces[VALUES_PIECES];
+};
+
+/* What this thread writes from now on is noted in LOG, and not done; NULL: it
+ * is done again. */
+void values_divert(struct values_log *log);
+bool values_are_diverted(void);
+
 /* True where ADDRESS lies in a device's window. */
 CORE_API bool memsim_values_is_device(uint64_t address);
 
