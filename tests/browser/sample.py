@@ -137,10 +137,11 @@ def oom():
                "reserved_unallocated_bytes": 60 * MIB, "by": "torch",
                "caught": False, "module": "model.head" + NASTY[0]}
     made = result(device(0, 3, 40), device(1, ooms=[refused]), verdict="oom")
-    made["advice"] = [{"text": "expandable segments would save 1.20 GiB",
-                       "saves_bytes": 1288490188, "basis": "replayed",
-                       "command": "memsim replay --alloc-conf "
-                                  "expandable_segments:True run"}]
+    made["ranks"][1]["devices"][0]["advice"] = [
+        {"text": "expandable segments saves 100.00 MiB", "of": "used",
+         "saves_bytes": 100 * MIB, "peak_used_bytes": 900 * MIB, "fits": True,
+         "command": "memsim replay --alloc-conf expandable_segments:True run",
+         "basis": "replayed" + NASTY[0]}]
     return made
 
 

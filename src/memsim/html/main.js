@@ -134,6 +134,7 @@ function showEntry(index) {
   showFigures(device);
   showBar(device);
   showStory(device);
+  showAdvice(page.result, device);
   showTimeline(device);
   showTreemap(device);
   showSegments(segmentsOf(device, recording));
@@ -228,7 +229,6 @@ function start() {
   Object.assign(page, {result, entries: listDevices(result)});
   const worst = page.entries.length ? worstEntry(page.entries) : -1;
   showVerdict(result, page.entries[worst]?.device, page.entries.length > 1);
-  showAdvice(result);
   showNotes(result);
   find("overview").hidden = worst < 0;
   makeTables();

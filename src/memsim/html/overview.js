@@ -153,7 +153,8 @@ function drawOom(oom, device) {
     e.style.left = `${100 * from / whole}%`;
     e.style.width = `${100 * bytes / whole}%`;
     if (bytes / whole > 0.14 && name !== "card")
-      e.append(element("span", `${label} ${formatBytes(bytes)}`));
+      e.append(element("span", (bytes / whole > 0.3 ? `${label} ` : "") +
+        formatBytes(bytes)));
     tipOn(e, [["", label, formatBytes(bytes)]]);
     bar.append(e);
   };
@@ -189,17 +190,54 @@ function showStory(device) {
     ? `${formatCount(ooms.length - 100)} more are not shown.` : "";
 }
 
-function showAdvice(result) {
-  const advice = result.advice || [];
-  find("advice").hidden = !advice.length;
-  find("advices").replaceChildren(...advice.map((a) => {
-    const item = element("li", visible(a.text));
-    for (const text of [a.command, a.basis])
-      if (text)
-        item.append(element(text === a.command ? "code" : "small",
-          visible(text)));
-    return item;
-  }));
+// The peak that an advice is about, without it and with it.
+function drawSaving(advice) {
+  const after = advice[`peak_${advice.of}_bytes`] || 0;
+  const before = after + advice.saves_bytes;
+  const row = element("div", undefined, "saving"), bar = element("span");
+  const rest = element("i");
+  bar.className = "meter";
+  rest.style.width = `${100 * after / before}%`;
+  bar.append(rest);
+  row.append(bar, element("span", `${visible(advice.of)} ` +
+    `${formatBytes(before)} → ${formatBytes(after)} ` +
+    `(−${formatPercent(advice.saves_bytes, before)})`));
+  return row;
+}
+
+function adviceItem(advice, fitted) {
+  const item = element("li"), head = element("p", visible(advice.text));
+  item.append(head);
+  if (advice.fits && !fitted)
+    head.append(element("strong", "fits", "badge"));
+  if (advice.saves_bytes && advice.of)
+    item.append(drawSaving(advice));
+  if (advice.command)
+    item.append(element("code", visible(advice.command)));
+  if (advice.basis)
+    item.append(element("small", visible(advice.basis)));
+  return item;
+}
+
+// What a command's DIR stands for. Savings on a card that it does not fit on
+// are those of a run without a limit.
+function tellDirectory(advice, fitted) {
+  const limitless = !fitted && advice.some((a) => a.saves_bytes);
+  return advice.some((a) => (a.command || "").includes(" DIR "))
+    ? " DIR is what `memsim run -o DIR" +
+      `${limitless ? " --memory 1TiB" : ""} ...' keeps.` : "";
+}
+
+// Only what was asked for: a device without advice has no list.
+function showAdvice(result, device) {
+  const {advice = []} = device;
+  const fitted = !["oom", "over-limit"].includes(result.verdict);
+  find("advice").hidden = !device.advice;
+  find("advice-hint").textContent = advice.length
+    ? "Each by itself, as a replay shows." + tellDirectory(advice, fitted)
+    : "Nothing that was tried saves more than 1%.";
+  find("advices").replaceChildren(...advice.map((a) =>
+    adviceItem(a, fitted)));
 }
 
 function showNotes(result) {
