@@ -87,7 +87,32 @@ TEST(borrows_a_like_collective_s_bandwidth)
     struct cost_nccl_answer a = ask(FIT_ALL_GATHER, 2, 8, 1e9);
 
     CHECK_UINT(a.flags, COST_NCCL_OTHER_COLL);
-    CHECK_NEAR(a.us, 100100 / 2.0, 1e-9);
+    CHECK_NEAR(a.us, 100.1 + (100100 - 100.1) / 2, 1e-9);
+    a = ask(FIT_ALL_GATHER, 2, 8, 1e3); /* latency is not halved */
+    CHECK_NEAR(a.us, 100.1, 1e-9);
+    CHECK(a.error < 0);
+}
+
+TEST(borrows_before_it_takes_the_levels_for_rings_only)
+{
+    struct fit both = fit;
+    struct cost_nccl_answer a;
+    struct cost_nccl_query q = {.coll = FIT_REDUCE_SCATTER,
+                                .nodes = 2,
+                                .gpus_per_node = 8,
+                                .bytes = 1e6};
+
+    both.levels[FIT_CORRECTED][FIT_INTER] = (struct fit_level){
+        .known = true,
+        .latency_us = 1,
+        .piece_count = 1,
+        .pieces[0] = {.base_gbps = 10, .steepness = 1},
+    };
+    CHECK(!cost_nccl(&both, &q, &a));
+    CHECK_UINT(a.flags, COST_NCCL_OTHER_COLL);
+    q.coll = FIT_ALLTOALL;
+    CHECK(!cost_nccl(&both, &q, &a));
+    CHECK_UINT(a.flags, COST_NCCL_FORMULA);
 }
 
 TEST(has_no_answer_rather_than_a_wrong_one)
