@@ -25,6 +25,15 @@ uint64_t replay_model_used(const struct replay_model *m)
     return m->other_bytes + m->mapped_bytes + m->space.used_bytes;
 }
 
+/* Within a step, too: pages that are mapped before the one that fails. */
+static void note_used(struct replay_model *m)
+{
+    uint64_t used = replay_model_used(m);
+
+    if (used > m->peak_used_bytes)
+        m->peak_used_bytes = used;
+}
+
 static uint64_t model_malloc(void *context, uint64_t bytes)
 {
     struct replay_model *m = context;
@@ -32,6 +41,7 @@ static uint64_t model_malloc(void *context, uint64_t bytes)
 
     if (!address)
         m->refused_bytes = bytes;
+    note_used(m);
     return address;
 }
 
@@ -72,6 +82,7 @@ static bool model_map(void *context, uint64_t address, uint64_t bytes)
     }
     m->mapped_bytes += bytes;
     update_limit(m);
+    note_used(m);
     return true;
 }
 
@@ -124,6 +135,7 @@ int replay_model_init(struct replay_model *m,
         return err_set(err, "%s: no memory for device %u", name, device);
     }
     update_limit(m);
+    note_used(m);
     return 0;
 }
 
@@ -140,6 +152,7 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
     if (!address) {
         m->other_bytes += bytes;
         update_limit(m);
+        note_used(m);
         return replay_model_used(m) <= m->capacity_bytes;
     }
     uint64_t ours = model_malloc(m, bytes);

@@ -32,7 +32,7 @@ static uint64_t current(const struct alloc_stat *s)
 static void watch_peaks(struct run *r, unsigned device, uint64_t index)
 {
     struct replay_device *d = &r->result->devices[device];
-    uint64_t used = replay_model_used(&r->devices[device].model);
+    uint64_t used = r->devices[device].model.peak_used_bytes;
 
     if (used > d->peak_used_bytes) {
         d->peak_used_bytes = used;

@@ -249,6 +249,19 @@ static void write_ranks(const struct page *page, const struct result *r)
     }
 }
 
+/* A replay takes no time. */
+static void write_end(const struct result *r, FILE *out)
+{
+    bool ran = r->seconds > 0, told = r->torch_version[0];
+
+    if (ran)
+        fprintf(out, "  took %.1f s", r->seconds);
+    if (told)
+        fprintf(out, "%sPyTorch %s", ran ? ", " : "  ", r->torch_version);
+    if (ran || told)
+        fputc('\n', out);
+}
+
 static void summary_write(const struct result *r,
                           const struct report_style *style, FILE *out)
 {
@@ -264,10 +277,7 @@ static void summary_write(const struct result *r,
                            ink(&page, INK_PLAIN), out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
-    fprintf(out, "  took %.1f s", r->seconds);
-    if (r->torch_version[0])
-        fprintf(out, ", PyTorch %s", r->torch_version);
-    fputc('\n', out);
+    write_end(r, out);
 }
 
 const struct report_ops report_summary = {.write = summary_write};

@@ -319,3 +319,16 @@ nvmlReturn_t nvmlDeviceGetMultiGpuBoard(nvmlDevice_t device,
     *multi = 0;
     return NVML_SUCCESS;
 }
+
+/* No NVLink fabric of several machines. Versions 2 and 3 begin alike. */
+nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
+                                         nvmlGpuFabricInfoV_t *info)
+{
+    NEED_CARD(device, card);
+    memset(info->clusterUuid, 0, sizeof info->clusterUuid);
+    info->status = NVML_SUCCESS;
+    info->cliqueId = 0;
+    info->state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED;
+    info->healthMask = 0;
+    return NVML_SUCCESS;
+}

@@ -134,7 +134,7 @@ static bool take_from_fallback(struct alloc *a, struct alloc_request *r)
             continue;
         other.shelf = alloc_shelf_obtain(
             r->shelf->pool->small ? &p->small : &p->large, r->shelf->stream);
-        other.expandable = false;
+        other.expandable = a->rules->fallback_expands && r->expandable;
         if (!take_cached(a, &other))
             continue;
         *r = other;

@@ -29,6 +29,7 @@ struct alloc_rules {
                                         allocator of its own */
     bool pool_is_fallback;           /* MemPool(use_on_oom=True) */
     bool fallback_is_last;           /* tried after the cache was released */
+    bool fallback_expands;           /* their expandable segments count, too */
     bool pool_is_unsplit;            /* MemPool(no_split=True) */
     bool flush_spares_captures; /* empty_cache() while capturing: does only the
                                    freeable pools, instead of failing */
