@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bugs that a GPU answers with an error which ends the process's CUDA, and
 what PyTorch says then. Each in a child that is forked before CUDA starts."""
+import ctypes
 import os
+import subprocess
+import tempfile
 import traceback
 
 import torch
@@ -11,6 +14,24 @@ from harness import equal, main, test
 
 GPU = "cuda"
 ASSERT = "CUDA error: device-side assert triggered"
+
+
+# What nvcc's host code does, by hand.
+FOREIGN = """
+#include <stddef.h>
+struct dim3 { unsigned x, y, z; };
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int,
+                            void *, void *, void *, void *, int *);
+int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t,
+                     void *);
+static char stub;
+int launch(void)
+{
+    struct dim3 one = {1, 1, 1};
+    __cudaRegisterFunction(0, &stub, 0, "_Z6changev", -1, 0, 0, 0, 0, 0);
+    return cudaLaunchKernel(&stub, one, one, 0, 0, 0);
+}
+"""
 
 
 def in_child(function):
@@ -117,6 +138,21 @@ def indices_out_of_range():
 def computed_indices_are_noted_only():
     equal(error_of(lambda: cross_entropy(on_gpu([1, 2, 6, 3]) * 7)), "")
     assert is_noted("a target of nll_loss is 14, of 10 classes")
+
+
+# A kernel of somebody else's may have changed even what the host copied.
+@test
+def beside_foreign_kernels_all_are_notes():
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "foreign.so")
+            subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path,
+                            "-"], input=FOREIGN, text=True, check=True)
+            logits = torch.randn(4, 10, device=GPU)
+            equal(ctypes.CDLL(path).launch(), 0)
+            F.cross_entropy(logits, on_gpu([1, 2, 77, 3]))
+    equal(error_of(run), "")
+    assert is_noted("a target of nll_loss is 77, of 10 classes")
 
 
 @test

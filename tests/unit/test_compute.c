@@ -3,6 +3,7 @@
  * carried-out kernels that need no device. */
 #include "capture/core/compute_name.c"
 #include "capture/core/compute_number.c"
+#include "capture/core/kernel_pointers.c"
 #include "check.h"
 
 static long double round_trip(enum number_type type, long double value)
@@ -84,4 +85,21 @@ TEST(opaque)
     CHECK(name_bytes("fEE") == 4);
     CHECK(name_bytes("NS0_8NullTypeE") == 0);
     CHECK(!name_after("abc", "d") && *name_after("abcd", "bc") == 'd');
+}
+
+TEST(arguments_that_are_addresses)
+{
+    CHECK_UINT(kernel_pointers("_Z4fillPii"), 1);
+    CHECK_UINT(kernel_pointers("_Z4nonev"), 0);
+    CHECK_UINT(kernel_pointers("_Z5scalePfPKf"), 3);
+    CHECK_UINT(kernel_pointers("_ZL3addfPKfS0_PfS1_i"), 0x1e);
+    CHECK_UINT(kernel_pointers("_ZN2ns4viewEP6__halfS1_m"), 3);
+    CHECK_UINT(kernel_pointers("_ZN2ns4viewENS_4ViewEPf"), 0); /* not read */
+    CHECK_UINT(kernel_pointers("_Z4copyPPKdd3dim"), 1);
+    CHECK_UINT(kernel_pointers("_Z4pair4int4S_Pv"), 4);
+    CHECK_UINT(kernel_pointers("_Z3sumIfEvPT_"), 0); /* a template's */
+    CHECK_UINT(kernel_pointers("plain_c_name"), 0);
+    CHECK_UINT(kernel_pointers("_Z"), 0);
+    CHECK_UINT(kernel_pointers("_Z99short"), 0);
+    CHECK_UINT(kernel_pointers("_Z1aPS9_"), 0);
 }

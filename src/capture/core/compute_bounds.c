@@ -22,9 +22,9 @@ void compute_bounds_doubt(const void *host)
         doubt = true;
 }
 
-/* What a program copied from the host is what the kernel finds. What was
- * computed here since may have been changed by a kernel that cannot be
- * followed: a note has to do. */
+/* What a program copied from the host is what the kernel finds, as long as only
+ * PyTorch's kernels run. Else, or of what was computed here since, a kernel
+ * that cannot be followed may have changed it: a note has to do. */
 static void report(const struct compute_bounds *b,
                    const struct kernel_launch *launch, int64_t index,
                    bool certain)
@@ -79,9 +79,9 @@ void compute_bounds_check(const struct compute_bounds *b,
 
         if (is_within(b, index) || !w->known[at])
             continue;
-        bool certain = w->known[at] == VALUES_GIVEN;
-        if (certain || !doubt)
-            report(b, launch, index, certain);
+        bool given = w->known[at] == VALUES_GIVEN;
+        if (given || !doubt)
+            report(b, launch, index, given && !doubt);
         return;
     }
 }

@@ -87,9 +87,10 @@ static struct kernel *kernel_new(const char *name)
     return kernel;
 }
 
-struct kernel *memsim_kernel_named(const char *name)
+struct kernel *memsim_kernel_named(const char *name, bool foreign)
 {
-    compute_bounds_doubt(NULL);
+    if (foreign)
+        compute_bounds_doubt(NULL);
     return kernel_new(name);
 }
 

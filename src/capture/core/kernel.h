@@ -4,6 +4,8 @@
 #ifndef MEMSIM_CAPTURE_KERNEL_H
 #define MEMSIM_CAPTURE_KERNEL_H
 
+#include <stdbool.h>
+
 #include "capture/core/core.h"
 #include "common/trace.h"
 
@@ -32,8 +34,9 @@ CORE_API void memsim_kernel_register(const void *host, const char *name);
 /* The kernel that HOST stands for; NULL where none was registered. */
 CORE_API struct kernel *memsim_kernel_get(const void *host);
 
-/* A kernel known by its name alone: from a module or a library. */
-CORE_API struct kernel *memsim_kernel_named(const char *name);
+/* A kernel known by its name alone: from a module or a library. FOREIGN: it may
+ * write what PyTorch's own kernels would not. */
+CORE_API struct kernel *memsim_kernel_named(const char *name, bool foreign);
 
 /* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
  * memory. CORE_INVALID_VALUE where a block cannot have so many. */

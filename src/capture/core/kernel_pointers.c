@@ -39,7 +39,7 @@ static bool identifier_skip(struct reader *r)
 }
 
 /* S_, S0_, ...: -1 where it stands for nothing seen here. */
-static int substitution(struct reader *r)
+static int substitution_read(struct reader *r)
 {
     const char *digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     int i = 0;
@@ -56,21 +56,21 @@ static int substitution(struct reader *r)
 }
 
 /* One type: 1 an address, 0 not, -1 cannot be read. */
-static int type_read(struct reader *r)
+static int parameter_read(struct reader *r)
 {
     int inner;
 
     switch (*r->at) {
     case 'P':
         r->at++;
-        inner = type_read(r);
+        inner = parameter_read(r);
         return inner < 0 ? -1 : remember(r, true);
     case 'K':
         r->at++;
-        inner = type_read(r);
+        inner = parameter_read(r);
         return inner < 0 ? -1 : remember(r, inner);
     case 'S':
-        return substitution(r);
+        return substitution_read(r);
     default:
         if (isdigit((unsigned char)*r->at))
             return identifier_skip(r) ? remember(r, false) : -1;
@@ -104,13 +104,16 @@ static bool name_skip(struct reader *r)
 
 uint32_t kernel_pointers(const char *name)
 {
-    struct reader r = {.at = name + 2};
+    struct reader r = {.at = name};
     uint32_t pointers = 0;
 
-    if (strncmp(name, "_Z", 2) || !name_skip(&r))
+    if (strncmp(name, "_Z", 2))
+        return 0;
+    r.at += 2;
+    if (!name_skip(&r))
         return 0;
     for (uint32_t i = 0; i < 32 && *r.at; i++) {
-        int type = type_read(&r);
+        int type = parameter_read(&r);
 
         if (type < 0)
             break;

@@ -48,7 +48,10 @@ static struct function *function_new(struct module *module, const char *name,
         return NULL;
     f->module = module;
     f->name = text_keep(name, length);
-    f->kernel = f->name ? memsim_kernel_named(f->name) : NULL;
+    /* PTX is NVRTC's, whose kernels are PyTorch's elementwise ones. */
+    f->kernel = f->name
+                    ? memsim_kernel_named(f->name, module->form != IMAGE_PTX)
+                    : NULL;
     f->registers = OCCUPANCY_REGISTERS;
     f->dynamic_limit_bytes = memsim_device_gpu()->shared_per_block_bytes;
     f->next = module->functions;
