@@ -24,7 +24,7 @@ CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
 CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
             $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
-LIBS     := -lcjson -lgsl -lgslcblas -lm -lpthread
+LIBS     := -lcjson -lgsl -lgslcblas -lz -lm -lpthread
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*.c)

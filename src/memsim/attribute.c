@@ -210,6 +210,12 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
         map_take(&a->pieces, trace_field(item, ALLOC_ADDRESS));
     if (stale) /* freed unseen */
         piece_end(a, stale);
+    if (!card->phases.count && a->phase_count) /* it is used from now on */
+        phase_list_begin(
+            &card->phases,
+            &(struct moment){.ordinal = a->ordinal,
+                             .time_ns = item->head.time_ns - a->start_ns},
+            a->phase, a->step, &card->current);
     struct piece *p = piece_make(a, item);
     map_put(&a->pieces, p->address, p);
     moment_set(a, card, item, ALLOC_ALLOCATED);

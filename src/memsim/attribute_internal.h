@@ -5,6 +5,7 @@
 
 #include "common/map.h"
 #include "memsim/attribute.h"
+#include "memsim/timeline.h"
 
 /* --- modules: attribute_module.c ------------------------------------------ */
 
@@ -52,42 +53,6 @@ void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
 void holdings_move(struct holdings *h, const struct module_table *t,
                    uint32_t id, uint32_t old_parent);
 void holdings_fini(struct holdings *h);
-
-/* --- time: attribute_timeline.c --------------------------------------------
- */
-
-#define TIMELINE_POINTS 2000
-
-/* The turning points of a card's allocated bytes: between two of them nothing
- * rose or fell by as much as `least_bytes`, which doubles when there are too
- * many. Each holds how the categories changed since the one before, so that a
- * block may be filed anew as of its birth. */
-struct timeline {
-    struct turn {
-        uint64_t ordinal, time_ns, allocated_bytes, reserved_bytes;
-        int64_t changes[TRACE_CATEGORY_COUNT];
-    } * turns; /* the last one may still move; after it comes: */
-    size_t count, capacity;
-    int64_t tail[TRACE_CATEGORY_COUNT];
-    uint64_t least_bytes;
-    bool rising;
-};
-
-struct moment {
-    uint64_t ordinal; /* of the record */
-    uint64_t time_ns;
-    uint64_t allocated_bytes, reserved_bytes;
-};
-
-void timeline_add(struct timeline *t, const struct moment *now,
-                  enum trace_category category, int64_t bytes);
-/* BYTES that were there from the record BORN on are of another category. */
-void timeline_refile(struct timeline *t, uint64_t born,
-                     enum trace_category from, enum trace_category to,
-                     uint64_t bytes);
-/* Thins *T further where that is needed. */
-void timeline_conclude(struct timeline *t, struct attribution *to);
-void timeline_fini(struct timeline *t);
 
 /* --- phases: attribute_phase.c ---------------------------------------------
  */

@@ -230,8 +230,8 @@ static int price(const struct replay_options *o, struct replay_report *r,
 static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
-    static const struct output_writers writers = {&replay_report_json,
-                                                  &replay_report_html};
+    static const struct output_writers writers = {
+        &replay_report_json, &replay_report_html, &replay_report_perfetto};
     FILE *out = output_summary_stream(&o->output);
     struct report_style style = {.color = output_color(&o->output, out)};
 

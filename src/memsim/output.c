@@ -32,6 +32,12 @@ static bool is_stdout(const char *path)
     return path && !strcmp(path, "-");
 }
 
+/* How many of the files are stdout. */
+static int stdout_count(const struct output_options *o)
+{
+    return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto);
+}
+
 static int check_cluster(const char *name, struct err *err)
 {
     struct cluster cluster;
@@ -48,30 +54,39 @@ int output_check(const struct output_options *options, struct err *err)
         return -1;
     if (options->html && report_html_check(err))
         return -1;
-    if (is_stdout(options->json) && is_stdout(options->html))
-        return err_set(err, "--json and --html: one of them only can be -");
+    if (stdout_count(options) > 1)
+        return err_set(err, "--json, --html and --perfetto: one of them only "
+                            "can be -");
     return 0;
 }
 
 FILE *output_summary_stream(const struct output_options *options)
 {
-    return is_stdout(options->json) || is_stdout(options->html) ? stderr
-                                                                : stdout;
+    return stdout_count(options) ? stderr : stdout;
 }
 
 int output_files(const struct output_options *options,
                  const struct output_writers *writers,
                  const struct result *result, struct err *err)
 {
-    if (options->json &&
-        report_write(writers->json, result, options->json, err))
-        return -1;
-    if (!options->html)
-        return 0;
-    if (report_write(writers->html, result, options->html, err))
-        return -1;
-    if (!options->quiet && !is_stdout(options->html))
-        fprintf(stderr, "memsim: the report's page is %s\n", options->html);
+    const struct {
+        const char *path;
+        const struct report_ops *ops;
+        const char *said; /* of the file, on the terminal */
+    } files[] = {
+        {options->json, writers->json, NULL},
+        {options->html, writers->html, "the report's page is"},
+        {options->perfetto, writers->perfetto, "ui.perfetto.dev shows"},
+    };
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!files[i].path)
+            continue;
+        if (report_write(files[i].ops, result, files[i].path, err))
+            return -1;
+        if (files[i].said && !options->quiet && !is_stdout(files[i].path))
+            fprintf(stderr, "memsim: %s %s\n", files[i].said, files[i].path);
+    }
     return 0;
 }
 
@@ -235,7 +250,8 @@ void output_result(struct result *result, const struct rundir *dir,
 int output_run(const struct rundir *dir, char *const *command,
                const struct output_options *options, FILE *out, bool *told)
 {
-    static const struct output_writers writers = {&report_json, &report_html};
+    static const struct output_writers writers = {&report_json, &report_html,
+                                                  &report_perfetto};
     struct report_style style = {.color = output_color(options, out),
                                  .depth = options->depth,
                                  .top = options->top};
@@ -245,8 +261,10 @@ int output_run(const struct rundir *dir, char *const *command,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
+    result.traces = dir->path;
     *told = true;
-    if (!options->quiet || options->json || options->html) {
+    if (!options->quiet || options->json || options->html ||
+        options->perfetto) {
         things_read_all(&result, dir);
         *told = !price_run(options, dir, &result, &err);
     }

@@ -13,7 +13,7 @@
 #include "memsim/rundir.h"
 
 struct output_options {
-    const char *json, *html;
+    const char *json, *html, *perfetto;
     const char *cluster; /* NULL: nothing to price collectives on */
     bool quiet;
     uint32_t depth, top; /* 0: not given */
@@ -27,6 +27,10 @@ struct output_options {
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
      .help = "write a page there that a browser shows, without\n"              \
              "any network"},                                                   \
+    {"perfetto", 0, OPTION_STRING, "FILE",                                     \
+     offsetof(structure, member.perfetto),                                     \
+     .help = "write a trace there that ui.perfetto.dev shows;\n"               \
+             "compressed where its name ends in .gz"},                         \
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster),                                      \
      .help = "what NCCL's collectives would take there\n"                      \
@@ -53,7 +57,7 @@ struct output_options {
 
 /* The writers of the files that can be asked for. */
 struct output_writers {
-    const struct report_ops *json, *html;
+    const struct report_ops *json, *html, *perfetto;
 };
 
 /* Can this memsim write what OPTIONS ask for, and is there such a cluster?

@@ -60,6 +60,15 @@ struct replay_source {
 typedef void replay_listener(void *context, unsigned device, uint64_t time_ns,
                              const struct alloc_event *event);
 
+/* What a replayed device stands at after a step. */
+struct replay_moment {
+    unsigned device;
+    uint64_t index, time_ns; /* of the step */
+    uint64_t allocated_bytes, reserved_bytes, used_bytes;
+};
+
+typedef void replay_watcher(void *context, const struct replay_moment *now);
+
 struct replay_config {
     const struct alloc_rules *rules;
     struct alloc_conf conf;
@@ -67,6 +76,7 @@ struct replay_config {
     uint64_t other_bytes; /* of it, what is taken before the first step */
     enum vaspace_model addresses;
     replay_listener *listener; /* of replay_run; may be NULL */
+    replay_watcher *watcher;   /* likewise; of the same context */
     void *listener_context;
 };
 

@@ -225,6 +225,22 @@ static int device_start(struct run *r, unsigned device, struct err *err)
     return 0;
 }
 
+static void tell_watcher(const struct run *r, const struct replay_op *op)
+{
+    const struct run_device *d = &r->devices[op->device];
+    const struct alloc_stats *stats = alloc_stats(d->core.engine);
+    const struct replay_moment now = {
+        .device = op->device,
+        .index = op->index,
+        .time_ns = op->time_ns,
+        .allocated_bytes = current(&stats->allocated_bytes[ALLOC_ALL]),
+        .reserved_bytes = current(&stats->reserved_bytes[ALLOC_ALL]),
+        .used_bytes = replay_model_used(&d->model),
+    };
+
+    r->config->watcher(r->config->listener_context, &now);
+}
+
 static int step(struct run *r, const struct replay_op *op, struct err *err)
 {
     if (replay_op_check(op, r->source->name, err))
@@ -234,7 +250,12 @@ static int step(struct run *r, const struct replay_op *op, struct err *err)
     if (!r->devices[op->device].core.engine && device_start(r, op->device, err))
         return -1;
     r->result->steps = op->index + 1;
-    return r->over ? 0 : play[op->kind](r, op, err);
+    if (r->over)
+        return 0;
+    int rc = play[op->kind](r, op, err);
+    if (!rc && r->config->watcher)
+        tell_watcher(r, op);
+    return rc;
 }
 
 static int run_all(struct run *r, uint64_t stop, struct err *err)

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "memsim/gzip.h"
+
 /* What is to be written, by whom. */
 struct work {
     void (*write)(const void *what, FILE *out);
@@ -85,20 +87,32 @@ int report_write_file(void (*write)(const void *what, FILE *out),
 struct format {
     const struct report_ops *ops;
     const struct result *result;
+    bool gzip;
 };
 
 static void format_write(const void *what, FILE *out)
 {
     static const struct report_style plain = {.color = false};
     const struct format *format = what;
+    FILE *stream = format->gzip ? gzip_open(out) : NULL;
 
-    format->ops->write(format->result, &plain, out);
+    format->ops->write(format->result, &plain, stream ? stream : out);
+    if (stream)
+        fclose(stream);
+}
+
+static bool is_gzip(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > 3 && !strcmp(path + length - 3, ".gz");
 }
 
 int report_write(const struct report_ops *ops, const struct result *result,
                  const char *path, struct err *err)
 {
-    const struct format format = {ops, result};
+    const struct format format = {ops, result,
+                                  ops->gzip_by_name && is_gzip(path)};
 
     return report_write_file(format_write, &format, path, err);
 }

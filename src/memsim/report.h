@@ -18,13 +18,15 @@ struct report_style {
 struct report_ops {
     void (*write)(const struct result *result, const struct report_style *style,
                   FILE *out);
+    bool gzip_by_name; /* a file whose name ends in .gz is compressed */
 };
 
-extern const struct report_ops report_summary; /* for people, 80 columns */
-extern const struct report_ops report_json;    /* for programs */
+extern const struct report_ops report_summary;  /* for people, 80 columns */
+extern const struct report_ops report_json;     /* for programs */
+extern const struct report_ops report_html;     /* see report_html_check */
+extern const struct report_ops report_perfetto; /* for ui.perfetto.dev */
 
 #define REPORT_JSON_SCHEMA 1
-extern const struct report_ops report_html;    /* see report_html_check */
 
 /* Writes RESULT to the file PATH, which appears whole or not at all; "-" is
  * stdout. Returns 0 or -1. */

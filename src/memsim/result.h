@@ -72,6 +72,7 @@ struct result {
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */
     const char *directory; /* borrowed; NULL where the traces are not kept */
+    const char *traces; /* borrowed: where they are now; NULL: there are none */
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */

@@ -173,9 +173,11 @@ static void model(const char *mib)
     const uint64_t first = 2, second = 3;
     uint64_t bytes = strtoul(mib, NULL, 10) * MIB;
     uint64_t phase = TRACE_PHASE_FORWARD;
+    const uint64_t device[] = {card, 80 * GIB, 400 * MIB, card};
 
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
+    trace_writer_put(&w, TRACE_DEVICE, 0, 1, device, 4, NULL, 0);
     module_put(&w, 1, 1, 1, "Net");
     module_put(&w, first, 1, 2, "layers.0");
     module_put(&w, second, 1, 3, "layers.1");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/timeline.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/xmalloc.h"
-#include "memsim/attribute_internal.h"
 
 /* Points are merged when there are twice as many as will be told. */
 #define TURNS_MAX (2 * TIMELINE_POINTS)

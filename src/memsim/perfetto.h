@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes Chrome's trace events, which Perfetto opens, as they come. The format
+ * is told in "Trace Event Format" (Google, 2016). */
+#ifndef MEMSIM_MEMSIM_PERFETTO_H
+#define MEMSIM_MEMSIM_PERFETTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+struct perfetto {
+    FILE *out;
+    uint64_t origin_ns; /* the trace's 0; no time lies before it */
+    bool comma;         /* something was written */
+};
+
+/* A process or one of its threads, by numbers that nothing else has. */
+struct perfetto_track {
+    uint32_t process, thread;
+};
+
+struct perfetto_value {
+    const char *name;
+    uint64_t value;
+};
+
+/* Any number of events lies between begin and end. */
+void perfetto_begin(struct perfetto *p, FILE *out);
+/* METADATA is not needed to show the trace; it stays the caller's. */
+void perfetto_end(struct perfetto *p, const cJSON *metadata);
+
+void perfetto_name_process(struct perfetto *p, struct perfetto_track track,
+                           const char *name);
+void perfetto_name_thread(struct perfetto *p, struct perfetto_track track,
+                          const char *name);
+
+/* Slices of a thread lie within each other, and its times never decrease. */
+void perfetto_slice_begin(struct perfetto *p, struct perfetto_track track,
+                          uint64_t time_ns, const char *name,
+                          const struct perfetto_value *values, size_t count);
+void perfetto_slice_end(struct perfetto *p, struct perfetto_track track,
+                        uint64_t time_ns);
+
+/* Something of no duration. */
+void perfetto_instant(struct perfetto *p, struct perfetto_track track,
+                      uint64_t time_ns, const char *name);
+
+/* What the process's counters called NAME stand at. */
+void perfetto_counter(struct perfetto *p, struct perfetto_track track,
+                      uint64_t time_ns, const char *name,
+                      const struct perfetto_value *values, size_t count);
+
+#endif
