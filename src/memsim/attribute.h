@@ -23,7 +23,7 @@ struct attribution_module {
     uint64_t calls;
     uint64_t bytes_at_peak;  /* its own and of all below it */
     uint64_t own_peak_bytes; /* the most that those were at any time */
-    uint64_t self_bytes;     /* at the peak, its own */
+    uint64_t self_bytes;     /* at the peak, what it alone adds */
     struct attribution_sums self;
     size_t parent; /* index in the array, SIZE_MAX: none */
 };

@@ -113,6 +113,7 @@ static void add_modules(cJSON *device, const struct attribution *a)
             cJSON_AddStringToObject(module, "parent",
                                     module_name(a, modules[i]->parent));
         json_add_bytes(module, "bytes_at_peak", modules[i]->bytes_at_peak);
+        json_add_bytes(module, "self_bytes_at_peak", modules[i]->self_bytes);
         json_add_bytes(module, "own_peak_bytes", modules[i]->own_peak_bytes);
         json_add_bytes(module, "calls", modules[i]->calls);
     }

@@ -253,6 +253,7 @@ int output_run(const struct rundir *dir, char *const *command,
     static const struct output_writers writers = {&report_json, &report_html,
                                                   &report_perfetto};
     struct report_style style = {.color = output_color(options, out),
+                                 .timeline = options->timeline,
                                  .depth = options->depth,
                                  .top = options->top};
     struct result result;

@@ -15,7 +15,7 @@
 struct output_options {
     const char *json, *html, *perfetto;
     const char *cluster; /* NULL: nothing to price collectives on */
-    bool quiet;
+    bool quiet, timeline;
     uint32_t depth, top; /* 0: not given */
     int color; /* index in "auto|always|never" */
 };
@@ -34,7 +34,10 @@ struct output_options {
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster),                                      \
      .help = "what NCCL's collectives would take there\n"                      \
-             "(`memsim clusters' lists them)"}
+             "(`memsim clusters' lists them)"},                                \
+    {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
+     .help = "memory over time in the summary, by category, by\n"              \
+             "phase, and what each module held at most"}
 
 /* Those that a report on no single run has as well. */
 #define OUTPUT_SUMMARY_ROWS(structure, member)                                 \

@@ -11,6 +11,7 @@
 
 struct report_style {
     bool color;
+    bool timeline;       /* moments.h as well */
     unsigned depth, top; /* of the tree of modules; 0: as tree.h says */
 };
 

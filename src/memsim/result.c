@@ -248,6 +248,10 @@ void result_note(struct result *result, const char *format, ...)
     result->notes[result->note_count++] = text;
 }
 
+static const char trace_is_short[] =
+    "the trace is cut short, the peaks are whole, and what was in memory is "
+    "told of the time before";
+
 /* What the traces lack, by the session's own account. */
 static void traces_note(struct result *r, const struct session *s)
 {
@@ -259,11 +263,10 @@ static void traces_note(struct result *r, const struct session *s)
         limited += end == TRACE_END_LIMIT + 1;
     }
     if (full)
-        result_note(r, "the disk was full: the trace is cut short, the peaks "
-                       "are whole; use -o on another disk");
+        result_note(r, "the disk was full: use -o on another disk; %s",
+                    trace_is_short);
     if (limited)
-        result_note(r, "--trace-limit was reached: the trace is cut short, "
-                       "the peaks are whole");
+        result_note(r, "--trace-limit was reached: %s", trace_is_short);
 }
 
 static void counts_note(struct result *r, const struct session *s)

@@ -5,6 +5,7 @@
 
 #include "common/units.h"
 #include "memsim/ink.h"
+#include "memsim/moments.h"
 #include "memsim/report.h"
 #include "memsim/traffic.h"
 #include "memsim/text_columns.h"
@@ -16,7 +17,7 @@
 
 struct page {
     FILE *out;
-    bool color;
+    bool color, timeline;
     unsigned depth, top;
 };
 
@@ -191,8 +192,11 @@ static void write_owners(const struct page *page, const struct result_device *d)
         .top = page->top,
     };
 
-    if (d->attribution)
-        tree_write(d->attribution, &style, page->out);
+    if (!d->attribution)
+        return;
+    tree_write(d->attribution, &style, page->out);
+    if (page->timeline)
+        moments_write(d->attribution, &style, page->out);
 }
 
 static bool same_figures(const struct result_rank *a,
@@ -267,6 +271,7 @@ static void summary_write(const struct result *r,
 {
     struct page page = {.out = out,
                         .color = style->color,
+                        .timeline = style->timeline,
                         .depth = style->depth,
                         .top = style->top};
 
