@@ -55,7 +55,7 @@ struct trace_record {
     uint32_t text_bytes;
     uint32_t thread; /* 0, 1, 2 in the order of first appearance */
     uint32_t reserved;
-    uint64_t time_ns; /* CLOCK_MONOTONIC; never decreases within a thread */
+    uint64_t time_ns; /* CLOCK_MONOTONIC; never decreases */
 };
 
 /* kind, name, names of its fields, name of its text or NULL.

@@ -33,7 +33,8 @@ struct compute {
     int count;                             /* of types */
     enum number_type types[COMPUTE_TYPES]; /* the output's first */
     enum number_type scalar;               /* of what the functor holds */
-    uint32_t bytes;                        /* of an element, where opaque */
+    uint32_t bytes; /* of an element, where opaque, or where nothing is known of
+                     * it unless there are few */
     long double (*operation)(long double, long double, int);
 };
 

@@ -368,18 +368,10 @@ static void fill_run(struct loop *l, const struct kernel_launch *launch)
 
 /* (n, functor, data, input calculator, output calculator, LoadWithCast{types,
  * sizes}, StoreWithCast{type, size}). */
-static void run_dense(const struct compute *c,
-                      const struct kernel_launch *launch)
+static __attribute__((noinline)) void
+dense_elements(const struct compute *c, const struct kernel_launch *launch,
+               uint64_t count)
 {
-    uint64_t count = compute_u32(launch, 0);
-
-    /* Most launches of a training step end here. */
-    if (count > COMPUTE_FLOATS && number_is_float(c->types[0]) && !c->is_cast &&
-        c->count > 1) {
-        memsim_values_forget(*(const uint64_t *)launch->arguments[2],
-                             count * number_bytes(c->types[0]));
-        return;
-    }
     struct loop l = {.compute = c, .count = count, .inputs = c->count - 1};
     memcpy(l.types, c->types, sizeof l.types);
     memcpy(l.data, launch->arguments[2], (size_t)c->count * sizeof *l.data);
@@ -395,6 +387,19 @@ static void run_dense(const struct compute *c,
         loop_run(&l, launch);
     else
         fill_run(&l, launch);
+}
+
+static void run_dense(const struct compute *c,
+                      const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+
+    /* Most launches of a training step end here. */
+    if (count > COMPUTE_FLOATS && c->bytes)
+        memsim_values_forget(*(const uint64_t *)launch->arguments[2],
+                             count * c->bytes);
+    else
+        dense_elements(c, launch, count);
 }
 
 /* What is done in place by a functor that nothing here knows is not known any
@@ -479,6 +484,8 @@ bool compute_loop_parse(const char *name, struct compute *c)
         return other_parse(name, c);
     c->is_cast = strstr(name, "12LoadWithCastI");
     c->run = run_dense;
+    if (!c->is_cast && c->count > 1 && number_is_float(c->types[0]))
+        c->bytes = number_bytes(c->types[0]);
     if (strstr(name, "18elementwise_kernelILi")) {
         c->is_cast = strstr(name, "15gpu_kernel_implI");
         c->run = run_strided;

@@ -145,29 +145,37 @@ static void forget_pages(struct values_window *w, uint64_t at, uint64_t end)
     }
 }
 
+/* Granule by granule from FIRST on: most of a large block was never written. */
+static __attribute__((noinline)) void
+forget_granules(struct values_window *w, uint64_t at, uint64_t end,
+                unsigned char *first)
+{
+    unsigned char *past = w->granules + (end - 1) / VALUES_GRANULE + 1;
+
+    for (unsigned char *granule = first;
+         (granule = memchr(granule, 1, (size_t)(past - granule))); granule++) {
+        uint64_t start = (uint64_t)(granule - w->granules) * VALUES_GRANULE;
+        uint64_t stop = start + VALUES_GRANULE;
+
+        forget_pages(w, start > at ? start : at, stop < end ? stop : end);
+        *granule = start < at || stop > end;
+    }
+}
+
 void memsim_values_forget(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of_range(address, bytes);
 
-    if (!w)
+    if (!w || !bytes)
         return;
     if (diverted) {
         divert(address, bytes);
         return;
     }
-    /* Granule by granule: most of a large block was never written. */
-    for (uint64_t at = address - w->base; bytes;) {
-        uint64_t part = VALUES_GRANULE - at % VALUES_GRANULE;
-
-        if (part > bytes)
-            part = bytes;
-        if (w->granules[at / VALUES_GRANULE])
-            forget_pages(w, at, at + part);
-        if (part == VALUES_GRANULE)
-            w->granules[at / VALUES_GRANULE] = 0;
-        at += part;
-        bytes -= part;
-    }
+    uint64_t at = address - w->base, end = at + bytes;
+    unsigned char *first = w->granules + at / VALUES_GRANULE;
+    if ((end - 1) / VALUES_GRANULE > at / VALUES_GRANULE || *first)
+        forget_granules(w, at, end, first);
 }
 
 bool values_known(uint64_t address, uint64_t bytes)
