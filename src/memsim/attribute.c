@@ -231,9 +231,11 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
 static void on_block_free(struct attribute *a, const struct trace_item *item)
 {
     struct card_use *card = card_get(a, trace_field(item, FREE_DEVICE));
-    struct piece *p = map_take(&a->pieces, trace_field(item, FREE_ADDRESS));
 
-    if (!card || !p)
+    if (!card)
+        return;
+    struct piece *p = map_take(&a->pieces, trace_field(item, FREE_ADDRESS));
+    if (!p)
         return;
     moment_set(a, card, item, FREE_ALLOCATED);
     piece_end(a, p);

@@ -63,10 +63,10 @@ static bool text_is(const struct pickle_value *v, const char *text)
            !memcmp(v->text, text, v->text_bytes);
 }
 
-static struct alloc_pool_id pool_id(struct reader *r,
-                                    const struct pickle_value *dict)
+static struct alloc_pool_id
+pool_id(struct reader *r, const struct pickle_value *dict, const char *key)
 {
-    const struct pickle_value *v = find(r, dict, "segment_pool_id");
+    const struct pickle_value *v = find(r, dict, key);
     const struct pickle_value *a = pickle_item(v, 0), *b = pickle_item(v, 1);
 
     if (!a || !b || a->type != PICKLE_INT || b->type != PICKLE_INT)
@@ -136,7 +136,7 @@ static int read_segment(struct reader *r, const struct pickle_value *from,
     g->bytes = number(r, from, "total_size", 0);
     g->stream = number(r, from, "stream", 0);
     g->expandable = number(r, from, "is_expandable", 0) != 0;
-    g->pool = pool_id(r, from);
+    g->pool = pool_id(r, from, "segment_pool_id");
     g->small = text_is(type, "small");
     if (device >= MOST_DEVICES)
         return fail(r, "segment", index, "no such device");
@@ -165,6 +165,8 @@ static int read_event(struct reader *r, const struct pickle_value *from,
     const struct pickle_value *action = find(r, from, "action");
     struct snapshot_event e = {.action = ALLOC_ACTIONS};
 
+    if (text_is(action, "annotate")) /* a note on a block, from 2.15 on */
+        return 0;
     for (int i = 0; i <= ALLOC_OOM && e.action == ALLOC_ACTIONS; i++)
         if (text_is(action, snapshot_action_name((enum alloc_action)i)))
             e.action = (enum alloc_action)i;
@@ -175,7 +177,9 @@ static int read_event(struct reader *r, const struct pickle_value *from,
     e.bytes = number(r, from, "size", 0);
     e.stream = number(r, from, "stream", 0);
     e.time_us = number(r, from, "time_us", 0);
-    e.pool = pool_id(r, from);
+    e.pool = pool_id(r, from, "segment_pool_id");
+    if (find(r, from, "pool_id")) /* PyTorch's name for it, from 2.12 on */
+        e.pool = pool_id(r, from, "pool_id");
     snapshot_add_event(r->snapshot, device, &e);
     return 0;
 }
@@ -196,8 +200,34 @@ static int read_traces(struct reader *r, const struct pickle_value *traces)
     return 0;
 }
 
-/* Recordings of 2.6 lack this key and those of 2.11 have it; nothing else in
- * a snapshot tells who wrote it. */
+/* Does the first event of any device have KEY? */
+static bool events_have(struct reader *r, const struct pickle_value *traces,
+                        const char *key)
+{
+    for (size_t i = 0; i < pickle_count(traces); i++) {
+        const struct pickle_value *trace = pickle_item(traces, i);
+
+        if (pickle_count(trace))
+            return find(r, pickle_item(trace, 0), key) != NULL;
+    }
+    return false;
+}
+
+/* A snapshot does not say who wrote it, but there are keys that 2.13 has and
+ * 2.12 has not, and so on; the last 2.9 has and 2.6 has not. */
+static const char *oldest_writer(struct reader *r,
+                                 const struct pickle_value *root)
+{
+    const struct pickle_value *settings = find(r, root, "allocator_settings");
+
+    if (find(r, settings, "max_round_threshold"))
+        return "2.13";
+    if (events_have(r, find(r, root, "device_traces"), "pool_id"))
+        return "2.12";
+    return find(r, settings, "graph_capture_record_stream_reuse") ? "2.11"
+                                                                  : "2.6";
+}
+
 static void read_settings(struct reader *r, const struct pickle_value *settings)
 {
     const struct pickle_value *conf =
@@ -206,8 +236,6 @@ static void read_settings(struct reader *r, const struct pickle_value *settings)
     if (conf && conf->type == PICKLE_STRING)
         r->snapshot->settings =
             xasprintf("%.*s", (int)conf->text_bytes, conf->text);
-    r->snapshot->since_version =
-        find(r, settings, "graph_capture_record_stream_reuse") ? "2.11" : "2.6";
 }
 
 int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
@@ -228,6 +256,8 @@ int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
         rc = read_traces(&r, find(&r, root, "device_traces"));
     if (!rc)
         read_settings(&r, find(&r, root, "allocator_settings"));
+    if (!rc)
+        snapshot->since_version = oldest_writer(&r, root);
     pickle_free(p);
     if (!rc)
         rc = snapshot_check(snapshot, origin, err);

@@ -70,7 +70,7 @@ class Writer:
         self.live = []
         self.ballast = []
         self.pools = []
-        self.begun = None
+        self.begun = self.fallback = None
         self.next_id = 0
         self.edges = self.random.random()
         self.deaths = self.random.choice([0.3, 0.5, 0.6])
@@ -144,9 +144,13 @@ class Writer:
             flags = 0
             if self.version >= (2, 8):
                 flags |= self.random.choice([0, USE_ON_OOM])
+            if flags and self.fallback in self.pools:
+                flags = 0  # of several, a hash table's order decides
             if self.version >= (2, 11):
                 flags |= self.random.choice([0, 0, NO_SPLIT])
             self.next_id += 1
+            if flags & USE_ON_OOM:
+                self.fallback = self.next_id
             self.ops.append(["pool", self.next_id, flags])
             self.pools.append(self.next_id)
 
