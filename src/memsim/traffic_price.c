@@ -317,7 +317,8 @@ static void price_log(const struct pricing *p, const struct traffic_log *log,
         sum_join(&r->all, &r->rows[i].all);
         sum_join(&r->step, &r->rows[i].step);
     }
-    qsort(r->rows, r->row_count, sizeof *r->rows, row_compare);
+    if (r->row_count)
+        qsort(r->rows, r->row_count, sizeof *r->rows, row_compare);
     free(prices.us);
     free(prices.rows);
 }
