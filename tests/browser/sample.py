@@ -7,8 +7,8 @@ import re
 MIB = 1 << 20
 NASTY = ['</script><script>alert(1)</script>', '<img src=x onerror=alert(1)>',
          "it's \"quoted\" & <b>bold</b>", "\u2028line\u2029", "two\nlines\0",
-         "\u202eright to left", "模型.层.0", "long" * 2500, "a." * 5000 + "b",
-         "__proto__", "constructor.toString", "..", "\\u0000"]
+         "\u202eright to left", "模型.层.0", "long" * 2500,
+         "a." * 5000 + "b", "__proto__", "constructor.toString", "..", "\\u0000"]
 PARTS = ("ln_1", "attn.qkv", "attn.out", "ln_2", "mlp.0", "mlp.1", "mlp.2")
 
 

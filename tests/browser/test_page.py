@@ -96,7 +96,7 @@ def the_verdict_and_the_story_come_first(pages):
     has(text_of(browser, "command"), "train.py", sample.NASTY[0])
     has(text_of(browser, "ooms"), "PyTorch asked for 500.0 MiB in model.head",
         "300.0 MiB of the card was free", "The program ended there")
-    has(text_of(browser, "advices"), "saves 100.00 MiB", "fits",
+    has(text_of(browser, "advice-list"), "saves 100.00 MiB", "fits",
         "1000.0 MiB → 900.0 MiB (−10.0%)", "memsim replay", "replayed")
     has(browser.run("document.title"), "Out of memory", "A sample card")
 

@@ -58,7 +58,8 @@ const total = (categories) => sum(Object.values(categories || {}));
 
 // Names may hold anything: line ends and what turns the writing's direction
 // are shown as what they are.
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const CONTROLS = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f" +
+  "\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]", "g");
 
 function visible(text) {
   return String(text).replace(CONTROLS, (c) =>

@@ -124,7 +124,7 @@ function tellMissing(device, recording) {
 }
 
 function showEntry(index) {
-  const {rank, device} = page.entries[index];
+  const {rank, device, place, alone} = page.entries[index];
   const recording = recordingOf(page.result, rank);
   page.shown = index;
   find("device").value = index;
@@ -137,7 +137,9 @@ function showEntry(index) {
   showAdvice(page.result, device);
   showTimeline(device);
   showTreemap(device);
-  showSegments(segmentsOf(device, recording));
+  const looked = recording?.fragmentation; // at one card of the process
+  showSegments(segmentsOf(device,
+    alone || looked?.device === place ? looked : null));
   showReplay(recording);
   showCollectives(page.result, rank);
   fillTable("modules", moduleRows(device));
@@ -156,7 +158,8 @@ function showLinks() {
 
 function listDevices(result) {
   return (result.ranks || []).flatMap((rank) =>
-    (rank.devices || []).map((device) => ({rank: rank.rank, device})));
+    (rank.devices || []).map((device, place, all) =>
+      ({rank: rank.rank, device, place, alone: all.length === 1})));
 }
 
 // The card that was fullest, or out of memory, is the one to look at first.

@@ -236,7 +236,7 @@ function showAdvice(result, device) {
   find("advice-hint").textContent = advice.length
     ? "Each by itself, as a replay shows." + tellDirectory(advice, fitted)
     : "Nothing that was tried saves more than 1%.";
-  find("advices").replaceChildren(...advice.map((a) =>
+  find("advice-list").replaceChildren(...advice.map((a) =>
     adviceItem(a, fitted)));
 }
 

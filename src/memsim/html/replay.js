@@ -24,10 +24,10 @@ function recordingOf(result, rank) {
 }
 
 // A run has its segments' blocks; a replay tells them more roughly.
-function segmentsOf(device, recording) {
+function segmentsOf(device, fragmentation) {
   if (device.segments_at_peak)
     return device.segments_at_peak;
-  return (recording?.fragmentation?.segments || []).map((segment) =>
+  return (fragmentation?.segments || []).map((segment) =>
     ({...segment, blocks: blocksOfCells(segment)}));
 }
 
