@@ -26,7 +26,9 @@
 #define SESSION_PROCESSES  256
 #define SESSION_OOMS       64
 #define SESSION_NOTES      64
+#define SESSION_GUESSES    256
 #define SESSION_TEXT_BYTES 200
+#define SESSION_NAME_BYTES 96
 
 typedef _Atomic uint64_t session_u64; /* written by many, never locked */
 typedef _Atomic uint32_t session_u32;
@@ -99,6 +101,14 @@ struct session_note {
     char text[SESSION_TEXT_BYTES];
 };
 
+/* A place where a policy decided on a size or a choice, and how often. */
+struct session_guess {
+    session_u32 ready;
+    session_u64 times, elements, chosen; /* all of them together */
+    char operation[SESSION_NAME_BYTES], module[SESSION_NAME_BYTES];
+    char what[SESSION_TEXT_BYTES];
+};
+
 struct session {
     char magic[8];
     uint32_t version;
@@ -118,9 +128,11 @@ struct session {
     session_u32 process_count; /* slots handed out, may exceed the array */
     session_u32 oom_count;     /* likewise */
     session_u32 note_count;    /* likewise */
+    session_u32 guess_count;   /* likewise */
     struct session_process processes[SESSION_PROCESSES];
     struct session_oom ooms[SESSION_OOMS];
     struct session_note notes[SESSION_NOTES];
+    struct session_guess guesses[SESSION_GUESSES];
 };
 
 /* Raises *PEAK to VALUE where that is higher. */

@@ -78,6 +78,24 @@ static void add_ranks(cJSON *root, const struct result *r)
     }
 }
 
+static void add_guesses(cJSON *root, const struct result *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "guesses");
+
+    for (size_t i = 0; i < r->guess_count; i++) {
+        const struct result_guess *g = &r->guesses[i];
+        cJSON *guess = json_add_object(list);
+        cJSON_AddStringToObject(guess, "operator", g->operation);
+        cJSON_AddStringToObject(guess, "module", g->module);
+        cJSON_AddStringToObject(guess, "what", g->what);
+        json_add_bytes(guess, "times", g->times);
+        json_add_bytes(guess, "elements", g->elements);
+        json_add_bytes(guess, "chosen", g->chosen);
+    }
+    if (r->guesses_dropped)
+        json_add_bytes(root, "guesses_dropped", r->guesses_dropped);
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -106,6 +124,7 @@ cJSON *report_json_make(const struct result *r)
     if (r->traffic)
         traffic_json_add(root, r->traffic);
     json_add_strings(root, "notes", r->notes, r->note_count);
+    add_guesses(root, r);
     return root;
 }
 

@@ -313,6 +313,42 @@ static void notes_collect(struct result *r, const struct session *s)
     traces_note(r, s);
 }
 
+static int guess_compare(const void *one, const void *other)
+{
+    const struct result_guess *a = one, *b = other;
+
+    if (a->times != b->times)
+        return a->times < b->times ? 1 : -1;
+    int order = strcmp(a->module, b->module);
+    return order ? order : strcmp(a->operation, b->operation);
+}
+
+static void guesses_collect(struct result *r, const struct session *s)
+{
+    uint32_t all = atomic_load(&s->guess_count);
+
+    r->guesses_dropped = all > SESSION_GUESSES ? all - SESSION_GUESSES : 0;
+    for (uint32_t i = 0; i < slots(&s->guess_count, SESSION_GUESSES); i++) {
+        const struct session_guess *from = &s->guesses[i];
+        if (!atomic_load(&from->ready))
+            continue;
+        r->guesses = xreallocarray(r->guesses, r->guess_count + 1,
+                                   sizeof *r->guesses);
+        struct result_guess *g = &r->guesses[r->guess_count++];
+        *g = (struct result_guess){.times = load(&from->times),
+                                   .elements = load(&from->elements),
+                                   .chosen = load(&from->chosen)};
+        snprintf(g->operation, sizeof g->operation, "%.*s",
+                 SESSION_NAME_BYTES - 1, from->operation);
+        snprintf(g->module, sizeof g->module, "%.*s", SESSION_NAME_BYTES - 1,
+                 from->module);
+        snprintf(g->what, sizeof g->what, "%.*s", SESSION_TEXT_BYTES - 1,
+                 from->what);
+    }
+    if (r->guess_count)
+        qsort(r->guesses, r->guess_count, sizeof *r->guesses, guess_compare);
+}
+
 void result_init(struct result *result, const struct session *session,
                  char *const *command)
 {
@@ -332,6 +368,7 @@ void result_init(struct result *result, const struct session *session,
     verdict_reach(result, session);
     ooms_collect(result, session);
     notes_collect(result, session);
+    guesses_collect(result, session);
 }
 
 void result_fini(struct result *result)
@@ -350,6 +387,7 @@ void result_fini(struct result *result)
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);
+    free(result->guesses);
 }
 
 const char *result_verdict_name(enum verdict verdict)

@@ -34,6 +34,15 @@ struct result_oom {
                                    memory was not what it lacked */
 };
 
+/* A place where a policy decided for want of values (doc/values.md). */
+struct result_guess {
+    char operation[SESSION_NAME_BYTES];
+    char module[SESSION_NAME_BYTES]; /* "": not known */
+    char what[SESSION_TEXT_BYTES];
+    uint64_t times;
+    uint64_t elements, chosen; /* of all times together */
+};
+
 /* One kind of thing in memory at the peak. */
 struct result_thing {
     char label[RESULT_LABEL_BYTES];
@@ -82,6 +91,8 @@ struct result {
     struct traffic *traffic; /* NULL: no cluster was named */
     char **notes;
     size_t note_count;
+    struct result_guess *guesses; /* by how often, most first */
+    size_t guess_count, guesses_dropped;
 };
 
 /* Works out *RESULT from SESSION; COMMAND is borrowed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for people: the verdict, then what it rests on. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/units.h"
@@ -13,6 +14,7 @@
 
 #define BAR_CELLS   24
 #define THINGS      5
+#define GUESSES     8
 #define SIZE_LENGTH 16
 
 struct page {
@@ -266,6 +268,26 @@ static void write_end(const struct result *r, FILE *out)
         fputc('\n', out);
 }
 
+/* Each place where a policy decided; --json has all of them. */
+static void write_guesses(const struct page *p, const struct result *r)
+{
+    size_t shown = r->guess_count < GUESSES ? r->guess_count : GUESSES;
+
+    for (size_t i = 0; i < shown; i++) {
+        const struct result_guess *g = &r->guesses[i];
+        char text[3 * SESSION_NAME_BYTES];
+        snprintf(text, sizeof text,
+                 "%s%s%s: %" PRIu64 " of %" PRIu64 "%s, %" PRIu64 " time%s",
+                 g->operation, g->module[0] ? " in " : "", g->module, g->chosen,
+                 g->elements, g->times > 1 ? " in all" : "", g->times,
+                 g->times > 1 ? "s" : "");
+        text_write_wrapped(p->out, "  guess:", text);
+    }
+    if (shown < r->guess_count + r->guesses_dropped)
+        fprintf(p->out, "  guess: %zu more places, see --json\n",
+                r->guess_count + r->guesses_dropped - shown);
+}
+
 static void summary_write(const struct result *r,
                           const struct report_style *style, FILE *out)
 {
@@ -282,6 +304,7 @@ static void summary_write(const struct result *r,
                            ink(&page, INK_PLAIN), out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
+    write_guesses(&page, r);
     write_end(r, out);
 }
 

@@ -446,5 +446,29 @@ if tracker: builtins.print = lambda *a: None
         theirs["GRAD"] - 2 * rounded(1), peak
 
 
+@test
+def each_place_of_a_guess_is_listed():
+    report, _ = run("""
+class Pick(nn.Module):
+    def forward(self, x):
+        return x[x > 0]
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Pick(), Pick()
+    def forward(self, x):
+        return self.first(x).sum() + self.second(x[:512]).sum()
+model = Model().cuda()
+for _ in range(3):
+    model(torch.randn(1024, device="cuda"))
+torch.unique(torch.randint(0, 9, (100,), device="cuda"))
+""", "--selected-fraction", "0.25")
+    places = {g["module"]: (g["operator"], g["times"], g["elements"],
+                            g["chosen"]) for g in report["guesses"]}
+    equal(places["first"], ("aten::nonzero", 3, 3 * 1024, 3 * 256))
+    equal(places["second"], ("aten::nonzero", 3, 3 * 512, 3 * 128))
+    equal(places[""][2:], (100, 25))
+
+
 if __name__ == "__main__":
     main()

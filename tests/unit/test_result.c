@@ -254,6 +254,29 @@ TEST(notes_say_what_is_odd)
     result_fini(&r);
 }
 
+TEST(guesses_are_listed_by_how_often)
+{
+    session_start(1);
+    add_process(0, 0, GIB);
+    for (unsigned i = 0; i < 3; i++) {
+        struct session_guess *g = &session.guesses[i];
+        strcpy(g->operation, "aten::nonzero");
+        snprintf(g->module, sizeof g->module, "layers.%u", i);
+        g->times = i == 1 ? 5 : 2;
+        g->elements = 100;
+        g->chosen = 50;
+        g->ready = i != 2;
+    }
+    session.guess_count = SESSION_GUESSES + 2;
+    struct result r = result_of();
+    CHECK_UINT(r.guess_count, 2);
+    CHECK_UINT(r.guesses_dropped, 2);
+    CHECK_STR(r.guesses[0].module, "layers.1");
+    CHECK_UINT(r.guesses[0].times, 5);
+    CHECK_UINT(r.guesses[1].chosen, 50);
+    result_fini(&r);
+}
+
 TEST(a_run_without_an_end_is_not_a_success)
 {
     session_start(1);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/core/guess.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
@@ -207,9 +208,9 @@ void compute_guess_note(const struct compute *compute,
     if (values_are_diverted())
         return;
     memsim_stream_device(launch->stream, &device);
-    RECORD(GUESS, compute->name, (uint64_t)device, launch->stream, count,
-           chosen);
-    memsim_note("%s", what);
+    const struct guess guess = {compute->name, (uint64_t)device,
+                                launch->stream, count, chosen};
+    memsim_guess(&guess, what);
 }
 
 uint64_t compute_guess(const struct compute *compute,

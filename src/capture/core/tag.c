@@ -174,19 +174,26 @@ void tag_now(struct tag *tag)
     tag->range = operator_range();
 }
 
-void tag_text(char *text, size_t bytes)
+void tag_names(const char **operation, const char **module)
 {
     struct tag tag;
 
     tag_now(&tag);
-    const char *what = tag.operation ? record_name(tag.operation) : NULL;
-    const struct module *module = tag.module ? &modules[tag.module] : NULL;
-    if (module && !module->name)
-        module = NULL;
+    *operation = tag.operation ? record_name(tag.operation) : NULL;
+    *module = tag.module && modules[tag.module].name
+                  ? record_name(modules[tag.module].name)
+                  : NULL;
+}
+
+void tag_text(char *text, size_t bytes)
+{
+    const char *what, *module;
+
+    tag_names(&what, &module);
     *text = 0;
     if (module && what)
-        snprintf(text, bytes, " (%s in %s)", what, record_name(module->name));
+        snprintf(text, bytes, " (%s in %s)", what, module);
     else if (module || what)
         snprintf(text, bytes, " (%s%s)", module ? "in " : "",
-                 module ? record_name(module->name) : what);
+                 module ? module : what);
 }

@@ -18,6 +18,9 @@ struct tag {
 /* Sets *TAG; zeros where nothing is injected. */
 void tag_now(struct tag *tag);
 
+/* The operator and the module that are at work; NULL: not known. */
+void tag_names(const char **operation, const char **module);
+
 /* Where the program is, for a person: " (aten::mm in layers.0 of GPT)", or an
  * empty text where nothing is known. */
 #define TAG_TEXT_BYTES 96

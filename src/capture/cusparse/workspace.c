@@ -5,7 +5,7 @@
 #include "capture/cusparse/cusparse_fake.h"
 
 #include "capture/core/call.h"
-#include "capture/core/process.h"
+#include "capture/core/guess.h"
 #include "capture/core/record.h"
 
 /* Bytes for each row and each non-zero (of a matrix of blocks: each block). */
@@ -105,11 +105,12 @@ void sparse_guess(cusparseHandle_t handle, uint32_t name, int64_t places,
 {
     const struct cusparse *c = cusparse_get(handle);
 
-    RECORD(GUESS, name, (uint64_t)c->device, c->stream, (uint64_t)places,
-           (uint64_t)chosen);
-    memsim_note("the non-zeros of a sparse product or sum are not known: "
-                "memsim counts as many as operands with theirs at random "
-                "places would give");
+    const struct guess guess = {name, (uint64_t)c->device, c->stream,
+                                (uint64_t)places, (uint64_t)chosen};
+    memsim_guess(&guess,
+                 "the non-zeros of a sparse product or sum are not known: "
+                 "memsim counts as many as operands with theirs at random "
+                 "places would give");
 }
 
 /* The smaller of COUNT and all places, at least 0. */
