@@ -23,6 +23,13 @@ JOBS = {
                "average = torch.optim.swa_utils.AveragedModel(model)\n"
                "for _ in range(3):\n"
                "    train(model, o, 1); average.update_parameters(model)",
+    "dictionary": "model = Net().cuda(); o = adam(model)\n"
+                  "average = {n: p.detach().clone()\n"
+                  "           for n, p in model.named_parameters()}\n"
+                  "for _ in range(3):\n"
+                  "    train(model, o, 1)\n"
+                  "    for n, p in model.named_parameters():\n"
+                  "        average[n].lerp_(p.detach(), 0.1)",
     "compiled": "model = torch.compile(Net().cuda(), backend='aot_eager')\n"
                 "train(model, adam(model))",
     "profiled": "model = Net().cuda()\n"

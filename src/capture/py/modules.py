@@ -292,12 +292,47 @@ def _is_on_card(module):
                for tensor in list(part.__dict__.get(name, {}).values()))
 
 
+def _named_parameters():
+    """Number of the module, and parameter, by the name in named_parameters();
+    of models that share a name the last one."""
+    found = {}
+    for known in list(_known.values()):
+        module = known.ref()
+        prefix = "" if known.root == known.id else known.path + "."
+        for name, parameter in list(module._parameters.items()) if module \
+                else ():
+            if parameter is not None:
+                found[prefix + name] = known.id, parameter
+    return found
+
+
+def _tell_copies(dicts):
+    """Averages of weights that lie in a plain dict are parameters, too: those
+    with a parameter's name and shape that are neither it nor its gradient."""
+    named = _named_parameters()
+    taken = {address for _, parameter in named.values()
+             for tensor in (parameter, parameter.grad) if tensor is not None
+             for address in _addresses(tensor)}
+    for copies in dicts:
+        for name, tensor in list(copies.items()):
+            owner, parameter = named.get(name, (0, None))
+            if (owner and isinstance(tensor, torch.Tensor)
+                    and tensor.shape == parameter.shape
+                    and taken.isdisjoint(_addresses(tensor))):
+                _tell(tensor, owner, PARAMETER)
+
+
 def _find_models():
     """Names the models on the card that nobody has called: teachers, averages
     of weights, Lightning's modules."""
-    found = [o for o in gc.get_objects()
+    objects = gc.get_objects()
+    _tell_copies([o for o in objects if type(o) is dict and o
+                  and issubclass(type(next(iter(o.values()))), torch.Tensor)
+                  and type(next(iter(o))) is str])
+    found = [o for o in objects
              if issubclass(type(o), nn_module.Module)
              and "_modules" in o.__dict__ and id(o) not in _known]
+    del objects
     below = {id(child) for o in found for child in o._modules.values()}
     for module in found:
         if id(module) not in below and _is_on_card(module):
