@@ -332,8 +332,8 @@ static void guesses_collect(struct result *r, const struct session *s)
         const struct session_guess *from = &s->guesses[i];
         if (!atomic_load(&from->ready))
             continue;
-        r->guesses = xreallocarray(r->guesses, r->guess_count + 1,
-                                   sizeof *r->guesses);
+        r->guesses =
+            xreallocarray(r->guesses, r->guess_count + 1, sizeof *r->guesses);
         struct result_guess *g = &r->guesses[r->guess_count++];
         *g = (struct result_guess){.times = load(&from->times),
                                    .elements = load(&from->elements),
