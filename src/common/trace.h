@@ -164,7 +164,9 @@ struct trace_record {
     X(81, MODULE_ENTER, "module_enter", "module", NULL)                        \
     X(82, MODULE_LEAVE, "module_leave", "module", NULL)                        \
     X(83, PHASE, "phase", "phase", NULL)                                       \
-    X(84, STORAGE, "storage", "address module category", NULL)
+    X(84, STORAGE, "storage", "address module category element_bytes", NULL)   \
+    X(85, OUTPUT, "output", "address module", NULL)                            \
+    X(86, INPUT, "input", "address module", NULL)
 
 enum trace_kind {
 #define X(number, kind, ...) TRACE_##kind = number,

@@ -52,13 +52,14 @@ static const struct options options = {
     .command = "memsim fit-batch",
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
-        "Finds the largest batch with which COMMAND fits on GPUs that are not "
-        "there: runs it\nas `memsim run' does, with a number in place of each "
-        "{} in its arguments, which is\ndoubled until the card is too small, "
-        "and then narrowed down. COMMAND should do two or\nthree steps and "
-        "end. What it prints is shown only where it fails. The exit status\n"
-        "is 0: found; 120: not even the smallest batch fits; 125: memsim, or "
-        "COMMAND for\nanother reason than memory, failed.",
+        "Finds the largest batch with which COMMAND fits on GPUs that are "
+        "not there:\nruns it as `memsim run' does, with a number in place "
+        "of each {} in its\narguments, which is doubled until the card is "
+        "too small, and then narrowed\ndown. COMMAND should do two or "
+        "three steps and end. What it prints is shown\nonly where it "
+        "fails. The exit status is 0: found; 120: not even the smallest\n"
+        "batch fits; 125: memsim, or COMMAND for another reason than "
+        "memory, failed.",
     .rows = rows,
     .command_follows = true,
 };

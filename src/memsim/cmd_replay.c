@@ -9,6 +9,7 @@
 
 #include "common/units.h"
 #include "common/xmalloc.h"
+#include "memsim/advice_run.h"
 #include "memsim/cmd.h"
 #include "memsim/output.h"
 #include "memsim/replay_report.h"
@@ -21,6 +22,7 @@ struct replay_options {
     const char *alloc_conf; /* the last; all are in `confs` */
     const char *torch;
     const char *sweep;
+    const char *what_if;
     int addresses;
     const char *snapshot;
     double fail_above_percent;
@@ -42,6 +44,11 @@ static const struct option_row rows[] = {
              "again, to compare several"},
     {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(sweep),
      .help = "find the least memory that is enough, to 2 MiB"},
+    {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(what_if),
+     .help = "play what the program would have done with another\n"
+             "optimizer (bf16-optimizer), or with activation\n"
+             "checkpointing (checkpoint=LIST[+LIST]...) of the\n"
+             "modules in a list, model.layers say"},
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
      .help = "follow this version's rules, not the recording's"},
     {"addresses", 0, OPTION_CHOICE, "linux|ascending", ROW(addresses),
@@ -246,13 +253,37 @@ static int report(const struct replay_options *o, struct replay_report *r,
     return 0;
 }
 
+/* The ranks are those of the recordings that are used, in order. */
+static void advise(const struct replay_options *o, struct replay_report *r,
+                   struct recording *recordings)
+{
+    size_t rank = 0;
+
+    for (size_t i = 0; o->output.advice && i < r->count; i++)
+        if (recordings[i].whatif.row_count)
+            advice_recording(&r->result, &r->result.ranks[rank++],
+                             &recordings[i], recordings[i].path);
+}
+
+static int open_one(struct recording *rec, char *path,
+                    const struct replay_options *o,
+                    const struct recording_options *ro, struct err *err)
+{
+    if (recording_open(rec, path, ro, err))
+        return -1;
+    if (!recording_is_used(rec))
+        return 0;
+    if (o->what_if && recording_change(rec, o->what_if, err))
+        return -1;
+    return ask(rec, o, err);
+}
+
 static int open_all(struct recording *recordings, const struct paths *paths,
                     const struct replay_options *o,
                     const struct recording_options *ro, struct err *err)
 {
     for (size_t i = 0; i < paths->count; i++)
-        if (recording_open(&recordings[i], paths->values[i], ro, err) ||
-            (recording_is_used(&recordings[i]) && ask(&recordings[i], o, err)))
+        if (open_one(&recordings[i], paths->values[i], o, ro, err))
             return -1;
     return 0;
 }
@@ -287,6 +318,7 @@ static int replay(const struct replay_options *o, const struct paths *paths,
             replay_report_init(&r, recordings, paths->count, &gpu,
                                o->fail_above_percent, command);
             r.swept = o->sweep != NULL;
+            advise(o, &r, recordings);
             status = price(o, &r, paths, err) || report(o, &r, err)
                          ? CMD_RUN_FAILED
                          : r.result.exit_status;
@@ -316,8 +348,10 @@ int cmd_replay(int argc, char **argv)
     }
     if (status < 0) {
         status = CMD_RUN_FAILED;
-        if (!output_check(&o.output, &err) &&
-            !paths_find(&paths, operands.values[0], &err))
+        if (o.what_if && o.output.advice)
+            err_set(&err, "--what-if and --advice: one of them, please");
+        else if (!output_check(&o.output, &err) &&
+                 !paths_find(&paths, operands.values[0], &err))
             status = replay(&o, &paths, command, &err);
         if (err.text[0])
             cmd_fail(status, &err);

@@ -2,6 +2,8 @@
  * memsim report: a run's report again, from its directory. */
 #include <stdlib.h>
 
+#include "common/xmalloc.h"
+#include "memsim/advice_run.h"
 #include "memsim/cmd.h"
 #include "memsim/output.h"
 
@@ -21,11 +23,22 @@ static const struct options options = {
     .rows = rows,
 };
 
+/* The run of the same command that `memsim run --advice' left beside it. */
+static bool open_unlimited(const struct rundir *dir, struct rundir *unlimited)
+{
+    struct err err = {""};
+    char *path = xasprintf("%s" ADVICE_UNLIMITED_END, dir->path);
+    int rc = rundir_open(unlimited, path, &err);
+
+    free(path);
+    return !rc;
+}
+
 int cmd_report(int argc, char **argv)
 {
     struct report_options o = {.output = {0}};
     struct operands operands;
-    struct rundir dir;
+    struct rundir dir, unlimited;
     struct err err = {""};
     bool told = false;
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);
@@ -41,12 +54,15 @@ int cmd_report(int argc, char **argv)
     if (rundir_open(&dir, operands.values[0], &err))
         return cmd_fail(CMD_FAILED, &err);
     char **command = rundir_command(&dir, &err);
+    bool again = o.output.advice && open_unlimited(&dir, &unlimited);
     if (command)
-        output_run(&dir, command, &o.output, output_summary_stream(&o.output),
-                   &told);
+        output_run(&dir, again ? &unlimited : NULL, command, &o.output,
+                   output_summary_stream(&o.output), &told);
     else
         cmd_fail(CMD_FAILED, &err);
     free(command);
+    if (again)
+        rundir_close(&unlimited);
     rundir_close(&dir);
     return told ? CMD_OK : CMD_FAILED;
 }

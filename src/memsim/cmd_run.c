@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim run: a command on a GPU that is not there. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/units.h"
+#include "common/xmalloc.h"
+#include "memsim/advice_run.h"
 #include "memsim/cmd.h"
 #include "memsim/job.h"
 #include "memsim/output.h"
@@ -74,11 +77,11 @@ static int check_trace_limit(uint64_t bytes, struct err *err)
                    units_format_bytes(bytes, text, sizeof text));
 }
 
-static int report(struct rundir *dir, const struct run_options *o,
-                  char **command)
+static int report(struct rundir *dir, const struct rundir *unlimited,
+                  const struct run_options *o, char **command)
 {
     bool told;
-    int status = output_run(dir, command, &o->output, stderr, &told);
+    int status = output_run(dir, unlimited, command, &o->output, stderr, &told);
 
     if (dir->temporary && told && !dir->session->background) {
         rundir_remove(dir);
@@ -91,13 +94,58 @@ static int report(struct rundir *dir, const struct run_options *o,
     return status;
 }
 
+static bool ran_out(const struct rundir *dir, char **command)
+{
+    struct result result;
+
+    result_init(&result, dir->session, command);
+    bool ran_out = result.verdict == VERDICT_OOM;
+    result_fini(&result);
+    return ran_out;
+}
+
+/* Runs JOB, which did not fit, on a card that it fits on, and silently. Where
+ * the first run is kept, so is this, beside it. */
+static int run_unlimited(const struct job *job, const struct rundir *first,
+                         struct rundir *dir)
+{
+    struct job again = *job;
+    struct err err = {""};
+    char *name = xasprintf("%s" ADVICE_UNLIMITED_END, first->path);
+
+    again.options.memory_bytes = ADVICE_UNLIMITED_BYTES;
+    again.directory = first->temporary ? NULL : name;
+    again.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    fputs("memsim: running it again on a card without a limit, for the "
+          "advice\n",
+          stderr);
+    int rc =
+        job_gpu(&again.options, &again.gpu, &err) || job_run(&again, dir, &err);
+    if (rc)
+        fprintf(stderr, "memsim: note: no advice: %s\n", err.text);
+    if (again.output >= 0)
+        close(again.output);
+    free(name);
+    return rc;
+}
+
 static int run(const struct run_options *o, const struct job *job)
 {
     struct err err = {""};
-    struct rundir dir;
+    struct rundir dir, unlimited;
     int status = job_run(job, &dir, &err);
 
-    return status ? cmd_fail(status, &err) : report(&dir, o, job->command);
+    if (status)
+        return cmd_fail(status, &err);
+    if (!o->output.advice || !ran_out(&dir, job->command) ||
+        run_unlimited(job, &dir, &unlimited))
+        return report(&dir, NULL, o, job->command);
+    status = report(&dir, &unlimited, o, job->command);
+    if (unlimited.temporary)
+        rundir_remove(&unlimited);
+    else
+        rundir_close(&unlimited);
+    return status;
 }
 
 int cmd_run(int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include "common/trace_read.h"
 #include "common/xmalloc.h"
+#include "memsim/advice_run.h"
 #include "memsim/cmd.h"
 #include "memsim/peak.h"
 #include "memsim/report_html.h"
@@ -247,8 +248,23 @@ void output_result(struct result *result, const struct rundir *dir,
     things_read_all(result, dir);
 }
 
-int output_run(const struct rundir *dir, char *const *command,
-               const struct output_options *options, FILE *out, bool *told)
+/* Unasked, only where a job did not fit. */
+static void advise(struct result *result, const struct rundir *dir,
+                   const struct rundir *unlimited, bool asked)
+{
+    if (asked)
+        advice_run(result, dir, unlimited);
+    if (result->verdict == VERDICT_OOM && !(asked && unlimited)) {
+        advice_run_briefly(result, dir);
+        result_note(result, "`memsim run --advice' runs it again on a card "
+                            "without a limit, and says what would make it "
+                            "fit");
+    }
+}
+
+int output_run(const struct rundir *dir, const struct rundir *unlimited,
+               char *const *command, const struct output_options *options,
+               FILE *out, bool *told)
 {
     static const struct output_writers writers = {&report_json, &report_html,
                                                   &report_perfetto};
@@ -268,6 +284,7 @@ int output_run(const struct rundir *dir, char *const *command,
         options->perfetto) {
         things_read_all(&result, dir);
         *told = !price_run(options, dir, &result, &err);
+        advise(&result, dir, unlimited, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)

@@ -15,7 +15,7 @@
 struct output_options {
     const char *json, *html, *perfetto;
     const char *cluster; /* NULL: nothing to price collectives on */
-    bool quiet, timeline;
+    bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
     int color; /* index in "auto|always|never" */
 };
@@ -37,7 +37,10 @@ struct output_options {
              "(`memsim clusters' lists them)"},                                \
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "memory over time in the summary, by category, by\n"              \
-             "phase, and what each module held at most"}
+             "phase, and what each module held at most"},                     \
+    {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
+     .help = "tell what would take less memory: checkpointing, a\n"            \
+             "bf16 optimizer, settings of the allocator"}
 
 /* Those that a report on no single run has as well. */
 #define OUTPUT_SUMMARY_ROWS(structure, member)                                 \
@@ -90,8 +93,10 @@ void output_result(struct result *result, const struct rundir *dir,
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the
- * exit status of the run, CMD_RUN_FAILED where something could not be told. */
-int output_run(const struct rundir *dir, char *const *command,
-               const struct output_options *options, FILE *out, bool *told);
+ * exit status of the run, CMD_RUN_FAILED where something could not be told.
+ * UNLIMITED (may be NULL) serves the advice, see advice_run. */
+int output_run(const struct rundir *dir, const struct rundir *unlimited,
+               char *const *command, const struct output_options *options,
+               FILE *out, bool *told);
 
 #endif

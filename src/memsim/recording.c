@@ -141,6 +141,8 @@ int recording_open(struct recording *r, const char *path,
 void recording_close(struct recording *r)
 {
     whatif_fini(&r->whatif);
+    tape_fini(&r->changed);
+    changeable_fini(&r->changeable);
     replay_plan_fini(&r->plan);
     if (r->trace)
         replay_trace_close(r->trace);
@@ -156,6 +158,24 @@ bool recording_is_used(const struct recording *r)
         if (r->info.devices[i].used)
             return true;
     return !r->trace;
+}
+
+int recording_change(struct recording *r, const char *text, struct err *err)
+{
+    struct change change;
+
+    if (!r->trace)
+        return err_set(err,
+                       "%s: a snapshot does not say what its blocks are for; "
+                       "--what-if wants a trace",
+                       r->path);
+    if (changeable_read(&r->changeable, r->path, r->whatif.source, err) ||
+        change_parse(&change, text, &r->changeable, err))
+        return -1;
+    change_make(&r->changed, &r->changeable, &change);
+    change_fini(&change);
+    r->whatif.source = tape_source(&r->changed);
+    return 0;
 }
 
 static void end_block(void *context, const struct alloc_block_info *b)

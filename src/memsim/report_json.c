@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "memsim/advice_report.h"
 #include "memsim/attribute_json.h"
 #include "memsim/json_add.h"
 #include "memsim/report.h"
@@ -62,6 +63,8 @@ static void add_device(cJSON *array, const struct result_device *d)
         add_things(device, d);
     if (d->attribution)
         attribute_json_add(device, d->attribution);
+    if (d->advised)
+        advice_json_add(device, d);
 }
 
 static void add_ranks(cJSON *root, const struct result *r)

@@ -371,6 +371,16 @@ void result_init(struct result *result, const struct session *session,
     guesses_collect(result, session);
 }
 
+static void advice_free(struct result_device *d)
+{
+    for (size_t i = 0; i < d->advice_count; i++) {
+        free(d->advice[i].what);
+        free(d->advice[i].command);
+        free(d->advice[i].basis);
+    }
+    free(d->advice);
+}
+
 void result_fini(struct result *result)
 {
     for (size_t i = 0; i < result->rank_count; i++) {
@@ -379,6 +389,7 @@ void result_fini(struct result *result)
             free(rank->devices[j].ooms);
             free(rank->devices[j].things);
             attribution_destroy(rank->devices[j].attribution);
+            advice_free(&rank->devices[j]);
         }
         free(rank->devices);
     }

@@ -23,8 +23,8 @@ enum verdict {
 
 /* A request that the card could not meet. */
 struct result_oom {
-    bool caught; /* the program went on after it */
-    bool torch;  /* else it is a plain cudaMalloc */
+    bool caught;        /* the program went on after it */
+    bool torch;         /* else it is a plain cudaMalloc */
     const char *module; /* at work then, of the attribution; NULL: not known */
     uint64_t requested_bytes;
     uint64_t free_bytes; /* on the card */
@@ -50,6 +50,15 @@ struct result_thing {
     uint64_t count; /* 0: not made of blocks */
 };
 
+/* Something that would take less memory; filled by advice.h. */
+struct result_advice {
+    char *what, *command, *basis;
+    const char *of; /* which peak: "allocated", "reserved", "used" */
+    uint64_t saves_bytes, peak_bytes; /* so much, of so much as it is */
+    uint64_t peak_allocated_bytes, peak_reserved_bytes, peak_used_bytes;
+    bool fits; /* with it */
+};
+
 struct result_device {
     unsigned index; /* of the card */
     unsigned slot;  /* the process with the highest peak */
@@ -65,6 +74,12 @@ struct result_device {
     struct result_thing *things; /* largest first; filled by peak.h */
     size_t thing_count;
     struct attribution *attribution; /* whose it was; NULL: not known */
+    bool advised;                    /* what follows was asked for */
+    bool advice_fits;                /* without any of it */
+    bool advice_ends;         /* it is only on the request that failed last */
+    uint64_t unlimited_bytes; /* used on a card that it fits on */
+    struct result_advice *advice; /* the largest saving first */
+    size_t advice_count;
 };
 
 struct result_rank {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "memsim/advice_report.h"
 #include "memsim/ink.h"
 #include "memsim/moments.h"
 #include "memsim/report.h"
@@ -251,6 +252,8 @@ static void write_ranks(const struct page *page, const struct result *r)
             write_peaks(page, d);
             write_things(page, d);
             write_owners(page, d);
+            advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
+                         page->out);
         }
     }
 }

@@ -132,6 +132,11 @@ int whatif_advise(struct whatif *w, struct err *err)
     return 0;
 }
 
+const char *whatif_candidate(size_t i)
+{
+    return i < sizeof candidates / sizeof *candidates ? candidates[i] : NULL;
+}
+
 static int fits_in(struct whatif *w, struct replay_config *config,
                    uint64_t bytes, bool *fits, struct err *err)
 {

@@ -41,6 +41,9 @@ int whatif_advise(struct whatif *w, struct err *err);
 int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
                  uint64_t most, struct err *err);
 
+/* The setting number I of those that whatif_advise tries; NULL: no more. */
+const char *whatif_candidate(size_t i);
+
 /* The advised row that serves best: one that fits where the first does not, or
  * uses at least 2% less memory. NULL: none. */
 const struct whatif_row *whatif_best(const struct whatif *w);

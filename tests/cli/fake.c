@@ -13,6 +13,8 @@
  *   model=MIB   a trace of a model Net with two layers: a parameter of 10 MiB
  *               each, and MIB of activations of the second one, layers.1
  *   damaged     a trace that is none
+ *   train=GIB   a trace of a step of two blocks, each of which leaves half of
+ *               it for backward; where the card is smaller, out of memory
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -196,6 +198,71 @@ static void model(const char *mib)
     trace_writer_close(&w, TRACE_END_EXIT, 0, 8);
 }
 
+static struct trace_writer writer = TRACE_WRITER_INIT;
+static uint64_t writer_ns;
+
+static void put(enum trace_kind kind, const uint64_t *fields, size_t count,
+                const char *text)
+{
+    trace_writer_put(&writer, kind, 0, ++writer_ns, fields, count, text,
+                     text ? strlen(text) : 0);
+}
+
+#define PUT(kind, text, ...)                                                   \
+    put(kind, (const uint64_t[]){__VA_ARGS__},                                 \
+        sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), text)
+
+static void train_modules(void)
+{
+    static const char *const names[] = {"Net",        "blocks",   "blocks.0",
+                                        "blocks.0.a", "blocks.1", "blocks.1.a"};
+
+    for (uint64_t i = 0; i < sizeof names / sizeof *names; i++) {
+        PUT(TRACE_NAME, names[i], i + 1);
+        PUT(TRACE_MODULE, NULL, i + 1, 1, i + 1);
+    }
+}
+
+/* The forward of the block that is module ID, which keeps BYTES at ADDRESS. */
+static void train_forward(uint64_t id, uint64_t address, uint64_t bytes,
+                          uint64_t before_bytes)
+{
+    uint64_t sum = before_bytes + bytes;
+
+    PUT(TRACE_MODULE_ENTER, NULL, id);
+    PUT(TRACE_DEVICE_MALLOC, NULL, card, address, bytes, TRACE_HOW_MALLOC, sum);
+    PUT(TRACE_SEGMENT_ALLOC, NULL, card, address, bytes, 0, 0, 0);
+    PUT(TRACE_BLOCK_ALLOC, NULL, card, address, bytes, bytes, 0, sum, sum, 0, 0,
+        id + 1, TRACE_PHASE_FORWARD);
+    PUT(TRACE_MODULE_LEAVE, NULL, id);
+}
+
+static void train(const char *gib)
+{
+    uint64_t half = strtoul(gib, NULL, 10) * GIB / 2, place = UINT64_C(1) << 44;
+
+    if (2 * half > session->devices[card].capacity_bytes) {
+        refuse(NULL);
+        process->state = SESSION_EXITED;
+        _exit(1);
+    }
+    use("0");
+    if (trace_writer_open(&writer, trace_path(), session->trace_limit_bytes,
+                          NULL))
+        abort();
+    PUT(TRACE_SETTING, "torch=2.11.0", 0);
+    PUT(TRACE_DEVICE, "fake", card, session->devices[card].capacity_bytes,
+        400 * MIB, card);
+    train_modules();
+    PUT(TRACE_PHASE, NULL, TRACE_PHASE_FORWARD);
+    train_forward(3, place, half, 0);
+    train_forward(5, place - half, half, half);
+    PUT(TRACE_PHASE, NULL, TRACE_PHASE_BACKWARD);
+    PUT(TRACE_BLOCK_FREE, NULL, card, place - half, half, half, 2 * half, 0, 0);
+    PUT(TRACE_BLOCK_FREE, NULL, card, place, half, 0, 2 * half, 0, 0);
+    trace_writer_close(&writer, TRACE_END_EXIT, 0, ++writer_ns);
+}
+
 static void damaged(void)
 {
     int fd = open(trace_path(), O_CREAT | O_WRONLY, 0600);
@@ -219,6 +286,8 @@ static void act(const char *word)
         note(value);
     else if (!strncmp(word, "model", 5))
         model(value);
+    else if (!strncmp(word, "train", 5))
+        train(value);
     else if (!strcmp(word, "trace"))
         trace();
     else if (!strncmp(word, "nccl", 4))

@@ -234,6 +234,9 @@ TEST(the_fields_are_where_attribution_looks)
         {TRACE_MODULE, 2, "name"},
         {TRACE_STORAGE, 1, "module"},
         {TRACE_STORAGE, 2, "category"},
+        {TRACE_STORAGE, 3, "element_bytes"},
+        {TRACE_OUTPUT, 1, "module"},
+        {TRACE_INPUT, 1, "module"},
     };
 
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)

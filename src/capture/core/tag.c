@@ -138,9 +138,20 @@ void memsim_tag_step(int begins)
     phase_set(begins ? TRACE_PHASE_OPTIMIZER : TRACE_PHASE_OTHER);
 }
 
-void memsim_tag_storage(uint64_t address, uint32_t id, uint32_t category)
+void memsim_tag_storage(uint64_t address, uint32_t id, uint32_t category,
+                        uint32_t element_bytes)
 {
-    RECORD(STORAGE, address, id, category);
+    RECORD(STORAGE, address, id, category, element_bytes);
+}
+
+void memsim_tag_input(uint64_t address, uint32_t id)
+{
+    RECORD(INPUT, address, id);
+}
+
+void memsim_tag_output(uint64_t address, uint32_t id)
+{
+    RECORD(OUTPUT, address, id);
 }
 
 /* Where nothing is at work: what is computed of a forward's results, a loss

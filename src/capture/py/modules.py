@@ -29,8 +29,12 @@ _leave = _core.memsim_tag_leave
 _step = _core.memsim_tag_step
 _top = _core.memsim_tag_top
 _storage = _core.memsim_tag_storage
-_storage.argtypes = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32
-for _function in (_enter, _leave, _step, _storage):
+_storage.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
+                     ctypes.c_uint32)
+_input = _core.memsim_tag_input
+_output = _core.memsim_tag_output
+_input.argtypes = _output.argtypes = ctypes.c_uint64, ctypes.c_uint32
+for _function in (_enter, _leave, _step, _storage, _input, _output):
     _function.restype = None
 
 _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
@@ -40,7 +44,7 @@ _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
 class _Known:
     """A module that has a number."""
 
-    __slots__ = "id", "root", "path", "ref", "searches", "parameters"
+    __slots__ = "id", "root", "path", "ref", "searches", "parameters", "listed"
 
 
 _known = {}  # by id() of the module
@@ -90,6 +94,8 @@ def _number(module, root, path):
         _known[key] = _by_number[known.id] = known
     known.root = root or known.id
     known.path = path
+    known.listed = (path.rpartition(".")[2].isdigit()
+                    and bool(module.__dict__.get("_modules")))
     _core.memsim_tag_module(known.id, known.root, _text(path))
     return known
 
@@ -158,7 +164,8 @@ def _addresses(tensor):
 
 def _tell(tensor, number, category):
     for address in _addresses(tensor):
-        _storage(address, number, category)
+        size = tensor.element_size() if tensor.is_floating_point() else 0
+        _storage(address, number, category, size)
 
 
 def _tell_module(module, known, owned=frozenset()):
@@ -231,6 +238,13 @@ def _begin(module):
     return known
 
 
+def _pass(tell, values, known):
+    """What goes from one of a row of blocks to the next."""
+    for tensor in _tensors([values]):
+        for address in _addresses(tensor):
+            tell(address, known.id)
+
+
 def _before(module, args):
     if _is_compiling():
         return
@@ -243,6 +257,8 @@ def _before(module, args):
         parent = _by_number.get(top)
         known = (_name_below(parent, module) if parent is not None
                  else _name_root(module))
+    if known.listed:
+        _pass(_input, args, known)
     _enter(known.id)
 
 
@@ -251,6 +267,8 @@ def _after(module, args, result):
         return
     known = _known.get(id(module))
     if known is not None:
+        if known.listed:
+            _pass(_output, result, known)
         _leave(known.id)
 
 

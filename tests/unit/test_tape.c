@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/tape.h"
+
+#include "check.h"
+#include "memsim/change.h"
+#include "trace_build.h"
+
+/* The modules of a small model, by number. */
+enum { NET = 1, BLOCKS, BLOCK0, LINEAR0, BLOCK1, LINEAR1, HEAD, MLP, MLP0 };
+
+static const char *const paths[] = {
+    [NET] = "Net",         [BLOCKS] = "blocks",
+    [BLOCK0] = "blocks.0", [LINEAR0] = "blocks.0.a",
+    [BLOCK1] = "blocks.1", [LINEAR1] = "blocks.1.a",
+    [HEAD] = "head",       [MLP] = "mlp",
+    [MLP0] = "mlp.0",
+};
+
+static struct changeable model;
+
+static void model_start(void)
+{
+    uint32_t parent;
+
+    model.tape.modules = calloc(1, sizeof *model.tape.modules);
+    model.tape.name = "T";
+    for (uint32_t id = NET; id <= MLP0; id++)
+        module_table_name(model.tape.modules, id, NET, paths[id], &parent);
+    module_table_count(model.tape.modules);
+}
+
+static void model_end(void)
+{
+    changeable_fini(&model);
+    memset(&model, 0, sizeof model);
+}
+
+static struct tape_item *add(enum tape_kind kind, uint32_t module)
+{
+    struct tape_item item = {.kind = (uint8_t)kind, .module = module};
+
+    item.op.index = model.tape.count;
+    tape_add(&model.tape, &item);
+    return &model.tape.items[model.tape.count - 1];
+}
+
+static void phase(enum trace_phase phase)
+{
+    add(TAPE_PHASE, 0)->phase = (uint8_t)phase;
+}
+
+/* Blocks are named by letters. */
+static struct tape_item *take(char name, uint64_t bytes, uint32_t module,
+                              enum trace_phase phase)
+{
+    struct tape_item *item = add(TAPE_CALL, module);
+
+    item->phase = (uint8_t)phase;
+    item->op.kind = REPLAY_ALLOC;
+    item->op.address = (uint64_t)name;
+    item->op.bytes = bytes;
+    return item;
+}
+
+static void give(char name)
+{
+    struct tape_item *item = add(TAPE_CALL, 0);
+
+    item->op.kind = REPLAY_FREE;
+    item->op.address = (uint64_t)name;
+}
+
+/* The calls of TAPE: "+a10 -a"; blocks that were not recorded are 0, 1, ... */
+static const char *calls(struct tape *tape)
+{
+    static char text[1024];
+    const struct replay_source *source = tape_source(tape);
+    struct replay_op op;
+    struct err err = {""};
+    size_t n = 0;
+
+    text[0] = '\0';
+    CHECK(!source->rewind(source->context, &err));
+    while (source->next(source->context, &op, &err) > 0) {
+        uint64_t a = op.address;
+        char name = (char)(a >> 62 ? '0' + (char)(a & 0xff) : (char)a);
+
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%c%c", n ? " " : "",
+                              op.kind == REPLAY_ALLOC ? '+' : '-', name);
+        if (op.kind == REPLAY_ALLOC)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%" PRIu64,
+                                  op.bytes);
+    }
+    return text;
+}
+
+/* The calls with the change that TEXT says. */
+static const char *changed(const char *text)
+{
+    struct change change;
+    struct err err = {""};
+    struct tape to;
+
+    module_lists_find(&model.lists, model.tape.modules);
+    if (change_parse(&change, text, &model, &err)) {
+        CHECK_FAIL("%s", err.text);
+        exit(1);
+    }
+    change_make(&to, &model, &change);
+    const char *out = calls(&to);
+    tape_fini(&to);
+    change_fini(&change);
+    return out;
+}
+
+TEST(finds_lists_of_modules)
+{
+    model_start();
+    module_lists_find(&model.lists, model.tape.modules);
+    CHECK_UINT(model.lists.count, 1); /* mlp.0 has no parts */
+    CHECK_STR(model.lists.rows[0].name, "blocks");
+    CHECK_UINT(model.lists.rows[0].members, 2);
+    CHECK_UINT(model.lists.member_of[LINEAR0], BLOCK0);
+    CHECK_UINT(model.lists.member_of[BLOCK1], BLOCK1);
+    CHECK_UINT(model.lists.member_of[BLOCKS], 0);
+    CHECK_UINT(model.lists.member_of[HEAD], 0);
+    model_end();
+}
+
+/* A list in a member of a list is none, and one whose members are unlike. */
+TEST(finds_the_outermost_lists_only)
+{
+    static const char *const names[] = {
+        "Net",     "a",         "a.0", "a.0.e", "a.0.e.0", "a.0.e.0.w",
+        "a.0.e.1", "a.0.e.1.w", "a.1", "a.1.x", "a.1.y",   "a.1.z",
+        "a.1.v",   "a.1.u",     "b",   "b.0",   "b.0.x",   "b.1",
+        "b.1.x",   "b.1.y",     "b.2", "b.2.x", "b.2.y",   "b.2.z"};
+    struct module_table table = {0};
+    struct module_lists lists;
+    uint32_t parent;
+
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+        module_table_name(&table, i + 1, 1, names[i], &parent);
+    module_table_count(&table);
+    module_lists_find(&lists, &table);
+    CHECK_UINT(lists.count, 1);
+    CHECK_STR(lists.rows[0].name, "a");
+    module_lists_fini(&lists);
+    module_table_fini(&table);
+}
+
+TEST(halves_what_an_optimizer_keeps_in_fp32)
+{
+    model_start();
+    take('a', 1001, 0, TRACE_PHASE_OPTIMIZER)->holds =
+        TAPE_OWNED | TAPE_FP32_STATE;
+    take('b', 1000, 0, TRACE_PHASE_OPTIMIZER)->holds = TAPE_OWNED;
+    give('a');
+    CHECK_STR(changed("bf16-optimizer"), "+a501 +b1000 -a");
+    model_end();
+}
+
+static void forward(void)
+{
+    add(TAPE_ENTER, BLOCK0);
+    add(TAPE_ENTER, LINEAR0);
+    take('a', 10, LINEAR0, TRACE_PHASE_FORWARD);
+    take('t', 5, LINEAR0, TRACE_PHASE_FORWARD);
+    give('t');
+    take('b', 10, LINEAR0, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, LINEAR0);
+    take('w', 9, BLOCK0, TRACE_PHASE_FORWARD); /* a workspace: it stays */
+    take('o', 8, BLOCK0, TRACE_PHASE_FORWARD)->output_of = BLOCK0;
+    add(TAPE_LEAVE, BLOCK0);
+}
+
+TEST(recomputes_what_backward_needs)
+{
+    model_start();
+    phase(TRACE_PHASE_FORWARD);
+    forward();
+    take('l', 1, HEAD, TRACE_PHASE_FORWARD);
+    phase(TRACE_PHASE_BACKWARD);
+    take('g', 3, HEAD, TRACE_PHASE_BACKWARD);
+    give('l');
+    take('h', 8, BLOCK0, TRACE_PHASE_BACKWARD);
+    give('b');
+    take('i', 8, LINEAR0, TRACE_PHASE_BACKWARD);
+    give('a');
+    give('o');
+    CHECK_STR(changed("checkpoint=blocks"),
+              "+a10 +t5 -t +b10 +w9 +o8 -a -b +l1 +g3 -l "
+              "+010 +15 -1 +210 +h8 -2 +i8 -0 -o");
+    model_end();
+}
+
+/* Backward that takes nothing before it frees. */
+TEST(recomputes_before_the_first_free)
+{
+    model_start();
+    phase(TRACE_PHASE_FORWARD);
+    forward();
+    phase(TRACE_PHASE_BACKWARD);
+    give('b');
+    give('a');
+    CHECK_STR(changed("checkpoint=blocks"),
+              "+a10 +t5 -t +b10 +w9 +o8 -a -b +010 +15 -1 +210 -2 -0");
+    model_end();
+}
+
+/* Two forwards, then backward through both, the last one first. */
+TEST(recomputes_each_forward)
+{
+    model_start();
+    phase(TRACE_PHASE_FORWARD);
+    for (int i = 0; i < 2; i++) {
+        add(TAPE_ENTER, BLOCK0);
+        take(i ? 'b' : 'a', 10, LINEAR0, TRACE_PHASE_FORWARD);
+        add(TAPE_LEAVE, BLOCK0);
+    }
+    phase(TRACE_PHASE_BACKWARD);
+    take('g', 1, BLOCK0, TRACE_PHASE_BACKWARD);
+    take('h', 1, BLOCK0, TRACE_PHASE_BACKWARD);
+    give('b');
+    take('i', 1, BLOCK0, TRACE_PHASE_BACKWARD);
+    give('a');
+    CHECK_STR(changed("checkpoint=blocks"),
+              "+a10 -a +b10 -b +010 +g1 +h1 -0 +110 +i1 -1");
+    model_end();
+}
+
+/* Autocast's copies of weights live until it ends, which that of the bias
+ * tells, which backward does not need. */
+TEST(keeps_what_autocast_caches)
+{
+    model_start();
+    take('p', 40, LINEAR0, TRACE_PHASE_INIT)->holds =
+        TAPE_OWNED | TAPE_PARAMETER;
+    take('q', 8, LINEAR0, TRACE_PHASE_INIT)->holds =
+        TAPE_OWNED | TAPE_PARAMETER;
+    phase(TRACE_PHASE_FORWARD);
+    add(TAPE_ENTER, BLOCK0);
+    take('d', 4, LINEAR0, TRACE_PHASE_FORWARD);
+    take('c', 20, LINEAR0, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, BLOCK0);
+    take('l', 1, HEAD, TRACE_PHASE_FORWARD);
+    give('d');
+    phase(TRACE_PHASE_BACKWARD);
+    take('g', 3, BLOCK0, TRACE_PHASE_BACKWARD);
+    give('c');
+    CHECK_STR(changed("checkpoint=blocks"),
+              "+p40 +q8 +d4 +c20 +l1 -c -d +04 +120 -0 +g3 -1");
+    model_end();
+}
+
+/* What an exception ended, and what nobody frees, stays as it was. */
+TEST(leaves_alone_what_it_does_not_understand)
+{
+    model_start();
+    phase(TRACE_PHASE_FORWARD);
+    add(TAPE_ENTER, BLOCK0);
+    take('a', 10, LINEAR0, TRACE_PHASE_FORWARD);
+    add(TAPE_ENTER, BLOCK1);
+    take('b', 10, LINEAR1, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, BLOCK1);
+    phase(TRACE_PHASE_BACKWARD);
+    give('a');
+    give('z');
+    CHECK_STR(changed("checkpoint=blocks"), "+a10 +b10 -a -z");
+    model_end();
+}
+
+TEST(says_what_is_wrong_with_a_change)
+{
+    struct change change;
+    struct err err = {""};
+
+    model_start();
+    module_lists_find(&model.lists, model.tape.modules);
+    CHECK(change_parse(&change, "checkpoint=block", &model, &err));
+    CHECK(strstr(err.text, "block: no such list of modules; did you mean"));
+    err_clear(&err);
+    CHECK(change_parse(&change, "magic", &model, &err));
+    CHECK(strstr(err.text, "'magic' is neither checkpoint=LIST nor"));
+    CHECK(!change_parse(&change, "bf16-optimizer,checkpoint=blocks", &model,
+                        &err));
+    char *text = change_text(&change, &model);
+    CHECK_STR(text, "checkpoint=blocks,bf16-optimizer");
+    free(text);
+    change_fini(&change);
+    model_end();
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static int next(void *context, struct replay_op *op, struct err *err)
+{
+    (void)context;
+    (void)op;
+    (void)err;
+    return 0;
+}
+
+static int back(void *context, struct err *err)
+{
+    (void)context;
+    (void)err;
+    return 0;
+}
+
+TEST(refuses_a_file_that_is_no_trace)
+{
+    const struct replay_source source = {.next = next, .rewind = back};
+    struct err err = {""};
+    struct tape tape;
+
+    CHECK(tape_read(&tape, "/nowhere", &source, 10, &err) == -1);
+    CHECK(err.text[0]);
+}
+
+static char path[] = "/tmp/memsim-test-tape-XXXXXX";
+
+static void write_trace(struct build *b)
+{
+    int fd = mkstemp(path);
+
+    CHECK(fd >= 0 && write(fd, b->data, b->bytes) == (ssize_t)b->bytes);
+    close(fd);
+    free(b->data);
+}
+
+TEST(reads_what_a_trace_says_of_its_blocks)
+{
+    struct build b = build_start();
+    struct replay_trace_info info;
+    struct err err = {""};
+    struct tape tape;
+
+    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+    BUILD(&b, TRACE_MODULE_ENTER, 3);
+    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'a', 10, 512, 0, 512, 0, 0, 0, 4,
+          TRACE_PHASE_FORWARD);
+    BUILD(&b, TRACE_OUTPUT, 'a', 3);
+    BUILD(&b, TRACE_MODULE_LEAVE, 3);
+    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'b', 10, 512, 0, 512, 0, 0, 0, 0, 4);
+    BUILD(&b, TRACE_STORAGE, 'b', 4, TRACE_CATEGORY_OPTIMIZER, 4);
+    BUILD(&b, TRACE_STORAGE, 'a', 4, TRACE_CATEGORY_INPUT, 4);
+    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'c', 10, 512, 0, 512, 0, 0, 0, 0, 4);
+    BUILD(&b, TRACE_STORAGE, 'c', 4, TRACE_CATEGORY_OPTIMIZER, 2);
+    write_trace(&b);
+    struct replay_trace *t = replay_trace_open(path, &info, &err);
+    CHECK(t);
+    CHECK(!tape_read(&tape, path, replay_trace_source(t), 100, &err));
+    CHECK_UINT(tape.count, 6);
+    CHECK_UINT(tape.items[1].kind, TAPE_ENTER);
+    CHECK_UINT(tape.items[2].module, 4);
+    CHECK_UINT(tape.items[2].phase, TRACE_PHASE_FORWARD);
+    CHECK_UINT(tape.items[2].output_of, 3);
+    CHECK_UINT(tape.items[2].holds, 0);
+    CHECK_UINT(tape.items[3].kind, TAPE_LEAVE);
+    CHECK_UINT(tape.items[4].holds, TAPE_OWNED | TAPE_FP32_STATE);
+    CHECK_UINT(tape.items[5].holds, TAPE_OWNED);
+    CHECK(!tape.cut);
+    tape_fini(&tape);
+    CHECK(!tape_read(&tape, path, replay_trace_source(t), 3, &err));
+    CHECK(tape.cut);
+    CHECK_UINT(tape.count, 3);
+    tape_fini(&tape);
+    replay_trace_close(t);
+    unlink(path);
+}
