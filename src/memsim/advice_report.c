@@ -92,9 +92,10 @@ void advice_write(const struct result_device *d, const char *dim,
                 plain);
         return;
     }
-    write_heading(d, dim, plain, out);
+    if (d->advice[0].of)
+        write_heading(d, dim, plain, out);
     for (size_t i = 0; i < d->advice_count; i++) {
-        if (d->advice_ends)
+        if (d->advice_ends || !d->advice[i].of)
             fprintf(out, "  %s\n", d->advice[i].what);
         else
             write_row(&d->advice[i], d->advice_fits, out);
@@ -110,12 +111,22 @@ static char *advice_text(const struct result_device *d,
 {
     char size[SIZE_LENGTH];
 
+    if (!a->of)
+        return xstrdup(a->what);
     if (d->advice_ends)
         return xasprintf("%s would have met the request that failed", a->what);
     if (!a->saves_bytes)
         return xasprintf("with %s it fits", a->what);
     return xasprintf("%s saves %s", a->what,
                      units_format_bytes(a->saves_bytes, size, sizeof size));
+}
+
+static void add_peaks(cJSON *to, const struct result_advice *a)
+{
+    cJSON_AddStringToObject(to, "of", a->of);
+    json_add_bytes(to, "peak_allocated_bytes", a->peak_allocated_bytes);
+    json_add_bytes(to, "peak_reserved_bytes", a->peak_reserved_bytes);
+    json_add_bytes(to, "peak_used_bytes", a->peak_used_bytes);
 }
 
 void advice_json_add(cJSON *object, const struct result_device *d)
@@ -129,11 +140,9 @@ void advice_json_add(cJSON *object, const struct result_device *d)
 
         cJSON_AddStringToObject(to, "text", text);
         json_add_bytes(to, "saves_bytes", a->saves_bytes);
-        cJSON_AddStringToObject(to, "of", a->of);
         cJSON_AddBoolToObject(to, "fits", a->fits);
-        json_add_bytes(to, "peak_allocated_bytes", a->peak_allocated_bytes);
-        json_add_bytes(to, "peak_reserved_bytes", a->peak_reserved_bytes);
-        json_add_bytes(to, "peak_used_bytes", a->peak_used_bytes);
+        if (a->of)
+            add_peaks(to, a);
         cJSON_AddStringToObject(to, "command", a->command);
         cJSON_AddStringToObject(to, "basis", a->basis);
         free(text);

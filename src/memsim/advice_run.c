@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/advice_run.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/units.h"
+#include "common/xmalloc.h"
 #include "memsim/advice.h"
 
 #define BRIEF_BYTES (16 * MIB) /* of a trace: a second to replay */
@@ -165,4 +167,25 @@ void advice_run_briefly(struct result *result, const struct rundir *dir)
         .result = result, .dir = dir, .of = result, .settings_only = true};
 
     ask_ranks(&a);
+}
+
+static void batch_tell(struct result_device *d, uint64_t largest,
+                       const char *command)
+{
+    d->advice =
+        xreallocarray(d->advice, d->advice_count + 1, sizeof *d->advice);
+    d->advice[d->advice_count++] = (struct result_advice){
+        .what = xasprintf("largest batch that fits: %" PRIu64, largest),
+        .command = xstrdup(command),
+        .basis = xstrdup("runs of the same command with other batches"),
+        .fits = true,
+    };
+    d->advised = true;
+}
+
+void advice_batch(struct result *result, uint64_t largest, const char *command)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t k = 0; k < result->ranks[i].device_count; k++)
+            batch_tell(&result->ranks[i].devices[k], largest, command);
 }

@@ -2,7 +2,6 @@
  * memsim fit-batch: the largest batch with which a command fits. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,22 +240,6 @@ static int tell(struct fit *f, struct err *err)
     return r->result.exit_status;
 }
 
-/* Memsim's own files are a part of what an outcome hangs on. */
-static int find_programs(struct fit *f, struct err *err)
-{
-    char libraries[PATH_MAX];
-
-    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
-                          err))
-        return -1;
-    char *preload = spawn_preload(libraries, NULL, err);
-    if (!preload)
-        return -1;
-    f->programs = xasprintf("/proc/self/exe:%s", preload);
-    free(preload);
-    return 0;
-}
-
 static void find_cache(struct fit *f)
 {
     if (f->options->no_cache)
@@ -280,7 +263,7 @@ static int fit(const struct fit_options *o, const struct job *job)
     if (batch_search_init(&f.report.search, o->from, o->to, o->multiple))
         err_set(&err, "--to: there is no multiple of %u from %u to %u",
                 o->multiple, o->from, o->to);
-    else if (!find_programs(&f, &err)) {
+    else if ((f.programs = job_programs(&err))) {
         find_cache(&f);
         status = search(&f, &err);
         f.report.result.exit_status = status ? status : status_of(&f.report);

@@ -55,8 +55,10 @@ int cmd_report(int argc, char **argv)
         return cmd_fail(CMD_FAILED, &err);
     char **command = rundir_command(&dir, &err);
     bool again = o.output.advice && open_unlimited(&dir, &unlimited);
+    const struct output_sources sources = {.unlimited =
+                                               again ? &unlimited : NULL};
     if (command)
-        output_run(&dir, again ? &unlimited : NULL, command, &o.output,
+        output_run(&dir, &sources, command, &o.output,
                    output_summary_stream(&o.output), &told);
     else
         cmd_fail(CMD_FAILED, &err);

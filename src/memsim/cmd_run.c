@@ -9,6 +9,8 @@
 #include "common/units.h"
 #include "common/xmalloc.h"
 #include "memsim/advice_run.h"
+#include "memsim/batch_cache.h"
+#include "memsim/batch_guess.h"
 #include "memsim/cmd.h"
 #include "memsim/job.h"
 #include "memsim/output.h"
@@ -77,11 +79,11 @@ static int check_trace_limit(uint64_t bytes, struct err *err)
                    units_format_bytes(bytes, text, sizeof text));
 }
 
-static int report(struct rundir *dir, const struct rundir *unlimited,
+static int report(struct rundir *dir, const struct output_sources *sources,
                   const struct run_options *o, char **command)
 {
     bool told;
-    int status = output_run(dir, unlimited, command, &o->output, stderr, &told);
+    int status = output_run(dir, sources, command, &o->output, stderr, &told);
 
     if (dir->temporary && told && !dir->session->background) {
         rundir_remove(dir);
@@ -129,21 +131,48 @@ static int run_unlimited(const struct job *job, const struct rundir *first,
     return rc;
 }
 
+/* What fit-batch knows of JOB's command, or how to ask it; BATCH_COMMAND is to
+ * be freed. */
+static void find_batch(const struct job *job, struct output_sources *sources,
+                       char **batch_command)
+{
+    char **template = batch_guess(job->command);
+    char *dir = batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
+    struct err err = {""};
+    char *programs = job_programs(&err);
+
+    *batch_command = NULL;
+    if (template) {
+        *batch_command = batch_guess_text(job, template);
+        sources->batch_command = *batch_command;
+        const struct batch_past past = {dir, programs, environ};
+        if (dir && programs)
+            sources->largest_batch = batch_known(&past, job, template);
+        batch_command_free(template);
+    }
+    free(programs);
+    free(dir);
+}
+
 static int run(const struct run_options *o, const struct job *job)
 {
+    struct output_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
+    char *batch_command;
     int status = job_run(job, &dir, &err);
 
     if (status)
         return cmd_fail(status, &err);
-    if (!o->output.advice || !ran_out(&dir, job->command) ||
-        run_unlimited(job, &dir, &unlimited))
-        return report(&dir, NULL, o, job->command);
-    status = report(&dir, &unlimited, o, job->command);
-    if (unlimited.temporary)
+    if (o->output.advice && ran_out(&dir, job->command) &&
+        !run_unlimited(job, &dir, &unlimited))
+        sources.unlimited = &unlimited;
+    find_batch(job, &sources, &batch_command);
+    status = report(&dir, &sources, o, job->command);
+    free(batch_command);
+    if (sources.unlimited && unlimited.temporary)
         rundir_remove(&unlimited);
-    else
+    else if (sources.unlimited)
         rundir_close(&unlimited);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/units.h"
+#include "common/xmalloc.h"
 #include "memsim/cmd.h"
 #include "memsim/spawn.h"
 #include "memsim/target.h"
@@ -134,6 +135,21 @@ static int run_command(const struct job *job, struct session *s,
     s->background = count_background(s);
     s->end_ns = now_ns();
     return 0;
+}
+
+char *job_programs(struct err *err)
+{
+    char libraries[PATH_MAX];
+
+    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
+                          err))
+        return NULL;
+    char *preload = spawn_preload(libraries, NULL, err);
+    if (!preload)
+        return NULL;
+    char *programs = xasprintf("/proc/self/exe:%s", preload);
+    free(preload);
+    return programs;
 }
 
 int job_run(const struct job *job, struct rundir *dir, struct err *err)

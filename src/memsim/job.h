@@ -73,6 +73,10 @@ int job_gpu(const struct job_options *options, struct gpu *gpu,
  * ERR may hold a warning. */
 int job_check(const char *command, struct err *err);
 
+/* The files that memsim consists of, separated by colons, which the caller
+ * frees; NULL with ERR set. */
+char *job_programs(struct err *err);
+
 /* Runs JOB and waits for its end. Returns 0 with *DIR to be closed or removed,
  * or memsim's exit status with ERR set and nothing left behind. */
 int job_run(const struct job *job, struct rundir *dir, struct err *err);

@@ -250,19 +250,26 @@ void output_result(struct result *result, const struct rundir *dir,
 
 /* Unasked, only where a job did not fit. */
 static void advise(struct result *result, const struct rundir *dir,
-                   const struct rundir *unlimited, bool asked)
+                   const struct output_sources *from, bool asked)
 {
+    if (!asked && result->verdict != VERDICT_OOM)
+        return;
     if (asked)
-        advice_run(result, dir, unlimited);
-    if (result->verdict == VERDICT_OOM && !(asked && unlimited)) {
+        advice_run(result, dir, from->unlimited);
+    if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
         advice_run_briefly(result, dir);
         result_note(result, "`memsim run --advice' runs it again on a card "
                             "without a limit, and says what would make it "
                             "fit");
     }
+    if (from->largest_batch)
+        advice_batch(result, from->largest_batch, from->batch_command);
+    else if (from->batch_command)
+        result_note(result, "`%s' finds the largest batch that fits",
+                    from->batch_command);
 }
 
-int output_run(const struct rundir *dir, const struct rundir *unlimited,
+int output_run(const struct rundir *dir, const struct output_sources *sources,
                char *const *command, const struct output_options *options,
                FILE *out, bool *told)
 {
@@ -284,7 +291,7 @@ int output_run(const struct rundir *dir, const struct rundir *unlimited,
         options->perfetto) {
         things_read_all(&result, dir);
         *told = !price_run(options, dir, &result, &err);
-        advise(&result, dir, unlimited, options->advice);
+        advise(&result, dir, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)

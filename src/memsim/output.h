@@ -17,7 +17,7 @@ struct output_options {
     const char *cluster; /* NULL: nothing to price collectives on */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
-    int color; /* index in "auto|always|never" */
+    int color;           /* index in "auto|always|never" */
 };
 
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
@@ -91,11 +91,18 @@ int output_price(const struct output_options *options, char *const *paths,
 void output_result(struct result *result, const struct rundir *dir,
                    char *const *command);
 
+/* Where advice comes from, besides the run itself; zeroed: nowhere. */
+struct output_sources {
+    const struct rundir *unlimited; /* see advice_run; may be NULL */
+    uint64_t largest_batch;         /* that is known to fit; 0: not known */
+    const char *batch_command;      /* that finds it; may be NULL */
+};
+
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,
  * the rest where OPTIONS say. *TOLD: nothing failed on the way. Returns the
  * exit status of the run, CMD_RUN_FAILED where something could not be told.
- * UNLIMITED (may be NULL) serves the advice, see advice_run. */
-int output_run(const struct rundir *dir, const struct rundir *unlimited,
+ * SOURCES serve the advice. */
+int output_run(const struct rundir *dir, const struct output_sources *sources,
                char *const *command, const struct output_options *options,
                FILE *out, bool *told);
 

@@ -53,7 +53,8 @@ struct result_thing {
 /* Something that would take less memory; filled by advice.h. */
 struct result_advice {
     char *what, *command, *basis;
-    const char *of; /* which peak: "allocated", "reserved", "used" */
+    const char *of; /* which peak: "allocated", "reserved", "used"; NULL: it
+                       saves nothing, WHAT says it all */
     uint64_t saves_bytes, peak_bytes; /* so much, of so much as it is */
     uint64_t peak_allocated_bytes, peak_reserved_bytes, peak_used_bytes;
     bool fits; /* with it */

@@ -3,6 +3,7 @@
 would take, and what the job takes when it is so changed. Starts runs of its own
 with the programs of MEMSIM_BUILD. As a script it prints the table of
 doc/advice.md: tests/torch/test_advice.py table"""
+import functools
 import json
 import os
 import subprocess
@@ -92,34 +93,46 @@ def device(report):
     return json.loads(report)["ranks"][0]["devices"][0]
 
 
-class Jobs:
-    """Runs of JOB, each kept in a folder of its own."""
-
-    def __init__(self, folder):
-        self.folder, self.count = folder, 0
-        with open(f"{folder}/job.py", "w") as file:
-            file.write(JOB)
-
-    def run(self, model, precision, state="float32", way="plain", batch=16,
-            **variables):
-        self.count += 1
-        place = f"{self.folder}/{self.count}"
-        return place, device(memsim(
-            "run", "-q", "--json", "-", "-o", place, "--", sys.executable,
-            f"{self.folder}/job.py", f"{ROOT}/examples", model, precision,
-            state, way, str(batch), **variables))
-
-    def predict(self, place, *words):
-        return device(memsim("replay", "-q", "--json", "-", place, *words))
+FOLDER = tempfile.TemporaryDirectory()
+JOB_FILE = f"{FOLDER.name}/job.py"
+with open(JOB_FILE, "w") as file:
+    file.write(JOB)
 
 
-def compare(jobs, job, change, words, figure="peak_allocated_bytes",
-            variables=None):
-    """(job, figure as it is, predicted, true) with CHANGE."""
-    place, plain = jobs.run(*job)
-    predicted = jobs.predict(place, *words)
-    _, true = jobs.run(*job, **change, **(variables or {}))
-    return plain[figure], predicted[figure], true[figure]
+@functools.lru_cache(None)
+def run(model, precision, batch, state="float32", way="plain", conf=""):
+    """A run of JOB: where it is kept, and its figures."""
+    place = tempfile.mkdtemp(dir=FOLDER.name)
+    return place, device(memsim(
+        "run", "-q", "--json", "-", "-o", place, "--", sys.executable,
+        JOB_FILE, f"{ROOT}/examples", model, precision, state, way, str(batch),
+        PYTORCH_CUDA_ALLOC_CONF=conf))
+
+
+ALLOCATED, RESERVED = "peak_allocated_bytes", "peak_reserved_bytes"
+CHECKPOINT = {"way": "checkpoint"}, "--what-if checkpoint=blocks", ALLOCATED
+BF16 = {"state": "bfloat16"}, "--what-if bf16-optimizer", ALLOCATED
+CONF = "expandable_segments:True"
+EXPANDABLE = {"conf": CONF}, f"--alloc-conf {CONF}", RESERVED
+
+# The change; the job. The optimizer's has a batch whose peak has its state.
+CASES = {
+    "checkpointing, GPT-2, bf16": (CHECKPOINT, ("gpt2", "bf16", 16)),
+    "checkpointing, GPT-2, fp32": (CHECKPOINT, ("gpt2", "fp32", 16)),
+    "checkpointing, convolutions, bf16": (CHECKPOINT,
+                                          ("convolutions", "bf16", 16)),
+    "bf16 optimizer, GPT-2, bf16": (BF16, ("gpt2", "bf16", 4)),
+    "expandable segments, GPT-2, bf16": (EXPANDABLE, ("gpt2", "bf16", 16)),
+}
+
+
+def measure(case):
+    """The peak as it is, as predicted with the change, and as it is then."""
+    (change, words, peak), job = CASES[case]
+    place, plain = run(*job)
+    predicted = device(memsim("replay", "-q", "--json", "-", place,
+                              *words.split()))
+    return plain[peak], predicted[peak], run(*job, **change)[1][peak]
 
 
 def error(plain, predicted, true):
@@ -127,76 +140,39 @@ def error(plain, predicted, true):
     return abs(predicted - true) / (plain - true)
 
 
-CHECKPOINT = {"way": "checkpoint"}, ("--what-if", "checkpoint=blocks")
-BF16 = {"state": "bfloat16"}, ("--what-if", "bf16-optimizer")
-EXPANDABLE = {}, ("--alloc-conf", "expandable_segments:True")
-VARIABLES = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
-
-CASES = [
-    ("checkpointing", CHECKPOINT, "gpt2", "bf16"),
-    ("checkpointing", CHECKPOINT, "gpt2", "fp32"),
-    ("checkpointing", CHECKPOINT, "convolutions", "bf16"),
-    ("bf16 optimizer", BF16, "gpt2", "bf16"),
-    ("expandable segments", EXPANDABLE, "gpt2", "bf16"),
-]
-
-
-def measure(jobs, name, how, model, precision):
-    change, words = how
-    job = model, precision
-    if name == "bf16 optimizer":  # a batch whose peak has the state in it
-        change = {**change, "batch": 4}
-        place, plain = jobs.run(*job, batch=4)
-        predicted = jobs.predict(place, *words)
-        _, true = jobs.run(*job, **change)
-        key = "peak_allocated_bytes"
-        return plain[key], predicted[key], true[key]
-    if name == "expandable segments":
-        return compare(jobs, job, change, words, "peak_reserved_bytes",
-                       VARIABLES)
-    return compare(jobs, job, change, words)
-
-
 def check(case, most):
-    with tempfile.TemporaryDirectory() as folder:
-        plain, predicted, true = measure(Jobs(folder), *case)
+    plain, predicted, true = measure(case)
     if not (plain > true and error(plain, predicted, true) <= most):
-        raise AssertionError(f"{case[0]}: {plain} as it is, {predicted} "
+        raise AssertionError(f"{case}: {plain} as it is, {predicted} "
                              f"predicted, {true} in truth")
 
 
 @test
 def checkpointing_of_a_transformer_under_autocast():
-    check(CASES[0], 0.02)
+    check("checkpointing, GPT-2, bf16", 0.02)
 
 
 @test
 def checkpointing_of_convolutions_under_autocast():
-    check(CASES[2], 0.02)
+    check("checkpointing, convolutions, bf16", 0.02)
 
 
 @test
 def bf16_optimizer_state():
-    check(CASES[3], 0.02)
+    check("bf16 optimizer, GPT-2, bf16", 0.02)
 
 
 @test
 def expandable_segments_to_the_byte():
-    with tempfile.TemporaryDirectory() as folder:
-        plain, predicted, true = measure(Jobs(folder), *CASES[4])
-    if predicted != true:
-        raise AssertionError(f"{plain} as it is, {predicted} predicted, "
-                             f"{true} in truth")
+    check("expandable segments, GPT-2, bf16", 0)
 
 
 def table():
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = Jobs(folder)
-        for case in CASES:
-            figures = measure(jobs, *case)
-            print(f"| {case[0]} | {case[2]}, {case[3]} | " +
-                  " | ".join(f"{f:,}".replace(",", " ") for f in figures) +
-                  f" | {100 * error(*figures):.2f}% |" if figures[0] != figures[2] else str(figures))
+    for case in CASES:
+        figures = measure(case)
+        cells = [f"{figure:,}".replace(",", " ") for figure in figures]
+        print("|", " | ".join([case, *cells]),
+              f"| {100 * error(*figures):.2f}% |")
 
 
 if sys.argv[1:] == ["table"]:

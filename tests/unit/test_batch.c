@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "memsim/batch_cache.h"
+#include "memsim/batch_guess.h"
 
 static char dir[64];
 
@@ -114,6 +115,52 @@ TEST(key_knows_a_module_by_its_file)
     CHECK(is_new(&job, none, key));
     free(key);
     remove_dir();
+}
+
+static void check_guess(char *const *command, size_t at, const char *want)
+{
+    char **made = batch_guess(command);
+
+    CHECK(want ? made != NULL : made == NULL);
+    if (!made)
+        return;
+    CHECK_STR(made[at], want);
+    batch_command_free(made);
+}
+
+TEST(guesses_which_argument_is_the_batch)
+{
+    char *word[] = {"python", "t.py", "--batch", "8", "--x", NULL};
+    char *equals[] = {"python", "--micro_batch-size=8", "--x=1", NULL};
+    char *hydra[] = {"python", "train.Batch=16", NULL};
+    char *two[] = {"python", "--batch", "8", "--eval-batch", "8", NULL};
+    char *path[] = {"python", "--out=batch", "batch.py", "8", NULL};
+    char *last[] = {"python", "--batch", NULL};
+
+    check_guess(word, 3, "{}");
+    check_guess(equals, 1, "--micro_batch-size={}");
+    check_guess(hydra, 1, "train.Batch={}");
+    check_guess(two, 0, NULL);
+    check_guess(path, 0, NULL);
+    check_guess(last, 0, NULL);
+}
+
+TEST(writes_a_command_for_the_shell)
+{
+    char *template[] = {"python", "a b.py", "it's", "--batch={}", NULL};
+    struct job job = {.options = JOB_DEFAULTS};
+    char *text = batch_guess_text(&job, template);
+
+    CHECK_STR(text, "memsim fit-batch -- python 'a b.py' 'it'\\''s' "
+                    "--batch={}");
+    free(text);
+    job.options.gpu = "l4";
+    job.options.gpus = 2;
+    job.options.memory_bytes = 1024;
+    text = batch_guess_text(&job, template + 3);
+    CHECK_STR(text, "memsim fit-batch --gpu l4 --gpus 2 --memory 1024 -- "
+                    "--batch={}");
+    free(text);
 }
 
 TEST(keeps_outcomes)
