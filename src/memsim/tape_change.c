@@ -52,12 +52,15 @@ struct forward {
     uint32_t before;       /* the member's forward before it, or NONE */
     uint32_t backward;     /* where that begins, as recorded, or NONE */
     uint32_t needed;       /* blocks that backward has still to free */
+    uint32_t arguments;    /* blocks to be freed when backward is done with
+                              it, or NONE; more: struct block's next */
     bool is_last;          /* of the members, before backward */
     bool again;            /* its recomputation was made */
 };
 
 struct block { /* of the item that takes it */
     uint32_t freed, forward;
+    uint32_t next;
     uint64_t name; /* 0: the recorded address */
     bool gone;     /* given back, and not made again yet */
 };
@@ -143,11 +146,14 @@ static bool is_cast(const struct checkpoint *c, const struct tape_item *item)
 /* A result that backward frees only when it has come to the member was kept by
  * the member itself (a ReLU's, say). Where it is no argument of the next one
  * (which checkpointing would keep), the caller lets go of it. */
-static bool is_passed(const struct tape_item *item, uint32_t freed,
+static bool is_passed(const struct checkpoint *c, uint32_t i,
                       const struct forward *f)
 {
+    uint32_t freed = c->blocks[i].freed;
+    uint32_t taker = member_of(c, c->from->items[i].input_of);
+
     return freed != NONE && f->backward != NONE && freed > f->backward &&
-           item->input_of == 0 && !f->is_last;
+           (!taker || taker == f->member) && !f->is_last;
 }
 
 /* Is a block of FATE made again for backward? */
@@ -167,7 +173,7 @@ static enum fate fate_of(const struct checkpoint *c, uint32_t i,
     if (freed != NONE && freed < f->leave)
         return FATE_BRIEF;
     if (item->output_of == f->member)
-        return is_passed(item, freed, f) ? FATE_PASSED : FATE_RESULT;
+        return is_passed(c, i, f) ? FATE_PASSED : FATE_RESULT;
     if (freed == NONE)
         return FATE_KEPT;
     if (c->phases[freed] == TRACE_PHASE_BACKWARD ||
@@ -235,8 +241,11 @@ static void forward_open(struct checkpoint *c, uint32_t member, uint32_t enter)
     xgrow(&c->forwards, c->forward_count, &c->forward_capacity,
           sizeof *c->forwards);
     c->open[member] = (uint32_t)c->forward_count++;
-    c->forwards[c->open[member]] = (struct forward){
-        .member = member, .enter = enter, .before = NONE, .backward = NONE};
+    c->forwards[c->open[member]] = (struct forward){.member = member,
+                                                    .enter = enter,
+                                                    .before = NONE,
+                                                    .backward = NONE,
+                                                    .arguments = NONE};
 }
 
 /* Item I is within MEMBER, or calls or leaves it. */
@@ -287,9 +296,10 @@ static void forwards_rewind(struct checkpoint *c)
         c->open[i] = c->pending[i] = NONE;
 }
 
-/* Adds a call for the block that item TAKEN took, at the time of item AT. */
+/* Adds a call for the block that item TAKEN took, at the time of item AT and
+ * under the name ADDRESS. */
 static void call_add(struct checkpoint *c, uint32_t at, uint32_t taken,
-                     enum replay_kind kind)
+                     enum replay_kind kind, uint64_t address)
 {
     struct tape_item item = c->from->items[taken];
 
@@ -297,22 +307,20 @@ static void call_add(struct checkpoint *c, uint32_t at, uint32_t taken,
     item.op.time_ns = c->from->items[at].op.time_ns;
     item.op.kind = kind;
     item.op.deferred = false;
-    if (c->blocks[taken].name)
-        item.op.address = c->blocks[taken].name;
+    item.op.address = address;
     tape_add(c->to, &item);
+}
+
+static uint64_t block_name(const struct checkpoint *c, uint32_t taken)
+{
+    return c->blocks[taken].name ? c->blocks[taken].name
+                                 : c->from->items[taken].op.address;
 }
 
 static void give_back(struct checkpoint *c, uint32_t at, uint32_t taken)
 {
-    call_add(c, at, taken, REPLAY_FREE);
+    call_add(c, at, taken, REPLAY_FREE, block_name(c, taken));
     c->blocks[taken].gone = true;
-}
-
-static void make_again(struct checkpoint *c, uint32_t at, uint32_t taken)
-{
-    c->blocks[taken].name = c->next_name++;
-    c->blocks[taken].gone = false;
-    call_add(c, at, taken, REPLAY_ALLOC);
 }
 
 static void hold(struct held *h, uint32_t item)
@@ -359,44 +367,50 @@ static uint32_t last_needed(const struct checkpoint *c, uint32_t number)
     return last;
 }
 
-/* Of what was made again, what nobody needs. */
-static void brief_end(struct checkpoint *c, uint32_t at, uint32_t *brief,
-                      size_t count)
+/* What is made again and not needed. */
+struct brief {
+    uint32_t taken; /* NONE: it is freed */
+    uint64_t name;
+};
+
+static void brief_end(struct checkpoint *c, uint32_t at, struct brief *brief)
 {
-    for (size_t i = 0; i < count; i++)
-        if (brief[i] != NONE)
-            call_add(c, at, brief[i], REPLAY_FREE);
-    free(brief);
+    if (brief->taken != NONE)
+        call_add(c, at, brief->taken, REPLAY_FREE, brief->name);
+    brief->taken = NONE;
 }
 
 /* The calls of the forward again, before item AT. */
 static void recompute(struct checkpoint *c, uint32_t at, uint32_t number)
 {
     struct forward *f = &c->forwards[number];
-    uint32_t last = last_needed(c, number), *brief = NULL;
+    uint32_t last = last_needed(c, number);
+    struct brief *brief = NULL;
     size_t count = 0, capacity = 0;
 
     f->again = true;
     for (uint32_t i = f->enter; i <= last; i++) {
+        struct block *b = &c->blocks[i];
         uint32_t taken = c->taken_at[i];
 
-        if (c->blocks[i].forward == number && fate_of(c, i, f) != FATE_KEPT) {
-            bool gone = c->blocks[i].gone;
-            make_again(c, at, i);
-            if (gone)
-                continue;
+        if (b->forward == number && fate_of(c, i, f) != FATE_KEPT) {
+            call_add(c, at, i, REPLAY_ALLOC, c->next_name);
             xgrow(&brief, count, &capacity, sizeof *brief);
-            brief[count++] = i;
-        } else if (taken != NONE && c->blocks[taken].forward == number &&
-                   c->from->items[i].op.kind == REPLAY_FREE) {
-            for (size_t k = 0; k < count; k++)
-                if (brief[k] == taken) {
-                    call_add(c, at, taken, REPLAY_FREE);
-                    brief[k] = NONE;
-                }
+            if (b->gone)
+                b->name = c->next_name;
+            else
+                brief[count++] = (struct brief){i, c->next_name};
+            b->gone = false;
+            c->next_name++;
         }
+        for (size_t k = 0; taken != NONE && k < count; k++)
+            if (brief[k].taken == taken &&
+                c->from->items[i].op.kind == REPLAY_FREE)
+                brief_end(c, at, &brief[k]);
     }
-    brief_end(c, at, brief, count);
+    for (size_t k = 0; k < count; k++)
+        brief_end(c, at, &brief[k]);
+    free(brief);
 }
 
 /* Backward comes to MEMBER's last forward that is pending. */
@@ -412,23 +426,81 @@ static void backward_begin(struct checkpoint *c, uint32_t at, uint32_t member)
         recompute(c, at, next);
 }
 
-static void copy(struct checkpoint *c, uint32_t i)
+/* The forward whose argument the block is that item TAKEN took, and whose
+ * backward is not done; NONE: there is none. */
+static uint32_t taker_find(const struct checkpoint *c, uint32_t taken)
+{
+    uint32_t member = member_of(c, c->from->items[taken].input_of);
+
+    if (!member)
+        return NONE;
+    const uint32_t candidates[] = {c->open[member], c->pending[member],
+                                   c->active[member]};
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        uint32_t number = candidates[i];
+
+        if (number != NONE && c->forwards[number].needed &&
+            c->forwards[number].enter > taken)
+            return number;
+    }
+    return NONE;
+}
+
+/* Checkpointing holds the arguments of a member until backward is done with it:
+ * true where this free has to wait for that. */
+static bool argument_hold(struct checkpoint *c, uint32_t taken)
+{
+    uint32_t number = taker_find(c, taken);
+
+    if (number == NONE)
+        return false;
+    c->blocks[taken].next = c->forwards[number].arguments;
+    c->forwards[number].arguments = taken;
+    return true;
+}
+
+/* Backward has freed a block of F. */
+static void forward_freed(struct checkpoint *c, struct forward *f, uint32_t at)
+{
+    if (--f->needed)
+        return;
+    for (uint32_t i = f->arguments; i != NONE; i = c->blocks[i].next)
+        call_add(c, at, i, REPLAY_FREE, block_name(c, i));
+    f->arguments = NONE;
+}
+
+/* The free of the block that item TAKEN took, or its completion. */
+static void copy_free(struct checkpoint *c, uint32_t i, uint32_t taken)
 {
     struct tape_item item = c->from->items[i];
-    uint32_t taken = c->taken_at[i];
+    uint32_t number = c->blocks[taken].forward;
+    struct forward *f = number == NONE ? NULL : &c->forwards[number];
+    bool is_free = item.op.kind == REPLAY_FREE;
+    bool needed = f && is_needed(fate_of(c, taken, f));
 
-    if (taken != NONE && c->blocks[taken].forward != NONE) {
-        uint32_t number = c->blocks[taken].forward;
-        struct forward *f = &c->forwards[number];
-        bool needed = is_needed(fate_of(c, taken, f));
-
-        if (needed && !f->again && i > f->leave)
-            recompute(c, i, number);
-        if (needed && c->blocks[taken].name)
-            item.op.address = c->blocks[taken].name;
-        f->needed -= needed && item.op.kind == REPLAY_FREE;
-    }
+    if (needed && !f->again && i > f->leave)
+        recompute(c, i, number);
+    if (is_free && argument_hold(c, taken))
+        return;
+    item.op.address = block_name(c, taken);
     tape_add(c->to, &item);
+    if (is_free && needed)
+        forward_freed(c, f, i);
+}
+
+/* An argument may be held when its recorded address is another block's. */
+static void copy(struct checkpoint *c, uint32_t i)
+{
+    const struct tape_item *item = &c->from->items[i];
+
+    if (c->taken_at[i] != NONE) {
+        copy_free(c, i, c->taken_at[i]);
+    } else if (is_taken(item) && member_of(c, item->input_of)) {
+        c->blocks[i].name = c->next_name++;
+        call_add(c, i, i, REPLAY_ALLOC, c->blocks[i].name);
+    } else {
+        tape_add(c->to, item);
+    }
 }
 
 static void take(struct checkpoint *c, uint32_t i)

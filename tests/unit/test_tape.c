@@ -229,6 +229,28 @@ TEST(recomputes_each_forward)
     model_end();
 }
 
+/* A block that goes from one member to the next is held for the second one's
+ * recomputation, even where forward lets go of it and its place is taken. */
+TEST(holds_arguments_until_backward_is_done)
+{
+    model_start();
+    phase(TRACE_PHASE_FORWARD);
+    struct tape_item *o = take('o', 8, HEAD, TRACE_PHASE_FORWARD);
+    o->input_of = BLOCK1;
+    add(TAPE_ENTER, BLOCK1);
+    take('a', 10, LINEAR1, TRACE_PHASE_FORWARD);
+    give('o');
+    take('o', 4, LINEAR1, TRACE_PHASE_FORWARD);
+    give('o');
+    add(TAPE_LEAVE, BLOCK1);
+    phase(TRACE_PHASE_BACKWARD);
+    take('g', 1, BLOCK1, TRACE_PHASE_BACKWARD);
+    give('a');
+    CHECK_STR(changed("checkpoint=blocks"),
+              "+08 +a10 +o4 -o -a +110 +g1 -1 -0");
+    model_end();
+}
+
 /* Autocast's copies of weights live until it ends, which that of the bias
  * tells, which backward does not need. */
 TEST(keeps_what_autocast_caches)
