@@ -73,14 +73,8 @@ static cJSON *json_make(const struct batch_report *r)
 static void json_write(const struct result *result,
                        const struct report_style *style, FILE *out)
 {
-    cJSON *root = json_make((const struct batch_report *)result);
-    char *text = cJSON_Print(root);
-
     (void)style;
-    if (text)
-        fprintf(out, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    json_print(json_make((const struct batch_report *)result), out);
 }
 
 const struct report_ops batch_report_json = {.write = json_write};

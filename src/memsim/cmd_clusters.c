@@ -10,6 +10,7 @@
 
 #include "common/cluster.h"
 #include "common/units.h"
+#include "memsim/json_add.h"
 
 #define SCHEMA 1
 
@@ -153,18 +154,6 @@ static cJSON *json_cluster(const struct cluster *c)
     return object;
 }
 
-static void json_print(const char *key, cJSON *value)
-{
-    cJSON *root = cJSON_CreateObject();
-
-    cJSON_AddNumberToObject(root, "schema", SCHEMA);
-    cJSON_AddItemToObject(root, key, value);
-    char *text = cJSON_Print(root);
-    puts(text ? text : "null");
-    free(text);
-    cJSON_Delete(root);
-}
-
 static int list_all(bool json)
 {
     struct err err = {""};
@@ -177,7 +166,7 @@ static int list_all(bool json)
     for (size_t i = 0; i < count && json; i++)
         cJSON_AddItemToArray(array, json_cluster(&list[i]));
     if (json)
-        json_print("clusters", array);
+        json_print_named(SCHEMA, "clusters", array, stdout);
     else
         print_table(list, count);
     for (size_t i = 0; i < count; i++)
@@ -194,7 +183,7 @@ static int show_one(const char *name, bool json)
     if (cluster_load(name, &c, &err))
         return cmd_fail(CMD_FAILED, &err);
     if (json)
-        json_print("cluster", json_cluster(&c));
+        json_print_named(SCHEMA, "cluster", json_cluster(&c), stdout);
     else
         print_cluster(&c);
     cluster_fini(&c);

@@ -14,6 +14,7 @@
 #include "common/json_text.h"
 #include "common/units.h"
 #include "common/xmalloc.h"
+#include "memsim/json_add.h"
 
 #define SCHEMA         1
 #define LINE_MAX_WIDTH 78
@@ -241,25 +242,13 @@ static cJSON *json_card(const struct gpu *gpu)
     return object;
 }
 
-static void json_print(const char *key, cJSON *value)
-{
-    cJSON *root = cJSON_CreateObject();
-
-    cJSON_AddNumberToObject(root, "schema", SCHEMA);
-    cJSON_AddItemToObject(root, key, value);
-    char *text = cJSON_Print(root);
-    puts(text ? text : "null");
-    free(text);
-    cJSON_Delete(root);
-}
-
 static void json_print_list(const struct gpu *list, size_t count)
 {
     cJSON *gpus = cJSON_CreateArray();
 
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(gpus, json_card(&list[i]));
-    json_print("gpus", gpus);
+    json_print_named(SCHEMA, "gpus", gpus, stdout);
 }
 
 static void json_print_card(const struct gpu *gpu, const cJSON *card)
@@ -272,7 +261,7 @@ static void json_print_card(const struct gpu *gpu, const cJSON *card)
         if (item)
             cJSON_AddItemToObject(object, prose[i], cJSON_Duplicate(item, 1));
     }
-    json_print("gpu", object);
+    json_print_named(SCHEMA, "gpu", object, stdout);
 }
 
 static int list_all(bool json)

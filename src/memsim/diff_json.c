@@ -119,9 +119,5 @@ void diff_report_json(const void *report, FILE *out)
     for (size_t i = 0; i < r->diff->device_count; i++)
         add_device(devices, &r->diff->devices[i]);
     json_add_strings(root, "notes", r->notes, r->note_count);
-    char *text = cJSON_Print(root);
-    if (text)
-        fprintf(out, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    json_print(root, out);
 }

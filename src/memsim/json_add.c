@@ -2,7 +2,7 @@
 #include "memsim/json_add.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 void json_add_bytes(cJSON *object, const char *name, uint64_t bytes)
 {
@@ -27,4 +27,23 @@ void json_add_strings(cJSON *object, const char *name, char *const *texts,
 
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(array, cJSON_CreateString(texts[i]));
+}
+
+void json_print(cJSON *root, FILE *out)
+{
+    char *text = cJSON_Print(root);
+
+    if (text)
+        fprintf(out, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+void json_print_named(int schema, const char *key, cJSON *value, FILE *out)
+{
+    cJSON *root = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(root, "schema", schema);
+    cJSON_AddItemToObject(root, key, value);
+    json_print(root, out);
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cjson/cJSON.h>
 
@@ -18,5 +19,11 @@ cJSON *json_add_object(cJSON *array);
 /* An array of COUNT texts. */
 void json_add_strings(cJSON *object, const char *name, char *const *texts,
                       size_t count);
+
+/* Prints ROOT and a line's end to OUT, and deletes it. */
+void json_print(cJSON *root, FILE *out);
+
+/* So, an object of the SCHEMA and of VALUE, which it takes, as KEY. */
+void json_print_named(int schema, const char *key, cJSON *value, FILE *out);
 
 #endif

@@ -156,14 +156,8 @@ static cJSON *json_make(const struct replay_report *r)
 static void json_write(const struct result *result,
                        const struct report_style *style, FILE *out)
 {
-    cJSON *root = json_make((const struct replay_report *)result);
-    char *text = cJSON_Print(root);
-
     (void)style;
-    if (text)
-        fprintf(out, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    json_print(json_make((const struct replay_report *)result), out);
 }
 
 static void html_write(const struct result *result,

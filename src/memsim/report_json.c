@@ -134,14 +134,8 @@ cJSON *report_json_make(const struct result *r)
 static void json_write(const struct result *result,
                        const struct report_style *style, FILE *out)
 {
-    cJSON *root = report_json_make(result);
-    char *text = cJSON_Print(root);
-
     (void)style;
-    if (text)
-        fprintf(out, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    json_print(report_json_make(result), out);
 }
 
 const struct report_ops report_json = {.write = json_write};
