@@ -232,17 +232,6 @@ static void device_merge(struct diff_device *to, unsigned rank,
     attribution_merge(to, a->attribution, b->attribution);
 }
 
-static const struct result_device *device_find(const struct result *r,
-                                               unsigned rank, unsigned index)
-{
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t j = 0; j < r->ranks[i].device_count; j++)
-            if (r->ranks[i].rank == rank &&
-                r->ranks[i].devices[j].index == index)
-                return &r->ranks[i].devices[j];
-    return NULL;
-}
-
 static size_t devices_count(const struct result *r)
 {
     size_t count = 0;
@@ -263,7 +252,8 @@ void diff_make(struct diff *diff, const struct result *before,
         for (size_t j = 0; j < after->ranks[i].device_count; j++) {
             unsigned rank = after->ranks[i].rank;
             const struct result_device *b = &after->ranks[i].devices[j];
-            const struct result_device *a = device_find(before, rank, b->index);
+            const struct result_device *a =
+                result_device_find(before, rank, b->index);
             if (a)
                 device_merge(&diff->devices[diff->device_count++], rank, a, b);
         }

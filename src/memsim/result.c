@@ -141,8 +141,8 @@ static void ranks_collect(struct result *r, const struct session *s)
         }
 }
 
-static struct result_device *device_find(struct result *r, uint32_t rank,
-                                         uint32_t index)
+struct result_device *result_device_find(const struct result *r, unsigned rank,
+                                         unsigned index)
 {
     for (size_t i = 0; i < r->rank_count; i++)
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
@@ -180,7 +180,7 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 {
     const struct session_oom *o = &s->ooms[index];
     const struct session_process *p = &s->processes[o->process];
-    struct result_device *d = device_find(r, p->rank, o->device);
+    struct result_device *d = result_device_find(r, p->rank, o->device);
 
     if (!d)
         return;

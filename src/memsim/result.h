@@ -120,6 +120,10 @@ void result_fini(struct result *result);
 void result_note(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The card INDEX of RANK, or NULL. */
+struct result_device *result_device_find(const struct result *r, unsigned rank,
+                                         unsigned index);
+
 /* "fits", "oom", ...: as the JSON has it. */
 const char *result_verdict_name(enum verdict verdict);
 
