@@ -48,6 +48,24 @@ for _ in range(6):
 
 
 @test
+def a_failure_of_ours_is_a_note_and_the_script_goes_on():
+    report, said = run("""
+class Odd(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        raise RuntimeError("no questions")
+odd = {"weight": torch.ones(256, 256, device="cuda").as_subclass(Odd)}
+model = nn.Linear(256, 256).cuda()
+model(torch.randn(8, 256, device="cuda")).sum().backward()
+adam(model).step()
+torch.cuda.max_memory_allocated = lambda: "went on"
+""")
+    equal(said, "went on")
+    assert any("no questions" in note and "_after_step" in note
+               for note in report["notes"]), report["notes"]
+
+
+@test
 def exceptions_from_anywhere_leave_nothing_open():
     report = device("""
 class Deep(nn.Module):

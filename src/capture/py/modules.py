@@ -219,9 +219,9 @@ def _tensors(values, depth=4):
 
 
 def _tell_inputs(root, args):
-    """A hook for all modules does not get the keyword arguments; its caller
-    has them."""
-    kwargs = sys._getframe(2).f_locals.get("kwargs")
+    """A hook for all modules does not get the keyword arguments; the caller of
+    _guarded has them."""
+    kwargs = sys._getframe(3).f_locals.get("kwargs")
     if not isinstance(kwargs, dict):
         kwargs = {}
     for tensor in _tensors([args, kwargs]):
@@ -246,8 +246,6 @@ def _pass(tell, values, known):
 
 
 def _before(module, args):
-    if _is_compiling():
-        return
     known = _known.get(id(module))
     top = _top()
     if not top:
@@ -263,8 +261,6 @@ def _before(module, args):
 
 
 def _after(module, args, result):
-    if _is_compiling():
-        return
     known = _known.get(id(module))
     if known is not None:
         if known.listed:
@@ -310,15 +306,18 @@ def _is_on_card(module):
                for tensor in list(part.__dict__.get(name, {}).values()))
 
 
+def _parameters(module):
+    """Name and parameter of MODULE, which may be gone, and None."""
+    return list(getattr(module, "__dict__", {}).get("_parameters", {}).items())
+
+
 def _named_parameters():
     """Number of the module, and parameter, by the name in named_parameters();
     of models that share a name the last one."""
     found = {}
     for known in list(_known.values()):
-        module = known.ref()
         prefix = "" if known.root == known.id else known.path + "."
-        for name, parameter in list(module._parameters.items()) if module \
-                else ():
+        for name, parameter in _parameters(known.ref()):
             if parameter is not None:
                 found[prefix + name] = known.id, parameter
     return found
@@ -361,11 +360,24 @@ def _finish():
     """The script is over, maybe for lack of memory in the middle of a step."""
     _find_models()
     for known in list(_known.values()):
-        module = known.ref()
-        for parameter in module._parameters.values() if module else ():
+        for _, parameter in _parameters(known.ref()):
             gradient = None if parameter is None else parameter.grad
             if gradient is not None:
                 _tell(gradient, known.id, GRADIENT)
+
+
+def _guarded(hook):
+    """HOOK, whose failure the script does not notice."""
+    def guarded(*args):
+        if _is_compiling():
+            return
+        try:
+            hook(*args)
+        except Exception as error:
+            _core.memsim_note(b"modules may be told apart wrongly: %s in "
+                              b"memsim's %s", _text(repr(error)[:200]),
+                              _text(hook.__name__))
+    return guarded
 
 
 def _hide(*handles):
@@ -391,8 +403,9 @@ def start():
                           b"of PyTorch later than %d.%d: see --no-modules",
                           *NEWEST)
     _core.memsim_tag_start()
-    _hide(nn_module.register_module_forward_pre_hook(_before),
-          nn_module.register_module_forward_hook(_after, always_call=True))
-    optim.register_optimizer_step_pre_hook(_before_step)
-    optim.register_optimizer_step_post_hook(_after_step)
-    atexit.register(_finish)
+    _hide(nn_module.register_module_forward_pre_hook(_guarded(_before)),
+          nn_module.register_module_forward_hook(_guarded(_after),
+                                                 always_call=True))
+    optim.register_optimizer_step_pre_hook(_guarded(_before_step))
+    optim.register_optimizer_step_post_hook(_guarded(_after_step))
+    atexit.register(_guarded(_finish))
