@@ -530,8 +530,11 @@ int memsim_device_library_more(int device, const char *who, uint64_t bytes)
 
     if (rc || !bytes)
         return rc;
-    if (!card_take(device, bytes))
+    if (!card_take(device, bytes)) {
+        refused_bytes = bytes;
+        device_give_up(device, false, bytes);
         return CORE_OUT_OF_MEMORY;
+    }
     struct session_usage *usage = device_usage(device);
     if (usage)
         atomic_fetch_add(&usage->libraries, bytes);
