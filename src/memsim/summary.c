@@ -133,7 +133,8 @@ static void write_oom(const struct page *page, const struct result_oom *o)
     units_format_bytes(o->unallocated_bytes, idle, sizeof idle);
     units_format_bytes(o->missing_bytes, missing, sizeof missing);
     fprintf(page->out, "  %s%s asked for %s%s; %s was free",
-            ink(page, INK_BOLD), o->torch ? "PyTorch" : "cudaMalloc", requested,
+            ink(page, INK_BOLD),
+            o->torch ? "PyTorch" : "cudaMalloc or a library", requested,
             ink(page, INK_PLAIN), available);
     if (o->torch)
         fprintf(page->out, ",\n  %s reserved but unallocated", idle);

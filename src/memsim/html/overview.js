@@ -121,7 +121,7 @@ function showBar(device) {
 }
 
 function tellOom(oom) {
-  const by = oom.by === "cudaMalloc" ? "cudaMalloc" : "PyTorch";
+  const by = oom.by === "torch" ? "PyTorch" : "cudaMalloc or a library";
   const words = [`${by} asked for ${formatBytes(oom.requested_bytes)}`];
   if (oom.module)
     words.push(` in ${shorten(oom.module, 200)}`);
