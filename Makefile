@@ -13,6 +13,11 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
              sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 
+# As many jobs as cores, unless -j says otherwise.
+ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (a build of its own:
 # give O=), V=1 (whole command lines)
 Q        := $(if $(V),,@)
@@ -78,7 +83,7 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE)
 
 ## check: what needs neither torch nor network, in seconds
 check: all $(call tests,unit) $(call tests,capture)
-	@tests/run --build $(O) fit tools unit cli capture process replay
+	@tests/run --build $(O) cli fit tools unit capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
 asan:
