@@ -13,8 +13,8 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
              sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 
-# As many jobs as cores, unless -j says otherwise.
-ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+# As many jobs as cores, here and in what make starts.
+ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
@@ -96,18 +96,18 @@ TORCH ?= 2.11.0
 ## test: everything, real torch included; sets up what it needs
 test:
 	@tools/setup packages
-	@$(MAKE) --no-print-directory -j2 all
-	@$(MAKE) --no-print-directory -j2 asan
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory asan
 	@tools/test-torch $(VENV)
 	@tools/setup browser
-	@$(MAKE) --no-print-directory -j2 $(call tests,unit) $(call tests,capture)
+	@$(MAKE) --no-print-directory $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
 	    torch fit tools unit cli capture process replay browser asan
 
 ## demo: builds, and trains GPT-2 small on a GPU that is not there
 demo:
 	@tools/setup packages
-	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory all
 	@tools/setup torch $(VENV) $(TORCH)
 	$(O)/bin/memsim run --gpu h100-sxm-80gb -- $(VENV)/bin/python examples/train_gpt2.py
 
