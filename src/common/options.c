@@ -249,6 +249,12 @@ static enum options_outcome parse_all(struct cursor *c, char **list, int *count)
     return OPTIONS_OK;
 }
 
+static bool count_is_wanted(const struct options *options, int count)
+{
+    return count >= options->operands_min &&
+           (!options->operands_max || count <= options->operands_max);
+}
+
 enum options_outcome options_parse(const struct options *options, int argc,
                                    char **argv, void *values,
                                    struct operands *operands, struct err *err)
@@ -258,6 +264,10 @@ enum options_outcome options_parse(const struct options *options, int argc,
     int count = 0;
 
     enum options_outcome outcome = parse_all(&c, list, &count);
+    if (outcome == OPTIONS_OK && !count_is_wanted(options, count)) {
+        err_set(err, "%s", options->wanted);
+        outcome = OPTIONS_ERROR;
+    }
     operands->count = count;
     operands->values = argv + argc - count;
     if (outcome == OPTIONS_OK)

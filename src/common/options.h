@@ -10,13 +10,13 @@
 #include "common/err.h"
 
 enum option_type {
-    OPTION_FLAG,    /* bool, no argument */
-    OPTION_STRING,  /* const char *, borrowed from argv */
-    OPTION_BYTES,   /* uint64_t: 80GiB, 80GB, 85899345920; not 0 */
-    OPTION_COUNT,   /* uint32_t, from minimum to maximum */
-    OPTION_PERCENT, /* double, above 0 and up to 100: 90, 92.5, 90% */
+    OPTION_FLAG,     /* bool, no argument */
+    OPTION_STRING,   /* const char *, borrowed from argv */
+    OPTION_BYTES,    /* uint64_t: 80GiB, 80GB, 85899345920; not 0 */
+    OPTION_COUNT,    /* uint32_t, from minimum to maximum */
+    OPTION_PERCENT,  /* double, above 0 and up to 100: 90, 92.5, 90% */
     OPTION_FRACTION, /* double, from 0 to 1 */
-    OPTION_CHOICE,  /* int: the index in `argument`, "auto|always|never" */
+    OPTION_CHOICE,   /* int: the index in `argument`, "auto|always|never" */
 };
 
 struct option_row {
@@ -35,6 +35,9 @@ struct options {
     const char *summary;  /* a sentence or two for the help */
     const struct option_row *rows;
     bool command_follows; /* the first operand ends the options */
+    const char *wanted;   /* the error where there are too few or too many */
+    int operands_min;
+    int operands_max; /* 0: no limit */
 };
 
 struct operands {

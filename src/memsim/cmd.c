@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "memsim/job.h"
+
 int cmd_start(const struct options *options, int argc, char **argv,
               void *values, struct operands *operands, int usage_status)
 {
@@ -31,4 +33,18 @@ int cmd_fail(int status, const struct err *err)
 {
     fprintf(stderr, "memsim: %s\n", err->text);
     return status;
+}
+
+int cmd_check_job(struct job *job)
+{
+    struct err err = {""};
+
+    if (job_gpu(&job->options, &job->gpu, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    int status = job_check(job->command[0], &err);
+    if (status)
+        return cmd_fail(status, &err);
+    if (err.text[0])
+        fprintf(stderr, "memsim: note: %s\n", err.text);
+    return CMD_OK;
 }

@@ -42,4 +42,10 @@ int cmd_usage(const struct options *options, int status, const struct err *err);
 /* Prints ERR as "memsim: ..." to stderr; returns STATUS. */
 int cmd_fail(int status, const struct err *err);
 
+struct job;
+
+/* Finds JOB's card and looks whether its command can be run; prints what is
+ * wrong, or worth a note. Returns 0 or memsim's exit status. */
+int cmd_check_job(struct job *job);
+
 #endif

@@ -31,6 +31,8 @@ static const struct options options = {
                "was measured,\nand how far off the fit was on data it had not "
                "seen.",
     .rows = rows,
+    .wanted = "one cluster at a time, please",
+    .operands_max = 1,
 };
 
 /* The least and most nodes that C was measured on; 0: none. */
@@ -194,16 +196,10 @@ int cmd_clusters(int argc, char **argv)
 {
     struct values values = {0};
     struct operands operands;
-    struct err err = {""};
     int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
 
     if (status >= 0)
         return status;
-    if (operands.count > 1) {
-        err_set(&err, "one cluster at a time: '%s' and '%s'",
-                operands.values[0], operands.values[1]);
-        return cmd_usage(&options, CMD_USAGE, &err);
-    }
     if (operands.count == 1)
         return show_one(operands.values[0], values.json);
     return list_all(values.json);

@@ -38,6 +38,9 @@ static const struct options options = {
         "--json'. The exit status is 0; 121, see\n--fail-above; 125, memsim "
         "failed.",
     .rows = rows,
+    .wanted = "two runs, please",
+    .operands_min = 2,
+    .operands_max = 2,
 };
 
 /* One of the two: read from a directory or from a file. */
@@ -185,10 +188,6 @@ int cmd_diff(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (operands.count != 2) {
-        err_set(&err, "two runs, please");
-        return cmd_usage(&options, CMD_RUN_FAILED, &err);
-    }
     struct side before = {.name = operands.values[0]};
     struct side after = {.name = operands.values[1]};
     status = diff_sides(&o, &before, &after, &err);

@@ -60,6 +60,8 @@ static const struct options options = {
         "batch fits; 125: memsim, or COMMAND for another reason than "
         "memory, failed.",
     .rows = rows,
+    .wanted = "no command given",
+    .operands_min = 1,
     .command_follows = true,
 };
 
@@ -311,21 +313,12 @@ int cmd_fit_batch(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (!operands.count) {
-        err_set(&err, "no command given");
-        return cmd_usage(&options, CMD_RUN_FAILED, &err);
-    }
     struct job job = {.options = o.job,
                       .command = operands.values,
                       .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
                       .no_modules = true};
-    if (check_place(operands.values, &err) || check_outer(&err) ||
-        job_gpu(&o.job, &job.gpu, &err))
+    if (check_place(operands.values, &err) || check_outer(&err))
         return cmd_fail(CMD_RUN_FAILED, &err);
-    status = job_check(job.command[0], &err);
-    if (status)
-        return cmd_fail(status, &err);
-    if (err.text[0])
-        fprintf(stderr, "memsim: note: %s\n", err.text);
-    return fit(&o, &job);
+    status = cmd_check_job(&job);
+    return status ? status : fit(&o, &job);
 }

@@ -35,6 +35,8 @@ static const struct options options = {
     .summary = "Lists the GPUs that --gpu knows; or prints one, every value "
                "with its source.",
     .rows = rows,
+    .wanted = "one GPU at a time, please",
+    .operands_max = 1,
 };
 
 /* The table. */
@@ -316,16 +318,10 @@ int cmd_gpus(int argc, char **argv)
 {
     struct values values = {0};
     struct operands operands;
-    struct err err = {""};
     int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
 
     if (status >= 0)
         return status;
-    if (operands.count > 1) {
-        err_set(&err, "one GPU at a time: '%s' and '%s'", operands.values[0],
-                operands.values[1]);
-        return cmd_usage(&options, CMD_USAGE, &err);
-    }
     if (operands.count == 1)
         return show_one(operands.values[0], values.json);
     return list_all(values.json);

@@ -73,6 +73,9 @@ static const struct options options = {
         "(under one of the\nsettings at least); 120, it does not; 121, see "
         "--fail-above; 125, memsim failed.",
     .rows = rows,
+    .wanted = "one trace, directory or snapshot, please",
+    .operands_min = 1,
+    .operands_max = 1,
 };
 
 static void conf_add(struct replay_options *o, const char *conf)
@@ -342,10 +345,6 @@ int cmd_replay(int argc, char **argv)
     memcpy(command, argv, (size_t)argc * sizeof *command);
     confs_collect(&o, argc, argv);
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
-    if (status < 0 && operands.count != 1) {
-        err_set(&err, "one trace, directory or snapshot, please");
-        status = cmd_usage(&options, CMD_RUN_FAILED, &err);
-    }
     if (status < 0) {
         status = CMD_RUN_FAILED;
         if (o.what_if && o.output.advice)

@@ -21,6 +21,9 @@ static const struct options options = {
     .operands = "DIR",
     .summary = "Reports again on the run that `memsim run -o DIR' left in DIR.",
     .rows = rows,
+    .wanted = "one directory, please",
+    .operands_min = 1,
+    .operands_max = 1,
 };
 
 /* The run of the same command that `memsim run --advice' left beside it. */
@@ -45,10 +48,6 @@ int cmd_report(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (operands.count != 1) {
-        err_set(&err, "one directory, please");
-        return cmd_usage(&options, CMD_USAGE, &err);
-    }
     if (output_check(&o.output, &err))
         return cmd_fail(CMD_FAILED, &err);
     if (rundir_open(&dir, operands.values[0], &err))

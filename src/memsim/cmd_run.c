@@ -47,6 +47,8 @@ static const struct options options = {
         "121: see --fail-above; 125: memsim\nfailed; 126: COMMAND cannot be "
         "executed; 127: it was not found.",
     .rows = rows,
+    .wanted = "no command given",
+    .operands_min = 1,
     .command_follows = true,
 };
 
@@ -187,10 +189,6 @@ int cmd_run(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (!operands.count) {
-        err_set(&err, "no command given");
-        return cmd_usage(&options, CMD_RUN_FAILED, &err);
-    }
     struct job job = {.options = o.job,
                       .command = operands.values,
                       .directory = o.directory,
@@ -198,14 +196,11 @@ int cmd_run(int argc, char **argv)
                       .no_modules = o.no_modules,
                       .output = -1};
     if (output_check(&o.output, &err) ||
-        check_trace_limit(o.trace_limit_bytes, &err) ||
-        job_gpu(&o.job, &job.gpu, &err))
+        check_trace_limit(o.trace_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
-    status = job_check(job.command[0], &err);
+    status = cmd_check_job(&job);
     if (status)
-        return cmd_fail(status, &err);
-    if (err.text[0])
-        fprintf(stderr, "memsim: note: %s\n", err.text);
+        return status;
     const char *outer = getenv("MEMSIM_SESSION");
     if (outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);

@@ -33,6 +33,8 @@ static const struct options options = {
     .summary = "Prints the records of a run's traces, one a line: nanoseconds "
                "since the start,\nthread, kind, fields.",
     .rows = rows,
+    .wanted = "no trace given",
+    .operands_min = 1,
 };
 
 struct dump {
@@ -233,9 +235,7 @@ int cmd_trace(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (!operands.count)
-        err_set(&err, "no trace given");
-    if (err.text[0] || choose_kinds(&dump, o.kinds, &err))
+    if (choose_kinds(&dump, o.kinds, &err))
         return cmd_usage(&options, CMD_USAGE, &err);
     for (int i = 0; i < operands.count; i++)
         if (dump_path(&dump, operands.values[i], &err))

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExt.h>
-
 #include "capture/core/pages.h"
 #include "capture/core/record.h"
 
@@ -47,23 +44,9 @@ const char *memsim_range_string(const char *text)
     return kept ? memcpy(kept, text, bytes) : NULL;
 }
 
-static const char *event_text(const nvtxEventAttributes_t *event)
-{
-    if (!event)
-        return NULL;
-    switch (event->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-        return event->message.ascii;
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-        return (const char *)event->message.registered;
-    default: /* none, or wide characters */
-        return NULL;
-    }
-}
-
 static void mark_ex(const nvtxEventAttributes_t *event)
 {
-    memsim_mark(0, event_text(event));
+    memsim_mark(0, nvtx_event_text(event));
 }
 
 static void mark_a(const char *text)
@@ -73,7 +56,7 @@ static void mark_a(const char *text)
 
 static int push_ex(const nvtxEventAttributes_t *event)
 {
-    return memsim_range_push(0, event_text(event));
+    return memsim_range_push(0, nvtx_event_text(event));
 }
 
 static int push_a(const char *text)
@@ -88,12 +71,12 @@ static int pop(void)
 
 static void domain_mark_ex(uint64_t domain, const nvtxEventAttributes_t *event)
 {
-    memsim_mark(domain, event_text(event));
+    memsim_mark(domain, nvtx_event_text(event));
 }
 
 static int domain_push_ex(uint64_t domain, const nvtxEventAttributes_t *event)
 {
-    return memsim_range_push(domain, event_text(event));
+    return memsim_range_push(domain, nvtx_event_text(event));
 }
 
 static const char *domain_string(uint64_t domain, const char *text)

@@ -4,6 +4,7 @@
  * on the host or on the device as the pointer mode says. */
 #include "capture/cublas/cublas.h"
 
+#include "capture/core/datatype.h"
 #include "capture/core/kernel.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
@@ -79,22 +80,6 @@ PLACE(cublasIdamin, double)
 PLACE(cublasIcamin, cuComplex)
 PLACE(cublasIzamin, cuDoubleComplex)
 
-static uint64_t type_bytes(cudaDataType type)
-{
-    switch (type) {
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-        return 2;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-        return 8;
-    case CUDA_C_64F:
-        return 16;
-    default:
-        return 4;
-    }
-}
-
 cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
                            cudaDataType x_type, int incx, const void *y,
                            cudaDataType y_type, int incy, void *result,
@@ -104,5 +89,5 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
     (void)x, (void)x_type, (void)incx, (void)y, (void)y_type, (void)incy;
     (void)execution_type;
     return reduce(handle, NAME_OF("cublasDotEx"), n, result,
-                  type_bytes(result_type), 0);
+                  datatype_bytes(result_type), 0);
 }

@@ -5,6 +5,7 @@
 #include "capture/cusparse/cusparse_fake.h"
 
 #include "capture/core/call.h"
+#include "capture/core/datatype.h"
 #include "capture/core/guess.h"
 #include "capture/core/record.h"
 
@@ -32,25 +33,6 @@ static const struct rule {
     [SPARSE_CONVERT] = {4, 4},
 };
 
-static uint64_t type_bytes(cudaDataType type)
-{
-    switch (type) {
-    case CUDA_R_8I:
-    case CUDA_R_8U:
-        return 1;
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-        return 2;
-    case CUDA_R_64F:
-    case CUDA_C_32F:
-        return 8;
-    case CUDA_C_64F:
-        return 16;
-    default:
-        return 4;
-    }
-}
-
 uint64_t sparse_buffer(enum sparse_op op, const struct sparse_shape *s)
 {
     const struct rule *r = &rules[op];
@@ -58,9 +40,9 @@ uint64_t sparse_buffer(enum sparse_op op, const struct sparse_shape *s)
     uint64_t one = r->count_bytes;
 
     if (op == SPARSE_GEMM_SECOND)
-        one += type_bytes(s->type);
-    return batch * (r->row_bytes * (uint64_t)s->rows +
-                    one * (uint64_t)s->count);
+        one += datatype_bytes(s->type);
+    return batch *
+           (r->row_bytes * (uint64_t)s->rows + one * (uint64_t)s->count);
 }
 
 static int shape_is_bad(const struct sparse_shape *s)
@@ -92,9 +74,8 @@ cusparseStatus_t sparse_run(cusparseHandle_t handle, uint32_t name,
     const struct call call = {
         .name = name,
         .stream = c->stream,
-        .values = {(uint64_t)s->rows, (uint64_t)s->columns,
-                   (uint64_t)s->count, (uint64_t)s->width, (uint64_t)s->block,
-                   (uint64_t)s->type},
+        .values = {(uint64_t)s->rows, (uint64_t)s->columns, (uint64_t)s->count,
+                   (uint64_t)s->width, (uint64_t)s->block, (uint64_t)s->type},
     };
     return memsim_call(&call) ? CUSPARSE_STATUS_EXECUTION_FAILED
                               : CUSPARSE_STATUS_SUCCESS;

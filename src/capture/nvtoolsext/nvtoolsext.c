@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NVTX 2, which was a library: PyTorch up to 2.5 links it. */
-#define NVTX_NO_IMPL
-#include <nvtx3/nvToolsExt.h>
-
 #include "capture/core/nvtx.h"
 #include "capture/core/record.h"
 
-static const char *event_text(const nvtxEventAttributes_t *event)
-{
-    if (!event)
-        return NULL;
-    switch (event->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-        return event->message.ascii;
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-        return (const char *)event->message.registered;
-    default: /* none, or wide characters */
-        return NULL;
-    }
-}
-
 void nvtxMarkEx(const nvtxEventAttributes_t *event)
 {
-    memsim_mark(0, event_text(event));
+    memsim_mark(0, nvtx_event_text(event));
 }
 
 void nvtxMarkA(const char *text)
@@ -32,7 +15,7 @@ void nvtxMarkA(const char *text)
 
 int nvtxRangePushEx(const nvtxEventAttributes_t *event)
 {
-    return memsim_range_push(0, event_text(event));
+    return memsim_range_push(0, nvtx_event_text(event));
 }
 
 int nvtxRangePushA(const char *text)
@@ -60,13 +43,13 @@ nvtxStringHandle_t nvtxDomainRegisterStringA(nvtxDomainHandle_t domain,
 void nvtxDomainMarkEx(nvtxDomainHandle_t domain,
                       const nvtxEventAttributes_t *event)
 {
-    memsim_mark((uint64_t)domain, event_text(event));
+    memsim_mark((uint64_t)domain, nvtx_event_text(event));
 }
 
 int nvtxDomainRangePushEx(nvtxDomainHandle_t domain,
                           const nvtxEventAttributes_t *event)
 {
-    return memsim_range_push((uint64_t)domain, event_text(event));
+    return memsim_range_push((uint64_t)domain, nvtx_event_text(event));
 }
 
 int nvtxDomainRangePop(nvtxDomainHandle_t domain)
