@@ -153,8 +153,9 @@ struct trace_record {
     X(62, CAPTURE_JOIN, "capture_join", "device stream capture", NULL)         \
     X(63, CAPTURE_END, "capture_end", "capture whole", NULL)                   \
     X(64, GRAPH_INSTANTIATE, "graph_instantiate",                              \
-      "device exec capture nodes", NULL)                                       \
-    X(65, GRAPH_LAUNCH, "graph_launch", "device stream exec capture", NULL)    \
+      "device exec capture nodes kernels", NULL)                                       \
+    X(65, GRAPH_LAUNCH, "graph_launch",                                        \
+      "device stream exec capture kernels", NULL)                              \
                                                                                \
     X(70, RANGE_PUSH, "range_push", "domain", "text")                          \
     X(71, RANGE_POP, "range_pop", "domain", NULL)                              \

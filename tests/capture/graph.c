@@ -241,3 +241,54 @@ TEST(graphs_made_by_hand)
     CHECK(cudaGraphAddEmptyNode(&first, graph, &nodes[3], 1) ==
           cudaErrorInvalidValue);
 }
+
+TEST(a_graph_launched_in_a_capture_is_a_child)
+{
+    cudaStream_t s = stream_new();
+    cudaGraphExec_t inner, outer;
+    cudaGraph_t graph, clone;
+    void *p, *q;
+
+    CHECK(!cudaMalloc(&p, 4));
+    CHECK(!cudaMalloc(&q, 4));
+    CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaMemcpyAsync(q, p, 4, cudaMemcpyDeviceToDevice, s));
+    CHECK(!cudaStreamEndCapture(s, &graph));
+    CHECK(!cudaGraphInstantiate(&inner, graph, 0));
+    CHECK(!cudaGraphDestroy(graph));
+    CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaMemsetAsync(p, 1, 4, s));
+    CHECK(!cudaGraphLaunch(inner, s));
+    CHECK(!cudaMemsetAsync(p, 2, 4, s));
+    CHECK(!cudaStreamEndCapture(s, &graph));
+    CHECK(!cudaGraphClone(&clone, graph));
+    CHECK(!cudaGraphDestroy(graph));
+    CHECK(!cudaGraphInstantiate(&outer, clone, 0));
+    CHECK(!cudaGraphExecDestroy(inner));
+    CHECK(read_int(q) == 0);
+    CHECK(!cudaGraphLaunch(outer, s));
+    CHECK(read_int(q) == 0x01010101);
+    CHECK(read_int(p) == 0x02020202);
+    CHECK(!cudaGraphDestroy(clone));
+    CHECK(!cudaGraphExecDestroy(outer));
+}
+
+TEST(a_large_set_in_a_graph_is_not_known)
+{
+    const size_t bytes = 4 << 20;
+    cudaStream_t s = stream_new();
+    cudaGraphExec_t exec;
+    cudaGraph_t graph;
+    char *p;
+
+    CHECK(!cudaMalloc((void **)&p, bytes));
+    CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaMemsetAsync(p, 1, bytes, s));
+    CHECK(!cudaMemsetAsync(p + 64, 2, 4, s));
+    CHECK(!cudaStreamEndCapture(s, &graph));
+    CHECK(!cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(!cudaMemset(p, 3, 4));
+    CHECK(!cudaGraphLaunch(exec, s));
+    CHECK(read_int(p) == 0);
+    CHECK(read_int(p + 64) == 0x02020202);
+}

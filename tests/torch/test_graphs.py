@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA graphs as PyTorch uses them: capture, replay, private pools."""
 import gc
+import math
 import tempfile
 
 import torch
 import torch.nn as nn
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 
 MIB = 2**20
 GPU = "cuda"
@@ -36,10 +37,9 @@ def a_graph_replays():
 
 
 @test
-def what_a_graph_s_kernels_write_is_not_known():
+def its_small_kernels_are_carried_out_by_each_launch():
     x = torch.tensor([5, 6, 7, 8], device=GPU)
     count = torch.tensor([3], device=GPU)
-    kept = torch.tensor([4, 4], device=GPU)
     strided = torch.zeros(4, 4, dtype=torch.int64, device=GPU)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -47,12 +47,71 @@ def what_a_graph_s_kernels_write_is_not_known():
         count.add_(1)
         strided[:, 1].add_(1)
         y = x + 1
-    equal([x.tolist(), count.item(), kept.tolist()], [[5, 6, 7, 8], 3, [4, 4]])
+        large = (y > 20).sum()
+    equal([x.tolist(), count.item()], [[5, 6, 7, 8], 3])
+    for _ in range(2):
+        graph.replay()
+    equal([x.tolist(), count.item()], [[20, 24, 28, 32], 5])
+    equal(strided[:, 1].tolist(), [2] * 4)
+    equal([y.tolist(), large.item()], [[21, 25, 29, 33], 4])
+    x.copy_(torch.tensor([0, 1, 9, 11]))
     graph.replay()
-    # Not what they were: unknown numbers read as 0.
-    equal([x.tolist(), count.item(), kept.tolist()], [[0] * 4, 0, [4, 4]])
-    equal(y.tolist(), [0] * 4)
-    assert len((x > 4).nonzero()) == 2  # as --selected-fraction decides
+    equal([y.tolist(), large.item()], [[1, 3, 19, 23], 1])
+    equal(len((x > 4).nonzero()), 2)
+
+
+@test
+def what_cannot_be_followed_is_not_known():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=GPU)
+    big = torch.ones(2000, device=GPU)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        a = torch.full((2, 2), 3.0, device=GPU)
+        b = a + x
+        del a  # whose memory the product gets
+        product = x @ x
+        big.mul_(2)
+    for _ in range(2):
+        graph.replay()
+        equal(b.tolist(), [[4.0, 5.0], [6.0, 7.0]])
+        # unknown numbers read as 0
+        equal([product.sum().item(), big[0].item()], [0.0, 0.0])
+
+
+@test
+def random_offsets_are_those_of_the_replay():
+    x = torch.ones(1000, device=GPU)
+    offsets = []
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = torch.nn.functional.dropout(x, 0.5)
+    for _ in range(3):
+        graph.replay()
+        offsets.append(int.from_bytes(
+            bytes(torch.cuda.get_rng_state()[8:16].tolist()), "little"))
+    equal(offsets[2] - offsets[1], offsets[1] - offsets[0])
+    assert offsets[1] > offsets[0]
+    assert math.isfinite(y.sum().item())
+
+
+@test
+def checks_for_infinity_find_none():
+    parameter = torch.zeros(8, device=GPU)
+    gradient = torch.randn(8, device=GPU)
+    scale = torch.full((1,), 0.5, device=GPU)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found_inf = torch.zeros(1, device=GPU)
+        gradient.mul_(2)
+        torch._amp_foreach_non_finite_check_and_unscale_(
+            [gradient], found_inf, scale)
+        finite = torch.isfinite(gradient).all()
+        parameter.sub_(gradient)
+    steps = 0
+    for _ in range(3):
+        graph.replay()
+        steps += not found_inf.item() and finite.item()
+    equal(steps, 3)
 
 
 @test
@@ -103,8 +162,8 @@ def its_memory_is_private():
     del t
     gc.collect()
     torch.cuda.empty_cache()
-    # and the random number generator's seed, in a segment for small ones
-    equal(torch.cuda.memory_reserved() - before, 66 * MIB)
+    # until 2.14 also the generator's seed, in a segment for small ones
+    assert torch.cuda.memory_reserved() - before in (64 * MIB, 66 * MIB)
     del graph
     gc.collect()
     torch.cuda.empty_cache()
@@ -139,7 +198,73 @@ def side_streams_join():
     equal(z.shape, x.shape)
 
 
+@test
+def random_numbers_advance():
+    x = torch.ones(1000, device=GPU)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = torch.nn.functional.dropout(x, 0.5)
+    before = torch.cuda.get_rng_state()[8:16].clone()
+    graph.replay()
+    after = torch.cuda.get_rng_state()[8:16]
+    assert not torch.equal(before, after)
+    equal(y.shape, x.shape)
+
+
+@test
+def a_graphed_model_trains():
+    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU()).cuda()
+    sample = torch.randn(8, 32, device=GPU, requires_grad=True)
+    graphed = torch.cuda.make_graphed_callables(model, (sample,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    allocated = set()
+    for _ in range(4):
+        x = torch.randn(8, 32, device=GPU)
+        loss = graphed(x).square().mean()
+        optimizer.zero_grad(set_to_none=True)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert math.isfinite(loss.item())
+        allocated.add(torch.cuda.memory_allocated())
+        equal(scaler.get_scale(), 65536.0)
+    equal(len(allocated), 1)
+
+
+@test
+def callables_are_graphed():
+    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU()).cuda()
+    sample = torch.randn(8, 32, device=GPU, requires_grad=True)
+    graphed = torch.cuda.make_graphed_callables(model, (sample,))
+    x = torch.randn(8, 32, device=GPU, requires_grad=True)
+    graphed(x).sum().backward()
+    equal(x.grad.shape, x.shape)
+
+
+@test
+def a_graph_can_be_drawn():
+    x = torch.ones(8, device=GPU)
+    try:
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+    except TypeError:
+        raise Skip("this PyTorch keeps no graph to be drawn") from None
+    with torch.cuda.graph(graph):
+        x.add_(1)
+        x.mul_(2)
+    with tempfile.NamedTemporaryFile("r", suffix=".dot") as file:
+        try:
+            graph.debug_dump(file.name)
+        except RuntimeError as error:
+            raise Skip(error) from None  # 2.15 wants cuda-bindings
+        text = file.read()
+    equal(text.count("KERNEL"), 2)
+    equal(text.count("->"), 1)
+
+
 def error_of(body):
+    if torch.__version__.startswith("2.5."):  # CUDAGraph::capture_end
+        raise Skip("this PyTorch does not end a capture that failed")
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
@@ -176,43 +301,6 @@ def an_unjoined_stream_is_told():
 
     text = error_of(fork)
     assert "unjoined" in text, text
-
-
-@test
-def random_numbers_advance():
-    x = torch.ones(1000, device=GPU)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        y = torch.nn.functional.dropout(x, 0.5)
-    before = torch.cuda.get_rng_state()[8:16].clone()
-    graph.replay()
-    after = torch.cuda.get_rng_state()[8:16]
-    assert not torch.equal(before, after)
-    equal(y.shape, x.shape)
-
-
-@test
-def callables_are_graphed():
-    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU()).cuda()
-    sample = torch.randn(8, 32, device=GPU, requires_grad=True)
-    graphed = torch.cuda.make_graphed_callables(model, (sample,))
-    x = torch.randn(8, 32, device=GPU, requires_grad=True)
-    graphed(x).sum().backward()
-    equal(x.grad.shape, x.shape)
-
-
-@test
-def a_graph_can_be_drawn():
-    x = torch.ones(8, device=GPU)
-    graph = torch.cuda.CUDAGraph(keep_graph=True)
-    with torch.cuda.graph(graph):
-        x.add_(1)
-        x.mul_(2)
-    with tempfile.NamedTemporaryFile("r", suffix=".dot") as file:
-        graph.debug_dump(file.name)
-        text = file.read()
-    equal(text.count("KERNEL"), 2)
-    equal(text.count("->"), 1)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ memsim lacks is named in the report, and missed only when it is called.
 """
 
 FILES = [("basics", "test_basic.py"), ("values", "test_values.py"),
-         ("errors", "test_errors.py"),
+         ("errors", "test_errors.py"), ("graphs", "test_graphs.py"),
          ("foreign libraries", "test_foreign.py")]
 
 FACTS = """

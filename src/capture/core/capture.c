@@ -7,6 +7,7 @@
 #include "capture/core/device.h"
 #include "capture/core/graph.h"
 #include "capture/core/handle.h"
+#include "capture/core/kernel.h"
 #include "capture/core/lock.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
@@ -21,7 +22,6 @@ struct member {
     uint32_t clock[CAPTURE_STREAMS];
     uint32_t leaf_count;
     struct graph_node *leaves[CAPTURE_LEAVES];
-    struct graph_node *last; /* its own newest node */
 };
 
 static struct capture {
@@ -312,26 +312,66 @@ void capture_work(enum trace_kind kind, const uint64_t *fields)
 
         member->clock[stream->capture_member]++;
         member->leaf_count = 0;
-        member->last = node;
         if (node)
             leaf_add(member, node);
     }
     core_unlock(LOCK_GRAPH);
 }
 
-void memsim_capture_note(uint64_t handle, uint64_t a, uint64_t b, uint64_t c,
-                         uint64_t d)
+struct graph_body *capture_body(uint64_t handle)
 {
-    const struct stream *stream = stream_find(handle);
-    struct graph_node *node =
-        capture_of(stream) ? member_of(stream)->last : NULL;
+    const struct capture *capture =
+        memsim_capture_holds(handle) ? capture_of(stream_find(handle)) : NULL;
 
-    if (!node)
+    return capture ? memsim_graph_get(capture->graph) : NULL;
+}
+
+bool memsim_capture_step(uint64_t stream, enum step_kind kind,
+                         const uint64_t words[STEP_WORDS])
+{
+    struct graph_body *body = capture_body(stream);
+
+    if (!body)
+        return false;
+    core_lock(LOCK_GRAPH);
+    graph_steps_add(&body->steps, kind, words);
+    core_unlock(LOCK_GRAPH);
+    return true;
+}
+
+bool capture_kernel(const struct kernel *kernel,
+                    const struct kernel_launch *launch)
+{
+    struct graph_body *body = capture_body(launch->stream);
+
+    if (!body)
+        return false;
+    core_lock(LOCK_GRAPH);
+    if (kernel->compute)
+        graph_steps_kernel(&body->steps, kernel->compute, launch);
+    core_unlock(LOCK_GRAPH);
+    return true;
+}
+
+/* A thread's own captures, or where it has none (autograd's) all. */
+void capture_fresh(uint64_t address, uint64_t bytes)
+{
+    const uint64_t words[STEP_WORDS] = {address, bytes};
+    bool own = false;
+
+    if (!atomic_load_explicit(&capture_count, memory_order_relaxed))
         return;
-    node->words[0] = a;
-    node->words[1] = b;
-    node->words[2] = c;
-    node->words[3] = d;
+    core_lock(LOCK_GRAPH);
+    for (int i = 0; i < CAPTURES_MAX; i++)
+        own |= captures[i].id && captures[i].thread == record_thread();
+    for (int i = 0; i < CAPTURES_MAX; i++) {
+        const struct capture *c = &captures[i];
+
+        if (c->id && (!own || c->thread == record_thread()))
+            graph_steps_add(&memsim_graph_get(c->graph)->steps, STEP_FORGET,
+                            words);
+    }
+    core_unlock(LOCK_GRAPH);
 }
 
 int capture_judge(const struct stream *stream)

@@ -10,10 +10,13 @@
 #include <stdbool.h>
 
 #include "capture/core/core.h"
+#include "capture/core/graph_steps.h"
 #include "common/trace.h"
 
 struct event;
+struct graph_body;
 struct graph_node;
+struct kernel;
 struct stream;
 
 #define CAPTURE_STREAMS 32 /* in one capture */
@@ -61,10 +64,20 @@ CORE_API int memsim_capture_forbids(void);
 /* True where work given to STREAM is captured, not carried out. */
 CORE_API bool memsim_capture_holds(uint64_t stream);
 
-/* Gives the node that STREAM's last record became the words that graph.h says;
- * without a capture this does nothing. */
-CORE_API void memsim_capture_note(uint64_t stream, uint64_t a, uint64_t b,
-                                  uint64_t c, uint64_t d);
+/* Makes a step, or a launch of KERNEL, one of the graph that STREAM's work is
+ * captured into. False where it is not captured: it is to be done at once. */
+CORE_API bool memsim_capture_step(uint64_t stream, enum step_kind kind,
+                                  const uint64_t words[STEP_WORDS]);
+
+/* That graph, or NULL. */
+struct graph_body *capture_body(uint64_t stream);
+
+bool capture_kernel(const struct kernel *kernel,
+                    const struct kernel_launch *launch);
+
+/* For torch.c: the block of BYTES at ADDRESS was handed out anew, by this
+ * thread. In the captures under way that is so again at each launch. */
+void capture_fresh(uint64_t address, uint64_t bytes);
 
 /* For record.c: work of KIND was recorded. */
 extern _Atomic uint32_t capture_count; /* captures under way */

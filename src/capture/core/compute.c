@@ -11,52 +11,108 @@
 #include "capture/core/stream.h"
 #include "capture/core/values.h"
 
+#define CLOSURE 1280 /* three OffsetCalculators of 25 dimensions, and some */
+#define TENSOR  224  /* TensorInfo */
+#define PIECES  2752 /* CatArrInputTensorMetadata of 128 */
+
 /* The first whose pattern is in the name and who can read it. */
 static const struct kind {
     const char *pattern;
     bool (*parse)(const char *name, struct compute *compute);
+    uint16_t argument_bytes[COMPUTE_ARGUMENTS]; /* as RUN reads them */
 } kinds[] = {
-    {"29vectorized_elementwise_kernelILi", compute_loop_parse},
-    {"27unrolled_elementwise_kernelI", compute_loop_parse},
-    {"18elementwise_kernelILi", compute_loop_parse},
-    {"29elementwise_kernel_with_indexI", compute_arange_parse},
-    {"13reduce_kernelILi", compute_reduce_parse},
-    {"18DeviceReduceKernelI", compute_count_parse},
-    {"28DeviceReduceSingleTileKernelI", compute_count_parse},
-    {"28DeviceReduceSingleTileKernelI", compute_total_parse},
-    {"23DeviceSelectSweepKernelI", compute_select_parse},
-    {"23DeviceSelectSweepKernelI", compute_unique_parse},
-    {"13write_indicesI", compute_places_parse},
-    {"23DeviceReduceByKeyKernelI", compute_runs_parse},
-    {"26adjacent_difference_kernelI", compute_difference_parse},
-    {"14scatter_kernelE", compute_inverse_parse},
-    {"24vectorized_gather_kernelI", compute_gather_rows_parse},
-    {"24index_elementwise_kernelI", compute_index_parse},
-    {"24index_elementwise_kernelI", compute_flip_parse},
-    {"34_scatter_gather_elementwise_kernelI", compute_scatter_parse},
-    {"21indexSelectSmallIndexI", compute_index_select_parse},
-    {"21indexSelectLargeIndexI", compute_index_select_parse},
-    {"19indexFuncSmallIndexI", compute_index_add_parse},
-    {"19indexFuncLargeIndexI", compute_index_add_parse},
-    {"indexing_backward_kernel", compute_index_put_add_parse},
-    {"CatArrayBatchedCopy", compute_cat_parse},
-    {"nll_loss", compute_loss_parse},
-    {"16DeviceScanKernelI", compute_scan_parse},
-    {"32tensor_kernel_scan_innermost_dimI", compute_scan_rows_parse},
-    {"28tensor_kernel_scan_outer_dimI", compute_scan_columns_parse},
-    {"17kernelHistogram1DI", compute_histogram_parse},
-    {"31DeviceRadixSortSingleTileKernelI", compute_sort_tile_parse},
-    {"29DeviceRadixSortOnesweepKernelI", compute_sort_pass_parse},
-    {"SortKVInPlaceI", compute_sort_rows_parse},
-    {"10gatherTopKI", compute_topk_parse},
-    {"32sampleMultinomialWithReplacementI", compute_sample_parse},
-    {"27fill_reverse_indices_kernel", compute_row_numbers_parse},
-    {"16roll_cuda_kernelI", compute_roll_parse},
-    {"16triu_tril_kernelI", compute_triangle_parse},
-    {"24searchsorted_cuda_kernelI", compute_search_parse},
-    {"19compute_cuda_kernelI", compute_repeat_parse},
-    {"24unique_bool_write_outputE", compute_unique_bool_parse},
-    {"33unique_bool_write_inverse_indicesE", compute_inverse_bool_parse},
+    {"29vectorized_elementwise_kernelILi", compute_loop_parse, {8, 64, 32}},
+    {"27unrolled_elementwise_kernelI",
+     compute_loop_parse,
+     {8, 64, 32, 0, 0, 16, 16}},
+    {"18elementwise_kernelILi", compute_loop_parse, {8, CLOSURE}},
+    {"29elementwise_kernel_with_indexI", compute_arange_parse, {8, 32, 8}},
+    {"13reduce_kernelILi", compute_reduce_parse, {CLOSURE}},
+    {"18DeviceReduceKernelI", compute_count_parse, {16, 8, 8}},
+    {"28DeviceReduceSingleTileKernelI", compute_count_parse, {16, 8, 8}},
+    {"28DeviceReduceSingleTileKernelI", compute_total_parse, {16, 8, 8}},
+    {"23DeviceSelectSweepKernelI",
+     compute_select_parse,
+     {8, 16, 8, 8, 0, 0, 0, 8}},
+    {"23DeviceSelectSweepKernelI",
+     compute_unique_parse,
+     {8, 16, 8, 8, 0, 0, 0, 8}},
+    {"13write_indicesI", compute_places_parse, {8, 200, 8, 8}},
+    {"23DeviceReduceByKeyKernelI",
+     compute_runs_parse,
+     {8, 8, 0, 8, 8, 0, 0, 0, 0, 8}},
+    {"26adjacent_difference_kernelI", compute_difference_parse, {8, 8, 8}},
+    {"14scatter_kernelE", compute_inverse_parse, {8, 8, 8, 8}},
+    {"24vectorized_gather_kernelI",
+     compute_gather_rows_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {"24index_elementwise_kernelI", compute_index_parse, {8, CLOSURE}},
+    {"24index_elementwise_kernelI", compute_flip_parse, {8, CLOSURE}},
+    {"34_scatter_gather_elementwise_kernelI",
+     compute_scatter_parse,
+     {8, CLOSURE}},
+    {"21indexSelectSmallIndexI",
+     compute_index_select_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8}},
+    {"21indexSelectLargeIndexI",
+     compute_index_select_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8}},
+    {"19indexFuncSmallIndexI",
+     compute_index_add_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8}},
+    {"19indexFuncLargeIndexI",
+     compute_index_add_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8, 8}},
+    {"indexing_backward_kernel",
+     compute_index_put_add_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8}},
+    {"CatArrayBatchedCopy", compute_cat_parse, {8, PIECES, 32, 8, 8}},
+    {"38nll_loss_forward_no_reduce_cuda_kernelI",
+     compute_loss_parse,
+     {8, 0, 8, 0, 0, 8, 8}},
+    {"38nll_loss_forward_reduce_cuda_kernel_1dI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 0, 8, 8}},
+    {"38nll_loss_forward_reduce_cuda_kernel_2dI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 0, 8, 0, 8, 8}},
+    {"25nll_loss2d_forward_kernelI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 8, 8, 8, 8}},
+    {"16DeviceScanKernelI", compute_scan_parse, {8, 8, 0, 0, 0, 0, 8}},
+    {"32tensor_kernel_scan_innermost_dimI",
+     compute_scan_rows_parse,
+     {8, 8, 8, 8}},
+    {"28tensor_kernel_scan_outer_dimI",
+     compute_scan_columns_parse,
+     {8, 8, 8, 8, 8}},
+    {"17kernelHistogram1DI", compute_histogram_parse, {8, 0, 8, 8, 16, 16, 8}},
+    {"31DeviceRadixSortSingleTileKernelI",
+     compute_sort_tile_parse,
+     {8, 8, 8, 8, 8, 8, 8}},
+    {"29DeviceRadixSortOnesweepKernelI",
+     compute_sort_pass_parse,
+     {0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8}},
+    {"SortKVInPlaceI",
+     compute_sort_rows_parse,
+     {TENSOR, 8, 8, 8, TENSOR, 8, 8}},
+    {"10gatherTopKI",
+     compute_topk_parse,
+     {TENSOR, 8, 8, 8, 8, 8, TENSOR, 8, TENSOR, 8}},
+    {"32sampleMultinomialWithReplacementI",
+     compute_sample_parse,
+     {0, 8, 8, 8, 8}},
+    {"27fill_reverse_indices_kernel", compute_row_numbers_parse, {8, 8, 8}},
+    {"16roll_cuda_kernelI", compute_roll_parse, {8, 8, 8, 0, 8, 8, 8}},
+    {"16triu_tril_kernelI", compute_triangle_parse, {TENSOR, TENSOR, 8}},
+    {"24searchsorted_cuda_kernelI",
+     compute_search_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {"19compute_cuda_kernelI", compute_repeat_parse, {8, 0, 8, 8, 8}},
+    {"24unique_bool_write_outputE", compute_unique_bool_parse, {8, 8, 8, 8}},
+    {"33unique_bool_write_inverse_indicesE",
+     compute_inverse_bool_parse,
+     {8, 8, 8, 8}},
 };
 
 bool compute_find(const char *name, struct compute *compute)
@@ -65,6 +121,7 @@ bool compute_find(const char *name, struct compute *compute)
         *compute = (struct compute){0};
         if (strstr(name, kinds[i].pattern) && kinds[i].parse(name, compute)) {
             compute->name = memsim_name(name);
+            compute->argument_bytes = kinds[i].argument_bytes;
             return true;
         }
     }
@@ -97,7 +154,7 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
         return false;
     }
     *value = number_load(type, w->memory + at);
-    return w->known[at];
+    return w->known[at] || values_are_diverted();
 }
 
 void compute_store(enum number_type type, uint64_t address, long double value,
@@ -208,8 +265,8 @@ void compute_guess_note(const struct compute *compute,
     if (values_are_diverted())
         return;
     memsim_stream_device(launch->stream, &device);
-    const struct guess guess = {compute->name, (uint64_t)device,
-                                launch->stream, count, chosen};
+    const struct guess guess = {compute->name, (uint64_t)device, launch->stream,
+                                count, chosen};
     memsim_guess(&guess, what);
 }
 

@@ -21,13 +21,15 @@
 #define COMPUTE_FLOATS   UINT64_C(64)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
-#define COMPUTE_TYPES 4
+#define COMPUTE_TYPES     4
+#define COMPUTE_ARGUMENTS 11 /* that a RUN reads, at most */
 
 /* A kernel's reading of its name: what its RUN needs, in terms of its own. */
 struct compute {
     void (*run)(const struct compute *compute,
                 const struct kernel_launch *launch);
-    uint32_t name; /* of the kernel, for GUESS records */
+    uint32_t name;                  /* of the kernel, for GUESS records */
+    const uint16_t *argument_bytes; /* of those that RUN reads, at least */
     int form, layout;
     bool is_cast;
     int count;                             /* of types */

@@ -70,7 +70,11 @@ void compute_bounds_check(const struct compute_bounds *b,
     uint32_t bytes = number_bytes(b->type);
     uint64_t at = w ? address - w->base : 0;
 
-    if (values_are_diverted() || !w || !bytes || !count ||
+    if (values_are_diverted()) {
+        values_divert_whole();
+        return;
+    }
+    if (!w || !bytes || !count ||
         count > CHECKED_MAX || count * bytes > w->bytes - at ||
         !values_some(w, at, count * bytes))
         return;

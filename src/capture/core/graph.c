@@ -8,12 +8,12 @@
 
 #include "capture/core/capture.h"
 #include "capture/core/device.h"
+#include "capture/core/fault.h"
 #include "capture/core/handle.h"
 #include "capture/core/kernel.h"
 #include "capture/core/lock.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
-#include "capture/core/values.h"
 
 static struct graph *graph_get(uint64_t handle)
 {
@@ -65,6 +65,7 @@ void graph_body_release(struct graph_body *body)
         next = node->next;
         memsim_handle_free(HANDLE_GRAPH_NODE, node);
     }
+    graph_steps_fini(&body->steps);
     memsim_handle_free(HANDLE_GRAPH_BODY, body);
 }
 
@@ -100,12 +101,13 @@ struct graph_node *graph_node_add(struct graph_body *body,
         body->first = node;
     body->last = node;
     body->count++;
+    body->kernels += type == GRAPH_KERNEL;
     return node;
 }
 
 int memsim_graph_add(uint64_t graph, enum graph_node_type type,
                      const uint64_t *dependencies, size_t count,
-                     const uint64_t words[GRAPH_WORDS], uint64_t *handle)
+                     uint64_t *handle)
 {
     struct graph_body *body = memsim_graph_get(graph);
     struct graph_node *before[GRAPH_DEPENDENCIES];
@@ -125,10 +127,27 @@ int memsim_graph_add(uint64_t graph, enum graph_node_type type,
     core_unlock(LOCK_GRAPH);
     if (!node)
         return CORE_OUT_OF_MEMORY;
-    for (int i = 0; words && i < GRAPH_WORDS; i++)
-        node->words[i] = words[i];
     *handle = (uint64_t)node;
     return CORE_OK;
+}
+
+void memsim_graph_step(uint64_t graph, enum step_kind kind,
+                       const uint64_t words[STEP_WORDS])
+{
+    core_lock(LOCK_GRAPH);
+    graph_steps_add(&memsim_graph_get(graph)->steps, kind, words);
+    core_unlock(LOCK_GRAPH);
+}
+
+void memsim_graph_kernel(uint64_t graph, const struct kernel *kernel,
+                         const struct kernel_launch *launch)
+{
+    if (!kernel->compute || !launch->arguments)
+        return;
+    core_lock(LOCK_GRAPH);
+    graph_steps_kernel(&memsim_graph_get(graph)->steps, kernel->compute,
+                       launch);
+    core_unlock(LOCK_GRAPH);
 }
 
 static const struct graph_node *place_in(const struct graph_body *body,
@@ -146,20 +165,54 @@ int memsim_graph_clone(uint64_t graph, uint64_t *clone)
 {
     const struct graph_body *body = memsim_graph_get(graph);
     int rc = body ? memsim_graph_create(false, clone) : CORE_INVALID_VALUE;
+    struct graph_body *copy = rc ? NULL : memsim_graph_get(*clone);
 
-    if (!rc)
-        memsim_graph_get(*clone)->id = body->id;
-    for (const struct graph_node *n = body ? body->first : NULL; n && !rc;
+    for (const struct graph_node *n = rc ? NULL : body->first; n && !rc;
          n = n->next) {
-        const struct graph_body *copy = memsim_graph_get(*clone);
         uint64_t before[GRAPH_DEPENDENCIES], node;
 
         for (uint32_t i = 0; i < n->dependency_count; i++)
             before[i] = (uint64_t)place_in(copy, n->dependencies[i]);
         rc = memsim_graph_add(*clone, n->type, before, n->dependency_count,
-                              n->words, &node);
+                              &node);
+    }
+    if (copy) {
+        copy->id = body->id;
+        copy->kernels = body->kernels;
+        graph_steps_copy(&copy->steps, &body->steps);
     }
     return rc;
+}
+
+/* A child is a step of BODY, which holds a reference to it. */
+static void child_hold(struct graph_body *body, struct graph_body *child)
+{
+    const uint64_t words[STEP_WORDS] = {(uint64_t)child};
+
+    atomic_fetch_add(&child->references, 1);
+    core_lock(LOCK_GRAPH);
+    body->kernels += child->kernels;
+    graph_steps_add(&body->steps, STEP_CHILD, words);
+    core_unlock(LOCK_GRAPH);
+}
+
+int memsim_graph_child(uint64_t graph, uint64_t child)
+{
+    uint64_t clone;
+    int rc = memsim_graph_clone(child, &clone);
+
+    if (rc)
+        return rc;
+    child_hold(memsim_graph_get(graph), memsim_graph_get(clone));
+    return memsim_graph_destroy(clone);
+}
+
+static void instantiate_record(const struct graph_exec *exec)
+{
+    const struct graph_body *body = exec->body;
+
+    RECORD(GRAPH_INSTANTIATE, (uint64_t)body->device, (uint64_t)exec, body->id,
+           body->count, body->kernels);
 }
 
 int memsim_graph_instantiate(uint64_t graph, uint64_t flags, uint64_t *handle)
@@ -173,10 +226,10 @@ int memsim_graph_instantiate(uint64_t graph, uint64_t flags, uint64_t *handle)
     if (!exec)
         return CORE_OUT_OF_MEMORY;
     atomic_fetch_add(&body->references, 1);
-    *exec = (struct graph_exec){body, body->count, flags};
+    *exec = (struct graph_exec){body, body->count, flags, {0}};
+    graph_plan_init(&exec->plan, &body->steps);
     *handle = (uint64_t)exec;
-    RECORD(GRAPH_INSTANTIATE, (uint64_t)body->device, *handle, body->id,
-           body->count);
+    instantiate_record(exec);
     return CORE_OK;
 }
 
@@ -187,6 +240,7 @@ int memsim_graph_exec_destroy(uint64_t handle)
 
     if (!exec)
         return CORE_INVALID_VALUE;
+    graph_plan_fini(&exec->plan);
     graph_body_release(exec->body);
     return memsim_handle_free(HANDLE_GRAPH_EXEC, exec);
 }
@@ -215,47 +269,12 @@ int memsim_graph_exec_update(uint64_t handle, uint64_t graph)
     if (!bodies_match(exec->body, exec->count, body))
         return CORE_GRAPH_UPDATE_FAILURE;
     atomic_fetch_add(&body->references, 1);
+    graph_plan_fini(&exec->plan);
     graph_body_release(exec->body);
     exec->body = body;
-    RECORD(GRAPH_INSTANTIATE, (uint64_t)body->device, handle, body->id,
-           body->count);
+    graph_plan_init(&exec->plan, &body->steps);
+    instantiate_record(exec);
     return CORE_OK;
-}
-
-/* A kernel is not carried out: what it has written is not known. */
-static void kernel_forget(const struct values_log *writes)
-{
-    for (uint32_t i = 0; writes && i < writes->count; i++)
-        memsim_values_forget(writes->pieces[i].address,
-                             writes->pieces[i].bytes);
-}
-
-/* Only what has an effect that somebody can see here. */
-static void node_run(const struct graph_node *node)
-{
-    const uint64_t *w = node->words;
-    const struct graph_body *child = (const struct graph_body *)w[0];
-
-    switch (node->type) {
-    case GRAPH_KERNEL:
-        kernel_forget((const struct values_log *)w[1]);
-        return;
-    case GRAPH_COPY:
-        memsim_values_copy(w[0], w[1], w[2]);
-        return;
-    case GRAPH_SET:
-        memsim_values_fill(w[0], &w[1], w[2], w[3]);
-        return;
-    case GRAPH_HOST:
-        ((void (*)(void *))w[0])((void *)w[1]);
-        return;
-    case GRAPH_CHILD:
-        for (const struct graph_node *n = child->first; n; n = n->next)
-            node_run(n);
-        return;
-    default:
-        return;
-    }
 }
 
 /* In a capture, a launched graph becomes a node of the one being made. */
@@ -270,16 +289,15 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     if (rc)
         return rc;
     memsim_kernel_count(device);
-    RECORD(GRAPH_LAUNCH, (uint64_t)device, stream, handle, exec->body->id);
-    if (memsim_capture_holds(stream)) {
-        atomic_fetch_add(&exec->body->references, 1); /* for good */
-        memsim_capture_note(stream, (uint64_t)exec->body, 0, 0, 0);
+    RECORD(GRAPH_LAUNCH, (uint64_t)device, stream, handle, exec->body->id,
+           exec->body->kernels);
+    struct graph_body *outer = capture_body(stream);
+    if (outer) {
+        child_hold(outer, exec->body);
         return CORE_OK;
     }
-    const struct graph_node *node = exec->body->first;
-    for (uint32_t i = 0; i < exec->count && node; i++, node = node->next)
-        node_run(node);
-    return CORE_OK;
+    graph_plan_run(&exec->plan, stream);
+    return fault_of_launch(device);
 }
 
 static const char *const type_names[] = {

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 #include "capture/core/core.h"
+#include "capture/core/graph_steps.h"
 #include "common/trace.h"
 
 #define GRAPH_DEPENDENCIES 8 /* more of one node are not kept */
-#define GRAPH_WORDS        4
 
 /* cudaGraphNodeType, which the driver numbers alike. */
 enum graph_node_type {
@@ -25,16 +25,14 @@ enum graph_node_type {
     GRAPH_EVENT_RECORD,
 };
 
+struct kernel;
+
 struct graph_node {
     enum graph_node_type type;
     struct graph_body *body;
     struct graph_node *next;
     uint32_t dependency_count;
     struct graph_node *dependencies[GRAPH_DEPENDENCIES];
-    /* copy: destination, source, bytes; set: address, value, unit, count;
-     * host: function, data; child: the body; kernel: the name's id, what it
-     * writes (a struct values_log) or 0 */
-    uint64_t words[GRAPH_WORDS];
 };
 
 /* The nodes, which a graph and what was made of it share. */
@@ -43,8 +41,10 @@ struct graph_body {
     bool by_hand;
     int device;
     _Atomic uint32_t references;
-    uint32_t count;
+    uint32_t count;   /* of nodes */
+    uint32_t kernels; /* of them and of the children's */
     struct graph_node *first, *last;
+    struct graph_steps steps;
 };
 
 struct graph {
@@ -55,6 +55,7 @@ struct graph_exec {
     struct graph_body *body;
     uint32_t count; /* nodes that there were when it was made */
     uint64_t flags;
+    struct graph_plan plan;
 };
 
 /* BY_HAND: for nodes that are added one by one, not captured. */
@@ -70,8 +71,16 @@ CORE_API const struct graph_exec *memsim_graph_exec_get(uint64_t exec);
 /* Adds a node that comes after DEPENDENCIES. */
 CORE_API int memsim_graph_add(uint64_t graph, enum graph_node_type type,
                               const uint64_t *dependencies, size_t count,
-                              const uint64_t words[GRAPH_WORDS],
                               uint64_t *node);
+
+/* What the node added last does: a step, or a launch of KERNEL. */
+CORE_API void memsim_graph_step(uint64_t graph, enum step_kind kind,
+                                const uint64_t words[STEP_WORDS]);
+CORE_API void memsim_graph_kernel(uint64_t graph, const struct kernel *kernel,
+                                  const struct kernel_launch *launch);
+
+/* The graph CHILD as it is now, whole. */
+CORE_API int memsim_graph_child(uint64_t graph, uint64_t child);
 
 CORE_API int memsim_graph_instantiate(uint64_t graph, uint64_t flags,
                                       uint64_t *exec);

@@ -24,7 +24,7 @@ static struct entry {
     const void *host;
     const char *name;
     struct kernel *kernel; /* once used */
-} *table;
+} * table;
 static uint32_t table_count;
 
 static uint32_t host_hash(const void *host)
@@ -182,9 +182,9 @@ void memsim_kernel_count(int device)
     if (!slot)
         return;
     modules_load(device);
-    atomic_fetch_add_explicit(&slot->usage[memsim_device_physical(device)]
-                                   .launches,
-                              1, memory_order_relaxed);
+    atomic_fetch_add_explicit(
+        &slot->usage[memsim_device_physical(device)].launches, 1,
+        memory_order_relaxed);
     if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
         atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
                               memory_order_relaxed);
@@ -201,29 +201,10 @@ static int kernel_run(const struct kernel *kernel,
     return fault_of_launch(device);
 }
 
-/* A kernel that is captured is not carried out: the node that its record has
- * become is told what it will write. */
-static void writes_note(const struct kernel *kernel,
-                        const struct kernel_launch *launch)
-{
-    struct values_log log = {0}, *kept = NULL;
-
-    values_divert(&log);
-    if (kernel->compute)
-        kernel->compute->run(kernel->compute, launch);
-    values_divert(NULL);
-    if (log.count)
-        kept = memsim_pages_keep(sizeof *kept);
-    if (kept)
-        *kept = log;
-    memsim_capture_note(launch->stream, kernel->name, (uint64_t)kept, 0, 0);
-}
-
 int memsim_kernel_launch(const struct kernel *kernel,
                          const struct kernel_launch *launch)
 {
     uint64_t words[4] = {0};
-    bool held = false;
     int device;
     int rc = memsim_stream_device(launch->stream, &device);
 
@@ -238,11 +219,9 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule = kernel->rule
                                ? kernel_rule_apply(kernel->rule, launch, words)
                                : TRACE_RULE_NONE;
-    if ((kernel->compute || kernel->pointers) && launch->arguments) {
-        held = memsim_capture_holds(launch->stream);
-        if (!held)
-            rc = kernel_run(kernel, launch, device);
-    }
+    if ((kernel->compute || kernel->pointers) && launch->arguments &&
+        !capture_kernel(kernel, launch))
+        rc = kernel_run(kernel, launch, device);
     memsim_kernel_count(device);
     record_launch((const uint64_t[RECORD_LAUNCH_FIELDS]){
         kernel->name, (uint64_t)device, launch->stream,
@@ -250,8 +229,6 @@ int memsim_kernel_launch(const struct kernel *kernel,
         trace_pack(launch->grid[2], launch->block[0]),
         trace_pack(launch->block[1], launch->block[2]), launch->shared_bytes,
         rule, words[0], words[1], words[2], words[3]});
-    if (held)
-        writes_note(kernel, launch);
     return rc;
 }
 

@@ -253,9 +253,8 @@ int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
     if (rc)
         return rc;
     RECORD(HOST_FUNCTION, (uint64_t)device, stream);
-    if (memsim_capture_holds(stream))
-        memsim_capture_note(stream, (uint64_t)function, (uint64_t)data, 0, 0);
-    else
+    const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
+    if (!memsim_capture_step(stream, STEP_HOST, step))
         function(data);
     return CORE_OK;
 }
@@ -298,13 +297,11 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     }
     int peer = device;
     memsim_device_find(destination, &peer, NULL, NULL);
-    bool held = memsim_capture_holds(stream);
-    if (!held)
+    const uint64_t step[STEP_WORDS] = {destination, source, bytes};
+    if (!memsim_capture_step(stream, STEP_COPY, step))
         memsim_values_copy(destination, source, bytes);
     RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
            bytes, blocking, (uint64_t)peer);
-    if (held)
-        memsim_capture_note(stream, destination, source, bytes, 0);
     return CORE_OK;
 }
 
@@ -321,12 +318,10 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
         misuse_range(address);
         return CORE_INVALID_VALUE;
     }
-    bool held = memsim_capture_holds(stream);
-    if (!held)
+    const uint64_t step[STEP_WORDS] = {address, value, unit, count};
+    if (!memsim_capture_step(stream, STEP_SET, step))
         memsim_values_fill(address, &value, unit, count);
     RECORD(SET, (uint64_t)device, stream, address, value, unit * count,
            blocking);
-    if (held)
-        memsim_capture_note(stream, address, value, unit, count);
     return CORE_OK;
 }

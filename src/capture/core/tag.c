@@ -185,11 +185,21 @@ void tag_now(struct tag *tag)
     tag->range = operator_range();
 }
 
+static _Thread_local const struct tag *lent;
+
+void tag_lend(const struct tag *tag)
+{
+    lent = tag;
+}
+
 void tag_names(const char **operation, const char **module)
 {
     struct tag tag;
 
-    tag_now(&tag);
+    if (lent)
+        tag = *lent;
+    else
+        tag_now(&tag);
     *operation = tag.operation ? record_name(tag.operation) : NULL;
     *module = tag.module && modules[tag.module].name
                   ? record_name(modules[tag.module].name)

@@ -21,6 +21,10 @@ void tag_now(struct tag *tag);
 /* The operator and the module that are at work; NULL: not known. */
 void tag_names(const char **operation, const char **module);
 
+/* Who is at work is TAG's from now on, for tag_names() on this thread; NULL:
+ * what is found. */
+void tag_lend(const struct tag *tag);
+
 /* Where the program is, for a person: " (aten::mm in layers.0 of GPT)", or an
  * empty text where nothing is known. */
 #define TAG_TEXT_BYTES 96

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/capture.h"
 #include "capture/core/device.h"
 #include "capture/core/log.h"
 #include "capture/core/process.h"
@@ -283,6 +284,7 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (pending.segment)
         segment_record(device);
     memsim_values_forget(address, bytes);
+    capture_fresh(address, bytes);
     tag_now(&tag);
     bool whole =
         pool[0] | pool[1] | tag.module | tag.phase | tag.operation | tag.range;

@@ -25,6 +25,11 @@ bool values_are_diverted(void)
     return diverted;
 }
 
+void values_divert_whole(void)
+{
+    diverted->is_needed = true;
+}
+
 static void divert(uint64_t address, uint64_t bytes)
 {
     uint32_t last = diverted->count ? diverted->count - 1 : 0;
@@ -146,9 +151,9 @@ static void forget_pages(struct values_window *w, uint64_t at, uint64_t end)
 }
 
 /* Granule by granule from FIRST on: most of a large block was never written. */
-static __attribute__((noinline)) void
-forget_granules(struct values_window *w, uint64_t at, uint64_t end,
-                unsigned char *first)
+static __attribute__((noinline)) void forget_granules(struct values_window *w,
+                                                      uint64_t at, uint64_t end,
+                                                      unsigned char *first)
 {
     unsigned char *past = w->granules + (end - 1) / VALUES_GRANULE + 1;
 
@@ -182,7 +187,7 @@ bool values_known(uint64_t address, uint64_t bytes)
 {
     const struct values_window *w = window_of_range(address, bytes);
 
-    if (!w || !bytes)
+    if (!w || !bytes || diverted)
         return w;
     uint64_t at = address - w->base;
     return values_some(w, at, bytes) && !memchr(w->known + at, 0, bytes);
@@ -195,6 +200,7 @@ char *values_write(uint64_t address, uint64_t bytes, bool known)
     if (!w || !bytes)
         return NULL;
     if (diverted) {
+        diverted->is_needed = true;
         divert(address, bytes);
         return NULL;
     }
@@ -232,6 +238,8 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
 
     if (!to)
         return;
+    if (diverted)
+        diverted->is_needed = true;
     if (diverted || !w || !values_some(w, at, bytes)) {
         memsim_values_forget(destination, bytes);
         return;

@@ -68,16 +68,21 @@ char *values_write(uint64_t address, uint64_t bytes, bool known);
 #define VALUES_PIECES 16
 
 struct values_log {
+    bool is_needed; /* it would do more than forget */
     uint32_t count;
     struct {
         uint64_t address, bytes;
     } pieces[VALUES_PIECES];
 };
 
-/* What this thread writes from now on is noted in LOG, and not done; NULL: it
- * is done again. */
+/* What this thread writes from now on is noted in LOG, and not done, and all
+ * memory counts as known: what a kernel would do at most. NULL: it is done
+ * again. */
 void values_divert(struct values_log *log);
 bool values_are_diverted(void);
+
+/* While diverted: there is more to do than can be seen from what is written. */
+void values_divert_whole(void);
 
 /* True where ADDRESS lies in a device's window. */
 CORE_API bool memsim_values_is_device(uint64_t address);

@@ -4,6 +4,7 @@
  * on the host or on the device as the pointer mode says. */
 #include "capture/cublas/cublas.h"
 
+#include "capture/core/capture.h"
 #include "capture/core/datatype.h"
 #include "capture/core/kernel.h"
 #include "capture/core/record.h"
@@ -15,6 +16,9 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
 {
     const struct cublas *c = cublas_get(handle);
     const uint64_t number[2] = {value, 0};
+    const uint64_t unit = bytes < sizeof value ? bytes : sizeof value;
+    const uint64_t step[STEP_WORDS] = {(uint64_t)result, value, unit,
+                                       bytes / unit};
     int device;
 
     if (!c)
@@ -23,7 +27,8 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
     if (rc)
         return cublas_status(rc);
     memsim_kernel_count(device);
-    memsim_values_copy((uint64_t)result, (uint64_t)number, bytes);
+    if (!memsim_capture_step(c->stream, STEP_SET, step))
+        memsim_values_copy((uint64_t)result, (uint64_t)number, bytes);
     RECORD(LIBRARY_CALL, name, (uint64_t)device, c->stream, c->workspace_bytes,
            (uint64_t)n, bytes, 0, 0, 0, 0);
     return CUBLAS_STATUS_SUCCESS;

@@ -42,11 +42,11 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 
 static int add(cudaGraphNode_t *node, cudaGraph_t graph,
                const cudaGraphNode_t *before, size_t count,
-               enum graph_node_type type, const uint64_t words[GRAPH_WORDS])
+               enum graph_node_type type)
 {
     uint64_t handle;
     int rc = memsim_graph_add(GRAPH(graph), type, (const uint64_t *)before,
-                              count, words, &handle);
+                              count, &handle);
 
     if (!rc)
         *node = (cudaGraphNode_t)handle;
@@ -56,14 +56,22 @@ static int add(cudaGraphNode_t *node, cudaGraph_t graph,
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                   const cudaGraphNode_t *before, size_t count)
 {
-    return cudart_result(add(node, graph, before, count, GRAPH_EMPTY, NULL));
+    return cudart_result(add(node, graph, before, count, GRAPH_EMPTY));
 }
 
 /* What a launch by hand would have recorded, of the graph. */
-static void kernel_record(cudaGraph_t graph, const struct kernel *kernel,
-                          const struct cudaKernelNodeParams *p)
+static void kernel_note(cudaGraph_t graph, const struct kernel *kernel,
+                        const struct cudaKernelNodeParams *p)
 {
     const struct graph_body *body = memsim_graph_get(GRAPH(graph));
+    const struct kernel_launch launch = {
+        .grid = {p->gridDim.x, p->gridDim.y, p->gridDim.z},
+        .block = {p->blockDim.x, p->blockDim.y, p->blockDim.z},
+        .shared_bytes = p->sharedMemBytes,
+        .arguments = p->kernelParams,
+    };
+
+    memsim_graph_kernel(GRAPH(graph), kernel, &launch);
 
     RECORD(LAUNCH, kernel->name, (uint64_t)body->device, GRAPH(graph),
            trace_pack(p->gridDim.x, p->gridDim.y),
@@ -87,10 +95,9 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
 
     if (!kernel)
         return cudart_result(cudaErrorInvalidDeviceFunction);
-    const uint64_t words[GRAPH_WORDS] = {kernel->name};
-    int rc = add(node, graph, before, count, GRAPH_KERNEL, words);
+    int rc = add(node, graph, before, count, GRAPH_KERNEL);
     if (!rc)
-        kernel_record(graph, kernel, p);
+        kernel_note(graph, kernel, p);
     return cudart_result(rc);
 }
 
@@ -99,60 +106,62 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
                                      size_t count, void *to, const void *from,
                                      size_t bytes, enum cudaMemcpyKind kind)
 {
-    const uint64_t words[GRAPH_WORDS] = {(uint64_t)to, (uint64_t)from, bytes};
-    int rc = add(node, graph, before, count, GRAPH_COPY, words);
+    const uint64_t words[STEP_WORDS] = {(uint64_t)to, (uint64_t)from, bytes};
+    int rc = add(node, graph, before, count, GRAPH_COPY);
 
-    if (!rc)
-        RECORD(COPY, (uint64_t)memsim_device_current(), GRAPH(graph),
-               (uint64_t)kind, (uint64_t)to, (uint64_t)from, bytes, 0,
-               (uint64_t)memsim_device_current());
-    return cudart_result(rc);
+    if (rc)
+        return cudart_result(rc);
+    memsim_graph_step(GRAPH(graph), STEP_COPY, words);
+    RECORD(COPY, (uint64_t)memsim_device_current(), GRAPH(graph),
+           (uint64_t)kind, (uint64_t)to, (uint64_t)from, bytes, 0,
+           (uint64_t)memsim_device_current());
+    return cudaSuccess;
 }
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                    const cudaGraphNode_t *before, size_t count,
                                    const struct cudaMemsetParams *p)
 {
-    const uint64_t words[GRAPH_WORDS] = {
-        (uint64_t)p->dst, p->value, p->elementSize,
-        p->width * (p->height ? p->height : 1)};
-    int rc = add(node, graph, before, count, GRAPH_SET, words);
+    const uint64_t words[STEP_WORDS] = {(uint64_t)p->dst, p->value,
+                                        p->elementSize,
+                                        p->width * (p->height ? p->height : 1)};
+    int rc = add(node, graph, before, count, GRAPH_SET);
 
-    if (!rc)
-        RECORD(SET, (uint64_t)memsim_device_current(), GRAPH(graph), words[0],
-               words[1], words[2] * words[3], 0);
-    return cudart_result(rc);
+    if (rc)
+        return cudart_result(rc);
+    memsim_graph_step(GRAPH(graph), STEP_SET, words);
+    RECORD(SET, (uint64_t)memsim_device_current(), GRAPH(graph), words[0],
+           words[1], words[2] * words[3], 0);
+    return cudaSuccess;
 }
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                  const cudaGraphNode_t *before, size_t count,
                                  const struct cudaHostNodeParams *p)
 {
-    const uint64_t words[GRAPH_WORDS] = {(uint64_t)p->fn,
-                                         (uint64_t)p->userData};
-    int rc = add(node, graph, before, count, GRAPH_HOST, words);
+    const uint64_t words[STEP_WORDS] = {(uint64_t)p->fn, (uint64_t)p->userData};
+    int rc = add(node, graph, before, count, GRAPH_HOST);
 
-    if (!rc)
-        RECORD(HOST_FUNCTION, (uint64_t)memsim_device_current(), GRAPH(graph));
-    return cudart_result(rc);
+    if (rc)
+        return cudart_result(rc);
+    memsim_graph_step(GRAPH(graph), STEP_HOST, words);
+    RECORD(HOST_FUNCTION, (uint64_t)memsim_device_current(), GRAPH(graph));
+    return cudaSuccess;
 }
 
-/* The child keeps what it is made of for as long as the process lives. */
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                        const cudaGraphNode_t *before,
                                        size_t count, cudaGraph_t child)
 {
-    uint64_t clone = 0;
-    int rc = memsim_graph_clone(GRAPH(child), &clone);
+    const struct graph_body *body = memsim_graph_get(GRAPH(child));
+    int rc = body ? add(node, graph, before, count, GRAPH_CHILD)
+                  : CORE_INVALID_VALUE;
 
-    if (rc)
-        return cudart_result(rc);
-    const struct graph_body *body = memsim_graph_get(clone);
-    const uint64_t words[GRAPH_WORDS] = {(uint64_t)body};
-    rc = add(node, graph, before, count, GRAPH_CHILD, words);
     if (!rc)
-        RECORD(GRAPH_LAUNCH, (uint64_t)body->device, GRAPH(graph), 0,
-               memsim_graph_get(GRAPH(child))->id);
+        rc = memsim_graph_child(GRAPH(graph), GRAPH(child));
+    if (!rc)
+        RECORD(GRAPH_LAUNCH, (uint64_t)body->device, GRAPH(graph), 0, body->id,
+               body->kernels);
     return cudart_result(rc);
 }
 
@@ -162,8 +171,7 @@ cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node,
                                         size_t count, cudaEvent_t event)
 {
     (void)event;
-    return cudart_result(
-        add(node, graph, before, count, GRAPH_EVENT_RECORD, NULL));
+    return cudart_result(add(node, graph, before, count, GRAPH_EVENT_RECORD));
 }
 
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -171,8 +179,7 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                       size_t count, cudaEvent_t event)
 {
     (void)event;
-    return cudart_result(
-        add(node, graph, before, count, GRAPH_EVENT_WAIT, NULL));
+    return cudart_result(add(node, graph, before, count, GRAPH_EVENT_WAIT));
 }
 
 /* Nodes that ROOTS lets through, into NODES, of which *COUNT have room; the

@@ -2,6 +2,7 @@
  * The collectives. Small payloads arrive as if all ranks had sent the same. */
 #include "capture/nccl/nccl_fake.h"
 
+#include "capture/core/capture.h"
 #include "capture/core/kernel.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
@@ -46,11 +47,15 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
     if (rc)
         return nccl_result(rc);
-    for (int i = 0; i < receives && call->receive && call->send; i++)
-        memsim_values_copy((uint64_t)call->receive + (uint64_t)i * share,
-                           (uint64_t)call->send +
-                               (sends > 1 ? (uint64_t)c->rank * share : 0),
-                           share);
+    for (int i = 0; i < receives && call->receive && call->send; i++) {
+        const uint64_t step[STEP_WORDS] = {
+            (uint64_t)call->receive + (uint64_t)i * share,
+            (uint64_t)call->send + (sends > 1 ? (uint64_t)c->rank * share : 0),
+            share};
+
+        if (!memsim_capture_step((uint64_t)call->stream, STEP_COPY, step))
+            memsim_values_copy(step[0], step[1], step[2]);
+    }
     memsim_kernel_count(device);
     RECORD(
         COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
