@@ -62,50 +62,48 @@ static double position(const struct around *a, const struct target *t)
            log2((double)a->high->nodes / a->low->nodes);
 }
 
+/* A tree's time grows with its depth. */
+static double tree_us(const struct fit_curve *c, const struct target *t)
+{
+    return plain_us(c, t) * (1 + log2(t->nodes)) / (1 + log2(c->nodes));
+}
+
+/* NCCL takes the faster of ring and tree, whose growth is not the same, so that
+ * the time changes by the lesser of what the two say, up or down. */
+static double grown_us(const struct fit_curve *c, double gpus,
+                       const struct target *t)
+{
+    double ring = ring_us(c, gpus, t), tree = tree_us(c, t);
+
+    return t->nodes < c->nodes ? fmax(ring, tree) : fmin(ring, tree);
+}
+
+/* What is told from below and from above may differ by this factor; above it
+ * the larger job was slower than rings and trees explain (its network was
+ * disturbed, or is another one there), and it says nothing about a smaller one.
+ * As series_clean's for two samples of a point. */
+#define AGREE 1.35
+
 /* One node says nothing about a network: with nothing else below, only the
- * curve above counts. Else the middle of what is known: a ring or a tree from
- * below, a ring from above, and what lies between two rings or two trees; one
- * curve that was disturbed, or switched, does not decide alone. */
+ * curve above counts. */
 static double ring_between(const struct around *a, const struct target *t)
 {
-    double ring_high = ring_us(a->high, a->gpus, t);
+    double from_high = grown_us(a->high, a->gpus, t);
 
     if (a->low->nodes == 1)
-        return ring_high;
-    double ring_low = ring_us(a->low, a->gpus, t);
-    double tree_low = plain_us(a->low, t), tree_high = plain_us(a->high, t);
-    double w = position(a, t);
-    return median_of_3(median_of_3(ring_low, ring_high, tree_low),
-                       log_mean(ring_low, ring_high, w),
-                       log_mean(tree_low, tree_high, w));
+        return from_high;
+    double from_low = grown_us(a->low, a->gpus, t);
+    return from_high > AGREE * from_low ? from_low : sqrt(from_low * from_high);
 }
 
-/* How the time grew towards the largest count from the one before it: 0, as a
- * tree's, to 1, as a ring's; halfway where nothing tells. */
-static double ring_share(const struct around *a, const struct target *t)
-{
-    if (!a->before)
-        return 0.5;
-    struct target seen = {t->bytes, a->low->nodes, a->gpus, t->in_place};
-    double tree = plain_us(a->before, t);
-    double grew = log(plain_us(a->low, t) / tree);
-    double ring = log(ring_us(a->before, a->gpus, &seen) / tree);
-
-    return ring > 0 ? fmin(fmax(grew / ring, 0), 1) : 0.5;
-}
-
-/* Which of ring and tree NCCL takes at a larger count is its cost model's
- * choice: by halves, and what it last did counts for one of them. */
 static double ring_above(const struct around *a, const struct target *t)
 {
-    double ring = ring_us(a->low, a->gpus, t), tree = plain_us(a->low, t);
-
-    return log_mean(tree, ring, (0.5 + ring_share(a, t)) / 2);
+    return grown_us(a->low, a->gpus, t);
 }
 
 static double ring_below(const struct around *a, const struct target *t)
 {
-    return ring_us(a->high, a->gpus, t);
+    return grown_us(a->high, a->gpus, t);
 }
 
 static double plain_between(const struct around *a, const struct target *t)
@@ -134,25 +132,17 @@ static double plain_below(const struct around *a, const struct target *t)
     return plain_us(a->high, t);
 }
 
-/* A pipeline grows with its depth, and by the square root of it as measured;
- * what the smallest size takes is not part of the pipeline. */
-static double depth_us(const struct fit_curve *c, const struct target *t)
+/* Of a pipeline on one node and on several the middle of three: a ring from
+ * above, and what lies between two rings or two pipelines; one of the two
+ * public tables is 10 times as slow on 4 nodes as on 2. */
+static double pipeline_between(const struct around *a, const struct target *t)
 {
-    double floor_us =
-        fmin(fit_curve_us(c, c->bytes_min, t->in_place), plain_us(c, t));
-    double depth = (1 + log2(t->nodes)) / (1 + log2(c->nodes));
-
-    return floor_us + (plain_us(c, t) - floor_us) * sqrt(depth);
-}
-
-static double depth_above(const struct around *a, const struct target *t)
-{
-    return depth_us(a->low, t);
-}
-
-static double depth_below(const struct around *a, const struct target *t)
-{
-    return depth_us(a->high, t);
+    if (a->low->nodes > 1)
+        return ring_between(a, t);
+    double ring_high = ring_us(a->high, a->gpus, t);
+    return median_of_3(
+        ring_high, plain_between(a, t),
+        log_mean(ring_us(a->low, a->gpus, t), ring_high, position(a, t)));
 }
 
 /* Of N equal parts those that go elsewhere. */
@@ -161,21 +151,49 @@ static double leaving(double n)
     return n > 1 ? (n - 1) / n : 1;
 }
 
-/* The part of the buffer that leaves a node grows as (N - 1) / N; where several
- * nodes are hardly slower than one (a rack with NVLink throughout) a node is no
- * boundary, and what leaves a rank counts, (P - 1) / P. */
+/* Several nodes that are hardly slower than one (a rack with NVLink throughout)
+ * have no boundary between them. */
 #define NO_BOUNDARY 1.5
 
+static bool is_rack(const struct around *a, const struct fit_curve *c,
+                    const struct target *t)
+{
+    return a->one && plain_us(c, t) < NO_BOUNDARY * plain_us(a->one, t);
+}
+
+/* In a rack each rank sends P - 1 messages of S / P. The part of the buffer
+ * that leaves a rank grows as (P - 1) / P; the messages' latencies, which the
+ * line through S and 2 S leaves at 0 bytes, add up or overlap: by halves. */
+static double messages_us(const struct around *a, const struct fit_curve *c,
+                          const struct target *t)
+{
+    double from = c->nodes * a->gpus, to = t->nodes * t->gpus;
+    double us = plain_us(c, t);
+    double twice = fit_curve_us(c, 2 * t->bytes, t->in_place);
+    double latency = fmax(2 * us - twice, 0);
+    double rest = (us - latency) * leaving(to) / leaving(from);
+
+    if (from < 2)
+        return us;
+    return sqrt((rest + latency) * (rest + latency * (to - 1) / (from - 1)));
+}
+
+/* Else the part that leaves a node, (N - 1) / N, sets the pace. */
 static double exchange_us(const struct around *a, const struct fit_curve *c,
                           const struct target *t)
 {
-    double from = c->nodes, to = t->nodes, us = plain_us(c, t);
+    if (is_rack(a, c, t))
+        return messages_us(a, c, t);
+    return plain_us(c, t) * leaving(t->nodes) / leaving(c->nodes);
+}
 
-    if (a->one && us < NO_BOUNDARY * plain_us(a->one, t)) {
-        from *= a->gpus;
-        to *= t->gpus;
-    }
-    return us * leaving(to) / leaving(from);
+/* In a rack both neighbours are of one kind, and rings are P - 1 messages of
+ * S / P, too. */
+static double exchange_between(const struct around *a, const struct target *t)
+{
+    if (is_rack(a, a->high, t))
+        return ring_us(a->high, a->gpus, t);
+    return plain_between(a, t);
 }
 
 static double exchange_above(const struct around *a, const struct target *t)
@@ -195,12 +213,12 @@ static const struct {
     [FIT_ALL_REDUCE] = {ring_between, ring_above, ring_below},
     [FIT_ALL_GATHER] = {ring_between, ring_above, ring_below},
     [FIT_REDUCE_SCATTER] = {ring_between, ring_above, ring_below},
-    [FIT_BROADCAST] = {plain_between, depth_above, depth_below},
-    [FIT_REDUCE] = {plain_between, depth_above, depth_below},
-    [FIT_ALLTOALL] = {plain_between, exchange_above, exchange_below},
+    [FIT_BROADCAST] = {pipeline_between, ring_above, ring_below},
+    [FIT_REDUCE] = {pipeline_between, ring_above, ring_below},
+    [FIT_ALLTOALL] = {exchange_between, exchange_above, exchange_below},
     [FIT_SENDRECV] = {plain_between, trend_above, plain_below},
-    [FIT_GATHER] = {plain_between, exchange_above, exchange_below},
-    [FIT_SCATTER] = {plain_between, exchange_above, exchange_below},
+    [FIT_GATHER] = {exchange_between, exchange_above, exchange_below},
+    [FIT_SCATTER] = {exchange_between, exchange_above, exchange_below},
 };
 
 static struct around find_around(const struct fit_family *family,
