@@ -97,6 +97,7 @@ static const struct omen {
      TRACE_CATEGORY_UNSHARDED_PARAMETER},
     {true, "FullyShardedDataParallel._post_backward",
      TRACE_CATEGORY_COMMUNICATION},
+    {true, "c10d::Reducer", TRACE_CATEGORY_COMMUNICATION},
     {false, "torch::autograd::AccumulateGrad", TRACE_CATEGORY_GRADIENT},
     {false, "c10d::", TRACE_CATEGORY_COMMUNICATION},
 };
@@ -342,26 +343,12 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
     piece_move(a, p, (uint32_t)trace_field(item, STORAGE_MODULE));
 }
 
-/* What collectives work on and nobody laid claim to are buckets. DDP takes new
- * ones in its second forward, which then look like activations; but those are
- * not changed in backward. */
-static bool is_bucket(const struct attribute *a, const struct piece *p,
-                      bool in_place)
-{
-    return p->category == TRACE_CATEGORY_OTHER ||
-           (in_place && a->phase == TRACE_PHASE_BACKWARD &&
-            p->phase == TRACE_PHASE_FORWARD &&
-            p->category == TRACE_CATEGORY_ACTIVATION);
-}
-
+/* What collectives work on and nobody laid claim to is theirs. */
 static void on_collective(struct attribute *a, const struct trace_item *item)
 {
-    uint64_t send = trace_field(item, COLLECTIVE_SEND);
-    uint64_t receive = trace_field(item, COLLECTIVE_RECEIVE);
-
-    for (int i = 0; i < 2; i++) {
-        struct piece *p = map_get(&a->pieces, i ? receive : send);
-        if (p && is_bucket(a, p, send == receive))
+    for (int i = COLLECTIVE_SEND; i <= COLLECTIVE_RECEIVE; i++) {
+        struct piece *p = map_get(&a->pieces, trace_field(item, i));
+        if (p && p->category == TRACE_CATEGORY_OTHER)
             piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
     }
 }

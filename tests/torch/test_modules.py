@@ -364,21 +364,48 @@ for _ in range(3):
     assert "parameter" not in owners(report).get("", {})
 
 
-@test
-def buckets_of_ddp_are_for_communication():
-    report = device("""
+DDP = """
+import os, tempfile
 import torch.distributed as dist
-dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
-model = nn.parallel.DistributedDataParallel(Net().cuda(), device_ids=[0])
+folder = tempfile.mkdtemp()
+rank = 0 if WORLD > 1 and os.fork() else WORLD - 1
+dist.init_process_group(BACKEND, store=dist.FileStore(folder + "/store", WORLD),
+                        rank=rank, world_size=WORLD)
+torch.cuda.set_device(rank)
+model = nn.parallel.DistributedDataParallel(Net().cuda(), device_ids=[rank])
 train(model, adam(model))
 dist.destroy_process_group()
-""")
+"""
+
+
+def check_buckets(report):
+    """They are made anew in the second forward, and as large as before."""
     check_sums(report)
-    peak = report["categories_at_peak"]
     numbers = sum(3 * n for n in (256, 256, 262144, 1024, 262144, 256))
+    for step, phase in (0, "forward"), (1, "forward"), (2, "backward"):
+        end = phases(report, step)[phase]["end_categories"]
+        equal(end["communication"], rounded(numbers))
+        assert "other" not in end, end
+    peak = report["categories_at_peak"]
     assert peak["communication"] >= 4 * numbers, peak
     assert peak.get("other", 0) < 0.02 * report["peak_allocated_bytes"], peak
     assert "module.blocks.0.up" in owners(report)
+
+
+@test
+def buckets_of_ddp_are_for_communication():
+    for backend in "nccl", "gloo":
+        check_buckets(device(f"BACKEND, WORLD = '{backend}', 1" + DDP))
+
+
+@test
+def buckets_of_ddp_over_gloo_between_two_processes():
+    report, _ = run("BACKEND, WORLD = 'gloo', 2" + DDP, "--gpus", "2")
+    cards = [card for rank in report["ranks"] for card in rank["devices"]
+             if "categories_at_peak" in card]
+    equal([card["index"] for card in cards], [0, 1])
+    for card in cards:
+        check_buckets(card)
 
 
 @test

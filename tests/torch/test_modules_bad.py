@@ -108,6 +108,47 @@ after = torch.empty(1 << 28, device="cuda")
 
 
 @test
+def a_keyboard_interrupt_leaves_nothing_open():
+    """PyTorch calls hooks for an Exception, not for a BaseException."""
+    report = device("""
+class Fragile(nn.Module):
+    raises = None
+    def forward(self, x):
+        if Fragile.raises:
+            raise Fragile.raises
+        return x * 2
+class Careful(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fragile, self.wide = Fragile(), Fragile()
+    def forward(self, x):
+        try:
+            return self.fragile(x)
+        except GeneratorExit:
+            Fragile.raises = None
+            return self.wide(x)
+model = nn.Sequential(Net(), Careful()).cuda(); o = adam(model)
+x = torch.randn(64, 256, device="cuda")
+model(x).sum().backward()
+for Fragile.raises in KeyboardInterrupt, SystemExit, KeyboardInterrupt:
+    try:
+        model(x)
+    except (KeyboardInterrupt, SystemExit):
+        pass
+o.step()
+before = torch.empty(1 << 28, device="cuda")
+Fragile.raises = GeneratorExit
+y = model(torch.randn(1 << 18, 256, device="cuda"))
+after = torch.empty(1 << 28, device="cuda")
+""")
+    check_sums(report)
+    own = owners(report)
+    assert sum(own[""].values()) >= 8 << 28, own[""]
+    assert sum(own["1.wide"].values()) >= 256 << 20, own["1.wide"]
+    assert "1.fragile" not in own, own["1.fragile"]
+
+
+@test
 def threads_share_a_model():
     report = device("""
 import threading

@@ -133,6 +133,21 @@ void memsim_tag_leave(uint32_t id)
     RECORD(MODULE_LEAVE, id);
 }
 
+void memsim_tag_cut(uint32_t depth)
+{
+    while (inside.depth > depth) {
+        uint32_t id = memsim_tag_top();
+        inside.depth--;
+        RECORD(MODULE_LEAVE, id);
+    }
+    sequence_change(memsim_tag_top());
+}
+
+void memsim_tag_range(const char *name)
+{
+    operator_range_set(name);
+}
+
 void memsim_tag_step(int begins)
 {
     phase_set(begins ? TRACE_PHASE_OPTIMIZER : TRACE_PHASE_OTHER);

@@ -37,13 +37,16 @@ void tag_modules_record(void);
  * imported. module: ID's path below ROOT (its own id, with the name of its
  * class, where it is one); said again, it has moved. leave: also what was
  * entered after it and not left. step: an optimizer's step begins or ends.
- * storage: what lies at ADDRESS is CATEGORY, of module ID, in numbers of
+range: NAME begins, which PyTorch has no range for; NULL:
+ * it ends. storage: what lies at ADDRESS is CATEGORY, of module ID, in numbers
+of
  * ELEMENT_BYTES. */
 CORE_API void memsim_tag_start(void);
 CORE_API void memsim_tag_module(uint32_t id, uint32_t root, const char *name);
 CORE_API void memsim_tag_enter(uint32_t id);
 CORE_API void memsim_tag_leave(uint32_t id);
 CORE_API void memsim_tag_step(int begins);
+CORE_API void memsim_tag_range(const char *name);
 CORE_API void memsim_tag_storage(uint64_t address, uint32_t id,
                                  uint32_t category, uint32_t element_bytes);
 
@@ -54,5 +57,9 @@ CORE_API void memsim_tag_output(uint64_t address, uint32_t id);
 
 /* The module entered last on this thread and not left; 0: none. */
 CORE_API uint32_t memsim_tag_top(void);
+
+/* Only the first DEPTH modules that this thread has entered are at work: an
+ * exception that is no Exception has left the others. */
+CORE_API void memsim_tag_cut(uint32_t depth);
 
 #endif

@@ -77,31 +77,50 @@ static bool is_known_range(const char *name)
     return false;
 }
 
-static void *range_start(void **result, const void *function)
+static void range_push(const void *function, const char *name)
 {
-    const char *name = function_name(function);
-
-    *result = NULL;
-    if (running.range_depth == RANGE_DEPTH || !is_known_range(name))
-        return result;
+    if (running.range_depth == RANGE_DEPTH)
+        return;
     running.ranges[running.range_depth].function = function;
     running.ranges[running.range_depth].name = memsim_name(name);
     running.ranges[running.range_depth].step =
         !strncmp(name, STEP_PREFIX, strlen(STEP_PREFIX));
     running.range_depth++;
-    return result;
 }
 
 /* A range may end on another thread; then it is not found here, and goes with
  * the next one around it. */
-static void range_end(const void *function, void *context)
+static void range_pop(const void *function)
 {
-    (void)context;
     for (unsigned i = running.range_depth; i-- > 0;)
         if (running.ranges[i].function == function) {
             running.range_depth = i;
             return;
         }
+}
+
+static void *range_start(void **result, const void *function)
+{
+    const char *name = function_name(function);
+
+    *result = NULL;
+    if (is_known_range(name))
+        range_push(function, name);
+    return result;
+}
+
+static void range_end(const void *function, void *context)
+{
+    (void)context;
+    range_pop(function);
+}
+
+void operator_range_set(const char *name)
+{
+    if (name)
+        range_push(NULL, name);
+    else
+        range_pop(NULL);
 }
 
 void operator_attach(void *library)

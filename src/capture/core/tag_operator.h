@@ -11,6 +11,9 @@
 /* Begins to listen; LIBRARY is a handle of libtorch_cpu.so. */
 void operator_attach(void *library);
 
+/* A range of our own begins, or, NAME being NULL, ends. */
+void operator_range_set(const char *name);
+
 /* Ids of names: the innermost operator that does more than allocate, and the
  * innermost range of those that PyTorch's own parallelism sets; 0: none. */
 uint32_t operator_name(void);

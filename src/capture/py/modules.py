@@ -7,6 +7,7 @@ change nothing that passes through them.
 """
 import atexit
 import ctypes
+import functools
 import gc
 import sys
 import weakref
@@ -28,14 +29,19 @@ _enter = _core.memsim_tag_enter
 _leave = _core.memsim_tag_leave
 _step = _core.memsim_tag_step
 _top = _core.memsim_tag_top
+_cut = _core.memsim_tag_cut
+_range = _core.memsim_tag_range
 _storage = _core.memsim_tag_storage
 _storage.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
                      ctypes.c_uint32)
 _input = _core.memsim_tag_input
 _output = _core.memsim_tag_output
 _input.argtypes = _output.argtypes = ctypes.c_uint64, ctypes.c_uint32
-for _function in (_enter, _leave, _step, _storage, _input, _output):
+for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
+                  _output):
     _function.restype = None
+
+_CALL = nn_module.Module._call_impl.__code__
 
 _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
                         torch.compiler.is_compiling)
@@ -44,7 +50,8 @@ _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
 class _Known:
     """A module that has a number."""
 
-    __slots__ = "id", "root", "path", "ref", "searches", "parameters", "listed"
+    __slots__ = "id", "root", "path", "ref", "searches", "parameters", "listed", \
+        "caller"
 
 
 _known = {}  # by id() of the module
@@ -88,7 +95,7 @@ def _number(module, root, path):
         known.id = _retired.pop((root, path), 0)
         if not known.id:
             known.id = _count = _count + 1
-        known.searches = 0
+        known.searches = known.caller = 0
         known.parameters = ()
         known.ref = weakref.ref(module, lambda _: _forget(known, key))
         _known[key] = _by_number[known.id] = known
@@ -245,9 +252,22 @@ def _pass(tell, values, known):
             tell(address, known.id)
 
 
+def _depth():
+    """How many modules' forwards this thread is in."""
+    frame, depth = sys._getframe(1), 0
+    while frame is not None:
+        depth += frame.f_code is _CALL
+        frame = frame.f_back
+    return depth
+
+
 def _before(module, args):
     known = _known.get(id(module))
     top = _top()
+    if top and (known is None or known.caller != top):
+        # A KeyboardInterrupt, say, may have left TOP: PyTorch calls no hook.
+        _cut(_depth() - 1)
+        top = _top()
     if not top:
         known = _begin(module)
         _tell_inputs(known, args)
@@ -255,6 +275,7 @@ def _before(module, args):
         parent = _by_number.get(top)
         known = (_name_below(parent, module) if parent is not None
                  else _name_root(module))
+    known.caller = top
     if known.listed:
         _pass(_input, args, known)
     _enter(known.id)
@@ -269,6 +290,8 @@ def _after(module, args, result):
 
 
 def _before_step(optimizer, args, kwargs):
+    if _top():
+        _cut(_depth())
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             owner = _owners.get(id(parameter))
@@ -380,6 +403,26 @@ def _guarded(hook):
     return guarded
 
 
+def _name_buckets():
+    """DDP's reducer takes its buckets when it is made and once again, and no
+    other call says where they lie."""
+    reducer = getattr(torch.distributed, "Reducer", None)
+
+    def within(function):
+        @functools.wraps(function)
+        def ranged(*args, **kwargs):
+            _range(b"c10d::Reducer")
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _range(None)
+        return ranged
+
+    for name in ("__init__", "_rebuild_buckets"):
+        if hasattr(reducer, name):
+            setattr(reducer, name, within(getattr(reducer, name)))
+
+
 def _hide(*handles):
     """torch.compile warns a script that has global hooks. Ours, which HANDLES
     are of, do not count: the question is whether there are any of its own."""
@@ -403,6 +446,7 @@ def start():
                           b"of PyTorch later than %d.%d: see --no-modules",
                           *NEWEST)
     _core.memsim_tag_start()
+    _name_buckets()
     _hide(nn_module.register_module_forward_pre_hook(_guarded(_before)),
           nn_module.register_module_forward_hook(_guarded(_after),
                                                  always_call=True))
