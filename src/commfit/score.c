@@ -22,7 +22,7 @@ static const char *const scorer_names[SCORER_COUNT] = {
 
 static const char *const held_names[HELD_COUNT] = {
     "every other size", "every fifth size", "node count between",
-    "next node count",  "other data",
+    "next node count",  "other data",       "nothing left out",
 };
 
 const char *scorer_name(enum scorer who)
@@ -196,6 +196,15 @@ static bool cuts_nodes(const struct series *s, uint32_t index, const void *arg)
             (cut->larger_too && s->nodes > cut->nodes));
 }
 
+static bool cuts_nothing(const struct series *s, uint32_t index,
+                         const void *arg)
+{
+    (void)s;
+    (void)index;
+    (void)arg;
+    return false;
+}
+
 /* Of what was cut, what counts. */
 static bool is_scored(const struct series *s, uint32_t index,
                       const struct cut *cut)
@@ -214,7 +223,9 @@ static bool is_scored(const struct series *s, uint32_t index,
 static void run_cut(const struct series_set *set, const struct cut *cut,
                     struct scores *scores)
 {
-    series_leave_out *leave_out = cut->modulus ? cuts_size : cuts_nodes;
+    series_leave_out *leave_out = cut->held == HELD_NOTHING ? cuts_nothing
+                                  : cut->modulus            ? cuts_size
+                                                            : cuts_nodes;
     struct err ignored = {""};
     struct trained t;
 
@@ -227,7 +238,8 @@ static void run_cut(const struct series_set *set, const struct cut *cut,
             const struct series *s = &set->families[i].series[j];
 
             for (uint32_t k = 0; k < 2 * s->count; k++)
-                if (leave_out(s, k / 2, cut) && is_scored(s, k / 2, cut))
+                if (is_scored(s, k / 2, cut) &&
+                    (cut->held == HELD_NOTHING || leave_out(s, k / 2, cut)))
                     add_row(scores, &t, s, k / 2, k % 2, cut->held);
         }
     trained_fini(&t);
@@ -271,7 +283,10 @@ static void cut_nodes(struct series_family *f, struct scores *scores)
 
 void score_held_out(const struct series_set *set, struct scores *scores)
 {
+    const struct cut nothing = {.held = HELD_NOTHING};
+
     *scores = (struct scores){0};
+    run_cut(set, &nothing, scores);
     cut_sizes(set, scores);
     for (uint32_t i = 0; i < set->count; i++)
         cut_nodes(&set->families[i], scores);

@@ -27,6 +27,7 @@ enum held_out {
     HELD_BETWEEN,   /* a node count between two others, at 1 MiB and more */
     HELD_BEYOND,    /* the next larger node count, at 1 MiB and more */
     HELD_EVAL,      /* other files */
+    HELD_NOTHING,   /* the fit on its own rows: not an error to expect */
     HELD_COUNT,
 };
 
