@@ -109,6 +109,7 @@ struct trace_record {
     X(23, LIBRARY_MEMORY, "library_memory", "device bytes used_bytes", "who")  \
     X(24, HOST_MALLOC, "host_malloc", "address bytes flags", NULL)             \
     X(25, HOST_FREE, "host_free", "address bytes", NULL)                       \
+    X(26, DEVICE_RESET, "device_reset", "device used_bytes", NULL)             \
                                                                                \
     X(30, LAUNCH, "launch",                                                    \
       "name device stream grid_x_y grid_z_block_x block_y_z shared_bytes rule "\

@@ -26,13 +26,13 @@ TEST(use_after_destroy)
     CHECK(!cudaMalloc(&p, 64));
     CHECK(!cudaStreamCreate(&stream));
     CHECK(!cudaStreamDestroy(stream));
-    CHECK(cudaMemsetAsync(p, 0, 4, stream) == cudaErrorInvalidResourceHandle);
-    CHECK(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaMemsetAsync(p, 0, 4, stream) == cudaErrorContextIsDestroyed);
+    CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
     CHECK(!cudaEventCreate(&event));
     CHECK(!cudaEventDestroy(event));
-    CHECK(cudaEventRecord(event, 0) == cudaErrorInvalidResourceHandle);
-    CHECK(cudaStreamWaitEvent(0, event, 0) == cudaErrorInvalidResourceHandle);
-    CHECK(cudaEventDestroy(event) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventRecord(event, 0) == cudaErrorContextIsDestroyed);
+    CHECK(cudaStreamWaitEvent(0, event, 0) == cudaErrorContextIsDestroyed);
+    CHECK(cudaEventDestroy(event) == cudaErrorContextIsDestroyed);
 }
 
 TEST(memory_after_free)
@@ -49,7 +49,7 @@ TEST(memory_after_free)
     CHECK(cudaFree(host) == cudaErrorInvalidValue);
     CHECK(cudaMemcpy(host, host, 0, cudaMemcpyHostToHost) == cudaSuccess);
     CHECK(cudaMemcpy(host, host, 1, (enum cudaMemcpyKind)9) ==
-          cudaErrorInvalidValue);
+          cudaErrorInvalidMemcpyDirection);
 }
 
 TEST(peers)
@@ -273,7 +273,7 @@ TEST(sizes_at_the_ends)
     CHECK(cudaMallocManaged(&p, 8, 0) == cudaErrorInvalidValue);
     CHECK(cudaHostAlloc(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
     CHECK(cudaMallocPitch(&p, &pitch, SIZE_MAX - 600, 8) ==
-          cudaErrorMemoryAllocation);
-    CHECK(cudaMallocPitch(&p, &pitch, 1ul << 40, 1ul << 40) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaMallocPitch(&p, &pitch, 1ul << 30, 1ul << 40) ==
           cudaErrorMemoryAllocation);
 }

@@ -123,7 +123,7 @@ TEST(odd_requests)
 
     CHECK(!cudaMallocAsync(&p, 0, 0));
     CHECK(!p);
-    CHECK(!cudaFreeAsync(NULL, 0));
+    CHECK(cudaFreeAsync(NULL, 0) == cudaErrorInvalidValue);
     CHECK(cudaMallocAsync(&p, 1ul << 40, 0) == cudaErrorMemoryAllocation);
     CHECK(cudaMallocAsync(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
     CHECK(!cudaMalloc(&q, 100));

@@ -17,8 +17,8 @@ TEST(streams_live_and_die)
     CHECK(!cudaStreamSynchronize(stream));
     CHECK(!cudaStreamQuery(stream));
     CHECK(!cudaStreamDestroy(stream));
-    CHECK(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
-    CHECK(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaStreamSynchronize(stream) == cudaErrorContextIsDestroyed);
+    CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
 }
 
 TEST(invented_handles_are_refused)
@@ -55,7 +55,7 @@ TEST(events_measure_and_order)
     CHECK(cudaEventElapsedTime(&ms, a, untimed) ==
           cudaErrorInvalidResourceHandle);
     CHECK(!cudaEventDestroy(a));
-    CHECK(cudaEventQuery(a) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventQuery(a) == cudaErrorContextIsDestroyed);
 }
 
 TEST(devices_are_checked)

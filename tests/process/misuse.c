@@ -11,7 +11,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device,
                             const char *name, int thread_limit, void *tid,
                             void *bid, void *block, void *grid, int *warps);
 
-static char stub; /* stands for `__global__ void scale(float *, const float *)' */
+static char
+    stub; /* stands for `__global__ void scale(float *, const float *)' */
 
 static void launch(void *out, const void *in, unsigned threads,
                    cudaStream_t stream)
@@ -60,6 +61,19 @@ int main(int argc, char **argv)
     if (!strcmp(bug, "peer"))
         cudaSetDevice(1), cudaDeviceEnablePeerAccess(0, 0),
             launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "other-event")) {
+        cudaEvent_t here, there;
+        float ms;
+
+        cudaEventCreate(&here), cudaEventRecord(here, 0);
+        cudaSetDevice(1);
+        cudaEventCreate(&there), cudaEventRecord(there, 0);
+        cudaEventElapsedTime(&ms, here, there);
+    }
+    if (!strcmp(bug, "reset")) {
+        cudaDeviceReset();
+        cudaStreamSynchronize(stream);
+    }
     if (!strcmp(bug, "second")) { /* a process more than the card holds */
         int status = 0;
 

@@ -9,6 +9,7 @@
 #include "capture/core/handle.h"
 #include "capture/core/kernel.h"
 #include "capture/core/lock.h"
+#include "capture/core/misuse.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
 
@@ -102,7 +103,8 @@ int memsim_capture_begin(uint64_t handle, enum capture_mode mode,
     uint64_t into = graph;
 
     if (!stream) /* the default streams cannot be captured */
-        return handle <= 2 ? CORE_CAPTURE_UNSUPPORTED : CORE_INVALID_HANDLE;
+        return handle <= 2 ? CORE_CAPTURE_UNSUPPORTED
+                           : misuse_handle(HANDLE_STREAM, handle);
     if (mode > CAPTURE_RELAXED || (graph && !memsim_graph_get(graph)))
         return CORE_INVALID_VALUE;
     int rc = graph ? CORE_OK : memsim_graph_create(false, &into);
@@ -155,7 +157,8 @@ int memsim_capture_end(uint64_t handle, uint64_t *graph)
 
     *graph = 0;
     if (!stream)
-        return CORE_INVALID_HANDLE;
+        return handle <= 2 ? CORE_ILLEGAL_STATE
+                           : misuse_handle(HANDLE_STREAM, handle);
     core_lock(LOCK_GRAPH);
     struct capture *capture = capture_of(stream);
     int rc = capture ? end_status(capture, stream) : CORE_ILLEGAL_STATE;
@@ -180,7 +183,7 @@ int memsim_capture_info(uint64_t handle, struct capture_info *info)
 
     *info = (struct capture_info){.status = CAPTURE_NONE};
     if (!stream && handle > 2)
-        return CORE_INVALID_HANDLE;
+        return misuse_handle(HANDLE_STREAM, handle);
     if (!stream && handle < 2)
         return capture_admits(NULL);
     if (capture) {

@@ -20,6 +20,8 @@ enum core_status {
     CORE_OUT_OF_MEMORY = 2,
     CORE_NOT_INITIALIZED = 3, /* also: in a child forked after the start */
     CORE_INVALID_CONFIGURATION = 9, /* the driver answers 1 */
+    CORE_INVALID_PITCH = 12,        /* likewise */
+    CORE_INVALID_DIRECTION = 21,    /* likewise */
     CORE_NO_DEVICE = 100,
     CORE_INVALID_DEVICE = 101,
     CORE_INVALID_CONTEXT = 201,
@@ -30,7 +32,10 @@ enum core_status {
     CORE_ILLEGAL_ADDRESS = 700,
     CORE_PEER_ENABLED = 704,
     CORE_PEER_NOT_ENABLED = 705,
+    CORE_CONTEXT_DESTROYED = 709, /* also: a handle used after its end */
     CORE_ASSERT = 710,
+    CORE_HOST_REGISTERED = 712,
+    CORE_HOST_NOT_REGISTERED = 713,
     CORE_COOPERATIVE_TOO_LARGE = 720,
     CORE_NOT_SUPPORTED = 801,
     CORE_CAPTURE_UNSUPPORTED = 900,

@@ -20,8 +20,8 @@
 /* Addresses of device i: a window of 1 TiB that can only be named, not
  * touched; a host program that follows a device pointer faults, as it does
  * over the real driver. The same in every run, where they are free. */
-#define WINDOW_BYTES (UINT64_C(1) << 40)
-#define WINDOW_BASE  UINT64_C(0x700000000000)
+#define WINDOW_BYTES  (UINT64_C(1) << 40)
+#define WINDOW_BASE   UINT64_C(0x700000000000)
 #define LIBRARIES_MAX 32
 
 static struct device {
@@ -167,8 +167,8 @@ static bool card_take(int device, uint64_t bytes)
     do {
         if (bytes > card->capacity_bytes - used)
             return false;
-    } while (!atomic_compare_exchange_weak(&card->used_bytes, &used,
-                                           used + bytes));
+    } while (
+        !atomic_compare_exchange_weak(&card->used_bytes, &used, used + bytes));
     session_raise(&card->peak_used_bytes, used + bytes);
     struct session_usage *usage = device_usage(device);
     if (usage) {
@@ -201,8 +201,7 @@ static int window_place(int device)
 {
     struct device *d = &devices[device];
     uint64_t want = WINDOW_BASE + (uint64_t)device * WINDOW_BYTES;
-    uint64_t base =
-        (uint64_t)pages_reserve_untouchable(want, WINDOW_BYTES);
+    uint64_t base = (uint64_t)pages_reserve_untouchable(want, WINDOW_BYTES);
 
     if (!base)
         return CORE_OUT_OF_MEMORY;
@@ -246,8 +245,8 @@ static int context_make(int device)
 }
 
 /* Without lazy loading a context takes every kernel of the process at once.
- * Lazy is CUDA's default since 12.2, and PyTorch sets it where the user has said
- * nothing (c10/cuda, 1.13 on), before any context. */
+ * Lazy is CUDA's default since 12.2, and PyTorch sets it where the user has
+ * said nothing (c10/cuda, 1.13 on), before any context. */
 static int modules_load(int device)
 {
     const char *loading = getenv("CUDA_MODULE_LOADING");
@@ -401,8 +400,8 @@ void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name)
 static int address_device(uint64_t address)
 {
     for (int i = 0; i < visible_count; i++)
-        if (devices[i].placed && address - devices[i].va.base <
-                                     devices[i].va.size_bytes)
+        if (devices[i].placed &&
+            address - devices[i].va.base < devices[i].va.size_bytes)
             return i;
     return -1;
 }
@@ -467,9 +466,9 @@ bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
     int owner = address_device(address);
 
     core_lock(LOCK_DEVICE);
-    bool found = owner < 0 ? vmm_find(address, device, start, bytes)
-                           : vaspace_find(&devices[owner].va, address, start,
-                                          bytes);
+    bool found = owner < 0
+                     ? vmm_find(address, device, start, bytes)
+                     : vaspace_find(&devices[owner].va, address, start, bytes);
     core_unlock(LOCK_DEVICE);
     if (found && device && owner >= 0)
         *device = owner;
@@ -541,6 +540,27 @@ int memsim_device_library_more(int device, const char *who, uint64_t bytes)
     const uint64_t fields[] = {(uint64_t)device, bytes, card_used(device)};
     memsim_record_text(TRACE_LIBRARY_MEMORY, fields, 3, who, strlen(who));
     return CORE_OK;
+}
+
+/* Every allocation, and then what the context and libraries took. */
+void device_close(int device)
+{
+    struct device *d = &devices[device];
+    struct session_usage *usage = device_usage(device);
+    uint64_t address, bytes;
+
+    while (vaspace_next(&d->va, 0, &address, &bytes))
+        memsim_device_free(address, TRACE_HOW_MALLOC);
+    core_lock(LOCK_DEVICE);
+    memset(d->libraries, 0, sizeof d->libraries);
+    d->open = false;
+    core_unlock(LOCK_DEVICE);
+    bound = false;
+    if (!usage)
+        return;
+    card_give(device, atomic_exchange(&usage->context, 0) +
+                          atomic_exchange(&usage->libraries, 0));
+    RECORD(DEVICE_RESET, (uint64_t)device, card_used(device));
 }
 
 /* The process is going, and the driver takes all of its memory back. */

@@ -32,6 +32,13 @@ CORE_API int memsim_device_select(int device);
 CORE_API int memsim_device_open(int device);
 CORE_API bool memsim_device_is_open(int device);
 
+/* Ends DEVICE's context with all that belongs to it; the next call that needs
+ * one makes another. */
+CORE_API int memsim_device_reset(int device);
+
+/* Its last step: memory and the context itself. */
+void device_close(int device);
+
 /* What ended DEVICE's context (fault.h), which memsim_device_open answers too;
  * CORE_OK while all is well. */
 CORE_API int memsim_device_fault(int device);
@@ -53,6 +60,7 @@ CORE_API void memsim_device_bind(bool now);
 CORE_API int memsim_device_peer_enable(int peer, uint32_t flags);
 CORE_API int memsim_device_peer_disable(int peer);
 bool device_peer_enabled(int device, int peer);
+void device_peer_reset(int device);
 
 /* Takes BYTES of DEVICE's memory for the program. *ADDRESS is set on success
  * only. A refusal counts as an OOM, with all that the report needs, unless

@@ -14,8 +14,8 @@ struct slot {
     uint64_t padding;
 };
 
-#define SLOT_BYTES  (HANDLE_BYTES_MAX + sizeof(struct slot))
-#define POOL_SLOTS  (1u << 20)
+#define SLOT_BYTES (HANDLE_BYTES_MAX + sizeof(struct slot))
+#define POOL_SLOTS (1u << 20)
 
 static struct pool {
     char *base;
@@ -83,6 +83,19 @@ void *memsim_handle_get(enum handle_kind kind, const void *handle)
 bool memsim_handle_was(enum handle_kind kind, const void *handle)
 {
     return slot_find(kind, handle);
+}
+
+void handle_each(enum handle_kind kind, void (*see)(void *handle, void *data),
+                 void *data)
+{
+    const struct pool *pool = &pools[kind];
+
+    for (uint32_t i = 0; i < pool->used; i++) {
+        struct slot *slot = slot_at(pool, i);
+
+        if (__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE))
+            see(slot + 1, data);
+    }
 }
 
 int memsim_handle_free(enum handle_kind kind, void *handle)

@@ -47,6 +47,10 @@ CORE_API void *memsim_handle_get(enum handle_kind kind, const void *handle);
 /* True where HANDLE was a live object of KIND once, or is one. */
 CORE_API bool memsim_handle_was(enum handle_kind kind, const void *handle);
 
+/* Calls SEE for every live object of KIND, which it may end. */
+void handle_each(enum handle_kind kind, void (*see)(void *handle, void *data),
+                 void *data);
+
 /* Ends a live object. The place is used again as late as possible, so that
  * uses after this are found out. 0, or CORE_INVALID_HANDLE. */
 CORE_API int memsim_handle_free(enum handle_kind kind, void *handle);

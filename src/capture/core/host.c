@@ -65,24 +65,46 @@ int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
     if (!p)
         return CORE_OUT_OF_MEMORY;
     *address = (uint64_t)p;
-    return range_insert(&(struct host_range){
-        (uint64_t)p, bytes, kind, flags, device});
+    return range_insert(
+        &(struct host_range){(uint64_t)p, bytes, kind, flags, device});
+}
+
+static bool overlaps(uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < range_count; i++)
+        if (ranges[i].bytes && address < ranges[i].address + ranges[i].bytes &&
+            ranges[i].address < address + bytes)
+            return true;
+    return false;
 }
 
 int memsim_host_register(uint64_t address, uint64_t bytes, uint32_t flags)
 {
-    struct host_range old;
     int device = memsim_device_current();
     int rc = memsim_device_open(device);
 
     if (rc)
         return rc;
-    if (!address || !bytes)
+    if (!address || !bytes || address + bytes < address)
         return CORE_INVALID_VALUE;
-    if (memsim_host_find(address, &old))
-        return 712; /* cudaErrorHostMemoryAlreadyRegistered */
-    return range_insert(&(struct host_range){
-        address, bytes, HOST_REGISTERED, flags, device});
+    core_lock(LOCK_DEVICE);
+    bool taken = overlaps(address, bytes);
+    core_unlock(LOCK_DEVICE);
+    if (taken)
+        return CORE_HOST_REGISTERED;
+    return range_insert(
+        &(struct host_range){address, bytes, HOST_REGISTERED, flags, device});
+}
+
+int memsim_host_unregister(uint64_t address)
+{
+    struct host_range range;
+
+    if (!address ||
+        (memsim_host_find(address, &range) && range.kind != HOST_REGISTERED))
+        return CORE_INVALID_VALUE;
+    int rc = memsim_host_free(address, HOST_REGISTERED);
+    return rc == CORE_INVALID_VALUE ? CORE_HOST_NOT_REGISTERED : rc;
 }
 
 int memsim_host_free(uint64_t address, enum host_kind kind)
@@ -106,6 +128,16 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
         munmap((void *)old.address, old.bytes);
     RECORD(HOST_FREE, old.address, old.bytes);
     return CORE_OK;
+}
+
+void host_reset(int device)
+{
+    for (uint32_t i = 0; i < range_count; i++) {
+        const struct host_range r = ranges[i];
+
+        if (r.bytes && r.device == device)
+            memsim_host_free(r.address, r.kind);
+    }
 }
 
 bool memsim_host_find(uint64_t address, struct host_range *range)

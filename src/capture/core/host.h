@@ -29,7 +29,14 @@ CORE_API int memsim_host_register(uint64_t address, uint64_t bytes,
 /* Ends the range that starts at ADDRESS and is of KIND. */
 CORE_API int memsim_host_free(uint64_t address, enum host_kind kind);
 
+/* What cudaHostUnregister answers: memory of cudaHostAlloc is an invalid
+ * argument, other memory one that is not registered. */
+CORE_API int memsim_host_unregister(uint64_t address);
+
 /* The range that holds ADDRESS; false where none does. */
 CORE_API bool memsim_host_find(uint64_t address, struct host_range *range);
+
+/* For reset.c: what was made with DEVICE current ends. */
+void host_reset(int device);
 
 #endif

@@ -148,6 +148,18 @@ int memsim_ipc_close(uint64_t address)
     return place ? CORE_OK : CORE_INVALID_VALUE;
 }
 
+void ipc_reset(int device)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < opened_count; i++)
+        if (opened[i].references &&
+            (int)opened[i].of.card == memsim_device_physical(device)) {
+            opened[i].references = 0;
+            device_forget_import(opened[i].address);
+        }
+    pthread_mutex_unlock(&lock);
+}
+
 bool ipc_is_foreign(uint64_t address)
 {
     pthread_mutex_lock(&lock);

@@ -28,4 +28,7 @@ CORE_API int memsim_ipc_open_event(const unsigned char handle[IPC_HANDLE_BYTES],
 /* For device.c: whether ADDRESS starts what another process owns. */
 bool ipc_is_foreign(uint64_t address);
 
+/* For reset.c: memory of other processes on DEVICE is open no more. */
+void ipc_reset(int device);
+
 #endif

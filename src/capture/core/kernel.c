@@ -162,14 +162,20 @@ static int launch_check(const struct kernel *kernel,
 
 /* The first kernel loads the code that torch is built with: what a context
  * takes then is more than a bare one's. */
+static bool modules_loaded[SESSION_DEVICES];
+
+void kernel_reset(int device)
+{
+    modules_loaded[device] = false;
+}
+
 static void modules_load(int device)
 {
-    static bool loaded[SESSION_DEVICES];
     const struct gpu *gpu = memsim_device_gpu();
 
-    if (loaded[device])
+    if (modules_loaded[device])
         return;
-    loaded[device] = true;
+    modules_loaded[device] = true;
     if (gpu->context_torch_bytes > gpu->context_bytes)
         memsim_device_library(device, "kernels",
                               gpu->context_torch_bytes - gpu->context_bytes);

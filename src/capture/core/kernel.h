@@ -54,6 +54,9 @@ CORE_API int memsim_kernel_launch(const struct kernel *kernel,
  * went on after an OOM. */
 CORE_API void memsim_kernel_count(int device);
 
+/* For reset.c: DEVICE has no kernels loaded any more. */
+void kernel_reset(int device);
+
 /* kernel_pointers.c: which arguments of a mangled NAME are addresses. */
 uint32_t kernel_pointers(const char *name);
 

@@ -20,8 +20,9 @@ void misuse_free_host(uint64_t address);
 /* Remembers what was freed, so that a second time can be told as such. */
 void misuse_remember_free(uint64_t address);
 
-/* HANDLE, said to be of KIND, is none, or not any more. */
-void misuse_handle(enum handle_kind kind, uint64_t handle);
+/* HANDLE, said to be of KIND, is none, or not any more: what the call answers.
+ */
+int misuse_handle(enum handle_kind kind, uint64_t handle);
 
 /* WHAT (an event, say) of card A was used with a stream of card B. */
 void misuse_device(const char *what, int a, int b);

@@ -43,6 +43,11 @@ int memsim_device_peer_disable(int peer)
                : CORE_PEER_NOT_ENABLED;
 }
 
+void device_peer_reset(int device)
+{
+    atomic_store(&peers[device], 0);
+}
+
 bool device_peer_enabled(int device, int peer)
 {
     return atomic_load(&peers[device]) >> peer & 1;

@@ -428,9 +428,9 @@ int memsim_pool_free(uint64_t address, uint64_t stream)
     int device;
     int rc = memsim_stream_device(stream, &device);
 
-    if (rc || !address)
+    if (rc)
         return rc;
-    if (!atomic_load_explicit(&pool_count, memory_order_relaxed))
+    if (!address || !atomic_load_explicit(&pool_count, memory_order_relaxed))
         return CORE_INVALID_VALUE;
     core_lock(LOCK_POOL);
     struct range *range = used_take(address);
@@ -438,6 +438,40 @@ int memsim_pool_free(uint64_t address, uint64_t stream)
         give(range, stream);
     core_unlock(LOCK_POOL);
     return range ? CORE_OK : CORE_INVALID_VALUE;
+}
+
+/* Ends a chunk, whoever uses it still. */
+static void chunk_end(struct range *chunk)
+{
+    memsim_device_free(chunk->address, TRACE_HOW_ASYNC);
+    for (struct range *range = chunk, *above; range; range = above) {
+        above = range->above;
+        if (range->requested_bytes)
+            used_take(range->address);
+        range_drop(range);
+    }
+}
+
+static void pool_end(struct pool *pool)
+{
+    for (struct range *chunk = pool->chunks, *next; chunk; chunk = next) {
+        next = chunk->next_chunk;
+        chunk_end(chunk);
+    }
+    pool_unlink(pool);
+    memsim_handle_free(HANDLE_POOL, pool);
+}
+
+void pool_reset(int device)
+{
+    core_lock(LOCK_POOL);
+    for (struct pool *pool = pools, *next; pool; pool = next) {
+        next = pool->next;
+        if (pool->device == device)
+            pool_end(pool);
+    }
+    defaults[device] = currents[device] = NULL;
+    core_unlock(LOCK_POOL);
 }
 
 int memsim_pool_trim(uint64_t handle, uint64_t keep_bytes)

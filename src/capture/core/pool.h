@@ -64,4 +64,7 @@ bool pool_owns(uint64_t address);
 /* For stream.c, when DEVICE has been waited for. */
 void pool_synchronized(int device);
 
+/* For reset.c: DEVICE's pools end, and all that is in them. */
+void pool_reset(int device);
+
 #endif

@@ -25,10 +25,8 @@ int memsim_stream_device(uint64_t handle, int *device)
         return rc ? rc : capture_admits(NULL);
     }
     const struct stream *stream = memsim_stream_get(handle);
-    if (!stream) {
-        misuse_handle(HANDLE_STREAM, handle);
-        return CORE_INVALID_HANDLE;
-    }
+    if (!stream)
+        return misuse_handle(HANDLE_STREAM, handle);
     *device = stream->device;
     int rc = device_fault(*device);
     return rc ? rc : capture_admits(stream);
@@ -103,25 +101,23 @@ int memsim_stream_query(uint64_t handle)
     return rc;
 }
 
-static struct event *event_get(uint64_t handle)
+static int event_find(uint64_t handle, struct event **event)
 {
-    struct event *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
-
-    if (!event)
-        misuse_handle(HANDLE_EVENT, handle);
-    return event;
+    *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
+    return *event ? CORE_OK : misuse_handle(HANDLE_EVENT, handle);
 }
 
 int memsim_stream_wait(uint64_t handle, uint64_t event)
 {
     struct stream *stream = memsim_handle_get(HANDLE_STREAM, (void *)handle);
-    const struct event *found = event_get(event);
+    struct event *found;
     int device;
     int rc = memsim_stream_device(handle, &device);
 
     if (!rc)
-        rc = found ? capture_wait_event(stream, handle, found)
-                   : CORE_INVALID_HANDLE;
+        rc = event_find(event, &found);
+    if (!rc)
+        rc = capture_wait_event(stream, handle, found);
     if (rc)
         return rc;
     RECORD(STREAM_WAIT, (uint64_t)device, handle, event);
@@ -149,11 +145,11 @@ int memsim_event_create(uint32_t flags, uint64_t *handle)
 
 int memsim_event_destroy(uint64_t handle)
 {
-    struct event *event = event_get(handle);
+    struct event *event;
+    int rc = event_find(handle, &event);
 
-    if (!event)
-        return CORE_INVALID_HANDLE;
-    int rc = device_fault(event->device);
+    if (!rc)
+        rc = device_fault(event->device);
     if (rc)
         return rc;
     RECORD(EVENT_DESTROY, (uint64_t)event->device, handle);
@@ -162,12 +158,12 @@ int memsim_event_destroy(uint64_t handle)
 
 int memsim_event_record(uint64_t handle, uint64_t stream)
 {
-    struct event *event = event_get(handle);
+    struct event *event;
     int device;
+    int rc = event_find(handle, &event);
 
-    if (!event)
-        return CORE_INVALID_HANDLE;
-    int rc = memsim_stream_device(stream, &device);
+    if (!rc)
+        rc = memsim_stream_device(stream, &device);
     if (rc)
         return rc;
     if (device != event->device) {
@@ -184,20 +180,22 @@ int memsim_event_record(uint64_t handle, uint64_t stream)
 
 /* The host cannot ask for an event that lies in a capture, nor for any while
  * calls like this one are forbidden. */
-static int event_host_check(const struct event *event)
+static int event_host_check(uint64_t handle, struct event **event)
 {
-    if (!event)
-        return CORE_INVALID_HANDLE;
-    int rc = device_fault(event->device);
+    int rc = event_find(handle, event);
+
+    if (!rc)
+        rc = device_fault((*event)->device);
     if (rc)
         return rc;
-    return event->mark.capture ? CORE_CAPTURED_EVENT : memsim_capture_forbids();
+    return (*event)->mark.capture ? CORE_CAPTURED_EVENT
+                                  : memsim_capture_forbids();
 }
 
 int memsim_event_query(uint64_t handle)
 {
-    const struct event *event = event_get(handle);
-    int rc = event_host_check(event);
+    struct event *event;
+    int rc = event_host_check(handle, &event);
 
     if (rc)
         return rc;
@@ -207,8 +205,8 @@ int memsim_event_query(uint64_t handle)
 
 int memsim_event_synchronize(uint64_t handle)
 {
-    const struct event *event = event_get(handle);
-    int rc = event_host_check(event);
+    struct event *event;
+    int rc = event_host_check(handle, &event);
 
     if (rc)
         return rc;
@@ -217,14 +215,27 @@ int memsim_event_synchronize(uint64_t handle)
     return CORE_OK;
 }
 
+/* "Interoperability with multiple devices" of the programming guide: events of
+ * different devices have no time between them. */
 int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
 {
-    const struct event *a = event_get(start), *b = event_get(end);
+    struct event *a, *b;
+    int rc = event_find(start, &a);
 
-    if (!a || !b || !a->recorded || !b->recorded ||
+    if (!rc)
+        rc = event_find(end, &b);
+    if (rc)
+        return rc;
+    if (!ms)
+        return CORE_INVALID_VALUE;
+    if (a->device != b->device) {
+        misuse_device("an event", a->device, b->device);
+        return CORE_INVALID_HANDLE;
+    }
+    if (!a->recorded || !b->recorded ||
         (a->flags | b->flags) & EVENT_DISABLE_TIMING)
         return CORE_INVALID_HANDLE;
-    int rc = device_fault(a->device);
+    rc = device_fault(a->device);
     if (rc)
         return rc;
     *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
@@ -288,7 +299,9 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
 
     if (rc || !bytes)
         return rc;
-    if (!destination || !source || direction < 0 || direction > COPY_DEFAULT)
+    if (direction < 0 || direction > COPY_DEFAULT)
+        return CORE_INVALID_DIRECTION;
+    if (!destination || !source)
         return CORE_INVALID_VALUE;
     bool live = range_is_live(destination, bytes);
     if (!live || !range_is_live(source, bytes)) {

@@ -105,8 +105,9 @@ int memsim_vmm_reserve(uint64_t bytes, uint64_t alignment, uint64_t want,
     uint64_t align = alignment ? alignment : VMM_GRANULE_BYTES;
 
     (void)want; /* only a wish */
+    /* out of memory, says hip-tests' hipMemAddressReserve.cc */
     if (!bytes || bytes % VMM_GRANULE_BYTES || align & (align - 1))
-        return CORE_INVALID_VALUE;
+        return CORE_OUT_OF_MEMORY;
     if (align < VMM_GRANULE_BYTES)
         align = VMM_GRANULE_BYTES;
     core_lock(LOCK_DEVICE);

@@ -30,8 +30,9 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream,
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-    uint64_t made;
-    int rc = memsim_capture_end(STREAM(stream), &made);
+    uint64_t made = 0;
+    int rc =
+        graph ? memsim_capture_end(STREAM(stream), &made) : CORE_INVALID_VALUE;
 
     if (graph)
         *graph = (cudaGraph_t)made;
@@ -52,8 +53,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   enum cudaStreamCaptureStatus *status)
 {
     struct capture_info info;
-    int rc = memsim_capture_info(STREAM(stream), &info);
 
+    if (!status)
+        return cudart_result(CORE_INVALID_VALUE);
+    int rc = memsim_capture_info(STREAM(stream), &info);
     *status = (enum cudaStreamCaptureStatus)info.status;
     return cudart_result(rc);
 }

@@ -125,8 +125,7 @@ static void properties_of_12(struct cudaDeviceProp *p, int device)
     p->memoryClockRate = GET(MemoryClockRate);
     p->deviceOverlap = GET(GpuOverlap);
     p->computeMode = GET(ComputeMode);
-    p->singleToDoublePrecisionPerfRatio =
-        GET(SingleToDoublePrecisionPerfRatio);
+    p->singleToDoublePrecisionPerfRatio = GET(SingleToDoublePrecisionPerfRatio);
 }
 #endif
 
@@ -184,10 +183,9 @@ cudaError_t cudaDeviceSynchronize(void)
     return cudart_result(memsim_device_synchronize());
 }
 
-/* The context goes, but the process lives on: rare, and only ever at exit. */
 cudaError_t cudaDeviceReset(void)
 {
-    return cudaDeviceSynchronize();
+    return cudart_result(memsim_device_reset(memsim_device_current()));
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)

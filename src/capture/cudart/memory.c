@@ -49,8 +49,10 @@ cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width,
 {
     size_t bytes;
 
+    if (!pitch || width > INT32_MAX) /* cudaDeviceProp::memPitch */
+        return cudart_result(CORE_INVALID_VALUE);
     *pitch = (width + 511) & ~(size_t)511;
-    if (*pitch < width || __builtin_mul_overflow(*pitch, height, &bytes))
+    if (__builtin_mul_overflow(*pitch, height, &bytes))
         return cudart_result(CORE_OUT_OF_MEMORY);
     return cudaMalloc(p, bytes);
 }
@@ -101,8 +103,8 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
 
 cudaError_t cudaFreeHost(void *p)
 {
-    return cudart_result(
-        p ? memsim_host_free((uint64_t)p, HOST_PINNED) : CORE_OK);
+    return cudart_result(p ? memsim_host_free((uint64_t)p, HOST_PINNED)
+                           : CORE_OK);
 }
 
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
@@ -112,9 +114,7 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
 
 cudaError_t cudaHostUnregister(void *p)
 {
-    return cudart_result(memsim_host_free((uint64_t)p, HOST_REGISTERED)
-                             ? cudaErrorHostMemoryNotRegistered
-                             : CORE_OK);
+    return cudart_result(memsim_host_unregister((uint64_t)p));
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host,
@@ -172,8 +172,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
                        enum cudaMemcpyKind kind)
 {
-    return cudart_result(memsim_copy((uint64_t)to, (uint64_t)from, bytes,
-                                     (int)kind, 0, true));
+    return cudart_result(
+        memsim_copy((uint64_t)to, (uint64_t)from, bytes, (int)kind, 0, true));
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
@@ -204,7 +204,7 @@ static int copy_rows(uint64_t to, size_t to_pitch, uint64_t from,
                      size_t from_pitch, size_t width, size_t height, int kind,
                      uint64_t stream, bool blocking)
 {
-    int rc = width > to_pitch || width > from_pitch ? CORE_INVALID_VALUE : 0;
+    int rc = width > to_pitch || width > from_pitch ? CORE_INVALID_PITCH : 0;
 
     for (size_t row = 0; row < height && !rc; row++)
         rc = memsim_copy(to + row * to_pitch, from + row * from_pitch, width,
@@ -239,6 +239,6 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes)
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes,
                             cudaStream_t stream)
 {
-    return cudart_result(memsim_set((uint64_t)p, (unsigned char)value, 1,
-                                    bytes, STREAM(stream), false));
+    return cudart_result(memsim_set((uint64_t)p, (unsigned char)value, 1, bytes,
+                                    STREAM(stream), false));
 }

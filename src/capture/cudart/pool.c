@@ -41,8 +41,11 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 
 static int location_check(const struct cudaMemLocation *location)
 {
-    return location->type == cudaMemLocationTypeDevice ? CORE_OK
-                                                       : CORE_NOT_SUPPORTED;
+    if (location->type != cudaMemLocationTypeDevice)
+        return CORE_NOT_SUPPORTED;
+    return location->id < 0 || location->id >= memsim_device_count()
+               ? CORE_INVALID_VALUE
+               : CORE_OK;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool,

@@ -42,9 +42,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned int flags)
 {
-    (void)flags;
     return cudart_result(
-        memsim_stream_wait(STREAM(stream), (uint64_t)event));
+        flags & ~(unsigned)cudaEventWaitExternal
+            ? CORE_INVALID_VALUE
+            : memsim_stream_wait(STREAM(stream), (uint64_t)event));
 }
 
 /* What HANDLE is: the default streams have no flags and priority 0. */

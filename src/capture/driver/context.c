@@ -116,7 +116,8 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device)
 {
-    return device_check(device);
+    NEED(device_check(device));
+    return driver_result(memsim_device_reset(device));
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)

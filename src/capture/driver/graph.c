@@ -32,9 +32,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     uint64_t made;
 
     NEED(driver_context());
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
     int rc = memsim_capture_end(HANDLE(stream), &made);
-    if (graph)
-        *graph = (CUgraph)made;
+    *graph = (CUgraph)made;
     return driver_result(rc);
 }
 

@@ -12,8 +12,9 @@ CUresult driver_result_of(int rc, const char *function)
 {
     if (rc)
         memsim_misuse_call(function);
-    return rc == CORE_INVALID_CONFIGURATION ? CUDA_ERROR_INVALID_VALUE
-                                            : (CUresult)rc;
+    return rc >= CORE_INVALID_CONFIGURATION && rc <= CORE_INVALID_DIRECTION
+               ? CUDA_ERROR_INVALID_VALUE
+               : (CUresult)rc;
 }
 
 CUresult driver_ready(void)

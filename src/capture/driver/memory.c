@@ -97,9 +97,7 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned int flags)
 CUresult cuMemHostUnregister(void *pointer)
 {
     NEED(driver_context());
-    return memsim_host_free((uint64_t)pointer, HOST_REGISTERED)
-               ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
-               : CUDA_SUCCESS;
+    return driver_result(memsim_host_unregister((uint64_t)pointer));
 }
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr *device, void *host,
