@@ -63,8 +63,10 @@ static void piece_move(struct attribute *a, struct piece *p, uint32_t module)
     if (!module || p->module == module)
         return;
     holdings_add(h, &a->modules, p->module, -(int64_t)p->bytes);
+    holdings_add(h, &a->modules, module, (int64_t)p->bytes);
+    phase_list_move(&a->cards[p->device].phases, p->born, p->module, module,
+                    p->bytes);
     p->module = module;
-    holdings_add(h, &a->modules, p->module, (int64_t)p->bytes);
 }
 
 /* All pieces of LIST, which is empty then, are of CATEGORY. */
@@ -216,7 +218,8 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
             &card->phases,
             &(struct moment){.ordinal = a->ordinal,
                              .time_ns = item->head.time_ns - a->start_ns},
-            a->phase, a->step, &card->current);
+            a->phase, a->step,
+            &(struct standing){&card->current, &card->holdings});
     struct piece *p = piece_make(a, item);
     map_put(&a->pieces, p->address, p);
     moment_set(a, card, item, ALLOC_ALLOCATED);
@@ -308,7 +311,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
         card->now.ordinal = a->ordinal;
         card->now.time_ns = item->head.time_ns - a->start_ns;
         phase_list_begin(&card->phases, &card->now, a->phase, a->step,
-                         &card->current);
+                         &(struct standing){&card->current, &card->holdings});
     }
 }
 

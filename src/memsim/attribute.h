@@ -34,6 +34,8 @@ struct attribution_phase {
     uint64_t start_ns, end_ns; /* since the trace's first record */
     uint64_t peak_bytes;
     struct attribution_sums end; /* what was allocated when it ended */
+    uint64_t *module_bytes; /* what each module and all below it held then, by
+                               its index; NULL: not kept */
 };
 
 struct attribution_point {
@@ -81,6 +83,8 @@ struct attribution {
 /* "parameter", "forward", ...: as the JSON has them. */
 const char *attribution_category_name(enum trace_category category);
 const char *attribution_phase_name(enum trace_phase phase);
+
+uint64_t attribution_sum(const struct attribution_sums *sums);
 
 /* NAMES, borrowed, is to have each NAME record before attribute_take does. */
 struct attribute *attribute_create(const struct trace_names *names);

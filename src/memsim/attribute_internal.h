@@ -9,6 +9,8 @@
 
 /* --- modules: attribute_module.c ------------------------------------------ */
 
+#define MODULES_MAX (1u << 24) /* as many as src/capture/core/tag.c numbers */
+
 struct module_row {
     bool named;
     uint32_t root, parent; /* numbers; 0: none */
@@ -26,10 +28,11 @@ struct module_table {
     unsigned models;  /* roots with something below them */
 };
 
-/* What modules hold of one card, by number, all below them included. */
+/* What modules hold of one card, by number. */
 struct holdings {
     struct holding {
-        uint64_t bytes, peak_bytes;
+        uint64_t bytes, peak_bytes; /* all below it included */
+        uint64_t self_bytes;
     } * rows;
     size_t count;
 };
@@ -60,24 +63,48 @@ void holdings_fini(struct holdings *h);
 #define PHASES_MAX  1000
 #define PHASES_DROP 100 /* at once, from the middle */
 
+/* Modules are told of the first and of the last HELD_PHASES phases, and of the
+ * one between them that ended with most; of fewer where modules are so many
+ * that they would be more than HELD_MODULES numbers at either end. */
+#define HELD_PHASES  20
+#define HELD_MODULES (4u << 20)
+
+/* What each module alone held when a phase ended, by number. */
+struct holds {
+    uint64_t *bytes; /* NULL: not kept */
+    size_t count;
+};
+
 struct phase_list {
     struct phase_row {
         struct attribution_phase told;
         uint64_t end_ordinal;
-    } * rows; /* the last one goes on */
+        struct holds held;
+        bool largest; /* of those in the middle */
+    } * rows;         /* the last one goes on */
     size_t count, dropped;
 };
 
-/* PHASE of STEP begins now; CURRENT is what is allocated. */
+/* How things stand: what is allocated, and what modules hold of it. */
+struct standing {
+    const struct attribution_sums *current;
+    const struct holdings *holdings;
+};
+
+/* PHASE of STEP begins now. */
 void phase_list_begin(struct phase_list *l, const struct moment *now,
                       enum trace_phase phase, unsigned step,
-                      const struct attribution_sums *current);
+                      const struct standing *standing);
 void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes);
 void phase_list_refile(struct phase_list *l, uint64_t born,
                        enum trace_category from, enum trace_category to,
                        uint64_t bytes);
+/* BYTES that were there from the record BORN on are another module's. */
+void phase_list_move(struct phase_list *l, uint64_t born, uint32_t from,
+                     uint32_t to, uint64_t bytes);
+/* The modules of *TO have to be there; PLACES are 1 + theirs, by number. */
 void phase_list_conclude(struct phase_list *l, const struct moment *now,
-                         const struct attribution_sums *current,
+                         const struct standing *standing, const size_t *places,
                          struct attribution *to);
 void phase_list_fini(struct phase_list *l);
 

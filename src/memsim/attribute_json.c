@@ -47,8 +47,7 @@ static struct attribution_module outside(const struct attribution *a)
     for (size_t i = 0; i < a->module_count; i++)
         for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
             rest.self.bytes[c] -= a->modules[i].self.bytes[c];
-    for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
-        rest.self_bytes += rest.self.bytes[c];
+    rest.self_bytes = attribution_sum(&rest.self);
     return rest;
 }
 
@@ -97,6 +96,27 @@ static int module_compare(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+/* What MODULE held when the phases ended of which that was kept; nothing where
+ * it never held any. */
+static void add_phase_ends(cJSON *object, const struct attribution *a,
+                           size_t module)
+{
+    cJSON *ends = cJSON_CreateArray();
+    bool any = false;
+
+    for (size_t i = 0; i < a->phase_count; i++) {
+        const uint64_t *bytes = a->phases[i].module_bytes;
+        if (!bytes)
+            continue;
+        any |= bytes[module] != 0;
+        json_append_bytes(ends, bytes[module]);
+    }
+    if (any)
+        cJSON_AddItemToObject(object, "phase_end_bytes", ends);
+    else
+        cJSON_Delete(ends);
+}
+
 static void add_modules(cJSON *device, const struct attribution *a)
 {
     const struct attribution_module **modules =
@@ -116,6 +136,7 @@ static void add_modules(cJSON *device, const struct attribution *a)
         json_add_bytes(module, "self_bytes_at_peak", modules[i]->self_bytes);
         json_add_bytes(module, "own_peak_bytes", modules[i]->own_peak_bytes);
         json_add_bytes(module, "calls", modules[i]->calls);
+        add_phase_ends(module, a, (size_t)(modules[i] - a->modules));
     }
     if (a->module_count > MODULES_MAX)
         json_add_bytes(device, "modules_dropped",
@@ -130,19 +151,20 @@ static void add_phases(cJSON *device, const struct attribution *a)
     for (size_t i = 0; i < a->phase_count; i++) {
         const struct attribution_phase *p = &a->phases[i];
         cJSON *phase = json_add_object(array);
-        uint64_t end_bytes = 0;
-        for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
-            end_bytes += p->end.bytes[c];
         json_add_bytes(phase, "step", p->step);
         cJSON_AddStringToObject(phase, "phase",
                                 attribution_phase_name(p->phase));
         json_add_bytes(phase, "start_ns", p->start_ns);
         json_add_bytes(phase, "end_ns", p->end_ns);
         json_add_bytes(phase, "peak_bytes", p->peak_bytes);
-        json_add_bytes(phase, "end_bytes", end_bytes);
+        json_add_bytes(phase, "end_bytes", attribution_sum(&p->end));
         add_sums(phase, "end_categories", &p->end);
     }
     json_add_bytes(device, "phases_dropped", a->phases_dropped);
+    cJSON *kept = cJSON_AddArrayToObject(device, "module_phases");
+    for (size_t i = 0; i < a->phase_count; i++)
+        if (a->phases[i].module_bytes)
+            json_append_bytes(kept, i);
 }
 
 static void add_timeline(cJSON *device, const struct attribution *a)
@@ -152,11 +174,8 @@ static void add_timeline(cJSON *device, const struct attribution *a)
     for (size_t i = 0; i < a->point_count; i++) {
         const struct attribution_point *p = &a->points[i];
         cJSON *point = json_add_object(array);
-        uint64_t allocated = 0;
-        for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
-            allocated += p->sums.bytes[c];
         json_add_bytes(point, "time_ns", p->time_ns);
-        json_add_bytes(point, "allocated", allocated);
+        json_add_bytes(point, "allocated", attribution_sum(&p->sums));
         json_add_bytes(point, "reserved", p->reserved_bytes);
         add_sums(point, "categories", &p->sums);
     }

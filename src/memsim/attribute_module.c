@@ -6,8 +6,6 @@
 #include "common/xmalloc.h"
 #include "memsim/attribute_internal.h"
 
-#define MODULES_MAX (1u << 24) /* as many as src/capture/core/tag.c numbers */
-
 static struct module_row *row_get(struct module_table *t, uint32_t id)
 {
     if (id >= t->count) {
@@ -149,8 +147,8 @@ static struct holding *holding_get(struct holdings *h, uint32_t id)
     return &h->rows[id];
 }
 
-void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
-                  int64_t bytes)
+static void holdings_climb(struct holdings *h, const struct module_table *t,
+                           uint32_t id, int64_t bytes)
 {
     while (id && id < MODULES_MAX) {
         struct holding *holding = holding_get(h, id);
@@ -161,6 +159,14 @@ void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
     }
 }
 
+void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
+                  int64_t bytes)
+{
+    if (id && id < MODULES_MAX)
+        holding_get(h, id)->self_bytes += (uint64_t)bytes;
+    holdings_climb(h, t, id, bytes);
+}
+
 void holdings_move(struct holdings *h, const struct module_table *t,
                    uint32_t id, uint32_t old_parent)
 {
@@ -169,8 +175,8 @@ void holdings_move(struct holdings *h, const struct module_table *t,
     if (parent == old_parent || id >= h->count || !h->rows[id].bytes)
         return;
     int64_t bytes = (int64_t)h->rows[id].bytes;
-    holdings_add(h, t, old_parent, -bytes);
-    holdings_add(h, t, parent, bytes);
+    holdings_climb(h, t, old_parent, -bytes);
+    holdings_climb(h, t, parent, bytes);
 }
 
 void holdings_fini(struct holdings *h)

@@ -40,6 +40,15 @@ const char *attribution_phase_name(enum trace_phase phase)
     return phase_names[phase];
 }
 
+uint64_t attribution_sum(const struct attribution_sums *sums)
+{
+    uint64_t bytes = 0;
+
+    for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
+        bytes += sums->bytes[c];
+    return bytes;
+}
+
 /* The modules of the result, by number: those that were called or hold
  * something, and all above them. */
 struct index {
@@ -272,7 +281,9 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     blocks_put(&c, device);
     modules_sum(c.to);
     timeline_conclude(&card->timeline, c.to);
-    phase_list_conclude(&card->phases, &card->now, &card->current, c.to);
+    phase_list_conclude(&card->phases, &card->now,
+                        &(struct standing){&card->current, &card->holdings},
+                        c.index.places, c.to);
     segment_table_conclude(&card->segments, card->peak.ordinal, c.to);
     segments_fill(c.to);
     ooms_put(&c);
@@ -297,6 +308,8 @@ void attribution_destroy(struct attribution *attribution)
         free(attribution->blocks[i].operation);
         free(attribution->blocks[i].label);
     }
+    for (size_t i = 0; i < attribution->phase_count; i++)
+        free(attribution->phases[i].module_bytes);
     free(attribution->modules);
     free(attribution->phases);
     free(attribution->points);

@@ -12,6 +12,14 @@ void json_add_bytes(cJSON *object, const char *name, uint64_t bytes)
     cJSON_AddRawToObject(object, name, digits);
 }
 
+void json_append_bytes(cJSON *array, uint64_t bytes)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
+    cJSON_AddItemToArray(array, cJSON_CreateRaw(digits));
+}
+
 cJSON *json_add_object(cJSON *array)
 {
     cJSON *object = cJSON_CreateObject();

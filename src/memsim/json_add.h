@@ -13,6 +13,9 @@
  * form that is nearly equal, 9.00719925474099e+15. */
 void json_add_bytes(cJSON *object, const char *name, uint64_t bytes);
 
+/* So at the end of ARRAY. */
+void json_append_bytes(cJSON *array, uint64_t bytes);
+
 /* An empty object at the end of ARRAY, which owns it. */
 cJSON *json_add_object(cJSON *array);
 

@@ -13,6 +13,7 @@
 #define CHART_ROWS    7 /* categories at most */
 #define PHASE_ROWS    14
 #define SIZE_LENGTH   16
+#define COLUMNS_MAX   5  /* of the phases of a step */
 #define NAME_COLUMN   43 /* of a module, after three sizes */
 
 struct page {
@@ -20,15 +21,6 @@ struct page {
     const struct tree_style *style;
     FILE *out;
 };
-
-static uint64_t sum(const struct attribution_sums *sums)
-{
-    uint64_t bytes = 0;
-
-    for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
-        bytes += sums->bytes[c];
-    return bytes;
-}
 
 static void write_heading(const struct page *p, const char *text)
 {
@@ -56,7 +48,7 @@ static void column_raise(struct chart *c, size_t column,
 {
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
         raise(&c->bytes[i][column], sums->bytes[i]);
-    raise(&c->all[column], sum(sums));
+    raise(&c->all[column], attribution_sum(sums));
     raise(&c->most, c->all[column]);
 }
 
@@ -144,7 +136,7 @@ static void write_phase(const struct page *p, const struct attribution_phase *f)
         if (f->end.bytes[c] > f->end.bytes[most])
             most = c;
     units_format_bytes(f->peak_bytes, peak, sizeof peak);
-    units_format_bytes(sum(&f->end), end, sizeof end);
+    units_format_bytes(attribution_sum(&f->end), end, sizeof end);
     fprintf(p->out, "  %12s %12s  step %-5u %-10s", peak, end, f->step,
             attribution_phase_name(f->phase));
     if (f->end.bytes[most])
@@ -195,20 +187,101 @@ static void write_module(const struct page *p,
     fputc('\n', p->out);
 }
 
-static void write_modules(const struct page *p)
+/* Those that ever held most first. To be freed. */
+static const struct attribution_module **
+modules_sort(const struct attribution *a)
 {
-    const struct attribution *a = p->a;
     const struct attribution_module **sorted =
         xcalloc(a->module_count + 1, sizeof *sorted);
-    size_t top = p->style->top ? p->style->top : MOMENTS_TOP;
 
-    fprintf(p->out, "  %s%12s %12s %12s  %s%s\n", p->style->dim, "at the peak",
-            "it alone", "its own peak", "module", p->style->plain);
     for (size_t i = 0; i < a->module_count; i++)
         sorted[i] = &a->modules[i];
     qsort(sorted, a->module_count, sizeof *sorted, own_peak_compare);
-    for (size_t i = 0; i < a->module_count && i < top; i++)
+    return sorted;
+}
+
+/* How many of them are told. */
+static size_t modules_top(const struct page *p)
+{
+    size_t top = p->style->top ? p->style->top : MOMENTS_TOP;
+
+    return top < p->a->module_count ? top : p->a->module_count;
+}
+
+static void write_modules(const struct page *p)
+{
+    const struct attribution_module **sorted = modules_sort(p->a);
+
+    fprintf(p->out, "  %s%12s %12s %12s  %s%s\n", p->style->dim, "at the peak",
+            "it alone", "its own peak", "module", p->style->plain);
+    for (size_t i = 0; i < modules_top(p); i++)
         write_module(p, sorted[i]);
+    free(sorted);
+}
+
+/* --- modules at the ends of phases ---------------------------------------- */
+
+/* The phases of one step, those that modules are told of: a column each. */
+struct columns {
+    const struct attribution_phase *phases[COLUMNS_MAX];
+    size_t count;
+};
+
+static void columns_fill(struct columns *c, const struct attribution *a,
+                         unsigned step)
+{
+    c->count = 0;
+    for (size_t i = 0; i < a->phase_count && c->count < COLUMNS_MAX; i++)
+        if (a->phases[i].step == step && a->phases[i].module_bytes)
+            c->phases[c->count++] = &a->phases[i];
+}
+
+/* Of the peak's step, or of the last one before it that has any. */
+static unsigned columns_choose(struct columns *c, const struct attribution *a)
+{
+    unsigned step = a->peak_step;
+
+    columns_fill(c, a, step);
+    while (!c->count && step)
+        columns_fill(c, a, --step);
+    return step;
+}
+
+static void write_ends(const struct page *p, const struct columns *c,
+                       size_t module)
+{
+    char held[SIZE_LENGTH];
+
+    fputc(' ', p->out);
+    for (size_t i = 0; i < c->count; i++)
+        fprintf(p->out, " %10s",
+                units_format_bytes(c->phases[i]->module_bytes[module], held,
+                                   sizeof held));
+    fputs("  ", p->out);
+    text_write_end(p->out, p->a->modules[module].name,
+                   TEXT_COLUMNS - 3 - 11 * (int)c->count);
+    fputc('\n', p->out);
+}
+
+static void write_phase_modules(const struct page *p)
+{
+    const struct attribution_module **sorted = modules_sort(p->a);
+    struct columns c;
+    unsigned step = columns_choose(&c, p->a);
+    char heading[80];
+
+    snprintf(heading, sizeof heading, "held at the ends of step %u's phases",
+             step);
+    if (c.count) {
+        write_heading(p, heading);
+        fprintf(p->out, " %s", p->style->dim);
+        for (size_t i = 0; i < c.count; i++)
+            fprintf(p->out, " %10s",
+                    attribution_phase_name(c.phases[i]->phase));
+        fprintf(p->out, "  module%s\n", p->style->plain);
+    }
+    for (size_t i = 0; c.count && i < modules_top(p); i++)
+        write_ends(p, &c, (size_t)(sorted[i] - p->a->modules));
     free(sorted);
 }
 
@@ -217,10 +290,12 @@ void moments_write(const struct attribution *attribution,
 {
     const struct page p = {attribution, style, out};
 
-    if (!attribution->point_count || !sum(&attribution->at_peak))
+    if (!attribution->point_count || !attribution_sum(&attribution->at_peak))
         return;
     write_chart(&p);
     write_phases(&p);
-    if (attribution->module_count)
-        write_modules(&p);
+    if (!attribution->module_count)
+        return;
+    write_modules(&p);
+    write_phase_modules(&p);
 }

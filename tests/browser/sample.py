@@ -40,6 +40,7 @@ def called(found):
         name = m["name"]
         yield {"name": name, "bytes_at_peak": inside[name], "calls": i % 7,
                "own_peak_bytes": inside[name] + i % 100,
+               "phase_end_bytes": [inside[name] // 2, inside[name], MIB * i],
                **({"parent": above[name]} if name in above else {})}
 
 
@@ -108,7 +109,7 @@ def device(index, layers=12, points=2000, ooms=(), blocks=(60, 12)):
                  "phase": "backward"},
         "modules_at_peak": found,
         "modules": list(called(found)),
-        "phases": list(phases(points)),
+        "phases": list(phases(points)), "module_phases": [0, 3, 8],
         "timeline": list(timeline(points, peak)),
         "timeline_resolution_bytes": 8 * MIB,
         "segments_at_peak": list(segments(*blocks)),

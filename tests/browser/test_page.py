@@ -111,8 +111,7 @@ def the_card_can_be_chosen(pages):
     equal(browser.run("document.getElementById('story').hidden"), True)
     if text_of(browser, "figures") == full:
         raise AssertionError("the figures are the other card's")
-    browser.run("(e => { e.value = '1'; e.dispatchEvent(new Event('change'));"
-                "})(document.getElementById('device'))")
+    choose(browser, "device", 1)
     equal(text_of(browser, "figures"), full)
 
 
@@ -155,6 +154,29 @@ def the_table_sorts_and_searches(pages):
     browser.click("#search")
     browser.type("no such")
     has(text_of(browser, "found"), "No module")
+
+
+def choose(browser, name, value):
+    browser.run("(e => { e.value = '%s'; e.dispatchEvent(new Event('change'));"
+                "})(document.getElementById('%s'))" % (value, name))
+
+
+@test
+def modules_are_shown_at_the_end_of_a_phase(pages):
+    browser = pages.open("oom")
+    equal(text_of(browser, "moment").split("\n"),
+          ["End of step 0, forward", "End of step 1, forward",
+           "End of step 2, optimizer"])
+    equal(browser.run("document.getElementById('moment').value"), "2")
+    rows = browser.run(ROWS)
+    choose(browser, "moment", 1)
+    equal([row[6] for row in browser.run(ROWS)[:5]],
+          [row[1] for row in rows[:5]])
+    browser.click("#modules-table th:nth-child(7) button")
+    choose(browser, "moment", 2)
+    equal(browser.run(ROWS)[0][6],
+          browser.run("formatBytes(Math.max(...page.entries[1].device.modules"
+                      ".map(m => m.phase_end_bytes[2])))"))
 
 
 @test

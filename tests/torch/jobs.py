@@ -104,3 +104,12 @@ def check_sums(report):
     for part in report["timeline"] + report["phases"]:
         for size in part.get("categories", part.get("end_categories")).values():
             assert 0 < size <= peak, part
+
+
+def check_phase_ends(report):
+    """What modules held at the ends of phases and the phases' own figures."""
+    outermost = [m for m in report["modules"] if "parent" not in m]
+    for place, phase in enumerate(report["module_phases"]):
+        held = sum(m["phase_end_bytes"][place] for m in outermost
+                   if "phase_end_bytes" in m)
+        assert 0 <= held <= report["phases"][phase]["end_bytes"], (phase, held)

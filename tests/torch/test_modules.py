@@ -5,7 +5,8 @@ the memsim is that runs the jobs."""
 import json
 
 from harness import Skip, equal, main, test
-from jobs import ROOT, check_sums, device, owners, phases, rounded, run
+from jobs import (ROOT, check_phase_ends, check_sums, device, owners, phases,
+                  rounded, run)
 
 JOBS = {
     "plain": "model = Net().cuda(); train(model, adam(model))",
@@ -115,7 +116,17 @@ for _ in range(3):
           2 * rounded(1))
     end = phases(report, 1)["backward"]["end_categories"]
     equal(end["gradient"], first + second)
+    check_phase_ends(report)
+    held = {m["name"]: m.get("phase_end_bytes") for m in report["modules"]}
+    places = {(phase["step"], phase["phase"]): report["module_phases"].index(i)
+              for i, phase in enumerate(report["phases"])}
     own = owners(report)
+    # Parameters, momentum, and what it returned; a gradient as well.
+    always = (2 * second + rounded(2048 * 1024) +
+              own["2"].get("workspace", 0))
+    equal(held["2"][places[1, "forward"]], always)
+    equal(held["2"][places[1, "optimizer"]], always + second)
+    equal(held["0"][places[0, "init"]], first)
     equal(own["0"]["parameter"], first)
     equal(own["2"]["parameter"], second)
     equal(own["0"]["optimizer"], first)
@@ -239,6 +250,28 @@ train(model, o)
     equal(len(report["ooms"]), 1)
     assert report["ooms"][0]["module"].startswith("blocks."), report["ooms"]
     assert report["categories_at_peak"]["activation"] > 2**30
+
+
+@test
+def a_refusal_tells_what_was_reserved_then():
+    """PyTorch has given back by then what it had cached in whole segments."""
+    for way in ("pass", "torch.cuda.set_stream(torch.cuda.Stream())"):
+        report, said = run(f"""
+{way}
+kept = torch.empty(1 << 28, device="cuda")
+cached = torch.empty(1 << 30, device="cuda")
+holed = [torch.empty(5 << 18, device="cuda") for _ in range(8)]
+del cached, holed[::2]
+try:
+    torch.empty(1 << 33, device="cuda")
+except torch.OutOfMemoryError:
+    pass
+torch.cuda.max_memory_allocated = lambda: (torch.cuda.memory_reserved() -
+                                           torch.cuda.memory_allocated())
+""", "--memory", "8GiB")
+        told, = report["ranks"][0]["devices"][0]["ooms"]
+        equal(told["reserved_unallocated_bytes"], int(said))
+        assert 0 < int(said) < 1 << 28, said
 
 
 @test

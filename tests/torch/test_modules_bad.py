@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 from harness import equal, main, test
-from jobs import BUILD, ROOT, check_sums, device, owners, run
+from jobs import (BUILD, ROOT, check_phase_ends, check_sums, device, owners,
+                  run)
 
 
 @test
@@ -241,6 +242,8 @@ def a_long_run_keeps_a_bounded_report():
         assert len(told["phases"]) <= 1000 < told["phases_dropped"], \
             told["phases_dropped"]
         equal(told["phases"][-1]["step"], 1499)
+        equal(len(told["module_phases"]), 41)
+        check_phase_ends(told)
         assert len(told["timeline"]) <= 2000
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         subprocess.run([f"{BUILD}/bin/memsim", "report", folder, "-q", "--json",

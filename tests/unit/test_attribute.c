@@ -122,6 +122,63 @@ TEST(a_claim_files_a_block_anew_as_of_its_birth)
     attribution_destroy(a);
 }
 
+TEST(modules_are_told_at_the_end_of_each_phase)
+{
+    struct build b = start();
+
+    put_module(&b, 1, 1, "Net");
+    put_module(&b, 2, 1, "a");
+    put_module(&b, 3, 1, "a.b");
+    put_alloc(&b, A, 1024, 0, TRACE_PHASE_INIT); /* a.b's, as it turns out */
+    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+    BUILD(&b, TRACE_STORAGE, A, 3, TRACE_CATEGORY_PARAMETER);
+    put_alloc(&b, A + 4096, 512, 2, TRACE_PHASE_FORWARD);
+    BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+    put_free(&b, A + 4096, 512);
+    struct attribution *a = attribution_of(&b);
+    static const uint64_t want[][3] = {
+        {1024, 1024, 1024}, {1536, 1536, 1024}, {1024, 1024, 1024}};
+    CHECK_UINT(a->phase_count, 3);
+    for (size_t i = 0; i < a->phase_count; i++) {
+        const uint64_t *held = a->phases[i].module_bytes;
+        CHECK_UINT(held[find(a, "Net") - a->modules], want[i][0]);
+        CHECK_UINT(held[find(a, "a") - a->modules], want[i][1]);
+        CHECK_UINT(held[find(a, "a.b") - a->modules], want[i][2]);
+    }
+    attribution_destroy(a);
+}
+
+/* 900 steps of two phases; in step 700 forward leaves most behind. */
+TEST(modules_are_told_of_the_first_phases_the_last_and_the_largest)
+{
+    struct build b = start();
+
+    put_module(&b, 1, 1, "Net");
+    for (unsigned i = 0; i < 900; i++) {
+        uint64_t bytes = i == 700 ? 4096 : 512 + 512 * (i % 2);
+        BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+        put_alloc(&b, A, bytes, 1, TRACE_PHASE_FORWARD);
+        BUILD(&b, TRACE_PHASE, TRACE_PHASE_OPTIMIZER);
+        put_free(&b, A, bytes);
+    }
+    struct attribution *a = attribution_of(&b);
+    size_t told = 0, largest = 0;
+    for (size_t i = 0; i < a->phase_count; i++) {
+        if (!a->phases[i].module_bytes)
+            continue;
+        told++;
+        if (a->phases[i].step == 700)
+            largest += a->phases[i].module_bytes[0];
+    }
+    CHECK_UINT(told, 20 + 1 + 20);
+    CHECK_UINT(largest, 4096);
+    CHECK(a->phases[0].module_bytes && a->phases[19].module_bytes);
+    CHECK(a->phases[a->phase_count - 1].module_bytes);
+    CHECK_UINT(a->phases[a->phase_count - 1].step, 899);
+    CHECK_UINT(a->phase_count + a->phases_dropped, 1801);
+    attribution_destroy(a);
+}
+
 TEST(what_outlives_a_step_is_optimizer_state)
 {
     struct build b = start();

@@ -52,6 +52,7 @@ static _Thread_local struct {
     uint64_t freeing; /* address of a free that was requested */
     bool done;        /* ... and carried out at once */
     uint64_t segment, segment_bytes;
+    uint64_t refused_stream; /* of a request that is given up */
 } pending;
 
 static _Atomic bool met;     /* torch's allocator has called */
@@ -67,21 +68,6 @@ static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
                                      e->stream, e->pool[0], e->pool[1]},
                   kind == TRACE_SEGMENT_ALLOC || kind == TRACE_SEGMENT_MAP ? 6
                                                                            : 4);
-}
-
-static void oom_note(int device, uint64_t bytes, uint64_t free_bytes,
-                     uint64_t stream)
-{
-    const struct session_usage *usage = device_usage(device);
-    struct tag tag;
-
-    if (!usage)
-        return;
-    tag_now(&tag);
-    RECORD(OOM, (uint64_t)device, bytes, free_bytes,
-           atomic_load(&usage->allocated), atomic_load(&usage->reserved),
-           stream, tag.module, tag.phase, tag.operation, tag.range);
-    device_give_up(device, true, bytes);
 }
 
 static void entry_done(const struct trace_entry *e)
@@ -125,7 +111,7 @@ static void entry_see(const void *functor, const struct trace_entry *e)
         entry_segment(TRACE_SEGMENT_UNMAP, e);
         break;
     case ACTION_OOM:
-        oom_note(e->device, e->bytes, e->address, e->stream);
+        pending.refused_stream = e->stream;
         break;
     case ACTION_SNAPSHOT:
         break;
@@ -370,7 +356,8 @@ CORE_API void torch_report_usage(void *p, int64_t bytes, size_t allocated,
         real(p, bytes, allocated, reserved, device);
 }
 
-/* The same for a request that it gave up; its trace has it too. */
+/* The same for a request that it gave up, after it has given back the segments
+ * that were empty; its trace has heard of it before. */
 void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
                       struct c10_device device) __asm__(REPORT_OOM);
 CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
@@ -378,11 +365,18 @@ CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
 {
     static __typeof__(&torch_report_oom) real;
 
-    if (device.type == 1 && !tracked && device_usage(device.index)) {
+    if (device.type == 1 && device_usage(device.index)) {
         uint64_t free_bytes, total_bytes;
+        struct tag tag;
 
         memsim_device_memory(device.index, &free_bytes, &total_bytes);
-        oom_note(device.index, (uint64_t)bytes, free_bytes, 0);
+        torch_usage(device.index, allocated, reserved);
+        tag_now(&tag);
+        RECORD(OOM, (uint64_t)device.index, (uint64_t)bytes, free_bytes,
+               allocated, reserved, pending.refused_stream, tag.module,
+               tag.phase, tag.operation, tag.range);
+        device_give_up(device.index, true, (uint64_t)bytes);
+        pending.refused_stream = 0;
     }
     if (!real)
         real = torch_function(REPORT_OOM);

@@ -20,9 +20,14 @@ function sumUp(rows, parents) {
   }
 }
 
+// The phases at whose end it is known what modules held.
+const momentsOf = (device) => (device.phases || []).length
+  ? (device.module_phases || []).map((i) => device.phases[i]) : [];
+
 // The modules of both lists: those with bytes of their own at the peak, and
 // those that were called.
 function moduleRows(device) {
+  const phases = momentsOf(device);
   const rows = new Map(), parents = new Map();
   const row = (name) => {
     if (!rows.has(name))
@@ -32,15 +37,37 @@ function moduleRows(device) {
   for (const m of device.modules || []) {
     parents.set(m.name, m.parent);
     Object.assign(row(m.name), {peak: m.bytes_at_peak, calls: m.calls,
-      highest: m.own_peak_bytes});
+      highest: m.own_peak_bytes,
+      ends: m.phase_end_bytes || phases.map(() => 0)});
   }
   for (const m of device.modules_at_peak || [])
     Object.assign(row(m.name), {itself: m.bytes, own: m.categories});
+  if (rows.has("")) // the rest
+    rows.get("").ends = phases.map((phase, i) => phase.end_bytes -
+      sum((device.modules || []).filter((m) => m.parent === undefined)
+        .map((m) => m.phase_end_bytes?.[i] || 0)));
   sumUp(rows, parents);
   const all = [...rows.values()];
   for (const r of all)
     r.peak ??= r.itself;
   return all.map((r) => ({...r, whole: device.peak_allocated_bytes}));
+}
+
+const phaseName = (phase) => `step ${phase.step}, ${phase.phase}`;
+
+// Of the phases at whose end it is known what modules held the one that ended
+// with most is shown first.
+function listMoments(device) {
+  const phases = momentsOf(device);
+  const most = phases.reduce((best, phase, i) =>
+    phase.end_bytes > phases[best].end_bytes ? i : best, 0);
+  find("moment").replaceChildren(...phases.map((phase, i) => {
+    const option = element("option", `End of ${phaseName(phase)}`);
+    option.value = i;
+    return option;
+  }));
+  find("moment").hidden = !phases.length;
+  find("moment").value = most;
 }
 
 function phaseRows(device) {
@@ -63,14 +90,21 @@ function showModule(row) {
   return button;
 }
 
+// What a module held at the moment that is chosen.
+function momentColumn() {
+  const bytes = (row) => row.ends?.[find("moment").value];
+  return {title: "At the phase's end", value: (row) => bytes(row) ?? -1,
+    show: (row) => bytes(row) === undefined ? "–" : formatBytes(bytes(row))};
+}
+
 function makeTables() {
   tables.modules = new Table("modules", [
     {...textColumn("Module", "name"), show: showModule},
-    bytesColumn("At the peak", "peak"), 
+    bytesColumn("At the peak", "peak"),
     percentColumn("Share", "peak", "whole"),
     stripColumn("By category", "all", (row) => total(row.all)),
     bytesColumn("Itself", "itself"), bytesColumn("Its own peak", "highest"),
-    countColumn("Calls", "calls")], 1);
+    momentColumn(), countColumn("Calls", "calls")], 1);
   tables.phases = new Table("phases", [
     {title: "Phase", isText: true, value: (r) => r.order, show: (r) => r.name},
     {title: "Took", value: (r) => r.duration,
@@ -142,6 +176,7 @@ function showEntry(index) {
     alone || looked?.device === place ? looked : null));
   showReplay(recording);
   showCollectives(page.result, rank);
+  listMoments(device);
   fillTable("modules", moduleRows(device));
   fillTable("phases", phaseRows(device));
   fillTable("things", device.things_at_peak || []);
@@ -238,6 +273,7 @@ function start() {
   startTimeline();
   startTreemap();
   startSegments();
+  find("moment").addEventListener("change", () => tables.modules.update());
   find("search").addEventListener("input", search);
   find("search").addEventListener("keydown", (event) => {
     const first = tables.modules.shown.find((row) =>
