@@ -10,7 +10,9 @@
  *   empty [POOL] | settings TEXT | fraction F
  *   ballast ID BYTES | drop ID                           memory of others
  *   pool P FLAGS | begin P [STREAM] | end P | release P  P a small number
- *   stats | reset */
+ *   fork P STREAM                  STREAM's requests go to P, too, up to its
+ * end capture | captured             a graph's capture begins, ends stats |
+ * reset */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@ struct player {
     struct map blocks;  /* struct alloc_block by ID + 1 */
     struct map keys;    /* the other way round */
     struct map tickets; /* struct ticket, by the block's ID + 1 */
+    struct map scopes;  /* by pool: the streams it serves, as bits */
     unsigned line;
 };
 
@@ -173,14 +176,42 @@ static void do_free(struct player *p, uint64_t id)
     alloc_free(p->engine, b);
 }
 
+/* A graph's own pool has its number in the high half (graph_pool_handle). */
 static struct alloc_pool_id pool_id(uint64_t number)
 {
-    return (struct alloc_pool_id){0, number};
+    return (struct alloc_pool_id){number >> 32, number & UINT32_MAX};
 }
 
 static bool selects(void *context, uint64_t stream)
 {
-    return (uintptr_t)context == stream;
+    return *(const uint64_t *)context >> stream & 1;
+}
+
+static uint64_t *scope_get(struct player *p, uint64_t pool)
+{
+    uint64_t *streams = map_get(&p->scopes, pool);
+
+    if (!streams) {
+        streams = calloc(1, sizeof *streams);
+        map_put(&p->scopes, pool, streams);
+    }
+    return streams;
+}
+
+/* COUNT 1: for every stream. */
+static int begin(struct player *p, uint64_t pool, uint64_t stream, int count)
+{
+    uint64_t *streams = scope_get(p, pool);
+
+    *streams = UINT64_C(1) << stream;
+    return alloc_pool_begin(p->engine, pool_id(pool),
+                            count > 1 ? selects : NULL, streams);
+}
+
+static void check(const struct player *p, int rc)
+{
+    if (rc)
+        fail(p, "PyTorch would have raised an error");
 }
 
 static void print_stat(const char *name, const char *part,
@@ -246,14 +277,19 @@ static void call(struct player *p, const char *word, const uint64_t *n,
     else if (!strcmp(word, "drop"))
         replay_model_other_free(&p->model, n[0] + 1);
     else if (!strcmp(word, "pool"))
-        alloc_pool_create(a, pool_id(n[0]), (unsigned)n[1]);
+        check(p, alloc_pool_create(a, pool_id(n[0]), (unsigned)n[1]));
     else if (!strcmp(word, "begin"))
-        alloc_pool_begin(a, pool_id(n[0]), count > 1 ? selects : NULL,
-                         (void *)(uintptr_t)n[1]);
+        check(p, begin(p, n[0], n[1], count));
+    else if (!strcmp(word, "fork"))
+        *scope_get(p, n[0]) |= UINT64_C(1) << n[1];
+    else if (!strcmp(word, "capture"))
+        alloc_capture_begin(a);
+    else if (!strcmp(word, "captured"))
+        check(p, alloc_capture_end(a));
     else if (!strcmp(word, "end"))
-        alloc_pool_end(a, pool_id(n[0]));
+        check(p, alloc_pool_end(a, pool_id(n[0])));
     else if (!strcmp(word, "release"))
-        alloc_pool_release(a, pool_id(n[0]));
+        check(p, alloc_pool_release(a, pool_id(n[0])));
     else if (!strcmp(word, "stats"))
         print_stats(alloc_stats(a));
     else if (!strcmp(word, "reset"))

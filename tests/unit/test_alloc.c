@@ -447,6 +447,27 @@ TEST(a_fallback_pool_serves_before_the_cache_is_released)
     }
 }
 
+/* The order that a ska::flat_hash_set of c10 with those ids has. */
+TEST(private_pools_go_in_the_order_of_a_hash_table)
+{
+    setup("", GIB);
+    for (uint64_t i = 1; i <= 5; i++) {
+        alloc_pool_begin(rig.a, (struct alloc_pool_id){0, i}, NULL, NULL);
+        put(get(12));
+        alloc_pool_end(rig.a, (struct alloc_pool_id){0, i});
+        alloc_pool_release(rig.a, (struct alloc_pool_id){0, i});
+    }
+    rig.log[0] = '\0';
+    alloc_empty_cache(rig.a, (struct alloc_pool_id){0, 3});
+    alloc_pool_begin(rig.a, (struct alloc_pool_id){21, 0}, NULL, NULL);
+    put(get(12));
+    alloc_pool_end(rig.a, (struct alloc_pool_id){21, 0});
+    alloc_pool_release(rig.a, (struct alloc_pool_id){21, 0});
+    EXPECT("F24:12 S60:12 A60:12 R60:12 C60:12 ");
+    alloc_empty_cache(rig.a, none);
+    EXPECT("! F48:12 F12:12 F36:12 F0:12 F60:12 ");
+}
+
 TEST(adopts_what_was_there)
 {
     setup("", GIB);

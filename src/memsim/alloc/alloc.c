@@ -125,13 +125,13 @@ static bool take_cached(struct alloc *a, struct alloc_request *r)
  * use_on_oom has cached. */
 static bool take_from_fallback(struct alloc *a, struct alloc_request *r)
 {
+    struct alloc_private *p;
+
     if (!a->rules->pool_is_fallback || r->shelf->pool->owner)
         return false;
-    for (struct alloc_private *p = a->privates; p; p = p->next) {
+    for (size_t i = 0; (p = alloc_order_next(&a->fallbacks, &i)); i++) {
         struct alloc_request other = *r;
 
-        if (!(p->flags & ALLOC_POOL_USE_ON_OOM))
-            continue;
         other.shelf = alloc_shelf_obtain(
             r->shelf->pool->small ? &p->small : &p->large, r->shelf->stream);
         other.expandable = a->rules->fallback_expands && r->expandable;

@@ -176,9 +176,9 @@ int alloc_pool_begin(struct alloc *a, struct alloc_pool_id id,
 int alloc_pool_end(struct alloc *a, struct alloc_pool_id id);
 int alloc_pool_release(struct alloc *a, struct alloc_pool_id id);
 
-/* A stream's capture into a graph begins and ends, between its pool's begin and
- * end (markCaptureBegin). Releases that do not tell the two apart take any
- * begun pool for a capture. -1: none was begun. */
+/* The calls in between are made while the calling thread's stream is captured
+ * into a graph. Releases that do not tell such calls apart take any begun pool
+ * for a capture. -1: none was begun. */
 void alloc_capture_begin(struct alloc *a);
 int alloc_capture_end(struct alloc *a);
 

@@ -19,16 +19,15 @@
  *   2.6   #136174 max_non_split_rounding_mb
  *   2.7   #148378 no expandable segments in a MemPool with its own allocator
  *   2.8   #151487 MemPool(use_on_oom); #154746 a flush spares captures
- *   2.9   issue #161193: of nested pools the innermost counts
  *   2.10  #161035 per_process_memory_fraction; 1.0 means unlimited; #159553 the
  *         options are read by c10/core/AllocatorConfig.cpp, whose bounds differ
- *         a little; the expandable segments of a pool are no fallback any more
+ *         a little; the expandable segments of a pool are no fallback any more;
+ *         of pools begun inside one another the innermost counts
  *   2.11  #169699 use_on_oom pools are tried before the cache is released;
  *         #169739 MemPool(no_split); #172056 large_segment_size_mb
  *   2.12  #178362 of equal blocks the oldest goes first, not the lowest
- *   2.13  #181830 only a capture is one, not any use of a private pool; #175817
- *         its end frees what waited for it; #183591 a block is as old as its
- *         segment; of equals the lowest */
+ *   2.13  #181830 only a capture is one, not any use of a private pool; #183591
+ *         a block is as old as its segment; of equals the lowest */
 static const struct alloc_rules all_rules[] = {
     {2, 5, .own_pool_expands = true, .scope_is_capture = true,
      .min_max_split_bytes = 21 * MIB},
@@ -40,10 +39,6 @@ static const struct alloc_rules all_rules[] = {
      .fallback_is_last = true, .fallback_expands = true,
      .flush_spares_captures = true, .scope_is_capture = true,
      .min_max_split_bytes = 21 * MIB},
-    {2, 9, .non_split_rounding_option = true, .pool_is_fallback = true,
-     .fallback_is_last = true, .fallback_expands = true,
-     .flush_spares_captures = true, .newest_capture_first = true,
-     .scope_is_capture = true, .min_max_split_bytes = 21 * MIB},
     {2, 10, .non_split_rounding_option = true, .pool_is_fallback = true,
      .fallback_is_last = true, .flush_spares_captures = true,
      .newest_capture_first = true, .rest_excludes_last = true,
@@ -65,7 +60,7 @@ static const struct alloc_rules all_rules[] = {
      .flush_spares_captures = true, .newest_capture_first = true,
      .rest_excludes_last = true, .fraction_option = true,
      .fraction_1_means_unlimited = true, .large_segment_option = true,
-     .pool_is_unsplit = true, .scope_end_frees = true, .age = ALLOC_AGE_SEGMENT,
+     .pool_is_unsplit = true, .age = ALLOC_AGE_SEGMENT,
      .min_max_split_bytes = 20 * MIB},
 };
 

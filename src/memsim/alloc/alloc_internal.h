@@ -55,7 +55,6 @@ struct alloc_private { /* PrivatePool */
     unsigned flags;
     int use_count;
     int64_t segment_count; /* cudaMalloc_count */
-    bool freeable;         /* in graph_pools_freeable */
 };
 
 struct alloc_segment {
@@ -64,6 +63,12 @@ struct alloc_segment {
     uint64_t address, bytes;
     uint64_t chunk_bytes; /* of an expandable segment, else 0 */
     uint64_t age;         /* of its blocks, where they have the segment's */
+};
+
+struct alloc_order { /* of pools: that of PyTorch's hash tables */
+    struct alloc_place *places;
+    size_t place_count, count, buckets;
+    int buckets_log2, lookups;
 };
 
 struct alloc_scope { /* captures_underway, later allocation_scopes_ */
@@ -100,6 +105,8 @@ struct alloc {
     struct alloc_pool small, large;
     struct alloc_private *privates;      /* in order of creation */
     const struct alloc_private *serving; /* the one that a request is for */
+    struct alloc_order fallbacks;        /* use_on_oom_pools */
+    struct alloc_order freeables;        /* graph_pools_freeable */
     struct alloc_scope *scopes;          /* where requests of some streams go */
     size_t scope_count, scope_capacity;
     size_t capture_count; /* num_active_captures_ */
@@ -232,13 +239,19 @@ void alloc_expand_release(struct alloc *a, struct alloc_block *b);
 void alloc_wait_insert(struct alloc *a, struct alloc_block *b);
 void alloc_wait_defer(struct alloc *a, struct alloc_block *b);
 void alloc_wait_process(struct alloc *a);
-/* Ends the deferred frees of POOL's blocks at once. */
-void alloc_wait_finish_deferred(struct alloc *a,
-                                const struct alloc_private *pool);
 /* POOL NULL: every pool. */
 void alloc_wait_synchronize(struct alloc *a, const struct alloc_private *pool);
 void alloc_wait_drop_uses(struct alloc_block *b);
 void alloc_wait_free_all(struct alloc *a);
+
+/* alloc_order.c: sets of pools, in the order in which PyTorch visits them */
+void alloc_order_insert(struct alloc_order *o, struct alloc_private *pool);
+void alloc_order_remove(struct alloc_order *o,
+                        const struct alloc_private *pool);
+/* What is at place *I or next after it, with *I its place; NULL: none is. */
+struct alloc_private *alloc_order_next(const struct alloc_order *o, size_t *i);
+/* Takes out what is at place I, which another may take then. */
+void alloc_order_erase(struct alloc_order *o, size_t i);
 
 /* alloc_pool.c: private pools */
 void alloc_pool_init(struct alloc_pool *pool, bool small,
@@ -250,8 +263,8 @@ struct alloc_private *alloc_pool_find(struct alloc *a, struct alloc_pool_id id);
 /* The same, created where it is unknown; NULL for the default pool. */
 struct alloc_private *alloc_pool_obtain(struct alloc *a,
                                         struct alloc_pool_id id);
-/* P has no blocks and is linked nowhere. */
-void alloc_pool_delete(struct alloc_private *p);
+/* P has no blocks. */
+void alloc_pool_delete(struct alloc *a, struct alloc_private *p);
 void alloc_pool_free_all(struct alloc *a);
 
 #endif

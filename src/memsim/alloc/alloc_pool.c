@@ -42,7 +42,9 @@ int alloc_pool_create(struct alloc *a, struct alloc_pool_id id, unsigned flags)
     if (id.first == 0 && id.second == 0)
         return -1;
     if (!p) {
-        private_new(a, id, flags);
+        p = private_new(a, id, flags);
+        if (flags & ALLOC_POOL_USE_ON_OOM)
+            alloc_order_insert(&a->fallbacks, p);
         return 0;
     }
     if (p->use_count <= 0)
@@ -87,11 +89,8 @@ int alloc_pool_end(struct alloc *a, struct alloc_pool_id id)
 
     if (i == a->scope_count)
         return -1;
-    const struct alloc_private *pool = a->scopes[i].pool;
     for (a->scope_count--; i < a->scope_count; i++)
         a->scopes[i] = a->scopes[i + 1];
-    if (a->rules->scope_end_frees)
-        alloc_wait_finish_deferred(a, pool);
     return 0;
 }
 
@@ -116,8 +115,8 @@ int alloc_pool_release(struct alloc *a, struct alloc_pool_id id)
         (p->use_count == 1 && scope_find(a, id) < a->scope_count))
         return -1;
     if (--p->use_count == 0) {
-        p->freeable = true;
-        p->flags &= ~(unsigned)ALLOC_POOL_USE_ON_OOM;
+        alloc_order_insert(&a->freeables, p);
+        alloc_order_remove(&a->fallbacks, p);
     }
     return 0;
 }
@@ -135,8 +134,13 @@ struct alloc_private *alloc_pool_of_scope(const struct alloc *a,
     return NULL;
 }
 
-void alloc_pool_delete(struct alloc_private *p)
+void alloc_pool_delete(struct alloc *a, struct alloc_private *p)
 {
+    struct alloc_private **link = &a->privates;
+
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
     alloc_shelf_free_all(&p->small);
     alloc_shelf_free_all(&p->large);
     free(p);
@@ -144,11 +148,9 @@ void alloc_pool_delete(struct alloc_private *p)
 
 void alloc_pool_free_all(struct alloc *a)
 {
-    while (a->privates) {
-        struct alloc_private *p = a->privates;
-
-        a->privates = p->next;
-        alloc_pool_delete(p);
-    }
+    while (a->privates)
+        alloc_pool_delete(a, a->privates);
     free(a->scopes);
+    free(a->fallbacks.places);
+    free(a->freeables.places);
 }

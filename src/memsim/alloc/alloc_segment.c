@@ -228,25 +228,24 @@ static bool has_segments(const struct alloc *a, const struct alloc_private *p)
     return s != NULL;
 }
 
-/* Releases what it can of a pool without users, and the pool when it is empty.
- * LINK is where it hangs. Returns the link to go on with. */
-static struct alloc_private **private_release(struct alloc *a,
-                                              struct alloc_private **link)
+/* Releases what it can of the pool without users at place I, and the pool when
+ * it is empty. Returns the place to go on with. */
+static size_t private_release(struct alloc *a, struct alloc_private *p,
+                              size_t i)
 {
-    struct alloc_private *p = *link;
-
     pool_release(a, &p->small);
     pool_release(a, &p->large);
     if (p->segment_count || p == a->serving || has_segments(a, p))
-        return &p->next;
-    *link = p->next;
-    alloc_pool_delete(p);
-    return link;
+        return i + 1;
+    alloc_order_erase(&a->freeables, i);
+    alloc_pool_delete(a, p);
+    return i;
 }
 
 void alloc_release_cached(struct alloc *a, struct alloc_pool_id id)
 {
-    struct alloc_private **link = &a->privates;
+    struct alloc_private *p;
+    size_t i = 0;
 
     if (id_is_default(id) && !alloc_is_capturing(a)) {
         alloc_tell(a, ALLOC_FLUSH, 0, a->reserved_bytes, NULL);
@@ -254,16 +253,11 @@ void alloc_release_cached(struct alloc *a, struct alloc_pool_id id)
         pool_release(a, &a->large);
         pool_release(a, &a->small);
     }
-    while (*link) {
-        struct alloc_private *p = *link;
+    while ((p = alloc_order_next(&a->freeables, &i))) {
         bool is_meant = p->id.first == id.first && p->id.second == id.second;
 
-        if (!p->freeable || !(is_meant || id_is_default(id))) {
-            link = &p->next;
-            continue;
-        }
         if (is_meant)
             alloc_wait_synchronize(a, p);
-        link = private_release(a, link);
+        i = is_meant || id_is_default(id) ? private_release(a, p, i) : i + 1;
     }
 }

@@ -94,26 +94,6 @@ void alloc_wait_drop_uses(struct alloc_block *b)
     }
 }
 
-/* Every stream of a capture has joined by its end, so the blocks of its pool
- * need no event (endAllocateToPool). */
-void alloc_wait_finish_deferred(struct alloc *a,
-                                const struct alloc_private *pool)
-{
-    struct alloc_wait **link = &a->deferred, *w;
-
-    while ((w = *link)) {
-        if (w->block->shelf->pool->owner != pool) {
-            link = &w->next;
-            continue;
-        }
-        *link = w->next;
-        alloc_wait_drop_uses(w->block);
-        alloc_block_retire(a, w->block);
-        free(w);
-    }
-    a->deferred_end = link;
-}
-
 static void wait_finish(struct alloc *a, struct alloc_wait *w)
 {
     if (!--w->block->event_count)
