@@ -61,13 +61,13 @@ static inline void build_seal(const struct build *b)
     c->sealed = 1;
 }
 
-static inline void build_put_text(struct build *b, unsigned kind,
-                                  const char *text, const uint64_t *fields,
-                                  size_t count)
+static inline void build_put_bytes(struct build *b, unsigned kind,
+                                   const void *text, size_t text_bytes,
+                                   const uint64_t *fields, size_t count)
 {
     struct trace_record r = {.kind = (uint16_t)kind,
                              .fields = (uint16_t)count,
-                             .text_bytes = text ? (uint32_t)strlen(text) : 0,
+                             .text_bytes = (uint32_t)text_bytes,
                              .thread = b->thread,
                              .time_ns = b->time_ns++};
     size_t need = sizeof r + count * 8 + ((r.text_bytes + 7) & ~7u);
@@ -83,6 +83,13 @@ static inline void build_put_text(struct build *b, unsigned kind,
     if (text)
         memcpy(at + sizeof r + count * 8, text, r.text_bytes);
     build_chunk(b)->used_bytes += need;
+}
+
+static inline void build_put_text(struct build *b, unsigned kind,
+                                  const char *text, const uint64_t *fields,
+                                  size_t count)
+{
+    build_put_bytes(b, kind, text, text ? strlen(text) : 0, fields, count);
 }
 
 #define BUILD_TEXT(b, kind, text, ...)                                         \

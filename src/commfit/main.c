@@ -12,6 +12,7 @@
 #include <gsl/gsl_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { OK = 0, FAILED = 1, USAGE = 2 };
 
@@ -234,11 +235,14 @@ static int use_fit(struct job *job, struct err *err)
     return s->json ? write_errors(job, &job->scores, err) : 0;
 }
 
-/* A JSON file that calls itself a fit; nccl-tests writes JSON too. */
+/* A JSON file that calls itself a fit; nccl-tests writes JSON too. A pipe is
+ * none, and what is read of it would be gone. */
 static bool is_fit(const char *path)
 {
     char head[256] = "";
-    FILE *file = strcmp(path, "-") ? fopen(path, "re") : NULL;
+    struct stat status;
+    bool regular = !stat(path, &status) && S_ISREG(status.st_mode);
+    FILE *file = regular ? fopen(path, "re") : NULL;
 
     if (!file)
         return false;

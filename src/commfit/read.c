@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum format { FORMAT_CSV, FORMAT_LOG, FORMAT_JSON, FORMAT_BINARY };
 
@@ -96,16 +97,56 @@ static int read_lines(struct bench *b, FILE *file, const char *path,
     return rc;
 }
 
-/* Reads what the beginning of the file says it is. */
-static int read_file(struct bench *b, FILE *file, const char *path,
-                     struct err *err)
-{
+/* A stream whose beginning was looked at, and is read again: a pipe cannot be
+ * rewound, and may be longer than any disk. */
+struct peeked {
+    FILE *file;
+    size_t length, at; /* of what was read of HEAD, and given out again */
     char head[SNIFF_BYTES + 1];
-    size_t length = fread(head, 1, SNIFF_BYTES, file);
+};
 
-    head[length] = '\0';
-    if (ferror(file))
-        return err_set(err, "%s: %s", path, strerror(errno));
+static ssize_t peeked_read(void *cookie, char *to, size_t size)
+{
+    struct peeked *p = cookie;
+    size_t left = p->length - p->at;
+
+    if (!left) {
+        size_t got = fread(to, 1, size, p->file);
+        return !got && ferror(p->file) ? -1 : (ssize_t)got;
+    }
+    if (size > left)
+        size = left;
+    memcpy(to, p->head + p->at, size);
+    p->at += size;
+    return (ssize_t)size;
+}
+
+/* Fills *P; returns the stream to read, NULL on failure. The caller closes
+ * both. */
+static FILE *peek(struct peeked *p, const char *path)
+{
+    const cookie_io_functions_t functions = {.read = peeked_read};
+
+    p->at = 0;
+    p->file =
+        strcmp(path, "-") ? fopen(path, "re") : fdopen(dup(STDIN_FILENO), "r");
+    if (!p->file)
+        return NULL;
+    p->length = fread(p->head, 1, SNIFF_BYTES, p->file);
+    p->head[p->length] = '\0';
+    FILE *file = ferror(p->file) ? NULL : fopencookie(p, "r", functions);
+    if (!file)
+        fclose(p->file);
+    return file;
+}
+
+/* Reads what the beginning of the file says it is. */
+static int read_file(struct bench *b, const struct peeked *p, FILE *file,
+                     const char *path, struct err *err)
+{
+    const char *head = p->head;
+    size_t length = p->length;
+
     if (!length)
         return err_set(err, "%s: empty; give nccl-tests' output or a CSV",
                        path);
@@ -118,41 +159,12 @@ static int read_file(struct bench *b, FILE *file, const char *path,
                        path);
     if (format == FORMAT_BINARY)
         return err_set(err,
-                       "%s: binary (or compressed); give nccl-tests' text "
-                       "output, its JSON or a CSV",
+                       "%s: binary (or compressed: `zcat FILE | commfit -'); "
+                       "give nccl-tests' text output, its JSON or a CSV",
                        path);
-    rewind(file);
     if (format == FORMAT_JSON)
         return read_json(b, file, path, base_name(path), err);
     return read_lines(b, file, path, format, err);
-}
-
-/* A pipe cannot be read twice: its copy can. */
-static FILE *copy_pipe(FILE *pipe)
-{
-    FILE *copy = tmpfile();
-    char block[1 << 16];
-    size_t size;
-
-    while (copy && (size = fread(block, 1, sizeof block, pipe)) > 0)
-        if (fwrite(block, 1, size, copy) != size) {
-            fclose(copy);
-            return NULL;
-        }
-    if (copy)
-        rewind(copy);
-    return copy;
-}
-
-static FILE *open_seekable(const char *path)
-{
-    FILE *file = fopen(strcmp(path, "-") ? path : "/dev/stdin", "re");
-
-    if (!file || !fseek(file, 0, SEEK_CUR))
-        return file;
-    FILE *copy = copy_pipe(file);
-    fclose(file);
-    return copy;
 }
 
 static int check_rows(const struct bench *b, uint64_t rows, uint64_t drops,
@@ -179,12 +191,14 @@ static int check_rows(const struct bench *b, uint64_t rows, uint64_t drops,
 int bench_read(struct bench *b, const char *path, struct err *err)
 {
     uint64_t rows = b->rows, drops = b->drop_count;
-    FILE *file = open_seekable(path);
+    struct peeked peeked;
+    FILE *file = peek(&peeked, path);
 
     if (!file)
         return err_set(err, "%s: %s", path, strerror(errno));
-    int rc = read_file(b, file, path, err);
+    int rc = read_file(b, &peeked, file, path, err);
     fclose(file);
+    fclose(peeked.file);
     if (rc)
         return rc;
     if (b->source_count < sizeof b->sources / sizeof *b->sources)

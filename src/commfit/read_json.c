@@ -176,11 +176,9 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
 int read_json(struct bench *b, FILE *file, const char *path, const char *source,
               struct err *err)
 {
-    char fd_path[64];
     size_t length;
+    char *text = json_text_read_stream(file, path, &length, err);
 
-    snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", fileno(file));
-    char *text = json_text_read(fd_path, &length, err);
     if (!text)
         return -1;
     cJSON *root = json_text_parse(text, length, path, err);

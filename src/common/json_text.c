@@ -4,14 +4,13 @@
 #include "common/units.h"
 
 #include <cjson/cJSON.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FILE_MAX_BYTES (64 * MIB)
 
-static char *read_stream(FILE *file, const char *path, size_t *length,
-                         struct err *err)
+char *json_text_read_stream(FILE *file, const char *path, size_t *length,
+                            struct err *err)
 {
     size_t size = 0, capacity = 1 << 14;
     char *text = malloc(capacity);
@@ -54,7 +53,7 @@ char *json_text_read(const char *path, size_t *length, struct err *err)
         err_set(err, "%s: %m", path);
         return NULL;
     }
-    char *text = read_stream(file, path, length, err);
+    char *text = json_text_read_stream(file, path, length, err);
     fclose(file);
     return text;
 }

@@ -4,6 +4,7 @@
 #define MEMSIM_COMMON_JSON_TEXT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 struct cJSON;
 struct err;
@@ -11,6 +12,10 @@ struct err;
 /* Reads a file of at most 64 MiB whole; the caller frees the text, which is
  * terminated beyond *LENGTH. Returns NULL on failure. */
 char *json_text_read(const char *path, size_t *length, struct err *err);
+
+/* The same of what is left of FILE; PATH stands for it in messages. */
+char *json_text_read_stream(FILE *file, const char *path, size_t *length,
+                            struct err *err);
 
 /* Parses the LENGTH bytes of TEXT, which must be one JSON value and nothing
  * else; the caller deletes it with cJSON_Delete. ORIGIN stands for the file in

@@ -150,7 +150,7 @@ struct trace_record {
     X(59, EVENT_QUERY, "event_query", "device event ready", NULL)              \
     X(60, STREAM_QUERY, "stream_query", "device stream ready", NULL)           \
     X(61, COMMUNICATOR, "communicator",                                        \
-      "device communicator rank ranks", "id")                                  \
+      "device communicator rank ranks root", "id")                                  \
     X(62, CAPTURE_JOIN, "capture_join", "device stream capture", NULL)         \
     X(63, CAPTURE_END, "capture_end", "capture whole", NULL)                   \
     X(64, GRAPH_INSTANTIATE, "graph_instantiate",                              \

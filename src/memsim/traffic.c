@@ -26,7 +26,7 @@ enum {
     CALL_GROUP
 };
 enum { PROCESS_RANK = 2, PROCESS_WORLD = 4 };
-enum { COMM_DEVICE, COMM_COMM, COMM_RANK, COMM_RANKS };
+enum { COMM_DEVICE, COMM_COMM, COMM_RANK, COMM_RANKS, COMM_ROOT };
 enum { JOIN_DEVICE, JOIN_STREAM, JOIN_CAPTURE };
 enum { END_CAPTURE };
 enum { LAUNCH_CAPTURE = 3 };
@@ -148,23 +148,46 @@ static void call_make(struct reading *r, const struct traffic_call *wanted,
     capture->calls[capture->count++] = c;
 }
 
-/* An exchange with every other rank both ways is an all-to-all, as PyTorch
- * makes it of sends and receives; others count by the busier direction. */
+/* With every other rank both ways it is an all-to-all, one way a scatter or a
+ * gather, as PyTorch makes them of sends and receives; others count by the
+ * busier direction. */
+static enum fit_coll exchange_kind(const struct exchange *x, uint32_t ranks)
+{
+    bool to_all = ranks > 2 && x->sends + 1 >= ranks;
+    bool from_all = ranks > 2 && x->receives + 1 >= ranks;
+
+    if (to_all && from_all)
+        return FIT_ALLTOALL;
+    if (to_all && x->receives <= 1)
+        return FIT_SCATTER;
+    return from_all && x->sends <= 1 ? FIT_GATHER : FIT_SENDRECV;
+}
+
+/* A root's own share, which it does not send itself, counts too. */
+static uint64_t with_own(uint64_t bytes, uint32_t calls, uint32_t ranks)
+{
+    return calls < ranks ? bytes + bytes / calls : bytes;
+}
+
 static void exchange_end(struct reading *r, const struct exchange *x)
 {
     uint32_t ranks = r->log->comms[x->comm].ranks;
-    bool all = ranks > 2 && x->sends + 1 >= ranks && x->receives + 1 >= ranks;
 
     if (!x->sends && !x->receives)
         return;
-    call_make(r,
-              &(struct traffic_call){.coll = all ? FIT_ALLTOALL : FIT_SENDRECV,
-                                     .comm = x->comm,
-                                     .peer = all ? 0 : x->peer,
-                                     .bytes = x->sent_bytes > x->received_bytes
-                                                  ? x->sent_bytes
-                                                  : x->received_bytes},
-              x->capture);
+    struct traffic_call call = {
+        .coll = exchange_kind(x, ranks),
+        .comm = x->comm,
+        .bytes = x->sent_bytes > x->received_bytes ? x->sent_bytes
+                                                   : x->received_bytes,
+    };
+    if (call.coll == FIT_SENDRECV)
+        call.peer = x->peer;
+    else if (call.coll == FIT_SCATTER)
+        call.bytes = with_own(x->sent_bytes, x->sends, ranks);
+    else if (call.coll == FIT_GATHER)
+        call.bytes = with_own(x->received_bytes, x->receives, ranks);
+    call_make(r, &call, x->capture);
 }
 
 static void exchanges_end(struct reading *r)
@@ -223,12 +246,37 @@ static unsigned comm_add(struct reading *r, uint64_t handle, uint64_t rank,
     return (unsigned)log->comm_count - 1;
 }
 
+/* The members that RECORD tells behind the id. */
+static void members_read(struct reading *r, const struct trace_item *record,
+                         struct traffic_comm *comm)
+{
+    uint64_t root = trace_field(record, COMM_ROOT);
+    uint64_t ranks = trace_field(record, COMM_RANKS);
+    uintptr_t known = (uintptr_t)map_get(&r->comms, root);
+    size_t bytes = record->head.text_bytes - sizeof comm->id;
+    uint32_t most = RANKS_MAX - 1;
+
+    comm->split = root;
+    if (!ranks || bytes != ranks * sizeof *comm->members || (root && !known))
+        return;
+    if (root) {
+        comm->root = (unsigned)known - 1;
+        most = r->log->comms[comm->root].ranks - 1;
+    }
+    comm->members = xmalloc(bytes);
+    memcpy(comm->members, record->text + sizeof comm->id, bytes);
+    for (uint64_t i = 0; i < ranks; i++)
+        comm->members[i] = clamp(comm->members[i], 0, most);
+}
+
 static void on_communicator(struct reading *r, const struct trace_item *item)
 {
     struct traffic_comm comm = {.id = ""};
 
-    if (item->head.text_bytes == sizeof comm.id)
+    if (item->head.text_bytes >= sizeof comm.id) {
         memcpy(comm.id, item->text, sizeof comm.id);
+        members_read(r, item, &comm);
+    }
     comm_add(r, trace_field(item, COMM_COMM), trace_field(item, COMM_RANK),
              trace_field(item, COMM_RANKS), comm);
 }
@@ -412,6 +460,8 @@ void traffic_log_fini(struct traffic_log *log)
         free(log->calls[i]->counts);
         free(log->calls[i]);
     }
+    for (size_t i = 0; i < log->comm_count; i++)
+        free(log->comms[i].members);
     free(log->calls);
     free(log->comms);
     *log = (struct traffic_log){0};

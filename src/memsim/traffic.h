@@ -19,6 +19,9 @@
 struct traffic_comm {
     uint32_t rank, ranks;
     char id[TRAFFIC_ID_BYTES]; /* zeros: not told */
+    bool split;                /* from another one */
+    unsigned root;             /* that one, where MEMBERS are told */
+    uint32_t *members; /* ranks there, else of the world; NULL: not told */
 };
 
 /* Calls that are alike. */

@@ -36,17 +36,31 @@ static uint32_t node_width(const struct cluster *c)
     return widest ? widest : 1;
 }
 
+/* Where the ranks of the world that COMM has end. */
+static uint32_t comm_end(const struct traffic_comm *comm)
+{
+    uint32_t end = comm->ranks;
+
+    for (uint32_t i = 0; comm->members && !comm->split && i < comm->ranks; i++)
+        if (comm->members[i] >= end)
+            end = comm->members[i] + 1;
+    return end;
+}
+
 /* Without a launcher's environment the largest communicator is the world. */
 static void log_place(const struct traffic_log *log, uint32_t *rank,
                       uint32_t *world)
 {
     *rank = log->rank;
     *world = log->world;
-    for (size_t i = 0; i < log->comm_count; i++)
-        if (log->comms[i].ranks > *world) {
-            *rank = log->comms[i].rank;
-            *world = log->comms[i].ranks;
+    for (size_t i = 0; i < log->comm_count; i++) {
+        const struct traffic_comm *c = &log->comms[i];
+
+        if (comm_end(c) > *world) {
+            *world = comm_end(c);
+            *rank = c->members && !c->split ? c->members[c->rank] : c->rank;
         }
+    }
 }
 
 static bool id_is_told(const struct traffic_comm *c)
@@ -95,7 +109,8 @@ static void members_assume(const struct traffic_comm *comm, uint32_t rank,
     m->assumed = comm->ranks != world;
 }
 
-static struct members members_find(const struct pricing *p,
+/* Of one that was not split from another. */
+static struct members members_root(const struct pricing *p,
                                    const struct traffic_log *log,
                                    const struct traffic_comm *comm)
 {
@@ -103,8 +118,29 @@ static struct members members_find(const struct pricing *p,
     uint32_t rank, world;
 
     log_place(log, &rank, &world);
-    if (members_see(p, comm, &m) < comm->ranks)
+    if (comm->members && !comm->split)
+        memcpy(m.ranks, comm->members, comm->ranks * sizeof *m.ranks);
+    else if (members_see(p, comm, &m) < comm->ranks)
         members_assume(comm, rank, world, &m);
+    return m;
+}
+
+static struct members members_find(const struct pricing *p,
+                                   const struct traffic_log *log,
+                                   const struct traffic_comm *comm)
+{
+    struct members m = members_root(p, log, comm);
+
+    if (!comm->split)
+        return m;
+    m.assumed = true;
+    if (!comm->members)
+        return m;
+    struct members root = members_root(p, log, &log->comms[comm->root]);
+    for (uint32_t i = 0; i < comm->ranks; i++)
+        m.ranks[i] = root.ranks[comm->members[i]];
+    m.assumed = root.assumed;
+    free(root.ranks);
     return m;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--cluster on real PyTorch: DDP over two processes, and one rank of a world of
-16 under FSDP2. Starts its own runs: MEMSIM_BUILD."""
+16 under FSDP2, alone and with tensor parallelism. Starts its own runs:
+MEMSIM_BUILD."""
 import json
 import os
 import subprocess
@@ -44,12 +45,38 @@ dist.destroy_process_group()
 """
 
 
-def collectives(options, launcher, world):
+# Rank 0 of a mesh of 4 x 4: groups that are split from the world's where a
+# device is given, and that NCCL is asked for one by one where not.
+MESH = f"""
+import sys, torch, torch.distributed as dist, torch.nn as nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel, RowwiseParallel, parallelize_module)
+torch.cuda.set_device(0)
+split = {{"device_id": torch.device("cuda:0")}} if int(sys.argv[1]) else {{}}
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0,
+                        world_size=16, **split)
+mesh = init_device_mesh("cuda", (4, 4), mesh_dim_names=("dp", "tp"))
+model = nn.Sequential(nn.Linear({WIDTH}, 4 * {WIDTH}, bias=False), nn.ReLU(),
+                      nn.Linear(4 * {WIDTH}, {WIDTH}, bias=False)).cuda()
+parallelize_module(model, mesh["tp"], {{"0": ColwiseParallel(),
+                                       "2": RowwiseParallel()}})
+fully_shard(model, mesh=mesh["dp"])
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range({STEPS}):
+    model(torch.randn(8, {WIDTH}, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def collectives(options, launcher, world, text=SCRIPT):
     with tempfile.TemporaryDirectory() as directory:
         script = os.path.join(directory, "train.py")
         report = os.path.join(directory, "report.json")
         with open(script, "w") as file:
-            file.write(SCRIPT)
+            file.write(text)
         done = subprocess.run(
             [f"{BUILD}/bin/memsim", "run", "--json", report, *options, "--",
              sys.executable, *launcher, script, str(world)],
@@ -94,6 +121,23 @@ def fsdp_gathers_twice_and_scatters_once_a_step():
     equal(gathered["step"]["bytes"], 2 * 4 * PARAMETERS)
     equal((gathered["ranks"], gathered["nodes"], gathered["gpus_per_node"]),
           (16, 4, 4))
+
+
+@test
+def a_mesh_s_groups_have_their_own_ranks_and_nodes():
+    for split in (1, 0):
+        told, _ = collectives(["--cluster", "alps-gh200"], [], split, MESH)
+        rank, = told["ranks"]
+        places = {k["collective"]: (k["ranks"], k["nodes"], k["gpus_per_node"],
+                                    k["members_assumed"])
+                  for k in rank["kinds"]}
+        equal(places.pop("scatter"), (4, 1, 4, False))  # the parameters
+        equal(places, {"all_reduce": (4, 1, 4, False),
+                       "all_gather": (4, 4, 1, False),
+                       "reduce_scatter": (4, 4, 1, False)})
+        equal(kind(rank, "all_reduce")["step"]["bytes"], 4 * 8 * WIDTH)
+        equal(kind(rank, "reduce_scatter")["step"]["bytes"],
+              4 * 2 * 4 * WIDTH * WIDTH // 4)
 
 
 if __name__ == "__main__":

@@ -233,6 +233,25 @@ TEST(a_group_that_reaches_all_is_an_all_to_all)
     traffic_destroy(t);
 }
 
+TEST(a_group_of_sends_alone_is_a_scatter)
+{
+    struct build b = start(0, 8);
+
+    put_comm(&b, 1, 0, 8, id);
+    for (uint64_t peer = 1; peer < 8; peer++)
+        put_call(&b, SEND_TO, 1, peer, MIB, 1);
+    for (uint64_t peer = 1; peer < 8; peer++)
+        put_call(&b, RECEIVE_FROM, 1, peer, 2 * MIB, 2);
+    struct traffic_log log = read_log(&b, 0);
+
+    CHECK_UINT(log.call_count, 2);
+    CHECK_UINT(log.calls[0]->coll, FIT_SCATTER);
+    CHECK_UINT(log.calls[0]->bytes, 8 * MIB);
+    CHECK_UINT(log.calls[1]->coll, FIT_GATHER);
+    CHECK_UINT(log.calls[1]->bytes, 16 * MIB);
+    traffic_log_fini(&log);
+}
+
 TEST(a_graph_s_collectives_count_at_its_launches)
 {
     struct build b = start(0, 8);
@@ -317,6 +336,60 @@ TEST(members_are_known_where_they_ran_and_assumed_elsewhere)
     traffic_destroy(t);
     traffic_log_fini(&logs[0]);
     traffic_log_fini(&logs[1]);
+}
+
+/* MEMBERS behind an id, as the fake NCCL records them. */
+static void put_members(struct build *b, uint64_t handle, uint64_t rank,
+                        uint64_t root, const uint32_t members[2])
+{
+    const uint64_t fields[] = {0, handle, rank, 2, root};
+    char text[TRAFFIC_ID_BYTES + 8];
+
+    memset(text, (int)handle, TRAFFIC_ID_BYTES);
+    memcpy(text + TRAFFIC_ID_BYTES, members, 8);
+    build_put_bytes(b, TRACE_COMMUNICATOR, text, sizeof text, fields, 5);
+}
+
+/* Rank 5 of 8, whose group 1, 5 was split from one that ranks 0 to 7 are in
+ * backwards. */
+TEST(members_of_a_split_communicator_are_told)
+{
+    const uint32_t backwards[] = {6, 2}, world[] = {1, 5};
+    struct build b = start(5, 8);
+
+    put_comm(&b, 1, 5, 8, id);
+    put_members(&b, 2, 1, 1, world);
+    put_call(&b, ALL_REDUCE, 2, 0, MIB, 0);
+    put_members(&b, 3, 0, 0, backwards);
+    put_call(&b, ALL_REDUCE, 3, 0, 2 * MIB, 0);
+    put_members(&b, 4, 0, 99, world); /* of one that was never seen */
+    put_call(&b, ALL_REDUCE, 4, 0, 4 * MIB, 0);
+    struct traffic *t = price(&b);
+
+    CHECK_UINT(t->ranks[0].row_count, 2);
+    for (size_t i = 0; i < t->ranks[0].row_count; i++) {
+        const struct traffic_row *row = &t->ranks[0].rows[i];
+
+        CHECK_UINT(row->nodes, row->assumed ? 1 : 2);
+        CHECK_UINT(row->all.bytes, row->assumed ? 4 * MIB : 3 * MIB);
+    }
+    traffic_destroy(t);
+}
+
+TEST(members_of_a_group_tell_the_world_without_a_launcher)
+{
+    const uint32_t far[] = {1, 9};
+    struct build b = start(0, 1);
+
+    put_members(&b, 1, 1, 0, far);
+    put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
+    struct traffic *t = price(&b);
+
+    CHECK_UINT(t->world, 10);
+    CHECK_UINT(t->ranks[0].rank, 9);
+    CHECK_UINT(t->ranks[0].rows[0].nodes, 2);
+    CHECK(!t->ranks[0].rows[0].assumed);
+    traffic_destroy(t);
 }
 
 TEST(the_largest_communicator_is_the_world_without_a_launcher)

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/nccl/nccl_fake.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/core/buffer.h"
 #include "capture/core/device.h"
+#include "capture/core/group.h"
 #include "capture/core/handle.h"
 #include "capture/core/log.h"
+#include "capture/core/pages.h"
 #include "capture/core/record.h"
 
 #define VERSION 22809 /* of the nccl.h that torch 2.11 is built with */
@@ -46,46 +51,77 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static ncclResult_t communicator_new(ncclComm_t *comm, int ranks, int rank,
-                                     int device, const char *id, size_t bytes)
+/* With MEMBERS behind the id, where these are known. */
+static void communicator_record(const struct communicator *c,
+                                const uint32_t *members)
 {
-    if (!comm || ranks < 1 || rank < 0 || rank >= ranks)
+    const uint64_t fields[] = {(uint64_t)c->device, (uint64_t)c,
+                               (uint64_t)c->rank, (uint64_t)c->ranks, c->root};
+    uint32_t told = members ? (uint32_t)c->ranks : 0;
+    struct buffer text = {0};
+
+    if (NCCL_ID_BYTES + told * sizeof *members > TRACE_TEXT_MAX)
+        told = 0;
+    if (memsim_buffer_append(&text, c->id, NCCL_ID_BYTES) &&
+        memsim_buffer_append(&text, members, told * sizeof *members))
+        memsim_record_text(TRACE_COMMUNICATOR, fields,
+                           sizeof fields / sizeof *fields, text.bytes,
+                           text.used);
+    memsim_buffer_free(&text);
+}
+
+static ncclResult_t communicator_new(ncclComm_t *comm,
+                                     const struct communicator *wanted,
+                                     const uint32_t *members)
+{
+    if (!comm || wanted->ranks < 1 || wanted->rank < 0 ||
+        wanted->rank >= wanted->ranks)
         return ncclInvalidArgument;
-    int rc = memsim_device_open(device);
+    int rc = memsim_device_open(wanted->device);
     if (rc)
         return nccl_result(rc);
     struct communicator *c = memsim_handle_new(HANDLE_NCCL, sizeof *c);
     if (!c)
         return ncclSystemError;
-    *c = (struct communicator){.device = device, .rank = rank, .ranks = ranks};
+    *c = *wanted;
     *comm = (ncclComm_t)c;
-    const uint64_t fields[] = {(uint64_t)device, (uint64_t)c, (uint64_t)rank,
-                               (uint64_t)ranks};
-    memsim_record_text(TRACE_COMMUNICATOR, fields, 4, id, bytes);
+    communicator_record(c, members);
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
-                              int rank)
+/* Which group of py/groups.py's CONFIG is marked as; PyTorch leaves the field
+ * alone, and NCCL 2.18 and later have it. */
+static int group_mark(const ncclConfig_t *config)
 {
-    return communicator_new(comm, ranks, rank, memsim_device_current(),
-                            id.internal, 24);
+    size_t end = offsetof(ncclConfig_t, splitShare) + sizeof(int);
+
+    return config && config->size >= end ? config->splitShare
+                                         : NCCL_CONFIG_UNDEF_INT;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    (void)config;
-    return ncclCommInitRank(comm, ranks, id, rank);
+    struct communicator wanted = {
+        .device = memsim_device_current(), .rank = rank, .ranks = ranks};
+
+    memcpy(wanted.id, id.internal, sizeof wanted.id);
+    return communicator_new(
+        comm, &wanted, memsim_group_named(group_mark(config), (uint32_t)ranks));
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,
+                              int rank)
+{
+    return ncclCommInitRankConfig(comm, ranks, id, rank, NULL);
 }
 
 ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank,
                                       int count, ncclUniqueId *ids,
                                       ncclConfig_t *config)
 {
-    (void)config;
-    return count > 0 ? ncclCommInitRank(comm, ranks, ids[0], rank)
+    return count > 0 ? ncclCommInitRankConfig(comm, ranks, ids[0], rank, config)
                      : ncclInvalidArgument;
 }
 
@@ -94,26 +130,108 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
     ncclResult_t result = ncclSuccess;
 
     for (int i = 0; i < count && result == ncclSuccess; i++)
-        result = communicator_new(&comms[i], count, i,
-                                  devices ? devices[i] : i, "", 0);
+        result = communicator_new(
+            &comms[i],
+            &(const struct communicator){
+                .device = devices ? devices[i] : i, .rank = i, .ranks = count},
+            NULL);
     return result;
 }
 
-/* Who else has this color is not known in one process: the child keeps all
- * ranks, as an upper bound. */
+/* Of PARENT's id, and of which of its children this is. */
+static void child_name(struct communicator *parent, int color,
+                       struct communicator *child)
+{
+    uint64_t words[] = {0, ++parent->children, (uint32_t)color};
+
+    for (size_t i = 0; i < NCCL_ID_BYTES; i++)
+        words[0] = (words[0] ^ (uint8_t)parent->id[i]) *
+                   UINT64_C(1099511628211); /* FNV-1a's prime */
+    memcpy(child->id, words, sizeof child->id);
+    child->device = parent->device;
+    child->root = parent->root ? parent->root : (uint64_t)parent;
+}
+
+/* The COUNT RANKS of PARENT are CHILD's: as the root's, where those are known.
+ * -1 where there is no memory. */
+static int child_members(const struct communicator *parent,
+                         const uint32_t *ranks, uint32_t count,
+                         struct communicator *child)
+{
+    uint32_t *members = memsim_pages_keep(count * sizeof *members);
+
+    if (!members)
+        return -1;
+    child->ranks = (int)count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranks[i] == (uint32_t)parent->rank)
+            child->rank = (int)i;
+        members[i] = parent->members ? parent->members[ranks[i]] : ranks[i];
+    }
+    if (!parent->root || parent->members)
+        child->members = members;
+    return 0;
+}
+
+/* Who else has this color one process does not know, but for what py/groups.py
+ * has told: without that the child keeps all ranks, as an upper bound. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key,
                            ncclComm_t *child, ncclConfig_t *config)
 {
-    const struct communicator *c = communicator_get(comm);
+    struct communicator *c = communicator_get(comm);
+    struct communicator wanted = {0};
+    uint32_t count;
 
-    (void)key;
     (void)config;
-    if (!c)
+    if (!c || !child)
         return ncclInvalidArgument;
     *child = NULL;
+    child_name(c, color, &wanted);
     if (color == NCCL_SPLIT_NOCOLOR)
         return ncclSuccess;
-    return communicator_new(child, c->ranks, c->rank, c->device, "split", 5);
+    wanted.rank = c->rank;
+    wanted.ranks = c->ranks;
+    const uint32_t *ranks = memsim_group_find(color, (uint32_t)c->rank,
+                                              (uint32_t)c->ranks, key, &count);
+    if (!ranks)
+        memsim_log("ncclCommSplit: which ranks share color %d is not known "
+                   "here; the child keeps all",
+                   color);
+    else if (child_members(c, ranks, count, &wanted))
+        return ncclSystemError;
+    return communicator_new(child, &wanted, wanted.members);
+}
+
+static bool is_listed(const int *list, int count, int rank)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i] == rank)
+            return true;
+    return false;
+}
+
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int excluded_count,
+                            ncclComm_t *child, ncclConfig_t *config, int flags)
+{
+    struct communicator *c = communicator_get(comm);
+    struct communicator wanted = {0};
+
+    (void)config;
+    (void)flags;
+    if (!c || !child || !excluded || excluded_count < 1 ||
+        is_listed(excluded, excluded_count, c->rank))
+        return ncclInvalidArgument;
+    struct buffer left = {0};
+    for (uint32_t i = 0; i < (uint32_t)c->ranks; i++)
+        if (!is_listed(excluded, excluded_count, (int)i) &&
+            !memsim_buffer_append(&left, &i, sizeof i))
+            return ncclSystemError;
+    child_name(c, 0, &wanted);
+    int rc = child_members(c, (const uint32_t *)(const void *)left.bytes,
+                           (uint32_t)(left.used / sizeof(uint32_t)), &wanted);
+    memsim_buffer_free(&left);
+    return rc ? ncclSystemError
+              : communicator_new(child, &wanted, wanted.members);
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
@@ -169,8 +287,8 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 ncclResult_t ncclMemAlloc(void **p, size_t bytes)
 {
     uint64_t address;
-    int rc = memsim_device_malloc(memsim_device_current(), bytes,
-                                  TRACE_HOW_VMM, false, &address);
+    int rc = memsim_device_malloc(memsim_device_current(), bytes, TRACE_HOW_VMM,
+                                  false, &address);
 
     if (!rc)
         *p = (void *)address;

@@ -9,9 +9,15 @@
 
 #include "capture/core/core.h"
 
+#define NCCL_ID_BYTES 24 /* what is unique of an ncclUniqueId */
+
 /* What an ncclComm_t points to. */
 struct communicator {
     int device, rank, ranks;
+    uint32_t children;       /* made of it so far; the same in all ranks */
+    uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
+    const uint32_t *members; /* NULL: itself, or not told */
+    char id[NCCL_ID_BYTES];  /* the same in all ranks, and in no other */
 };
 
 /* nccl.h leaves their arguments open. */

@@ -3,7 +3,7 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py and modules.py follow. Then it makes way for the
+imports torch, it has limits.py, groups.py and modules.py follow. Then it makes way for the
 sitecustomize that the user may have.
 """
 import atexit
@@ -75,6 +75,7 @@ def _start(name, what):
 
 def _follow():
     _start("limits", "memory limits are not recorded")
+    _start("groups", "members of process groups are not known")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("modules", "modules are not told apart")
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Communicators made of others: how many ranks they have, and how far a
+ * collective of theirs reaches. */
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "capture/core/group.h"
+#include "check.h"
+
+#define WORLD 16
+
+static ncclComm_t world_comm(int rank)
+{
+    ncclUniqueId id;
+    ncclComm_t comm;
+
+    CHECK(!ncclGetUniqueId(&id));
+    CHECK(!ncclCommInitRank(&comm, WORLD, id, rank));
+    return comm;
+}
+
+static void is_rank(ncclComm_t comm, int rank, int ranks)
+{
+    int value;
+
+    CHECK(!ncclCommUserRank(comm, &value));
+    CHECK_UINT((unsigned)value, (unsigned)rank);
+    CHECK(!ncclCommCount(comm, &value));
+    CHECK_UINT((unsigned)value, (unsigned)ranks);
+}
+
+/* Every value of an all-gather over 4 ranks arrives, and nothing behind it. */
+static void gathers_four(ncclComm_t comm)
+{
+    int share = 7, whole[5] = {0, 0, 0, 0, -1}, *p;
+
+    CHECK(!cudaMalloc((void **)&p, 6 * sizeof *p));
+    CHECK(!cudaMemcpy(p, &share, sizeof share, cudaMemcpyHostToDevice));
+    CHECK(!cudaMemcpy(p + 1, whole, sizeof whole, cudaMemcpyHostToDevice));
+    CHECK(!ncclAllGather(p, p + 1, 1, ncclInt32, comm, 0));
+    CHECK(!cudaMemcpy(whole, p + 1, sizeof whole, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 4; i++)
+        CHECK(whole[i] == 7);
+    CHECK(whole[4] == -1);
+    CHECK(!cudaFree(p));
+}
+
+TEST(a_split_has_the_ranks_that_were_told)
+{
+    static const uint32_t column[] = {1, 5, 9, 13}, row[] = {4, 5, 6, 7};
+    ncclComm_t all = world_comm(5), child;
+
+    memsim_group_tell(77, column, 4);
+    CHECK(!ncclCommSplit(all, 77, 1, &child, NULL));
+    is_rank(child, 1, 4);
+    gathers_four(child);
+    CHECK(!ncclCommDestroy(child));
+    memsim_group_tell(GROUP_NEXT, row, 4);
+    CHECK(!ncclCommSplit(all, 0, 1, &child, NULL));
+    is_rank(child, 1, 4);
+    memsim_group_tell(GROUP_NEXT, NULL, 0);
+    CHECK(!ncclCommSplit(child, 9, 0, &all, NULL)); /* of a child, not told */
+    is_rank(all, 1, 4);
+}
+
+TEST(a_split_that_was_not_told_keeps_all)
+{
+    static const uint32_t other[] = {0, 4}, outside[] = {5, WORLD};
+    ncclComm_t all = world_comm(5), child;
+
+    memsim_group_tell(78, other, 2);
+    memsim_group_tell(79, outside, 2);
+    for (int color = 78; color < 81; color++) {
+        CHECK(!ncclCommSplit(all, color, 0, &child, NULL));
+        is_rank(child, 5, WORLD);
+    }
+    CHECK(!ncclCommSplit(all, NCCL_SPLIT_NOCOLOR, 0, &child, NULL));
+    CHECK(!child);
+    CHECK(ncclCommSplit(NULL, 1, 0, &child, NULL) == ncclInvalidArgument);
+}
+
+TEST(a_shrunk_one_closes_the_gaps)
+{
+    int gone[] = {0, 3, 9}, self = 5;
+    ncclComm_t all = world_comm(5), child;
+
+    CHECK(!ncclCommShrink(all, gone, 3, &child, NULL, NCCL_SHRINK_DEFAULT));
+    is_rank(child, 3, WORLD - 3);
+    CHECK(ncclCommShrink(all, &self, 1, &child, NULL, 0) ==
+          ncclInvalidArgument);
+}
