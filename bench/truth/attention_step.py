@@ -17,26 +17,46 @@ def parse():
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--seq", type=int, required=True)
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--causal", action="store_true", help="BERT's head")
+    parser.add_argument("--head", choices=sorted(models.HEADS))
     parser.add_argument("--dtype", default="float16")
-    parser.add_argument("--no-mask", action="store_true")
+    parser.add_argument("--mask", default="ones",
+                        choices=["none", "ones", "padded"])
+    parser.add_argument("--one-projection", action="store_true",
+                        help="attention reads the queries alone")
     return parser.parse_args()
+
+
+def use_one_projection():
+    attention = torch.nn.functional.scaled_dot_product_attention
+    torch.nn.functional.scaled_dot_product_attention = (
+        lambda query, key, value, **words:
+        attention(query, query, query, **words))
+
+
+def make_mask(kind, shape):
+    if kind == "none":
+        return None
+    mask = torch.ones(shape, dtype=torch.int64)
+    mask[0, 0] = kind == "ones"
+    return mask.to("cuda")
 
 
 def main():
     args = parse()
+    if args.one_projection:
+        use_one_projection()
     with torch.device("cuda"):
-        model = models.make_language(args.model, args.causal,
+        model = models.make_language(args.model, args.head,
                                      torch_dtype=getattr(torch, args.dtype),
                                      attn_implementation=args.attention)
     model.train()
     shape = args.batch, args.seq
     ids = torch.randint(0, model.config.vocab_size, shape, device="cuda")
-    mask = None if args.no_mask else torch.ones(shape, dtype=torch.int64,
-                                                device="cuda")
+    mask = make_mask(args.mask, shape)
     torch.cuda.reset_peak_memory_stats()
     for _ in range(args.steps):
         model.zero_grad()
+        # While it runs, what the last one returned is held, keys and all.
         output = model(input_ids=ids, attention_mask=mask)
         output.logits.sum().backward()
     print(json.dumps({

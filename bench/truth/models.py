@@ -87,16 +87,18 @@ CLIP = dict(
 NAMES = sorted([*LANGUAGE, *VISION, "clip-large-336"])
 
 
-MASKED = "albert", "bert", "distilbert"
+HEADS = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM",
+         "classes": "AutoModelForSequenceClassification",
+         "translation": "AutoModelForSeq2SeqLM"}
+USUAL = {"albert": "masked", "bert": "masked", "distilbert": "masked",
+         "t5": "translation"}
 
 
-def make_language(name, causal=False, **options):
-    """OPTIONS are from_config()'s; CAUSAL makes BERT predict the next word."""
+def make_language(name, head=None, **options):
+    """OPTIONS are from_config()'s; HEAD is one of HEADS, if not the usual."""
     kind, values = LANGUAGE[name]
     config = hf.AutoConfig.for_model(kind, **values)
-    auto = (hf.AutoModelForSeq2SeqLM if kind == "t5" else
-            hf.AutoModelForMaskedLM if kind in MASKED and not causal else
-            hf.AutoModelForCausalLM)
+    auto = getattr(hf, HEADS[head or USUAL.get(kind, "causal")])
     return auto.from_config(config, **options)
 
 
