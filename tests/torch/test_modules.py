@@ -528,13 +528,42 @@ class Model(nn.Module):
 model = Model().cuda()
 for _ in range(3):
     model(torch.randn(1024, device="cuda"))
-torch.unique(torch.randint(0, 9, (100,), device="cuda"))
+torch.unique(torch.randn(100, 4, device="cuda").argmax(1))
 """, "--selected-fraction", "0.25")
     places = {g["module"]: (g["operator"], g["times"], g["elements"],
                             g["chosen"]) for g in report["guesses"]}
     equal(places["first"], ("aten::nonzero", 3, 3 * 1024, 3 * 256))
     equal(places["second"], ("aten::nonzero", 3, 3 * 512, 3 * 128))
     equal(places[""][2:], (100, 25))
+
+
+@test
+def each_number_read_that_is_not_known_is_listed():
+    report, _ = run("""
+class Count(nn.Module):
+    def forward(self, x):
+        classes = x.argmax(-1)
+        nn.functional.one_hot(classes)
+        torch.bincount(classes)
+        torch.bincount(classes.int())
+        torch.repeat_interleave(x, classes, dim=0)
+        x.new_zeros(classes.max().item() + 1)
+        classes.tolist()
+        torch.equal(x, x + 1)
+        return x.sum()
+model = Count().cuda()
+loss = model(torch.randn(32, 16, device="cuda"))
+loss.item()
+labels = torch.randint(0, 4, (32,), device="cuda")
+nn.functional.one_hot(labels)
+labels.tolist(), (labels == 1).any().item()
+""")
+    places = {(g["operator"], g["module"]): g["chosen"]
+              for g in report["guesses"] if "reads" in g["what"]}
+    equal(places, {("aten::one_hot", "Count"): 1, ("aten::bincount", "Count"): 4,
+                   ("aten::repeat_interleave", "Count"): 2,
+                   ("aten::item", "Count"): 1, ("aten::to", "Count"): 32,
+                   ("aten::equal", "Count"): 1})
 
 
 if __name__ == "__main__":

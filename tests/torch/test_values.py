@@ -421,6 +421,52 @@ def samples_are_in_range():
 
 
 @test
+def random_numbers_are_the_gpu_s():
+    """What GPUs were seen to draw: pytorch's issue 47347, issue 759 of
+    mrdbourke/pytorch-deep-learning; and the first block of Philox4x32-10 for
+    counter and key 0, of Random123's known answers."""
+    torch.manual_seed(0)
+    drawn = torch.rand(5, device=GPU).tolist()
+    equal([round(x, 4) for x in drawn], [.399, .5167, .0249, .9401, .9459])
+    torch.manual_seed(42)
+    linear = nn.Linear(1, 1, device=GPU)
+    equal([round(x.item(), 4) for x in linear.parameters()], [.2259, .9754])
+    block = 0x6627e8d5, 0xe169c58d
+    for low, high, first in ((0, 9, block[0]), (3, 7, block[0]),
+                             (0, 2 ** 40, block[0] << 32 | block[1])):
+        torch.manual_seed(0)
+        drawn = torch.randint(low, high, (50,), device=GPU).tolist()
+        equal(drawn[0], low + first % (high - low))
+        assert all(low <= x < high for x in drawn) and len(set(drawn)) > 3
+    torch.manual_seed(0)
+    equal(torch.empty(1, dtype=torch.int64, device=GPU).random_().item(),
+          (block[0] << 32 | block[1]) % 2 ** 63)
+    torch.manual_seed(0)
+    flags = torch.empty(1000, dtype=torch.bool, device=GPU).bernoulli_(.3)
+    equal(flags[:5].tolist(), [False, False, True, False, False])
+    assert 250 < flags.nonzero().shape[0] < 350
+
+
+@test
+def sizes_follow_from_random_integers():
+    for dtype in (torch.int64, torch.int32, torch.uint8):
+        labels = torch.randint(0, 9, (500,), device=GPU, dtype=dtype)
+        equal(torch.bincount(labels).shape, (9,))
+        equal(F.one_hot(labels.long()).shape, (500, 9))
+        equal(labels.unique().tolist(), list(range(9)))
+    columns = torch.empty(5, 10, dtype=torch.int64, device=GPU).t()
+    assert {3, 6} <= set(columns.random_(3, 7).flatten().tolist()) <= {3, 4, 5,
+                                                                      6}
+    repeats = torch.randint(1, 4, (100,), device=GPU)
+    equal(torch.repeat_interleave(repeats).shape, (int(repeats.sum()),))
+    order = torch.randperm(1000, device=GPU).tolist()
+    assert order != sorted(order) and sorted(order) == list(range(1000))
+    equal(torch.randint(0, 100, (100000,), device=GPU).max().item(), 99)
+    labels.random_()  # in place: a new draw, not the old one
+    assert labels.max().item() > 9
+
+
+@test
 def checks_of_unknown_numbers_find_nothing_wrong():
     for n in (100, 100000):
         x = unknown(n)

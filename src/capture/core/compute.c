@@ -99,6 +99,9 @@ static const struct kind {
     {"10gatherTopKI",
      compute_topk_parse,
      {TENSOR, 8, 8, 8, 8, 8, TENSOR, 8, TENSOR, 8}},
+    {"43distribution_elementwise_grid_stride_kernelI",
+     compute_random_parse,
+     {8, 24, 0, CLOSURE}},
     {"32sampleMultinomialWithReplacementI",
      compute_sample_parse,
      {0, 8, 8, 8, 8}},
@@ -154,7 +157,7 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
         return false;
     }
     *value = number_load(type, w->memory + at);
-    return w->known[at] || values_are_diverted();
+    return values_is_known(w->known[at]) || values_are_diverted();
 }
 
 void compute_store(enum number_type type, uint64_t address, long double value,
@@ -162,8 +165,18 @@ void compute_store(enum number_type type, uint64_t address, long double value,
 {
     char *to = values_write(address, number_bytes(type), known);
 
-    if (to)
-        number_store(type, to, known || isfinite(value) ? value : 0);
+    if (!to)
+        return;
+    number_store(type, to, known || isfinite(value) ? value : 0);
+    if (!known && !number_is_float(type))
+        values_mark_counts(address, number_bytes(type));
+}
+
+void compute_forget(enum number_type type, uint64_t address, uint64_t bytes)
+{
+    memsim_values_forget(address, bytes);
+    if (!number_is_float(type) && bytes <= VALUES_WRITE_BYTES)
+        values_mark_counts(address, bytes);
 }
 
 void compute_move(uint64_t destination, uint64_t source, uint32_t bytes)
@@ -265,8 +278,11 @@ void compute_guess_note(const struct compute *compute,
     if (values_are_diverted())
         return;
     memsim_stream_device(launch->stream, &device);
-    const struct guess guess = {compute->name, (uint64_t)device, launch->stream,
-                                count, chosen};
+    const struct guess guess = {.name = compute->name,
+                                .device = (uint64_t)device,
+                                .stream = launch->stream,
+                                .elements = count,
+                                .chosen = chosen};
     memsim_guess(&guess, what);
 }
 

@@ -69,6 +69,7 @@ bool compute_sort_tile_parse(const char *name, struct compute *compute);
 bool compute_sort_pass_parse(const char *name, struct compute *compute);
 bool compute_sort_rows_parse(const char *name, struct compute *compute);
 bool compute_topk_parse(const char *name, struct compute *compute);
+bool compute_random_parse(const char *name, struct compute *compute);
 bool compute_sample_parse(const char *name, struct compute *compute);
 bool compute_row_numbers_parse(const char *name, struct compute *compute);
 bool compute_roll_parse(const char *name, struct compute *compute);
@@ -90,6 +91,9 @@ uint32_t compute_u32(const struct kernel_launch *launch, uint32_t i);
 bool compute_load(enum number_type type, uint64_t address, long double *value);
 void compute_store(enum number_type type, uint64_t address, long double value,
                    bool known);
+
+/* BYTES at ADDRESS, numbers of TYPE, are not known any more. */
+void compute_forget(enum number_type type, uint64_t address, uint64_t bytes);
 
 /* Moves BYTES that may be known or not. */
 void compute_move(uint64_t destination, uint64_t source, uint32_t bytes);

@@ -81,7 +81,7 @@ void compute_bounds_check(const struct compute_bounds *b,
     for (uint64_t i = 0; i < count; i++, at += bytes) {
         int64_t index = index_at(b->type, w->memory + at);
 
-        if (is_within(b, index) || !w->known[at])
+        if (is_within(b, index) || !values_is_known(w->known[at]))
             continue;
         bool given = w->known[at] == VALUES_GIVEN;
         if (given || !doubt)

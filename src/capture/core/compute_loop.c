@@ -318,8 +318,8 @@ static void loop_forget(const struct loop *l, bool certain)
     if (certain && !l->offsets && l->types[0] == NUMBER_BOOL)
         memsim_values_fill(l->data[0], &answer, 1, l->count);
     else
-        memsim_values_forget(l->data[0],
-                             last_offset(l, 0) + number_bytes(l->types[0]));
+        compute_forget(l->types[0], l->data[0],
+                       last_offset(l, 0) + number_bytes(l->types[0]));
 }
 
 /* A mask made a number of, as sum() does, is about to be counted: the policy

@@ -154,7 +154,8 @@ static void outputs_forget(const struct compute *c, const struct reduction *r)
 
     if (outputs > COMPUTE_FLOATS) {
         compute_offsets(r->output_offsets, 2, outputs - 1, offsets);
-        memsim_values_forget(r->destination[0], offsets[0] + 8);
+        compute_forget(c->layout == LAYOUT_INDEX ? NUMBER_I64 : c->types[0],
+                       r->destination[0], offsets[0] + 8);
         return;
     }
     for (uint64_t o = 0; o < outputs; o++) {
@@ -293,7 +294,7 @@ static bool scan_fits(const struct compute *c, uint64_t out, uint64_t in,
     if (count <= (compute_load(c->types[1], in, &x) ? COMPUTE_INTEGERS
                                                     : COMPUTE_UNKNOWN))
         return true;
-    memsim_values_forget(out, count * number_bytes(c->types[0]));
+    compute_forget(c->types[0], out, count * number_bytes(c->types[0]));
     return false;
 }
 

@@ -57,6 +57,8 @@ static void guess_count(const struct guess *guess, const char *what)
     if (!s)
         return;
     tag_names(&operation, &module);
+    if (guess->asker)
+        operation = record_name(guess->asker);
     name_copy(wanted.operation, sizeof wanted.operation,
               operation ? operation : record_name(guess->name));
     name_copy(wanted.module, sizeof wanted.module, module ? module : "");

@@ -5,10 +5,10 @@
 
 #include "capture/core/core.h"
 
-/* What was asked: NAME is the kernel's or function's, where PyTorch does not
- * say an operator; of ELEMENTS the policy chose CHOSEN. */
+/* What was asked: NAME is the kernel's or function's, where neither ASKER, an
+ * operator, nor PyTorch says more; of ELEMENTS the policy chose CHOSEN. */
 struct guess {
-    uint32_t name;
+    uint32_t name, asker; /* 0: whichever is at work */
     uint64_t device, stream;
     uint64_t elements, chosen;
 };

@@ -5,6 +5,7 @@
 #include "capture/core/handle.h"
 #include "capture/core/misuse.h"
 #include "capture/core/pool.h"
+#include "capture/core/reading.h"
 #include "capture/core/record.h"
 #include "capture/core/torch.h"
 #include "capture/core/values.h"
@@ -311,8 +312,11 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     int peer = device;
     memsim_device_find(destination, &peer, NULL, NULL);
     const uint64_t step[STEP_WORDS] = {destination, source, bytes};
-    if (!memsim_capture_step(stream, STEP_COPY, step))
+    if (!memsim_capture_step(stream, STEP_COPY, step)) {
+        if (real == TRACE_DEVICE_TO_HOST)
+            reading_check(source, bytes, device, stream);
         memsim_values_copy(destination, source, bytes);
+    }
     RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
            bytes, blocking, (uint64_t)peer);
     return CORE_OK;

@@ -181,6 +181,11 @@ uint32_t operator_name(void)
     return best ? memsim_name(best) : 0;
 }
 
+uint32_t operator_outermost(void)
+{
+    return running.depth ? memsim_name(function_name(running.functions[0])) : 0;
+}
+
 uint32_t operator_range(void)
 {
     return running.range_depth ? running.ranges[running.range_depth - 1].name

@@ -19,6 +19,9 @@ void operator_range_set(const char *name);
 uint32_t operator_name(void);
 uint32_t operator_range(void);
 
+/* The operator that the program itself called; 0: none. */
+uint32_t operator_outermost(void);
+
 /* True within an optimizer's step. An exception ends it like a return. */
 bool operator_in_step(void);
 

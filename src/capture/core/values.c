@@ -190,7 +190,18 @@ bool values_known(uint64_t address, uint64_t bytes)
     if (!w || !bytes || diverted)
         return w;
     uint64_t at = address - w->base;
-    return values_some(w, at, bytes) && !memchr(w->known + at, 0, bytes);
+    return values_some(w, at, bytes) && !memchr(w->known + at, 0, bytes) &&
+           !memchr(w->known + at, VALUES_COUNTS, bytes);
+}
+
+void values_mark_counts(uint64_t address, uint64_t bytes)
+{
+    struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes || diverted)
+        return;
+    mark(w, address - w->base, bytes);
+    memset(w->known + (address - w->base), VALUES_COUNTS, bytes);
 }
 
 char *values_write(uint64_t address, uint64_t bytes, bool known)

@@ -21,9 +21,11 @@
 #define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
 
 /* The shadow of a window: a byte at MEMORY for each of the card's, and one at
- * KNOWN that is not 0 where it is known: VALUES_GIVEN where it came from the
- * host as it is, 1 where a kernel or a fill wrote it. */
-#define VALUES_GIVEN 2
+ * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
+ * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
+ * known but of an integer or a flag. */
+#define VALUES_GIVEN  2
+#define VALUES_COUNTS 3
 
 struct values_window {
     uint64_t base, bytes;
@@ -55,6 +57,14 @@ const struct values_window *values_window(uint64_t address);
 
 /* Whether BYTES at ADDRESS, all in one window, are known. */
 bool values_known(uint64_t address, uint64_t bytes);
+
+static inline bool values_is_known(unsigned char mark)
+{
+    return mark && mark != VALUES_COUNTS;
+}
+
+/* BYTES at ADDRESS, which were written, are not known: integers or flags. */
+void values_mark_counts(uint64_t address, uint64_t bytes);
 
 /* False where none of BYTES, AT bytes into W's window, can be known. */
 bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);

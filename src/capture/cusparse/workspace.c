@@ -86,8 +86,11 @@ void sparse_guess(cusparseHandle_t handle, uint32_t name, int64_t places,
 {
     const struct cusparse *c = cusparse_get(handle);
 
-    const struct guess guess = {name, (uint64_t)c->device, c->stream,
-                                (uint64_t)places, (uint64_t)chosen};
+    const struct guess guess = {.name = name,
+                                .device = (uint64_t)c->device,
+                                .stream = c->stream,
+                                .elements = (uint64_t)places,
+                                .chosen = (uint64_t)chosen};
     memsim_guess(&guess,
                  "the non-zeros of a sparse product or sum are not known: "
                  "memsim counts as many as operands with theirs at random "

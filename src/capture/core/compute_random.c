@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random numbers, as the GPU would draw them: the grid-stride kernels of
+ * aten/src/ATen/native/cuda/DistributionTemplates.h over cuRAND's Philox
+ * generator, whose seed and place the host knows. So randint, randperm's keys
+ * and bernoulli_(p) are true, and a few numbers of rand. */
+#include <string.h>
+
+#include "capture/core/compute.h"
+#include "capture/core/compute_name.h"
+#include "capture/core/values.h"
+
+enum form { FORM_RANGE, FORM_WHOLE, FORM_UNIFORM, FORM_BERNOULLI };
+
+/* Whether the closure finds its place by a stride or an OffsetCalculator. */
+enum layout { LAYOUT_STRIDE, LAYOUT_OFFSETS };
+
+/* at::PhiloxCudaState: where captured for a graph the seed and the offset are
+ * addresses of them, and this kernel's own offset comes to it. */
+struct philox_state {
+    uint64_t seed, offset;
+    uint32_t offset_in_graph;
+    bool captured;
+};
+
+/* What the kernel does with each number. */
+struct draw {
+    enum form form;
+    enum number_type type;
+    uint64_t range;
+    int64_t base;
+    double probability;
+    float scale, from, to;
+};
+
+struct target {
+    const struct compute *compute;
+    const char *closure;
+    uint64_t data;
+    int32_t stride;
+};
+
+#define UNROLL 4
+
+/* Philox4x32-10: J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3
+ * (SC 2011), figure 2. */
+static void philox(const uint32_t *counter, uint64_t seed, uint32_t *out)
+{
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+
+    memcpy(out, counter, 4 * sizeof *out);
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = UINT64_C(0xd2511f53) * out[0];
+        uint64_t b = UINT64_C(0xcd9e8d57) * out[2];
+
+        out[0] = (uint32_t)(b >> 32) ^ out[1] ^ key[0];
+        out[2] = (uint32_t)(a >> 32) ^ out[3] ^ key[1];
+        out[1] = (uint32_t)b;
+        out[3] = (uint32_t)a;
+        key[0] += 0x9e3779b9;
+        key[1] += 0xbb67ae85;
+    }
+}
+
+/* curand4() for the nth time after curand_init(seed, thread, offset); PyTorch's
+ * offsets are multiples of 4, one of which is a step of the counter. */
+static void curand(const struct philox_state *state, uint64_t thread,
+                   uint64_t nth, uint32_t *out)
+{
+    uint64_t step = state->offset / 4 + nth;
+    const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32),
+                                 (uint32_t)thread, (uint32_t)(thread >> 32)};
+
+    philox(counter, state->seed, out);
+}
+
+/* curand_uniform4(): (0, 1] */
+static float uniform(uint32_t x)
+{
+    return (float)x * 0x1p-32f + 0x1p-33f;
+}
+
+/* transformation::uniform_int of ATen/core/TransformationHelper.h */
+static long double whole(enum number_type type, uint64_t x)
+{
+    uint32_t bits = 8 * number_bytes(type);
+
+    if (type == NUMBER_BOOL)
+        return x & 1;
+    return x & ((UINT64_C(1) << (type == NUMBER_U8 ? 8 : bits - 1)) - 1);
+}
+
+static long double draw_integer(const struct draw *d, uint64_t x)
+{
+    if (d->form == FORM_WHOLE)
+        return whole(d->type, x);
+    return (int64_t)(x % d->range + (uint64_t)d->base);
+}
+
+static long double draw_float(const struct draw *d, uint32_t x)
+{
+    float u = uniform(x);
+
+    if (d->form == FORM_BERNOULLI)
+        return u < d->probability;
+    float value = (float)((double)u * d->scale + d->from);
+    return value == d->to ? d->from : value;
+}
+
+/* The numbers that one curand4() makes. */
+static int numbers(const struct compute *c, const struct draw *d,
+                   const uint32_t *x, long double *out)
+{
+    if (c->scalar == NUMBER_I64) {
+        for (int i = 0; i < 2; i++)
+            out[i] = draw_integer(d, (uint64_t)x[2 * i] << 32 | x[2 * i + 1]);
+        return 2;
+    }
+    for (int i = 0; i < UNROLL; i++)
+        out[i] = c->scalar == NUMBER_F32 ? draw_float(d, x[i])
+                                         : draw_integer(d, x[i]);
+    return UNROLL;
+}
+
+static uint64_t place(const struct target *t, uint64_t index)
+{
+    uint64_t offset;
+
+    if (t->compute->layout == LAYOUT_STRIDE)
+        return t->data + (uint64_t)((int64_t)index * t->stride);
+    compute_offsets(t->closure, 1, index, &offset);
+    return t->data + offset;
+}
+
+/* Each thread's numbers lie as many elements apart as there are threads. */
+static void draw_all(const struct target *t, const struct draw *d,
+                     const struct philox_state *state, uint64_t threads,
+                     uint64_t count)
+{
+    const struct compute *c = t->compute;
+    uint64_t unroll = c->scalar == NUMBER_I64 ? 2 : UNROLL;
+    long double values[UNROLL];
+    uint32_t x[4];
+
+    for (uint64_t thread = 0; thread < threads && thread < count; thread++)
+        for (uint64_t nth = 0; thread + nth * threads * unroll < count; nth++) {
+            uint64_t index = thread + nth * threads * unroll;
+
+            curand(state, thread, nth, x);
+            int made = numbers(c, d, x, values);
+            for (int i = 0; i < made && index < count; i++, index += threads)
+                compute_store(c->types[0], place(t, index), values[i], true);
+        }
+}
+
+/* The functor's captures: {uint64_t range; int64_t base}, {double p},
+ * {float range, from, to}, nothing. */
+static bool draw_read(const struct compute *c, const char *functor,
+                      struct draw *d)
+{
+    *d = (struct draw){.form = (enum form)c->form, .type = c->types[0]};
+    switch (d->form) {
+    case FORM_RANGE:
+        memcpy(&d->range, functor, sizeof d->range);
+        memcpy(&d->base, functor + 8, sizeof d->base);
+        return d->range;
+    case FORM_BERNOULLI:
+        memcpy(&d->probability, functor, sizeof d->probability);
+        return d->probability >= 0 && d->probability <= 1;
+    case FORM_UNIFORM:
+        memcpy(&d->scale, functor, sizeof d->scale);
+        memcpy(&d->from, functor + 4, sizeof d->from);
+        memcpy(&d->to, functor + 8, sizeof d->to);
+        return d->scale == d->to - d->from;
+    case FORM_WHOLE:
+        break;
+    }
+    return true;
+}
+
+/* The closure is {char *data; int stride; functor} or {OffsetCalculator; char
+ * *data; functor}. Returns where the functor is, or NULL. */
+static const char *target_read(const struct compute *c, const char *closure,
+                               struct target *t)
+{
+    const uint32_t after = (OFFSETS_BYTES(1) + 7) & ~7u;
+
+    *t = (struct target){.compute = c, .closure = closure};
+    if (c->layout == LAYOUT_OFFSETS) {
+        memcpy(&t->data, closure + after, sizeof t->data);
+        return compute_offsets_valid(closure) ? closure + after + 8 : NULL;
+    }
+    memcpy(&t->data, closure, sizeof t->data);
+    memcpy(&t->stride, closure + 8, sizeof t->stride);
+    return closure + (c->form == FORM_UNIFORM ? 12 : 16);
+}
+
+static bool state_read(const void *argument, struct philox_state *state)
+{
+    long double seed, offset;
+
+    memcpy(state, argument, sizeof *state);
+    if (!state->captured)
+        return true;
+    if (!compute_load(NUMBER_I64, state->seed, &seed) ||
+        !compute_load(NUMBER_I64, state->offset, &offset))
+        return false;
+    state->seed = (uint64_t)(int64_t)seed;
+    state->offset = (uint64_t)(int64_t)offset + state->offset_in_graph;
+    return true;
+}
+
+/* (int or int64_t count, PhiloxCudaState, -, closure) */
+static void run_random(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+    uint64_t threads = (uint64_t)launch->grid[0] * launch->block[0];
+    uint64_t limit =
+        number_is_float(c->types[0]) ? COMPUTE_FLOATS : COMPUTE_INTEGERS;
+    struct philox_state state;
+    struct target target;
+    struct draw draw;
+
+    const char *functor = target_read(c, launch->arguments[3], &target);
+    if (!functor || !count || !threads || !values_window(target.data))
+        return;
+    if (count > limit || !state_read(launch->arguments[1], &state) ||
+        !draw_read(c, functor, &draw)) {
+        uint64_t last = place(&target, count - 1) - target.data;
+
+        compute_forget(c->types[0], target.data,
+                       last + number_bytes(c->types[0]));
+        return;
+    }
+    draw_all(&target, &draw, &state, threads, count);
+}
+
+static bool form_parse(const char *name, struct compute *c)
+{
+    static const struct {
+        const char *pattern;
+        enum form form;
+        bool is_float;
+    } forms[] = {
+        {"21random_from_to_kernelI", FORM_RANGE, false},
+        {"13random_kernelI", FORM_WHOLE, false},
+        {"14uniform_kernelI", FORM_UNIFORM, true},
+        {"16bernoulli_kernelI", FORM_BERNOULLI, true},
+    };
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strstr(name, forms[i].pattern)) {
+            c->form = forms[i].form;
+            return forms[i].is_float == (c->scalar == NUMBER_F32);
+        }
+    return false;
+}
+
+bool compute_random_parse(const char *name, struct compute *c)
+{
+    /* <scalar_t, accscalar_t, ...>; then the second closure is the one with
+     * an OffsetCalculator: "EUlijE0_". */
+    const char *text = name_after(name, "27distribution_nullary_kernelI");
+    const char *closure = name_after(name, "EUli");
+
+    c->run = run_random;
+    if (!text || !closure || !name_types(&text, c->types, 2))
+        return false;
+    c->scalar = c->types[1];
+    c->layout = closure[2] == '_' ? LAYOUT_STRIDE : LAYOUT_OFFSETS;
+    if (!form_parse(name, c))
+        return false;
+    if (c->form == FORM_UNIFORM)
+        return c->types[0] == NUMBER_F32;
+    return c->form != FORM_WHOLE || !number_is_float(c->types[0]);
+}
