@@ -27,6 +27,7 @@ struct gpu {
     uint64_t cudnn_bytes;         /* of a process's first handle; so are these */
     uint64_t cufft_bytes;
     uint64_t cusolver_bytes;
+    uint64_t nccl_bytes; /* of each communicator, from its first collective */
     uint32_t smi_memory_mib;      /* nvidia-smi's memory.total */
     uint32_t ecc;                 /* 1: on as delivered */
 

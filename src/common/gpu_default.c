@@ -171,6 +171,9 @@ static void default_context(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
 }
 
+/* All cards of a machine are linked; a bridge between two has less. */
+#define NVLINK_MESH_GBPS 100
+
 /* data/gpus/README.md, "Libraries", has the sources. */
 static void default_libraries(const struct capability *row, struct gpu *gpu)
 {
@@ -181,6 +184,8 @@ static void default_libraries(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->cudnn_bytes, 0);
     default_u64(&gpu->cufft_bytes, 0);
     default_u64(&gpu->cusolver_bytes, 250000000);
+    default_u64(&gpu->nccl_bytes,
+                gpu->nvlink_gbps >= NVLINK_MESH_GBPS ? 688 * MIB : 0);
 }
 
 static void default_links(const struct capability *row, struct gpu *gpu)

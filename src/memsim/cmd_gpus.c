@@ -125,9 +125,17 @@ static int source_of(const cJSON *card, const char *key)
     return 0;
 }
 
-/* Why a value is what it is: "[2]" of the sources, or how else. */
-static void format_source(const cJSON *card, const char *key, char *out,
-                          size_t size)
+/* What a library takes, of which nobody has published anything. */
+static bool is_unknown(const char *key, const char *value)
+{
+    return !strcmp(value, "0") &&
+           (!strcmp(key, "cudnn_bytes") || !strcmp(key, "cufft_bytes") ||
+            !strcmp(key, "nccl_bytes"));
+}
+
+/* Why VALUE is what it is: "[2]" of the sources, or how else. */
+static void format_source(const cJSON *card, const char *key, const char *value,
+                          char *out, size_t size)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(card, key);
     int number = source_of(card, key);
@@ -137,7 +145,7 @@ static void format_source(const cJSON *card, const char *key, char *out,
     if (!item && has_base)
         how = "base, or derived";
     else if (!item || cJSON_IsNull(item))
-        how = "derived";
+        how = is_unknown(key, value) ? "unknown, counted as 0" : "derived";
     if (number)
         snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
     else
@@ -146,12 +154,12 @@ static void format_source(const cJSON *card, const char *key, char *out,
 
 static void print_values(const struct gpu *gpu, const cJSON *card)
 {
-    char value[96], source[32];
+    char value[96], source[48];
 
     for (size_t i = 0; i < gpu_field_count; i++) {
         const struct gpu_field *field = &gpu_fields[i];
         format_value(field, gpu, value, sizeof value);
-        format_source(card, field->key, source, sizeof source);
+        format_source(card, field->key, value, source, sizeof source);
         if (source[0])
             printf("%-29s %-32s %s\n", field->key, value, source);
         else

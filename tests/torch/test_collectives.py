@@ -71,7 +71,7 @@ for _ in range({STEPS}):
 """
 
 
-def collectives(options, launcher, world, text=SCRIPT):
+def job(options, launcher, world, text=SCRIPT):
     with tempfile.TemporaryDirectory() as directory:
         script = os.path.join(directory, "train.py")
         report = os.path.join(directory, "report.json")
@@ -83,7 +83,12 @@ def collectives(options, launcher, world, text=SCRIPT):
             capture_output=True, text=True, timeout=300)
         equal((done.returncode, done.stdout), (0, ""))
         with open(report) as file:
-            return json.load(file)["collectives"], done.stderr
+            return json.load(file), done.stderr
+
+
+def collectives(options, launcher, world, text=SCRIPT):
+    report, told = job(options, launcher, world, text)
+    return report["collectives"], told
 
 
 def kind(rank, name):
@@ -138,6 +143,16 @@ def a_mesh_s_groups_have_their_own_ranks_and_nodes():
         equal(kind(rank, "all_reduce")["step"]["bytes"], 4 * 8 * WIDTH)
         equal(kind(rank, "reduce_scatter")["step"]["bytes"],
               4 * 2 * 4 * WIDTH * WIDTH // 4)
+
+
+@test
+def a_communicator_takes_its_buffers():
+    used = []
+    for world in 1, 2:  # NCCL makes none for a rank alone
+        report, _ = job([], [], world)
+        device = report["ranks"][0]["devices"][0]
+        used.append(device["peak_used_bytes"] - device["peak_reserved_bytes"])
+    assert abs(used[1] - used[0] - 688 * 2**20) <= 64 * 2**20, used
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ struct call {
 /* How many shares of COUNT elements go out and come in. */
 static ncclResult_t run(const struct call *call, int sends, int receives)
 {
-    const struct communicator *c = communicator_get(call->comm);
+    struct communicator *c = communicator_get(call->comm);
     uint64_t share = call->count * type_bytes(call->type);
     int device;
 
@@ -47,6 +47,9 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
     if (rc)
         return nccl_result(rc);
+    ncclResult_t connected = communicator_connect(c);
+    if (connected)
+        return connected;
     for (int i = 0; i < receives && call->receive && call->send; i++) {
         const uint64_t step[STEP_WORDS] = {
             (uint64_t)call->receive + (uint64_t)i * share,

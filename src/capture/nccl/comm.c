@@ -21,6 +21,15 @@ struct communicator *communicator_get(ncclComm_t comm)
     return memsim_handle_get(HANDLE_NCCL, comm);
 }
 
+ncclResult_t communicator_connect(struct communicator *c)
+{
+    if (c->connected || c->ranks < 2)
+        return ncclSuccess;
+    c->connected = true;
+    return nccl_result(memsim_device_library_more(
+        c->device, "nccl", memsim_device_gpu()->nccl_bytes));
+}
+
 ncclResult_t nccl_result(int rc)
 {
     switch (rc) {

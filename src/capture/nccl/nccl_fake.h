@@ -5,6 +5,7 @@
 #define MEMSIM_CAPTURE_NCCL_H
 
 #include <nccl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/core/core.h"
@@ -14,6 +15,7 @@
 /* What an ncclComm_t points to. */
 struct communicator {
     int device, rank, ranks;
+    bool connected;          /* it has its buffers */
     uint32_t children;       /* made of it so far; the same in all ranks */
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
     const uint32_t *members; /* NULL: itself, or not told */
@@ -25,6 +27,9 @@ ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 
 struct communicator *communicator_get(ncclComm_t comm);
+
+/* Takes its buffers, which NCCL makes when they are first needed. */
+ncclResult_t communicator_connect(struct communicator *c);
 ncclResult_t nccl_result(int rc);
 
 #endif
