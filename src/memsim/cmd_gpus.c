@@ -145,7 +145,7 @@ static void format_source(const cJSON *card, const char *key, const char *value,
     if (!item && has_base)
         how = "base, or derived";
     else if (!item || cJSON_IsNull(item))
-        how = is_unknown(key, value) ? "unknown, counted as 0" : "derived";
+        how = is_unknown(key, value) ? "unknown, so 0" : "derived";
     if (number)
         snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
     else
