@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import tempfile
 
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("MEMSIM_BUILD", os.path.join(ROOT, "build"))
@@ -80,6 +80,44 @@ def installed_packages_are_left_alone():
         where = run("import torch; print(torch.__file__)", folder)
         equal(where, os.path.join(folder, "torch", "__init__.py"))
         equal(run(WORK, folder), "[0, 1, 2, 3, 4]")
+
+
+# Real packages of NVIDIA's, put there by tools/test-torch: the small ones.
+REAL = os.environ.get("MEMSIM_TEST_NVIDIA", os.path.join(sys.prefix, "nvidia"))
+
+LOADED = """
+import os
+print(*sorted({os.path.realpath(line.split()[-1])
+               for line in open("/proc/self/maps") if ".so" in line}))
+"""
+
+
+def names_of(paths):
+    """Base names up to their major version: libcudart.so.13."""
+    return {".".join(os.path.basename(path).split(".")[:3]) for path in paths}
+
+
+@test
+def real_packages_are_left_alone():
+    libraries = [os.path.realpath(path) for path in
+                 glob.glob(f"{REAL}/nvidia/*/lib/lib*.so.*")]
+    if not libraries:
+        raise Skip("no packages of NVIDIA's (tools/test-torch installs some)")
+    wanted = names_of(libraries) & set(os.listdir(LIBRARIES))
+    assert any(name.startswith("libcudart.so") for name in wanted), wanted
+    with tempfile.TemporaryDirectory() as folder:
+        link_torch(folder)
+        os.symlink(f"{REAL}/nvidia", os.path.join(folder, "nvidia"))
+        alone = subprocess.run(
+            [sys.executable, "-c", f"import ctypes; ctypes.CDLL("
+             f"'{folder}/torch/lib/libc10_cuda.so')" + LOADED],
+            stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        assert set(alone) & set(libraries), alone  # they would be found
+        loaded = run(WORK + LOADED, folder).split("\n")[-1].split()
+    equal(set(loaded) & set(libraries), set())
+    ours = names_of(path for path in loaded if path.startswith(
+        os.path.realpath(LIBRARIES)))
+    assert wanted <= ours, wanted - ours
 
 
 # A tensor of PyTorch's, written by a library that links the other runtime.
