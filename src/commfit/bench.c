@@ -170,13 +170,29 @@ static void copy_printable(char *to, size_t size, const char *from)
     to[n] = '\0';
 }
 
+/* A line may hold a row of each placement. */
+static bool same_drop(const struct bench_drop *d, enum bench_reason reason,
+                      const char *source, uint64_t line)
+{
+    return line && d->line == line && d->reason == reason &&
+           !strncmp(d->source, source, sizeof d->source - 1);
+}
+
 void bench_drop(struct bench *b, enum bench_reason reason, const char *source,
                 uint64_t line, const char *text)
 {
+    struct bench_drop *d = &b->drops[b->drops_shown];
+
     b->dropped[reason]++;
-    if (b->drop_count++ >= BENCH_DROPS_SHOWN)
+    b->drop_count++;
+    if (b->drops_shown && same_drop(d - 1, reason, source, line)) {
+        b->drops_told++;
         return;
-    struct bench_drop *d = &b->drops[b->drop_count - 1];
+    }
+    if (b->drops_shown == BENCH_DROPS_SHOWN)
+        return;
+    b->drops_shown++;
+    b->drops_told++;
     d->reason = reason;
     d->line = line;
     copy_printable(d->source, sizeof d->source, source);
@@ -196,6 +212,19 @@ void bench_note(struct bench *b, const char *format, ...)
             return;
     if (b->note_count < sizeof b->notes / sizeof *b->notes)
         memcpy(b->notes[b->note_count++].text, text, sizeof text);
+}
+
+void bench_fail(struct bench *b, const char *source, uint64_t line,
+                const char *text)
+{
+    char shown[sizeof b->failure / 2];
+
+    copy_printable(shown, sizeof shown, text);
+    if (!b->failure[0])
+        snprintf(b->failure, sizeof b->failure, "%.60s:%llu: %s", source,
+                 (unsigned long long)line, shown);
+    bench_note(b, "a run failed, rows may be missing: %.60s:%llu: %s", source,
+               (unsigned long long)line, shown);
 }
 
 #define COMPARE(field)                                                         \

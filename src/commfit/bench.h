@@ -59,13 +59,16 @@ struct bench {
     size_t slot_count;
     uint64_t rows; /* taken */
     uint64_t dropped[BENCH_REASONS];
-    struct bench_drop drops[BENCH_DROPS_SHOWN]; /* the first ones */
+    struct bench_drop drops[BENCH_DROPS_SHOWN]; /* the first lines */
+    uint32_t drops_shown;
+    uint64_t drops_told; /* rows that those lines hold */
     uint64_t drop_count;
     uint64_t random; /* state; fixed seed */
     char gpu[64];    /* the first that a file names */
     struct bench_note {
         char text[160];
-    } notes[16]; /* assumptions made while reading */
+    } notes[16];       /* assumptions made while reading */
+    char failure[160]; /* what a run that failed said first, or empty */
     size_t note_count;
     char sources[64][64]; /* base names of the files */
     size_t source_count;
@@ -94,6 +97,10 @@ void bench_drop(struct bench *b, enum bench_reason reason, const char *source,
 /* Remembers an assumption, once. */
 void bench_note(struct bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Remembers that a run ended early, as LINE of SOURCE says in TEXT. */
+void bench_fail(struct bench *b, const char *source, uint64_t line,
+                const char *text);
 
 /* Sorts the points by collective, width, nodes, size and placement; nothing
  * can be added afterwards. */

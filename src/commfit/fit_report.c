@@ -18,9 +18,7 @@ void fit_report_bench(const struct bench *b, FILE *out)
                     (unsigned long long)b->dropped[i],
                     b->dropped[i] == 1 ? "" : "s",
                     bench_reason_text((enum bench_reason)i));
-    size_t shown =
-        b->drop_count < BENCH_DROPS_SHOWN ? b->drop_count : BENCH_DROPS_SHOWN;
-    for (size_t i = 0; i < shown; i++) {
+    for (uint32_t i = 0; i < b->drops_shown; i++) {
         const struct bench_drop *d = &b->drops[i];
 
         fprintf(out, "  %s", d->source);
@@ -28,9 +26,9 @@ void fit_report_bench(const struct bench *b, FILE *out)
             fprintf(out, ":%llu", (unsigned long long)d->line);
         fprintf(out, ": %s: %s\n", bench_reason_text(d->reason), d->text);
     }
-    if (b->drop_count > shown)
+    if (b->drop_count > b->drops_told)
         fprintf(out, "  ... and %llu more\n",
-                (unsigned long long)(b->drop_count - shown));
+                (unsigned long long)(b->drop_count - b->drops_told));
 }
 
 static void percent(FILE *out, double x)
@@ -175,6 +173,25 @@ static void report_worlds(const struct scores *scores, enum held_out held,
     }
 }
 
+/* What to expect of a prediction, in one line. */
+static void report_expected(const struct fit_errors *e, FILE *out)
+{
+    fprintf(out, "    off by, in the median:");
+    if (e->size_median >= 0)
+        fprintf(out,
+                " %.1f%% at sizes between those measured (1 in 20 by more "
+                "than %.0f%%)",
+                100 * e->size_median, 100 * e->size_p95);
+    else
+        fprintf(out, " unknown, too few sizes");
+    if (e->between_median >= 0)
+        fprintf(out, ", %.1f%% at a node count between",
+                100 * e->between_median);
+    if (e->beyond_median >= 0)
+        fprintf(out, ", %.1f%% at the next larger one", 100 * e->beyond_median);
+    fputc('\n', out);
+}
+
 static void report_trust(const struct fit *fit, FILE *out)
 {
     fprintf(out, "\nTrust\n");
@@ -192,6 +209,7 @@ static void report_trust(const struct fit *fit, FILE *out)
         fprintf(out, "%s%s\n",
                 several == 1 ? "; other node counts are extrapolated" : "",
                 several == 0 ? "; nothing is said about several nodes" : "");
+        report_expected(&f->errors, out);
         fprintf(out, "    stragglers: %s\n",
                 f->straggler.known ? "fitted from single times"
                                    : "none, the data has means only");

@@ -174,6 +174,11 @@ static int check_rows(const struct bench *b, uint64_t rows, uint64_t drops,
 
     if (b->rows > rows)
         return 0;
+    if (b->drop_count == drops && b->failure[0])
+        return err_set(err,
+                       "%s: no table row in it: the run failed: %s; run it "
+                       "again with NCCL_DEBUG=WARN",
+                       path, b->failure);
     if (b->drop_count == drops)
         return err_set(err,
                        "%s: no table row in it; what is missing is lines of "

@@ -158,6 +158,20 @@ static int read_comment(struct log_run *run, const char *text, struct err *err)
     return 0;
 }
 
+/* "HOST: Test NCCL failure common.cu:999 'unhandled cuda error ...'"
+ * (nccl-tests, src/common.h, NCCLCHECK and CUDACHECK): the first of them, since
+ * each rank says so, and each caller. */
+static bool find_failure(const struct lines *lines, struct bench *b)
+{
+    const char *at = strstr(lines->text, "Test NCCL failure");
+
+    if (!at)
+        at = strstr(lines->text, "Test CUDA failure");
+    if (at && !b->failure[0])
+        bench_fail(b, lines->source, lines->number, at);
+    return at;
+}
+
 static int read_line(struct log_run *run, struct lines *lines, struct err *err)
 {
     char *tokens[TOKENS_MAX], shown[80];
@@ -167,6 +181,8 @@ static int read_line(struct log_run *run, struct lines *lines, struct err *err)
     blank_colours(lines->text);
     if (strchr(lines->text, '#') || strstr(lines->text, "_perf"))
         return read_comment(run, lines->text, err);
+    if (find_failure(lines, run->bench))
+        return 0;
     snprintf(shown, sizeof shown, "%.79s", lines->text);
     size_t count = split_blanks(lines->text, tokens, TOKENS_MAX);
     int at = log_row_find(tokens, count);
