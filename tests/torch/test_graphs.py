@@ -275,6 +275,22 @@ def error_of(body):
 
 
 @test
+def each_replay_draws_other_random_integers():
+    x = torch.zeros(5, dtype=torch.int64, device=GPU)
+    torch.manual_seed(0)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x.random_(0, 1000)
+    drawn = []
+    for _ in range(2):
+        graph.replay()
+        drawn.append(x.tolist())
+    torch.manual_seed(0)
+    equal(drawn, [torch.randint(0, 1000, (5,), device=GPU).tolist()
+                  for _ in range(2)])
+
+
+@test
 def what_a_capture_forbids_fails():
     x = torch.ones(8, device=GPU)
     text = error_of(lambda: (x * 2).sum().item())

@@ -15,11 +15,11 @@ enum form { FORM_RANGE, FORM_WHOLE, FORM_UNIFORM, FORM_BERNOULLI };
 enum layout { LAYOUT_STRIDE, LAYOUT_OFFSETS };
 
 /* at::PhiloxCudaState: where captured for a graph the seed and the offset are
- * addresses of them, and this kernel's own offset comes to it. */
+ * addresses of them, and this kernel's own offset comes to it. A flag says so
+ * further on, whose place changed: addresses of the card's tell as well. */
 struct philox_state {
     uint64_t seed, offset;
     uint32_t offset_in_graph;
-    bool captured;
 };
 
 /* What the kernel does with each number. */
@@ -199,7 +199,7 @@ static bool state_read(const void *argument, struct philox_state *state)
     long double seed, offset;
 
     memcpy(state, argument, sizeof *state);
-    if (!state->captured)
+    if (!values_window(state->seed) || !values_window(state->offset))
         return true;
     if (!compute_load(NUMBER_I64, state->seed, &seed) ||
         !compute_load(NUMBER_I64, state->offset, &offset))
