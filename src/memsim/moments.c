@@ -200,21 +200,26 @@ modules_sort(const struct attribution *a)
     return sorted;
 }
 
-/* How many of them are told. */
-static size_t modules_top(const struct page *p)
+/* How many of them are told: none that never held anything. */
+static size_t modules_top(const struct page *p,
+                          const struct attribution_module **sorted)
 {
-    size_t top = p->style->top ? p->style->top : MOMENTS_TOP;
+    size_t top = p->style->top ? p->style->top : MOMENTS_TOP, count = 0;
 
-    return top < p->a->module_count ? top : p->a->module_count;
+    while (count < top && count < p->a->module_count &&
+           sorted[count]->own_peak_bytes)
+        count++;
+    return count;
 }
 
 static void write_modules(const struct page *p)
 {
     const struct attribution_module **sorted = modules_sort(p->a);
+    size_t top = modules_top(p, sorted);
 
     fprintf(p->out, "  %s%12s %12s %12s  %s%s\n", p->style->dim, "at the peak",
             "it alone", "its own peak", "module", p->style->plain);
-    for (size_t i = 0; i < modules_top(p); i++)
+    for (size_t i = 0; i < top; i++)
         write_module(p, sorted[i]);
     free(sorted);
 }
@@ -266,6 +271,7 @@ static void write_ends(const struct page *p, const struct columns *c,
 static void write_phase_modules(const struct page *p)
 {
     const struct attribution_module **sorted = modules_sort(p->a);
+    size_t top = modules_top(p, sorted);
     struct columns c;
     unsigned step = columns_choose(&c, p->a);
     char heading[80];
@@ -280,7 +286,7 @@ static void write_phase_modules(const struct page *p)
                     attribution_phase_name(c.phases[i]->phase));
         fprintf(p->out, "  module%s\n", p->style->plain);
     }
-    for (size_t i = 0; c.count && i < modules_top(p); i++)
+    for (size_t i = 0; c.count && i < top; i++)
         write_ends(p, &c, (size_t)(sorted[i] - p->a->modules));
     free(sorted);
 }

@@ -466,6 +466,87 @@ train(model, adam(model), rows=8)
 
 
 @test
+def fsdp1_keeps_whole_and_sharded_parameters_apart():
+    for original in (False, True):
+        report = device(f"""
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.testing._internal.distributed.fake_pg import FakeStore
+dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+model = FSDP(Net().cuda(), auto_wrap_policy=ModuleWrapPolicy({{Block}}),
+             device_id=0, use_orig_params={original})
+train(model, adam(model), rows=8)
+""")
+        check_sums(report)
+        peak = report["categories_at_peak"]
+        numbers = sum((256, 256, 1024 * 256, 1024, 256 * 1024, 256))
+        shard = 3 * rounded(numbers // 8)  # one flat parameter a block
+        equal(phases(report, 1)["optimizer"]["end_categories"]["parameter"],
+              shard)
+        equal(peak["optimizer"], 2 * shard)
+        assert peak["unsharded_parameter"] >= 4 * numbers, peak
+        assert peak.get("other", 0) < 0.02 * report["peak_allocated_bytes"]
+
+
+@test
+def a_model_on_two_cards_of_one_process():
+    report, _ = run("""
+class Halves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Net().to("cuda:0"), Net().to("cuda:1")
+    def forward(self, x):
+        return self.second(self.first(x).to("cuda:1"))
+model = Halves(); o = adam(model)
+for _ in range(3):
+    model(torch.randn(512, 256, device="cuda:0")).sum().backward()
+    o.step(); o.zero_grad()
+""", "--gpus", "2")
+    size = rounded(1024 * 256) + rounded(1024)
+    for card, half in zip(report["ranks"][0]["devices"], ("first", "second")):
+        check_sums(card)
+        own = owners(card)
+        equal(own[f"{half}.blocks.2.up"]["parameter"], size)
+        equal(own[f"{half}.blocks.2.up"]["optimizer"], 2 * size)
+        assert {name.split(".")[0] for name in own} <= {half, "Halves", ""}, own
+        assert card["categories_at_peak"].get("other", 0) < \
+            0.02 * card["peak_allocated_bytes"]
+
+
+@test
+def models_that_are_not_trained_are_parameters_too():
+    """As in reinforcement learning from feedback: one optimizer, four models."""
+    report = device("""
+class Policy(Net): pass
+class Reference(Net): pass
+class Reward(Net): pass
+class Value(Net): pass
+policy, value = Policy().cuda(), Value().cuda()
+reference, reward = Reference().cuda().eval(), Reward().cuda().eval()
+o = adam(nn.ModuleList([policy, value]))
+for _ in range(3):
+    x = torch.randn(512, 256, device="cuda")
+    with torch.no_grad():
+        wanted, worth = reference(x), reward(policy(x))
+    for _ in range(2):
+        gain = (worth - value(x)).detach()
+        (((policy(x) - wanted) ** 2 * gain).mean() +
+         F.mse_loss(value(x), worth)).backward()
+        o.step(); o.zero_grad()
+""")
+    check_sums(report)
+    own = owners(report)
+    size = rounded(1024 * 256) + rounded(1024)
+    for model in "Policy", "Reference", "Reward", "Value":
+        equal(own[f"{model}.blocks.1.up"]["parameter"], size)
+        equal(own[f"{model}.blocks.1.up"].get("optimizer", 0),
+              2 * size if model in ("Policy", "Value") else 0)
+    assert report["categories_at_peak"].get("other", 0) < \
+        0.02 * report["peak_allocated_bytes"]
+
+
+@test
 def memtracker_says_the_same():
     """MemTracker sees tensors, not what lies inside an operator: workspaces and
     temporaries are its blind spots, so those differ, and nothing else."""
