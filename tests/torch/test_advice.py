@@ -21,10 +21,11 @@ MEMSIM = os.environ.get("MEMSIM_BUILD", f"{ROOT}/build") + "/bin/memsim"
 JOB = """
 import sys
 import torch, torch.nn as nn, torch.nn.functional as F
+import torch.distributed as dist
 from torch.utils.checkpoint import checkpoint
 sys.path.insert(0, sys.argv[1])
 import train_gpt2
-model_name, precision, state, way, batch = sys.argv[2:]
+model_name, precision, state, way, batch, around = sys.argv[2:]
 class Adam(torch.optim.Optimizer):
     def __init__(self, params, dtype):
         super().__init__(params, {})
@@ -63,6 +64,20 @@ else:
 if way == "checkpoint":
     for block in model.blocks:
         wrap(block)
+if around == "compiled":
+    for block in model.blocks:
+        block.forward = torch.compile(block.forward, backend="aot_eager")
+if around == "ddp":
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0,
+                            world_size=1)
+    model = nn.parallel.DistributedDataParallel(model)
+if around == "fsdp2":
+    from torch.distributed.fsdp import fully_shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
 optimizer = Adam(model.parameters(), getattr(torch, state))
 for _ in range(3):
     if model_name == "gpt2":
@@ -100,17 +115,19 @@ with open(JOB_FILE, "w") as file:
 
 
 @functools.lru_cache(None)
-def run(model, precision, batch, state="float32", way="plain", conf=""):
+def run(model, precision, batch, around="", state="float32", way="plain",
+        conf=""):
     """A run of JOB: where it is kept, and its figures."""
     place = tempfile.mkdtemp(dir=FOLDER.name)
     return place, device(memsim(
         "run", "-q", "--json", "-", "-o", place, "--", sys.executable,
-        JOB_FILE, f"{ROOT}/examples", model, precision, state, way, str(batch),
+        JOB_FILE, f"{ROOT}/examples", model, precision, state, way, str(batch), around,
         PYTORCH_CUDA_ALLOC_CONF=conf))
 
 
 ALLOCATED, RESERVED = "peak_allocated_bytes", "peak_reserved_bytes"
 CHECKPOINT = {"way": "checkpoint"}, "--what-if checkpoint=blocks", ALLOCATED
+OF_DDP = {"way": "checkpoint"}, "--what-if checkpoint=module.blocks", ALLOCATED
 BF16 = {"state": "bfloat16"}, "--what-if bf16-optimizer", ALLOCATED
 CONF = "expandable_segments:True"
 EXPANDABLE = {"conf": CONF}, f"--alloc-conf {CONF}", RESERVED
@@ -121,6 +138,11 @@ CASES = {
     "checkpointing, GPT-2, fp32": (CHECKPOINT, ("gpt2", "fp32", 16)),
     "checkpointing, convolutions, bf16": (CHECKPOINT,
                                           ("convolutions", "bf16", 16)),
+    "checkpointing, GPT-2, bf16, DDP": (OF_DDP, ("gpt2", "bf16", 16, "ddp")),
+    "checkpointing, GPT-2, bf16, FSDP2": (CHECKPOINT,
+                                          ("gpt2", "bf16", 16, "fsdp2")),
+    "checkpointing, GPT-2, bf16, compiled blocks": (
+        CHECKPOINT, ("gpt2", "bf16", 16, "compiled")),
     "bf16 optimizer, GPT-2, bf16": (BF16, ("gpt2", "bf16", 4)),
     "expandable segments, GPT-2, bf16": (EXPANDABLE, ("gpt2", "bf16", 16)),
 }
@@ -155,6 +177,21 @@ def checkpointing_of_a_transformer_under_autocast():
 @test
 def checkpointing_of_convolutions_under_autocast():
     check("checkpointing, convolutions, bf16", 0.02)
+
+
+@test
+def checkpointing_under_ddp():
+    check("checkpointing, GPT-2, bf16, DDP", 0.02)
+
+
+@test
+def checkpointing_under_fsdp2():
+    check("checkpointing, GPT-2, bf16, FSDP2", 0.02)
+
+
+@test
+def checkpointing_of_compiled_blocks():
+    check("checkpointing, GPT-2, bf16, compiled blocks", 0.02)
 
 
 @test

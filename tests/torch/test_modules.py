@@ -182,6 +182,28 @@ for _ in range(3):
 
 
 @test
+def a_graph_that_modules_share_is_each_ones_own():
+    report = device("""
+model = Net(blocks=4).cuda()
+for block in model.blocks:
+    block.forward = torch.compile(block.forward, backend="aot_eager")
+x = torch.randn(4096, 256, device="cuda")
+for _ in range(3):
+    model(x).square().mean().backward()
+    model.zero_grad()
+""")
+    check_sums(report)
+    names = {m["name"] for m in report["modules"]}
+    assert not any("Graph" in name for name in names), names
+    ends = {m["name"]: m.get("phase_end_bytes") for m in report["modules"]}
+    place = [report["phases"][i]["phase"] for i in report["module_phases"]]
+    forward = max(i for i, phase in enumerate(place) if phase == "forward")
+    kept = {name: ends[name][forward] for name in ("blocks.1", "blocks.2")}
+    assert kept["blocks.1"] > 2 * rounded(4096 * 1024), kept
+    equal(kept["blocks.1"], kept["blocks.2"])
+
+
+@test
 def two_models_keep_their_names():
     report = device("""
 class Generator(Net): pass

@@ -55,6 +55,7 @@ class _Known:
 
 
 _known = {}  # by id() of the module
+_graphs = {}  # weak references to compiled graphs, by their id()
 _by_number = {}
 _retired = {}  # numbers of modules that are gone, by root and path
 _owners = {}  # numbers of modules by id() of their parameters
@@ -136,9 +137,19 @@ def _below(parent, path):
     return path if parent.root == parent.id else f"{parent.path}.{path}"
 
 
+def _is_graph(module):
+    """Whether MODULE, which no other one has, is a graph that was compiled: of
+    a module, or of several like it. What is in it is theirs."""
+    key = id(module)
+    if key not in _graphs and isinstance(module, torch.fx.GraphModule):
+        _graphs[key] = weakref.ref(module, lambda _, take=_graphs.pop:
+                                   take(key, None))
+    return key in _graphs
+
+
 def _name_below(parent, module):
     """MODULE is new, and was called by PARENT's forward: it was added to it, or
-    made on the fly."""
+    made on the fly. None: it is a compiled graph."""
     above = parent.ref()
     if parent.searches < SEARCHES and above is not None:
         parent.searches += 1
@@ -148,6 +159,8 @@ def _name_below(parent, module):
                 _tell_module(child, known)
         if id(module) in _known:
             return _known[id(module)]
+    if _is_graph(module):
+        return None
     path = _below(parent, f"({type(module).__name__})")
     known = _number(module, parent.root, path)
     _tell_module(module, known)
@@ -265,6 +278,8 @@ def _before(module, args):
     known = _known.get(id(module))
     top = _top()
     if top and (known is None or known.caller != top):
+        if id(module) in _graphs:
+            return
         # A KeyboardInterrupt, say, may have left TOP: PyTorch calls no hook.
         _cut(_depth() - 1)
         top = _top()
@@ -275,6 +290,8 @@ def _before(module, args):
         parent = _by_number.get(top)
         known = (_name_below(parent, module) if parent is not None
                  else _name_root(module))
+        if known is None:
+            return
     known.caller = top
     if known.listed:
         _pass(_input, args, known)
@@ -387,6 +404,11 @@ def _finish():
             gradient = None if parameter is None else parameter.grad
             if gradient is not None:
                 _tell(gradient, known.id, GRADIENT)
+        known.ref = _gone  # whose call would find nothing of ours any more
+
+
+def _gone():
+    return None
 
 
 def _guarded(hook):
