@@ -59,6 +59,12 @@ struct traffic_sum {
     double us; /* of the calls that the cluster has an answer for */
 };
 
+/* Calls of one size that take the same time. */
+struct traffic_size {
+    uint64_t bytes, calls;
+    double us; /* each; unpriced: 0 */
+};
+
 /* One collective among so many ranks, in one process. */
 struct traffic_row {
     enum fit_coll coll;
@@ -69,6 +75,8 @@ struct traffic_row {
     double error; /* the largest of the calls' medians; negative: unknown */
     uint64_t flagged[COST_NCCL_FLAGS]; /* calls with each flag */
     uint64_t unpriced;                 /* calls without an answer */
+    struct traffic_size *sizes;        /* by size */
+    size_t size_count, size_capacity;
 };
 
 struct traffic_rank {

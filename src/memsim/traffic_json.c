@@ -30,6 +30,19 @@ static void add_warning(cJSON *array, const char *text, uint64_t calls)
     json_add_bytes(warning, "calls", calls);
 }
 
+static void add_sizes(cJSON *to, const struct traffic_row *row)
+{
+    cJSON *sizes = cJSON_AddArrayToObject(to, "sizes");
+
+    for (size_t i = 0; i < row->size_count; i++) {
+        cJSON *size = json_add_object(sizes);
+
+        json_add_bytes(size, "bytes", row->sizes[i].bytes);
+        json_add_bytes(size, "calls", row->sizes[i].calls);
+        cJSON_AddItemToObject(size, "call_us", exact(row->sizes[i].us));
+    }
+}
+
 static void add_row(cJSON *to, const struct traffic_row *row, bool steps)
 {
     cJSON_AddStringToObject(to, "collective", fit_coll_name(row->coll));
@@ -40,6 +53,7 @@ static void add_row(cJSON *to, const struct traffic_row *row, bool steps)
     add_sum(to, &row->all);
     if (steps)
         add_sum(cJSON_AddObjectToObject(to, "step"), &row->step);
+    add_sizes(to, row);
     if (row->error >= 0)
         cJSON_AddNumberToObject(to, "error_median", row->error);
     cJSON *warnings = cJSON_AddArrayToObject(to, "warnings");

@@ -272,6 +272,10 @@ static void price_calls(const struct pricing *p, const struct traffic_log *log,
         prices->rows[i] = (size_t)(row - r->rows);
         prices->us[i] = call_us(p, call, row, calls);
         sum_add(&row->all, calls, call->bytes, prices->us[i]);
+        xgrow(&row->sizes, row->size_count, &row->size_capacity,
+              sizeof *row->sizes);
+        row->sizes[row->size_count++] =
+            (struct traffic_size){call->bytes, calls, prices->us[i]};
     }
     for (size_t i = 0; i < log->comm_count; i++)
         free(members[i].ranks);
@@ -328,6 +332,29 @@ static int row_compare(const void *a, const void *b)
     return x->nodes < y->nodes ? -1 : x->nodes > y->nodes;
 }
 
+static int size_compare(const void *a, const void *b)
+{
+    const struct traffic_size *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return us_compare(&x->us, &y->us);
+}
+
+/* Sorts, and joins what differs only by communicator or peer. */
+static void sizes_join(struct traffic_row *row)
+{
+    size_t count = 0;
+
+    qsort(row->sizes, row->size_count, sizeof *row->sizes, size_compare);
+    for (size_t i = 0; i < row->size_count; i++)
+        if (count && !size_compare(&row->sizes[count - 1], &row->sizes[i]))
+            row->sizes[count - 1].calls += row->sizes[i].calls;
+        else
+            row->sizes[count++] = row->sizes[i];
+    row->size_count = count;
+}
+
 static void price_log(const struct pricing *p, const struct traffic_log *log,
                       struct traffic_rank *r)
 {
@@ -350,6 +377,7 @@ static void price_log(const struct pricing *p, const struct traffic_log *log,
                     prices.us[i]);
     }
     for (size_t i = 0; i < r->row_count; i++) {
+        sizes_join(&r->rows[i]);
         sum_join(&r->all, &r->rows[i].all);
         sum_join(&r->step, &r->rows[i].step);
     }
@@ -397,6 +425,8 @@ void traffic_destroy(struct traffic *traffic)
     if (!traffic)
         return;
     for (size_t i = 0; i < traffic->rank_count; i++) {
+        for (size_t j = 0; j < traffic->ranks[i].row_count; j++)
+            free(traffic->ranks[i].rows[j].sizes);
         free(traffic->ranks[i].rows);
         free(traffic->ranks[i].step_us);
     }

@@ -140,6 +140,10 @@ TEST(sums_are_those_of_the_evaluator_to_the_bit)
     CHECK(t->ranks[0].step.us == row->step.us);
     CHECK(t->ranks[0].before.us == first);
     CHECK_UINT(t->ranks[0].steps, 1);
+    CHECK_UINT(row->size_count, 2);
+    CHECK_UINT(row->sizes[0].bytes, small);
+    CHECK_UINT(row->sizes[1].calls, 2);
+    CHECK(row->sizes[1].us == second);
     CHECK_NEAR(row->error, 0.02, 0);
     for (int i = 0; i < COST_NCCL_FLAGS; i++)
         CHECK_UINT(row->flagged[i], 0);
