@@ -30,7 +30,6 @@ struct trace_entry {
     void *context[2];
     uint64_t stream;
     uint64_t bytes; /* as requested */
-    uint64_t pool[2];
 };
 
 enum trace_action {
@@ -63,9 +62,12 @@ static _Atomic bool tracked;   /* ... and attached to */
 
 static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
 {
+    uint64_t pool[2];
+
+    torch_slots_pool(e, pool);
     memsim_record(kind,
                   (const uint64_t[]){(uint64_t)e->device, e->address, e->bytes,
-                                     e->stream, e->pool[0], e->pool[1]},
+                                     e->stream, pool[0], pool[1]},
                   kind == TRACE_SEGMENT_ALLOC || kind == TRACE_SEGMENT_MAP ? 6
                                                                            : 4);
 }
@@ -86,8 +88,7 @@ static void entry_see(const void *functor, const struct trace_entry *e)
         pending.address = e->address;
         pending.requested = e->bytes;
         pending.stream = e->stream;
-        pending.pool[0] = e->pool[0];
-        pending.pool[1] = e->pool[1];
+        torch_slots_pool(e, pending.pool);
         pending.segment = 0;
         break;
     case ACTION_FREE_REQUESTED:

@@ -8,12 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where functions are in the allocator's virtual table, by PyTorch version:
- * printed by tools/torch-abi from each wheel's headers. 0: not known. */
+/* Where functions are in the allocator's virtual table, and the pool in an
+ * entry of its trace, by PyTorch version: printed by tools/torch-abi from each
+ * wheel's headers. 0: not known, or there is none. */
 static const struct abi {
     const char *version; /* "2.11." matches 2.11.0+cu130 */
     int attach;          /* attachAllocatorTraceTracker */
     int allocate, raw_alloc, raw_alloc_with_stream, begin_pool;
+    int entry_pool_offset; /* from 2.8 on */
 } abis[] = {
 #include "capture/core/torch_abi.inc"
 };
@@ -134,6 +136,14 @@ bool torch_slots_watch(void (*otherwise)(void))
 uint64_t torch_slots_requested(void)
 {
     return requested;
+}
+
+void torch_slots_pool(const struct trace_entry *entry, uint64_t pool[2])
+{
+    pool[0] = pool[1] = 0;
+    if (abi && abi->entry_pool_offset)
+        memcpy(pool, (const char *)entry + abi->entry_pool_offset,
+               2 * sizeof *pool);
 }
 
 /* Nothing is owned, so cloning and destroying are copying and nothing. */

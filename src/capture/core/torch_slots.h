@@ -24,6 +24,9 @@ bool torch_slots_watch(void (*otherwise)(void));
 /* What this thread asked the allocator for last; 0 where that is not known. */
 uint64_t torch_slots_requested(void);
 
+/* The pool that ENTRY is of; zeros where this version does not say. */
+void torch_slots_pool(const struct trace_entry *entry, uint64_t pool[2]);
+
 /* Has SEE called with each entry of the allocator's trace from now on. */
 void torch_slots_attach(void (*see)(const void *functor,
                                     const struct trace_entry *entry));

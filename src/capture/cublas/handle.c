@@ -5,6 +5,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
+#include "capture/core/library.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
 #include "common/session.h"
@@ -87,32 +88,18 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The setters and getters of one field each. */
-#define FIELD(set_name, get_name, type, field)                                 \
-    cublasStatus_t set_name(cublasHandle_t handle, type value)                 \
-    {                                                                          \
-        struct cublas *c = cublas_get(handle);                                 \
-                                                                               \
-        if (!c)                                                                \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                              \
-        c->field = value;                                                      \
-        return CUBLAS_STATUS_SUCCESS;                                          \
-    }                                                                          \
-    cublasStatus_t get_name(cublasHandle_t handle, type *value)                \
-    {                                                                          \
-        const struct cublas *c = cublas_get(handle);                           \
-                                                                               \
-        if (!c)                                                                \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                              \
-        *value = c->field;                                                     \
-        return CUBLAS_STATUS_SUCCESS;                                          \
-    }
+#define LIBRARY_STATUS    cublasStatus_t
+#define LIBRARY_HANDLE    cublasHandle_t
+#define LIBRARY_GET       cublas_get
+#define LIBRARY_OK        CUBLAS_STATUS_SUCCESS
+#define LIBRARY_NO_HANDLE CUBLAS_STATUS_NOT_INITIALIZED
 
-FIELD(cublasSetPointerMode, cublasGetPointerMode, cublasPointerMode_t,
-      pointer_mode)
-FIELD(cublasSetAtomicsMode, cublasGetAtomicsMode, cublasAtomicsMode_t, atomics)
-FIELD(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math_mode)
-FIELD(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sm_target)
+LIBRARY_FIELD(cublasSetPointerMode, cublasGetPointerMode, cublasPointerMode_t,
+              pointer_mode)
+LIBRARY_FIELD(cublasSetAtomicsMode, cublasGetAtomicsMode, cublasAtomicsMode_t,
+              atomics)
+LIBRARY_FIELD(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math_mode)
+LIBRARY_FIELD(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sm_target)
 
 /* A new stream takes the library's own workspace again (cuBLAS documentation,
  * cublasSetStream). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/handle.h"
 #include "capture/core/device.h"
-#include "capture/core/stream.h"
+#include "capture/core/handle.h"
+#include "capture/core/library.h"
 #include "capture/cudnn/cudnn.h"
 
 cudnnStatus_t cudnn_status(int rc)
@@ -49,27 +49,13 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
     return cudnn_status(memsim_handle_free(HANDLE_CUDNN, handle));
 }
 
-cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
-{
-    struct cudnn *cudnn = cudnn_get(handle);
-    int device;
-    int rc = memsim_stream_given((uint64_t)stream, &device, __func__);
+#define LIBRARY_STATUS    cudnnStatus_t
+#define LIBRARY_HANDLE    cudnnHandle_t
+#define LIBRARY_GET       cudnn_get
+#define LIBRARY_OK        CUDNN_STATUS_SUCCESS
+#define LIBRARY_NO_HANDLE CUDNN_STATUS_BAD_PARAM
 
-    if (!cudnn || rc)
-        return CUDNN_STATUS_BAD_PARAM;
-    cudnn->stream = (uint64_t)stream;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t *stream)
-{
-    struct cudnn *cudnn = cudnn_get(handle);
-
-    if (!cudnn || !stream)
-        return CUDNN_STATUS_BAD_PARAM;
-    *stream = (cudaStream_t)cudnn->stream;
-    return CUDNN_STATUS_SUCCESS;
-}
+LIBRARY_STREAM(cudnnSetStream, cudnnGetStream)
 
 cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle,
                                      cudnnStatus_t *status,

@@ -42,6 +42,11 @@ legacy_read(enum convolution_operation operation, cudnnTensorDescriptor_t x,
     return c;
 }
 
+/* The convolution of OPERATION that a function of this file was given. */
+#define READ(operation)                                                        \
+    legacy_read(CONVOLUTION_##operation, x, w, y, descriptor,                  \
+                &(struct convolution){.groups = 0})
+
 /* The one algorithm of an operation. The three kinds of results have the same
  * layout but for the enum's name. */
 static cudnnStatus_t algorithm_get(cudnnHandle_t handle,
@@ -108,12 +113,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     const cudnnTensorDescriptor_t y, const int requested, int *returned,
     cudnnConvolutionFwdAlgoPerf_t *results)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
-
-    return algorithm_get(handle, c, FORWARD_ALGORITHM, requested, returned,
-                         results);
+    return algorithm_get(handle, READ(FORWARD), FORWARD_ALGORITHM, requested,
+                         returned, results);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -123,12 +124,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     const cudnnTensorDescriptor_t x, const int requested, int *returned,
     cudnnConvolutionBwdDataAlgoPerf_t *results)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
-
-    return algorithm_get(handle, c, DATA_ALGORITHM, requested, returned,
-                         (cudnnConvolutionFwdAlgoPerf_t *)results);
+    return algorithm_get(handle, READ(BACKWARD_DATA), DATA_ALGORITHM, requested,
+                         returned, (cudnnConvolutionFwdAlgoPerf_t *)results);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -138,11 +135,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     const cudnnFilterDescriptor_t w, const int requested, int *returned,
     cudnnConvolutionBwdFilterAlgoPerf_t *results)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
-
-    return algorithm_get(handle, c, FILTER_ALGORITHM, requested, returned,
+    return algorithm_get(handle, READ(BACKWARD_FILTER), FILTER_ALGORITHM,
+                         requested, returned,
                          (cudnnConvolutionFwdAlgoPerf_t *)results);
 }
 
@@ -218,11 +212,7 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     const cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
-
-    return workspace_get(handle, c, bytes);
+    return workspace_get(handle, READ(FORWARD), bytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
@@ -232,11 +222,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     const cudnnTensorDescriptor_t x, cudnnConvolutionBwdDataAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
-
-    return workspace_get(handle, c, bytes);
+    return workspace_get(handle, READ(BACKWARD_DATA), bytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
@@ -246,11 +232,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnFilterDescriptor_t w, cudnnConvolutionBwdFilterAlgo_t algorithm,
     size_t *bytes)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
-
-    return workspace_get(handle, c, bytes);
+    return workspace_get(handle, READ(BACKWARD_FILTER), bytes);
 }
 
 cudnnStatus_t
@@ -262,11 +244,7 @@ cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                         size_t workspace_bytes, const void *beta,
                         const cudnnTensorDescriptor_t y, void *y_data)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
-
-    return legacy_execute(handle, c, workspace_bytes, "");
+    return legacy_execute(handle, READ(FORWARD), workspace_bytes, "");
 }
 
 cudnnStatus_t cudnnConvolutionBiasActivationForward(
@@ -279,11 +257,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     const void *bias_data, const cudnnActivationDescriptor_t activation,
     const cudnnTensorDescriptor_t y, void *y_data)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_FORWARD, x, w, y, descriptor, &storage);
-
-    return legacy_execute(handle, c, workspace_bytes, " fused=bias,activation");
+    return legacy_execute(handle, READ(FORWARD), workspace_bytes,
+                          " fused=bias,activation");
 }
 
 cudnnStatus_t cudnnConvolutionBackwardData(
@@ -294,11 +269,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(
     size_t workspace_bytes, const void *beta, const cudnnTensorDescriptor_t x,
     void *x_data)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_DATA, x, w, y, descriptor, &storage);
-
-    return legacy_execute(handle, c, workspace_bytes, "");
+    return legacy_execute(handle, READ(BACKWARD_DATA), workspace_bytes, "");
 }
 
 cudnnStatus_t cudnnConvolutionBackwardFilter(
@@ -309,9 +280,5 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(
     size_t workspace_bytes, const void *beta, const cudnnFilterDescriptor_t w,
     void *w_data)
 {
-    struct convolution storage;
-    const struct convolution *c =
-        legacy_read(CONVOLUTION_BACKWARD_FILTER, x, w, y, descriptor, &storage);
-
-    return legacy_execute(handle, c, workspace_bytes, "");
+    return legacy_execute(handle, READ(BACKWARD_FILTER), workspace_bytes, "");
 }

@@ -4,7 +4,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
-#include "capture/core/stream.h"
+#include "capture/core/library.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 0, 4};
@@ -52,54 +52,19 @@ cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
                : CUSOLVER_STATUS_SUCCESS;
 }
 
-cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle,
-                                     cudaStream_t stream)
-{
-    struct cusolver *c = cusolver_get(handle);
-    int device;
+#define LIBRARY_STATUS    cusolverStatus_t
+#define LIBRARY_HANDLE    cusolverDnHandle_t
+#define LIBRARY_GET       cusolver_get
+#define LIBRARY_OK        CUSOLVER_STATUS_SUCCESS
+#define LIBRARY_NO_HANDLE CUSOLVER_STATUS_NOT_INITIALIZED
 
-    if (!c || memsim_stream_given((uint64_t)stream, &device, __func__))
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    c->stream = (uint64_t)stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
-                                     cudaStream_t *stream)
-{
-    const struct cusolver *c = cusolver_get(handle);
-
-    if (!c)
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    *stream = (cudaStream_t)c->stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-#define FIELD(Name, type, field)                                               \
-    cusolverStatus_t cusolverDnSet##Name(cusolverDnHandle_t handle,            \
-                                         type value)                           \
-    {                                                                          \
-        struct cusolver *c = cusolver_get(handle);                             \
-                                                                               \
-        if (!c)                                                                \
-            return CUSOLVER_STATUS_NOT_INITIALIZED;                            \
-        c->field = value;                                                      \
-        return CUSOLVER_STATUS_SUCCESS;                                        \
-    }                                                                          \
-    cusolverStatus_t cusolverDnGet##Name(cusolverDnHandle_t handle,            \
-                                         type *value)                          \
-    {                                                                          \
-        const struct cusolver *c = cusolver_get(handle);                       \
-                                                                               \
-        if (!c)                                                                \
-            return CUSOLVER_STATUS_NOT_INITIALIZED;                            \
-        *value = c->field;                                                     \
-        return CUSOLVER_STATUS_SUCCESS;                                        \
-    }
-
-FIELD(DeterministicMode, cusolverDeterministicMode_t, deterministic)
-FIELD(MathMode, cusolverMathMode_t, math)
-FIELD(EmulationStrategy, cudaEmulationStrategy_t, emulation)
+LIBRARY_STREAM(cusolverDnSetStream, cusolverDnGetStream)
+LIBRARY_FIELD(cusolverDnSetDeterministicMode, cusolverDnGetDeterministicMode,
+              cusolverDeterministicMode_t, deterministic)
+LIBRARY_FIELD(cusolverDnSetMathMode, cusolverDnGetMathMode, cusolverMathMode_t,
+              math)
+LIBRARY_FIELD(cusolverDnSetEmulationStrategy, cusolverDnGetEmulationStrategy,
+              cudaEmulationStrategy_t, emulation)
 
 cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int *value)
 {
@@ -188,18 +153,18 @@ static struct jacobi *jacobi_new(void)
     {                                                                          \
         return object_free(info);                                              \
     }                                                                          \
-    cusolverStatus_t cusolverDnX##name##SetTolerance(T info, double value)     \
-    JACOBI_SET(tolerance)                                                      \
-    cusolverStatus_t cusolverDnX##name##SetMaxSweeps(T info, int value)        \
-    JACOBI_SET(max_sweeps)                                                     \
-    cusolverStatus_t cusolverDnX##name##SetSortEig(T info, int value)          \
-    JACOBI_SET(sort)                                                           \
-    cusolverStatus_t cusolverDnX##name##GetResidual(                           \
-        cusolverDnHandle_t handle, T info, double *value)                      \
-    JACOBI_RESULT(0)                                                           \
-    cusolverStatus_t cusolverDnX##name##GetSweeps(cusolverDnHandle_t handle,   \
-                                                  T info, int *value)          \
-    JACOBI_RESULT(1)
+    cusolverStatus_t cusolverDnX##name##SetTolerance(                          \
+        T info, double value) JACOBI_SET(tolerance)                            \
+        cusolverStatus_t cusolverDnX##name##SetMaxSweeps(                      \
+            T info, int value) JACOBI_SET(max_sweeps)                          \
+            cusolverStatus_t cusolverDnX##name##SetSortEig(T info, int value)  \
+                JACOBI_SET(sort)                                               \
+                    cusolverStatus_t cusolverDnX##name##GetResidual(           \
+                        cusolverDnHandle_t handle, T info, double *value)      \
+                        JACOBI_RESULT(0)                                       \
+                            cusolverStatus_t cusolverDnX##name##GetSweeps(     \
+                                cusolverDnHandle_t handle, T info, int *value) \
+                                JACOBI_RESULT(1)
 
 JACOBI(Syevj, syevj, syevjInfo_t)
 JACOBI(Gesvdj, gesvdj, gesvdjInfo_t)

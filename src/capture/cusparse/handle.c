@@ -5,7 +5,7 @@
 
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
-#include "capture/core/stream.h"
+#include "capture/core/library.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 6, 3};
@@ -49,50 +49,15 @@ cusparseStatus_t cusparseDestroy(cusparseHandle_t handle)
                : CUSPARSE_STATUS_SUCCESS;
 }
 
-cusparseStatus_t cusparseSetStream(cusparseHandle_t handle,
-                                   cudaStream_t stream)
-{
-    struct cusparse *c = cusparse_get(handle);
-    int device;
+#define LIBRARY_STATUS    cusparseStatus_t
+#define LIBRARY_HANDLE    cusparseHandle_t
+#define LIBRARY_GET       cusparse_get
+#define LIBRARY_OK        CUSPARSE_STATUS_SUCCESS
+#define LIBRARY_NO_HANDLE CUSPARSE_STATUS_NOT_INITIALIZED
 
-    if (!c || memsim_stream_given((uint64_t)stream, &device, __func__))
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    c->stream = (uint64_t)stream;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t cusparseGetStream(cusparseHandle_t handle,
-                                   cudaStream_t *stream)
-{
-    const struct cusparse *c = cusparse_get(handle);
-
-    if (!c)
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    *stream = (cudaStream_t)c->stream;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle,
-                                        cusparsePointerMode_t mode)
-{
-    struct cusparse *c = cusparse_get(handle);
-
-    if (!c)
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    c->pointer_mode = mode;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle,
-                                        cusparsePointerMode_t *mode)
-{
-    const struct cusparse *c = cusparse_get(handle);
-
-    if (!c)
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    *mode = c->pointer_mode;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+LIBRARY_STREAM(cusparseSetStream, cusparseGetStream)
+LIBRARY_FIELD(cusparseSetPointerMode, cusparseGetPointerMode,
+              cusparsePointerMode_t, pointer_mode)
 
 cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *value)
 {
@@ -111,12 +76,12 @@ cusparseStatus_t cusparseGetProperty(libraryPropertyType type, int *value)
 
 #define S(name) [CUSPARSE_STATUS_##name] = "CUSPARSE_STATUS_" #name
 static const char *const status_names[] = {
-    S(SUCCESS),           S(NOT_INITIALIZED),
-    S(ALLOC_FAILED),      S(INVALID_VALUE),
-    S(ARCH_MISMATCH),     S(MAPPING_ERROR),
-    S(EXECUTION_FAILED),  S(INTERNAL_ERROR),
-    S(ZERO_PIVOT),        S(MATRIX_TYPE_NOT_SUPPORTED),
-    S(NOT_SUPPORTED),     S(INSUFFICIENT_RESOURCES),
+    S(SUCCESS),          S(NOT_INITIALIZED),
+    S(ALLOC_FAILED),     S(INVALID_VALUE),
+    S(ARCH_MISMATCH),    S(MAPPING_ERROR),
+    S(EXECUTION_FAILED), S(INTERNAL_ERROR),
+    S(ZERO_PIVOT),       S(MATRIX_TYPE_NOT_SUPPORTED),
+    S(NOT_SUPPORTED),    S(INSUFFICIENT_RESOURCES),
 };
 #undef S
 
@@ -166,10 +131,10 @@ OBJECT(cusparseCreateMatDescr, cusparseDestroyMatDescr, cusparseMatDescr_t,
        sizeof(struct old_matrix))
 OBJECT(cusparseCreateBsrsv2Info, cusparseDestroyBsrsv2Info, bsrsv2Info_t, 8)
 OBJECT(cusparseCreateBsrsm2Info, cusparseDestroyBsrsm2Info, bsrsm2Info_t, 8)
-OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr,
-       cusparseSpSVDescr_t, 8)
-OBJECT(cusparseSpSM_createDescr, cusparseSpSM_destroyDescr,
-       cusparseSpSMDescr_t, 8)
+OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr, cusparseSpSVDescr_t,
+       8)
+OBJECT(cusparseSpSM_createDescr, cusparseSpSM_destroyDescr, cusparseSpSMDescr_t,
+       8)
 OBJECT(cusparseSpGEMM_createDescr, cusparseSpGEMM_destroyDescr,
        cusparseSpGEMMDescr_t, 8)
 

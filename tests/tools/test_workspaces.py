@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""data/workspaces/cudnn.csv: what each row says of itself."""
+import csv
+import pathlib
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+HEAD = ("operation type math layout groups filter stride channels height x w "
+        "y constant align evidence source").split()
+MEASURED = ("FIDELITY", "KINETO")
+
+
+def rows():
+    text = (TOP / "data/workspaces/cudnn.csv").read_text().splitlines()
+    found = list(csv.reader(line for line in text if line[:1] != "#"))
+    assert found[0] == HEAD, found[0]
+    return [dict(zip(HEAD, row, strict=True)) for row in found[1:]]
+
+
+class Workspaces(unittest.TestCase):
+    def test_each_row_says_how_it_is_known(self):
+        for row in rows():
+            sure = row["source"] in MEASURED or \
+                row["source"].rstrip(" 0123456789abcd") in MEASURED
+            weak = row["evidence"].startswith(("assumed", "unknown"))
+            self.assertNotEqual(sure, weak, row)
+
+    def test_bf16_was_measured_where_nothing_else_is_said(self):
+        for row in rows():
+            if "bf16" in row["type"] and row["source"] != "KINETO":
+                self.assertIn("assumed", row["evidence"], row)
+
+    def test_the_last_row_takes_the_rest(self):
+        last = rows()[-1]
+        self.assertTrue(all(last[key] == "*" for key in HEAD[:9]))
+        self.assertEqual(last["evidence"], "unknown: counted as 0")
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False)
+    failed = len(program.result.failures) + len(program.result.errors)
+    print(f"{program.result.testsRun - failed} passed, {failed} failed")
+    raise SystemExit(failed > 0)
