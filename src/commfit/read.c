@@ -183,7 +183,7 @@ static int check_rows(const struct bench *b, uint64_t rows, uint64_t drops,
         return err_set(err,
                        "%s: no table row in it; what is missing is lines of "
                        "size, count, type and times, as nccl-tests prints "
-                       "them, or a CSV with its header",
+                       "them, or a CSV's header and rows",
                        path);
     for (int i = 1; i < BENCH_REASONS; i++)
         if (b->dropped[i] > b->dropped[worst])
