@@ -156,8 +156,8 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
         *value = 0;
         return false;
     }
-    *value = number_load(type, w->memory + at);
-    return values_is_known(w->known[at]) || values_are_diverted();
+    *value = number_load(type, values_at(w, at, 16));
+    return values_is_known(values_known_at(w, at)) || values_are_diverted();
 }
 
 void compute_store(enum number_type type, uint64_t address, long double value,

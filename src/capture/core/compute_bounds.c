@@ -78,12 +78,14 @@ void compute_bounds_check(const struct compute_bounds *b,
         count > CHECKED_MAX || count * bytes > w->bytes - at ||
         !values_some(w, at, count * bytes))
         return;
-    for (uint64_t i = 0; i < count; i++, at += bytes) {
-        int64_t index = index_at(b->type, w->memory + at);
+    const char *from = values_at(w, at, count * bytes);
+    for (uint64_t i = 0; i < count; i++, at += bytes, from += bytes) {
+        int64_t index = index_at(b->type, from);
+        unsigned char known = values_known_at(w, at);
 
-        if (is_within(b, index) || !values_is_known(w->known[at]))
+        if (is_within(b, index) || !values_is_known(known))
             continue;
-        bool given = w->known[at] == VALUES_GIVEN;
+        bool given = known == VALUES_GIVEN;
         if (given || !doubt)
             report(b, launch, index, given && !doubt);
         return;

@@ -362,7 +362,7 @@ static void fill_run(struct loop *l, const struct kernel_launch *launch)
         return;
     l->count = 1;
     loop_run(l, launch);
-    memcpy(value, w->memory + (l->data[0] - w->base), unit);
+    memcpy(value, values_at(w, l->data[0] - w->base, unit), unit);
     memsim_values_fill(l->data[0], value, unit, count);
 }
 

@@ -51,7 +51,7 @@ static uint64_t key_bits(enum number_type type, uint64_t address)
 
     if (!w)
         return 0;
-    memcpy(&bits, w->memory + (address - w->base), bytes);
+    memcpy(&bits, values_at(w, address - w->base, bytes), bytes);
     if (type == NUMBER_U8 || type == NUMBER_BOOL)
         return bits;
     if (number_is_float(type) && bits & sign)
@@ -203,7 +203,7 @@ static void element_get(uint64_t address, uint32_t bytes, unsigned char *to,
 
     *known = values_known(address, bytes);
     if (w)
-        memcpy(to, w->memory + (address - w->base), bytes);
+        memcpy(to, values_at(w, address - w->base, bytes), bytes);
 }
 
 static void element_put(uint64_t address, uint32_t bytes,

@@ -26,7 +26,7 @@ static uint64_t unknown_bytes(uint64_t source, uint64_t bytes)
         return 0;
     if (values_some(w, at, bytes))
         for (uint64_t i = 0; i < bytes; i++)
-            unknown += w->known[at + i] == VALUES_COUNTS;
+            unknown += values_known_at(w, at + i) == VALUES_COUNTS;
     if (unknown || values_known(source, bytes))
         return unknown;
     return is_single(bytes) ? bytes : 0;

@@ -2,12 +2,11 @@
 #include "capture/core/values.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture/core/pages.h"
+#include "capture/core/values_cell.h"
 #include "common/session.h"
 
-#define PAGE         UINT64_C(4096)
 #define SHADOW_SHIFT (UINT64_C(1) << 44) /* below the windows, where free */
 
 static struct values_window windows[SESSION_DEVICES + 1]; /* last: vmm.c's */
@@ -55,9 +54,9 @@ void values_place(int device, uint64_t base, uint64_t bytes)
 
     w->memory = memsim_pages_reserve(base - SHADOW_SHIFT, bytes);
     w->known = memsim_pages_reserve(0, bytes);
-    w->pages = memsim_pages_reserve(0, bytes / PAGE);
+    w->cells = memsim_pages_reserve(0, bytes / CELL);
     w->granules = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
-    if (!w->known || !w->pages || !w->granules)
+    if (!w->known || !w->cells || !w->granules)
         w->memory = NULL;
     w->base = base;
     w->bytes = bytes;
@@ -95,75 +94,51 @@ static struct values_window *window_of_range(uint64_t address, uint64_t bytes)
 
 bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
 {
-    uint64_t first = at / PAGE, last = (at + bytes - 1) / PAGE;
+    uint64_t past = (at + bytes - 1) / CELL + 1;
 
-    return memchr(w->pages + first, 1, last - first + 1);
+    return cell_live_find(w, at / CELL, past) < past;
 }
 
-static void mark(struct values_window *w, uint64_t at, uint64_t bytes)
+const char *values_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes)
 {
-    uint64_t end = at + bytes - 1;
-
-    memset(w->pages + at / PAGE, 1, end / PAGE - at / PAGE + 1);
-    memset(w->granules + at / VALUES_GRANULE, 1,
-           end / VALUES_GRANULE - at / VALUES_GRANULE + 1);
+    for (uint64_t cell = at / CELL; cell <= (at + bytes - 1) / CELL; cell++)
+        if (w->cells[cell] == CELL_STALE)
+            cell_open(w, cell);
+    return w->memory + at;
 }
 
-static void zero(void *start, uint64_t bytes)
+unsigned char values_known_at(const struct values_window *w, uint64_t at)
 {
-    char *p = start;
-    uint64_t head = -(uint64_t)p % PAGE;
+    unsigned char state = cell_state(w, at / CELL);
 
-    /* A page that comes back as a new one costs more than clearing it. */
-    if (bytes <= VALUES_WRITE_BYTES) {
-        memset(p, 0, bytes);
-        return;
-    }
-    uint64_t whole = (bytes - head) / PAGE * PAGE;
-    memset(p, 0, head);
-    madvise(p + head, whole, MADV_DONTNEED);
-    memset(p + head + whole, 0, bytes - head - whole);
+    if (!cell_is_live(state))
+        return 0;
+    return state == CELL_MIXED ? w->known[at] : state;
 }
 
-/* Clears the marked pages of [AT, END), and their marks where all of a page
- * lies there. */
-static void forget_pages(struct values_window *w, uint64_t at, uint64_t end)
+static bool some_live(const struct values_window *w, uint64_t at, uint64_t end)
 {
-    while (at < end) {
-        uint64_t rest = (end - 1) / PAGE - at / PAGE + 1;
-        unsigned char *page = memchr(w->pages + at / PAGE, 1, rest);
-
-        if (!page)
-            return;
-        uint64_t first = (uint64_t)(page - w->pages) * PAGE, stop = first;
-        while (stop < end && w->pages[stop / PAGE])
-            stop += PAGE;
-        if (at < first)
-            at = first;
-        uint64_t last = stop < end ? stop : end;
-        zero(w->memory + at, last - at);
-        zero(w->known + at, last - at);
-        for (; first < last; first += PAGE)
-            if (first >= at && first + PAGE <= last)
-                w->pages[first / PAGE] = 0;
-        at = last;
-    }
+    return at < end && values_some(w, at, end - at);
 }
 
-/* Granule by granule from FIRST on: most of a large block was never written. */
+/* Most of a large block was never written. One that ends within a granule may
+ * leave nothing there; who writes there meanwhile marks it after its cells. */
 static __attribute__((noinline)) void forget_granules(struct values_window *w,
-                                                      uint64_t at, uint64_t end,
-                                                      unsigned char *first)
+                                                      uint64_t at, uint64_t end)
 {
+    unsigned char *granule = w->granules + at / VALUES_GRANULE;
     unsigned char *past = w->granules + (end - 1) / VALUES_GRANULE + 1;
 
-    for (unsigned char *granule = first;
-         (granule = memchr(granule, 1, (size_t)(past - granule))); granule++) {
+    for (; (granule = memchr(granule, 1, (size_t)(past - granule)));
+         granule++) {
         uint64_t start = (uint64_t)(granule - w->granules) * VALUES_GRANULE;
         uint64_t stop = start + VALUES_GRANULE;
 
-        forget_pages(w, start > at ? start : at, stop < end ? stop : end);
-        *granule = start < at || stop > end;
+        cells_forget(w, start > at ? start : at, stop < end ? stop : end);
+        __atomic_exchange_n(granule, 0, __ATOMIC_SEQ_CST);
+        if (some_live(w, start, at) || some_live(w, end, stop))
+            *granule = 1;
     }
 }
 
@@ -178,9 +153,22 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
         return;
     }
     uint64_t at = address - w->base, end = at + bytes;
-    unsigned char *first = w->granules + at / VALUES_GRANULE;
-    if ((end - 1) / VALUES_GRANULE > at / VALUES_GRANULE || *first)
-        forget_granules(w, at, end, first);
+    uint64_t granule = at / VALUES_GRANULE;
+    if ((end - 1) / VALUES_GRANULE > granule)
+        forget_granules(w, at, end);
+    else if (w->granules[granule])
+        cells_forget(w, at, end);
+}
+
+static char *write_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes, unsigned char known)
+{
+    uint64_t end = at + bytes;
+
+    cells_write(w, at, end, known);
+    memset(w->granules + at / VALUES_GRANULE, 1,
+           (end - 1) / VALUES_GRANULE - at / VALUES_GRANULE + 1);
+    return w->memory + at;
 }
 
 bool values_known(uint64_t address, uint64_t bytes)
@@ -190,8 +178,7 @@ bool values_known(uint64_t address, uint64_t bytes)
     if (!w || !bytes || diverted)
         return w;
     uint64_t at = address - w->base;
-    return values_some(w, at, bytes) && !memchr(w->known + at, 0, bytes) &&
-           !memchr(w->known + at, VALUES_COUNTS, bytes);
+    return cells_are_known(w, at, at + bytes);
 }
 
 void values_mark_counts(uint64_t address, uint64_t bytes)
@@ -200,11 +187,12 @@ void values_mark_counts(uint64_t address, uint64_t bytes)
 
     if (!w || !bytes || diverted)
         return;
-    mark(w, address - w->base, bytes);
-    memset(w->known + (address - w->base), VALUES_COUNTS, bytes);
+    values_at(w, address - w->base, bytes);
+    write_at(w, address - w->base, bytes, VALUES_COUNTS);
 }
 
-char *values_write(uint64_t address, uint64_t bytes, bool known)
+/* Where the bytes at ADDRESS are kept, about to be written and KNOWN. */
+static char *write_as(uint64_t address, uint64_t bytes, unsigned char known)
 {
     struct values_window *w = window_of_range(address, bytes);
 
@@ -215,50 +203,76 @@ char *values_write(uint64_t address, uint64_t bytes, bool known)
         divert(address, bytes);
         return NULL;
     }
-    uint64_t at = address - w->base;
-    mark(w, at, bytes);
-    memset(w->known + at, known, bytes);
-    return w->memory + at;
+    return write_at(w, address - w->base, bytes, known);
+}
+
+char *values_write(uint64_t address, uint64_t bytes, bool known)
+{
+    return write_as(address, bytes, known);
 }
 
 static void copy_from_host(uint64_t destination, const void *source,
                            uint64_t bytes)
 {
-    const struct values_window *w = values_window(destination);
-    char *to = values_write(destination, bytes, true);
+    char *to = write_as(destination, bytes, VALUES_GIVEN);
 
-    if (!to)
-        return;
-    memcpy(to, source, bytes);
-    memset(w->known + (destination - w->base), VALUES_GIVEN, bytes);
+    if (to)
+        memcpy(to, source, bytes);
 }
 
 static void copy_to_host(void *destination, const struct values_window *w,
                          uint64_t at, uint64_t bytes)
 {
     if (w && values_some(w, at, bytes))
-        memcpy(destination, w->memory + at, bytes);
+        memcpy(destination, values_at(w, at, bytes), bytes);
     else
         memset(destination, 0, bytes);
+}
+
+/* BYTES of cells of which cell_knows() says the same. */
+static void copy_alike(uint64_t destination, const struct values_window *w,
+                       uint64_t at, uint64_t bytes, unsigned char known)
+{
+    if (known == CELL_STALE) {
+        memsim_values_forget(destination, bytes);
+        return;
+    }
+    char *to = write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
+    const struct values_window *there = window_of(destination);
+    if (!to)
+        return;
+    memmove(to, w->memory + at, bytes);
+    if (known == CELL_MIXED)
+        memmove(there->known + (destination - there->base), w->known + at,
+                bytes);
 }
 
 static void copy_on_device(uint64_t destination, const struct values_window *w,
                            uint64_t at, uint64_t bytes)
 {
-    struct values_window *to = window_of_range(destination, bytes);
+    uint64_t start = at, end = at + bytes, stop;
+    unsigned char known = CELL_STALE, next;
 
-    if (!to)
+    if (!window_of_range(destination, bytes))
         return;
     if (diverted)
         diverted->is_needed = true;
-    if (diverted || !w || !values_some(w, at, bytes)) {
+    if (diverted || !w) {
         memsim_values_forget(destination, bytes);
         return;
     }
-    uint64_t there = destination - to->base;
-    mark(to, there, bytes);
-    memmove(to->memory + there, w->memory + at, bytes);
-    memmove(to->known + there, w->known + at, bytes);
+    for (; at < end; at = stop) {
+        stop = (at / CELL + 1) * CELL;
+        stop = stop < end ? stop : end;
+        next = cell_knows(w, at, stop);
+        if (next != known) {
+            copy_alike(destination, w, start, at - start, known);
+            destination += at - start;
+            start = at;
+            known = next;
+        }
+    }
+    copy_alike(destination, w, start, end - start, known);
 }
 
 void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
@@ -289,13 +303,16 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
 void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
                         uint64_t count)
 {
-    if (unit * count > VALUES_WRITE_BYTES) {
-        memsim_values_forget(address, unit * count);
+    uint64_t bytes = unit * count;
+
+    if (bytes > VALUES_WRITE_BYTES) {
+        memsim_values_forget(address, bytes);
         return;
     }
-    char *to = values_write(address, unit * count, true);
+    char *to = values_write(address, bytes, true);
     if (!to)
         return;
-    for (uint64_t i = 0; i < count; i++)
-        memcpy(to + i * unit, value, unit);
+    memcpy(to, value, unit);
+    for (uint64_t done = unit; done < bytes; done *= 2)
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }

@@ -23,7 +23,8 @@
 /* The shadow of a window: a byte at MEMORY for each of the card's, and one at
  * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
  * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
- * known but of an integer or a flag. */
+ * known but of an integer or a flag. Both hold as far as the state of their
+ * cell says so (values_cell.h). */
 #define VALUES_GIVEN  2
 #define VALUES_COUNTS 3
 
@@ -31,8 +32,8 @@ struct values_window {
     uint64_t base, bytes;
     char *memory; /* NULL where there was no room */
     unsigned char *known;
-    unsigned char *pages;    /* 1: some byte of it is known or not zero */
-    unsigned char *granules; /* 1: some page of it may be marked so */
+    unsigned char *cells;    /* enum cell_state, of each 512 bytes */
+    unsigned char *granules; /* 1: some cell of it may be live */
 };
 
 #define VALUES_GRANULE (UINT64_C(2) << 20)
@@ -69,8 +70,14 @@ void values_mark_counts(uint64_t address, uint64_t bytes);
 /* False where none of BYTES, AT bytes into W's window, can be known. */
 bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);
 
-/* Where the bytes at ADDRESS are kept, about to be written and known from then
- * on where KNOWN; NULL where they have no place. */
+/* What BYTES (not 0) at AT hold, and what the byte at KNOWN would say of
+ * AT. */
+const char *values_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes);
+unsigned char values_known_at(const struct values_window *w, uint64_t at);
+
+/* Where the bytes at ADDRESS are kept, about to be written, all of
+ * them, and known from then on where KNOWN; NULL where they have no place. */
 char *values_write(uint64_t address, uint64_t bytes, bool known);
 
 /* What a kernel would write: so many pieces of memory at most, the last of
