@@ -82,10 +82,15 @@ static void write_heading(const struct result_device *d, const char *dim,
     fprintf(out, "%s\n", plain);
 }
 
+bool advice_is_told(const struct result_device *d)
+{
+    return d->advised && (!d->advice_ends || d->advice_count);
+}
+
 void advice_write(const struct result_device *d, const char *dim,
                   const char *plain, FILE *out)
 {
-    if (!d->advised || (d->advice_ends && !d->advice_count))
+    if (!advice_is_told(d))
         return;
     if (!d->advice_count) {
         fprintf(out, "  %snothing that was tried saves more than 1%%%s\n", dim,

@@ -8,6 +8,10 @@
 
 #include "memsim/result.h"
 
+/* Whether there is any, or it was asked for and there is none. Unasked, only
+ * what would have met a request that failed is looked for. */
+bool advice_is_told(const struct result_device *device);
+
 /* For people; DIM and PLAIN switch the ink. */
 void advice_write(const struct result_device *device, const char *dim,
                   const char *plain, FILE *out);

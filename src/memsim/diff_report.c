@@ -65,14 +65,40 @@ static bool has_several_cards(const struct diff *diff)
     return diff->device_count > 1;
 }
 
+/* The card whose peak moved most speaks for the runs. */
+static const struct diff_device *device_of_all(const struct diff *diff)
+{
+    const struct diff_device *most = &diff->devices[0];
+
+    for (size_t i = 1; i < diff->device_count; i++)
+        if (diff_distance(&diff->devices[i].allocated) >
+            diff_distance(&most->allocated))
+            most = &diff->devices[i];
+    return most;
+}
+
+/* One that died early may hold less than the one that fitted. */
+static char *refusal_words(const struct diff_report *r)
+{
+    const struct diff_device *d =
+        r->diff->device_count ? device_of_all(r->diff) : NULL;
+    bool grew = d && d->allocated.after > d->allocated.before;
+    char *culprit = grew ? culprit_words(d) : xstrdup("");
+    char *words =
+        xasprintf("%s runs out of memory, as %s did not%s%s", r->after,
+                  r->before, grew ? "; " : "", culprit);
+
+    free(culprit);
+    return words;
+}
+
 static char *excess_words(const struct diff_report *r)
 {
     const struct diff_excess *e = &r->excess;
     char change[64], where[48] = "";
 
     if (e->worse && r->diff->after->verdict == VERDICT_OOM)
-        return xasprintf("%s runs out of memory, as %s did not", r->after,
-                         r->before);
+        return refusal_words(r);
     if (e->worse)
         return xasprintf("%s failed, and not for lack of GPU memory", r->after);
     if (has_several_cards(r->diff))
@@ -88,17 +114,13 @@ static char *excess_words(const struct diff_report *r)
     return words;
 }
 
-/* The card whose peak moved most speaks for the runs. */
 static char *change_of_all(const struct diff *diff)
 {
-    const struct diff_pair *most = &diff->devices[0].allocated;
     char change[64];
 
-    for (size_t i = 1; i < diff->device_count; i++)
-        if (diff_distance(&diff->devices[i].allocated) > diff_distance(most))
-            most = &diff->devices[i].allocated;
-    return xasprintf("the peak allocated %s",
-                     change_words(most, change, sizeof change));
+    return xasprintf(
+        "the peak allocated %s",
+        change_words(&device_of_all(diff)->allocated, change, sizeof change));
 }
 
 /* --- notes ---------------------------------------------------------------- */

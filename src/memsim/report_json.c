@@ -63,7 +63,7 @@ static void add_device(cJSON *array, const struct result_device *d)
         add_things(device, d);
     if (d->attribution)
         attribute_json_add(device, d->attribution);
-    if (d->advised)
+    if (advice_is_told(d))
         advice_json_add(device, d);
 }
 
