@@ -8,6 +8,11 @@
 #include <unistd.h>
 
 #include "common/xmalloc.h"
+#include "memsim/workspace.h"
+
+/* Flash attention, and bfloat16 in the tensor cores, begin with Ampere
+ * (check_flash_attention_hardware_support, sdp_utils.cpp). */
+enum { FLASH_MAJOR = 8 };
 
 /* Which of the two kinds of recording is it? */
 static int is_pickle(const char *path, bool *pickle, struct err *err)
@@ -79,8 +84,21 @@ static void choose_memory(struct recording *r,
         c->total_bytes = o->memory_bytes;
     if (!r->trace)
         c->other_bytes = o->gpu ? o->gpu->context_torch_bytes : 0;
-    else if (o->gpu)
-        replay_trace_set_context(r->trace, o->gpu->context_bytes);
+}
+
+/* From here on R's steps are those of a run on GPU. */
+static void move_to(struct recording *r, const struct gpu *gpu)
+{
+    uint64_t bytes = workspace_cublas_bytes(r->whatif.config.rules, gpu);
+
+    struct gpu recorded;
+    struct err err = {""};
+
+    if (replay_trace_set_card(r->trace, gpu, bytes))
+        r->workspace_bytes = bytes;
+    r->kernels_differ = !gpu_load(r->info.gpu, &recorded, &err) &&
+                        (recorded.capability_major < FLASH_MAJOR) !=
+                            (gpu->capability_major < FLASH_MAJOR);
 }
 
 /* The settings that the recording was made under. */
@@ -117,7 +135,11 @@ static int open_source(struct recording *r, const struct recording_options *o,
         r->whatif.source = &r->snapshot_source.source;
     }
     r->whatif.plan = &r->plan;
-    return mirror(r, err);
+    if (mirror(r, err))
+        return -1;
+    if (r->trace && o->gpu)
+        move_to(r, o->gpu);
+    return 0;
 }
 
 int recording_open(struct recording *r, const char *path,

@@ -10,7 +10,7 @@
 
 struct recording_options {
     const char *torch;     /* NULL: what the recording says */
-    const struct gpu *gpu; /* NULL: the recording's card */
+    const struct gpu *gpu; /* NULL: the recording's card; outlives it */
     uint64_t memory_bytes; /* 0: the card's */
     enum vaspace_model addresses;
 };
@@ -25,8 +25,11 @@ struct recording {
     struct whatif whatif;
     struct changeable changeable; /* of recording_change */
     struct tape changed;
-    bool torch_assumed; /* the recording does not say */
-    bool torch_known;   /* it has a row of its own in the rules */
+    bool torch_assumed;       /* the recording does not say */
+    bool torch_known;         /* it has a row of its own in the rules */
+    bool kernels_differ;      /* PyTorch has others on the card asked for */
+    uint64_t workspace_bytes; /* what cuBLAS gets on the card asked for; 0: it
+                                 gets nothing, or no other card was asked for */
 };
 
 /* Opens PATH and plays it as it was. Returns 0, or -1 with nothing to

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/gpu.h"
 #include "common/vaspace.h"
 #include "memsim/alloc/alloc.h"
 #include "memsim/snapshot.h"
@@ -42,6 +43,9 @@ struct replay_op {
     uint64_t address, bytes, stream, time_ns;
     struct alloc_pool_id pool;
     double fraction;
+    uint64_t plan; /* REPLAY_ALLOC: the convolution whose workspace it is.
+                      PyTorch catches its failing, takes a plan without one and
+                      stays with that. 0: no convolution's */
 };
 
 struct replay_source {
@@ -132,8 +136,10 @@ struct replay_device {
 struct replay_result {
     struct replay_device devices[REPLAY_DEVICES];
     uint64_t steps;
-    bool fits;           /* no request failed but those caught */
-    bool changed_course; /* a request that had failed did not */
+    bool fits;                /* no request failed but those caught */
+    bool changed_course;      /* a request that had failed did not */
+    uint64_t plans_changed;   /* convolutions that got no workspace */
+    uint64_t plan_bytes_most; /* the largest of those */
     const struct alloc *engines[REPLAY_DEVICES]; /* during `visit` only */
 };
 
@@ -184,6 +190,7 @@ struct replay_trace_info {
     char program[64];
     char torch_version[32];
     char alloc_conf[512];
+    char gpu[32]; /* the last device's card */
     struct {
         bool used;
         unsigned card; /* the session's number */
@@ -198,8 +205,11 @@ struct replay_trace *replay_trace_open(const char *path,
                                        struct err *err);
 const struct replay_source *replay_trace_source(const struct replay_trace *t);
 
-/* From now on contexts take BYTES in place of what the trace says. */
-void replay_trace_set_context(struct replay_trace *t, uint64_t bytes);
+/* From now on contexts and libraries take what they take of GPU (borrowed), and
+ * the blocks that PyTorch lends cuBLAS have WORKSPACE_BYTES. Returns how many
+ * there are of them. */
+size_t replay_trace_set_card(struct replay_trace *t, const struct gpu *gpu,
+                             uint64_t workspace_bytes);
 void replay_trace_close(struct replay_trace *t);
 
 #endif

@@ -15,7 +15,7 @@ struct replay_model {
     uint64_t capacity_bytes, other_bytes, mapped_bytes;
     uint64_t refused_bytes; /* the last request that found no memory */
     uint64_t peak_used_bytes;
-    struct map others;      /* our address by the recorded one */
+    struct map others; /* our address by the recorded one */
 };
 
 /* A device of CONFIG's memory, with what INITIAL's segments of DEVICE take. 0,

@@ -101,9 +101,15 @@ static void reach_verdict(struct replay_report *r)
     }
 }
 
+static const char *size_text(uint64_t bytes, char *out)
+{
+    return units_format_bytes(bytes, out, SIZE);
+}
+
 static void add_notes(struct result *to, const struct recording *rec)
 {
     const struct replay_plan *plan = &rec->plan;
+    char size[SIZE];
 
     if (plan->exact)
         result_note(to,
@@ -130,6 +136,26 @@ static void add_notes(struct result *to, const struct recording *rec)
                     "%s: torch %s is newer than the rules known (%s); the "
                     "newest are used",
                     rec->path, rec->info.torch_version, alloc_rules_range());
+    if (rec->workspace_bytes)
+        result_note(to,
+                    "%s: contexts, libraries and cuBLAS's workspaces (%s each) "
+                    "are those of that card",
+                    rec->path, size_text(rec->workspace_bytes, size));
+    if (rec->kernels_differ)
+        result_note(to,
+                    "%s: recorded on %s, and of the two cards one alone has "
+                    "flash attention and bfloat16: PyTorch takes other kernels "
+                    "there, of other memory; run the program on that card to "
+                    "know",
+                    rec->path, rec->info.gpu);
+    if (rec->whatif.rows[0].result.plans_changed)
+        result_note(
+            to,
+            "%s: %" PRIu64 " convolutions found no room for their "
+            "workspaces, of up to %s; PyTorch goes on without, with "
+            "plans that may be slower",
+            rec->path, rec->whatif.rows[0].result.plans_changed,
+            size_text(rec->whatif.rows[0].result.plan_bytes_most, size));
     if (rec->whatif.rows[0].result.changed_course)
         result_note(to,
                     "%s: a request that failed in the recording did not "
@@ -188,11 +214,6 @@ void replay_report_init(struct replay_report *r,
 void replay_report_fini(struct replay_report *r)
 {
     result_fini(&r->result);
-}
-
-static const char *size_text(uint64_t bytes, char *out)
-{
-    return units_format_bytes(bytes, out, SIZE);
 }
 
 static void text_row(const struct whatif_row *row, FILE *out)

@@ -9,6 +9,7 @@
 struct run_device {
     struct replay_core core;
     struct replay_model model;
+    struct map absent; /* by recorded address: workspaces that were refused */
     const struct run *run;
 };
 
@@ -19,6 +20,7 @@ struct run {
     const struct replay_plan *plan;
     size_t next_deed;
     uint64_t time_ns; /* of the step in hand */
+    struct map plain; /* the convolutions that do without a workspace */
     struct replay_result *result;
     bool over;      /* a request failed that had not */
     bool uncertain; /* one failed, and nothing shows yet that it was survived */
@@ -81,6 +83,22 @@ static void mark_caught(struct run *r)
     }
 }
 
+/* Goes on as try_plans and run_single_conv do (Conv_v8.cpp), with a plan that
+ * needs no workspace and is kept for its likes. */
+static void do_without(struct run *r, const struct replay_op *op)
+{
+    struct replay_device *d = &r->result->devices[op->device];
+
+    add_oom(r, op, false);
+    d->ooms[d->oom_count - 1].caught = true;
+    r->over = r->uncertain = false;
+    map_put(&r->plain, op->plan, r);
+    map_put(&r->devices[op->device].absent, op->address, r);
+    r->result->plans_changed++;
+    if (op->bytes > r->result->plan_bytes_most)
+        r->result->plan_bytes_most = op->bytes;
+}
+
 static int play_alloc(struct run *r, const struct replay_op *op,
                       struct err *err)
 {
@@ -88,9 +106,15 @@ static int play_alloc(struct run *r, const struct replay_op *op,
     struct alloc_block *block;
 
     mark_caught(r);
+    if (op->plan && map_get(&r->plain, op->plan)) {
+        map_put(&d->absent, op->address, r);
+        return 0;
+    }
     if (replay_core_alloc(&d->core, op, &block, err))
         return -1;
-    if (!block)
+    if (!block && op->plan)
+        do_without(r, op);
+    else if (!block)
         add_oom(r, op, false);
     watch_peaks(r, op->device, op->index);
     return 0;
@@ -117,7 +141,11 @@ static int play_oom(struct run *r, const struct replay_op *op, struct err *err)
 
 static int play_free(struct run *r, const struct replay_op *op, struct err *err)
 {
-    return replay_core_free(&r->devices[op->device].core, op, err);
+    struct run_device *d = &r->devices[op->device];
+
+    if (d->absent.count && map_take(&d->absent, op->address))
+        return 0;
+    return replay_core_free(&d->core, op, err);
 }
 
 static int play_free_done(struct run *r, const struct replay_op *op,
@@ -322,8 +350,10 @@ int replay_run(const struct replay_source *source,
             continue;
         replay_core_fini(&r->devices[i].core);
         replay_model_fini(&r->devices[i].model);
+        map_fini(&r->devices[i].absent);
         result->engines[i] = NULL;
     }
+    map_fini(&r->plain);
     free(r);
     if (rc)
         replay_result_fini(result);

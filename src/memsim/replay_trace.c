@@ -11,6 +11,7 @@
 #include "common/trace_read.h"
 #include "common/xmalloc.h"
 #include "memsim/replay.h"
+#include "memsim/replay_hints.h"
 
 struct held {
     struct replay_op op;
@@ -26,8 +27,10 @@ struct replay_trace {
     size_t held_count, held_capacity;
     struct replay_op *ready; /* to be handed out */
     size_t ready_at, ready_count, ready_capacity;
-    struct map others;      /* by address: what is not PyTorch's */
-    uint64_t context_bytes; /* 0: as recorded */
+    struct map others; /* by address: what is not PyTorch's */
+    struct replay_hints hints;
+    const struct gpu *gpu;    /* the card to play on; NULL: as recorded */
+    uint64_t workspace_bytes; /* of cuBLAS, on that card */
 };
 
 static void ready_add(struct replay_trace *t, const struct replay_op *op)
@@ -56,6 +59,9 @@ static void see_block_alloc(struct replay_trace *t,
 
     op.address = trace_field(item, 1);
     op.bytes = trace_field(item, 2);
+    op.plan = (uintptr_t)map_get(&t->hints.plans, t->index + 1);
+    if (t->gpu && map_get(&t->hints.lent, t->index + 1))
+        op.bytes = t->workspace_bytes;
     op.stream = trace_field(item, 4);
     op.pool.first = trace_field(item, 7);
     op.pool.second = trace_field(item, 8);
@@ -97,11 +103,43 @@ static void see_refusal(struct replay_trace *t, const struct trace_item *item)
     ready_add(t, &op);
 }
 
+static bool text_is(const struct trace_item *item, const char *text)
+{
+    return item->head.text_bytes == strlen(text) &&
+           !memcmp(item->text, text, item->head.text_bytes);
+}
+
+/* What GPU's driver or libraries take where RECORDED is what the recording's
+ * card gave WHO. */
+static uint64_t library_bytes(const struct gpu *gpu,
+                              const struct trace_item *item, uint64_t recorded)
+{
+    const struct {
+        const char *who;
+        uint64_t bytes;
+    } takers[] = {
+        {"cublas", gpu->cublas_bytes},
+        {"cudnn", gpu->cudnn_bytes},
+        {"cufft", gpu->cufft_bytes},
+        {"cusolver", gpu->cusolver_bytes},
+        {"kernels", gpu->context_torch_bytes - gpu->context_bytes},
+        {"all kernels", gpu->modules_eager_bytes},
+        {"second context", gpu->context_bytes},
+    };
+
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
+        if (text_is(item, takers[i].who))
+            return takers[i].bytes;
+    return recorded;
+}
+
 static void see_library(struct replay_trace *t, const struct trace_item *item)
 {
     struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
 
     op.bytes = trace_field(item, 1);
+    if (t->gpu)
+        op.bytes = library_bytes(t->gpu, item, op.bytes);
     if (op.bytes)
         ready_add(t, &op);
 }
@@ -134,7 +172,7 @@ static void see_device(struct replay_trace *t, const struct trace_item *item)
 {
     struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
 
-    op.bytes = t->context_bytes ? t->context_bytes : trace_field(item, 2);
+    op.bytes = t->gpu ? t->gpu->context_bytes : trace_field(item, 2);
     if (op.bytes)
         ready_add(t, &op);
 }
@@ -328,9 +366,10 @@ static void read_device(struct replay_trace_info *info,
     info->devices[device].used = true;
     info->devices[device].capacity_bytes = trace_field(item, 1);
     info->devices[device].card = (unsigned)trace_field(item, 3);
+    copy_text(info->gpu, sizeof info->gpu, item, 0);
 }
 
-/* All of it stands before the first block, or as good as. */
+/* All that INFO wants stands before the first block, or as good as. */
 static int read_info(struct replay_trace *t, struct replay_trace_info *info,
                      struct err *err)
 {
@@ -339,6 +378,7 @@ static int read_info(struct replay_trace *t, struct replay_trace_info *info,
 
     *info = (struct replay_trace_info){0};
     while ((more = trace_reader_next(&t->reader, &item, err)) > 0) {
+        replay_hints_take(&t->hints, &item);
         if (item.head.kind == TRACE_PROCESS) {
             info->rank = (unsigned)trace_field(&item, 2);
             copy_text(info->program, sizeof info->program, &item, 0);
@@ -348,6 +388,7 @@ static int read_info(struct replay_trace *t, struct replay_trace_info *info,
             read_device(info, &item);
         }
     }
+    replay_hints_finish(&t->hints);
     return more < 0 ? -1 : back(t, err);
 }
 
@@ -379,15 +420,19 @@ const struct replay_source *replay_trace_source(const struct replay_trace *t)
     return &t->source;
 }
 
-void replay_trace_set_context(struct replay_trace *t, uint64_t bytes)
+size_t replay_trace_set_card(struct replay_trace *t, const struct gpu *gpu,
+                             uint64_t workspace_bytes)
 {
-    t->context_bytes = bytes;
+    t->gpu = gpu;
+    t->workspace_bytes = workspace_bytes;
+    return t->hints.lent.count;
 }
 
 void replay_trace_close(struct replay_trace *t)
 {
     trace_reader_close(&t->reader);
     map_fini(&t->others);
+    replay_hints_fini(&t->hints);
     free(t->held);
     free(t->ready);
     free(t);

@@ -5,6 +5,7 @@ import random
 
 KIB, MIB = 1 << 10, 1 << 20
 STREAMS = 4
+WIDE = 40  # pools that are made before all programs
 USE_ON_OOM, NO_SPLIT = 2, 4
 
 # Sizes at the allocator's edges, and of GPT-2's tensors.

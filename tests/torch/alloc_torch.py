@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-from alloc_programs import NO_SPLIT, STREAMS, USE_ON_OOM, version_of
+from alloc_programs import NO_SPLIT, STREAMS, USE_ON_OOM, WIDE, version_of
 
 
 class Torch:
@@ -26,7 +26,9 @@ class Torch:
             torch.cuda.ExternalStream(h) for h in handles]
         self.numbers = {0: 0}
         self.numbers.update({h: i + 1 for i, h in enumerate(handles)})
+        self.version = version_of(torch.__version__)
         self.held = self.hold()
+        self.widen()
         self.reserved = torch.cuda.memory_reserved()
 
     def hold(self):
@@ -38,6 +40,23 @@ class Torch:
             self.keeper.capture_begin(capture_error_mode="relaxed")
             self.keeper.capture_end()
         return self.events()
+
+    def widen(self):
+        """The order of PyTorch's hash tables of pools depends on the most that
+        they ever held: makes that more than a program needs."""
+        torch = self.torch
+        graphs = [torch.cuda.CUDAGraph() for _ in range(WIDE)]
+        for graph in graphs:
+            with torch.cuda.stream(self.streams[-1]):
+                graph.capture_begin(capture_error_mode="relaxed")
+                graph.capture_end()
+        for graph in graphs:
+            graph.reset()
+        if self.version >= (2, 8):
+            pools = [torch.cuda.MemPool(use_on_oom=True) for _ in range(WIDE)]
+            del pools
+        del graph, graphs
+        torch.cuda.empty_cache()
 
     def record(self):
         memory = self.torch.cuda.memory
@@ -155,9 +174,8 @@ class Torch:
         self.graphs, self.handles, self.inside = {}, {}, []
         self.failed, self.counted = [], []
         torch.cuda.synchronize()
-        version = version_of(torch.__version__)
         self.settings("expandable_segments:False" + (
-            ",large_segment_size_mb:20" if version >= (2, 11) else ""))
+            ",large_segment_size_mb:20" if self.version >= (2, 11) else ""))
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()
         torch.cuda.empty_cache()

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 
-from alloc_programs import State, Writer, consistent, version_of
+from alloc_programs import (USE_ON_OOM, WIDE, State, Writer, consistent,
+                            version_of)
 from alloc_torch import child
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
@@ -159,6 +160,16 @@ def engine_lines(op, state, number):
     return [" ".join(map(str, op))] if word != "handle" else []
 
 
+def widening(version):
+    """What alloc_torch.Torch.widen does."""
+    graphs = range(HELD, HELD + WIDE)
+    pools = range(HELD + WIDE, HELD + 2 * WIDE) if version >= (2, 8) else []
+    return [f"begin {n} 0\nend {n}" for n in graphs] + \
+        [f"release {n}" for n in graphs] + \
+        [f"pool {n} {USE_ON_OOM}" for n in pools] + \
+        [f"release {n}" for n in pools] + ["empty"]
+
+
 def lines_for(program, result):
     """The program as alloc_play takes it."""
     failed = set(result["failed"])
@@ -171,7 +182,7 @@ def lines_for(program, result):
     lines += [f"malloc {HELD + i} {size} {stream}"
               for i, (action, _, size, stream) in enumerate(result["held"])
               if action == "alloc"]
-    lines += ["reset", "stats"]
+    lines += widening(version) + ["reset", "stats"]
     for i, op in enumerate(program):
         lines += [f"done {block}" for block in done.get(i, [])]
         retained = [len(g.retained) for g in state.graphs.values()]

@@ -119,6 +119,62 @@ TEST(a_refusal_is_a_retry_and_no_refusal_a_flush)
     }
 }
 
+/* cuBLAS has 32 MiB on Hopper, and 8 and a bit before. */
+TEST(another_card_has_workspaces_of_its_own)
+{
+    struct gpu ampere = {.capability_major = 8,
+                         .memory_bytes = GIB,
+                         .context_bytes = 50 * MIB,
+                         .cublas_bytes = 4 * MIB};
+    struct recording_options other = {.gpu = &ampere};
+
+    for (int lent = 0; lent < 2; lent++) {
+        start();
+        BUILD_TEXT(&trace, TRACE_NAME, "cublasSetWorkspace", 9);
+        BUILD_TEXT(&trace, TRACE_LIBRARY_MEMORY, "cublas", 0, 32 * MIB, 0);
+        segment(A, 32 * MIB);
+        block(A, 32 * MIB);
+        if (lent)
+            BUILD(&trace, TRACE_LIBRARY_CALL, 9, 0, 0, 32 * MIB, A, 0, 0, 0, 0,
+                  0);
+        CHECK(finish(&other) == 0);
+        CHECK(recording.plan.exact);
+        const struct replay_device *d = played("");
+        uint64_t segment_bytes = (lent ? 20 : 32) * MIB;
+        CHECK_UINT(d->peak_reserved_bytes, segment_bytes);
+        CHECK_UINT(d->peak_used_bytes, 54 * MIB + segment_bytes);
+        CHECK_UINT(recording.workspace_bytes, lent ? 8 * MIB + 128 * KIB : 0);
+        finish_up();
+    }
+}
+
+static void convolution(uint64_t address, const char *dims)
+{
+    block(address, 30 * MIB);
+    BUILD_TEXT(&trace, TRACE_CONVOLUTION, dims, 0, 0, 0, 2, 9, 0, 30 * MIB, 1);
+    block_free(address, 0);
+}
+
+TEST(a_convolution_does_without_a_workspace)
+{
+    struct recording_options less = {.memory_bytes = 110 * MIB};
+
+    for (int of_one = 0; of_one < 2; of_one++) {
+        start();
+        segment(A, 30 * MIB);
+        convolution(A, "x=1");
+        convolution(A, "x=1");
+        convolution(A, "x=2");
+        if (of_one)
+            block(A, 30 * MIB);
+        CHECK(finish(&less) == 0);
+        CHECK_UINT(played("")->oom_count, 2 + of_one);
+        CHECK_UINT(recording.whatif.rows[0].result.plans_changed, 2);
+        CHECK_UINT(recording.whatif.rows[0].result.fits, !of_one);
+        finish_up();
+    }
+}
+
 /* A tenth of 1 GiB has no room for both segments, of 2 GiB it has. */
 TEST(a_limit_of_the_programs_own_is_kept)
 {

@@ -235,10 +235,11 @@ static size_t private_release(struct alloc *a, struct alloc_private *p,
 {
     pool_release(a, &p->small);
     pool_release(a, &p->large);
-    if (p->segment_count || p == a->serving || has_segments(a, p))
+    if (p->segment_count || p == a->serving)
         return i + 1;
     alloc_order_erase(&a->freeables, i);
-    alloc_pool_delete(a, p);
+    if (!has_segments(a, p))
+        alloc_pool_delete(a, p);
     return i;
 }
 
