@@ -99,6 +99,7 @@ struct trace_record {
       "stream module phase operator range",                                    \
       NULL)                                                                    \
     X(18, MEMORY_FRACTION, "memory_fraction", "device", "fraction")            \
+    X(19, ALLOCATOR_SETTINGS, "allocator_settings", "", "settings")            \
                                                                                \
     X(20, DEVICE_MALLOC, "device_malloc",                                      \
       "device address bytes how used_bytes free_bytes", NULL)                  \

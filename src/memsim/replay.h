@@ -30,6 +30,7 @@ enum replay_kind {
                            address, a context's or a library's */
     REPLAY_OTHER_FREE,
     REPLAY_FRACTION, /* the program limited itself to that much of the card */
+    REPLAY_SETTINGS, /* it gave the allocators of all devices settings */
     REPLAY_KINDS
 };
 
@@ -43,6 +44,7 @@ struct replay_op {
     uint64_t address, bytes, stream, time_ns;
     struct alloc_pool_id pool;
     double fraction;
+    const char *settings; /* as long as the source is open */
     uint64_t plan; /* REPLAY_ALLOC: the convolution whose workspace it is.
                       PyTorch catches its failing, takes a plan without one and
                       stays with that. 0: no convolution's */

@@ -92,6 +92,19 @@ int replay_op_check(const struct replay_op *op, const char *name,
     return err_set(err, "%s:event %" PRIu64 ": %s", name, op->index, cause);
 }
 
+int replay_op_apply(const struct replay_op *op, const char *name,
+                    const struct alloc_rules *rules, struct alloc_conf *conf,
+                    struct err *err)
+{
+    struct err cause = {""};
+
+    if (!alloc_conf_parse(conf, op->settings, rules, &cause))
+        return 0;
+    return err_set(err,
+                   "%s:event %" PRIu64 ": settings that the program made: %s",
+                   name, op->index, cause.text);
+}
+
 static void free_later(struct replay_core *c, uint64_t address,
                        struct alloc_block *block)
 {

@@ -39,6 +39,11 @@ int replay_core_free(struct replay_core *c, const struct replay_op *op,
                      struct err *err);
 void replay_core_free_done(struct replay_core *c, const struct replay_op *op);
 
+/* Makes CONF what it is after OP, a REPLAY_SETTINGS of NAME. 0 or -1. */
+int replay_op_apply(const struct replay_op *op, const char *name,
+                    const struct alloc_rules *rules, struct alloc_conf *conf,
+                    struct err *err);
+
 /* Refuses sizes and devices that no recording can hold. */
 int replay_op_check(const struct replay_op *op, const char *name,
                     struct err *err);

@@ -359,7 +359,7 @@ static int (*const play[REPLAY_KINDS])(struct mirror *,
 struct mirrors {
     struct mirror devices[REPLAY_DEVICES];
     const struct replay_source *source;
-    const struct replay_config *config;
+    struct replay_config config; /* its conf is what it is by now */
     struct replay_plan *plan;
 };
 
@@ -369,10 +369,10 @@ static int mirror_start(struct mirrors *all, unsigned device, struct err *err)
 
     m->plan = all->plan;
     m->tells_refusals = all->source->tells_refusals;
-    m->collects_garbage = all->config->conf.gc_threshold > 0;
+    m->collects_garbage = all->config.conf.gc_threshold > 0;
     struct replay_base base = mirror_base(m);
 
-    return replay_core_init(&m->core, device, all->source, all->config, &base,
+    return replay_core_init(&m->core, device, all->source, &all->config, &base,
                             err);
 }
 
@@ -386,6 +386,25 @@ static void mirror_finish(struct mirror *m, uint64_t steps)
         flush_if_released(m, &end);
 }
 
+static int play_settings(struct mirrors *all, const struct replay_op *op,
+                         struct err *err)
+{
+    if (replay_op_apply(op, all->source->name, all->config.rules,
+                        &all->config.conf, err))
+        return -1;
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
+        struct mirror *m = &all->devices[i];
+
+        if (!m->core.engine)
+            continue;
+        m->index = op->index;
+        flush_if_released(m, op);
+        m->collects_garbage = all->config.conf.gc_threshold > 0;
+        alloc_set_conf(m->core.engine, &all->config.conf);
+    }
+    return 0;
+}
+
 static int play_all(struct mirrors *all, struct err *err)
 {
     const struct replay_source *source = all->source;
@@ -397,6 +416,11 @@ static int play_all(struct mirrors *all, struct err *err)
            (more = source->next(source->context, &op, err)) > 0) {
         if (replay_op_check(&op, source->name, err))
             return -1;
+        if (op.kind == REPLAY_SETTINGS) {
+            if (play_settings(all, &op, err))
+                return -1;
+            continue;
+        }
         struct mirror *m = &all->devices[op.device];
         if (!m->core.engine && mirror_start(all, op.device, err))
             return -1;
@@ -444,7 +468,7 @@ int replay_mirror(const struct replay_source *source,
 
     *plan = (struct replay_plan){.exact = true};
     all->source = source;
-    all->config = config;
+    all->config = *config;
     all->plan = plan;
     if (!source->rewind(source->context, err) && !measure(all, err))
         rc = play_all(all, err);

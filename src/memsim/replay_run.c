@@ -16,7 +16,7 @@ struct run_device {
 struct run {
     struct run_device devices[REPLAY_DEVICES];
     const struct replay_source *source;
-    const struct replay_config *config;
+    struct replay_config config; /* its conf is what it is by now */
     const struct replay_plan *plan;
     size_t next_deed;
     uint64_t time_ns; /* of the step in hand */
@@ -224,8 +224,8 @@ static void pass_on(void *context, const struct alloc_event *event)
 {
     const struct run_device *d = context;
 
-    d->run->config->listener(d->run->config->listener_context, d->core.device,
-                             d->run->time_ns, event);
+    d->run->config.listener(d->run->config.listener_context, d->core.device,
+                            d->run->time_ns, event);
 }
 
 static int device_start(struct run *r, unsigned device, struct err *err)
@@ -234,13 +234,13 @@ static int device_start(struct run *r, unsigned device, struct err *err)
     const struct snapshot *initial = r->source->initial;
     struct replay_op before = {.kind = REPLAY_ALLOC, .device = device};
 
-    if (replay_model_init(&d->model, r->config, initial, device,
+    if (replay_model_init(&d->model, &r->config, initial, device,
                           r->source->name, err))
         return -1;
     d->run = r;
     struct replay_base base = {replay_model_driver(&d->model),
-                               r->config->listener ? pass_on : NULL, d};
-    if (replay_core_init(&d->core, device, r->source, r->config, &base, err)) {
+                               r->config.listener ? pass_on : NULL, d};
+    if (replay_core_init(&d->core, device, r->source, &r->config, &base, err)) {
         replay_model_fini(&d->model);
         return -1;
     }
@@ -266,7 +266,20 @@ static void tell_watcher(const struct run *r, const struct replay_op *op)
         .used_bytes = replay_model_used(&d->model),
     };
 
-    r->config->watcher(r->config->listener_context, &now);
+    r->config.watcher(r->config.listener_context, &now);
+}
+
+/* Of all devices, those to come included. */
+static int play_settings(struct run *r, const struct replay_op *op,
+                         struct err *err)
+{
+    if (replay_op_apply(op, r->source->name, r->config.rules, &r->config.conf,
+                        err))
+        return -1;
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        if (r->devices[i].core.engine)
+            alloc_set_conf(r->devices[i].core.engine, &r->config.conf);
+    return 0;
 }
 
 static int step(struct run *r, const struct replay_op *op, struct err *err)
@@ -275,13 +288,15 @@ static int step(struct run *r, const struct replay_op *op, struct err *err)
         return -1;
     r->time_ns = op->time_ns;
     do_deeds(r, op->index);
+    if (op->kind == REPLAY_SETTINGS)
+        return play_settings(r, op, err);
     if (!r->devices[op->device].core.engine && device_start(r, op->device, err))
         return -1;
     r->result->steps = op->index + 1;
     if (r->over)
         return 0;
     int rc = play[op->kind](r, op, err);
-    if (!rc && r->config->watcher)
+    if (!rc && r->config.watcher)
         tell_watcher(r, op);
     return rc;
 }
@@ -337,7 +352,7 @@ int replay_run(const struct replay_source *source,
 
     *result = (struct replay_result){0};
     r->source = source;
-    r->config = config;
+    r->config = *config;
     r->plan = plan;
     r->result = result;
     int rc = run_all(r, look ? look->stop : UINT64_MAX, err);

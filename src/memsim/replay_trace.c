@@ -29,6 +29,8 @@ struct replay_trace {
     size_t ready_at, ready_count, ready_capacity;
     struct map others; /* by address: what is not PyTorch's */
     struct replay_hints hints;
+    char **settings; /* all that the program gave, each once */
+    size_t setting_count, setting_capacity;
     const struct gpu *gpu;    /* the card to play on; NULL: as recorded */
     uint64_t workspace_bytes; /* of cuBLAS, on that card */
 };
@@ -168,6 +170,28 @@ static void see_fraction(struct replay_trace *t, const struct trace_item *item)
     ready_add(t, &op);
 }
 
+static const char *setting_keep(struct replay_trace *t,
+                                const struct trace_item *item)
+{
+    for (size_t i = 0; i < t->setting_count; i++)
+        if (text_is(item, t->settings[i]))
+            return t->settings[i];
+    xgrow(&t->settings, t->setting_count, &t->setting_capacity,
+          sizeof *t->settings);
+    return t->settings[t->setting_count++] =
+               xasprintf("%.*s", (int)item->head.text_bytes, item->text);
+}
+
+static void see_settings(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = {.kind = REPLAY_SETTINGS,
+                           .index = t->index,
+                           .time_ns = item->head.time_ns};
+
+    op.settings = setting_keep(t, item);
+    ready_add(t, &op);
+}
+
 static void see_device(struct replay_trace *t, const struct trace_item *item)
 {
     struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
@@ -249,6 +273,7 @@ static void (*const seers[])(struct replay_trace *t,
     [TRACE_SEGMENT_UNMAP] = see_segment_unmap,
     [TRACE_OOM] = see_oom,
     [TRACE_MEMORY_FRACTION] = see_fraction,
+    [TRACE_ALLOCATOR_SETTINGS] = see_settings,
     [TRACE_DEVICE_MALLOC] = see_device_malloc,
     [TRACE_DEVICE_FREE] = see_device_free,
     [TRACE_DEVICE_REFUSE] = see_refusal,
@@ -433,6 +458,9 @@ void replay_trace_close(struct replay_trace *t)
     trace_reader_close(&t->reader);
     map_fini(&t->others);
     replay_hints_fini(&t->hints);
+    while (t->setting_count)
+        free(t->settings[--t->setting_count]);
+    free(t->settings);
     free(t->held);
     free(t->ready);
     free(t);

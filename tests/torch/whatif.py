@@ -204,6 +204,34 @@ def limits_that_a_program_sets_are_kept():
                 equal((memory, figures(replay)), (memory, figures(real)))
 
 
+# Settings that are made on the way.
+SETTING_JOB = """
+import torch
+settings = {0: "max_split_size_mb:24", 61: "expandable_segments:True",
+            101: "expandable_segments:False,roundup_power2_divisions:4"}
+rows = []
+for i in range(150):
+    if i in settings:
+        torch.cuda.memory._set_allocator_settings(settings[i])
+    rows.append(torch.empty((20 + 7 * (i % 9)) << 17, device="cuda"))
+    if i % 3 == 2:
+        rows[i - 1] = None
+"""
+
+
+@test
+def settings_made_at_run_time_are_made_again():
+    with tempfile.TemporaryDirectory() as directory:
+        status, real = run(directory, "-o", f"{directory}/out", job=SETTING_JOB)
+        equal(status, 0)
+        for conf in (None, "roundup_power2_divisions:8"):
+            extra = ["--alloc-conf", conf] if conf else []
+            status, replay = memsim("replay", *extra, f"{directory}/out")
+            real_status, real = run(directory, conf=conf, job=SETTING_JOB)
+            equal((conf, status, replay["replay"][0]["exact"], figures(replay)),
+                  (conf, real_status, True, figures(real)))
+
+
 @test
 def the_least_memory_is_as_truly_run():
     with tempfile.TemporaryDirectory() as directory:

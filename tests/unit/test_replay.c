@@ -148,6 +148,32 @@ TEST(another_card_has_workspaces_of_its_own)
     }
 }
 
+/* With a limit of 24 MiB, 30 cached ones do not serve a request for 12. */
+TEST(settings_are_made_at_their_time)
+{
+    for (int when = 0; when < 3; when++) {
+        start();
+        segment(A, 30 * MIB);
+        block(A, 30 * MIB);
+        if (when == 0)
+            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
+                       0);
+        block_free(A, 0);
+        if (when == 1)
+            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
+                       0);
+        segment(B, 12 * MIB);
+        block(B, 12 * MIB);
+        if (when == 2)
+            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
+                       0);
+        CHECK(finish(&plain) == 0);
+        CHECK_UINT(recording.plan.exact, when < 2);
+        CHECK_UINT(played("")->peak_reserved_bytes, (when < 2 ? 42 : 30) * MIB);
+        finish_up();
+    }
+}
+
 static void convolution(uint64_t address, const char *dims)
 {
     block(address, 30 * MIB);
@@ -290,6 +316,10 @@ TEST(impossible_events_are_refused_with_their_place)
     start();
     BUILD_TEXT(&trace, TRACE_MEMORY_FRACTION, "nan", 0);
     check_impossible(":event 3: an impossible memory fraction");
+    start();
+    BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "expandable_segments:7", 0);
+    segment(A, 30 * MIB);
+    check_impossible(":event 3: settings that the program made: alloc-conf:21");
 }
 
 TEST(an_unknown_torch_is_refused)

@@ -332,6 +332,13 @@ void memsim_torch_fraction(int device, const char *fraction)
         torch_fraction_record(device);
 }
 
+void memsim_torch_settings(const char *settings)
+{
+    process_join();
+    memsim_record_text(TRACE_ALLOCATOR_SETTINGS, NULL, 0, settings,
+                       strlen(settings));
+}
+
 /* c10/core/Allocator.cpp. PyTorch calls it for every block handed out or taken
  * back, with what it has allocated and reserved after that. */
 void torch_report_usage(void *p, int64_t bytes, size_t allocated,

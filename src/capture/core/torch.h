@@ -35,6 +35,9 @@ void torch_observe(void);
  * FRACTION is as Python writes it. */
 CORE_API void memsim_torch_fraction(int device, const char *fraction);
 
+/* Likewise: the allocator was given SETTINGS, in the variable's syntax. */
+CORE_API void memsim_torch_settings(const char *settings);
+
 /* For device.c: records what DEVICE, whose context is new, was limited to. */
 void torch_fraction_record(int device);
 

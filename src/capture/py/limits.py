@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells libmemsim.so of limits that the program sets to its own memory.
+"""Tells libmemsim.so of limits and settings that the program gives PyTorch's
+allocator while it runs.
 
 The allocator does not tell anyone, and a replay on another card has to know.
 """
@@ -7,17 +8,31 @@ import ctypes
 
 import torch
 
-_NAME = "_cuda_setMemoryFraction"  # of torch.cuda.memory's function
+# Of torch.cuda.memory's functions; the settings' has a new name since 2.10.
+_FRACTION = "_cuda_setMemoryFraction"
+_SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings",
+             "_accelerator_setAllocatorSettings")
+
+
+def _call_after(name, tell):
+    """Has torch._C's function NAME call TELL with its arguments when it has
+    done its work; a torch without CUDA has none."""
+    original = getattr(torch._C, name, None)
+    if original is None:
+        return
+
+    def call(*arguments):
+        result = original(*arguments)
+        tell(*arguments)
+        return result
+
+    setattr(torch._C, name, call)
 
 
 def start():
     core = ctypes.PyDLL("libmemsim.so")
-    original = getattr(torch._C, _NAME, None)  # a torch without CUDA has none
-    if original is None:
-        return
-
-    def set_memory_fraction(fraction, device):
-        original(fraction, device)
-        core.memsim_torch_fraction(device, repr(float(fraction)).encode())
-
-    setattr(torch._C, _NAME, set_memory_fraction)
+    _call_after(_FRACTION, lambda fraction, device: core.memsim_torch_fraction(
+        device, repr(float(fraction)).encode()))
+    for name in _SETTINGS:
+        _call_after(name, lambda settings: core.memsim_torch_settings(
+            settings.encode()))
