@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keeping the fake libraries in the way of everything that looks for the real
  * ones: by absolute path, by another name, in a child with a fresh environment.
- * NEEDED entries need nothing from us: the preloaded libraries bear the names. */
+ * NEEDED entries need nothing from us: the preloaded libraries bear the names.
+ */
 #include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,8 +33,8 @@ static const char *const unversioned[][2] = {
 
 static char directory[512]; /* where our libraries lie */
 static char *kept[3];       /* NAME=VALUE of what children need */
-static const char *const kept_names[] = {"LD_PRELOAD=", "MEMSIM_SESSION=",
-                                         "PYTHONPATH="};
+static const char *const kept_names[] = {
+    "LD_PRELOAD=", "MEMSIM_SESSION=", "PYTHONPATH="};
 
 __attribute__((constructor)) static void loader_start(void)
 {
@@ -84,14 +85,28 @@ static bool is_ours_version(const char *version)
            !strncmp(version, "libnccl", 7);
 }
 
-/* Whether the last dlopen() failed for a function that we ought to have:
- * "PATH: undefined symbol: cudaFuture, version libcudart.so.13". */
-static bool lacks_ours(void)
+/* A library of another CUDA major than ours, as the last dlopen() said of PATH:
+ * "libcudart.so.11.0: cannot open shared object file: ...". */
+static void other_major_note(const char *path, const char *text)
+{
+    const char *end = text ? strstr(text, ": cannot open shared object") : NULL;
+
+    if (end && is_ours_version(text))
+        memsim_note("%s needs %.*s, which neither this machine has nor memsim: "
+                    "it serves CUDA 12 and 13",
+                    strrchr(path, '/') + 1, (int)(end - text), text);
+}
+
+/* Whether the last dlopen(), of PATH, failed for a function that we ought to
+ * have: "PATH: undefined symbol: cudaFuture, version libcudart.so.13". */
+static bool lacks_ours(const char *path)
 {
     const char *text = dlerror();
     const char *symbol = text ? strstr(text, UNDEFINED) : NULL;
     const char *version = symbol ? strstr(symbol, VERSION) : NULL;
 
+    if (!symbol)
+        other_major_note(path, text);
     if (!version || !is_ours_version(version + strlen(VERSION)))
         return false;
     const char *name = memrchr(text, '/', (size_t)(symbol - text));
@@ -110,7 +125,7 @@ static void *open_newer(const char *path, int flags)
 {
     void *library = REAL(dlopen)(path, flags);
 
-    if (library || !lacks_ours())
+    if (library || !lacks_ours(path))
         return library;
     return REAL(dlopen)(path, (flags & ~RTLD_NOW) | RTLD_LAZY);
 }
