@@ -270,4 +270,9 @@ TEST(a_handle_takes_a_workspace_and_leaves_it_to_the_next)
     CHECK_UINT(after, with);
     CHECK(!cublasDestroy(kept));
     CHECK(!cublasDestroy(handle));
+    CHECK(!cudaDeviceReset()); /* nothing is left to a new context's */
+    CHECK(!cudaMemGetInfo(&before, &total));
+    handle = handle_new();
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK_UINT(before - after, 32 << 20);
 }

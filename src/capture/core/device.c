@@ -29,6 +29,10 @@ static struct device {
     bool placed;
     struct vaspace va;
     const char *libraries[LIBRARIES_MAX]; /* who took memory already */
+    struct {
+        const char *who;
+        uint32_t count;
+    } spare[LIBRARIES_MAX]; /* what ended objects left */
 } devices[SESSION_DEVICES];
 
 _Atomic int device_faults[SESSION_DEVICES];
@@ -542,6 +546,38 @@ int memsim_device_library_more(int device, const char *who, uint64_t bytes)
     return CORE_OK;
 }
 
+/* WHO's count of spare parts, or NULL where there is no room for one. */
+static uint32_t *spare_of(struct device *d, const char *who)
+{
+    for (int i = 0; i < LIBRARIES_MAX; i++) {
+        if (!d->spare[i].who)
+            d->spare[i].who = who;
+        if (d->spare[i].who == who)
+            return &d->spare[i].count;
+    }
+    return NULL;
+}
+
+int memsim_device_library_object(int device, const char *who, uint64_t bytes)
+{
+    core_lock(LOCK_DEVICE);
+    uint32_t *spare = spare_of(&devices[device], who);
+    bool reused = spare && *spare;
+    if (reused)
+        --*spare;
+    core_unlock(LOCK_DEVICE);
+    return reused ? CORE_OK : memsim_device_library_more(device, who, bytes);
+}
+
+void memsim_device_library_object_end(int device, const char *who)
+{
+    core_lock(LOCK_DEVICE);
+    uint32_t *spare = spare_of(&devices[device], who);
+    if (spare)
+        ++*spare;
+    core_unlock(LOCK_DEVICE);
+}
+
 /* Every allocation, and then what the context and libraries took. */
 void device_close(int device)
 {
@@ -553,6 +589,7 @@ void device_close(int device)
         memsim_device_free(address, TRACE_HOW_MALLOC);
     core_lock(LOCK_DEVICE);
     memset(d->libraries, 0, sizeof d->libraries);
+    memset(d->spare, 0, sizeof d->spare);
     d->open = false;
     core_unlock(LOCK_DEVICE);
     bound = false;

@@ -94,6 +94,12 @@ CORE_API int memsim_device_library(int device, const char *who,
 CORE_API int memsim_device_library_more(int device, const char *who,
                                         uint64_t bytes);
 
+/* The same for an object of WHO's (a literal), such as a handle; at its end
+ * what it took is left to the next one, which is our simplification. */
+CORE_API int memsim_device_library_object(int device, const char *who,
+                                          uint64_t bytes);
+CORE_API void memsim_device_library_object_end(int device, const char *who);
+
 /* The card's memory without an address: NAME stands for one in the trace. */
 int device_take(int device, uint64_t bytes, enum trace_how how,
                 bool caller_retries, uint64_t name);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/cublas/cublas.h"
 
-#include <stdatomic.h>
-
 #include "capture/core/device.h"
 #include "capture/core/handle.h"
 #include "capture/core/library.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
-#include "common/session.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 #define VERSION_MAJOR 13
@@ -44,21 +41,10 @@ cublasStatus_t cublas_status(int rc)
     }
 }
 
-/* What handles that are gone have left of the card's memory: the next ones take
- * it, which is our simplification. */
-static _Atomic int32_t spare[SESSION_DEVICES];
-
 /* Every handle has a workspace of its own, also where the user gives it one:
  * "the default workspace pool allocated during the cuBLAS context creation"
  * (cuBLAS documentation, cublasSetWorkspace). */
-static int pool_take(int device)
-{
-    if (atomic_fetch_sub(&spare[device], 1) > 0)
-        return CORE_OK;
-    atomic_fetch_add(&spare[device], 1);
-    return memsim_device_library_more(device, "cublas",
-                                      memsim_device_gpu()->cublas_bytes);
-}
+static const char pool[] = "cublas";
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
@@ -67,7 +53,8 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 
     if (rc)
         return cublas_status(rc);
-    if (pool_take(device))
+    if (memsim_device_library_object(device, pool,
+                                     memsim_device_gpu()->cublas_bytes))
         return CUBLAS_STATUS_ALLOC_FAILED;
     struct cublas *c = memsim_handle_new(HANDLE_CUBLAS, sizeof *c);
     if (!c)
@@ -83,7 +70,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle)
 
     if (!c)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    atomic_fetch_add(&spare[c->device], 1);
+    memsim_device_library_object_end(c->device, pool);
     memsim_handle_free(HANDLE_CUBLAS, handle);
     return CUBLAS_STATUS_SUCCESS;
 }

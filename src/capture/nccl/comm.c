@@ -21,13 +21,15 @@ struct communicator *communicator_get(ncclComm_t comm)
     return memsim_handle_get(HANDLE_NCCL, comm);
 }
 
+static const char buffers[] = "nccl";
+
 ncclResult_t communicator_connect(struct communicator *c)
 {
     if (c->connected || c->ranks < 2)
         return ncclSuccess;
     c->connected = true;
-    return nccl_result(memsim_device_library_more(
-        c->device, "nccl", memsim_device_gpu()->nccl_bytes));
+    return nccl_result(memsim_device_library_object(
+        c->device, buffers, memsim_device_gpu()->nccl_bytes));
 }
 
 ncclResult_t nccl_result(int rc)
@@ -250,8 +252,14 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
-    return memsim_handle_free(HANDLE_NCCL, comm) ? ncclInvalidArgument
-                                                 : ncclSuccess;
+    const struct communicator *c = communicator_get(comm);
+
+    if (!c)
+        return ncclInvalidArgument;
+    if (c->connected)
+        memsim_device_library_object_end(c->device, buffers);
+    memsim_handle_free(HANDLE_NCCL, comm);
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm)
