@@ -34,9 +34,10 @@ static int open_snapshot(struct recording *r, struct err *err)
 {
     if (snapshot_load(r->path, &r->snapshot, err))
         return -1;
+    r->torch_assumed = !r->snapshot.torch_version;
     snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
-             r->snapshot.since_version);
-    r->torch_assumed = true;
+             r->torch_assumed ? r->snapshot.since_version
+                              : r->snapshot.torch_version);
     if (r->snapshot.settings)
         snprintf(r->info.alloc_conf, sizeof r->info.alloc_conf, "%s",
                  r->snapshot.settings);
@@ -263,7 +264,9 @@ int recording_snapshot(const struct recording *r, const char *conf,
     struct replay_look look = {UINT64_MAX, take_end, snapshot};
     struct replay_result result;
 
-    *snapshot = (struct snapshot){.settings = xstrdup(conf)};
+    *snapshot =
+        (struct snapshot){.settings = xstrdup(conf),
+                          .torch_version = xstrdup(r->info.torch_version)};
     alloc_conf_init(&config.conf);
     config.listener = take_event;
     config.listener_context = snapshot;

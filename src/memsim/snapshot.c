@@ -64,6 +64,7 @@ void snapshot_fini(struct snapshot *s)
         free(s->traces[i].events);
     free(s->traces);
     free(s->settings);
+    free(s->torch_version);
     *s = (struct snapshot){0};
 }
 

@@ -18,6 +18,9 @@ enum snapshot_state {
     SNAPSHOT_AWAITING_FREE, /* active_pending_free: a stream still uses it */
 };
 
+/* In allocator_settings; PyTorch's own snapshots do not name their torch. */
+#define SNAPSHOT_TORCH_KEY "memsim_torch_version"
+
 struct snapshot_block {
     uint64_t address, bytes, requested_bytes;
     enum snapshot_state state;
@@ -49,6 +52,7 @@ struct snapshot {
     size_t segment_count, segment_capacity;
     struct snapshot_trace *traces; /* one a device */
     size_t trace_count;
+    char *torch_version;       /* where it was us who wrote it, else NULL */
     char *settings;            /* PYTORCH_CUDA_ALLOC_CONF as it was, or NULL */
     const char *since_version; /* the snapshot's own form: not older than this
                                   torch; a constant */

@@ -228,14 +228,20 @@ static const char *oldest_writer(struct reader *r,
                                                                   : "2.6";
 }
 
+static char *read_text(struct reader *r, const struct pickle_value *dict,
+                       const char *key)
+{
+    const struct pickle_value *text = find(r, dict, key);
+
+    if (!text || text->type != PICKLE_STRING)
+        return NULL;
+    return xasprintf("%.*s", (int)text->text_bytes, text->text);
+}
+
 static void read_settings(struct reader *r, const struct pickle_value *settings)
 {
-    const struct pickle_value *conf =
-        find(r, settings, "PYTORCH_CUDA_ALLOC_CONF");
-
-    if (conf && conf->type == PICKLE_STRING)
-        r->snapshot->settings =
-            xasprintf("%.*s", (int)conf->text_bytes, conf->text);
+    r->snapshot->settings = read_text(r, settings, "PYTORCH_CUDA_ALLOC_CONF");
+    r->snapshot->torch_version = read_text(r, settings, SNAPSHOT_TORCH_KEY);
 }
 
 int snapshot_parse(const void *pickle, size_t bytes, const char *origin,

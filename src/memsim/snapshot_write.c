@@ -158,6 +158,8 @@ int snapshot_write(const struct snapshot *s, FILE *out)
     put_text(out, "allocator_settings");
     fputs("}(", out);
     key_text(out, "PYTORCH_CUDA_ALLOC_CONF", s->settings ? s->settings : "");
+    if (s->torch_version)
+        key_text(out, SNAPSHOT_TORCH_KEY, s->torch_version);
     fputc('u', out);
     put_text(out, "external_annotations");
     fputs("]u.", out);

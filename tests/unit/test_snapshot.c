@@ -29,7 +29,8 @@ static void add_event(struct snapshot *s, enum alloc_action action,
  * their segment. */
 static struct snapshot example(void)
 {
-    struct snapshot s = {.settings = strdup("")};
+    struct snapshot s = {.settings = strdup(""),
+                         .torch_version = strdup("2.13.0")};
     struct snapshot_segment *g = snapshot_add_segment(&s);
     const struct snapshot_block blocks[] = {
         {BASE, 5 * MIB, 5 * MIB - 3, SNAPSHOT_ALLOCATED},
@@ -105,6 +106,7 @@ TEST(what_is_written_is_read)
     CHECK_UINT(e->bytes, 70 * GIB);
     CHECK_UINT(e->time_us, 1000);
     CHECK_STR(t.settings, "");
+    CHECK_STR(t.torch_version, "2.13.0");
     snapshot_fini(&s);
     snapshot_fini(&t);
 }
