@@ -120,6 +120,7 @@ struct replay_oom {
     uint64_t refused_bytes; /* what was asked of the device */
     uint64_t free_bytes, allocated_bytes, reserved_bytes;
     struct alloc_pool_id pool;
+    bool other;    /* a context's or a library's request, not PyTorch's */
     bool caught;   /* the recording goes on after it */
     bool recorded; /* it failed in the recording, too */
 };

@@ -150,10 +150,14 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes)
 {
     if (!address) {
+        if (replay_model_used(m) + bytes > m->capacity_bytes) {
+            m->refused_bytes = bytes;
+            return false;
+        }
         m->other_bytes += bytes;
         update_limit(m);
         note_used(m);
-        return replay_model_used(m) <= m->capacity_bytes;
+        return true;
     }
     uint64_t ours = model_malloc(m, bytes);
     if (ours)

@@ -20,7 +20,7 @@ static void add_oom(struct result_device *d, const struct replay_oom *o)
     d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
     d->ooms[d->oom_count++] = (struct result_oom){
         .caught = o->caught,
-        .torch = true,
+        .torch = !o->other,
         .requested_bytes = o->requested_bytes,
         .free_bytes = o->free_bytes,
         .allocated_bytes = o->allocated_bytes,
@@ -151,9 +151,9 @@ static void add_notes(struct result *to, const struct recording *rec)
     if (rec->whatif.rows[0].result.plans_changed)
         result_note(
             to,
-            "%s: %" PRIu64 " convolutions found no room for their "
-            "workspaces, of up to %s; PyTorch goes on without, with "
-            "plans that may be slower",
+            "%s: %" PRIu64 " of the convolutions found no room for a "
+            "workspace (up to %s); PyTorch goes on without, with plans that "
+            "may be slower",
             rec->path, rec->whatif.rows[0].result.plans_changed,
             size_text(rec->whatif.rows[0].result.plan_bytes_most, size));
     if (rec->whatif.rows[0].result.changed_course)
@@ -287,14 +287,16 @@ static void text_reasons(const struct fragments *f, FILE *out)
 
     if (!f->request.bytes)
         return;
-    fprintf(out, "  cached, but no use to the request for %s:\n",
+    fprintf(out,
+            "  cached, but of no use to the request for %s\n"
+            "       cached  in 1 piece  because it is\n",
             size_text(f->request.bytes, wanted));
     for (int i = 0; i < FRAGMENTS_REASONS; i++)
         if (f->reasons[i].blocks)
-            fprintf(out, "  %11s  %s, at most %s in one piece\n",
+            fprintf(out, "  %11s %11s  %s\n",
                     size_text(f->reasons[i].bytes, bytes),
-                    fragments_reason_text((enum fragments_reason)i),
-                    size_text(f->reasons[i].largest_bytes, largest));
+                    size_text(f->reasons[i].largest_bytes, largest),
+                    fragments_reason_text((enum fragments_reason)i));
 }
 
 static int by_cached(const void *x, const void *y)

@@ -62,6 +62,7 @@ static void add_oom(struct run *r, const struct replay_op *op, bool recorded)
         .allocated_bytes = current(&s->allocated_bytes[ALLOC_ALL]),
         .reserved_bytes = current(&s->reserved_bytes[ALLOC_ALL]),
         .pool = op->pool,
+        .other = op->kind == REPLAY_OTHER_ALLOC,
         .recorded = recorded,
     };
     r->uncertain = true;

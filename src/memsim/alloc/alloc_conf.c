@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/suggest.h"
 #include "common/units.h"
 
 #define MAX_MIB    (UINT64_MAX >> 20)
@@ -120,6 +121,9 @@ struct lexer {
 
 static int lexer_fail(const struct lexer *l, const char *cause)
 {
+    if (!l->token[0])
+        return err_set(l->err, "alloc-conf:%zu: ends too early: %s", l->place,
+                       cause);
     return err_set(l->err, "alloc-conf:%zu: '%s': %s", l->place, l->token,
                    cause);
 }
@@ -155,7 +159,8 @@ static int lexer_expect(struct lexer *l, const char *token)
         return -1;
     if (!strcmp(l->token, token))
         return 0;
-    snprintf(cause, sizeof cause, "expected '%s'", token);
+    snprintf(cause, sizeof cause, "expected '%s'%s", token,
+             *token == ':' ? " and a value" : "");
     return lexer_fail(l, cause);
 }
 
@@ -376,6 +381,23 @@ static const struct option {
     {"graph_capture_record_stream_reuse", parse_ignored, 0},
 };
 
+/* Says what could have been meant, or what there is. */
+static void fail_unknown(const struct lexer *l)
+{
+    char cause[160] = "not an allocator option; those that matter here are "
+                      "max_split_size_mb, roundup_power2_divisions, "
+                      "garbage_collection_threshold and expandable_segments";
+    struct suggest nearest;
+
+    suggest_start(&nearest, l->token, 1);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        suggest_offer(&nearest, options[i].name);
+    if (nearest.count)
+        snprintf(cause, sizeof cause,
+                 "not an allocator option; did you mean %s?", nearest.names[0]);
+    lexer_fail(l, cause);
+}
+
 static const struct option *option_find(const struct lexer *l)
 {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
@@ -388,7 +410,7 @@ static const struct option *option_find(const struct lexer *l)
         else
             return o;
     }
-    lexer_fail(l, "not an allocator option");
+    fail_unknown(l);
     return NULL;
 }
 
