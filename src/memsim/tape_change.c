@@ -4,16 +4,11 @@
 #include <stdlib.h>
 
 #include "common/xmalloc.h"
+#include "memsim/tape_checkpoint.h"
 
-#define NONE       UINT32_MAX
 #define FIRST_NAME (UINT64_C(1) << 62) /* of blocks that were not recorded */
 
 /* --- the optimizer's state ------------------------------------------------ */
-
-static bool is_taken(const struct tape_item *item)
-{
-    return item->kind == TAPE_CALL && item->op.kind == REPLAY_ALLOC;
-}
 
 uint64_t tape_halve_states(struct tape *to, const struct tape *from)
 {
@@ -23,7 +18,7 @@ uint64_t tape_halve_states(struct tape *to, const struct tape *from)
     for (size_t i = 0; i < from->count; i++) {
         struct tape_item item = from->items[i];
 
-        if (is_taken(&item) && item.holds & TAPE_FP32_STATE) {
+        if (tape_item_is_taken(&item) && item.holds & TAPE_FP32_STATE) {
             saved_bytes += item.op.bytes / 2;
             item.op.bytes -= item.op.bytes / 2;
         }
@@ -33,268 +28,6 @@ uint64_t tape_halve_states(struct tape *to, const struct tape *from)
 }
 
 /* --- activation checkpointing --------------------------------------------- */
-
-/* What becomes of a block that a member's forward took. */
-enum fate {
-    FATE_BRIEF,  /* forward gave it back: made again with the others */
-    FATE_NEEDED, /* by backward: given back, and made again */
-    FATE_CAST,   /* likewise, but autocast holds it until its end */
-    FATE_CACHED, /* autocast holds it, backward does not need it */
-    FATE_RESULT, /* what the member returns, and others need in backward */
-    FATE_PASSED, /* what it returns, and only it needs: NEEDED once used */
-    FATE_KEPT,   /* anything else: parameters, workspaces */
-};
-
-/* A member's forward, from its call to its end. */
-struct forward {
-    uint32_t member;
-    uint32_t enter, leave; /* items */
-    uint32_t before;       /* the member's forward before it, or NONE */
-    uint32_t backward;     /* where that begins, as recorded, or NONE */
-    uint32_t needed;       /* blocks that backward has still to free */
-    uint32_t arguments;    /* blocks to be freed when backward is done with
-                              it, or NONE; more: struct block's next */
-    bool is_last;          /* of the members, before backward */
-    bool again;            /* its recomputation was made */
-};
-
-struct block { /* of the item that takes it */
-    uint32_t freed, forward;
-    uint32_t next;
-    uint64_t name; /* 0: the recorded address */
-    bool gone;     /* given back, and not made again yet */
-};
-
-struct checkpoint {
-    const struct tape *from;
-    struct tape *to;
-    const struct module_lists *lists;
-    const bool *chosen;
-    uint32_t *taken_at; /* of an item that frees: the item that took it */
-    struct block *blocks;
-    uint8_t *phases;    /* of the program at each item */
-    bool *autocast_end; /* at this item */
-    struct forward *forwards;
-    size_t forward_count, forward_capacity;
-    uint32_t *open, *pending, *active; /* forwards, by member */
-    struct held {
-        uint32_t *items;
-        size_t count, capacity;
-    } casts, passed; /* autocast holds them; until the next member is called */
-    struct map parameters; /* by module and size */
-    uint64_t next_name;
-};
-
-static uint32_t member_of(const struct checkpoint *c, uint32_t module)
-{
-    if (module >= c->lists->modules || !c->lists->member_of[module] ||
-        !c->chosen[c->lists->list_of[module] - 1])
-        return 0;
-    return c->lists->member_of[module];
-}
-
-static uint64_t parameter_key(uint32_t module, uint64_t bytes)
-{
-    return bytes << 24 ^ module;
-}
-
-/* Pairs each free with its alloc, notes the phases and the parameters. */
-static void survey(struct checkpoint *c)
-{
-    struct map live = {0};
-    uint8_t phase = TRACE_PHASE_INIT;
-
-    for (uint32_t i = 0; i < c->from->count; i++) {
-        const struct tape_item *item = &c->from->items[i];
-        uint64_t address = item->op.address;
-        uintptr_t place;
-
-        c->blocks[i] = (struct block){.freed = NONE, .forward = NONE};
-        c->taken_at[i] = NONE;
-        if (item->kind == TAPE_PHASE)
-            phase = item->phase;
-        c->phases[i] = phase;
-        if (is_taken(item)) {
-            map_put(&live, address, (void *)(uintptr_t)(i + 1));
-            if (item->holds & TAPE_PARAMETER)
-                map_put(&c->parameters,
-                        parameter_key(item->module, item->op.bytes), c);
-        } else if (item->kind == TAPE_CALL &&
-                   (item->op.kind == REPLAY_FREE ||
-                    item->op.kind == REPLAY_FREE_DONE)) {
-            place = (uintptr_t)map_get(&live, address);
-            if (!place)
-                continue;
-            c->taken_at[i] = (uint32_t)(place - 1);
-            if (item->op.kind == REPLAY_FREE)
-                c->blocks[place - 1].freed = i;
-            if (item->op.kind == REPLAY_FREE_DONE || !item->op.deferred)
-                map_take(&live, address);
-        }
-    }
-    map_fini(&live);
-}
-
-/* A copy of a weight in half the bytes, as autocast makes and caches it
- * (aten/src/ATen/autocast_mode.cpp, cached_cast). */
-static bool is_cast(const struct checkpoint *c, const struct tape_item *item)
-{
-    return map_get(&c->parameters,
-                   parameter_key(item->module, 2 * item->op.bytes)) != NULL;
-}
-
-/* A result that backward frees only when it has come to the member was kept by
- * the member itself (a ReLU's, say). Where it is no argument of the next one
- * (which checkpointing would keep), the caller lets go of it. */
-static bool is_passed(const struct checkpoint *c, uint32_t i,
-                      const struct forward *f)
-{
-    uint32_t freed = c->blocks[i].freed;
-    uint32_t taker = member_of(c, c->from->items[i].input_of);
-
-    return freed != NONE && f->backward != NONE && freed > f->backward &&
-           (!taker || taker == f->member) && !f->is_last;
-}
-
-/* Is a block of FATE made again for backward? */
-static bool is_needed(enum fate fate)
-{
-    return fate == FATE_NEEDED || fate == FATE_CAST || fate == FATE_PASSED;
-}
-
-static enum fate fate_of(const struct checkpoint *c, uint32_t i,
-                         const struct forward *f)
-{
-    const struct tape_item *item = &c->from->items[i];
-    uint32_t freed = c->blocks[i].freed;
-
-    if (item->holds || !f->leave) /* an exception was raised in it */
-        return FATE_KEPT;
-    if (freed != NONE && freed < f->leave)
-        return FATE_BRIEF;
-    if (item->output_of == f->member)
-        return is_passed(c, i, f) ? FATE_PASSED : FATE_RESULT;
-    if (freed == NONE)
-        return FATE_KEPT;
-    if (c->phases[freed] == TRACE_PHASE_BACKWARD ||
-        c->phases[freed] == TRACE_PHASE_RECOMPUTE)
-        return is_cast(c, item) ? FATE_CAST : FATE_NEEDED;
-    return c->phases[freed] == TRACE_PHASE_FORWARD ? FATE_CACHED : FATE_KEPT;
-}
-
-/* What autocast held tells when it ended. */
-static void autocast_find(struct checkpoint *c, uint32_t number)
-{
-    const struct forward *f = &c->forwards[number];
-
-    for (uint32_t i = f->enter; i < f->leave; i++)
-        if (c->blocks[i].forward == number && fate_of(c, i, f) == FATE_CACHED &&
-            is_cast(c, &c->from->items[i]))
-            c->autocast_end[c->blocks[i].freed] = true;
-}
-
-static uint32_t count_needed(const struct checkpoint *c, uint32_t number)
-{
-    const struct forward *f = &c->forwards[number];
-    uint32_t count = 0;
-
-    for (uint32_t i = f->enter; i < f->leave; i++)
-        count += c->blocks[i].forward == number && is_needed(fate_of(c, i, f));
-    return count;
-}
-
-static void forward_close(struct checkpoint *c, uint32_t number, uint32_t leave)
-{
-    struct forward *f = &c->forwards[number];
-
-    f->leave = leave;
-    f->before = c->pending[f->member];
-    c->pending[f->member] = number;
-    autocast_find(c, number);
-    f->needed = count_needed(c, number);
-}
-
-/* Backward takes a block for MEMBER. */
-static void backward_note(struct checkpoint *c, uint32_t member, uint32_t at)
-{
-    uint32_t top = c->pending[member];
-
-    if (top != NONE && c->forwards[top].backward == NONE)
-        c->forwards[top].backward = at;
-}
-
-/* ... and is done with one that item TAKEN took. */
-static void backward_free(struct checkpoint *c, uint32_t taken)
-{
-    uint32_t number = c->blocks[taken].forward;
-
-    if (number == NONE)
-        return;
-    struct forward *f = &c->forwards[number];
-    if (is_needed(fate_of(c, taken, f)) && f->needed && !--f->needed &&
-        c->pending[f->member] == number)
-        c->pending[f->member] = f->before;
-}
-
-static void forward_open(struct checkpoint *c, uint32_t member, uint32_t enter)
-{
-    xgrow(&c->forwards, c->forward_count, &c->forward_capacity,
-          sizeof *c->forwards);
-    c->open[member] = (uint32_t)c->forward_count++;
-    c->forwards[c->open[member]] = (struct forward){.member = member,
-                                                    .enter = enter,
-                                                    .before = NONE,
-                                                    .backward = NONE,
-                                                    .arguments = NONE};
-}
-
-/* Item I is within MEMBER, or calls or leaves it. */
-static void member_note(struct checkpoint *c, uint32_t member, uint32_t i)
-{
-    const struct tape_item *item = &c->from->items[i];
-    bool itself = item->module == member;
-
-    if (itself && item->kind == TAPE_ENTER &&
-        c->phases[i] == TRACE_PHASE_FORWARD)
-        forward_open(c, member, i);
-    if (is_taken(item) && item->phase == TRACE_PHASE_BACKWARD)
-        backward_note(c, member, i);
-    if (c->open[member] == NONE)
-        return;
-    if (is_taken(item) && item->phase == TRACE_PHASE_FORWARD)
-        c->blocks[i].forward = c->open[member];
-    if (itself && item->kind == TAPE_LEAVE) {
-        forward_close(c, c->open[member], i);
-        c->open[member] = NONE;
-    }
-}
-
-/* Finds the members' forwards, and where backward comes to each. */
-static void forwards_find(struct checkpoint *c)
-{
-    for (uint32_t i = 0; i < c->from->count; i++) {
-        const struct tape_item *item = &c->from->items[i];
-        uint32_t member = member_of(c, item->module);
-
-        if (item->kind == TAPE_CALL && c->taken_at[i] != NONE &&
-            item->op.kind == REPLAY_FREE)
-            backward_free(c, c->taken_at[i]);
-        if (item->kind == TAPE_PHASE && item->phase == TRACE_PHASE_BACKWARD &&
-            c->forward_count)
-            c->forwards[c->forward_count - 1].is_last = true;
-        if (member)
-            member_note(c, member, i);
-    }
-}
-
-/* Back to the start, with all known of the forwards. */
-static void forwards_rewind(struct checkpoint *c)
-{
-    for (uint32_t i = 0; i < c->forward_count; i++)
-        c->forwards[i].needed = count_needed(c, i);
-    for (size_t i = 0; i < c->lists->modules; i++)
-        c->open[i] = c->pending[i] = NONE;
-}
 
 /* Adds a call for the block that item TAKEN took, at the time of item AT and
  * under the name ADDRESS. */
@@ -344,10 +77,10 @@ static void forward_end(struct checkpoint *c, uint32_t number)
     for (uint32_t i = f->enter; i < f->leave; i++) {
         if (c->blocks[i].forward != number)
             continue;
-        enum fate fate = fate_of(c, i, f);
+        enum fate fate = checkpoint_fate(c, i, f);
         if (fate == FATE_NEEDED)
             give_back(c, f->leave, i);
-        else if (is_needed(fate))
+        else if (fate_is_needed(fate))
             hold(fate == FATE_CAST ? &c->casts : &c->passed, i);
     }
     f->before = c->pending[f->member];
@@ -393,7 +126,7 @@ static void recompute(struct checkpoint *c, uint32_t at, uint32_t number)
         struct block *b = &c->blocks[i];
         uint32_t taken = c->taken_at[i];
 
-        if (b->forward == number && fate_of(c, i, f) != FATE_KEPT) {
+        if (b->forward == number && checkpoint_fate(c, i, f) != FATE_KEPT) {
             call_add(c, at, i, REPLAY_ALLOC, c->next_name);
             xgrow(&brief, count, &capacity, sizeof *brief);
             if (b->gone)
@@ -430,7 +163,7 @@ static void backward_begin(struct checkpoint *c, uint32_t at, uint32_t member)
  * backward is not done; NONE: there is none. */
 static uint32_t taker_find(const struct checkpoint *c, uint32_t taken)
 {
-    uint32_t member = member_of(c, c->from->items[taken].input_of);
+    uint32_t member = checkpoint_member(c, c->from->items[taken].input_of);
 
     if (!member)
         return NONE;
@@ -476,7 +209,7 @@ static void copy_free(struct checkpoint *c, uint32_t i, uint32_t taken)
     uint32_t number = c->blocks[taken].forward;
     struct forward *f = number == NONE ? NULL : &c->forwards[number];
     bool is_free = item.op.kind == REPLAY_FREE;
-    bool needed = f && is_needed(fate_of(c, taken, f));
+    bool needed = f && fate_is_needed(checkpoint_fate(c, taken, f));
 
     if (needed && !f->again && i > f->leave)
         recompute(c, i, number);
@@ -495,7 +228,8 @@ static void copy(struct checkpoint *c, uint32_t i)
 
     if (c->taken_at[i] != NONE) {
         copy_free(c, i, c->taken_at[i]);
-    } else if (is_taken(item) && member_of(c, item->input_of)) {
+    } else if (tape_item_is_taken(item) &&
+               checkpoint_member(c, item->input_of)) {
         c->blocks[i].name = c->next_name++;
         call_add(c, i, i, REPLAY_ALLOC, c->blocks[i].name);
     } else {
@@ -506,7 +240,7 @@ static void copy(struct checkpoint *c, uint32_t i)
 static void take(struct checkpoint *c, uint32_t i)
 {
     const struct tape_item *item = &c->from->items[i];
-    uint32_t member = member_of(c, item->module);
+    uint32_t member = checkpoint_member(c, item->module);
     bool backward =
         item->kind == TAPE_PHASE && item->phase == TRACE_PHASE_BACKWARD;
 
@@ -515,7 +249,8 @@ static void take(struct checkpoint *c, uint32_t i)
     if (backward ||
         (member && item->kind == TAPE_ENTER && item->module == member))
         held_end(c, &c->passed, i);
-    if (member && is_taken(item) && item->phase == TRACE_PHASE_BACKWARD)
+    if (member && tape_item_is_taken(item) &&
+        item->phase == TRACE_PHASE_BACKWARD)
         backward_begin(c, i, member);
     copy(c, i);
     if (member && item->kind == TAPE_LEAVE && item->module == member &&
@@ -530,7 +265,7 @@ static void take_all(struct checkpoint *c)
 
     for (uint32_t i = 0; i < c->from->count; i++) {
         const struct tape_item *item = &c->from->items[i];
-        uint32_t member = member_of(c, item->module);
+        uint32_t member = checkpoint_member(c, item->module);
 
         if (member && next < c->forward_count && c->forwards[next].enter == i)
             c->open[member] = (uint32_t)next++;
@@ -580,9 +315,7 @@ size_t tape_checkpoint(struct tape *to, const struct tape *from,
 
     tape_init_like(to, from);
     checkpoint_init(&c);
-    survey(&c);
-    forwards_find(&c);
-    forwards_rewind(&c);
+    checkpoint_read(&c);
     for (size_t i = 0; i < c.forward_count; i++)
         concerned += c.forwards[i].needed > 0;
     take_all(&c);
@@ -596,7 +329,7 @@ bool tape_is_checkpointed(const struct tape *tape,
     for (size_t i = 0; i < tape->count; i++) {
         const struct tape_item *item = &tape->items[i];
 
-        if (is_taken(item) && item->phase == TRACE_PHASE_RECOMPUTE &&
+        if (tape_item_is_taken(item) && item->phase == TRACE_PHASE_RECOMPUTE &&
             item->module < lists->modules && lists->member_of[item->module] &&
             lists->list_of[item->module] == list + 1)
             return true;
