@@ -90,10 +90,12 @@ struct trace_record {
     X(12, FREE_DONE, "free_done", "device address bytes stream", NULL)         \
     X(13, SEGMENT_ALLOC, "segment_alloc",                                      \
       "device address bytes stream pool_low pool_high", NULL)                  \
-    X(14, SEGMENT_FREE, "segment_free", "device address bytes stream", NULL)   \
+    X(14, SEGMENT_FREE, "segment_free",                                        \
+      "device address bytes stream pool_low pool_high", NULL)                  \
     X(15, SEGMENT_MAP, "segment_map",                                          \
       "device address bytes stream pool_low pool_high", NULL)                  \
-    X(16, SEGMENT_UNMAP, "segment_unmap", "device address bytes stream", NULL) \
+    X(16, SEGMENT_UNMAP, "segment_unmap",                                      \
+      "device address bytes stream pool_low pool_high", NULL)                  \
     X(17, OOM, "oom",                                                          \
       "device requested_bytes free_bytes allocated_bytes reserved_bytes "      \
       "stream module phase operator range",                                    \

@@ -91,8 +91,8 @@ struct replay_config {
 struct replay_deed {
     uint64_t index; /* before the step of that index */
     unsigned device;
-    bool is_flush; /* else: the pool lost its last user */
-    struct alloc_pool_id pool;
+    bool is_flush;             /* else: the pool lost its last user */
+    struct alloc_pool_id pool; /* of a flush: the only one emptied, or {0, 0} */
 };
 
 struct replay_plan { /* zeroed: empty */

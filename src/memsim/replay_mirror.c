@@ -210,11 +210,33 @@ static void release_pools(struct mirror *m, uint64_t index)
     }
 }
 
+/* The private pool that alone gave segments back: a MemPool that is deleted
+ * empties itself. Else {0, 0}. */
+static struct alloc_pool_id emptied_pool(const struct expected *e)
+{
+    struct alloc_pool_id id = {0, 0};
+    bool found = false;
+
+    for (size_t i = e->first; i < e->count; i++) {
+        const struct replay_op *op = &e->ops[i];
+
+        if (!is_release(op))
+            continue;
+        if (found &&
+            (op->pool.first != id.first || op->pool.second != id.second))
+            return (struct alloc_pool_id){0, 0};
+        id = op->pool;
+        found = true;
+    }
+    return id;
+}
+
 static void flush(struct mirror *m, uint64_t index)
 {
-    plan_add(m->plan,
-             &(struct replay_deed){index, m->core.device, true, {0, 0}});
-    alloc_empty_cache(m->core.engine, (struct alloc_pool_id){0, 0});
+    struct alloc_pool_id id = emptied_pool(&m->expected);
+
+    plan_add(m->plan, &(struct replay_deed){index, m->core.device, true, id});
+    alloc_empty_cache(m->core.engine, id);
 }
 
 /* Were the releases before request OP a call of empty_cache()? They were not

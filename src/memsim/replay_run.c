@@ -215,7 +215,7 @@ static void do_deeds(struct run *r, uint64_t index)
         if (!engine)
             continue;
         if (d->is_flush)
-            alloc_empty_cache(engine, (struct alloc_pool_id){0, 0});
+            alloc_empty_cache(engine, d->pool);
         else
             alloc_pool_release(engine, d->pool);
     }

@@ -68,8 +68,7 @@ static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
     memsim_record(kind,
                   (const uint64_t[]){(uint64_t)e->device, e->address, e->bytes,
                                      e->stream, pool[0], pool[1]},
-                  kind == TRACE_SEGMENT_ALLOC || kind == TRACE_SEGMENT_MAP ? 6
-                                                                           : 4);
+                  6);
 }
 
 static void entry_done(const struct trace_entry *e)
