@@ -73,7 +73,7 @@ const uint32_t *memsim_group_find(int color, uint32_t rank, uint32_t ranks,
 
 const uint32_t *memsim_group_named(int mark, uint32_t ranks)
 {
-    const struct group *g = group_of(mark);
+    const struct group *g = mark < GROUP_NEXT ? group_of(mark) : NULL;
 
     return g && g->count == ranks ? g->ranks : NULL;
 }

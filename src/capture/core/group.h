@@ -11,7 +11,7 @@
 
 /* For py/groups.py, under Python's lock: COLOR stands for these COUNT ranks of
  * the communicator that is split; with GROUP_NEXT until it is told again, 0
- * RANKS: no longer. Or as a mark for ranks of the world. */
+ * RANKS: no longer; below that, as a mark, of the world. */
 CORE_API void memsim_group_tell(int color, const uint32_t *ranks,
                                 uint32_t count);
 

@@ -233,16 +233,18 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int excluded_count,
         is_listed(excluded, excluded_count, c->rank))
         return ncclInvalidArgument;
     struct buffer left = {0};
-    for (uint32_t i = 0; i < (uint32_t)c->ranks; i++)
-        if (!is_listed(excluded, excluded_count, (int)i) &&
-            !memsim_buffer_append(&left, &i, sizeof i))
-            return ncclSystemError;
+    bool whole = true;
+    for (uint32_t i = 0; i < (uint32_t)c->ranks && whole; i++)
+        if (!is_listed(excluded, excluded_count, (int)i))
+            whole = memsim_buffer_append(&left, &i, sizeof i);
     child_name(c, 0, &wanted);
-    int rc = child_members(c, (const uint32_t *)(const void *)left.bytes,
-                           (uint32_t)(left.used / sizeof(uint32_t)), &wanted);
+    if (whole &&
+        child_members(c, (const uint32_t *)(const void *)left.bytes,
+                      (uint32_t)(left.used / sizeof(uint32_t)), &wanted))
+        whole = false;
     memsim_buffer_free(&left);
-    return rc ? ncclSystemError
-              : communicator_new(child, &wanted, wanted.members);
+    return whole ? communicator_new(child, &wanted, wanted.members)
+                 : ncclSystemError;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
