@@ -11,6 +11,10 @@ enum { SEGMENT_ADDRESS = 1, SEGMENT_BYTES, SEGMENT_STREAM, SEGMENT_POOL };
 /* What expandable segments are mapped in multiples of: the driver's granule. */
 #define GRANULE (2 * MIB)
 
+/* A terabyte of them, more than a process maps: what goes beyond is not split,
+ * so that a false trace cannot make rows without end. */
+enum { MOST_GRANULES = 1 << 19 };
+
 static void row_end(struct segment_table *t, struct segment_row *row,
                     uint64_t peak_ordinal)
 {
@@ -48,6 +52,14 @@ static void granules_take(struct segment_table *t, struct segment_row *row,
 {
     uint64_t end = row->address + row->bytes;
 
+    if (row->bytes / GRANULE > MOST_GRANULES ||
+        (begins && t->live.count > MOST_GRANULES)) {
+        if (begins)
+            row_begin(t, row, peak_ordinal);
+        else
+            address_end(t, row->address, peak_ordinal);
+        return;
+    }
     for (; row->address < end; row->address += GRANULE) {
         row->bytes = end - row->address;
         if (row->bytes > GRANULE)
