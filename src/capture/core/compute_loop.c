@@ -335,6 +335,54 @@ static void loop_decide(const struct loop *l,
     compute_mask_decide(l->data[1], l->count);
 }
 
+/* How many elements from the first on lie in one piece on both sides of what
+ * only copies integers; 1 elsewhere. */
+static uint64_t row_length(const struct loop *l)
+{
+    uint32_t unit = number_bytes(l->types[0]), dims, size;
+    uint64_t offsets[2];
+
+    if (l->compute->operation != operation_copy || l->inputs != 1 ||
+        l->types[0] != l->types[1] || number_is_float(l->types[0]))
+        return 1;
+    if (!l->offsets)
+        return l->count;
+    memcpy(&dims, l->offsets, sizeof dims);
+    memcpy(&size, l->offsets + sizeof dims, sizeof size);
+    if (!dims || size < 2)
+        return 1;
+    compute_offsets(l->offsets, 2, 1, offsets);
+    return offsets[0] == unit && offsets[1] == unit ? size : 1;
+}
+
+/* COUNT elements from INDEX on, in one piece. */
+static void row_run(const struct loop *l, uint64_t index, uint64_t count,
+                    bool certain)
+{
+    uint64_t offsets[2] = {0}, bytes = count * number_bytes(l->types[0]);
+
+    if (l->offsets)
+        compute_offsets(l->offsets, 2, index, offsets);
+    if (values_known(l->data[1] + offsets[1], bytes))
+        memsim_values_copy(l->data[0] + offsets[0], l->data[1] + offsets[1],
+                           bytes);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            element(l, index + i, certain);
+}
+
+static void elements_run(const struct loop *l, bool certain)
+{
+    uint64_t row = row_length(l);
+
+    for (uint64_t i = 0; i < l->count; i += row) {
+        if (row == 1)
+            element(l, i, certain);
+        else
+            row_run(l, i, row < l->count - i ? row : l->count - i, certain);
+    }
+}
+
 static void loop_run(const struct loop *l, const struct kernel_launch *launch)
 {
     bool certain = is_finite_check(l);
@@ -347,8 +395,7 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
         loop_forget(l, certain);
         return;
     }
-    for (uint64_t i = 0; i < l->count; i++)
-        element(l, i, certain);
+    elements_run(l, certain);
 }
 
 /* Without inputs, all elements are the first one. */

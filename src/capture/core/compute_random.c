@@ -37,40 +37,51 @@ struct target {
     const char *closure;
     uint64_t data;
     int32_t stride;
+    int64_t *words; /* where DATA is kept, or NULL */
 };
 
 #define UNROLL 4
 
+/* Threads whose numbers are drawn at once: a round waits for its products, and
+ * most threads of a grid draw once. */
+#define LANES 16
+
 /* Philox4x32-10: J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3
- * (SC 2011), figure 2. */
-static void philox(const uint32_t *counter, uint64_t seed, uint32_t *out)
+ * (SC 2011), figure 2. X: counters in, numbers out. */
+static void philox(uint64_t seed, uint32_t x[4][LANES])
 {
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
 
-    memcpy(out, counter, 4 * sizeof *out);
     for (int round = 0; round < 10; round++) {
-        uint64_t a = UINT64_C(0xd2511f53) * out[0];
-        uint64_t b = UINT64_C(0xcd9e8d57) * out[2];
+        for (int i = 0; i < LANES; i++) {
+            uint64_t a = UINT64_C(0xd2511f53) * x[0][i];
+            uint64_t b = UINT64_C(0xcd9e8d57) * x[2][i];
 
-        out[0] = (uint32_t)(b >> 32) ^ out[1] ^ key[0];
-        out[2] = (uint32_t)(a >> 32) ^ out[3] ^ key[1];
-        out[1] = (uint32_t)b;
-        out[3] = (uint32_t)a;
+            x[0][i] = (uint32_t)(b >> 32) ^ x[1][i] ^ key[0];
+            x[2][i] = (uint32_t)(a >> 32) ^ x[3][i] ^ key[1];
+            x[1][i] = (uint32_t)b;
+            x[3][i] = (uint32_t)a;
+        }
         key[0] += 0x9e3779b9;
         key[1] += 0xbb67ae85;
     }
 }
 
-/* curand4() for the nth time after curand_init(seed, thread, offset); PyTorch's
- * offsets are multiples of 4, one of which is a step of the counter. */
+/* curand4() for the nth time after curand_init(seed, thread, offset), of LANES
+ * threads from THREAD on; PyTorch's offsets are multiples of 4, one of which is
+ * a step of the counter. */
 static void curand(const struct philox_state *state, uint64_t thread,
-                   uint64_t nth, uint32_t *out)
+                   uint64_t nth, uint32_t x[4][LANES])
 {
     uint64_t step = state->offset / 4 + nth;
-    const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32),
-                                 (uint32_t)thread, (uint32_t)(thread >> 32)};
 
-    philox(counter, state->seed, out);
+    for (uint64_t i = 0; i < LANES; i++) {
+        x[0][i] = (uint32_t)step;
+        x[1][i] = (uint32_t)(step >> 32);
+        x[2][i] = (uint32_t)(thread + i);
+        x[3][i] = (uint32_t)((thread + i) >> 32);
+    }
+    philox(state->seed, x);
 }
 
 /* curand_uniform4(): (0, 1] */
@@ -131,24 +142,41 @@ static uint64_t place(const struct target *t, uint64_t index)
     return t->data + offset;
 }
 
-/* Each thread's numbers lie as many elements apart as there are threads. */
+/* The numbers of one curand4() from INDEX on: they lie as many elements apart
+ * as there are threads. */
+static void draw_four(const struct target *t, const struct draw *d,
+                      const uint32_t *x, uint64_t index, uint64_t threads,
+                      uint64_t count)
+{
+    long double values[UNROLL];
+
+    if (t->words) {
+        for (int i = 0; i < UNROLL && index < count; i++, index += threads)
+            t->words[index] = (int64_t)(x[i] % (uint32_t)d->range) + d->base;
+        return;
+    }
+    int made = numbers(t->compute, d, x, values);
+    for (int i = 0; i < made && index < count; i++, index += threads)
+        compute_store(t->compute->types[0], place(t, index), values[i], true);
+}
+
 static void draw_all(const struct target *t, const struct draw *d,
                      const struct philox_state *state, uint64_t threads,
                      uint64_t count)
 {
-    const struct compute *c = t->compute;
-    uint64_t unroll = c->scalar == NUMBER_I64 ? 2 : UNROLL;
-    long double values[UNROLL];
-    uint32_t x[4];
+    uint64_t unroll = t->compute->scalar == NUMBER_I64 ? 2 : UNROLL;
+    uint32_t x[4][LANES];
 
-    for (uint64_t thread = 0; thread < threads && thread < count; thread++)
+    for (uint64_t thread = 0; thread < threads && thread < count;
+         thread += LANES)
         for (uint64_t nth = 0; thread + nth * threads * unroll < count; nth++) {
-            uint64_t index = thread + nth * threads * unroll;
-
             curand(state, thread, nth, x);
-            int made = numbers(c, d, x, values);
-            for (int i = 0; i < made && index < count; i++, index += threads)
-                compute_store(c->types[0], place(t, index), values[i], true);
+            for (uint64_t i = 0; i < LANES && thread + i < threads; i++) {
+                const uint32_t four[4] = {x[0][i], x[1][i], x[2][i], x[3][i]};
+
+                draw_four(t, d, four, thread + i + nth * threads * unroll,
+                          threads, count);
+            }
         }
 }
 
@@ -209,6 +237,20 @@ static bool state_read(const void *argument, struct philox_state *state)
     return true;
 }
 
+/* What most are: int64_t of a small range, in one piece, which need no way
+ * through long double. */
+static int64_t *target_words(const struct target *t, const struct draw *d,
+                             uint64_t count)
+{
+    const struct compute *c = t->compute;
+
+    if (c->layout != LAYOUT_STRIDE || t->stride != 8 ||
+        c->types[0] != NUMBER_I64 || c->scalar == NUMBER_I64 ||
+        d->form != FORM_RANGE || d->range > UINT32_MAX)
+        return NULL;
+    return (int64_t *)values_write(t->data, count * 8, true);
+}
+
 /* (int or int64_t count, PhiloxCudaState, -, closure) */
 static void run_random(const struct compute *c,
                        const struct kernel_launch *launch)
@@ -232,6 +274,7 @@ static void run_random(const struct compute *c,
                        last + number_bytes(c->types[0]));
         return;
     }
+    target.words = target_words(&target, &draw, count);
     draw_all(&target, &draw, &state, threads, count);
 }
 

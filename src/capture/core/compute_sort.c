@@ -3,6 +3,7 @@
  * place (SortUtils.cuh), selection of the largest (TensorTopK.cu), and samples
  * (MultinomialKernel.cu). Where keys are not known nothing moves: the order of
  * the input is as good a guess as any, and a permutation. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,20 +44,24 @@ static struct item *merge_sort(struct item *items, uint64_t count)
 
 /* The number's bits in an order in which unsigned comparison is the number's:
  * cub::Traits<T>::TwiddleIn. */
-static uint64_t key_bits(enum number_type type, uint64_t address)
+static uint64_t bits_of(enum number_type type, uint32_t bytes, const char *from)
 {
-    const struct values_window *w = values_window(address);
-    uint32_t bytes = number_bytes(type);
     uint64_t bits = 0, sign = UINT64_C(1) << (8 * bytes - 1);
 
-    if (!w)
-        return 0;
-    memcpy(&bits, values_at(w, address - w->base, bytes), bytes);
+    memcpy(&bits, from, bytes);
     if (type == NUMBER_U8 || type == NUMBER_BOOL)
         return bits;
     if (number_is_float(type) && bits & sign)
         return ~bits & (sign | (sign - 1));
     return bits ^ sign;
+}
+
+static uint64_t key_bits(enum number_type type, uint64_t address)
+{
+    const struct values_window *w = values_window(address);
+    uint32_t bytes = number_bytes(type);
+
+    return w ? bits_of(type, bytes, values_at(w, address - w->base, bytes)) : 0;
 }
 
 static uint64_t bits_between(uint64_t key, uint32_t first, uint32_t last)
@@ -72,17 +77,6 @@ struct pairs {
     uint32_t first_bit, last_bit;
 };
 
-static void pairs_place(const struct compute *c, const struct pairs *p,
-                        uint64_t from, uint64_t to)
-{
-    uint32_t bytes = number_bytes(c->types[0]);
-
-    compute_move(p->keys_out + to * bytes, p->keys_in + from * bytes, bytes);
-    if (c->bytes && p->values_in)
-        compute_move(p->values_out + to * c->bytes,
-                     p->values_in + from * c->bytes, c->bytes);
-}
-
 static void pairs_copy(const struct compute *c, const struct pairs *p)
 {
     uint32_t bytes = number_bytes(c->types[0]);
@@ -92,10 +86,153 @@ static void pairs_copy(const struct compute *c, const struct pairs *p)
         memsim_values_copy(p->values_out, p->values_in, p->count * c->bytes);
 }
 
+/* Puts the elements of BYTES at FROM into the order of PLACES. */
+static void elements_place(uint64_t to, uint64_t from, uint32_t bytes,
+                           const uint32_t *places, uint64_t count)
+{
+    const struct values_window *w = values_window(from);
+    char *out = values_known(from, count * bytes)
+                    ? values_write(to, count * bytes, true)
+                    : NULL;
+
+    if (!out) {
+        for (uint64_t i = 0; i < count; i++)
+            compute_move(to + i * bytes, from + (uint64_t)places[i] * bytes,
+                         bytes);
+        return;
+    }
+    const char *in = values_at(w, from - w->base, count * bytes);
+    if (bytes == sizeof(uint64_t)) /* most of them */
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(out + 8 * i, in + 8ul * places[i], 8);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(out + i * bytes, in + (uint64_t)places[i] * bytes, bytes);
+}
+
+static void pairs_place(const struct compute *c, const struct pairs *p,
+                        const uint32_t *places)
+{
+    elements_place(p->keys_out, p->keys_in, number_bytes(c->types[0]), places,
+                   p->count);
+    if (c->bytes && p->values_in)
+        elements_place(p->values_out, p->values_in, c->bytes, places, p->count);
+}
+
+#define DIGIT_BITS 8 /* of a pass of CUB's: RADIX_BITS of its policies */
+
+/* The digits of the keys, which lie at FROM. */
+static void digits_read(const struct compute *c, const struct pairs *p,
+                        const char *from, unsigned char *digits)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+    unsigned char mask =
+        (unsigned char)bits_between(255, 0, p->last_bit - p->first_bit);
+    unsigned char flip = c->form ? mask : 0;
+
+    if (c->types[0] == NUMBER_I64) {
+        const uint64_t *keys = (const uint64_t *)from;
+
+        for (uint64_t i = 0; i < p->count; i++)
+            digits[i] =
+                (unsigned char)(((keys[i] ^ INT64_MIN) >> p->first_bit & mask) ^
+                                flip);
+        return;
+    }
+    for (uint64_t i = 0; i < p->count; i++, from += bytes)
+        digits[i] =
+            (unsigned char)bits_between(bits_of(c->types[0], bytes, from),
+                                        p->first_bit, p->last_bit) ^
+            flip;
+}
+
+static bool digits_differ(const unsigned char *digits, uint64_t count)
+{
+    return memcmp(digits, digits + 1, count - 1);
+}
+
+/* Counting sort, stable. */
+static void digits_sort(const unsigned char *digits, uint64_t count,
+                        uint32_t *places)
+{
+    uint32_t starts[1 << DIGIT_BITS] = {0}, sum = 0;
+
+    for (uint64_t i = 0; i < count; i++)
+        starts[digits[i]]++;
+    for (uint32_t d = 0; d < 1 << DIGIT_BITS; d++) {
+        uint32_t of_digit = starts[d];
+
+        starts[d] = sum;
+        sum += of_digit;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        places[starts[digits[i]]++] = (uint32_t)i;
+}
+
+static void keys_sort(const struct compute *c, const struct pairs *p,
+                      const char *from, struct item *items, uint32_t *places)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    for (uint64_t i = 0; i < p->count; i++, from += bytes) {
+        uint64_t key = bits_between(bits_of(c->types[0], bytes, from),
+                                    p->first_bit, p->last_bit);
+
+        items[i] = (struct item){c->form ? ~key : key, i};
+    }
+    const struct item *sorted = merge_sort(items, p->count);
+    for (uint64_t i = 0; i < p->count; i++)
+        places[i] = (uint32_t)sorted[i].place;
+}
+
+/* ITEMS is what there is room for: pairs to sort, or digits. */
+static void pairs_order(const struct compute *c, const struct pairs *p,
+                        struct item *items)
+{
+    const struct values_window *w = values_window(p->keys_in);
+    const char *keys = values_at(w, p->keys_in - w->base,
+                                 p->count * number_bytes(c->types[0]));
+    uint32_t *places = (uint32_t *)(items + 2 * p->count);
+    unsigned char *digits = (unsigned char *)items;
+
+    if (p->last_bit - p->first_bit > DIGIT_BITS) {
+        keys_sort(c, p, keys, items, places);
+    } else {
+        digits_read(c, p, keys, digits);
+        if (!digits_differ(digits, p->count)) {
+            pairs_copy(c, p);
+            return;
+        }
+        digits_sort(digits, p->count, places);
+    }
+    pairs_place(c, p, places);
+}
+
+/* Room for any sort, kept from one to the next: new pages cost more than most
+ * sorts. */
+#define ROOM_BYTES                                                             \
+    (COMPUTE_INTEGERS * (2 * sizeof(struct item) + sizeof(uint32_t)))
+
+static _Atomic(struct item *) room;
+
+static struct item *room_take(void)
+{
+    struct item *items = atomic_exchange(&room, NULL);
+
+    return items ? items : memsim_pages_reserve(0, ROOM_BYTES);
+}
+
+static void room_give(struct item *items)
+{
+    struct item *other = atomic_exchange(&room, items);
+
+    if (other)
+        munmap(other, ROOM_BYTES);
+}
+
 static void pairs_sort(const struct compute *c, const struct pairs *p)
 {
     uint32_t bytes = number_bytes(c->types[0]);
-    size_t size = 2 * p->count * sizeof(struct item);
 
     if (!p->count || !values_window(p->keys_in) || !values_window(p->keys_out))
         return;
@@ -104,20 +241,11 @@ static void pairs_sort(const struct compute *c, const struct pairs *p)
         pairs_copy(c, p);
         return;
     }
-    struct item *items = memsim_pages_reserve(0, size);
+    struct item *items = room_take();
     if (!items)
         return;
-    for (uint64_t i = 0; i < p->count; i++) {
-        uint64_t key =
-            bits_between(key_bits(c->types[0], p->keys_in + i * bytes),
-                         p->first_bit, p->last_bit);
-
-        items[i] = (struct item){c->form ? ~key : key, i};
-    }
-    const struct item *sorted = merge_sort(items, p->count);
-    for (uint64_t i = 0; i < p->count; i++)
-        pairs_place(c, p, sorted[i].place, i);
-    munmap(items, size);
+    pairs_order(c, p, items);
+    room_give(items);
 }
 
 /* (keys in, keys out, values in, values out, count, first bit, last bit) */
