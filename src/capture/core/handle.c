@@ -65,8 +65,7 @@ static const struct slot *slot_find(enum handle_kind kind, const void *handle)
     uint64_t offset =
         (uint64_t)handle - sizeof(struct slot) - (uint64_t)pool->base;
 
-    if (!pool->base || offset >= (uint64_t)pool->used * SLOT_BYTES ||
-        offset % SLOT_BYTES)
+    if (offset >= (uint64_t)pool->used * SLOT_BYTES || offset % SLOT_BYTES)
         return NULL;
     return (const struct slot *)(pool->base + offset);
 }

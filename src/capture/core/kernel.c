@@ -102,7 +102,8 @@ int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
     return CORE_OK;
 }
 
-static struct kernel *entry_kernel(struct entry *entry)
+static __attribute__((noinline)) struct kernel *
+entry_kernel(struct entry *entry)
 {
     compute_bounds_doubt(entry->host); /* takes the loader's lock */
     core_lock(LOCK_KERNEL);
@@ -169,16 +170,22 @@ void kernel_reset(int device)
     modules_loaded[device] = false;
 }
 
-static void modules_load(int device)
+/* Not inline, as all that few launches do: a launch then saves no registers. */
+static __attribute__((noinline)) void modules_load(int device)
 {
     const struct gpu *gpu = memsim_device_gpu();
 
-    if (modules_loaded[device])
-        return;
     modules_loaded[device] = true;
     if (gpu->context_torch_bytes > gpu->context_bytes)
         memsim_device_library(device, "kernels",
                               gpu->context_torch_bytes - gpu->context_bytes);
+}
+
+static __attribute__((noinline)) void
+launch_after_oom(struct session_process *slot)
+{
+    atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
+                          memory_order_relaxed);
 }
 
 void memsim_kernel_count(int device)
@@ -187,13 +194,13 @@ void memsim_kernel_count(int device)
 
     if (!slot)
         return;
-    modules_load(device);
+    if (!modules_loaded[device])
+        modules_load(device);
     atomic_fetch_add_explicit(
         &slot->usage[memsim_device_physical(device)].launches, 1,
         memory_order_relaxed);
     if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
-        atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
-                              memory_order_relaxed);
+        launch_after_oom(slot);
 }
 
 /* As far as anything of it is known. Returns what the launch answers. */

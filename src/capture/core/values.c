@@ -64,7 +64,9 @@ void values_place(int device, uint64_t base, uint64_t bytes)
         window_count = device + 1;
 }
 
-static struct values_window *window_of(uint64_t address)
+/* Each launch asks: inline. */
+static inline __attribute__((always_inline)) struct values_window *
+window_of(uint64_t address)
 {
     for (int i = 0; i < window_count; i++)
         if (address - windows[i].base < windows[i].bytes)
@@ -85,7 +87,8 @@ const struct values_window *values_window(uint64_t address)
 }
 
 /* The window that holds all BYTES at ADDRESS and has a shadow. */
-static struct values_window *window_of_range(uint64_t address, uint64_t bytes)
+static inline __attribute__((always_inline)) struct values_window *
+window_of_range(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of(address);
 
