@@ -164,18 +164,28 @@ static void outputs_forget(const struct compute *c, const struct reduction *r)
     }
 }
 
+/* The most elements that are worth it, told from the first one. */
+static uint64_t reduction_limit(const struct compute *c,
+                                const struct reduction *r)
+{
+    long double x;
+
+    if (compute_load(c->types[1], r->source, &x))
+        return COMPUTE_INTEGERS;
+    return c->layout == LAYOUT_VALUE && number_is_float(c->types[0])
+               ? COMPUTE_FLOATS
+               : COMPUTE_UNKNOWN;
+}
+
 static void run_reduce(const struct compute *c,
                        const struct kernel_launch *launch)
 {
     struct reduction r;
-    long double x;
 
     if (!reduction_read(c, launch->arguments[0], &r))
         return;
     uint64_t elements = (uint64_t)r.config.inputs * (uint64_t)r.config.outputs;
-    uint64_t limit = compute_load(c->types[1], r.source, &x) ? COMPUTE_INTEGERS
-                                                             : COMPUTE_UNKNOWN;
-    if (elements > limit) {
+    if (elements > reduction_limit(c, &r)) {
         outputs_forget(c, &r);
         return;
     }
