@@ -9,10 +9,16 @@
 /* Points are merged when there are twice as many as will be told. */
 #define TURNS_MAX (2 * TIMELINE_POINTS)
 
+/* The sizes of a false trace wrap around. */
+static void change_add(int64_t *to, int64_t bytes)
+{
+    *to = (int64_t)((uint64_t)*to + (uint64_t)bytes);
+}
+
 static void changes_add(int64_t *to, const int64_t *from)
 {
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
-        to[i] += from[i];
+        change_add(&to[i], from[i]);
 }
 
 /* The last turn moves on to NOW, with what changed since. */
@@ -75,7 +81,7 @@ static void timeline_thin(struct timeline *t)
 void timeline_add(struct timeline *t, const struct moment *now,
                   enum trace_category category, int64_t bytes)
 {
-    t->tail[category] += bytes;
+    change_add(&t->tail[category], bytes);
     timeline_see(t, now);
     while (t->count >= TURNS_MAX)
         timeline_thin(t);
@@ -95,8 +101,8 @@ void timeline_refile(struct timeline *t, uint64_t born,
             high = middle;
     }
     int64_t *changes = low < t->count ? t->turns[low].changes : t->tail;
-    changes[from] -= (int64_t)bytes;
-    changes[to] += (int64_t)bytes;
+    change_add(&changes[from], (int64_t)(0 - bytes));
+    change_add(&changes[to], (int64_t)bytes);
 }
 
 void timeline_conclude(struct timeline *t, struct attribution *to)
