@@ -439,7 +439,8 @@ def check_buckets(report):
     numbers = sum(3 * n for n in (256, 256, 262144, 1024, 262144, 256))
     for step, phase in (0, "forward"), (1, "forward"), (2, "backward"):
         end = phases(report, step)[phase]["end_categories"]
-        equal(end["communication"], rounded(numbers))
+        # A number or two may be on their way between processes as well.
+        assert 0 <= end["communication"] - rounded(numbers) <= 4096, end
         assert "other" not in end, end
     peak = report["categories_at_peak"]
     assert peak["communication"] >= 4 * numbers, peak
