@@ -168,17 +168,17 @@ bool ipc_is_foreign(uint64_t address)
     return foreign;
 }
 
-int memsim_ipc_export_event(uint64_t handle,
-                            unsigned char out[IPC_HANDLE_BYTES])
+int memsim_ipc_export_event(uint64_t event,
+                            unsigned char handle[IPC_HANDLE_BYTES])
 {
-    const struct event *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
+    const struct event *found = memsim_handle_get(HANDLE_EVENT, (void *)event);
 
-    if (!event || !(event->flags & EVENT_INTERPROCESS))
+    if (!found || !(found->flags & EVENT_INTERPROCESS))
         return CORE_INVALID_HANDLE;
-    struct passport passport = passport_new(EVENT_MARK, event->device);
-    passport.address = handle;
-    passport.flags = event->flags;
-    passport_write(&passport, out);
+    struct passport passport = passport_new(EVENT_MARK, found->device);
+    passport.address = event;
+    passport.flags = found->flags;
+    passport_write(&passport, handle);
     return CORE_OK;
 }
 
