@@ -439,8 +439,10 @@ def check_buckets(report):
     numbers = sum(3 * n for n in (256, 256, 262144, 1024, 262144, 256))
     for step, phase in (0, "forward"), (1, "forward"), (2, "backward"):
         end = phases(report, step)[phase]["end_categories"]
-        # A number or two may be on their way between processes as well.
-        assert 0 <= end["communication"] - rounded(numbers) <= 4096, end
+        # The first ones may still be there, until NCCL's watchdog comes round
+        # and lets go of them; a number or two between processes as well.
+        times, more = divmod(end["communication"], rounded(numbers))
+        assert times in (1, 2) and more <= 4096, end
         assert "other" not in end, end
     peak = report["categories_at_peak"]
     assert peak["communication"] >= 4 * numbers, peak

@@ -76,7 +76,8 @@ bool capture_kernel(const struct kernel *kernel,
                     const struct kernel_launch *launch);
 
 /* For torch.c: the block of BYTES at ADDRESS was handed out anew, by this
- * thread. In the captures under way that is so again at each launch. */
+ * thread, for a captured stream or one that is not known. In the captures under
+ * way that is so again at each launch. */
 void capture_fresh(uint64_t address, uint64_t bytes);
 
 /* For record.c: work of KIND was recorded. */

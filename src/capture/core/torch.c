@@ -270,7 +270,8 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (pending.segment)
         segment_record(device);
     memsim_values_forget(address, bytes);
-    capture_fresh(address, bytes);
+    if (!traced || memsim_capture_holds(pending.stream))
+        capture_fresh(address, bytes);
     tag_now(&tag);
     bool whole =
         pool[0] | pool[1] | tag.module | tag.phase | tag.operation | tag.range;
