@@ -25,11 +25,11 @@ tests found: `tests/torch/versions.py --write VENV...` writes this page, and
 
 {}
 "whole": every test of the file in `tests/torch` passed, or was skipped for want
-of a library, or of what that PyTorch lacks. All of it ran without NVIDIA's packages. "replaced" says that the
-real ones, as far as they are small (the runtime, NVTX, CUPTI), were found and
-left alone, and ours loaded in their place; of the others traps in their places
-say so ("foreign libraries", which are also extensions of the other CUDA major,
-and some newer than memsim).
+of a library, or of what that PyTorch lacks; all without NVIDIA's packages.
+"replaced": the small ones (the runtime, NVTX, CUPTI) were put there, found and
+left alone, ours loaded in their place; for the others traps stood in ("foreign
+libraries", which are also extensions of the other CUDA major, and some newer
+than memsim).
 
 2.10.0 is the newest on PyPI that is built for CUDA 12: 2.11.0 to 2.15.0 ask for
 `cuda-toolkit` 13 (`pip install --dry-run --ignore-installed --report -
