@@ -4,12 +4,12 @@ with a cache, or training with AdamW on one batch, gradients zeroed in place.
 Printed is the `total` of its table: the allocated peak, warm-up left out."""
 import argparse
 import contextlib
-import json
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import models
+from peaks import print_peaks
 
 LORA_LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj"]
 
@@ -87,11 +87,7 @@ def main():
     ids = torch.randint(0, model.config.vocab_size, (1, args.seq),
                         device="cuda")
     (infer if args.mode == "inference" else train)(args, model, ids)
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 backward of a model, in float16 if not said otherwise, the loss being the sum of
 its logits."""
 import argparse
-import json
 
 import torch
 
 import models
+from peaks import print_peaks
 
 
 def parse():
@@ -59,11 +59,7 @@ def main():
         # While it runs, what the last one returned is held, keys and all.
         output = model(input_ids=ids, attention_mask=mask)
         output.logits.sum().backward()
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 """One forward pass in bfloat16 and inference mode of a model with random
 weights, the sixth of a process."""
 import argparse
-import json
 
 import torch
 import transformers as hf
+
+from peaks import print_peaks
 
 
 def tokens(rows, length, *zeros):
@@ -50,11 +51,7 @@ def main():
         for _ in range(args.steps):
             torch.cuda.reset_peak_memory_stats()
             model(**inputs)
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":

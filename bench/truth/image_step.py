@@ -4,11 +4,12 @@ benchmark.py of 2022 did them: which batch still fits on a card. What PyTorch
 has changed since is done as it was: attention in plain operations, an
 optimizer that takes one tensor at a time, gradients zeroed and not freed."""
 import argparse
-import json
 
 import timm
 import timm.layers
 import torch
+
+from peaks import print_peaks
 
 
 def parse():
@@ -40,11 +41,7 @@ def main():
             output = output[0]
         torch.nn.functional.cross_entropy(output, labels).backward()
         optimizer.step()
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 """One row of Liger-Kernel's benchmarks, of the plain layer that its kernels are
 compared with: the peak of one forward pass, backward pass or both."""
 import argparse
-import json
 
 import torch
 import torch.nn.functional as F
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaMLP
+
+from peaks import print_peaks
 
 
 def normal(*shape, dtype, gradient=False):
@@ -119,11 +120,7 @@ def main():
     for _ in range(args.steps):
         torch.cuda.reset_peak_memory_stats()
         step()
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ V100, 512 random sequences of 512 tokens. What counts is what nvidia-smi shows
 at the end; the loop is Trainer's of early 2022, when CUDA loaded every kernel
 at once (v100_2022.json)."""
 import argparse
-import json
 import os
 import warnings
 
@@ -12,6 +11,8 @@ os.environ["CUDA_MODULE_LOADING"] = "EAGER"
 
 import torch
 import transformers as hf
+
+from peaks import print_peaks
 
 BERT_LARGE = dict(hidden_size=1024, intermediate_size=4096,
                   num_hidden_layers=24, num_attention_heads=16)
@@ -101,11 +102,7 @@ def run(args):
 
 def main():
     run(parse())
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
-    }))
+    print_peaks()
 
 
 if __name__ == "__main__":
