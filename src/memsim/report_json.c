@@ -11,8 +11,6 @@
 #include "memsim/report.h"
 #include "memsim/traffic.h"
 
-/* cJSON prints a large double in the shortest form that is nearly equal:
- * 9.00719925474099e+15. */
 static void add_ooms(cJSON *device, const struct result_device *d)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "ooms");
