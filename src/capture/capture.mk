@@ -15,7 +15,7 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c))
-BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,crc32c err trace_write vaspace)
+BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,crc32c err nccl_memory trace_write vaspace)
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
@@ -58,7 +58,8 @@ $(O)/gen/cudnn_workspace.inc: data/workspaces/cudnn.csv
 
 $(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc
 
-# An archive: only what the core needs gets into other people's process.
+# An archive: only what the core and a library need gets into other people's
+# process.
 $(O)/pic/libbase.a: $(BASE_PIC)
 	$(Q)rm -f $@ && $(CC)-ar rcs $@ $^
 
@@ -75,11 +76,11 @@ $(O)/gen/$2.map: src/capture/api/$1.api tools/gen-stubs tools/apifile.py
 
 $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
     $(patsubst %.c,$(O)/pic$3/%.o,$(wildcard src/capture/$1/*.c)) \
-    $(CAPTURE_LIB)/libmemsim.so
+    $(O)/pic/libbase.a $(CAPTURE_LIB)/libmemsim.so
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $$(LIBRARY_LD) -Wl,-rpath,'$$$$ORIGIN' \
 	    -Wl,-Bsymbolic-functions -Wl,--version-script=$(O)/gen/$2.map \
-	    -o $$@-t $$(filter %.o %.so,$$^) && \
+	    -o $$@-t $$(filter %.o %.a %.so,$$^) && \
 	    mv $$@-t $$@
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))

@@ -24,12 +24,13 @@ struct gpu {
     uint64_t context_torch_bytes; /* the same after torch's first kernel */
     uint64_t modules_eager_bytes; /* more under CUDA_MODULE_LOADING=EAGER */
     uint64_t cublas_bytes;        /* of each handle */
-    uint64_t cudnn_bytes;         /* of a process's first handle; so are these */
+    uint64_t cudnn_bytes; /* of a process's first handle; so are these */
     uint64_t cufft_bytes;
     uint64_t cusolver_bytes;
-    uint64_t nccl_bytes; /* of each communicator, from its first collective */
-    uint32_t smi_memory_mib;      /* nvidia-smi's memory.total */
-    uint32_t ecc;                 /* 1: on as delivered */
+    uint64_t nccl_bytes;     /* of each communicator; 0: nccl_memory.h says */
+    uint32_t smi_memory_mib; /* nvidia-smi's memory.total */
+    uint32_t nccl_channels;  /* of a ring of all cards of a machine */
+    uint32_t ecc;            /* 1: on as delivered */
 
     uint32_t sm_count;
     uint32_t clock_base_mhz;

@@ -2,6 +2,7 @@
  * What a GPU's file may leave out, because it follows from the rest. */
 #include "common/gpu.h"
 #include "common/gpu_field.h"
+#include "common/nccl_memory.h"
 #include "common/units.h"
 
 #include <math.h>
@@ -171,9 +172,6 @@ static void default_context(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
 }
 
-/* All cards of a machine are linked; a bridge between two has less. */
-#define NVLINK_MESH_GBPS 100
-
 /* data/gpus/README.md, "Libraries", has the sources. */
 static void default_libraries(const struct capability *row, struct gpu *gpu)
 {
@@ -184,8 +182,7 @@ static void default_libraries(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->cudnn_bytes, 0);
     default_u64(&gpu->cufft_bytes, 0);
     default_u64(&gpu->cusolver_bytes, 250000000);
-    default_u64(&gpu->nccl_bytes,
-                gpu->nvlink_gbps >= NVLINK_MESH_GBPS ? 688 * MIB : 0);
+    default_u64(&gpu->nccl_bytes, 0);
 }
 
 static void default_links(const struct capability *row, struct gpu *gpu)
@@ -195,6 +192,7 @@ static void default_links(const struct capability *row, struct gpu *gpu)
     if (gpu->nvlink_gbps < 0)
         gpu->nvlink_gbps = 0;
     default_u32(&gpu->nvlink_links, 0);
+    default_u32(&gpu->nccl_channels, nccl_memory_channels(gpu));
     default_u32(&gpu->pcie_generation, row->major >= 9   ? 5
                                        : row->major == 8 ? 4
                                                          : 3);

@@ -40,6 +40,7 @@ const struct gpu_field gpu_fields[] = {
     U64(cufft_bytes, 0, 0x1p40),
     U64(cusolver_bytes, 0, 0x1p40),
     U64(nccl_bytes, 0, 0x1p40),
+    U32(nccl_channels, 1, 64),
     U32(ecc, 0, 1),
     U32(sm_count, 1, 4096),
     U32(clock_base_mhz, 1, 20000),

@@ -129,8 +129,7 @@ static int source_of(const cJSON *card, const char *key)
 static bool is_unknown(const char *key, const char *value)
 {
     return !strcmp(value, "0") &&
-           (!strcmp(key, "cudnn_bytes") || !strcmp(key, "cufft_bytes") ||
-            !strcmp(key, "nccl_bytes"));
+           (!strcmp(key, "cudnn_bytes") || !strcmp(key, "cufft_bytes"));
 }
 
 /* Why VALUE is what it is: "[2]" of the sources, or how else. */
@@ -145,7 +144,9 @@ static void format_source(const cJSON *card, const char *key, const char *value,
     if (!item && has_base)
         how = "base, or derived";
     else if (!item || cJSON_IsNull(item))
-        how = is_unknown(key, value) ? "unknown, so 0" : "derived";
+        how = is_unknown(key, value)       ? "unknown, so 0"
+              : !strcmp(key, "nccl_bytes") ? "by nccl_channels"
+                                           : "derived";
     if (number)
         snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
     else

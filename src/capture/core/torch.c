@@ -172,6 +172,13 @@ static void torch_meet(const char *library, bool native)
         observe();
 }
 
+const char *memsim_torch_version(void)
+{
+    const struct session_process *slot = process_slot();
+
+    return slot ? slot->torch_version : "";
+}
+
 /* PyTorch counts the devices before it makes its allocators. */
 void memsim_torch_counts(const void *return_address)
 {

@@ -25,6 +25,10 @@ CORE_API void memsim_torch_counts(const void *return_address);
 /* Before cudaFree of ADDRESS. */
 CORE_API void memsim_torch_frees(const void *return_address, uint64_t address);
 
+/* The version of this process's PyTorch, "2.11.0+cu130"; "" where there is none
+ * or it has not taken memory yet. */
+CORE_API const char *memsim_torch_version(void);
+
 /* For device.c: PyTorch has got a segment. */
 void torch_segment_taken(uint64_t address, uint64_t bytes);
 

@@ -31,9 +31,21 @@ struct call {
     size_t count; /* elements, as the call has them */
     ncclDataType_t type;
     int operation, root;
+    uint32_t uses;
+    uint8_t directions; /* with PEER, or every rank where it is -1 */
+    int peer;
     ncclComm_t comm;
     cudaStream_t stream;
 };
+
+static ncclResult_t connect(struct communicator *c, const struct call *call)
+{
+    ncclResult_t result = communicator_connect(c, call->uses);
+
+    if (!result && call->directions)
+        result = communicator_meet(c, call->peer, call->directions);
+    return result;
+}
 
 /* How many shares of COUNT elements go out and come in. */
 static ncclResult_t run(const struct call *call, int sends, int receives)
@@ -47,7 +59,7 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
     if (rc)
         return nccl_result(rc);
-    ncclResult_t connected = communicator_connect(c);
+    ncclResult_t connected = connect(c, call);
     if (connected)
         return connected;
     for (int i = 0; i < receives && call->receive && call->send; i++) {
@@ -76,7 +88,15 @@ static int ranks_of(ncclComm_t comm)
     return c ? c->ranks : 1;
 }
 
-#define CALL(name_, send_, receive_, count_, op_, root_)                       \
+static int rank_of(ncclComm_t comm)
+{
+    const struct communicator *c = communicator_get(comm);
+
+    return c ? c->rank : 0;
+}
+
+/* The rest says what it takes: .uses, or .directions and .peer. */
+#define CALL(name_, send_, receive_, count_, op_, root_, ...)                  \
     (&(const struct call){.name = NAME_OF(name_),                              \
                           .send = send_,                                       \
                           .receive = receive_,                                 \
@@ -85,27 +105,34 @@ static int ranks_of(ncclComm_t comm)
                           .operation = (int)(op_),                             \
                           .root = root_,                                       \
                           .comm = comm,                                        \
-                          .stream = stream})
+                          .stream = stream,                                    \
+                          __VA_ARGS__})
 
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclAllReduce", send, receive, count, op, 0), 1, 1);
+    return run(
+        CALL("ncclAllReduce", send, receive, count, op, 0, .uses = USES_REDUCE),
+        1, 1);
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduce", send, receive, count, op, root), 1, 1);
+    return run(
+        CALL("ncclReduce", send, receive, count, op, root, .uses = USES_RING),
+        1, 1);
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclBroadcast", send, receive, count, 0, root), 1, 1);
+    return run(
+        CALL("ncclBroadcast", send, receive, count, 0, root, .uses = USES_RING),
+        1, 1);
 }
 
 ncclResult_t ncclBcast(void *buffer, size_t count, ncclDataType_t type,
@@ -118,15 +145,17 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclAllGather", send, receive, count, 0, 0), 1,
-               ranks_of(comm));
+    return run(
+        CALL("ncclAllGather", send, receive, count, 0, 0, .uses = USES_GATHER),
+        1, ranks_of(comm));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
                                ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduceScatter", send, receive, count, op, 0),
+    return run(CALL("ncclReduceScatter", send, receive, count, op, 0,
+                    .uses = USES_GATHER),
                ranks_of(comm), 1);
 }
 
@@ -134,36 +163,49 @@ ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
                           ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream)
 {
-    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0), ranks_of(comm),
-               ranks_of(comm));
+    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0,
+                    .directions = SENDS | RECEIVES, .peer = -1),
+               ranks_of(comm), ranks_of(comm));
 }
 
 ncclResult_t ncclGather(const void *send, void *receive, size_t count,
                         ncclDataType_t type, int root, ncclComm_t comm,
                         cudaStream_t stream)
 {
-    return run(CALL("ncclGather", send, receive, count, 0, root), 1,
-               ranks_of(comm));
+    bool is_root = rank_of(comm) == root;
+
+    return run(CALL("ncclGather", send, receive, count, 0, root,
+                    .directions = is_root ? RECEIVES : SENDS,
+                    .peer = is_root ? -1 : root),
+               1, ranks_of(comm));
 }
 
 ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
                          ncclDataType_t type, int root, ncclComm_t comm,
                          cudaStream_t stream)
 {
-    return run(CALL("ncclScatter", send, receive, count, 0, root),
+    bool is_root = rank_of(comm) == root;
+
+    return run(CALL("ncclScatter", send, receive, count, 0, root,
+                    .directions = is_root ? SENDS : RECEIVES,
+                    .peer = is_root ? -1 : root),
                ranks_of(comm), 1);
 }
 
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclSend", send, NULL, count, 0, peer), 1, 0);
+    return run(CALL("ncclSend", send, NULL, count, 0, peer, .directions = SENDS,
+                    .peer = peer),
+               1, 0);
 }
 
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclRecv", NULL, receive, count, 0, peer), 0, 1);
+    return run(CALL("ncclRecv", NULL, receive, count, 0, peer,
+                    .directions = RECEIVES, .peer = peer),
+               0, 1);
 }
 
 ncclResult_t ncclGroupStart(void)

@@ -14,22 +14,9 @@
 #include "capture/core/pages.h"
 #include "capture/core/record.h"
 
-#define VERSION 22809 /* of the nccl.h that torch 2.11 is built with */
-
 struct communicator *communicator_get(ncclComm_t comm)
 {
     return memsim_handle_get(HANDLE_NCCL, comm);
-}
-
-static const char buffers[] = "nccl";
-
-ncclResult_t communicator_connect(struct communicator *c)
-{
-    if (c->connected || c->ranks < 2)
-        return ncclSuccess;
-    c->connected = true;
-    return nccl_result(memsim_device_library_object(
-        c->device, buffers, memsim_device_gpu()->nccl_bytes));
 }
 
 ncclResult_t nccl_result(int rc)
@@ -47,7 +34,7 @@ ncclResult_t nccl_result(int rc)
 
 ncclResult_t ncclGetVersion(int *version)
 {
-    *version = VERSION;
+    *version = nccl_version();
     return ncclSuccess;
 }
 
@@ -95,6 +82,9 @@ static ncclResult_t communicator_new(ncclComm_t *comm,
     if (!c)
         return ncclSystemError;
     *c = *wanted;
+    c->places = members;
+    for (int i = 0; i < c->ranks; i++)
+        c->local_ranks += communicator_is_near(c, i);
     *comm = (ncclComm_t)c;
     communicator_record(c, members);
     return ncclSuccess;
@@ -258,8 +248,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 
     if (!c)
         return ncclInvalidArgument;
-    if (c->connected)
-        memsim_device_library_object_end(c->device, buffers);
+    communicator_disconnect(c);
     memsim_handle_free(HANDLE_NCCL, comm);
     return ncclSuccess;
 }

@@ -9,16 +9,20 @@
 #include <stdint.h>
 
 #include "capture/core/core.h"
+#include "common/nccl_memory.h"
 
 #define NCCL_ID_BYTES 24 /* what is unique of an ncclUniqueId */
 
 /* What an ncclComm_t points to. */
 struct communicator {
     int device, rank, ranks;
-    bool connected;          /* it has its buffers */
+    int local_ranks;         /* of those, on this machine */
+    uint32_t uses;           /* what it has buffers of */
+    uint8_t *peers;          /* by rank, enum direction; NULL: none yet */
     uint32_t children;       /* made of it so far; the same in all ranks */
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
     const uint32_t *members; /* NULL: itself, or not told */
+    const uint32_t *places;  /* ranks of the world by rank, where told */
     char id[NCCL_ID_BYTES];  /* the same in all ranks, and in no other */
 };
 
@@ -28,8 +32,29 @@ ncclResult_t ncclGroupEnd(void);
 
 struct communicator *communicator_get(ncclComm_t comm);
 
-/* Takes its buffers, which NCCL makes when they are first needed. */
-ncclResult_t communicator_connect(struct communicator *c);
+/* Which algorithms NCCL may choose for a call, by size: the tuner's choice is
+ * not modelled, so a call takes the buffers of all of them. */
+enum uses {
+    USES_RING = 1u << NCCL_MEMORY_RING,
+    USES_GATHER = USES_RING | 1u << NCCL_MEMORY_NVLS,
+    USES_REDUCE = USES_GATHER | 1u << NCCL_MEMORY_TREE,
+};
+
+enum direction { SENDS = 1, RECEIVES = 2 };
+
+/* Whether RANK is on the machine of this one. */
+bool communicator_is_near(const struct communicator *c, int rank);
+
+/* Takes the buffers for USES, or for sending to or receiving from PEER or,
+ * where it is -1, from every rank: NCCL makes them when they are first needed.
+ */
+ncclResult_t communicator_connect(struct communicator *c, uint32_t uses);
+ncclResult_t communicator_meet(struct communicator *c, int peer,
+                               uint8_t directions);
+void communicator_disconnect(const struct communicator *c);
+
+/* Of the NCCL that this process's PyTorch comes with. */
+int nccl_version(void);
 ncclResult_t nccl_result(int rc);
 
 #endif
