@@ -152,6 +152,28 @@ def a_training_step_is_captured_whole():
 
 
 @test
+def lists_of_tensors_are_followed():
+    """Counters of steps are true; what an optimizer writes is not known."""
+    x = torch.full((200,), 3.0, device=GPU, requires_grad=True)
+    counts = [torch.zeros((), device=GPU) for _ in range(3)]
+    optimizer = torch.optim.AdamW([x], fused=True, capturable=True)
+    x.grad = torch.full_like(x, 0.5)
+    graph = torch.cuda.CUDAGraph()
+    warm(optimizer.step)
+    with torch.cuda.graph(graph):
+        optimizer.step()
+        torch._foreach_add_(counts, 1)
+    with torch.no_grad():
+        x.fill_(3.0)
+    equal(x[0].item(), 3.0)
+    for _ in range(4):
+        graph.replay()
+    equal(x[0].item(), 0.0)  # unknown numbers read as 0
+    equal([c.item() for c in counts], [4.0] * 3)
+    equal(optimizer.state[x]["step"].item(), 6.0)
+
+
+@test
 def its_memory_is_private():
     gc.collect()
     torch.cuda.empty_cache()

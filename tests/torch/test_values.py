@@ -163,6 +163,42 @@ v.clone().add_(1).mul_(2)
 
 
 @test
+def lists_of_tensors_are_true():
+    as_on_the_cpu("""
+torch._foreach_add([a, w], 3)
+torch._foreach_sub([f, d], 0.25)
+torch._foreach_mul([a, b, f, h], 2)
+torch._foreach_div([f, bf], 2)
+torch._foreach_add([a, f], [b, d.float()], alpha=2)
+torch._foreach_mul([a, v], [b, v])
+torch._foreach_mul([f, d.float()], f[0, 0])
+torch._foreach_add([f, d], [1.0, 2.0])
+torch._foreach_mul([v, w], [3, 4])
+""")
+    got = [torch.zeros_like(x) for x in tensors(GPU).values()]
+    torch._foreach_copy_(got, list(tensors(GPU).values()))
+    for x, y in zip(got, tensors("cpu").values()):
+        equal(x.tolist(), y.tolist())
+    torch._foreach_zero_(got)
+    assert not any(x.any() for x in got)
+
+
+@test
+def what_optimizers_write_is_not_known():
+    """A known parameter is not what it was; unknown numbers read as 0."""
+    for fused in False, True:
+        x = torch.full((8,), 3.0, device=GPU, requires_grad=True)
+        count = torch.zeros((), device=GPU)
+        optimizer = torch.optim.AdamW([x], fused=fused, foreach=not fused)
+        x.grad = torch.full_like(x, 0.5)
+        optimizer.step()
+        torch._foreach_add_([count], 1)
+        equal([x.tolist(), count.item()], [[0.0] * 8, 1.0])
+        equal(x.grad.tolist() if not fused else None,
+              [0.5] * 8 if not fused else None)
+
+
+@test
 def types_are_converted():
     as_on_the_cpu("""
 a.float()

@@ -116,6 +116,13 @@ static const struct kind {
     {"33unique_bool_write_inverse_indicesE",
      compute_inverse_bool_parse,
      {8, 8, 8, 8}},
+    {"25multi_tensor_apply_kernelI",
+     compute_foreach_scalar_parse,
+     {0, 0, 0, 8}},
+    {"25multi_tensor_apply_kernelI",
+     compute_foreach_tensor_parse,
+     {0, 0, 0, 8, 8}},
+    {"25multi_tensor_apply_kernelI", compute_foreach_parse, {0}},
 };
 
 bool compute_find(const char *name, struct compute *compute)

@@ -30,6 +30,9 @@ struct compute {
                 const struct kernel_launch *launch);
     uint32_t name;                  /* of the kernel, for GUESS records */
     const uint16_t *argument_bytes; /* of those that RUN reads, at least */
+    /* NULL, or those of the first one, which the launch says */
+    uint32_t (*first_bytes)(const struct compute *compute,
+                            const struct kernel_launch *launch);
     int form, layout;
     bool is_cast;
     int count;                             /* of types */
@@ -81,6 +84,9 @@ bool compute_unique_bool_parse(const char *name, struct compute *compute);
 bool compute_inverse_bool_parse(const char *name, struct compute *compute);
 bool compute_index_add_parse(const char *name, struct compute *compute);
 bool compute_index_put_add_parse(const char *name, struct compute *compute);
+bool compute_foreach_scalar_parse(const char *name, struct compute *compute);
+bool compute_foreach_tensor_parse(const char *name, struct compute *compute);
+bool compute_foreach_parse(const char *name, struct compute *compute);
 
 /* Arguments. */
 uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i);

@@ -8,6 +8,18 @@
 
 #include "capture/core/compute_number.h"
 
+static long double operation_add(long double a, long double b, int v)
+{
+    (void)v;
+    return a + b;
+}
+
+static long double operation_subtract(long double a, long double b, int v)
+{
+    (void)v;
+    return a - b;
+}
+
 static long double operation_multiply(long double a, long double b, int v)
 {
     (void)v;
@@ -153,7 +165,7 @@ long double operation_logical_not(long double a, long double b, int v)
     return !a;
 }
 
-/* What A-, B- and BinaryFunctor are told to do. */
+/* What A-, B- and BinaryFunctor and ForeachFunctors.cuh are told to do. */
 static const struct named_operation {
     const char *pattern;
     operation_function *run;
@@ -174,6 +186,10 @@ static const struct named_operation {
     {"23logical_xor_kernel_cuda", operation_logical_xor},
     {"19maximum_kernel_cuda", operation_maximum},
     {"19minimum_kernel_cuda", operation_minimum},
+    {"St4plusI", operation_add}, /* these of lists of tensors */
+    {"St5minusI", operation_subtract},
+    {"St10multipliesI", operation_multiply},
+    {"St7dividesI", operation_divide},
 };
 
 operation_function *operation_find(const char *functor)

@@ -62,12 +62,21 @@ void graph_steps_add(struct graph_steps *steps, enum step_kind kind,
     steps->count++;
 }
 
-static uint64_t arguments_bytes(const struct compute *compute)
+static uint32_t argument_bytes(const struct compute *compute,
+                               const struct kernel_launch *launch, int i)
+{
+    return i == 0 && compute->first_bytes
+               ? compute->first_bytes(compute, launch)
+               : compute->argument_bytes[i];
+}
+
+static uint64_t arguments_bytes(const struct compute *compute,
+                                const struct kernel_launch *launch)
 {
     uint64_t bytes = 0;
 
     for (int i = 0; i < COMPUTE_ARGUMENTS; i++)
-        bytes += (compute->argument_bytes[i] + 15u) & ~15u;
+        bytes += (argument_bytes(compute, launch, i) + 15u) & ~15u;
     return bytes;
 }
 
@@ -77,7 +86,7 @@ static struct kernel_step *kernel_keep(struct graph_steps *steps,
                                        const struct compute *compute,
                                        const struct kernel_launch *launch)
 {
-    uint64_t bytes = arguments_bytes(compute);
+    uint64_t bytes = arguments_bytes(compute, launch);
     struct kernel_step *k = steps->argument_bytes + bytes > ARGUMENT_BYTES_MAX
                                 ? NULL
                                 : steps_keep(steps, sizeof *k + bytes);
@@ -91,7 +100,7 @@ static struct kernel_step *kernel_keep(struct graph_steps *steps,
     tag_now(&k->tag);
     char *place = (char *)(k + 1);
     for (int i = 0; i < COMPUTE_ARGUMENTS; i++) {
-        uint32_t size = compute->argument_bytes[i];
+        uint32_t size = argument_bytes(compute, launch, i);
 
         if (!size)
             continue;

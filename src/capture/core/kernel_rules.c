@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "capture/core/foreach.h"
+
 struct kernel_rule {
     const char *pattern;       /* in the mangled name */
     const char *and_pattern;   /* likewise; NULL: none */
@@ -57,45 +59,23 @@ static void read_reduce(const struct kernel_rule *rule,
     memcpy(words, launch->arguments[0], 4 * sizeof *words);
 }
 
-#define CHUNK_ELEMENTS 65536 /* MultiTensorApply.cuh: kChunkSize */
-
-/* MultiTensorApply.cuh: depth_to_max_tensors, depth_to_max_blocks, for kernels
- * of at most 4 KiB of arguments. */
-static const struct list_shape {
-    uint32_t tensors, blocks;
-} list_shapes[] = {{0, 0},    {110, 320}, {64, 320},
-                   {48, 320}, {36, 320},  {30, 320}};
-
-/* TensorListMetadata<depth>: void *addresses[depth][tensors]; int64_t
- * numel_for_tensor[tensors]; unsigned char block_to_tensor[blocks]; int
- * block_to_chunk[blocks]; ... Blocks take the tensors in order, chunk by chunk:
- * the first tensor may have been begun, the last one left, by other launches.
- */
 static void read_foreach(const struct kernel_rule *rule,
                          const struct kernel_launch *launch, uint64_t words[4])
 {
-    const struct list_shape *shape = &list_shapes[rule->count];
-    const char *list = launch->arguments[0];
-    const int64_t *numel =
-        (const int64_t *)(list + 8ul * rule->count * shape->tensors);
-    const unsigned char *tensor =
-        (const unsigned char *)(numel + shape->tensors);
-    const int *chunk = (const int *)(tensor + shape->blocks);
-    uint32_t blocks = launch->grid[0];
+    const struct foreach_kind kind = {.depth = rule->count};
+    struct foreach_lists l;
 
-    words[2] = blocks;
+    words[2] = launch->grid[0];
     words[3] = rule->count;
-    if (!blocks || blocks > shape->blocks ||
-        tensor[blocks - 1] >= shape->tensors)
+    if (!foreach_read(&kind, launch, &l))
         return;
-    uint32_t last = tensor[blocks - 1];
-    int64_t rest =
-        numel[last] - (chunk[blocks - 1] + INT64_C(1)) * CHUNK_ELEMENTS;
-    int64_t elements = -(int64_t)chunk[0] * CHUNK_ELEMENTS;
-    for (uint32_t i = tensor[0]; i <= last; i++)
-        elements += numel[i];
+    int64_t rest = l.numel[l.tensors - 1] -
+                   (l.last_chunk + INT64_C(1)) * FOREACH_CHUNK_ELEMENTS;
+    int64_t elements = -(int64_t)l.first_chunk * FOREACH_CHUNK_ELEMENTS;
+    for (uint32_t i = 0; i < l.tensors; i++)
+        elements += l.numel[i];
     words[0] = (uint64_t)(rest > 0 ? elements - rest : elements);
-    words[1] = last + 1u;
+    words[1] = l.tensors;
 }
 
 /* First match wins: the special before the general. */

@@ -82,7 +82,7 @@ char *values_write(uint64_t address, uint64_t bytes, bool known);
 
 /* What a kernel would write: so many pieces of memory at most, the last of
  * which then stands for all that come after it, and for what lies between. */
-#define VALUES_PIECES 16
+#define VALUES_PIECES 160
 
 struct values_log {
     bool is_needed; /* it would do more than forget */
