@@ -57,6 +57,8 @@ int main(int argc, char **argv)
         execl(argv[0], argv[0], "5", "return", (char *)NULL);
     if (!strcmp(how, "fresh")) /* a child with an empty environment */
         execve(argv[0], (char *[]){argv[0], "5", NULL}, (char *[]){NULL});
+    if (!strcmp(how, "emptied") && !clearenv()) /* as env -i does */
+        execvp(argv[0], (char *[]){argv[0], "5", NULL});
     if (!strcmp(how, "fork") && !fork())
         _exit(cudaMemset(NULL, 0, 1) != cudaErrorInitializationError);
     if (!strcmp(how, "path")) { /* by absolute path, as torch does */

@@ -32,9 +32,18 @@ static const char *const unversioned[][2] = {
 };
 
 static char directory[512]; /* where our libraries lie */
-static char *kept[3];       /* NAME=VALUE of what children need */
-static const char *const kept_names[] = {
-    "LD_PRELOAD=", "MEMSIM_SESSION=", "PYTHONPATH="};
+
+/* What `memsim run` sets (src/memsim/spawn.c); a run has the first two. */
+static const char *const kept_names[] = {"LD_PRELOAD=",
+                                         "MEMSIM_SESSION=",
+                                         "PYTHONPATH=",
+                                         "TRITON_LIBCUDA_PATH=",
+                                         "USE_PYTORCH_KERNEL_CACHE=",
+                                         "CUPY_CACHE_IN_MEMORY="};
+#define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
+#define KEPT_PYTHONPATH 2
+#define PYTHON_SUBDIR   "/py"
+static char *kept[KEPT]; /* NAME=VALUE of what children need */
 
 __attribute__((constructor)) static void loader_start(void)
 {
@@ -44,7 +53,7 @@ __attribute__((constructor)) static void loader_start(void)
         snprintf(directory, sizeof directory, "%.*s",
                  (int)(strrchr(self.dli_fname, '/') - self.dli_fname),
                  self.dli_fname);
-    for (int i = 0; i < 3 && getenv("MEMSIM_SESSION"); i++)
+    for (int i = 0; i < KEPT && getenv("MEMSIM_SESSION"); i++)
         for (char **e = environ; *e; e++)
             if (!strncmp(*e, kept_names[i], strlen(kept_names[i])))
                 kept[i] = strdup(*e);
@@ -171,28 +180,65 @@ static size_t environment_count(char *const envp[])
     return n;
 }
 
-/* Fills OUT (room for COUNT + 4) with ENVP and what a child of a run needs and
- * lacks. An LD_PRELOAD without us gives way to the one we were started with. */
-static char *const *environment_complete(char *const envp[], size_t count,
-                                         char **out)
+/* Whether ENTRY is a PYTHONPATH that our Python is not in. */
+static bool lacks_python(const char *entry)
 {
-    bool present[3] = {false};
-    size_t n = 0;
+    return directory[0] && has_name(entry, kept_names[KEPT_PYTHONPATH]) &&
+           !strstr(entry, directory);
+}
+
+/* Writes ENTRY, a PYTHONPATH, with our Python before it to TEXT. */
+static char *python_join(const char *entry, char *text)
+{
+    const char *theirs = strchr(entry, '=') + 1;
+
+    char *end = stpcpy(text, kept_names[KEPT_PYTHONPATH]);
+    end = stpcpy(stpcpy(end, directory), PYTHON_SUBDIR);
+    if (*theirs)
+        stpcpy(stpcpy(end, ":"), theirs);
+    return text;
+}
+
+/* What environment_complete() needs for ENVP. */
+static size_t completed_bytes(char *const envp[])
+{
+    size_t count = environment_count(envp);
+    size_t bytes = (count + KEPT + 1) * sizeof(char *);
+
+    for (size_t i = 0; i < count; i++)
+        if (lacks_python(envp[i]))
+            bytes += sizeof directory + sizeof PYTHON_SUBDIR + strlen(envp[i]);
+    return bytes;
+}
+
+/* Fills OUT with ENVP and what a child of a run needs and lacks. An LD_PRELOAD
+ * without us gives way to the one we were started with; a PYTHONPATH without
+ * us gets us. */
+static char *const *environment_complete(char *const envp[], char **out)
+{
+    size_t count = environment_count(envp), n = 0;
+    char *text = (char *)(out + count + KEPT + 1);
+    bool present[KEPT] = {false};
 
     if (!kept[0] || !kept[1])
         return envp;
     for (size_t i = 0; i < count; i++) {
         bool ours = true;
 
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < KEPT; k++)
             if (has_name(envp[i], kept_names[k])) {
                 ours = k || preloads_us(envp[i]);
                 present[k] = ours;
             }
-        if (ours)
-            out[n++] = envp[i];
+        if (!ours)
+            continue;
+        out[n++] = envp[i];
+        if (lacks_python(envp[i])) {
+            out[n - 1] = python_join(envp[i], text);
+            text += strlen(text) + 1;
+        }
     }
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < KEPT; k++)
         if (!present[k] && kept[k])
             out[n++] = kept[k];
     out[n] = NULL;
@@ -201,13 +247,23 @@ static char *const *environment_complete(char *const envp[], size_t count,
 
 /* In the caller's frame: children of vfork() must not touch the heap. */
 #define COMPLETED(envp)                                                        \
-    environment_complete(                                                      \
-        envp, environment_count(envp),                                         \
-        alloca((environment_count(envp) + 4) * sizeof(char *)))
+    environment_complete(envp, alloca(completed_bytes(envp)))
 
 CORE_API int execve(const char *path, char *const argv[], char *const envp[])
 {
     return REAL(execve)(path, argv, COMPLETED(envp));
+}
+
+/* The C library's own execv() and execvp() take no detour by ours; env(1) uses
+ * them over an environment that it has emptied. */
+CORE_API int execv(const char *path, char *const argv[])
+{
+    return REAL(execve)(path, argv, COMPLETED(environ));
+}
+
+CORE_API int execvp(const char *file, char *const argv[])
+{
+    return REAL(execvpe)(file, argv, COMPLETED(environ));
 }
 
 CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
