@@ -71,6 +71,18 @@ static int run_nested(const char *session, char **command)
     return fail_errno(command[0], errno);
 }
 
+/* Left behind by a test on the host, as often as not. */
+static void note_hidden_cards(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (visible && (!*visible || *visible == '-'))
+        fprintf(stderr,
+                "memsim: note: CUDA_VISIBLE_DEVICES=%s hides every GPU from "
+                "the command; unset it to have one\n",
+                visible);
+}
+
 static int check_trace_limit(uint64_t bytes, struct err *err)
 {
     char text[16];
@@ -204,5 +216,6 @@ int cmd_run(int argc, char **argv)
     const char *outer = getenv("MEMSIM_SESSION");
     if (outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
+    note_hidden_cards();
     return run(&o, &job);
 }

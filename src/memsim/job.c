@@ -27,14 +27,18 @@ static uint64_t now_ns(void)
  * stays as it is. */
 static int apply_memory(struct gpu *gpu, uint64_t memory_bytes, struct err *err)
 {
-    char context[16];
+    char given[16], context[16];
 
     if (!memory_bytes)
         return 0;
     if (memory_bytes <= gpu->context_torch_bytes)
-        return err_set(err, "--memory: the CUDA context alone takes %s",
-                       units_format_bytes(gpu->context_torch_bytes, context,
-                                          sizeof context));
+        return err_set(
+            err,
+            "--memory: %s is too little: the CUDA context alone takes %s; "
+            "is a unit missing, as in 60GiB?",
+            units_format_bytes(memory_bytes, given, sizeof given),
+            units_format_bytes(gpu->context_torch_bytes, context,
+                               sizeof context));
     uint64_t hidden = gpu->smi_memory_mib * MIB;
     hidden -= hidden < gpu->memory_bytes ? hidden : gpu->memory_bytes;
     gpu->memory_bytes = memory_bytes;

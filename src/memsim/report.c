@@ -44,6 +44,18 @@ static int write_special(const struct work *work, const char *path)
     return fclose(out) | rc;
 }
 
+/* The mode of the file that PATH is, or would be if open() had made it. */
+static mode_t file_mode(const char *path)
+{
+    struct stat st;
+
+    if (!stat(path, &st))
+        return st.st_mode & 0777;
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
 static int write_replacing(const struct work *work, const char *path)
 {
     char temporary[PATH_MAX];
@@ -53,11 +65,11 @@ static int write_replacing(const struct work *work, const char *path)
         errno = ENAMETOOLONG;
         return -1;
     }
-    int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+    int fd = mkostemp(temporary, O_CLOEXEC);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!out)
         return -1;
-    int rc = write_stream(work, out);
+    int rc = write_stream(work, out) | fchmod(fd, file_mode(path));
     if (fclose(out) | rc || rename(temporary, path)) {
         int error = errno;
         unlink(temporary);

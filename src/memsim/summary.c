@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for people: the verdict, then what it rests on. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +14,12 @@
 #include "memsim/text_columns.h"
 #include "memsim/tree.h"
 
-#define BAR_CELLS   24
-#define THINGS      5
-#define GUESSES     8
-#define SIZE_LENGTH 16
+#define BAR_CELLS          24
+#define THINGS             5
+#define GUESSES            8
+#define SIZE_LENGTH        16
+#define OOM_MODULE_COLUMNS 45 /* beside "  PyTorch asked for 1023.99 MiB in"   \
+                               */
 
 struct page {
     FILE *out;
@@ -59,10 +62,14 @@ static const struct heading *heading_of(const struct result *r)
 /* What the verdict needs to be understood, in DETAIL. */
 static void verdict_detail(const struct result *r, char *detail, size_t size)
 {
+    int status = r->command_status;
+    bool by_signal = status > 128 && status < 128 + SIGRTMIN;
+
     *detail = '\0';
     if (r->verdict == VERDICT_FAILED && r->finished)
-        snprintf(detail, size, " (status %d), not for lack of GPU memory",
-                 r->command_status);
+        snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
+                 status, by_signal ? ", " : "",
+                 by_signal ? strsignal(status - 128) : "");
     if (r->verdict == VERDICT_OVER_LIMIT)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
 }
@@ -71,7 +78,7 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
 static void write_verdict(const struct page *page, const struct result *r)
 {
     const struct heading *h = heading_of(r);
-    char detail[64], card[96], capacity[SIZE_LENGTH];
+    char detail[96], card[96], capacity[SIZE_LENGTH];
 
     verdict_detail(r, detail, sizeof detail);
     int width = fprintf(page->out, "memsim: %s%s%s%s", ink(page, h->ink),
@@ -123,33 +130,45 @@ static void write_peaks(const struct page *page, const struct result_device *d)
     fputc('\n', page->out);
 }
 
+/* What was missing, in TEXT. */
+static void missing_text(const struct result_oom *o, char *text, size_t size)
+{
+    char missing[SIZE_LENGTH];
+
+    units_format_bytes(o->missing_bytes, missing, sizeof missing);
+    if (!o->missing_bytes)
+        snprintf(text, size,
+                 "A limit that the program set itself was in the "
+                 "way, not the card's memory.");
+    else if (o->caught)
+        snprintf(text, size, "%s more memory would have met it.", missing);
+    else
+        snprintf(text, size, "At least %s more memory would have been needed.",
+                 missing);
+}
+
 static void write_oom(const struct page *page, const struct result_oom *o)
 {
     char requested[SIZE_LENGTH], available[SIZE_LENGTH], idle[SIZE_LENGTH];
-    char missing[SIZE_LENGTH];
+    char missing[96], cached[48] = "", text[256];
 
     units_format_bytes(o->requested_bytes, requested, sizeof requested);
     units_format_bytes(o->free_bytes, available, sizeof available);
     units_format_bytes(o->unallocated_bytes, idle, sizeof idle);
-    units_format_bytes(o->missing_bytes, missing, sizeof missing);
-    fprintf(page->out, "  %s%s asked for %s%s; %s was free",
-            ink(page, INK_BOLD),
+    missing_text(o, missing, sizeof missing);
+    fprintf(page->out, "  %s%s asked for %s%s", ink(page, INK_BOLD),
             o->torch ? "PyTorch" : "cudaMalloc or a library", requested,
-            ink(page, INK_PLAIN), available);
-    if (o->torch)
-        fprintf(page->out, ",\n  %s reserved but unallocated", idle);
-    if (o->caught)
-        fputs("; the program went on", page->out);
+            ink(page, INK_PLAIN));
+    if (o->module && *o->module) {
+        fputs(" in ", page->out);
+        text_write_end(page->out, o->module, OOM_MODULE_COLUMNS);
+    }
     fputs(".\n", page->out);
-    if (!o->missing_bytes)
-        fputs("  A limit that the program set itself was in the way, not the "
-              "card's memory.\n",
-              page->out);
-    else if (o->caught)
-        fprintf(page->out, "  %s more memory would have met it.\n", missing);
-    else
-        fprintf(page->out,
-                "  At least %s more memory would have been needed.\n", missing);
+    if (o->torch)
+        snprintf(cached, sizeof cached, ", %s reserved but unallocated", idle);
+    snprintf(text, sizeof text, "%s was free%s%s. %s", available, cached,
+             o->caught ? "; the program went on" : "", missing);
+    text_write_wrapped(page->out, " ", text);
 }
 
 /* Every fatal refusal; of those survived, the first and how many. */

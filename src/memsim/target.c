@@ -64,7 +64,14 @@ static enum target_status find(const char *name, const char *search, char *path,
 static enum target_status no_program(const char *name,
                                      enum target_status status, struct err *err)
 {
-    if (status == TARGET_NOT_FOUND)
+    if (status == TARGET_NOT_FOUND && name[0] == '-')
+        err_set(err,
+                "%s: command not found; memsim's own options go before the --",
+                name);
+    else if (status == TARGET_NOT_FOUND && !access(name, F_OK))
+        err_set(err, "%s: command not found; try `./%s', or `python %s'", name,
+                name, name);
+    else if (status == TARGET_NOT_FOUND)
         err_set(err, "%s: command not found%s", name,
                 strchr(name, '/') ? "" : "; is it in PATH?");
     else
@@ -78,8 +85,16 @@ static enum target_status no_program(const char *name,
 static enum target_status
 no_interpreter(const char *name, const char *interpreter, struct err *err)
 {
-    err_set(err, "%s: %s, which its #! line names, cannot be executed", name,
-            interpreter);
+    size_t length = strcspn(interpreter, "\r");
+
+    if (interpreter[length])
+        err_set(err,
+                "%s: its lines end as on Windows, so its #! line names no "
+                "program; try sed -i 's/\\r$//' %s",
+                name, name);
+    else
+        err_set(err, "%s: %s, which its #! line names, cannot be executed",
+                name, interpreter);
     return TARGET_NOT_EXECUTABLE;
 }
 

@@ -6,6 +6,8 @@
 
 #include "common/xmalloc.h"
 
+#define MARGIN_MAX 7 /* "  note:" */
+
 /* The next character of TEXT as a terminal may have it, in OUT, and the columns
  * it takes; *TEXT moves on. Control characters are written as numbers; Chinese,
  * Japanese and Korean ones, and symbols, are taken to be two columns wide. */
@@ -63,12 +65,13 @@ void text_write_end(FILE *out, const char *text, int columns)
 void text_write_wrapped(FILE *out, const char *first, const char *text)
 {
     int column = fprintf(out, "%s", first);
+    int margin = column < MARGIN_MAX ? column : MARGIN_MAX;
     char *words = xstrdup(text), *rest = words;
 
     for (char *word; (word = strsep(&rest, " \n"));) {
         int columns = text_columns(word);
         if (column + 1 + columns > TEXT_COLUMNS)
-            column = fprintf(out, "\n       ") - 1;
+            column = fprintf(out, "\n%*s", margin, "") - 1;
         fputc(' ', out);
         text_write(out, word);
         column += 1 + columns;

@@ -13,7 +13,7 @@
 void text_write_end(FILE *out, const char *text, int columns);
 
 /* Writes FIRST and the words of TEXT in lines of at most TEXT_COLUMNS, later
- * ones indented. */
+ * ones indented as far as FIRST is long, or 7 columns. */
 void text_write_wrapped(FILE *out, const char *first, const char *text);
 
 #endif

@@ -25,6 +25,20 @@ static void launch(void *out, const void *in, unsigned threads,
                      0, stream);
 }
 
+/* The cards that CUDA_VISIBLE_DEVICES leaves, by their places on the bus. */
+static int print_cards(void)
+{
+    char place[32];
+    int count = 0;
+
+    cudaGetDeviceCount(&count);
+    for (int i = 0; i < count; i++)
+        if (!cudaDeviceGetPCIBusId(place, sizeof place, i))
+            printf("%s ", place);
+    puts(".");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *bug = argc > 1 ? argv[1] : "";
@@ -32,6 +46,8 @@ int main(int argc, char **argv)
     char host[64] = "";
     void *p, *q;
 
+    if (!strcmp(bug, "cards"))
+        return print_cards();
     if (cudaMalloc(&p, 8 << 20) || cudaStreamCreate(&stream))
         return 1;
     if (!strcmp(bug, "twice"))

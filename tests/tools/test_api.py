@@ -13,9 +13,9 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+from suite import TOP, main
+
 sys.path.insert(0, str(TOP / "tools"))
-sys.dont_write_bytecode = True
 import apifile  # noqa: E402, once its folder is known
 
 CC = os.environ.get("CC", "gcc")
@@ -304,14 +304,5 @@ class CoverageApi(Tools):
                          "0 by hand, 0 stubbed, 1 missing")
 
 
-def main():
-    suite = unittest.defaultTestLoader.loadTestsFromModule(
-        sys.modules[__name__])
-    result = unittest.TextTestRunner(verbosity=0).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - failed} passed, {failed} failed")
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,7 +8,8 @@ import sys
 import tempfile
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+from suite import TOP, main
+
 TOOL = TOP / "tools/from-collect"
 MIB = 1 << 20
 
@@ -96,14 +97,5 @@ class FromCollect(unittest.TestCase):
         self.assertIn("context.json", self.run_tool("gpu").stderr)
 
 
-def main():
-    suite = unittest.defaultTestLoader.loadTestsFromModule(
-        sys.modules[__name__])
-    result = unittest.TextTestRunner(verbosity=0).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - failed} passed, {failed} failed")
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,7 +5,8 @@ import csv
 import pathlib
 import unittest
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+from suite import TOP, main
+
 HEAD = ("operation type math layout groups filter stride channels height x w "
         "y constant align evidence source").split()
 MEASURED = ("FIDELITY", "KINETO")
@@ -38,7 +39,4 @@ class Workspaces(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    program = unittest.main(exit=False)
-    failed = len(program.result.failures) + len(program.result.errors)
-    print(f"{program.result.testsRun - failed} passed, {failed} failed")
-    raise SystemExit(failed > 0)
+    main()

@@ -67,6 +67,19 @@ torch.cuda.max_memory_allocated = lambda: "went on"
 
 
 @test
+def a_second_ctrl_c_at_the_end_shows_nothing_of_ours():
+    script = """
+import gc, os, signal, torch
+model = torch.nn.Linear(8, 8).cuda()
+gc.get_objects = lambda: os.kill(os.getpid(), signal.SIGINT) or []
+"""
+    done = subprocess.run([f"{BUILD}/bin/memsim", "run", "-q", "--",
+                           sys.executable, "-c", script],
+                          capture_output=True, text=True)
+    equal((done.returncode, done.stderr), (0, ""))
+
+
+@test
 def exceptions_from_anywhere_leave_nothing_open():
     report = device("""
 class Deep(nn.Module):

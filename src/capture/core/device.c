@@ -42,25 +42,51 @@ static _Thread_local int current;
 static _Thread_local bool bound; /* a context is current in this thread */
 static _Thread_local uint64_t refused_bytes; /* the last that was refused */
 
-/* CUDA_VISIBLE_DEVICES: numbers up to the first that names no card. A UUID
+/* The card that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
  * names card i as NVML gives it here: its last digits are the number. */
+static long visible_card(const char *entry, char **end)
+{
+    size_t length = strcspn(entry, ",");
+    const char *dash = memrchr(entry, '-', length);
+
+    if (!strncmp(entry, "GPU-", 4))
+        return strtol(dash + 1, end, 16);
+    long card = strtol(entry, end, 10);
+    return *end == entry ? -1 : card;
+}
+
+/* CUDA_VISIBLE_DEVICES: entries up to the first that names no card. A card
+ * named twice leaves none (torch/cuda/__init__.py, _parse_visible_devices,
+ * which says so of the driver). */
 static int visible_parse(const char *text, int cards)
 {
     int n = 0;
 
     while (*text && n < SESSION_DEVICES) {
-        const char *digits = text;
         char *end;
+        long card = visible_card(text, &end);
 
-        if (!strncmp(text, "GPU-", 4) && strrchr(text, '-'))
-            digits = strrchr(text, '-') + 1;
-        long card = strtol(digits, &end, digits == text ? 10 : 16);
-        if (end == digits || card < 0 || card >= cards)
+        if (card < 0 || card >= cards)
             break;
+        for (int i = 0; i < n; i++)
+            if (visible[i] == card)
+                return 0;
         visible[n++] = (int)card;
         text = *end == ',' ? end + 1 : "";
     }
     return n;
+}
+
+/* Whoever names no card at all, or -1, means it. */
+static void visible_note(void)
+{
+    const struct session *session = memsim_session();
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (session && !visible_count && text && *text && *text != '-')
+        memsim_note("CUDA_VISIBLE_DEVICES=%s leaves no GPU: --gpus has them "
+                    "from 0 to %u",
+                    text, session->device_count - 1);
 }
 
 static int visible_find(void)
@@ -85,6 +111,7 @@ int memsim_device_count(void)
         if (visible_count < 0)
             visible_count = visible_find();
         core_unlock(LOCK_DEVICE);
+        visible_note();
     }
     return visible_count;
 }

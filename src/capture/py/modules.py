@@ -407,6 +407,13 @@ def _finish():
         known.ref = _gone  # whose call would find nothing of ours any more
 
 
+def _at_exit():
+    try:
+        _guarded(_finish)()
+    except KeyboardInterrupt:
+        pass  # the user's second: what is left to tell goes untold
+
+
 def _gone():
     return None
 
@@ -474,4 +481,4 @@ def start():
                                                  always_call=True))
     optim.register_optimizer_step_pre_hook(_guarded(_before_step))
     optim.register_optimizer_step_post_hook(_guarded(_after_step))
-    atexit.register(_guarded(_finish))
+    atexit.register(_at_exit)
