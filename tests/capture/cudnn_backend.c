@@ -353,6 +353,31 @@ TEST(workspaces_follow_the_table)
     CHECK_UINT(workspace_of(&vit_h, 0), 0);
 }
 
+/* ResNet-50's, measured on a V100; here the engine without tensor cores. */
+TEST(winograd_without_tensor_cores)
+{
+    static const struct {
+        int64_t channels, height, bytes;
+    } seen[] = {{256, 14, 47185920}, {512, 7, 56623104}, {64, 56, 410112}};
+
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        int64_t c = seen[i].channels, h = seen[i].height;
+        struct problem conv = {.type = CUDNN_DATA_FLOAT,
+                               .x = {32, c, h, h},
+                               .w = {c, c, 3, 3},
+                               .y = {32, c, h, h},
+                               .stride = 1};
+        CHECK_UINT(workspace_of(&conv, 1), seen[i].bytes);
+    }
+    struct problem gradient = {.type = CUDNN_DATA_FLOAT,
+                               .x = {32, 64, 56, 56},
+                               .w = {64, 64, 3, 3},
+                               .y = {32, 64, 56, 56},
+                               .stride = 1,
+                               .kind = 2};
+    CHECK_UINT(workspace_of(&gradient, 1), 116195328);
+}
+
 /* ConvNeXtV2-H's last stage: (134, 136] MiB at batch 32. */
 TEST(depthwise_gradients_take_much)
 {

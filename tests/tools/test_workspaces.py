@@ -9,7 +9,7 @@ from suite import TOP, main
 
 HEAD = ("operation type math layout groups filter stride channels height x w "
         "y constant align evidence source").split()
-MEASURED = ("FIDELITY", "KINETO")
+MEASURED = ("FIDELITY", "KINETO", "V100")
 
 
 def rows():

@@ -11,7 +11,7 @@
 struct rule {
     const char *operation, *type, *math, *layout, *groups, *filter, *stride;
     const char *channels, *height;
-    uint64_t x, w, y; /* multiples of the tensors' bytes */
+    double x, w, y; /* multiples of the tensors' bytes */
     uint64_t constant_bytes;
     uint64_t align; /* channels are rounded up to this */
 };
@@ -137,9 +137,11 @@ static uint64_t padded_bytes(const struct shape *shape, unsigned mask,
  * dimension is the output's channels. */
 static uint64_t rule_bytes(const struct rule *rule, const struct convolution *c)
 {
-    return rule->x * padded_bytes(&c->x, 2, rule->align) +
-           rule->w * padded_bytes(&c->w, 3, rule->align) +
-           rule->y * padded_bytes(&c->y, 2, rule->align) + rule->constant_bytes;
+    double bytes = rule->x * (double)padded_bytes(&c->x, 2, rule->align) +
+                   rule->w * (double)padded_bytes(&c->w, 3, rule->align) +
+                   rule->y * (double)padded_bytes(&c->y, 2, rule->align);
+
+    return (uint64_t)(bytes + 0.5) + rule->constant_bytes;
 }
 
 uint64_t convolution_workspace(const struct convolution *convolution)
