@@ -26,6 +26,7 @@ struct gpu {
     uint64_t cublas_bytes;        /* of each handle */
     uint64_t cudnn_bytes; /* of a process's first handle; so are these */
     uint64_t cufft_bytes;
+    uint64_t cusparse_bytes;
     uint64_t cusolver_bytes;
     uint64_t nccl_bytes;     /* of each communicator; 0: nccl_memory.h says */
     uint32_t smi_memory_mib; /* nvidia-smi's memory.total */

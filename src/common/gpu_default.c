@@ -172,15 +172,26 @@ static void default_context(const struct capability *row, struct gpu *gpu)
     default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
 }
 
-/* data/gpus/README.md, "Libraries", has the sources. */
+/* data/gpus/README.md, "Libraries", has the sources. Of a library's kernels a
+ * program uses a twentieth; of cuFFT's, which are not known, at least the 2 MiB
+ * that the driver maps at a time. */
+#define CUDNN_KERNELS_MIB    390
+#define CUSPARSE_KERNELS_MIB 88
+
+static uint64_t used_kernels(uint64_t mib)
+{
+    return (mib / 20 + 1) / 2 * 2 * MIB;
+}
+
 static void default_libraries(const struct capability *row, struct gpu *gpu)
 {
     bool large = row->major == 9 || row->major == 10;
 
-    default_u64(&gpu->modules_eager_bytes, 379584512);
+    default_u64(&gpu->modules_eager_bytes, (row->major < 9 ? 850 : 1270) * MIB);
     default_u64(&gpu->cublas_bytes, (large ? 32 : 4) * MIB);
-    default_u64(&gpu->cudnn_bytes, 0);
-    default_u64(&gpu->cufft_bytes, 0);
+    default_u64(&gpu->cudnn_bytes, used_kernels(CUDNN_KERNELS_MIB));
+    default_u64(&gpu->cusparse_bytes, used_kernels(CUSPARSE_KERNELS_MIB));
+    default_u64(&gpu->cufft_bytes, 2 * MIB);
     default_u64(&gpu->cusolver_bytes, 250000000);
     default_u64(&gpu->nccl_bytes, 0);
 }

@@ -38,6 +38,7 @@ const struct gpu_field gpu_fields[] = {
     U64(cublas_bytes, 0, 0x1p40),
     U64(cudnn_bytes, 0, 0x1p40),
     U64(cufft_bytes, 0, 0x1p40),
+    U64(cusparse_bytes, 0, 0x1p40),
     U64(cusolver_bytes, 0, 0x1p40),
     U64(nccl_bytes, 0, 0x1p40),
     U32(nccl_channels, 1, 64),

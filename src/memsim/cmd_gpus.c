@@ -125,16 +125,9 @@ static int source_of(const cJSON *card, const char *key)
     return 0;
 }
 
-/* What a library takes, of which nobody has published anything. */
-static bool is_unknown(const char *key, const char *value)
-{
-    return !strcmp(value, "0") &&
-           (!strcmp(key, "cudnn_bytes") || !strcmp(key, "cufft_bytes"));
-}
-
 /* Why VALUE is what it is: "[2]" of the sources, or how else. */
-static void format_source(const cJSON *card, const char *key, const char *value,
-                          char *out, size_t size)
+static void format_source(const cJSON *card, const char *key, char *out,
+                          size_t size)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(card, key);
     int number = source_of(card, key);
@@ -144,9 +137,7 @@ static void format_source(const cJSON *card, const char *key, const char *value,
     if (!item && has_base)
         how = "base, or derived";
     else if (!item || cJSON_IsNull(item))
-        how = is_unknown(key, value)       ? "unknown, so 0"
-              : !strcmp(key, "nccl_bytes") ? "by nccl_channels"
-                                           : "derived";
+        how = strcmp(key, "nccl_bytes") != 0 ? "derived" : "by nccl_channels";
     if (number)
         snprintf(out, size, "%s%s[%d]", how, *how ? " " : "", number);
     else
@@ -160,7 +151,7 @@ static void print_values(const struct gpu *gpu, const cJSON *card)
     for (size_t i = 0; i < gpu_field_count; i++) {
         const struct gpu_field *field = &gpu_fields[i];
         format_value(field, gpu, value, sizeof value);
-        format_source(card, field->key, value, source, sizeof source);
+        format_source(card, field->key, source, sizeof source);
         if (source[0])
             printf("%-29s %-32s %s\n", field->key, value, source);
         else
@@ -210,6 +201,44 @@ static void print_aliases(const cJSON *card)
     free(list);
 }
 
+/* How far off what is derived may be: data/gpus/README.md says why. */
+static const struct range {
+    const char *key, *text;
+} ranges[] = {
+    {"context_bytes",
+     "as published for nine cards to 7 %; three cards that may "
+     "have had a display took 15 to 44 % more"},
+    {"context_torch_bytes", "0 to 24 MiB more than the bare context"},
+    {"modules_eager_bytes", "362 MiB (PyTorch 1.13) to what the rule says, and "
+                            "cuDNN's 293 to 390 where it is used"},
+    {"cublas_bytes", "a handle: 32 to 60 MB on 9.x and 10.x, at most 5 MiB on "
+                     "7.5"},
+    {"cudnn_bytes", "2 to 390 MiB: of its kernels those that are used, assumed "
+                    "to be a twentieth"},
+    {"cufft_bytes",
+     "2 to 40 MiB: likewise, and how large all are is not known"},
+    {"cusparse_bytes", "2 to 88 MiB: likewise"},
+    {"cusolver_bytes", "2 to 250 MB, of which at most 80 are kernels"},
+    {"nccl_channels", "as logs of six cards have them; fewer where a network "
+                      "card limits them, half where cards are cut"},
+};
+
+static void print_ranges(const cJSON *card)
+{
+    char label[32];
+
+    fputs("\nWhat is derived follows from the compute capability and the "
+          "values above.\nHow far off it may be:\n",
+          stdout);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const cJSON *item = cJSON_GetObjectItem(card, ranges[i].key);
+        if (item && !cJSON_IsNull(item))
+            continue;
+        snprintf(label, sizeof label, "  %-19s  ", ranges[i].key);
+        print_wrapped(label, ranges[i].text);
+    }
+}
+
 static void print_sources(const cJSON *card)
 {
     const cJSON *source;
@@ -225,9 +254,6 @@ static void print_sources(const cJSON *card)
         snprintf(label, sizeof label, "%3d  ", ++number);
         print_wrapped(label, text ? text : "?");
     }
-    fputs("\nWhat is derived follows from the compute capability and the "
-          "values above.\n",
-          stdout);
 }
 
 /* JSON. */
@@ -318,6 +344,7 @@ static int show_one(const char *name, bool json)
         print_values(&gpu, card);
         print_aliases(card);
         print_sources(card);
+        print_ranges(card);
     }
     cJSON_Delete(card);
     return CMD_OK;

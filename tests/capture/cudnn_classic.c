@@ -22,6 +22,30 @@ static cudnnTensorDescriptor_t tensor(cudnnDataType_t type, int n, int c, int h,
     return d;
 }
 
+static size_t taken_by_handles(void)
+{
+    size_t before, after, total;
+    cudnnHandle_t first, second;
+
+    CHECK(!cudaMemGetInfo(&before, &total));
+    CHECK(!cudnnCreate(&first));
+    CHECK(!cudnnCreate(&second));
+    CHECK(!cudaMemGetInfo(&after, &total));
+    return before - after;
+}
+
+TEST(a_first_handle_takes_kernels)
+{
+    CHECK_UINT(taken_by_handles(), 20 << 20);
+    CHECK_UINT(taken_by_handles(), 0);
+}
+
+TEST(an_eager_context_has_all_kernels)
+{
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    CHECK_UINT(taken_by_handles(), 0);
+}
+
 TEST(handles_keep_their_stream)
 {
     cudnnHandle_t handle = handle_new();

@@ -60,6 +60,8 @@ TEST(shows_one_with_its_sources)
     CHECK(strstr(out, "\nwarp_size                     32                    "
                       "           derived\n"));
     CHECK(strstr(out, "\nSources:\n  1  deviceQuery"));
+    CHECK(strstr(out, "\n  cudnn_bytes          2 to 390 MiB"));
+    CHECK(!strstr(out, "\n  context_bytes ")); /* was measured */
 }
 
 TEST(prints_json)

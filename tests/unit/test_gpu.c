@@ -351,7 +351,8 @@ TEST(a_small_file_is_enough)
     CHECK_UINT(gpu.context_torch_bytes, gpu.context_bytes);
     CHECK_UINT(gpu.cublas_bytes, 32 << 20);
     CHECK_UINT(gpu.nccl_bytes, 0); /* no NVLink is told of */
-    CHECK_UINT(gpu.cudnn_bytes, 0);
+    CHECK_UINT(gpu.cudnn_bytes, 20 * MIB);
+    CHECK_UINT(gpu.cusparse_bytes, 4 * MIB);
     CHECK_UINT(gpu.max_blocks_per_sm, 32);
     CHECK_NEAR(gpu.nvlink_gbps, 0, 0);
 }

@@ -278,11 +278,16 @@ static int context_make(int device)
 /* Without lazy loading a context takes every kernel of the process at once.
  * Lazy is CUDA's default since 12.2, and PyTorch sets it where the user has
  * said nothing (c10/cuda, 1.13 on), before any context. */
-static int modules_load(int device)
+static bool modules_are_eager(void)
 {
     const char *loading = getenv("CUDA_MODULE_LOADING");
 
-    if (!loading || strcmp(loading, "EAGER"))
+    return loading && !strcmp(loading, "EAGER");
+}
+
+static int modules_load(int device)
+{
+    if (!modules_are_eager())
         return CORE_OK;
     return memsim_device_library(device, "all kernels",
                                  memsim_device_gpu()->modules_eager_bytes);
@@ -552,6 +557,12 @@ int memsim_device_library(int device, const char *who, uint64_t bytes)
     bool fresh = library_is_new(&devices[device], who);
     core_unlock(LOCK_DEVICE);
     return fresh ? memsim_device_library_more(device, who, bytes) : CORE_OK;
+}
+
+int memsim_device_library_kernels(int device, const char *who, uint64_t bytes)
+{
+    return modules_are_eager() ? memsim_device_open(device)
+                               : memsim_device_library(device, who, bytes);
 }
 
 int memsim_device_library_more(int device, const char *who, uint64_t bytes)

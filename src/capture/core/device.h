@@ -87,8 +87,12 @@ CORE_API void memsim_device_memory(int device, uint64_t *free_bytes,
 
 /* Memory that a library takes for itself, without an address: handles, lazily
  * loaded modules. Once per process, device and WHO (a literal). */
-CORE_API int memsim_device_library(int device, const char *who,
-                                   uint64_t bytes);
+CORE_API int memsim_device_library(int device, const char *who, uint64_t bytes);
+
+/* The same for kernels that are loaded as they are used: nothing where the
+ * context has taken all kernels already. */
+CORE_API int memsim_device_library_kernels(int device, const char *who,
+                                           uint64_t bytes);
 
 /* The same, each time that it is asked for. */
 CORE_API int memsim_device_library_more(int device, const char *who,
@@ -103,8 +107,7 @@ CORE_API void memsim_device_library_object_end(int device, const char *who);
 /* The card's memory without an address: NAME stands for one in the trace. */
 int device_take(int device, uint64_t bytes, enum trace_how how,
                 bool caller_retries, uint64_t name);
-void device_give(int device, uint64_t bytes, enum trace_how how,
-                 uint64_t name);
+void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name);
 
 /* For ipc.c: the allocation of this process that holds ADDRESS, if any; and an
  * address range for another process's memory, which costs nothing. */

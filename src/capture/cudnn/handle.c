@@ -33,8 +33,8 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
     if (rc)
         return cudnn_status(rc);
-    if (memsim_device_library(device, "cudnn",
-                              memsim_device_gpu()->cudnn_bytes))
+    if (memsim_device_library_kernels(device, "cudnn",
+                                      memsim_device_gpu()->cudnn_bytes))
         return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
     struct cudnn *cudnn = memsim_handle_new(HANDLE_CUDNN, sizeof *cudnn);
     if (!cudnn)

@@ -37,8 +37,8 @@ cufftResult cufftCreate(cufftHandle *handle)
     int rc = memsim_device_open(device);
     if (rc || !plans)
         return CUFFT_SETUP_FAILED;
-    if (memsim_device_library(device, "cufft",
-                              memsim_device_gpu()->cufft_bytes))
+    if (memsim_device_library_kernels(device, "cufft",
+                                      memsim_device_gpu()->cufft_bytes))
         return CUFFT_ALLOC_FAILED;
     uint32_t i = plan_count;
     for (uint32_t k = 0; k < plan_count; k++)
@@ -109,8 +109,8 @@ cufftResult cufftSetWorkArea(cufftHandle handle, void *area)
 static long long *property_place(cufftHandle handle, cufftProperty property)
 {
     struct plan *plan = plan_get(handle);
-    size_t count = plan ? sizeof plan->properties / sizeof *plan->properties
-                        : 0;
+    size_t count =
+        plan ? sizeof plan->properties / sizeof *plan->properties : 0;
 
     return (size_t)property - 1 < count ? &plan->properties[property - 1]
                                         : NULL;

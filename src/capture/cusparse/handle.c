@@ -34,6 +34,9 @@ cusparseStatus_t cusparseCreate(cusparseHandle_t *handle)
         return CUSPARSE_STATUS_INVALID_VALUE;
     if (memsim_device_open(device))
         return CUSPARSE_STATUS_NOT_INITIALIZED;
+    if (memsim_device_library_kernels(device, "cusparse",
+                                      memsim_device_gpu()->cusparse_bytes))
+        return CUSPARSE_STATUS_ALLOC_FAILED;
     struct cusparse *c = memsim_handle_new(HANDLE_CUSPARSE, sizeof *c);
     if (!c)
         return CUSPARSE_STATUS_ALLOC_FAILED;
