@@ -39,6 +39,23 @@ static int print_cards(void)
     return 0;
 }
 
+/* A graph of one launch, launched once more when its memory is gone. */
+static void graph_launch(void *p)
+{
+    cudaGraphExec_t exec;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    launch(p, NULL, 32, stream);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphLaunch(exec, stream);
+    cudaFree(p);
+    cudaGraphLaunch(exec, stream);
+}
+
 int main(int argc, char **argv)
 {
     const char *bug = argc > 1 ? argv[1] : "";
@@ -68,6 +85,8 @@ int main(int argc, char **argv)
         launch(p, p, 2048, 0);
     if (!strcmp(bug, "freed"))
         cudaFree(p), launch(p, NULL, 32, 0);
+    if (!strcmp(bug, "freed-graph"))
+        graph_launch(p);
     if (!strcmp(bug, "host-argument"))
         launch(p, host, 32, 0);
     if (!strcmp(bug, "other-stream"))

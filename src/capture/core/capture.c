@@ -315,8 +315,10 @@ void capture_work(enum trace_kind kind, const uint64_t *fields)
 
         member->clock[stream->capture_member]++;
         member->leaf_count = 0;
-        if (node)
+        if (node) {
             leaf_add(member, node);
+            graph_steps_claim(&body->steps, node->number);
+        }
     }
     core_unlock(LOCK_GRAPH);
 }
@@ -350,8 +352,7 @@ bool capture_kernel(const struct kernel *kernel,
     if (!body)
         return false;
     core_lock(LOCK_GRAPH);
-    if (kernel->compute)
-        graph_steps_kernel(&body->steps, kernel->compute, launch);
+    graph_steps_kernel(&body->steps, kernel, launch);
     core_unlock(LOCK_GRAPH);
     return true;
 }
@@ -371,7 +372,7 @@ void capture_fresh(uint64_t address, uint64_t bytes)
         const struct capture *c = &captures[i];
 
         if (c->id && (!own || c->thread == record_thread()))
-            graph_steps_add(&memsim_graph_get(c->graph)->steps, STEP_FORGET,
+            graph_steps_add(&memsim_graph_get(c->graph)->steps, STEP_FRESH,
                             words);
     }
     core_unlock(LOCK_GRAPH);

@@ -65,7 +65,8 @@ CORE_API int memsim_capture_forbids(void);
 CORE_API bool memsim_capture_holds(uint64_t stream);
 
 /* Makes a step, or a launch of KERNEL, one of the graph that STREAM's work is
- * captured into. False where it is not captured: it is to be done at once. */
+ * captured into, before the work is recorded: the record makes it a node. False
+ * where it is not captured: it is to be done at once. */
 CORE_API bool memsim_capture_step(uint64_t stream, enum step_kind kind,
                                   const uint64_t words[STEP_WORDS]);
 

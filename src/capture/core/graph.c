@@ -6,14 +6,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "capture/core/capture.h"
 #include "capture/core/device.h"
-#include "capture/core/fault.h"
 #include "capture/core/handle.h"
-#include "capture/core/kernel.h"
 #include "capture/core/lock.h"
 #include "capture/core/record.h"
-#include "capture/core/stream.h"
 
 static struct graph *graph_get(uint64_t handle)
 {
@@ -32,9 +28,14 @@ struct graph_node *memsim_graph_node_get(uint64_t node)
     return memsim_handle_get(HANDLE_GRAPH_NODE, (void *)node);
 }
 
-const struct graph_exec *memsim_graph_exec_get(uint64_t exec)
+struct graph_exec *graph_exec_get(uint64_t exec)
 {
     return memsim_handle_get(HANDLE_GRAPH_EXEC, (void *)exec);
+}
+
+const struct graph_exec *memsim_graph_exec_get(uint64_t exec)
+{
+    return graph_exec_get(exec);
 }
 
 int memsim_graph_create(bool by_hand, uint64_t *handle)
@@ -66,6 +67,7 @@ void graph_body_release(struct graph_body *body)
         memsim_handle_free(HANDLE_GRAPH_NODE, node);
     }
     graph_steps_fini(&body->steps);
+    graph_changes_fini(&body->changes);
     memsim_handle_free(HANDLE_GRAPH_BODY, body);
 }
 
@@ -100,20 +102,17 @@ struct graph_node *graph_node_add(struct graph_body *body,
     else
         body->first = node;
     body->last = node;
-    body->count++;
+    node->number = ++body->count;
     body->kernels += type == GRAPH_KERNEL;
     return node;
 }
 
-int memsim_graph_add(uint64_t graph, enum graph_node_type type,
-                     const uint64_t *dependencies, size_t count,
-                     uint64_t *handle)
+int graph_node_make(struct graph_body *body, enum graph_node_type type,
+                    const uint64_t *dependencies, size_t count,
+                    struct graph_node **made)
 {
-    struct graph_body *body = memsim_graph_get(graph);
     struct graph_node *before[GRAPH_DEPENDENCIES];
 
-    if (!body || (count && !dependencies))
-        return CORE_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         struct graph_node *node = memsim_graph_node_get(dependencies[i]);
 
@@ -123,31 +122,9 @@ int memsim_graph_add(uint64_t graph, enum graph_node_type type,
             before[i] = node;
     }
     core_lock(LOCK_GRAPH);
-    struct graph_node *node = graph_node_add(body, type, before, count);
+    *made = graph_node_add(body, type, before, count);
     core_unlock(LOCK_GRAPH);
-    if (!node)
-        return CORE_OUT_OF_MEMORY;
-    *handle = (uint64_t)node;
-    return CORE_OK;
-}
-
-void memsim_graph_step(uint64_t graph, enum step_kind kind,
-                       const uint64_t words[STEP_WORDS])
-{
-    core_lock(LOCK_GRAPH);
-    graph_steps_add(&memsim_graph_get(graph)->steps, kind, words);
-    core_unlock(LOCK_GRAPH);
-}
-
-void memsim_graph_kernel(uint64_t graph, const struct kernel *kernel,
-                         const struct kernel_launch *launch)
-{
-    if (!kernel->compute || !launch->arguments)
-        return;
-    core_lock(LOCK_GRAPH);
-    graph_steps_kernel(&memsim_graph_get(graph)->steps, kernel->compute,
-                       launch);
-    core_unlock(LOCK_GRAPH);
+    return *made ? CORE_OK : CORE_OUT_OF_MEMORY;
 }
 
 static const struct graph_node *place_in(const struct graph_body *body,
@@ -161,143 +138,50 @@ static const struct graph_node *place_in(const struct graph_body *body,
     return node;
 }
 
+int graph_body_fill(struct graph_body *to, const struct graph_body *from,
+                    const struct graph_changes *changes)
+{
+    int rc = CORE_OK;
+
+    for (const struct graph_node *n = from->first; n && !rc; n = n->next) {
+        uint64_t before[GRAPH_DEPENDENCIES];
+        struct graph_node *node;
+
+        for (uint32_t i = 0; i < n->dependency_count; i++)
+            before[i] = (uint64_t)place_in(to, n->dependencies[i]);
+        rc = graph_node_make(to, n->type, before, n->dependency_count, &node);
+    }
+    to->id = from->id;
+    to->kernels = from->kernels;
+    graph_steps_copy(&to->steps, &from->steps);
+    graph_changes_copy(&to->changes, changes);
+    return rc;
+}
+
 int memsim_graph_clone(uint64_t graph, uint64_t *clone)
 {
     const struct graph_body *body = memsim_graph_get(graph);
     int rc = body ? memsim_graph_create(false, clone) : CORE_INVALID_VALUE;
-    struct graph_body *copy = rc ? NULL : memsim_graph_get(*clone);
 
-    for (const struct graph_node *n = rc ? NULL : body->first; n && !rc;
-         n = n->next) {
-        uint64_t before[GRAPH_DEPENDENCIES], node;
-
-        for (uint32_t i = 0; i < n->dependency_count; i++)
-            before[i] = (uint64_t)place_in(copy, n->dependencies[i]);
-        rc = memsim_graph_add(*clone, n->type, before, n->dependency_count,
-                              &node);
-    }
-    if (copy) {
-        copy->id = body->id;
-        copy->kernels = body->kernels;
-        graph_steps_copy(&copy->steps, &body->steps);
-    }
-    return rc;
+    return rc ? rc
+              : graph_body_fill(memsim_graph_get(*clone), body, &body->changes);
 }
 
-/* A child is a step of BODY, which holds a reference to it. */
-static void child_hold(struct graph_body *body, struct graph_body *child)
-{
-    const uint64_t words[STEP_WORDS] = {(uint64_t)child};
-
-    atomic_fetch_add(&child->references, 1);
-    core_lock(LOCK_GRAPH);
-    body->kernels += child->kernels;
-    graph_steps_add(&body->steps, STEP_CHILD, words);
-    core_unlock(LOCK_GRAPH);
-}
-
-int memsim_graph_child(uint64_t graph, uint64_t child)
-{
-    uint64_t clone;
-    int rc = memsim_graph_clone(child, &clone);
-
-    if (rc)
-        return rc;
-    child_hold(memsim_graph_get(graph), memsim_graph_get(clone));
-    return memsim_graph_destroy(clone);
-}
-
-static void instantiate_record(const struct graph_exec *exec)
-{
-    const struct graph_body *body = exec->body;
-
-    RECORD(GRAPH_INSTANTIATE, (uint64_t)body->device, (uint64_t)exec, body->id,
-           body->count, body->kernels);
-}
-
-int memsim_graph_instantiate(uint64_t graph, uint64_t flags, uint64_t *handle)
-{
-    struct graph_body *body = memsim_graph_get(graph);
-
-    if (!body)
-        return CORE_INVALID_VALUE;
-    struct graph_exec *exec =
-        memsim_handle_new(HANDLE_GRAPH_EXEC, sizeof *exec);
-    if (!exec)
-        return CORE_OUT_OF_MEMORY;
-    atomic_fetch_add(&body->references, 1);
-    *exec = (struct graph_exec){body, body->count, flags, {0}};
-    graph_plan_init(&exec->plan, &body->steps);
-    *handle = (uint64_t)exec;
-    instantiate_record(exec);
-    return CORE_OK;
-}
-
-int memsim_graph_exec_destroy(uint64_t handle)
-{
-    struct graph_exec *exec =
-        memsim_handle_get(HANDLE_GRAPH_EXEC, (void *)handle);
-
-    if (!exec)
-        return CORE_INVALID_VALUE;
-    graph_plan_fini(&exec->plan);
-    graph_body_release(exec->body);
-    return memsim_handle_free(HANDLE_GRAPH_EXEC, exec);
-}
-
-static bool bodies_match(const struct graph_body *a, uint32_t count,
-                         const struct graph_body *b)
+bool graph_bodies_match(const struct graph_body *a, uint32_t count,
+                        const struct graph_body *b, uint64_t *differs)
 {
     const struct graph_node *x = a->first, *y = b->first;
 
-    while (count-- && x && y && x->type == y->type &&
-           x->dependency_count == y->dependency_count) {
-        x = x->next;
-        y = y->next;
+    *differs = 0;
+    if (b->count != count)
+        return false;
+    for (; count-- && x && y; x = x->next, y = y->next) {
+        if (x->dependency_count != y->dependency_count)
+            return false;
+        if (!*differs && x->type != y->type)
+            *differs = (uint64_t)y;
     }
-    return count == UINT32_MAX && !y;
-}
-
-int memsim_graph_exec_update(uint64_t handle, uint64_t graph)
-{
-    struct graph_exec *exec =
-        memsim_handle_get(HANDLE_GRAPH_EXEC, (void *)handle);
-    struct graph_body *body = memsim_graph_get(graph);
-
-    if (!exec || !body)
-        return CORE_INVALID_VALUE;
-    if (!bodies_match(exec->body, exec->count, body))
-        return CORE_GRAPH_UPDATE_FAILURE;
-    atomic_fetch_add(&body->references, 1);
-    graph_plan_fini(&exec->plan);
-    graph_body_release(exec->body);
-    exec->body = body;
-    graph_plan_init(&exec->plan, &body->steps);
-    instantiate_record(exec);
-    return CORE_OK;
-}
-
-/* In a capture, a launched graph becomes a node of the one being made. */
-int memsim_graph_launch(uint64_t handle, uint64_t stream)
-{
-    const struct graph_exec *exec = memsim_graph_exec_get(handle);
-    int device;
-
-    if (!exec)
-        return CORE_INVALID_VALUE;
-    int rc = memsim_stream_device(stream, &device);
-    if (rc)
-        return rc;
-    memsim_kernel_count(device);
-    RECORD(GRAPH_LAUNCH, (uint64_t)device, stream, handle, exec->body->id,
-           exec->body->kernels);
-    struct graph_body *outer = capture_body(stream);
-    if (outer) {
-        child_hold(outer, exec->body);
-        return CORE_OK;
-    }
-    graph_plan_run(&exec->plan, stream);
-    return fault_of_launch(device);
+    return true;
 }
 
 static const char *const type_names[] = {

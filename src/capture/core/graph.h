@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 #include "capture/core/core.h"
+#include "capture/core/graph_change.h"
 #include "capture/core/graph_steps.h"
+#include "capture/core/kernel.h"
 #include "common/trace.h"
 
 #define GRAPH_DEPENDENCIES 8 /* more of one node are not kept */
@@ -25,10 +27,9 @@ enum graph_node_type {
     GRAPH_EVENT_RECORD,
 };
 
-struct kernel;
-
 struct graph_node {
     enum graph_node_type type;
+    uint32_t number; /* in its body, from 1 */
     struct graph_body *body;
     struct graph_node *next;
     uint32_t dependency_count;
@@ -45,6 +46,7 @@ struct graph_body {
     uint32_t kernels; /* of them and of the children's */
     struct graph_node *first, *last;
     struct graph_steps steps;
+    struct graph_changes changes;
 };
 
 struct graph {
@@ -56,6 +58,20 @@ struct graph_exec {
     uint32_t count; /* nodes that there were when it was made */
     uint64_t flags;
     struct graph_plan plan;
+    bool is_stale; /* the plan, since the last change */
+    struct graph_changes changes;
+    uint32_t frees; /* misuse_frees() at the last look */
+};
+
+/* What a node does. Copies and sets have ROWS, so many bytes apart; of a set,
+ * WORDS are the first one's. */
+struct graph_work {
+    enum graph_node_type type;
+    const struct kernel *kernel;
+    struct kernel_launch launch;
+    uint64_t words[STEP_WORDS]; /* as step_kind says: copies, sets, calls */
+    uint64_t rows, to_pitch, from_pitch;
+    uint64_t child; /* a graph */
 };
 
 /* BY_HAND: for nodes that are added one by one, not captured. */
@@ -68,26 +84,30 @@ CORE_API struct graph_body *memsim_graph_get(uint64_t graph);
 CORE_API struct graph_node *memsim_graph_node_get(uint64_t node);
 CORE_API const struct graph_exec *memsim_graph_exec_get(uint64_t exec);
 
-/* Adds a node that comes after DEPENDENCIES. */
-CORE_API int memsim_graph_add(uint64_t graph, enum graph_node_type type,
-                              const uint64_t *dependencies, size_t count,
+/* Adds a node that does WORK, after DEPENDENCIES. */
+CORE_API int memsim_graph_add(uint64_t graph, const uint64_t *dependencies,
+                              size_t count, const struct graph_work *work,
                               uint64_t *node);
 
-/* What the node added last does: a step, or a launch of KERNEL. */
-CORE_API void memsim_graph_step(uint64_t graph, enum step_kind kind,
-                                const uint64_t words[STEP_WORDS]);
-CORE_API void memsim_graph_kernel(uint64_t graph, const struct kernel *kernel,
-                                  const struct kernel_launch *launch);
+/* NODE does WORK, of the same type, in what is made of its graph from now on;
+ * and in the launches of EXEC, which was made of that graph. */
+CORE_API int memsim_graph_node_set(uint64_t node,
+                                   const struct graph_work *work);
+CORE_API int memsim_graph_exec_set(uint64_t exec, uint64_t node,
+                                   const struct graph_work *work);
 
-/* The graph CHILD as it is now, whole. */
-CORE_API int memsim_graph_child(uint64_t graph, uint64_t child);
+/* Whether the launches of EXEC do what NODE, a kernel, copy or set, does. */
+CORE_API int memsim_graph_exec_enable(uint64_t exec, uint64_t node, bool now);
+CORE_API int memsim_graph_exec_enabled(uint64_t exec, uint64_t node, bool *now);
 
 CORE_API int memsim_graph_instantiate(uint64_t graph, uint64_t flags,
                                       uint64_t *exec);
 CORE_API int memsim_graph_exec_destroy(uint64_t exec);
 
-/* EXEC does what GRAPH does from now on; the two must have the same nodes. */
-CORE_API int memsim_graph_exec_update(uint64_t exec, uint64_t graph);
+/* EXEC does what GRAPH does from now on; the two must have the same nodes:
+ * *NODE is the first one whose type is another, where all else is the same. */
+CORE_API int memsim_graph_exec_update(uint64_t exec, uint64_t graph,
+                                      uint64_t *node);
 CORE_API int memsim_graph_launch(uint64_t exec, uint64_t stream);
 
 /* A file that Graphviz draws. CORE_INVALID_VALUE where it can't be written. */
@@ -99,5 +119,24 @@ struct graph_node *graph_node_add(struct graph_body *body,
                                   struct graph_node *const *dependencies,
                                   size_t count);
 void graph_body_release(struct graph_body *body);
+
+/* For graph_work.c and graph_exec.c. */
+struct graph_exec *graph_exec_get(uint64_t exec);
+int graph_node_make(struct graph_body *body, enum graph_node_type type,
+                    const uint64_t *dependencies, size_t count,
+                    struct graph_node **made);
+
+/* TO, which is empty, gets FROM's nodes and what they do, with CHANGES for
+ * FROM's own. */
+int graph_body_fill(struct graph_body *to, const struct graph_body *from,
+                    const struct graph_changes *changes);
+
+/* Whether the first COUNT nodes of A, and all of B, come after as many each.
+ * *DIFFERS is the first of B whose type is another, else 0. */
+bool graph_bodies_match(const struct graph_body *a, uint32_t count,
+                        const struct graph_body *b, uint64_t *differs);
+
+/* A child is a step of STEPS, which hold a reference to it. */
+void graph_child_hold(struct graph_steps *steps, struct graph_body *child);
 
 #endif

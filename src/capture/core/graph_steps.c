@@ -6,13 +6,17 @@
 #include <sys/mman.h>
 
 #include "capture/core/compute.h"
+#include "capture/core/device.h"
 #include "capture/core/graph.h"
+#include "capture/core/misuse.h"
 #include "capture/core/pages.h"
 #include "capture/core/tag.h"
 #include "capture/core/values.h"
 
 #define CHUNK_BYTES        (UINT64_C(64) << 10)
 #define ARGUMENT_BYTES_MAX (UINT64_C(64) << 20) /* of one graph */
+
+static const struct graph_changes no_changes;
 
 struct step_chunk {
     struct step_chunk *next;
@@ -110,7 +114,13 @@ static struct kernel_step *kernel_keep(struct graph_steps *steps,
     return k;
 }
 
-void graph_steps_kernel(struct graph_steps *steps,
+static void add2(struct graph_steps *steps, enum step_kind kind, uint64_t a,
+                 uint64_t b)
+{
+    graph_steps_add(steps, kind, (const uint64_t[STEP_WORDS]){a, b});
+}
+
+static void compute_add(struct graph_steps *steps,
                         const struct compute *compute,
                         const struct kernel_launch *launch)
 {
@@ -123,30 +133,73 @@ void graph_steps_kernel(struct graph_steps *steps,
     if (log.is_needed)
         kept = kernel_keep(steps, compute, launch);
     if (kept)
-        graph_steps_add(steps, STEP_KERNEL,
-                        (const uint64_t[STEP_WORDS]){(uint64_t)kept});
+        add2(steps, STEP_KERNEL, (uint64_t)kept,
+             log.count ? log.pieces[0].address : 0);
     for (uint32_t i = 0; !kept && i < log.count; i++)
-        graph_steps_add(steps, STEP_FORGET,
-                        (const uint64_t[STEP_WORDS]){log.pieces[i].address,
-                                                     log.pieces[i].bytes});
+        add2(steps, STEP_FORGET, log.pieces[i].address, log.pieces[i].bytes);
+}
+
+void graph_steps_kernel(struct graph_steps *steps, const struct kernel *kernel,
+                        const struct kernel_launch *launch)
+{
+    if (!launch->arguments)
+        return;
+    if (kernel->compute)
+        compute_add(steps, kernel->compute, launch);
+    for (uint32_t i = 0, left = kernel->pointers; left; i++, left >>= 1) {
+        uint64_t address;
+
+        if (!(left & 1))
+            continue;
+        memcpy(&address, launch->arguments[i], sizeof address);
+        if (memsim_values_is_device(address))
+            add2(steps, STEP_GIVE, address, (uint64_t)kernel);
+    }
+}
+
+/* What STEP refers to, for a step of TO; false where there is no room. */
+static bool step_share(struct graph_steps *to, const struct step *step,
+                       uint64_t words[STEP_WORDS])
+{
+    const struct kernel_step *k = (const struct kernel_step *)step->words[0];
+    struct kernel_step *kept;
+
+    memcpy(words, step->words, sizeof step->words);
+    if (step->kind == STEP_CHILD)
+        atomic_fetch_add(&((struct graph_body *)words[0])->references, 1);
+    if (step->kind != STEP_KERNEL)
+        return true;
+    kept = kernel_keep(to, k->compute, &k->launch);
+    if (kept)
+        kept->tag = k->tag;
+    words[0] = (uint64_t)kept;
+    return kept;
 }
 
 void graph_steps_copy(struct graph_steps *to, const struct graph_steps *from)
 {
-    for (const struct step *s = from->first; s; s = s->next) {
-        const struct kernel_step *k = (const struct kernel_step *)s->words[0];
-        struct graph_body *child = (struct graph_body *)s->words[0];
+    uint64_t words[STEP_WORDS];
 
-        if (s->kind == STEP_CHILD)
-            atomic_fetch_add(&child->references, 1);
-        if (s->kind == STEP_KERNEL)
-            k = kernel_keep(to, k->compute, &k->launch);
-        if (s->kind != STEP_KERNEL)
-            graph_steps_add(to, s->kind, s->words);
-        else if (k)
-            graph_steps_add(to, STEP_KERNEL,
-                            (const uint64_t[STEP_WORDS]){(uint64_t)k});
-    }
+    for (const struct step *s = from->first; s; s = s->next)
+        if (step_share(to, s, words)) {
+            graph_steps_add(to, s->kind, words);
+            if (to->last)
+                to->last->node = s->node;
+        }
+    to->claimed = to->last;
+}
+
+void graph_steps_claim(struct graph_steps *steps, uint32_t node)
+{
+    struct step *s = steps->claimed ? steps->claimed->next : steps->first;
+
+    for (; s; s = s->next)
+        if (s->kind != STEP_FRESH)
+            s->node = node;
+    add2(steps, STEP_NODE, 0, 0);
+    steps->claimed = steps->last;
+    if (steps->last)
+        steps->last->node = node;
 }
 
 void graph_steps_fini(struct graph_steps *steps)
@@ -161,18 +214,48 @@ void graph_steps_fini(struct graph_steps *steps)
     *steps = (struct graph_steps){0};
 }
 
-static const struct graph_steps *child_steps(const struct step *step)
+/* Which words of a step are addresses that are certainly read or written. */
+static const unsigned char addresses[] = {
+    [STEP_FORGET] = 1, [STEP_COPY] = 3,   [STEP_SET] = 1,
+    [STEP_GIVE] = 1,   [STEP_KERNEL] = 2, [STEP_NODE] = 0,
+};
+
+void graph_steps_mark(struct graph_steps *steps)
 {
-    return &((const struct graph_body *)step->words[0])->steps;
+    for (struct step *s = steps->first; s; s = s->next)
+        for (uint32_t i = 0; addresses[s->kind] >> i; i++)
+            if (addresses[s->kind] >> i & 1 &&
+                memsim_device_find(s->words[i], NULL, NULL, NULL))
+                s->lives |= 1u << i;
 }
 
-static uint64_t actions_most(const struct graph_steps *steps)
+void graph_steps_check(const struct graph_steps *steps, int device)
+{
+    for (const struct step *s = steps->first; s; s = s->next)
+        for (uint32_t i = 0; s->lives >> i; i++)
+            if (s->lives >> i & 1)
+                misuse_graph(s->kind == STEP_GIVE
+                                 ? (const struct kernel *)s->words[1]
+                                 : NULL,
+                             s->words[i], device);
+}
+
+static const struct graph_body *child_of(const struct step *step)
+{
+    return (const struct graph_body *)step->words[0];
+}
+
+static uint64_t actions_most(const struct graph_steps *steps,
+                             const struct graph_changes *changes)
 {
     uint64_t most = steps->count;
 
     for (const struct step *s = steps->first; s; s = s->next)
         if (s->kind == STEP_CHILD)
-            most += actions_most(child_steps(s));
+            most += actions_most(&child_of(s)->steps, &child_of(s)->changes);
+    for (uint32_t i = 0; i < changes->count; i++)
+        if (changes->of[i].work)
+            most += actions_most(&changes->of[i].work->steps, &no_changes);
     return most;
 }
 
@@ -203,27 +286,54 @@ static void range_insert(struct graph_plan *plan, uint32_t first,
     a[low] = (struct graph_action){NULL, address, end - address};
 }
 
+static uint32_t plan_fill(struct graph_plan *plan, uint32_t first,
+                          const struct graph_steps *steps,
+                          const struct graph_changes *changes, uint32_t nodes);
+
 /* FIRST is where the run of ranges begins that ends the plan; returns the same
  * for what comes next. */
+static uint32_t step_fill(struct graph_plan *plan, uint32_t first,
+                          const struct step *s)
+{
+    switch (s->kind) {
+    case STEP_FORGET:
+    case STEP_FRESH:
+        range_insert(plan, first, s->words[0], s->words[0] + s->words[1]);
+        return first;
+    case STEP_CHILD:
+        return plan_fill(plan, first, &child_of(s)->steps,
+                         &child_of(s)->changes, UINT32_MAX);
+    case STEP_GIVE:
+    case STEP_NODE:
+        return first;
+    default:
+        plan->actions[plan->count++].step = s;
+        return plan->count;
+    }
+}
+
 static uint32_t plan_fill(struct graph_plan *plan, uint32_t first,
-                          const struct graph_steps *steps)
+                          const struct graph_steps *steps,
+                          const struct graph_changes *changes, uint32_t nodes)
 {
     for (const struct step *s = steps->first; s; s = s->next) {
-        if (s->kind == STEP_FORGET) {
-            range_insert(plan, first, s->words[0], s->words[0] + s->words[1]);
-        } else if (s->kind == STEP_CHILD) {
-            first = plan_fill(plan, first, child_steps(s));
-        } else {
-            plan->actions[plan->count++].step = s;
-            first = plan->count;
-        }
+        const struct graph_change *change = graph_change_of(changes, s->node);
+
+        if (s->node > nodes || (change && change->is_off))
+            continue;
+        if (!change || !change->work)
+            first = step_fill(plan, first, s);
+        else if (s->kind == STEP_NODE)
+            first = plan_fill(plan, first, &change->work->steps, &no_changes,
+                              UINT32_MAX);
     }
     return first;
 }
 
-void graph_plan_init(struct graph_plan *plan, const struct graph_steps *steps)
+void graph_plan_init(struct graph_plan *plan, const struct graph_steps *steps,
+                     const struct graph_changes *changes, uint32_t nodes)
 {
-    uint64_t bytes = actions_most(steps) * sizeof *plan->actions;
+    uint64_t bytes = actions_most(steps, changes) * sizeof *plan->actions;
 
     *plan = (struct graph_plan){0};
     if (bytes)
@@ -231,7 +341,7 @@ void graph_plan_init(struct graph_plan *plan, const struct graph_steps *steps)
     if (!plan->actions)
         return;
     plan->mapped_bytes = bytes;
-    plan_fill(plan, 0, steps);
+    plan_fill(plan, 0, steps, changes, nodes);
 }
 
 void graph_plan_fini(struct graph_plan *plan)

@@ -32,6 +32,7 @@ enum handle_kind {
     HANDLE_FUNCTION, /* of a module loaded at run time */
     HANDLE_GRAPH_NODE,
     HANDLE_GRAPH_BODY,
+    HANDLE_GRAPH_WORK,
     HANDLE_KINDS,
 };
 

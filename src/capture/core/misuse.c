@@ -147,6 +147,30 @@ static void freed_check(const struct kernel *kernel, uint64_t address,
                       true);
 }
 
+uint32_t misuse_frees(void)
+{
+    return freed_next;
+}
+
+void misuse_graph(const struct kernel *kernel, uint64_t address, int device)
+{
+    char text[SESSION_TEXT_BYTES];
+    bool is_mapped = device_is_mapped(address);
+
+    if (memsim_device_find(address, NULL, NULL, NULL))
+        return;
+    snprintf(text, sizeof text,
+             "%s%.60s of a graph uses memory that the program has freed since "
+             "the graph was made%s",
+             kernel ? "kernel " : "a node",
+             kernel ? record_name(kernel->name) : "",
+             is_mapped ? ": it reads or writes whatever is there now" : "");
+    if (is_mapped)
+        memsim_note("%s", text);
+    else
+        fault_raise(device, CORE_ILLEGAL_ADDRESS, text);
+}
+
 /* Pools and maps (cuMemMap) have access rights of their own. */
 static void owner_check(const struct kernel *kernel, uint64_t address,
                         int device)

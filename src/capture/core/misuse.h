@@ -41,6 +41,13 @@ void misuse_launch(const char *what);
 void misuse_arguments(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device);
 
+/* How often memory was freed: something was where this has changed. */
+uint32_t misuse_frees(void);
+
+/* A graph that DEVICE runs uses ADDRESS, which was live when it was made: its
+ * KERNEL is given it, or a node (NULL) reads or writes there. */
+void misuse_graph(const struct kernel *kernel, uint64_t address, int device);
+
 /* To be called where FUNCTION, an entry point, has failed. */
 CORE_API void memsim_misuse_call(const char *function);
 

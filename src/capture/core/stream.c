@@ -264,14 +264,15 @@ int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
 
     if (rc)
         return rc;
-    RECORD(HOST_FUNCTION, (uint64_t)device, stream);
     const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
-    if (!memsim_capture_step(stream, STEP_HOST, step))
+    bool captured = memsim_capture_step(stream, STEP_HOST, step);
+    RECORD(HOST_FUNCTION, (uint64_t)device, stream);
+    if (!captured)
         function(data);
     return CORE_OK;
 }
 
-static int copy_direction(uint64_t destination, uint64_t source)
+int stream_copy_direction(uint64_t destination, uint64_t source)
 {
     bool to = memsim_values_is_device(destination);
     bool from = memsim_values_is_device(source);
@@ -295,7 +296,7 @@ static bool range_is_live(uint64_t address, uint64_t bytes)
 int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
                 int direction, uint64_t stream, bool blocking)
 {
-    int device, real = copy_direction(destination, source);
+    int device, real = stream_copy_direction(destination, source);
     int rc = memsim_stream_device(stream, &device);
 
     if (rc || !bytes)

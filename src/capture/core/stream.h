@@ -68,6 +68,9 @@ CORE_API int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms);
 
 CORE_API int memsim_device_synchronize(void);
 
+/* TRACE_HOST_TO_DEVICE and so on. */
+int stream_copy_direction(uint64_t destination, uint64_t source);
+
 /* Copies and sets, in the order and with the checks that both APIs share.
  * DIRECTION is cudaMemcpyKind's; 4 (default) is told from the addresses. */
 CORE_API int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "capture/core/handle.h"
-#include "capture/core/kernel.h"
-#include "capture/core/record.h"
 #include "capture/core/stream.h"
 #include "capture/cudart/cudart.h"
 
@@ -38,148 +35,6 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
     if (!rc)
         *clone = (cudaGraph_t)handle;
     return cudart_result(rc);
-}
-
-static int add(cudaGraphNode_t *node, cudaGraph_t graph,
-               const cudaGraphNode_t *before, size_t count,
-               enum graph_node_type type)
-{
-    uint64_t handle;
-    int rc = memsim_graph_add(GRAPH(graph), type, (const uint64_t *)before,
-                              count, &handle);
-
-    if (!rc)
-        *node = (cudaGraphNode_t)handle;
-    return rc;
-}
-
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                  const cudaGraphNode_t *before, size_t count)
-{
-    return cudart_result(add(node, graph, before, count, GRAPH_EMPTY));
-}
-
-/* What a launch by hand would have recorded, of the graph. */
-static void kernel_note(cudaGraph_t graph, const struct kernel *kernel,
-                        const struct cudaKernelNodeParams *p)
-{
-    const struct graph_body *body = memsim_graph_get(GRAPH(graph));
-    const struct kernel_launch launch = {
-        .grid = {p->gridDim.x, p->gridDim.y, p->gridDim.z},
-        .block = {p->blockDim.x, p->blockDim.y, p->blockDim.z},
-        .shared_bytes = p->sharedMemBytes,
-        .arguments = p->kernelParams,
-    };
-
-    memsim_graph_kernel(GRAPH(graph), kernel, &launch);
-
-    RECORD(LAUNCH, kernel->name, (uint64_t)body->device, GRAPH(graph),
-           trace_pack(p->gridDim.x, p->gridDim.y),
-           trace_pack(p->gridDim.z, p->blockDim.x),
-           trace_pack(p->blockDim.y, p->blockDim.z), p->sharedMemBytes,
-           TRACE_RULE_NONE, 0, 0, 0, 0);
-}
-
-static struct kernel *kernel_find(const void *function)
-{
-    struct kernel *kernel = memsim_handle_get(HANDLE_KERNEL, function);
-
-    return kernel ? kernel : memsim_kernel_get(function);
-}
-
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                   const cudaGraphNode_t *before, size_t count,
-                                   const struct cudaKernelNodeParams *p)
-{
-    const struct kernel *kernel = kernel_find(p->func);
-
-    if (!kernel)
-        return cudart_result(cudaErrorInvalidDeviceFunction);
-    int rc = add(node, graph, before, count, GRAPH_KERNEL);
-    if (!rc)
-        kernel_note(graph, kernel, p);
-    return cudart_result(rc);
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
-                                     const cudaGraphNode_t *before,
-                                     size_t count, void *to, const void *from,
-                                     size_t bytes, enum cudaMemcpyKind kind)
-{
-    const uint64_t words[STEP_WORDS] = {(uint64_t)to, (uint64_t)from, bytes};
-    int rc = add(node, graph, before, count, GRAPH_COPY);
-
-    if (rc)
-        return cudart_result(rc);
-    memsim_graph_step(GRAPH(graph), STEP_COPY, words);
-    RECORD(COPY, (uint64_t)memsim_device_current(), GRAPH(graph),
-           (uint64_t)kind, (uint64_t)to, (uint64_t)from, bytes, 0,
-           (uint64_t)memsim_device_current());
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                   const cudaGraphNode_t *before, size_t count,
-                                   const struct cudaMemsetParams *p)
-{
-    const uint64_t words[STEP_WORDS] = {(uint64_t)p->dst, p->value,
-                                        p->elementSize,
-                                        p->width * (p->height ? p->height : 1)};
-    int rc = add(node, graph, before, count, GRAPH_SET);
-
-    if (rc)
-        return cudart_result(rc);
-    memsim_graph_step(GRAPH(graph), STEP_SET, words);
-    RECORD(SET, (uint64_t)memsim_device_current(), GRAPH(graph), words[0],
-           words[1], words[2] * words[3], 0);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                 const cudaGraphNode_t *before, size_t count,
-                                 const struct cudaHostNodeParams *p)
-{
-    const uint64_t words[STEP_WORDS] = {(uint64_t)p->fn, (uint64_t)p->userData};
-    int rc = add(node, graph, before, count, GRAPH_HOST);
-
-    if (rc)
-        return cudart_result(rc);
-    memsim_graph_step(GRAPH(graph), STEP_HOST, words);
-    RECORD(HOST_FUNCTION, (uint64_t)memsim_device_current(), GRAPH(graph));
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                       const cudaGraphNode_t *before,
-                                       size_t count, cudaGraph_t child)
-{
-    const struct graph_body *body = memsim_graph_get(GRAPH(child));
-    int rc = body ? add(node, graph, before, count, GRAPH_CHILD)
-                  : CORE_INVALID_VALUE;
-
-    if (!rc)
-        rc = memsim_graph_child(GRAPH(graph), GRAPH(child));
-    if (!rc)
-        RECORD(GRAPH_LAUNCH, (uint64_t)body->device, GRAPH(graph), 0, body->id,
-               body->kernels);
-    return cudart_result(rc);
-}
-
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node,
-                                        cudaGraph_t graph,
-                                        const cudaGraphNode_t *before,
-                                        size_t count, cudaEvent_t event)
-{
-    (void)event;
-    return cudart_result(add(node, graph, before, count, GRAPH_EVENT_RECORD));
-}
-
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                      const cudaGraphNode_t *before,
-                                      size_t count, cudaEvent_t event)
-{
-    (void)event;
-    return cudart_result(add(node, graph, before, count, GRAPH_EVENT_WAIT));
 }
 
 /* Nodes that ROOTS lets through, into NODES, of which *COUNT have room; the
@@ -340,12 +195,15 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t handle,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info)
 {
-    int rc = memsim_graph_exec_update((uint64_t)exec, GRAPH(graph));
+    uint64_t node;
+    int rc = memsim_graph_exec_update((uint64_t)exec, GRAPH(graph), &node);
 
     if (info)
         *info = (cudaGraphExecUpdateResultInfo){
-            .result = rc ? cudaGraphExecUpdateErrorTopologyChanged
-                         : cudaGraphExecUpdateSuccess,
+            .result = !rc    ? cudaGraphExecUpdateSuccess
+                      : node ? cudaGraphExecUpdateErrorNodeTypeChanged
+                             : cudaGraphExecUpdateErrorTopologyChanged,
+            .errorNode = (cudaGraphNode_t)node,
         };
     return cudart_result(rc);
 }

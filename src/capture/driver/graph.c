@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stream capture and graphs, as the driver has them: what a program that
- * captures and launches needs. Nodes are made with the runtime's calls. */
+ * Stream capture and graphs, as the driver has them. */
 #include "capture/core/graph.h"
 
 #include "capture/core/capture.h"
@@ -177,12 +176,15 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph,
                            CUgraphExecUpdateResultInfo *info)
 {
-    int rc = memsim_graph_exec_update(HANDLE(exec), HANDLE(graph));
+    uint64_t node;
+    int rc = memsim_graph_exec_update(HANDLE(exec), HANDLE(graph), &node);
 
     if (info)
         *info = (CUgraphExecUpdateResultInfo){
-            .result = rc ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-                         : CU_GRAPH_EXEC_UPDATE_SUCCESS,
+            .result = !rc    ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                      : node ? CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED
+                             : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED,
+            .errorNode = (CUgraphNode)node,
         };
     return driver_result(rc);
 }
