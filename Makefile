@@ -75,9 +75,9 @@ $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
 
 # Programs that call the fake libraries: tests/run starts them under memsim run.
-$(O)/tests/capture/%: tests/capture/%.c $(CAPTURE)
+$(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< \
+	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a \
 	    -Wl,--as-needed $(CAPTURE_LIB)/libmemsim.so $(foreach s,$(filter %/13,$(SONAMES)),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s))) \
 	    -ldl -lpthread
 

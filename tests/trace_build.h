@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "common/crc32c.h"
-#include "common/trace.h"
+#include "common/trace_write.h"
 
 #define BUILD_CHUNK 4096
 
 struct build {
     unsigned char *data; /* free() it */
     size_t bytes;
-    uint64_t time_ns;
-    uint32_t thread; /* of the records to come */
+    uint64_t time_ns, last_ns; /* of the next record, of the last */
+    uint32_t thread, last_thread;
 };
 
 static inline struct trace_chunk *build_chunk(const struct build *b)
@@ -31,7 +31,9 @@ static inline void build_chunk_add(struct build *b)
     *build_chunk(b) = (struct trace_chunk){
         .magic = TRACE_CHUNK_MAGIC,
         .index = (uint32_t)((b->bytes - TRACE_HEADER_BYTES) / BUILD_CHUNK - 1),
-        .used_bytes = sizeof(struct trace_chunk)};
+        .used_bytes = sizeof(struct trace_chunk),
+        .time_ns = b->last_ns,
+        .thread = b->last_thread};
 }
 
 static inline void build_header(struct build *b, uint32_t version)
@@ -65,24 +67,20 @@ static inline void build_put_bytes(struct build *b, unsigned kind,
                                    const void *text, size_t text_bytes,
                                    const uint64_t *fields, size_t count)
 {
-    struct trace_record r = {.kind = (uint16_t)kind,
-                             .fields = (uint16_t)count,
-                             .text_bytes = (uint32_t)text_bytes,
-                             .thread = b->thread,
-                             .time_ns = b->time_ns++};
-    size_t need = sizeof r + count * 8 + ((r.text_bytes + 7) & ~7u);
+    size_t need =
+        TRACE_CLOCK_BYTES + (2 + count) * 8 + ((text_bytes + 7) & ~(size_t)7);
 
     if (build_chunk(b)->used_bytes + need > BUILD_CHUNK) {
         build_seal(b);
         build_chunk_add(b);
     }
-    unsigned char *at =
-        b->data + b->bytes - BUILD_CHUNK + build_chunk(b)->used_bytes;
-    memcpy(at, &r, sizeof r);
-    memcpy(at + sizeof r, fields, count * 8);
-    if (text)
-        memcpy(at + sizeof r + count * 8, text, r.text_bytes);
-    build_chunk(b)->used_bytes += need;
+    struct trace_chunk *c = build_chunk(b);
+    struct trace_writer w = {
+        .chunk = c, .time_ns = b->last_ns, .thread = b->last_thread};
+    trace_writer_add(&w, (enum trace_kind)kind, b->thread, b->time_ns++, fields,
+                     count, text, text ? text_bytes : 0);
+    b->last_ns = w.time_ns;
+    b->last_thread = w.thread;
 }
 
 static inline void build_put_text(struct build *b, unsigned kind,

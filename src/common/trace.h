@@ -13,9 +13,11 @@
  * slot 0 holds the next. (Mapping every chunk where it stays would cost a page
  * fault a page, which is four times what appending costs.)
  *
- * A record is a header, a number of 64-bit fields fixed by its kind (more may
- * be appended by later versions: readers skip what they do not know), and
- * text where the kind has one, zero-padded to whole words. All numbers are
+ * A record is a word that tells its kind, which of the kind's 64-bit fields
+ * follow (those that are not 0), whether text does, and the time since the
+ * record before; then the text's length where there is text, the fields, and
+ * the text, zero-padded to whole words. Fields may be appended to a kind by
+ * later versions: readers skip what they do not know. All numbers are
  * little-endian. man/memsim-trace.5 describes every kind. */
 #ifndef MEMSIM_COMMON_TRACE_H
 #define MEMSIM_COMMON_TRACE_H
@@ -23,11 +25,11 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC         "memsim\0T" /* 8 bytes, without the terminator */
-#define TRACE_VERSION       1
+#define TRACE_VERSION       2
 #define TRACE_HEADER_BYTES  4096
-#define TRACE_CHUNK_BYTES   (256u << 10)
+#define TRACE_CHUNK_BYTES   (512u << 10)
 #define TRACE_CHUNK_MAGIC   UINT32_C(0x4b43534d) /* "MSCK" */
-#define TRACE_FIELDS_MAX    24
+#define TRACE_FIELDS_MAX    23
 #define TRACE_TEXT_MAX      (64u << 10)
 
 struct trace_header {
@@ -46,17 +48,15 @@ struct trace_chunk {
     uint64_t used_bytes; /* this header included; 8-byte multiple */
     uint32_t sealed;     /* 1 once crc is valid and nothing more will come */
     uint32_t crc;        /* CRC-32C of bytes [sizeof chunk, used_bytes) */
-    uint64_t reserved[5];
+    uint64_t time_ns;    /* CLOCK_MONOTONIC, which the first word adds to */
+    uint32_t thread;     /* of the first record: 0, 1, 2 as they appear */
+    uint32_t reserved[7];
 };
 
-struct trace_record {
-    uint16_t kind;   /* enum trace_kind */
-    uint16_t fields; /* 64-bit fields that follow */
-    uint32_t text_bytes;
-    uint32_t thread; /* 0, 1, 2 in the order of first appearance */
-    uint32_t reserved;
-    uint64_t time_ns; /* CLOCK_MONOTONIC; never decreases */
-};
+/* The word that a record begins with. Times never decrease. */
+#define TRACE_WORD_TEXT    (1u << 8) /* text follows */
+#define TRACE_WORD_FIELD_0 9         /* this bit: field 0 follows, and so on */
+#define TRACE_WORD_TIME    32        /* from here on: ns since the last one */
 
 /* kind, name, names of its fields, name of its text or NULL.
  *
@@ -64,7 +64,9 @@ struct trace_record {
  * (CUDA_VISIBLE_DEVICES lies between them); `stream` the handle as
  * the program knows it (0 is the legacy default stream); `name` an id that a
  * NAME record gave earlier; `x_y` packs x in the low and y in the high 32
- * bits. Numbers of existing kinds and fields never change.
+ * bits. Numbers of existing kinds and fields never change. A CLOCK sets time
+ * and thread of what follows, where they are not the last record's; readers
+ * keep it to themselves.
  *
  * Work recorded of a stream between its CAPTURE_JOIN and that capture's
  * CAPTURE_END was not carried out: it is what a GRAPH_LAUNCH of the capture
@@ -78,6 +80,7 @@ struct trace_record {
     X(5, END, "end", "reason", NULL)                                           \
     X(6, FORK, "fork", "child", NULL)                                          \
     X(7, NOTE, "note", "", "text")                                             \
+    X(8, CLOCK, "clock", "time_ns thread", NULL)                               \
                                                                                \
     X(10, BLOCK_ALLOC, "block_alloc",                                          \
       "device address requested_bytes block_bytes stream allocated_bytes "     \
@@ -115,7 +118,7 @@ struct trace_record {
     X(26, DEVICE_RESET, "device_reset", "device used_bytes", NULL)             \
                                                                                \
     X(30, LAUNCH, "launch",                                                    \
-      "name device stream grid_x_y grid_z_block_x block_y_z shared_bytes rule "\
+      "name device stream grid_x_y grid_z_block_x block_y_z shared_bytes_rule "\
       "a b c d",                                                               \
       NULL)                                                                    \
     X(31, GEMM, "gemm",                                                        \

@@ -180,6 +180,8 @@ static int slot_load(struct trace_reader *r, uint32_t index, uint64_t slot,
         return 0;
     r->chunk_used = used;
     r->chunk_at = sizeof(struct trace_chunk);
+    r->time_ns = ((struct trace_chunk *)r->chunk)->time_ns;
+    r->thread = ((struct trace_chunk *)r->chunk)->thread;
     r->read_bytes = slot_offset(r, index) + used;
     if (r->progress)
         r->progress(r, r->context);
@@ -216,27 +218,52 @@ static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
     return index && head.index == index - 1 ? 0 : slot_load(r, index, 0, err);
 }
 
+/* The fields that HEAD says follow AT, to where they belong. Returns how many
+ * words they are, or -1 where more than LEFT. */
+static int fields_decode(struct trace_reader *r, uint64_t head,
+                         const uint64_t *at, size_t left)
+{
+    uint32_t present = (uint32_t)head >> TRACE_WORD_FIELD_0;
+    int words = __builtin_popcount(present);
+
+    if ((size_t)words > left)
+        return -1;
+    memset(r->fields, 0, sizeof r->fields);
+    for (; present; present &= present - 1)
+        r->fields[__builtin_ctz(present)] = *at++;
+    return words;
+}
+
 static int record_decode(struct trace_reader *r, struct trace_item *item,
                          struct err *err)
 {
-    const unsigned char *at = (const unsigned char *)r->chunk + r->chunk_at;
-    size_t left = r->chunk_used - r->chunk_at;
+    const uint64_t *at = r->chunk + r->chunk_at / sizeof *at;
+    size_t left = (r->chunk_used - r->chunk_at) / sizeof *at - 1;
+    uint64_t head = *at++;
+    uint32_t present = (uint32_t)head >> TRACE_WORD_FIELD_0;
 
-    if (left < sizeof item->head)
-        return chunk_error(r, r->chunk_at, "a record is cut", err);
-    memcpy(&item->head, at, sizeof item->head);
+    item->head = (struct trace_record){
+        .kind = (uint8_t)head,
+        .fields = (uint16_t)(present ? 32 - __builtin_clz(present) : 0)};
     if (!item->head.kind)
         return chunk_error(r, r->chunk_at, "a record of no kind", err);
-    if (item->head.text_bytes > TRACE_TEXT_MAX)
-        return chunk_error(r, r->chunk_at, "a text is too long", err);
-    size_t fields = (size_t)item->head.fields * sizeof(uint64_t);
-    size_t text = ((size_t)item->head.text_bytes + 7) & ~(size_t)7;
-    if (sizeof item->head + fields + text > left)
+    if (head & TRACE_WORD_TEXT) {
+        if (!left--)
+            return chunk_error(r, r->chunk_at, "a record is cut", err);
+        if (*at > TRACE_TEXT_MAX)
+            return chunk_error(r, r->chunk_at, "a text is too long", err);
+        item->head.text_bytes = (uint32_t)*at++;
+    }
+    int fields = fields_decode(r, head, at, left);
+    size_t text = (item->head.text_bytes + 7) / sizeof *at;
+    if (fields < 0 || (size_t)fields + text > left)
         return chunk_error(r, r->chunk_at, "a record is longer than its chunk",
                            err);
-    item->fields = (const uint64_t *)(at + sizeof item->head);
-    item->text = (const char *)at + sizeof item->head + fields;
-    r->chunk_at += sizeof item->head + fields + text;
+    item->fields = r->fields;
+    item->text = (const char *)(at + fields);
+    r->chunk_at =
+        (size_t)((const char *)(at + fields + text) - (const char *)r->chunk);
+    r->time_ns += head >> TRACE_WORD_TIME;
     return 0;
 }
 
@@ -259,6 +286,13 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item,
     while ((rc = reader_fill(r, err)) > 0) {
         if (record_decode(r, item, err))
             return -1;
+        if (item->head.kind == TRACE_CLOCK) {
+            r->time_ns = trace_field(item, 0);
+            r->thread = (uint32_t)trace_field(item, 1);
+            continue;
+        }
+        item->head.time_ns = r->time_ns;
+        item->head.thread = r->thread;
         r->records++;
         if (trace_kind_find(item->head.kind))
             return 1;

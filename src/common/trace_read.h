@@ -13,7 +13,15 @@
 #include "common/map.h"
 #include "common/trace.h"
 
-/* A record, pointing into the reader's chunk. */
+struct trace_record {
+    uint16_t kind;   /* enum trace_kind */
+    uint16_t fields; /* up to the last that is not 0 */
+    uint32_t text_bytes;
+    uint32_t thread;  /* 0, 1, 2 in the order of first appearance */
+    uint64_t time_ns; /* CLOCK_MONOTONIC; never decreases */
+};
+
+/* A record; its fields and its text are the reader's. */
 struct trace_item {
     struct trace_record head;
     const uint64_t *fields; /* head.fields of them */
@@ -34,6 +42,9 @@ struct trace_reader {
     uint32_t chunk_index;
     size_t chunk_used; /* 0 before the first */
     size_t chunk_at;   /* of the next record */
+    uint64_t time_ns;  /* of the last record */
+    uint32_t thread;   /* likewise */
+    uint64_t fields[TRACE_FIELDS_MAX];
     uint64_t file_bytes, read_bytes;
     uint64_t records; /* read so far */
     uint64_t unknown; /* of kinds this version does not know: skipped */
@@ -54,7 +65,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item,
 
 void trace_reader_close(struct trace_reader *r);
 
-/* Field INDEX, 0 where an older version wrote the record without it. */
+/* Field INDEX, 0 where the record is without it. */
 static inline uint64_t trace_field(const struct trace_item *item,
                                    unsigned index)
 {

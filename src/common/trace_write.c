@@ -13,7 +13,8 @@
 #include "common/crc32c.h"
 
 static_assert(sizeof(struct trace_chunk) == 64, "chunks start aligned");
-static_assert(sizeof(struct trace_record) == 24, "records are whole words");
+static_assert(TRACE_WORD_FIELD_0 + TRACE_FIELDS_MAX == TRACE_WORD_TIME,
+              "every field has a bit");
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -64,6 +65,7 @@ static int chunk_map(struct trace_writer *w)
         return -1;
     chunk->magic = TRACE_CHUNK_MAGIC;
     chunk->used_bytes = sizeof *chunk;
+    chunk->time_ns = w->time_ns;
     w->chunk = chunk;
     return 0;
 }
@@ -134,14 +136,9 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 static void writer_end(struct trace_writer *w, enum trace_end reason,
                        uint32_t thread, uint64_t time_ns)
 {
-    struct trace_record r = {
-        .kind = TRACE_END, .fields = 1, .thread = thread, .time_ns = time_ns};
     uint64_t field = reason;
-    char *at = (char *)w->chunk + w->chunk->used_bytes;
 
-    memcpy(at, &r, sizeof r);
-    memcpy(at + sizeof r, &field, sizeof field);
-    w->chunk->used_bytes += TRACE_END_BYTES;
+    trace_writer_add(w, TRACE_END, thread, time_ns, &field, 1, NULL, 0);
     w->chunk->crc = chunk_crc(w->chunk);
     __atomic_store_n(&w->chunk->sealed, 1, __ATOMIC_RELEASE);
     uint64_t bytes = slot_offset(0) + w->chunk->used_bytes;
@@ -168,8 +165,20 @@ int trace_writer_advance(struct trace_writer *w, uint32_t thread,
         return -1;
     }
     __atomic_store_n(&w->chunk->used_bytes, sizeof *w->chunk, __ATOMIC_RELEASE);
+    w->chunk->time_ns = w->time_ns = time_ns;
+    w->chunk->thread = w->thread = thread;
     __atomic_store_n(&w->chunk->index, w->chunk->index + 1, __ATOMIC_RELEASE);
     return 0;
+}
+
+void trace_writer_clock(struct trace_writer *w, uint32_t thread,
+                        uint64_t time_ns)
+{
+    const uint64_t fields[] = {time_ns, thread};
+
+    w->thread = thread;
+    w->time_ns = time_ns;
+    trace_writer_add(w, TRACE_CLOCK, thread, time_ns, fields, 2, NULL, 0);
 }
 
 void trace_writer_close(struct trace_writer *w, enum trace_end reason,

@@ -14,6 +14,8 @@
 struct trace_writer {
     struct trace_chunk *chunk; /* slot 0, mapped; NULL when not recording */
     uint64_t limit_bytes;      /* of the file */
+    uint64_t time_ns;          /* of the last record */
+    uint32_t thread;           /* likewise */
     int fd;                    /* -1 when not recording */
     uint32_t end_reason;       /* enum trace_end + 1 once recording ended */
 };
@@ -29,8 +31,9 @@ struct trace_writer {
 int trace_writer_open(struct trace_writer *w, const char *path,
                       uint64_t limit_bytes, struct err *e);
 
-/* Room that every chunk keeps for the END record. */
-#define TRACE_END_BYTES (sizeof(struct trace_record) + sizeof(uint64_t))
+/* A CLOCK, and the room that every chunk keeps for an END after one. */
+#define TRACE_CLOCK_BYTES (3 * sizeof(uint64_t))
+#define TRACE_END_BYTES   (TRACE_CLOCK_BYTES + 2 * sizeof(uint64_t))
 
 /* Puts the full chunk in its place and begins the next. Returns 0, or -1 when
  * the file can grow no more: then an END record was written and the recording
@@ -38,41 +41,65 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 int trace_writer_advance(struct trace_writer *w, uint32_t thread,
                          uint64_t time_ns);
 
+/* Writes a CLOCK: what follows is THREAD's, from TIME_NS on. */
+void trace_writer_clock(struct trace_writer *w, uint32_t thread,
+                        uint64_t time_ns);
+
+/* Writes a record for which there is room. */
+static inline __attribute__((always_inline)) void
+trace_writer_add(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
+                 uint64_t time_ns, const uint64_t *fields, size_t count,
+                 const char *text, size_t text_bytes)
+{
+    if (thread != w->thread || time_ns - w->time_ns > UINT32_MAX)
+        trace_writer_clock(w, thread, time_ns);
+    uint64_t *word = (uint64_t *)((char *)w->chunk + w->chunk->used_bytes);
+    uint64_t *at = word + 1;
+    uint64_t head = (time_ns - w->time_ns) << TRACE_WORD_TIME | kind;
+
+    w->time_ns = time_ns;
+    if (text_bytes) {
+        head |= TRACE_WORD_TEXT;
+        *at++ = text_bytes;
+    }
+#pragma GCC unroll 23
+    for (size_t i = 0; i < count; i++)
+        if (fields[i]) {
+            head |= UINT64_C(1) << (TRACE_WORD_FIELD_0 + i);
+            *at++ = fields[i];
+        }
+    if (text_bytes) {
+        size_t words = (text_bytes + 7) / 8;
+
+        at[words - 1] = 0;
+        memcpy(at, text, text_bytes);
+        at += words;
+    }
+    *word = head;
+    __atomic_store_n(&w->chunk->used_bytes,
+                     (uint64_t)((char *)at - (char *)w->chunk),
+                     __ATOMIC_RELEASE);
+}
+
 /* Appends a record. COUNT is at most TRACE_FIELDS_MAX; text over
  * TRACE_TEXT_MAX is cut. Does nothing when W is not recording. Inline, so that
- * a caller whose COUNT is a constant pays for stores and not for memcpy: this
- * is most of what recording a launch costs. */
-static inline void trace_writer_put(struct trace_writer *w,
-                                    enum trace_kind kind, uint32_t thread,
-                                    uint64_t time_ns, const uint64_t *fields,
-                                    size_t count, const char *text,
-                                    size_t text_bytes)
+ * a caller whose COUNT is a constant pays for no loop: this is most of what
+ * recording a launch costs. */
+static inline __attribute__((always_inline)) void
+trace_writer_put(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
+                 uint64_t time_ns, const uint64_t *fields, size_t count,
+                 const char *text, size_t text_bytes)
 {
     if (!w->chunk)
         return;
     if (text_bytes > TRACE_TEXT_MAX)
         text_bytes = TRACE_TEXT_MAX;
-    const struct trace_record r = {.kind = (uint16_t)kind,
-                                   .fields = (uint16_t)count,
-                                   .text_bytes = (uint32_t)text_bytes,
-                                   .thread = thread,
-                                   .time_ns = time_ns};
-    size_t bytes =
-        sizeof r + count * sizeof *fields + ((text_bytes + 7) & ~(size_t)7);
-
-    if (w->chunk->used_bytes + bytes + TRACE_END_BYTES > TRACE_CHUNK_BYTES &&
+    size_t most = TRACE_CLOCK_BYTES + (2 + count) * sizeof *fields +
+                  ((text_bytes + 7) & ~(size_t)7) + TRACE_END_BYTES;
+    if (w->chunk->used_bytes + most > TRACE_CHUNK_BYTES &&
         trace_writer_advance(w, thread, time_ns))
         return;
-    char *at = (char *)w->chunk + w->chunk->used_bytes;
-    memcpy(at, &r, sizeof r);
-    if (count)
-        memcpy(at + sizeof r, fields, count * sizeof *fields);
-    if (text_bytes) {
-        memset(at + bytes - sizeof(uint64_t), 0, sizeof(uint64_t));
-        memcpy(at + sizeof r + count * sizeof *fields, text, text_bytes);
-    }
-    __atomic_store_n(&w->chunk->used_bytes, w->chunk->used_bytes + bytes,
-                     __ATOMIC_RELEASE);
+    trace_writer_add(w, kind, thread, time_ns, fields, count, text, text_bytes);
 }
 
 /* Writes END with REASON, seals the chunk and closes the file, cut to what

@@ -112,20 +112,19 @@ static void print_fields(const struct dump *dump,
                          const struct trace_item *item)
 {
     const char *at = kind->fields;
+    unsigned i = 0;
 
-    for (unsigned i = 0; i < item->head.fields; i++) {
-        size_t width = strcspn(at, " ");
-        if (!width) { /* a later version's */
-            printf(" field%u=%" PRIu64, i, item->fields[i]);
-            continue;
-        }
+    for (size_t width; (width = strcspn(at, " ")); i++) {
         enum form form = field_form(at, width);
+
         if (form == FORM_NAME && kind->kind == TRACE_NAME)
             form = FORM_NUMBER;
         printf(" %.*s=", (int)width, at);
-        print_value(dump, form, item->fields[i]);
+        print_value(dump, form, trace_field(item, i));
         at += width + (at[width] == ' ');
     }
+    for (; i < item->head.fields; i++) /* a later version's */
+        printf(" field%u=%" PRIu64, i, item->fields[i]);
 }
 
 static void print_record(const struct dump *dump, uint64_t start_ns,

@@ -83,8 +83,7 @@ static void on_device(struct analysis *a, const struct trace_item *item)
     uint64_t device = trace_field(item, DEVICE_DEVICE);
     uint64_t card = trace_field(item, DEVICE_CARD);
 
-    if (item->head.fields > DEVICE_CARD && device < SESSION_DEVICES &&
-        card < SESSION_DEVICES)
+    if (device < SESSION_DEVICES && card < SESSION_DEVICES)
         a->card_of[device] = (unsigned)card;
 }
 

@@ -102,7 +102,7 @@ static const char *trace_path(void)
 static void trace(void)
 {
     struct trace_writer w = TRACE_WRITER_INIT;
-    const uint64_t name = 1, launch[12] = {1, card};
+    const uint64_t name = 1, launch[11] = {1, card};
 
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
@@ -112,7 +112,7 @@ static void trace(void)
                              0,    i * 10 * MIB, 30 * MIB};
         trace_writer_put(&w, TRACE_BLOCK_ALLOC, 0, i + 1, block, 9, NULL, 0);
     }
-    trace_writer_put(&w, TRACE_LAUNCH, 0, 4, launch, 12, NULL, 0);
+    trace_writer_put(&w, TRACE_LAUNCH, 0, 4, launch, 11, NULL, 0);
     trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
 }
 

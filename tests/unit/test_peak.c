@@ -27,7 +27,7 @@ static void put_free(struct build *b, uint64_t device, uint64_t address,
 
 static void put_launch(struct build *b, uint64_t name, uint64_t device)
 {
-    BUILD(b, TRACE_LAUNCH, name, device, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    BUILD(b, TRACE_LAUNCH, name, device, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
 static struct peak peak_of(struct build *b)

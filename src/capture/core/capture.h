@@ -81,8 +81,15 @@ bool capture_kernel(const struct kernel *kernel,
  * way that is so again at each launch. */
 void capture_fresh(uint64_t address, uint64_t bytes);
 
-/* For record.c: work of KIND was recorded. */
+/* True while anything is captured. */
 extern _Atomic uint32_t capture_count; /* captures under way */
+
+static inline bool capture_is_on(void)
+{
+    return atomic_load_explicit(&capture_count, memory_order_relaxed);
+}
+
+/* For record.c: work of KIND was recorded. */
 void capture_work(enum trace_kind kind, const uint64_t *fields);
 
 /* For stream.c. Whether STREAM (NULL: the legacy one) may be given work; what
@@ -91,9 +98,7 @@ int capture_judge(const struct stream *stream);
 
 static inline int capture_admits(const struct stream *stream)
 {
-    return atomic_load_explicit(&capture_count, memory_order_relaxed)
-               ? capture_judge(stream)
-               : CORE_OK;
+    return capture_is_on() ? capture_judge(stream) : CORE_OK;
 }
 
 int capture_synchronizes(const struct stream *stream);

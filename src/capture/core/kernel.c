@@ -170,8 +170,7 @@ void kernel_reset(int device)
     modules_loaded[device] = false;
 }
 
-/* Not inline, as all that few launches do: a launch then saves no registers. */
-static __attribute__((noinline)) void modules_load(int device)
+static void modules_load(int device)
 {
     const struct gpu *gpu = memsim_device_gpu();
 
@@ -181,11 +180,15 @@ static __attribute__((noinline)) void modules_load(int device)
                               gpu->context_torch_bytes - gpu->context_bytes);
 }
 
+/* Not inline, as all that few launches do: a launch then saves no registers. */
 static __attribute__((noinline)) void
-launch_after_oom(struct session_process *slot)
+launch_is_special(struct session_process *slot, int device)
 {
-    atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
-                          memory_order_relaxed);
+    if (!modules_loaded[device])
+        modules_load(device);
+    if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
+                              memory_order_relaxed);
 }
 
 void memsim_kernel_count(int device)
@@ -194,13 +197,12 @@ void memsim_kernel_count(int device)
 
     if (!slot)
         return;
-    if (!modules_loaded[device])
-        modules_load(device);
     atomic_fetch_add_explicit(
         &slot->usage[memsim_device_physical(device)].launches, 1,
         memory_order_relaxed);
-    if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
-        launch_after_oom(slot);
+    if (!modules_loaded[device] ||
+        atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        launch_is_special(slot, device);
 }
 
 /* As far as anything of it is known. Returns what the launch answers. */
@@ -233,15 +235,10 @@ int memsim_kernel_launch(const struct kernel *kernel,
                                ? kernel_rule_apply(kernel->rule, launch, words)
                                : TRACE_RULE_NONE;
     if ((kernel->compute || kernel->pointers) && launch->arguments &&
-        !capture_kernel(kernel, launch))
+        !(capture_is_on() && capture_kernel(kernel, launch)))
         rc = kernel_run(kernel, launch, device);
     memsim_kernel_count(device);
-    record_launch((const uint64_t[RECORD_LAUNCH_FIELDS]){
-        kernel->name, (uint64_t)device, launch->stream,
-        trace_pack(launch->grid[0], launch->grid[1]),
-        trace_pack(launch->grid[2], launch->block[0]),
-        trace_pack(launch->block[1], launch->block[2]), launch->shared_bytes,
-        rule, words[0], words[1], words[2], words[3]});
+    record_launch(kernel->name, device, launch, rule, words);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "capture/core/capture.h"
+#include "capture/core/kernel.h"
 #include "capture/core/lock.h"
 #include "capture/core/pages.h"
 #include "capture/core/process.h"
@@ -50,45 +51,70 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
-static inline __attribute__((always_inline)) void
-put(enum trace_kind kind, clockid_t clock, const uint64_t *fields, size_t count,
-    const char *text, size_t text_bytes)
+/* Takes the writer; returns the time of what is to be recorded. */
+static inline uint64_t writer_take(clockid_t clock)
 {
-    static uint64_t last_ns;
-
-    if (atomic_load_explicit(&capture_count, memory_order_relaxed))
-        capture_work(kind, fields);
-    if (!writer.chunk)
-        return;
-    uint32_t thread = record_thread();
     core_lock(LOCK_RECORD);
     uint64_t now_ns = clock_ns(clock);
-    if (now_ns > last_ns)
-        last_ns = now_ns;
-    trace_writer_put(&writer, kind, thread, last_ns, fields, count, text,
-                     text_bytes);
-    core_unlock(LOCK_RECORD);
+    return now_ns > writer.time_ns ? now_ns : writer.time_ns;
 }
 
 void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                         size_t count, const char *text, size_t text_bytes)
 {
-    put(kind, CLOCK_MONOTONIC, fields, count, text, text_bytes);
+    if (capture_is_on())
+        capture_work(kind, fields);
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
+    trace_writer_put(&writer, kind, thread, now_ns, fields, count, text,
+                     text_bytes);
+    core_unlock(LOCK_RECORD);
 }
 
 void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
 {
-    put(kind, CLOCK_MONOTONIC, fields, count, NULL, 0);
+    memsim_record_text(kind, fields, count, NULL, 0);
 }
 
-void record_block(enum trace_kind kind, const uint64_t *fields, size_t count)
+void record_block(enum trace_kind kind,
+                  const uint64_t fields[RECORD_BLOCK_FIELDS])
 {
-    put(kind, CLOCK_MONOTONIC_COARSE, fields, count, NULL, 0);
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC_COARSE);
+
+    trace_writer_put(&writer, kind, thread, now_ns, fields, RECORD_BLOCK_FIELDS,
+                     NULL, 0);
+    core_unlock(LOCK_RECORD);
 }
 
-void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS])
+static __attribute__((noinline)) void launch_captured(uint64_t stream)
 {
-    put(TRACE_LAUNCH, CLOCK_MONOTONIC, fields, RECORD_LAUNCH_FIELDS, NULL, 0);
+    capture_work(TRACE_LAUNCH, (const uint64_t[]){0, 0, stream});
+}
+
+void record_launch(uint32_t name, int device, const struct kernel_launch *l,
+                   enum trace_rule rule, const uint64_t words[4])
+{
+    if (capture_is_on())
+        launch_captured(l->stream);
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
+    const uint64_t fields[] = {name,
+                               (uint64_t)device,
+                               l->stream,
+                               trace_pack(l->grid[0], l->grid[1]),
+                               trace_pack(l->grid[2], l->block[0]),
+                               trace_pack(l->block[1], l->block[2]),
+                               trace_pack(l->shared_bytes, rule),
+                               words[0],
+                               words[1],
+                               words[2],
+                               words[3]};
+    if (!fields[3] || !fields[4] || !fields[5])
+        __builtin_unreachable(); /* launch_check() refused those */
+    trace_writer_put(&writer, TRACE_LAUNCH, thread, now_ns, fields,
+                     sizeof fields / sizeof *fields, NULL, 0);
+    core_unlock(LOCK_RECORD);
 }
 
 static uint32_t text_hash(const char *text)

@@ -18,13 +18,18 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
     memsim_record(TRACE_##kind, (const uint64_t[]){__VA_ARGS__},               \
                   sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* The same for a LAUNCH, the most frequent of all. */
-#define RECORD_LAUNCH_FIELDS 12
-void record_launch(const uint64_t fields[RECORD_LAUNCH_FIELDS]);
+/* The same for a LAUNCH on DEVICE, of the kernel known as NAME. */
+struct kernel_launch;
+void record_launch(uint32_t name, int device,
+                   const struct kernel_launch *launch, enum trace_rule rule,
+                   const uint64_t words[4]);
 
-/* The same for what happens to a block of PyTorch's, more frequent still: its
- * time is the last record's, or a clock's that ticks every few milliseconds. */
-void record_block(enum trace_kind kind, const uint64_t *fields, size_t count);
+/* The same for what happens to a block of PyTorch's, the most frequent of all:
+ * its time is the last record's, or a clock's that ticks every few
+ * milliseconds. */
+#define RECORD_BLOCK_FIELDS 13
+void record_block(enum trace_kind kind,
+                  const uint64_t fields[RECORD_BLOCK_FIELDS]);
 
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);

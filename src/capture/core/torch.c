@@ -265,7 +265,6 @@ static uint64_t block_requested(uint64_t address, uint64_t bytes)
     return requested && requested <= bytes ? requested : bytes;
 }
 
-/* Fields at the end of a record that are all 0 need not be there. */
 static void block_alloc(int device, uint64_t address, uint64_t bytes,
                         uint64_t allocated, uint64_t reserved)
 {
@@ -280,15 +279,12 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (!traced || memsim_capture_holds(pending.stream))
         capture_fresh(address, bytes);
     tag_now(&tag);
-    bool whole =
-        pool[0] | pool[1] | tag.module | tag.phase | tag.operation | tag.range;
     record_block(TRACE_BLOCK_ALLOC,
-                 (const uint64_t[]){(uint64_t)device, address,
-                                    block_requested(address, bytes), bytes,
-                                    traced ? pending.stream : 0, allocated,
-                                    reserved, pool[0], pool[1], tag.module,
-                                    tag.phase, tag.operation, tag.range},
-                 whole ? 13 : 7);
+                 (const uint64_t[RECORD_BLOCK_FIELDS]){
+                     (uint64_t)device, address, block_requested(address, bytes),
+                     bytes, traced ? pending.stream : 0, allocated, reserved,
+                     pool[0], pool[1], tag.module, tag.phase, tag.operation,
+                     tag.range});
     pending.address = 0;
 }
 
@@ -298,10 +294,9 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
     bool traced = pending.freeing == address;
 
     record_block(TRACE_BLOCK_FREE,
-                 (const uint64_t[]){(uint64_t)device, address, bytes, allocated,
-                                    reserved, traced ? pending.stream : 0,
-                                    traced && !pending.done},
-                 traced ? 7 : 5);
+                 (const uint64_t[RECORD_BLOCK_FIELDS]){
+                     (uint64_t)device, address, bytes, allocated, reserved,
+                     traced ? pending.stream : 0, traced && !pending.done});
     pending.freeing = 0;
 }
 
