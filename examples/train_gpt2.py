@@ -75,7 +75,8 @@ def main():
 
     torch.manual_seed(0)
     device = torch.device("cuda")
-    model = GPT2(length=args.length).to(device)
+    with device:
+        model = GPT2(length=args.length)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     count = sum(p.numel() for p in model.parameters())
     print(f"{torch.cuda.get_device_name()}: {count / 1e6:.1f} M parameters, "
