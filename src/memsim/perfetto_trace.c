@@ -22,6 +22,7 @@ _Static_assert(PERFETTO_PROCESSES *PROCESS_THREADS <= RANK_THREADS,
 
 /* Fields by their place in trace.h. */
 enum { DEVICE_DEVICE, DEVICE_CONTEXT = 2, DEVICE_CARD };
+enum { RESET_USED = 1 };
 enum { ALLOC_ALLOCATED = 5, FREE_ALLOCATED = 3 };
 enum { MALLOC_USED = 4, FREE_USED = 4, LIBRARY_USED = 2 };
 enum { OOM_REQUESTED = 1 };
@@ -155,6 +156,11 @@ static void on_device(struct stream *s, const struct trace_item *item)
     used_set(s, item, DEVICE_CONTEXT);
 }
 
+static void on_device_reset(struct stream *s, const struct trace_item *item)
+{
+    used_set(s, item, RESET_USED);
+}
+
 static void on_block_alloc(struct stream *s, const struct trace_item *item)
 {
     torch_set(s, item, ALLOC_ALLOCATED);
@@ -282,6 +288,7 @@ static void on_module_leave(struct stream *s, const struct trace_item *item)
 
 static void (*const handlers[])(struct stream *, const struct trace_item *) = {
     [TRACE_DEVICE] = on_device,
+    [TRACE_DEVICE_RESET] = on_device_reset,
     [TRACE_NAME] = on_name,
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
     [TRACE_BLOCK_FREE] = on_block_free,

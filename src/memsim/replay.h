@@ -29,6 +29,7 @@ enum replay_kind {
     REPLAY_OTHER_ALLOC, /* memory that is not the allocator's; without an
                            address, a context's or a library's */
     REPLAY_OTHER_FREE,
+    REPLAY_RESET,    /* the device's context ended, with all memory */
     REPLAY_FRACTION, /* the program limited itself to that much of the card */
     REPLAY_SETTINGS, /* it gave the allocators of all devices settings */
     REPLAY_KINDS

@@ -375,7 +375,7 @@ static int (*const play[REPLAY_KINDS])(struct mirror *,
     [REPLAY_FREE] = play_free,         [REPLAY_FREE_DONE] = expect,
     [REPLAY_SEGMENT] = expect,         [REPLAY_REFUSED] = note_refusal,
     [REPLAY_OTHER_ALLOC] = pass,       [REPLAY_OTHER_FREE] = pass,
-    [REPLAY_FRACTION] = play_fraction,
+    [REPLAY_RESET] = pass,             [REPLAY_FRACTION] = play_fraction,
 };
 
 struct mirrors {

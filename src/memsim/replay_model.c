@@ -45,15 +45,20 @@ static uint64_t model_malloc(void *context, uint64_t bytes)
     return address;
 }
 
+/* No more than there is: a reset may have been before. */
+static void unmap(struct replay_model *m, uint64_t bytes)
+{
+    m->mapped_bytes -= bytes < m->mapped_bytes ? bytes : m->mapped_bytes;
+    update_limit(m);
+}
+
 static void model_free(void *context, uint64_t address, uint64_t bytes)
 {
     struct replay_model *m = context;
 
     /* What was there before the recording is not in the address space. */
-    if (vaspace_free(&m->space, address))
-        return;
-    m->mapped_bytes -= bytes;
-    update_limit(m);
+    if (!vaspace_free(&m->space, address))
+        unmap(m, bytes);
 }
 
 static uint64_t model_reserve(void *context, uint64_t bytes)
@@ -91,8 +96,7 @@ static void model_unmap(void *context, uint64_t address, uint64_t bytes)
     struct replay_model *m = context;
 
     (void)address;
-    m->mapped_bytes -= bytes;
-    update_limit(m);
+    unmap(m, bytes);
 }
 
 static uint64_t model_free_bytes(void *context)
@@ -123,7 +127,8 @@ int replay_model_init(struct replay_model *m,
                       const char *name, struct err *err)
 {
     *m = (struct replay_model){.capacity_bytes = config->total_bytes,
-                               .other_bytes = config->other_bytes};
+                               .other_bytes = config->other_bytes,
+                               .first_bytes = config->other_bytes};
     for (size_t i = 0; initial && i < initial->segment_count; i++)
         if (initial->segments[i].device == device)
             m->mapped_bytes += initial->segments[i].bytes;
@@ -171,4 +176,16 @@ void replay_model_other_free(struct replay_model *m, uint64_t address)
 
     if (ours)
         vaspace_free(&m->space, (uintptr_t)ours);
+}
+
+void replay_model_reset(struct replay_model *m)
+{
+    uint64_t address, bytes;
+
+    while (vaspace_next(&m->space, 0, &address, &bytes))
+        vaspace_free(&m->space, address);
+    map_fini(&m->others);
+    m->mapped_bytes = 0;
+    m->other_bytes = m->first_bytes;
+    update_limit(m);
 }

@@ -13,6 +13,7 @@ struct replay_model {
     struct vaspace space;    /* cudaMalloc */
     struct vaspace reserved; /* cuMemAddressReserve */
     uint64_t capacity_bytes, other_bytes, mapped_bytes;
+    uint64_t first_bytes; /* of OTHER, what was there before the recording */
     uint64_t refused_bytes; /* the last request that found no memory */
     uint64_t peak_used_bytes;
     struct map others; /* our address by the recorded one */
@@ -36,5 +37,9 @@ uint64_t replay_model_used(const struct replay_model *m);
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes);
 void replay_model_other_free(struct replay_model *m, uint64_t address);
+
+/* All memory is given back, contexts' and libraries' too. The allocator, which
+ * does not know of it, may give back later what is gone. */
+void replay_model_reset(struct replay_model *m);
 
 #endif

@@ -176,6 +176,14 @@ static int play_other_free(struct run *r, const struct replay_op *op,
     return 0;
 }
 
+static int play_reset(struct run *r, const struct replay_op *op,
+                      struct err *err)
+{
+    (void)err;
+    replay_model_reset(&r->devices[op->device].model);
+    return 0;
+}
+
 static int play_fraction(struct run *r, const struct replay_op *op,
                          struct err *err)
 {
@@ -202,6 +210,7 @@ static int (*const play[REPLAY_KINDS])(struct run *, const struct replay_op *,
     [REPLAY_REFUSED] = pass,
     [REPLAY_OTHER_ALLOC] = play_other_alloc,
     [REPLAY_OTHER_FREE] = play_other_free,
+    [REPLAY_RESET] = play_reset,
     [REPLAY_FRACTION] = play_fraction,
 };
 

@@ -225,6 +225,13 @@ static void see_device_free(struct replay_trace *t,
         ready_add(t, &op);
 }
 
+static void see_reset(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_RESET);
+
+    ready_add(t, &op);
+}
+
 static void see_segment(struct replay_trace *t, const struct trace_item *item,
                         enum alloc_action action)
 {
@@ -280,6 +287,7 @@ static void (*const seers[])(struct replay_trace *t,
     [TRACE_DEVICE_REFUSE] = see_refusal,
     [TRACE_LIBRARY_MEMORY] = see_library,
     [TRACE_DEVICE] = see_device,
+    [TRACE_DEVICE_RESET] = see_reset,
 };
 
 /* Does ITEM say that H's memory is PyTorch's? */

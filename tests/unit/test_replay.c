@@ -98,6 +98,22 @@ TEST(tells_torchs_memory_from_others)
     finish_up();
 }
 
+TEST(a_reset_ends_the_context_and_all_memory)
+{
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    BUILD(&trace, TRACE_LIBRARY_MEMORY, 0, 7 * MIB, 0);
+    BUILD(&trace, TRACE_DEVICE_FREE, 0, A, 30 * MIB, 0, 0);
+    BUILD(&trace, TRACE_DEVICE_RESET, 0, 0);
+    BUILD(&trace, TRACE_DEVICE, 0, GIB, 100 * MIB, 5);
+    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, B, 50 * MIB, 0, 0, 0);
+    block_free(A, 0); /* PyTorch does not know */
+    CHECK(finish(&plain) == 0);
+    CHECK_UINT(played("")->peak_used_bytes, (100 + 50) * MIB);
+    finish_up();
+}
+
 TEST(a_refusal_is_a_retry_and_no_refusal_a_flush)
 {
     for (int refused = 0; refused < 2; refused++) {

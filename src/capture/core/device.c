@@ -633,7 +633,8 @@ void device_close(int device)
     bound = false;
     if (!usage)
         return;
-    card_give(device, atomic_exchange(&usage->context, 0) +
+    /* The report tells what the context took while there was one. */
+    card_give(device, atomic_load(&usage->context) +
                           atomic_exchange(&usage->libraries, 0));
     RECORD(DEVICE_RESET, (uint64_t)device, card_used(device));
 }

@@ -6,8 +6,8 @@
 #include "capture/core/tag_operator.h"
 #include "capture/core/values.h"
 
-/* More than that is data, which sizes nothing. */
-#define READING_BYTES (UINT64_C(64) << 10)
+/* Above so many bytes four stand for the first of them. */
+#define EACH_BYTES (UINT64_C(64) << 10)
 
 /* What a copy of PyTorch's says of its type where no kernel did: one double is
  * rare, one int64_t (.item()) is not, and one byte is a flag. */
@@ -22,11 +22,12 @@ static uint64_t unknown_bytes(uint64_t source, uint64_t bytes)
     const struct values_window *w = values_window(source);
     uint64_t at = w ? source - w->base : 0, unknown = 0;
 
-    if (!w || bytes > READING_BYTES || bytes > w->bytes - at)
+    if (!w || bytes > VALUES_COPY_BYTES || bytes > w->bytes - at)
         return 0;
+    uint64_t step = bytes > EACH_BYTES ? 4 : 1;
     if (values_some(w, at, bytes))
-        for (uint64_t i = 0; i < bytes; i++)
-            unknown += values_known_at(w, at + i) == VALUES_COUNTS;
+        for (uint64_t i = 0; i < bytes; i += step)
+            unknown += values_known_at(w, at + i) == VALUES_COUNTS ? step : 0;
     if (unknown || values_known(source, bytes))
         return unknown;
     return is_single(bytes) ? bytes : 0;
