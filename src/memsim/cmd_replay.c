@@ -24,7 +24,6 @@ struct replay_options {
     const char *sweep;
     const char *what_if;
     int addresses;
-    const char *snapshot;
     double fail_above_percent;
     struct output_options output;
     const char **confs;
@@ -53,9 +52,6 @@ static const struct option_row rows[] = {
      .help = "follow this version's rules, not the recording's"},
     {"addresses", 0, OPTION_CHOICE, "linux|ascending", ROW(addresses),
      .help = "where cudaMalloc's addresses lie (default linux)"},
-    {"snapshot", 0, OPTION_STRING, "FILE", ROW(snapshot),
-     .help = "write what was replayed as a memory snapshot that\n"
-             "PyTorch's memory_viz page opens"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if more of a card than this was used"},
     OUTPUT_ROWS(struct replay_options, output),
@@ -208,22 +204,6 @@ static int ask(struct recording *rec, const struct replay_options *o,
     return whatif_sweep(w, w->rows[0].conf, least, most, err);
 }
 
-static int write_snapshot(const struct recording *rec, const char *path,
-                          struct err *err)
-{
-    struct snapshot snapshot;
-    FILE *out;
-
-    if (recording_snapshot(rec, rec->whatif.rows[0].conf, &snapshot, err))
-        return -1;
-    out = fopen(path, "we");
-    int rc = out ? snapshot_write(&snapshot, out) : -1;
-    if (out && fclose(out))
-        rc = -1;
-    snapshot_fini(&snapshot);
-    return rc ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
-}
-
 /* Traces have collectives; snapshots have not. */
 static int price(const struct replay_options *o, struct replay_report *r,
                  const struct paths *paths, struct err *err)
@@ -251,9 +231,10 @@ static int report(const struct replay_options *o, struct replay_report *r,
     }
     if (output_files(&o->output, &writers, &r->result, err))
         return -1;
-    if (o->snapshot && r->worst && write_snapshot(r->worst, o->snapshot, err))
-        return -1;
-    return 0;
+    if (!o->output.snapshot || !r->worst)
+        return 0;
+    return recording_write_snapshot(r->worst, r->worst->whatif.rows[0].conf,
+                                    o->output.snapshot, err);
 }
 
 /* The ranks are those of the recordings that are used, in order. */

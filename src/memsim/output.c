@@ -12,6 +12,7 @@
 #include "memsim/advice_run.h"
 #include "memsim/cmd.h"
 #include "memsim/peak.h"
+#include "memsim/recording.h"
 #include "memsim/report_html.h"
 #include "memsim/traffic.h"
 
@@ -36,7 +37,8 @@ static bool is_stdout(const char *path)
 /* How many of the files are stdout. */
 static int stdout_count(const struct output_options *o)
 {
-    return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto);
+    return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
+           is_stdout(o->snapshot);
 }
 
 static int check_cluster(const char *name, struct err *err)
@@ -56,8 +58,8 @@ int output_check(const struct output_options *options, struct err *err)
     if (options->html && report_html_check(err))
         return -1;
     if (stdout_count(options) > 1)
-        return err_set(err, "--json, --html and --perfetto: one of them only "
-                            "can be -");
+        return err_set(err, "--json, --html, --perfetto and --snapshot: one "
+                            "of them only can be -");
     return 0;
 }
 
@@ -269,12 +271,60 @@ static void advise(struct result *result, const struct rundir *dir,
                     from->batch_command);
 }
 
+/* The card that came nearest to its end. */
+static const struct result_device *fullest(const struct result *result)
+{
+    const struct result_device *found = NULL;
+
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
+            const struct result_device *d = &result->ranks[i].devices[j];
+            if (!found || d->headroom_bytes < found->headroom_bytes)
+                found = d;
+        }
+    return found;
+}
+
+/* A snapshot of the process that has it. */
+static int write_snapshot(const char *to, const struct result *result,
+                          const struct rundir *dir, struct err *err)
+{
+    const struct recording_options as_recorded = {0};
+    const struct result_device *device = fullest(result);
+    struct recording recording;
+    char path[PATH_MAX];
+
+    if (!device)
+        return err_set(err, "--snapshot: no GPU was used: there is nothing to "
+                            "write");
+    rundir_trace(dir, device->slot, path, sizeof path);
+    if (recording_open(&recording, path, &as_recorded, err))
+        return -1;
+    int rc = recording_write_snapshot(&recording, recording.info.alloc_conf, to,
+                                      err);
+    recording_close(&recording);
+    return rc;
+}
+
+/* What OPTIONS ask for beside the summary. */
+static int write_files(const struct output_options *options,
+                       const struct result *result, const struct rundir *dir,
+                       struct err *err)
+{
+    static const struct output_writers writers = {&report_json, &report_html,
+                                                  &report_perfetto};
+
+    if (output_files(options, &writers, result, err))
+        return -1;
+    return options->snapshot
+               ? write_snapshot(options->snapshot, result, dir, err)
+               : 0;
+}
+
 int output_run(const struct rundir *dir, const struct output_sources *sources,
                char *const *command, const struct output_options *options,
                FILE *out, bool *told)
 {
-    static const struct output_writers writers = {&report_json, &report_html,
-                                                  &report_perfetto};
     struct report_style style = {.color = output_color(options, out),
                                  .timeline = options->timeline,
                                  .depth = options->depth,
@@ -296,7 +346,7 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)
         report_summary.write(&result, &style, out);
-    if (*told && output_files(options, &writers, &result, &err)) {
+    if (*told && write_files(options, &result, dir, &err)) {
         *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }

@@ -13,7 +13,7 @@
 #include "memsim/rundir.h"
 
 struct output_options {
-    const char *json, *html, *perfetto;
+    const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
@@ -31,6 +31,10 @@ struct output_options {
      offsetof(structure, member.perfetto),                                     \
      .help = "write a trace there that ui.perfetto.dev shows;\n"               \
              "compressed where its name ends in .gz"},                         \
+    {"snapshot", 0, OPTION_STRING, "FILE",                                     \
+     offsetof(structure, member.snapshot),                                     \
+     .help = "write PyTorch's allocator's calls there as a memory\n"           \
+             "snapshot that its memory_viz page opens"},                       \
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster),                                      \
      .help = "what NCCL's collectives would take there\n"                      \

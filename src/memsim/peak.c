@@ -348,7 +348,7 @@ void peak_tell(struct peak_card *card, struct result_device *device)
     card->attribution = NULL;
     tell_modules(device);
     free(device->things);
-    device->things = xcalloc(PEAK_THINGS + 5, sizeof *device->things);
+    device->things = xcalloc(PEAK_THINGS + 6, sizeof *device->things);
     tell_blocks(device, card);
     if (card->torch) {
         tell(device,
@@ -360,6 +360,7 @@ void peak_tell(struct peak_card *card, struct result_device *device)
     }
     tell(device, device->context_bytes, "CUDA context");
     tell(device, device->libraries_bytes, "CUDA libraries");
+    tell(device, device->others_bytes, "other processes on the card");
     qsort(device->things, device->thing_count, sizeof *device->things,
           thing_compare);
 }

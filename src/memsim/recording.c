@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/xmalloc.h"
+#include "memsim/report.h"
 #include "memsim/workspace.h"
 
 /* Flash attention, and bfloat16 in the tensor cores, begin with Ampere
@@ -277,4 +278,21 @@ int recording_snapshot(const struct recording *r, const char *conf,
     }
     replay_result_fini(&result);
     return 0;
+}
+
+static void write_pickle(const void *what, FILE *out)
+{
+    snapshot_write(what, out);
+}
+
+int recording_write_snapshot(const struct recording *r, const char *conf,
+                             const char *path, struct err *err)
+{
+    struct snapshot snapshot;
+
+    if (recording_snapshot(r, conf, &snapshot, err))
+        return -1;
+    int rc = report_write_file(write_pickle, &snapshot, path, err);
+    snapshot_fini(&snapshot);
+    return rc;
 }

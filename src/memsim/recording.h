@@ -50,4 +50,9 @@ int recording_change(struct recording *r, const char *text, struct err *err);
 int recording_snapshot(const struct recording *r, const char *conf,
                        struct snapshot *snapshot, struct err *err);
 
+/* Writes that to PATH, which PyTorch's memory_viz page can open. Returns 0 or
+ * -1. */
+int recording_write_snapshot(const struct recording *r, const char *conf,
+                             const char *path, struct err *err);
+
 #endif

@@ -121,6 +121,7 @@ static void device_merge(struct result_device *d, const struct session_usage *u,
         d->slot = slot;
         d->context_bytes = load(&u->context);
         d->libraries_bytes = load(&u->libraries);
+        d->others_bytes = difference(d->peak_used_bytes, load(&u->peak_used));
     }
     d->peak_allocated_bytes = maximum(d->peak_allocated_bytes, peak);
     d->peak_reserved_bytes =

@@ -70,6 +70,7 @@ struct result_device {
     uint64_t headroom_bytes;
     uint64_t context_bytes; /* of that process */
     uint64_t libraries_bytes;
+    uint64_t others_bytes; /* of peak_used, what other processes had */
     struct result_oom *ooms;
     size_t oom_count;
     struct result_thing *things; /* largest first; filled by peak.h */

@@ -3,6 +3,7 @@
 Starts its own runs, so it is not itself to be started under one."""
 import json
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -76,8 +77,8 @@ def figures(report):
             for d in rank["devices"]]
 
 
-def recorded(directory):
-    status, report = run(directory, "-o", f"{directory}/out")
+def recorded(directory, *options):
+    status, report = run(directory, "-o", f"{directory}/out", *options)
     equal(status, 0)
     return report
 
@@ -273,6 +274,19 @@ def a_snapshot_opens_in_memory_viz_and_replays():
         equal(status, 0)
         equal(again["replay"][0]["exact"], True)
         equal([f[1:3] for f in figures(again)], [f[1:3] for f in figures(whole)])
+
+
+@test
+def a_run_and_a_report_write_the_same_snapshot_as_a_replay():
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [f"{directory}/{name}.pickle" for name in "abc"]
+        recorded(directory, "--snapshot", paths[0])
+        subprocess.run([MEMSIM, "report", "-q", "--snapshot", paths[1],
+                        f"{directory}/out"], check=True)
+        memsim("replay", "--snapshot", paths[2], f"{directory}/out")
+        texts = [pathlib.Path(path).read_bytes() for path in paths]
+        equal(len(set(texts)), 1)
+        equal(len(texts[0]) > 1000, True)
 
 
 SNAPSHOT_JOB = """

@@ -168,7 +168,8 @@ TEST(a_program_without_torch_is_told_by_its_cudamallocs)
 TEST(tells_what_is_not_blocks)
 {
     struct build b = build_start();
-    struct result_device d = {.context_bytes = 500, .libraries_bytes = 50};
+    struct result_device d = {
+        .context_bytes = 500, .libraries_bytes = 50, .others_bytes = 7};
 
     allocated = 0;
     reserved = 10000;
@@ -177,7 +178,7 @@ TEST(tells_what_is_not_blocks)
     put_alloc(&b, 0, A, 4000);
     struct peak peak = peak_of(&b);
     peak_tell(&peak.cards[0], &d);
-    CHECK_UINT(d.thing_count, 5);
+    CHECK_UINT(d.thing_count, 6);
     CHECK_STR(d.things[0].label, "cached by PyTorch, not in use");
     CHECK_UINT(d.things[0].bytes, 6000);
     CHECK_UINT(d.things[0].count, 0);
@@ -186,6 +187,8 @@ TEST(tells_what_is_not_blocks)
     CHECK_UINT(d.things[2].bytes, 2500);
     CHECK_STR(d.things[3].label, "CUDA context");
     CHECK_STR(d.things[4].label, "CUDA libraries");
+    CHECK_STR(d.things[5].label, "other processes on the card");
+    CHECK_UINT(d.things[5].bytes, 7);
     free(d.things);
     peak_fini(&peak);
 }

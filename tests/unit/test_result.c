@@ -210,11 +210,13 @@ TEST(processes_of_a_rank_are_not_added_up)
     add_process(0, 0, 10 * GIB);
     add_process(0, 0, 30 * GIB);
     add_process(0, 0, 20 * GIB);
+    session.devices[0].peak_used_bytes = 50 * GIB; /* two of them at once */
     struct result r = result_of();
     CHECK_UINT(r.rank_count, 1);
     const struct result_device *d = &r.ranks[0].devices[0];
     CHECK_UINT(d->peak_allocated_bytes, 30 * GIB);
     CHECK_UINT(d->slot, 1);
+    CHECK_UINT(d->others_bytes, 18 * GIB); /* beside its 32 */
     result_fini(&r);
 }
 
