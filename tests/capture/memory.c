@@ -188,3 +188,24 @@ TEST(managed_memory_is_the_host_s_too)
     CHECK(cudaFree(other) == cudaErrorInvalidValue);
     CHECK(!cudaFreeHost(other));
 }
+
+TEST(limits_are_remembered_until_the_reset)
+{
+    size_t value = 0;
+
+    CHECK(!cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
+    CHECK(value == 8 << 20);
+    CHECK(!cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 << 20));
+    CHECK(!cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
+    CHECK(value == 64 << 20);
+    CHECK(!cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1000));
+    CHECK(!cudaDeviceGetLimit(&value, cudaLimitMaxL2FetchGranularity));
+    CHECK(value == 128);
+    CHECK(cudaDeviceSetLimit((enum cudaLimit)77, 1) ==
+          cudaErrorUnsupportedLimit);
+    CHECK(cudaDeviceGetLimit(NULL, cudaLimitStackSize) ==
+          cudaErrorInvalidValue);
+    CHECK(!cudaDeviceReset());
+    CHECK(!cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
+    CHECK(value == 8 << 20);
+}

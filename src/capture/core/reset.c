@@ -9,6 +9,7 @@
 #include "capture/core/host.h"
 #include "capture/core/ipc.h"
 #include "capture/core/kernel.h"
+#include "capture/core/limit.h"
 #include "capture/core/pool.h"
 #include "capture/core/process.h"
 #include "capture/core/record.h"
@@ -53,6 +54,7 @@ int memsim_device_reset(int device)
     host_reset(device);
     device_peer_reset(device);
     kernel_reset(device);
+    limit_reset(device);
     device_close(device);
     return CORE_OK;
 }

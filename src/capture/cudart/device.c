@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/core/attribute.h"
+#include "capture/core/limit.h"
 #include "capture/core/stream.h"
 #include "capture/core/torch.h"
 #include "capture/cudart/cudart.h"
@@ -238,25 +239,20 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which,
 
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {
-    static const size_t values[] = {
-        [cudaLimitStackSize] = 1024,
-        [cudaLimitPrintfFifoSize] = 7 << 20,
-        [cudaLimitMallocHeapSize] = 8 << 20,
-        [cudaLimitDevRuntimeSyncDepth] = 2,
-        [cudaLimitDevRuntimePendingLaunchCount] = 2048,
-        [cudaLimitMaxL2FetchGranularity] = 64,
-        [cudaLimitPersistingL2CacheSize] = 0,
-    };
+    uint64_t now = 0;
+    int rc = value ? memsim_device_open(memsim_device_current())
+                   : CORE_INVALID_VALUE;
 
-    if ((size_t)limit >= sizeof values / sizeof *values)
-        return cudart_result(CORE_INVALID_VALUE);
-    *value = values[limit];
-    return cudaSuccess;
+    if (!rc)
+        rc = memsim_limit_get(limit, &now);
+    if (!rc)
+        *value = now;
+    return cudart_result(rc);
 }
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
-    (void)limit;
-    (void)value;
-    return cudart_result(memsim_device_open(memsim_device_current()));
+    int rc = memsim_device_open(memsim_device_current());
+
+    return cudart_result(rc ? rc : memsim_limit_set(limit, value));
 }

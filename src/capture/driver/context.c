@@ -2,6 +2,7 @@
  * Contexts: each device's primary one, those that programs make themselves,
  * and every thread's stack of them. */
 #include "capture/core/handle.h"
+#include "capture/core/limit.h"
 #include "capture/core/stream.h"
 #include "capture/driver/driver.h"
 #include "common/session.h"
@@ -252,21 +253,20 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
-    static const size_t values[] = {
-        [CU_LIMIT_STACK_SIZE] = 1024,
-        [CU_LIMIT_PRINTF_FIFO_SIZE] = 7 << 20,
-        [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
-        [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
-        [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
-        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
-        [CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0,
-    };
+    uint64_t now;
 
     NEED(driver_context());
-    if ((size_t)limit >= sizeof values / sizeof *values)
-        return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    *value = values[limit];
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    NEED(driver_result(memsim_limit_get(limit, &now)));
+    *value = now;
     return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    NEED(driver_context());
+    return driver_result(memsim_limit_set(limit, value));
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
