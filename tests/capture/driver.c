@@ -190,6 +190,60 @@ TEST(modules_have_the_kernels_of_their_ptx)
     CHECK(cuModuleUnload(module) == CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST(the_linker_makes_a_module_of_its_inputs)
+{
+    static const char more[] = ".version 8.0\n.visible .entry three()\n{ret;}";
+    CUlinkState link;
+    CUfunction f;
+    CUmodule module;
+    void *image;
+    size_t bytes;
+
+    start();
+    CHECK(!cuLinkCreate(0, NULL, NULL, &link));
+    CHECK(cuLinkComplete(link, &image, &bytes) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, "rubbish", 8, "a", 0, NULL,
+                        NULL) == CUDA_ERROR_INVALID_PTX);
+    CHECK(cuLinkAddFile(link, CU_JIT_INPUT_LIBRARY, "/nosuch.a", 0, NULL,
+                        NULL) == CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK(!cuLinkAddFile(link, CU_JIT_INPUT_LIBRARY, "/proc/self/exe", 0, NULL,
+                         NULL));
+    CHECK(!cuLinkAddData(link, CU_JIT_INPUT_PTX, (char *)ptx, sizeof ptx, "a",
+                         0, NULL, NULL));
+    CHECK(!cuLinkAddData(link, CU_JIT_INPUT_PTX, (char *)more, sizeof more, "b",
+                         0, NULL, NULL));
+    CHECK(!cuLinkComplete(link, &image, &bytes));
+    CHECK(bytes == sizeof ptx + sizeof more);
+    CHECK(!cuModuleLoadData(&module, image));
+    CHECK(!cuLinkDestroy(link));
+    CHECK(cuLinkDestroy(link) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(!cuModuleGetFunction(&f, module, "two"));
+    CHECK(!cuModuleGetFunction(&f, module, "three"));
+    CHECK(!cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL));
+}
+
+/* A file of whole pages has no room for a NUL in its last one. */
+TEST(a_module_file_may_be_of_whole_pages)
+{
+    char path[] = "/tmp/memsim-ptx-XXXXXX";
+    char text[4096];
+    CUmodule module;
+    CUfunction f;
+    int fd = mkstemp(path);
+
+    start();
+    memset(text, ' ', sizeof text);
+    memcpy(text, ptx, sizeof ptx - 1);
+    CHECK(write(fd, text, sizeof text) == sizeof text);
+    CHECK(!cuModuleLoad(&module, path));
+    CHECK(!cuModuleGetFunction(&f, module, "two"));
+    CHECK(cuModuleLoad(&module, "/nosuch") == CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK(!ftruncate(fd, 0));
+    CHECK(cuModuleLoad(&module, path) == CUDA_ERROR_INVALID_IMAGE);
+    close(fd);
+    unlink(path);
+}
+
 TEST(launches_are_checked)
 {
     CUlibrary library;

@@ -33,6 +33,7 @@ enum handle_kind {
     HANDLE_GRAPH_NODE,
     HANDLE_GRAPH_BODY,
     HANDLE_GRAPH_WORK,
+    HANDLE_LINK, /* the just-in-time linker */
     HANDLE_KINDS,
 };
 

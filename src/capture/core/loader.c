@@ -42,6 +42,7 @@ static const char *const kept_names[] = {"LD_PRELOAD=",
                                          "CUPY_CACHE_IN_MEMORY="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PYTHONPATH 2
+#define NEWEST_SONAME   13 /* the highest number that ends one of ours */
 #define PYTHON_SUBDIR   "/py"
 static char *kept[KEPT]; /* NAME=VALUE of what children need */
 
@@ -94,16 +95,33 @@ static bool is_ours_version(const char *version)
            !strncmp(version, "libnccl", 7);
 }
 
-/* A library of another CUDA major than ours, as the last dlopen() said of PATH:
- * "libcudart.so.11.0: cannot open shared object file: ...". */
-static void other_major_note(const char *path, const char *text)
+/* True where we have the library NAME in another version. */
+static bool has_version_of(const char *name)
+{
+    const char *end = strstr(name, ".so.");
+    char other[64];
+
+    for (int version = 0; end && version <= NEWEST_SONAME; version++) {
+        int n = snprintf(other, sizeof other, "%.*s.so.%d", (int)(end - name),
+                         name, version);
+        if (n < (int)sizeof other && is_ours(other))
+            return true;
+    }
+    return false;
+}
+
+/* A library of NVIDIA's that nobody has, or of another CUDA major than ours, as
+ * the last dlopen() said of PATH: "libcudart.so.11.0: cannot open shared object
+ * file: ...". */
+static void missing_library_note(const char *path, const char *text)
 {
     const char *end = text ? strstr(text, ": cannot open shared object") : NULL;
 
     if (end && is_ours_version(text))
-        memsim_note("%s needs %.*s, which neither this machine has nor memsim: "
-                    "it serves CUDA 12 and 13",
-                    strrchr(path, '/') + 1, (int)(end - text), text);
+        memsim_note("%s needs %.*s, which neither this machine has nor "
+                    "memsim%s",
+                    strrchr(path, '/') + 1, (int)(end - text), text,
+                    has_version_of(text) ? ": it serves CUDA 12 and 13" : "");
 }
 
 /* Whether the last dlopen(), of PATH, failed for a function that we ought to
@@ -115,7 +133,7 @@ static bool lacks_ours(const char *path)
     const char *version = symbol ? strstr(symbol, VERSION) : NULL;
 
     if (!symbol)
-        other_major_note(path, text);
+        missing_library_note(path, text);
     if (!version || !is_ours_version(version + strlen(VERSION)))
         return false;
     const char *name = memrchr(text, '/', (size_t)(symbol - text));

@@ -2,8 +2,12 @@
 #include "capture/driver/image.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FATBIN_MAGIC   0xba55ed50u /* fatbinary_section.h names the wrapper */
 #define WRAPPER_MAGIC  0x466243b1u
@@ -189,4 +193,44 @@ void image_read(const void *image, const struct image_reader *reader)
     default:
         return;
     }
+}
+
+static void *read_all(int fd, size_t bytes)
+{
+    size_t at = 0;
+    ssize_t got;
+    char *data = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (data == MAP_FAILED)
+        return NULL;
+    while (at < bytes && (got = read(fd, data + at, bytes - at)) > 0)
+        at += (size_t)got;
+    if (at == bytes)
+        return data;
+    munmap(data, bytes + 1);
+    return NULL;
+}
+
+bool image_file_open(struct image_file *file, const char *path)
+{
+    struct stat st;
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    *file = (struct image_file){0};
+    if (fd < 0)
+        return false;
+    if (!fstat(fd, &st) && st.st_size > 0) {
+        file->bytes = (size_t)st.st_size;
+        file->data = read_all(fd, file->bytes);
+    }
+    close(fd);
+    return true;
+}
+
+void image_file_close(struct image_file *file)
+{
+    if (file->data)
+        munmap(file->data, file->bytes + 1);
+    *file = (struct image_file){0};
 }

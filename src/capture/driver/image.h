@@ -39,4 +39,14 @@ struct image_reader {
 
 void image_read(const void *image, const struct image_reader *reader);
 
+/* A file's bytes and a NUL, in memory of their own. */
+struct image_file {
+    void *data; /* NULL: nothing could be read */
+    size_t bytes;
+};
+
+/* Returns false where there is no file PATH. */
+bool image_file_open(struct image_file *file, const char *path);
+void image_file_close(struct image_file *file);
+
 #endif

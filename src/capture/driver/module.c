@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/driver/module.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "capture/core/handle.h"
 #include "capture/core/occupancy.h"
@@ -146,20 +142,13 @@ static CUresult module_load(void **out, const void *image)
 
 static CUresult module_load_file(void **out, const char *path)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *image = MAP_FAILED;
+    struct image_file file;
 
-    if (fd < 0)
+    if (!image_file_open(&file, path))
         return CUDA_ERROR_FILE_NOT_FOUND;
-    if (!fstat(fd, &st) && st.st_size > 0)
-        image =
-            mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (image == MAP_FAILED)
-        return CUDA_ERROR_INVALID_IMAGE;
-    CUresult rc = module_load(out, image);
-    munmap(image, (size_t)st.st_size + 1);
+    CUresult rc =
+        file.data ? module_load(out, file.data) : CUDA_ERROR_INVALID_IMAGE;
+    image_file_close(&file);
     return rc;
 }
 
