@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaMLP
 
+import layers
 from peaks import print_peaks
 
 
@@ -32,8 +33,8 @@ class Twin(torch.nn.Module):
         super().__init__()
         self.used, self.spare = make(), make()
 
-    def forward(self, x):
-        return self.used(x)
+    def forward(self, *inputs):
+        return self.used(*inputs)
 
 
 def make_norm(args):
@@ -56,23 +57,55 @@ def make_loss(args):
     return loss, normal(tokens, width, dtype=args.dtype, gradient=True)
 
 
-def sparsemax(x):
-    """Martins and Astudillo 2016, algorithm 1."""
-    ordered, _ = torch.sort(x, dim=-1, descending=True)
-    sums = torch.cumsum(ordered, dim=-1)
-    places = torch.arange(1, x.shape[-1] + 1, device=x.device, dtype=x.dtype)
-    support = 1 + places.view(1, -1) * ordered > sums
-    count = support.sum(dim=-1, keepdim=True).clamp(min=1)
-    total = (ordered * support).sum(dim=-1, keepdim=True)
-    return torch.clamp(x - (total - 1) / count, min=0)
-
-
 def make_sparsemax(args):
-    return sparsemax, normal(*args.shape, dtype=args.dtype, gradient=True)
+    return layers.sparsemax, normal(*args.shape, dtype=args.dtype,
+                                    gradient=True)
 
 
-LAYERS = {"mlp": make_mlp, "norm": make_norm, "loss": make_loss,
-          "sparsemax": make_sparsemax}
+def make_multi_token(args, sparse=False):
+    batch, channels, size, length = args.shape
+    layer = Twin(lambda: layers.MultiToken(channels, size, sparse,
+                                           args.dtype)).to("cuda")
+    return layer, normal(batch, channels, length, length, dtype=args.dtype,
+                         gradient=True)
+
+
+def make_sparse_multi_token(args):
+    return make_multi_token(args, sparse=True)
+
+
+def make_neighbourhood(args):
+    batch, width, heads, length = args.shape
+    layer = Twin(lambda: layers.Neighbourhood(width, heads)).to("cuda")
+    return layer.to(args.dtype), normal(batch, length, width,
+                                        dtype=args.dtype, gradient=True)
+
+
+def make_jsd(args):
+    x = normal(*args.shape, dtype=args.dtype, gradient=True)
+    x = x.log_softmax(dim=-1)
+    target = normal(*args.shape, dtype=args.dtype).log_softmax(dim=-1)
+    return lambda x: layers.jensen_shannon(x, target), x
+
+
+def make_grpo(args):
+    batch, length, width, classes = args.shape
+    layer = Twin(lambda: layers.PolicyLoss(width, classes,
+                                           args.dtype)).to("cuda")
+    x = normal(batch, length, width, dtype=args.dtype, gradient=True)
+    rest = (normal(batch, length, width, dtype=args.dtype),
+            torch.randint(classes, (batch, length), device="cuda"),
+            torch.ones(batch, length, device="cuda"),
+            torch.randn(batch, device="cuda"))
+    return lambda x: layer(x, *rest), x
+
+
+LAYERS = {
+    "mlp": make_mlp, "norm": make_norm, "loss": make_loss,
+    "sparsemax": make_sparsemax, "multi_token": make_multi_token,
+    "sparse_multi_token": make_sparse_multi_token,
+    "neighbourhood": make_neighbourhood, "jsd": make_jsd, "grpo": make_grpo,
+}
 
 
 def parse():
