@@ -11,6 +11,11 @@ LANGUAGE = {
     # openai-community/gpt2-large
     "gpt2-large": ("gpt2", dict(
         n_embd=1280, n_layer=36, n_head=20, n_positions=1024)),
+    # sitar-lab/NeuSight's own: gpt3_xl.json, gpt3_27.json
+    "gpt3-xl": ("gpt2", dict(
+        n_embd=3072, n_layer=24, n_head=24, n_positions=2048)),
+    "gpt3-2.7b": ("gpt2", dict(
+        n_embd=2560, n_layer=32, n_head=32, n_positions=2048)),
     # meta-llama/Llama-3.2-1B-Instruct
     "llama-3.2-1b": ("llama", dict(
         vocab_size=128256, hidden_size=2048, intermediate_size=8192,

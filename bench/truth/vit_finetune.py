@@ -16,10 +16,21 @@ def parse():
                         help="32-true, 16-mixed, bf16-true; plain otherwise")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--accumulate", type=int, default=1)
-    parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--init-only", action="store_true")
+    parser.add_argument("--init-only", action="store_true",
+                        help="put it there in float32, then make it float16")
     parser.add_argument("--steps", type=int, default=4)
     return parser.parse_args()
+
+
+def use_old_adam():
+    """Until 2.1 the denominators were not made in place (torch/optim/adam.py,
+    _multi_tensor_adam: `denom = torch._foreach_add(exp_avg_sq_sqrt, eps)`)."""
+    step = torch._foreach_addcdiv_
+
+    def addcdiv(parameters, averages, roots, *rest):
+        step(parameters, averages, torch._foreach_add(roots, 0.0), *rest)
+
+    torch._foreach_addcdiv_ = addcdiv
 
 
 class Plain:
@@ -34,22 +45,27 @@ class Plain:
         return model, optimizer
 
 
-def make_model(args):
+def make_model():
     model = torchvision.models.vit_l_16(weights=None)
-    model.heads.head = torch.nn.Linear(1024, args.classes)
+    model.heads.head = torch.nn.Linear(1024, 10)
     return model
+
+
+def init_only():
+    model = torchvision.models.vit_l_16(weights=None)
+    model.to("cuda").to(torch.float16)
 
 
 def setup(args):
     if not args.fabric:
-        model = make_model(args).to("cuda")
+        model = make_model().to("cuda")
         return Plain, model, torch.optim.Adam(model.parameters(), lr=5e-5)
     import lightning
 
     fabric = lightning.Fabric(accelerator="cuda", devices=1,
                               precision=args.fabric)
     fabric.launch()
-    model = make_model(args)
+    model = make_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-5)
     return fabric, *fabric.setup(model, optimizer)
 
@@ -70,7 +86,7 @@ def train(args, fabric, model, optimizer):
         if args.accumulate == 1:
             optimizer.zero_grad()
         fabric.backward(loss)
-        if (step + 1) % args.accumulate == 0:
+        if step % args.accumulate == 0:
             optimizer.step()
             if args.accumulate > 1:
                 optimizer.zero_grad()
@@ -82,9 +98,11 @@ def train(args, fabric, model, optimizer):
 
 def main():
     args = parse()
-    fabric, model, optimizer = setup(args)
-    if not args.init_only:
-        train(args, fabric, model, optimizer)
+    use_old_adam()
+    if args.init_only:
+        init_only()
+    else:
+        train(args, *setup(args))
     print_peaks()
 
 
