@@ -1,173 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recording as the device: it answers what it answered then. */
+ * A recording played to the engine, to prove that both do the same. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/xmalloc.h"
 #include "memsim/replay_core.h"
-
-/* What the allocator did below since the last request, still to be met. */
-struct expected {
-    struct replay_op *ops; /* REPLAY_SEGMENT and REPLAY_FREE_DONE */
-    size_t first, count, capacity;
-    uint64_t progress; /* bytes of the first map or unmap that are met */
-    bool refused;      /* the device is known to have said no */
-};
+#include "memsim/replay_expected.h"
 
 struct mirror {
     struct replay_core core;
     struct expected expected;
     struct replay_plan *plan;
-    uint64_t index; /* of the step in hand, for messages */
+    bool refused; /* the device is known to have said no to this request */
     bool tells_refusals, collects_garbage;
 };
-
-static void differ(struct mirror *m, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void differ(struct mirror *m, const char *format, ...)
-{
-    struct replay_plan *plan = m->plan;
-    va_list args;
-
-    if (!plan->exact)
-        return;
-    plan->exact = false;
-    int n = snprintf(plan->difference, sizeof plan->difference,
-                     "event %" PRIu64 ": ", m->index);
-    va_start(args, format);
-    vsnprintf(plan->difference + n, sizeof plan->difference - (size_t)n, format,
-              args);
-    va_end(args);
-}
-
-/* The next segment operation, NULL where none is left. */
-static struct replay_op *expected_head(struct expected *e)
-{
-    while (e->first < e->count && e->ops[e->first].kind != REPLAY_SEGMENT)
-        e->first++;
-    return e->first < e->count ? &e->ops[e->first] : NULL;
-}
-
-static void expected_pop(struct expected *e)
-{
-    e->first++;
-    e->progress = 0;
-}
-
-static void expected_reset(struct expected *e)
-{
-    e->first = e->count = 0;
-    e->progress = 0;
-    e->refused = false;
-}
-
-static uint64_t device_malloc(void *context, uint64_t bytes)
-{
-    struct mirror *m = context;
-    struct replay_op *head = expected_head(&m->expected);
-
-    if (!head || head->action != ALLOC_SEGMENT_ALLOC)
-        return 0; /* what comes next shows that the device refused */
-    if (head->bytes != bytes)
-        differ(m, "a segment of %" PRIu64 " bytes, recorded are %" PRIu64,
-               bytes, head->bytes);
-    uint64_t address = head->address;
-    expected_pop(&m->expected);
-    return address;
-}
-
-static void device_free(void *context, uint64_t address, uint64_t bytes)
-{
-    struct mirror *m = context;
-    struct replay_op *head = expected_head(&m->expected);
-
-    (void)bytes;
-    if (head && head->action == ALLOC_SEGMENT_FREE && head->address == address)
-        expected_pop(&m->expected);
-    else
-        differ(m,
-               "the segment at %#" PRIx64 " is given back, which is not "
-               "recorded here",
-               address);
-}
-
-/* The first page of a new expandable segment is its first address. */
-static uint64_t device_reserve(void *context, uint64_t bytes)
-{
-    struct mirror *m = context;
-    struct replay_op *head = expected_head(&m->expected);
-
-    (void)bytes;
-    if (!head || head->action != ALLOC_SEGMENT_MAP)
-        return 0;
-    return head->address;
-}
-
-static void device_unreserve(void *context, uint64_t address, uint64_t bytes)
-{
-    (void)context;
-    (void)address;
-    (void)bytes;
-}
-
-/* Is ADDRESS what comes next of a recorded map or unmap? */
-static bool chunk_matches(struct mirror *m, enum alloc_action action,
-                          uint64_t address, uint64_t bytes)
-{
-    struct expected *e = &m->expected;
-    struct replay_op *head = expected_head(e);
-
-    if (!head || head->action != action)
-        return false;
-    if (head->address + e->progress != address)
-        differ(m, "a page at %#" PRIx64 ", recorded is %#" PRIx64, address,
-               head->address + e->progress);
-    e->progress += bytes;
-    if (e->progress >= head->bytes)
-        expected_pop(e);
-    return true;
-}
-
-static bool device_map(void *context, uint64_t address, uint64_t bytes)
-{
-    return chunk_matches(context, ALLOC_SEGMENT_MAP, address, bytes);
-}
-
-static void device_unmap(void *context, uint64_t address, uint64_t bytes)
-{
-    struct mirror *m = context;
-
-    if (!chunk_matches(m, ALLOC_SEGMENT_UNMAP, address, bytes))
-        differ(m,
-               "the page at %#" PRIx64 " is given back, which is not "
-               "recorded here",
-               address);
-}
-
-static uint64_t device_free_bytes(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static struct replay_base mirror_base(struct mirror *m)
-{
-    struct alloc_driver driver = {
-        .context = m,
-        .malloc = device_malloc,
-        .free = device_free,
-        .reserve = device_reserve,
-        .unreserve = device_unreserve,
-        .map = device_map,
-        .unmap = device_unmap,
-        .free_bytes = device_free_bytes,
-    };
-
-    return (struct replay_base){.driver = driver};
-}
 
 static void plan_add(struct replay_plan *plan, const struct replay_deed *deed)
 {
@@ -184,14 +31,6 @@ static bool is_release(const struct replay_op *op)
 static bool is_obtain(const struct replay_op *op)
 {
     return op->kind == REPLAY_SEGMENT && !is_release(op);
-}
-
-static bool any(const struct expected *e, bool (*is)(const struct replay_op *))
-{
-    for (size_t i = e->first; i < e->count; i++)
-        if (is(&e->ops[i]))
-            return true;
-    return false;
 }
 
 /* A private pool that gives segments back had lost its last user. */
@@ -249,10 +88,10 @@ static bool is_flush(const struct mirror *m, const struct replay_op *op)
     const struct expected *e = &m->expected;
     uint64_t obtained = 0;
 
-    if (e->refused || op->kind == REPLAY_OOM ||
+    if (m->refused || op->kind == REPLAY_OOM ||
         alloc_exceeds_limit(m->core.engine, op->bytes))
         return false;
-    if (!any(e, is_obtain) ||
+    if (!expected_any(e, is_obtain) ||
         alloc_is_cached(m->core.engine, op->pool, op->bytes, op->stream))
         return true;
     if (m->collects_garbage)
@@ -270,14 +109,16 @@ static bool is_flush(const struct mirror *m, const struct replay_op *op)
  * does, they were a call of empty_cache(). */
 static void flush_if_released(struct mirror *m, const struct replay_op *op)
 {
-    if (!any(&m->expected, is_release))
+    if (!expected_any(&m->expected, is_release))
         return;
     release_pools(m, op->index);
     flush(m, op->index);
     if (expected_head(&m->expected))
-        differ(m, "the segment at %#" PRIx64 " is left alone",
-               expected_head(&m->expected)->address);
+        expected_differ(&m->expected,
+                        "the segment at %#" PRIx64 " is left alone",
+                        expected_head(&m->expected)->address);
     expected_reset(&m->expected);
+    m->refused = false;
 }
 
 /* Marks the deferred frees done that were found done before a request. Those
@@ -294,7 +135,7 @@ static void frees_done(struct mirror *m, bool waited)
 static int play_request(struct mirror *m, const struct replay_op *op,
                         struct err *err)
 {
-    bool releases = any(&m->expected, is_release);
+    bool releases = expected_any(&m->expected, is_release);
     bool explicit = releases && is_flush(m, op);
     struct alloc_block *block;
 
@@ -309,29 +150,30 @@ static int play_request(struct mirror *m, const struct replay_op *op,
     else if (replay_core_alloc(&m->core, op, &block, err))
         return -1;
     if ((block != NULL) != (op->kind == REPLAY_ALLOC))
-        differ(m, block ? "a block, recorded is out of memory"
-                        : "out of memory, recorded is a block");
+        expected_differ(&m->expected,
+                        block ? "a block, recorded is out of memory"
+                              : "out of memory, recorded is a block");
     else if (block && alloc_block_address(block) != op->address)
-        differ(m, "the block at %#" PRIx64 ", recorded is %#" PRIx64,
-               alloc_block_address(block), op->address);
+        expected_differ(&m->expected,
+                        "the block at %#" PRIx64 ", recorded is %#" PRIx64,
+                        alloc_block_address(block), op->address);
     else if (expected_head(&m->expected))
-        differ(m, "the segment at %#" PRIx64 " is left alone",
-               expected_head(&m->expected)->address);
+        expected_differ(&m->expected,
+                        "the segment at %#" PRIx64 " is left alone",
+                        expected_head(&m->expected)->address);
     else
         m->plan->blocks_checked += block != NULL;
     expected_reset(&m->expected);
+    m->refused = false;
     return 0;
 }
 
 static int expect(struct mirror *m, const struct replay_op *op, struct err *err)
 {
-    struct expected *e = &m->expected;
-
     (void)err;
     if (op->kind == REPLAY_FREE_DONE)
         flush_if_released(m, op);
-    xgrow(&e->ops, e->count, &e->capacity, sizeof *e->ops);
-    e->ops[e->count++] = *op;
+    expected_add(&m->expected, op);
     return 0;
 }
 
@@ -347,7 +189,7 @@ static int note_refusal(struct mirror *m, const struct replay_op *op,
 {
     (void)op;
     (void)err;
-    m->expected.refused = true;
+    m->refused = true;
     return 0;
 }
 
@@ -371,11 +213,11 @@ static int pass(struct mirror *m, const struct replay_op *op, struct err *err)
 static int (*const play[REPLAY_KINDS])(struct mirror *,
                                        const struct replay_op *,
                                        struct err *) = {
-    [REPLAY_ALLOC] = play_request,     [REPLAY_OOM] = play_request,
-    [REPLAY_FREE] = play_free,         [REPLAY_FREE_DONE] = expect,
-    [REPLAY_SEGMENT] = expect,         [REPLAY_REFUSED] = note_refusal,
-    [REPLAY_OTHER_ALLOC] = pass,       [REPLAY_OTHER_FREE] = pass,
-    [REPLAY_RESET] = pass,             [REPLAY_FRACTION] = play_fraction,
+    [REPLAY_ALLOC] = play_request, [REPLAY_OOM] = play_request,
+    [REPLAY_FREE] = play_free,     [REPLAY_FREE_DONE] = expect,
+    [REPLAY_SEGMENT] = expect,     [REPLAY_REFUSED] = note_refusal,
+    [REPLAY_OTHER_ALLOC] = pass,   [REPLAY_OTHER_FREE] = pass,
+    [REPLAY_RESET] = pass,         [REPLAY_FRACTION] = play_fraction,
 };
 
 struct mirrors {
@@ -389,10 +231,10 @@ static int mirror_start(struct mirrors *all, unsigned device, struct err *err)
 {
     struct mirror *m = &all->devices[device];
 
-    m->plan = all->plan;
+    m->plan = m->expected.plan = all->plan;
     m->tells_refusals = all->source->tells_refusals;
     m->collects_garbage = all->config.conf.gc_threshold > 0;
-    struct replay_base base = mirror_base(m);
+    struct replay_base base = {.driver = expected_driver(&m->expected)};
 
     return replay_core_init(&m->core, device, all->source, &all->config, &base,
                             err);
@@ -403,7 +245,7 @@ static void mirror_finish(struct mirror *m, uint64_t steps)
 {
     struct replay_op end = {.index = steps};
 
-    m->index = steps;
+    m->expected.index = steps;
     if (m->plan->exact)
         flush_if_released(m, &end);
 }
@@ -419,7 +261,7 @@ static int play_settings(struct mirrors *all, const struct replay_op *op,
 
         if (!m->core.engine)
             continue;
-        m->index = op->index;
+        m->expected.index = op->index;
         flush_if_released(m, op);
         m->collects_garbage = all->config.conf.gc_threshold > 0;
         alloc_set_conf(m->core.engine, &all->config.conf);
@@ -446,7 +288,7 @@ static int play_all(struct mirrors *all, struct err *err)
         struct mirror *m = &all->devices[op.device];
         if (!m->core.engine && mirror_start(all, op.device, err))
             return -1;
-        m->index = op.index;
+        m->expected.index = op.index;
         all->plan->steps = op.index + 1;
         if (play[op.kind](m, &op, err))
             return -1;
@@ -502,7 +344,7 @@ int replay_mirror(const struct replay_source *source,
             plan->stats[i] = *alloc_stats(m->core.engine);
         }
         replay_core_fini(&m->core);
-        free(m->expected.ops);
+        expected_fini(&m->expected);
     }
     free(all);
     if (rc)
