@@ -7,14 +7,6 @@
 #define ROUNDS 20
 #define SMALL  0.02 /* errors below count as squares, above as themselves */
 
-static const char *const names[BASELINE_COUNT] = {"alpha-beta", "LogGP-like",
-                                                  "GenModel"};
-
-const char *baseline_name(enum baseline which)
-{
-    return names[which];
-}
-
 static void columns(enum baseline which, double bytes, double ranks,
                     double x[2])
 {

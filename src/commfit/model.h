@@ -41,8 +41,6 @@ void baselines_fit(const struct series_family *s, struct baselines *b);
 double baseline_us(const struct baselines *b, enum baseline which, double bytes,
                    double ranks);
 
-const char *baseline_name(enum baseline which);
-
 /* Fits the stragglers of every family of FIT for which B has single ranks' or
  * iterations' times. */
 void stragglers_fit(const struct bench *b, const struct series_set *set,

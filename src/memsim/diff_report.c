@@ -84,9 +84,8 @@ static char *refusal_words(const struct diff_report *r)
         r->diff->device_count ? device_of_all(r->diff) : NULL;
     bool grew = d && d->allocated.after > d->allocated.before;
     char *culprit = grew ? culprit_words(d) : xstrdup("");
-    char *words =
-        xasprintf("%s runs out of memory, as %s did not%s%s", r->after,
-                  r->before, grew ? "; " : "", culprit);
+    char *words = xasprintf("%s runs out of memory, as %s did not%s%s",
+                            r->after, r->before, grew ? "; " : "", culprit);
 
     free(culprit);
     return words;

@@ -258,8 +258,9 @@ static void take_event(void *context, unsigned device, uint64_t time_ns,
         snapshot_add_event(context, device, &e);
 }
 
-int recording_snapshot(const struct recording *r, const char *conf,
-                       struct snapshot *snapshot, struct err *err)
+/* Plays R under CONF and makes a snapshot of it. */
+static int recording_snapshot(const struct recording *r, const char *conf,
+                              struct snapshot *snapshot, struct err *err)
 {
     struct replay_config config = r->whatif.config;
     struct replay_look look = {UINT64_MAX, take_end, snapshot};

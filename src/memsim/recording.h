@@ -45,12 +45,8 @@ bool recording_is_used(const struct recording *r);
  * change_parse. Returns 0 or -1. */
 int recording_change(struct recording *r, const char *text, struct err *err);
 
-/* Plays R under CONF and makes a snapshot of it, whose segments are those at
- * the end. */
-int recording_snapshot(const struct recording *r, const char *conf,
-                       struct snapshot *snapshot, struct err *err);
-
-/* Writes that to PATH, which PyTorch's memory_viz page can open. Returns 0 or
+/* Plays R under CONF and writes a snapshot of it, whose segments are those at
+ * the end, to PATH, which PyTorch's memory_viz page can open. Returns 0 or
  * -1. */
 int recording_write_snapshot(const struct recording *r, const char *conf,
                              const char *path, struct err *err);

@@ -13,7 +13,7 @@ struct replay_model {
     struct vaspace space;    /* cudaMalloc */
     struct vaspace reserved; /* cuMemAddressReserve */
     uint64_t capacity_bytes, other_bytes, mapped_bytes;
-    uint64_t first_bytes; /* of OTHER, what was there before the recording */
+    uint64_t first_bytes;   /* of OTHER, what was there before the recording */
     uint64_t refused_bytes; /* the last request that found no memory */
     uint64_t peak_used_bytes;
     struct map others; /* our address by the recorded one */

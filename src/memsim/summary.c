@@ -14,12 +14,12 @@
 #include "memsim/text_columns.h"
 #include "memsim/tree.h"
 
-#define BAR_CELLS          24
-#define THINGS             5
-#define GUESSES            8
-#define SIZE_LENGTH        16
-#define OOM_MODULE_COLUMNS 45 /* beside "  PyTorch asked for 1023.99 MiB in"   \
-                               */
+#define BAR_CELLS   24
+#define THINGS      5
+#define GUESSES     8
+#define SIZE_LENGTH 16
+/* Beside "  PyTorch asked for 1023.99 MiB in ". */
+#define OOM_MODULE_COLUMNS 45
 
 struct page {
     FILE *out;

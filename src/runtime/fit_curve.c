@@ -91,8 +91,9 @@ double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
     return piece_gbps(piece_find(pieces, count, bytes), bytes);
 }
 
-double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
-                      double bytes)
+/* The same for COUNT > 0 sigmoids by size. */
+static double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
+                             double bytes)
 {
     const struct fit_sigmoid *p = piece_find(pieces, count, bytes);
 

@@ -16,10 +16,6 @@ double fit_curve_us(const struct fit_curve *curve, double bytes, bool in_place);
 double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
                     bool in_place);
 
-/* The same for COUNT > 0 sigmoids by size. */
-double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
-                      double bytes);
-
 /* Bandwidth at BYTES, in 1e9 bytes a second. */
 double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
                         double bytes);

@@ -172,9 +172,11 @@ double fit_formula_us(enum fit_formula formula, enum fit_coll coll,
            level_us(&levels[FIT_INTER], bytes, s.inter_bytes, s.inter_steps);
 }
 
-double fit_formula_latency_us(enum fit_formula formula, enum fit_coll coll,
-                              const struct fit_level *levels, double nodes,
-                              double gpus)
+/* Of fit_formula_us the latencies. */
+static double fit_formula_latency_us(enum fit_formula formula,
+                                     enum fit_coll coll,
+                                     const struct fit_level *levels,
+                                     double nodes, double gpus)
 {
     struct fit_shares s = fit_formula_shares(formula, coll, 1, nodes, gpus);
     double us = 0;

@@ -26,11 +26,6 @@ double fit_formula_us(enum fit_formula formula, enum fit_coll coll,
                       const struct fit_level *levels, double bytes,
                       double nodes, double gpus);
 
-/* Of it the latencies. */
-double fit_formula_latency_us(enum fit_formula formula, enum fit_coll coll,
-                              const struct fit_level *levels, double nodes,
-                              double gpus);
-
 /* The features of the regression: 1, t, l, P, S, tS, tP, lS, with S in MiB. */
 void fit_regression_features(enum fit_coll coll, const struct fit_level *levels,
                              double bytes, double nodes, double gpus,

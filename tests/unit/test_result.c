@@ -416,10 +416,11 @@ TEST(the_summary_tells_an_oom)
     char *text = written(&report_summary, &r, false);
     CHECK(
         !strncmp(text, "memsim: out of memory: A Card 80GB, 80.00 GiB\n", 46));
-    CHECK(strstr(text, "  PyTorch asked for 3.00 GiB in decoder.head.\n"
-                       "  2.00 GiB was free, 1.00 GiB reserved but unallocated. "
-                       "At least 1.00 GiB more\n"
-                       "  memory would have been needed.\n"));
+    CHECK(strstr(text,
+                 "  PyTorch asked for 3.00 GiB in decoder.head.\n"
+                 "  2.00 GiB was free, 1.00 GiB reserved but unallocated. "
+                 "At least 1.00 GiB more\n"
+                 "  memory would have been needed.\n"));
     CHECK(strstr(text, "1.54 GiB  log_softmax forward"));
     CHECK(strstr(text, "  4 x 394.00 MiB\n"));
     CHECK(!strstr(text, "the sixth"));

@@ -62,8 +62,6 @@ struct sparse_shape {
     int64_t batch;
 };
 
-uint64_t sparse_buffer(enum sparse_op op, const struct sparse_shape *shape);
-
 /* A ..._bufferSize function. */
 cusparseStatus_t sparse_size(cusparseHandle_t handle, enum sparse_op op,
                              const struct sparse_shape *shape, size_t *bytes);

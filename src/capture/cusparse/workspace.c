@@ -33,7 +33,7 @@ static const struct rule {
     [SPARSE_CONVERT] = {4, 4},
 };
 
-uint64_t sparse_buffer(enum sparse_op op, const struct sparse_shape *s)
+static uint64_t sparse_buffer(enum sparse_op op, const struct sparse_shape *s)
 {
     const struct rule *r = &rules[op];
     uint64_t batch = s->batch > 1 ? (uint64_t)s->batch : 1;

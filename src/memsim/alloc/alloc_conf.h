@@ -33,8 +33,8 @@ struct alloc_rules {
     bool pool_is_unsplit;            /* MemPool(no_split=True) */
     bool flush_spares_captures; /* empty_cache() while capturing: does only the
                                    freeable pools, instead of failing */
-    bool scope_is_capture; /* use of a private pool counts as a capture */
-    enum alloc_age age;    /* of equal blocks, which is the older one */
+    bool scope_is_capture;      /* use of a private pool counts as a capture */
+    enum alloc_age age;         /* of equal blocks, which is the older one */
     uint64_t min_max_split_bytes;
 };
 

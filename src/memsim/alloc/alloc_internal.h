@@ -259,8 +259,7 @@ void alloc_pool_init(struct alloc_pool *pool, bool small,
 /* The pool that a scope has requests on STREAM go to; NULL: the default. */
 struct alloc_private *alloc_pool_of_scope(const struct alloc *a,
                                           uint64_t stream);
-struct alloc_private *alloc_pool_find(struct alloc *a, struct alloc_pool_id id);
-/* The same, created where it is unknown; NULL for the default pool. */
+/* The pool ID, created where it is unknown; NULL for the default pool. */
 struct alloc_private *alloc_pool_obtain(struct alloc *a,
                                         struct alloc_pool_id id);
 /* P has no blocks. */

@@ -10,7 +10,8 @@ void alloc_pool_init(struct alloc_pool *pool, bool small,
     *pool = (struct alloc_pool){.small = small, .owner = owner};
 }
 
-struct alloc_private *alloc_pool_find(struct alloc *a, struct alloc_pool_id id)
+static struct alloc_private *alloc_pool_find(struct alloc *a,
+                                             struct alloc_pool_id id)
 {
     struct alloc_private *p = a->privates;
 
