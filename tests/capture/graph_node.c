@@ -325,6 +325,42 @@ TEST(the_driver_does_the_same)
           CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(events_from_outside_are_nodes)
+{
+    cudaEvent_t a, b, c;
+    enum cudaGraphNodeType types[3];
+    cudaGraphNode_t nodes[3];
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    size_t count = 3;
+    float ms;
+    int *p = memory_new();
+
+    CHECK(!cudaEventCreate(&a) && !cudaEventCreate(&b) && !cudaEventCreate(&c));
+    CHECK(!cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(!cudaEventRecord(a, stream));
+    CHECK(!cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaStreamWaitEvent(stream, a, cudaEventWaitExternal));
+    CHECK(!cudaMemsetAsync(p, 1, 4, stream));
+    CHECK(!cudaEventRecordWithFlags(b, stream, cudaEventRecordExternal));
+    CHECK(!cudaStreamEndCapture(stream, &graph));
+    CHECK(!cudaEventSynchronize(b)); /* not the capture's */
+    CHECK(cudaEventElapsedTime(&ms, a, b) == cudaErrorInvalidResourceHandle);
+    CHECK(!cudaGraphGetNodes(graph, nodes, &count) && count == 3);
+    for (int i = 0; i < 3; i++)
+        CHECK(!cudaGraphNodeGetType(nodes[i], &types[i]));
+    CHECK(types[0] == cudaGraphNodeTypeWaitEvent);
+    CHECK(types[2] == cudaGraphNodeTypeEventRecord);
+    cudaGraphExec_t exec = exec_new(graph);
+    CHECK(launched(exec, p) == 0x01010101);
+    CHECK(!cudaEventElapsedTime(&ms, a, b) && ms >= 0);
+    CHECK(!cudaGraphExecEventRecordNodeSetEvent(exec, nodes[2], c));
+    CHECK(!cudaEventDestroy(b));
+    CHECK(launched(exec, p) == 0x01010101);
+    CHECK(!cudaEventElapsedTime(&ms, a, c));
+    CHECK(cudaEventRecordWithFlags(a, stream, 2) == cudaErrorInvalidValue);
+}
+
 static cudaError_t launched_after_free(size_t bytes)
 {
     cudaGraphExec_t exec;

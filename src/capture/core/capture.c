@@ -297,6 +297,26 @@ static int stream_field(enum trace_kind kind, enum graph_node_type *type)
     }
 }
 
+/* With LOCK_GRAPH held: what was captured since STREAM's last node is the new
+ * one's. */
+static void node_capture(struct stream *stream, enum graph_node_type type)
+{
+    struct capture *capture = capture_of(stream);
+    struct graph_body *body = capture ? memsim_graph_get(capture->graph) : NULL;
+
+    if (!body)
+        return;
+    struct member *member = member_of(stream);
+    struct graph_node *node =
+        graph_node_add(body, type, member->leaves, member->leaf_count);
+    member->clock[stream->capture_member]++;
+    member->leaf_count = 0;
+    if (node) {
+        leaf_add(member, node);
+        graph_steps_claim(&body->steps, node->number);
+    }
+}
+
 void capture_work(enum trace_kind kind, const uint64_t *fields)
 {
     enum graph_node_type type;
@@ -306,21 +326,23 @@ void capture_work(enum trace_kind kind, const uint64_t *fields)
     if (!capture_of(stream))
         return;
     core_lock(LOCK_GRAPH);
-    struct capture *capture = capture_of(stream);
-    struct graph_body *body = capture ? memsim_graph_get(capture->graph) : NULL;
-    if (body) {
-        struct member *member = member_of(stream);
-        struct graph_node *node =
-            graph_node_add(body, type, member->leaves, member->leaf_count);
-
-        member->clock[stream->capture_member]++;
-        member->leaf_count = 0;
-        if (node) {
-            leaf_add(member, node);
-            graph_steps_claim(&body->steps, node->number);
-        }
-    }
+    node_capture(stream, type);
     core_unlock(LOCK_GRAPH);
+}
+
+bool capture_event(uint64_t stream, uint64_t event, bool is_record)
+{
+    const uint64_t words[STEP_WORDS] = {event};
+
+    if (!memsim_capture_holds(stream))
+        return false;
+    if (is_record)
+        memsim_capture_step(stream, STEP_EVENT, words);
+    core_lock(LOCK_GRAPH);
+    node_capture(stream_find(stream),
+                 is_record ? GRAPH_EVENT_RECORD : GRAPH_EVENT_WAIT);
+    core_unlock(LOCK_GRAPH);
+    return true;
 }
 
 struct graph_body *capture_body(uint64_t handle)

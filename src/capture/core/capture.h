@@ -101,6 +101,10 @@ static inline int capture_admits(const struct stream *stream)
     return capture_is_on() ? capture_judge(stream) : CORE_OK;
 }
 
+/* Recording an EVENT, or waiting for one, that is not the capture's own becomes
+ * a node. False where STREAM is not captured. */
+bool capture_event(uint64_t stream, uint64_t event, bool is_record);
+
 int capture_synchronizes(const struct stream *stream);
 void capture_record_event(const struct stream *stream, struct event *event);
 int capture_wait_event(struct stream *stream, uint64_t handle,

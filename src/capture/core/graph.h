@@ -69,7 +69,7 @@ struct graph_work {
     enum graph_node_type type;
     const struct kernel *kernel;
     struct kernel_launch launch;
-    uint64_t words[STEP_WORDS]; /* as step_kind says: copies, sets, calls */
+    uint64_t words[STEP_WORDS]; /* as step_kind says: of all but kernels */
     uint64_t rows, to_pitch, from_pitch;
     uint64_t child; /* a graph */
 };

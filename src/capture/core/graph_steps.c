@@ -10,6 +10,7 @@
 #include "capture/core/graph.h"
 #include "capture/core/misuse.h"
 #include "capture/core/pages.h"
+#include "capture/core/stream.h"
 #include "capture/core/tag.h"
 #include "capture/core/values.h"
 
@@ -374,6 +375,9 @@ static void step_run(const struct step *step, uint64_t stream)
         return;
     case STEP_HOST:
         ((void (*)(void *))w[0])((void *)w[1]);
+        return;
+    case STEP_EVENT: /* it may have been destroyed since */
+        memsim_event_record(w[0], stream, false);
         return;
     case STEP_KERNEL:
         kernel_run((const struct kernel_step *)w[0], stream);

@@ -23,6 +23,7 @@ enum step_kind {
     STEP_COPY,   /* destination, source, bytes */
     STEP_SET,    /* address, value, unit, count */
     STEP_HOST,   /* function, data */
+    STEP_EVENT,  /* an event, to be recorded */
     STEP_CHILD,  /* a struct graph_body, of which this holds a reference */
     STEP_KERNEL, /* a struct kernel_step, and where it writes */
     STEP_GIVE,   /* an address that a struct kernel is given */

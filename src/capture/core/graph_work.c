@@ -56,6 +56,9 @@ static int work_add(struct graph_steps *steps, const struct graph_work *work)
     case GRAPH_HOST:
         graph_steps_add(steps, STEP_HOST, work->words);
         return CORE_OK;
+    case GRAPH_EVENT_RECORD:
+        graph_steps_add(steps, STEP_EVENT, work->words);
+        return CORE_OK;
     case GRAPH_CHILD:
         return child_add(steps, work->child);
     default:

@@ -108,7 +108,7 @@ static int event_find(uint64_t handle, struct event **event)
     return *event ? CORE_OK : misuse_handle(HANDLE_EVENT, handle);
 }
 
-int memsim_stream_wait(uint64_t handle, uint64_t event)
+int memsim_stream_wait(uint64_t handle, uint64_t event, bool is_external)
 {
     struct stream *stream = memsim_handle_get(HANDLE_STREAM, (void *)handle);
     struct event *found;
@@ -117,6 +117,8 @@ int memsim_stream_wait(uint64_t handle, uint64_t event)
 
     if (!rc)
         rc = event_find(event, &found);
+    if (!rc && is_external && capture_event(handle, event, false))
+        return CORE_OK;
     if (!rc)
         rc = capture_wait_event(stream, handle, found);
     if (rc)
@@ -157,7 +159,7 @@ int memsim_event_destroy(uint64_t handle)
     return memsim_handle_free(HANDLE_EVENT, event);
 }
 
-int memsim_event_record(uint64_t handle, uint64_t stream)
+int memsim_event_record(uint64_t handle, uint64_t stream, bool is_external)
 {
     struct event *event;
     int device;
@@ -171,6 +173,8 @@ int memsim_event_record(uint64_t handle, uint64_t stream)
         misuse_device("an event", event->device, device);
         return CORE_INVALID_HANDLE;
     }
+    if (is_external && capture_event(stream, handle, true))
+        return CORE_OK;
     event->recorded = true;
     event->stream = stream;
     event->time_ns = memsim_clock_ns();

@@ -50,7 +50,11 @@ CORE_API int memsim_stream_create(uint32_t flags, int priority,
 CORE_API int memsim_stream_destroy(uint64_t handle);
 CORE_API int memsim_stream_synchronize(uint64_t handle);
 CORE_API int memsim_stream_query(uint64_t handle);
-CORE_API int memsim_stream_wait(uint64_t stream, uint64_t event);
+
+/* IS_EXTERNAL, here and below: where STREAM is captured, the graph waits at each
+ * launch for what EVENT, one from outside, is then. */
+CORE_API int memsim_stream_wait(uint64_t stream, uint64_t event,
+                                bool is_external);
 
 /* Calls FUNCTION with DATA: at once, since the device has finished by then, or
  * at each launch of the graph that STREAM is being captured into. */
@@ -59,7 +63,8 @@ CORE_API int memsim_stream_call(uint64_t stream, void (*function)(void *),
 
 CORE_API int memsim_event_create(uint32_t flags, uint64_t *handle);
 CORE_API int memsim_event_destroy(uint64_t handle);
-CORE_API int memsim_event_record(uint64_t event, uint64_t stream);
+CORE_API int memsim_event_record(uint64_t event, uint64_t stream,
+                                 bool is_external);
 CORE_API int memsim_event_query(uint64_t event);
 CORE_API int memsim_event_synchronize(uint64_t event);
 

@@ -133,9 +133,11 @@ static int work_of(const struct cudaGraphNodeParams *p, struct graph_work *work)
             &(struct cudaHostNodeParams){p->host.fn, p->host.userData}, work);
     case cudaGraphNodeTypeGraph:
         return work_child(p->graph.graph, work);
+    case cudaGraphNodeTypeEventRecord:
+        work->words[0] = (uint64_t)p->eventRecord.event;
+        return CORE_OK;
     case cudaGraphNodeTypeEmpty:
     case cudaGraphNodeTypeWaitEvent:
-    case cudaGraphNodeTypeEventRecord:
         return CORE_OK;
     default: /* semaphores, memory, conditions */
         return CORE_NOT_SUPPORTED;
@@ -234,9 +236,9 @@ cudaError_t cudaGraphAddEmptyNode(NODE_ADDED)
 
 cudaError_t cudaGraphAddEventRecordNode(NODE_ADDED, cudaEvent_t event)
 {
-    const struct graph_work work = {.type = GRAPH_EVENT_RECORD};
+    const struct graph_work work = {.type = GRAPH_EVENT_RECORD,
+                                    .words = {(uint64_t)event}};
 
-    (void)event;
     return cudart_result(add(0, node, graph, before, count, &work));
 }
 
@@ -405,6 +407,26 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec,
     int rc = work_of(p, &work);
 
     return cudart_result(exec_set(rc, exec, node, &work));
+}
+
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec,
+                                                 cudaGraphNode_t node,
+                                                 cudaEvent_t event)
+{
+    const struct graph_work work = {.type = GRAPH_EVENT_RECORD,
+                                    .words = {(uint64_t)event}};
+
+    return cudart_result(exec_set(0, exec, node, &work));
+}
+
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec,
+                                               cudaGraphNode_t node,
+                                               cudaEvent_t event)
+{
+    const struct graph_work work = {.type = GRAPH_EVENT_WAIT};
+
+    (void)event;
+    return cudart_result(exec_set(0, exec, node, &work));
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,

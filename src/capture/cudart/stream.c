@@ -45,7 +45,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     return cudart_result(
         flags & ~(unsigned)cudaEventWaitExternal
             ? CORE_INVALID_VALUE
-            : memsim_stream_wait(STREAM(stream), (uint64_t)event));
+            : memsim_stream_wait(STREAM(stream), (uint64_t)event,
+                                 flags & cudaEventWaitExternal));
 }
 
 /* What HANDLE is: the default streams have no flags and priority 0. */
@@ -147,14 +148,18 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    return cudart_result(memsim_event_record((uint64_t)event, STREAM(stream)));
+    return cudart_result(
+        memsim_event_record((uint64_t)event, STREAM(stream), false));
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
                                      unsigned int flags)
 {
-    (void)flags;
-    return cudaEventRecord(event, stream);
+    return cudart_result(
+        flags & ~(unsigned)cudaEventRecordExternal
+            ? CORE_INVALID_VALUE
+            : memsim_event_record((uint64_t)event, STREAM(stream),
+                                  flags & cudaEventRecordExternal));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)

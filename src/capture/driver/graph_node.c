@@ -165,9 +165,9 @@ CUresult cuGraphAddEmptyNode(NODE_ADDED)
 
 CUresult cuGraphAddEventRecordNode(NODE_ADDED, CUevent event)
 {
-    (void)event;
     return add(node, graph, before, count,
-               &(struct graph_work){.type = GRAPH_EVENT_RECORD});
+               &(struct graph_work){.type = GRAPH_EVENT_RECORD,
+                                    .words = {HANDLE(event)}});
 }
 
 CUresult cuGraphAddEventWaitNode(NODE_ADDED, CUevent event)
@@ -258,6 +258,21 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node,
     return exec_set(
         exec, node,
         &(struct graph_work){.type = GRAPH_CHILD, .child = HANDLE(child)});
+}
+
+CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                            CUevent event)
+{
+    return exec_set(exec, node,
+                    &(struct graph_work){.type = GRAPH_EVENT_RECORD,
+                                         .words = {HANDLE(event)}});
+}
+
+CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node,
+                                          CUevent event)
+{
+    (void)event;
+    return exec_set(exec, node, &(struct graph_work){.type = GRAPH_EVENT_WAIT});
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node,

@@ -44,9 +44,10 @@ CUresult cuStreamQuery(CUstream stream)
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
     NEED(driver_context());
-    if (flags & ~1u) /* 1: an external node, in a capture */
+    if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
-    return driver_result(memsim_stream_wait(HANDLE(stream), HANDLE(event)));
+    return driver_result(memsim_stream_wait(HANDLE(stream), HANDLE(event),
+                                            flags & CU_EVENT_WAIT_EXTERNAL));
 }
 
 /* What HANDLE is: the default streams have no flags and priority 0. */
@@ -160,14 +161,18 @@ CUresult cuEventDestroy(CUevent event)
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     NEED(driver_context());
-    return driver_result(memsim_event_record(HANDLE(event), HANDLE(stream)));
+    return driver_result(
+        memsim_event_record(HANDLE(event), HANDLE(stream), false));
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
                                 unsigned int flags)
 {
-    (void)flags;
-    return cuEventRecord(event, stream);
+    NEED(driver_context());
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver_result(memsim_event_record(HANDLE(event), HANDLE(stream),
+                                             flags & CU_EVENT_RECORD_EXTERNAL));
 }
 
 CUresult cuEventQuery(CUevent event)
