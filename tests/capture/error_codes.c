@@ -51,6 +51,27 @@ static void *device_memory(size_t bytes)
 
 static char host[8192] __attribute__((aligned(4096)));
 
+/* Places. */
+static int version_nowhere(void)
+{
+    return cudaDriverGetVersion(NULL);
+}
+
+static int peer_nowhere(void)
+{
+    return cudaDeviceCanAccessPeer(NULL, 0, 0);
+}
+
+static int flags_nowhere(void)
+{
+    return cudaStreamGetFlags(stream_new(), NULL);
+}
+
+static int no_host_function(void)
+{
+    return cudaLaunchHostFunc(stream_new(), NULL, NULL);
+}
+
 /* Handles. */
 static int stream_destroyed_twice(void)
 {
@@ -641,6 +662,10 @@ static const struct row {
     int code;
     const char *source;
 } rows[] = {
+    ROW(version_nowhere, 1, "hip-tests hipDriverGetVersion.cc"),
+    ROW(peer_nowhere, 1, "hip-tests hipDeviceCanAccessPeer.cc"),
+    ROW(flags_nowhere, 1, "hip-tests hipStreamGetFlags.cc"),
+    ROW(no_host_function, 1, "hip-tests hipLaunchHostFunc.cc"),
     ROW(stream_destroyed_twice, 709, "hip-tests hipStreamDestroy.cc"),
     ROW(stream_default_destroyed, 400, "hip-tests hipStreamDestroy.cc"),
     ROW(work_on_destroyed, 709, "hip-tests hipMemcpyAsync.cc"),

@@ -109,7 +109,8 @@ TEST(a_kernel_is_set_anew)
 
 TEST(copies_and_sets_are_set_anew)
 {
-    struct cudaMemsetParams set = {.elementSize = 4, .width = 2, .value = 7};
+    struct cudaMemsetParams set = {
+        .elementSize = 4, .width = 2, .height = 1, .value = 7};
     int *p = memory_new(), *q = memory_new();
     cudaGraphNode_t nodes[2];
     cudaGraph_t graph;
@@ -190,7 +191,7 @@ TEST(host_functions_and_generic_parameters)
 static cudaGraph_t setter(int *p, unsigned value)
 {
     struct cudaMemsetParams set = {
-        .dst = p, .elementSize = 4, .width = 1, .value = value};
+        .dst = p, .elementSize = 4, .width = 1, .height = 1, .value = value};
     cudaGraphNode_t node;
     cudaGraph_t graph = NULL;
 
@@ -239,7 +240,8 @@ TEST(a_node_can_be_off)
 
 TEST(captured_nodes_are_set_anew)
 {
-    struct cudaMemsetParams set = {.elementSize = 1, .width = 4, .value = 3};
+    struct cudaMemsetParams set = {
+        .elementSize = 1, .width = 4, .height = 1, .value = 3};
     cudaGraphNode_t nodes[3];
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -296,7 +298,8 @@ TEST(a_change_of_type_is_told)
 
 TEST(the_driver_does_the_same)
 {
-    CUDA_MEMSET_NODE_PARAMS set = {.elementSize = 4, .width = 1, .value = 1};
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .elementSize = 4, .width = 1, .height = 1, .value = 1};
     CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                           .WidthInBytes = 4,
@@ -359,6 +362,53 @@ TEST(events_from_outside_are_nodes)
     CHECK(launched(exec, p) == 0x01010101);
     CHECK(!cudaEventElapsedTime(&ms, a, c));
     CHECK(cudaEventRecordWithFlags(a, stream, 2) == cudaErrorInvalidValue);
+}
+
+/* hip-tests, run on NVIDIA's runtime: graph_memset_node_test_common.hh,
+ * graph_tests_common.hh, hipGraphExecMemcpyNodeSetParams.cc. */
+TEST(parameters_that_cannot_be)
+{
+    const struct cudaMemsetParams good = {
+        .elementSize = 4, .width = 4, .height = 1, .dst = memory_new()};
+    struct cudaMemsetParams p[8];
+    cudaGraphNode_t node, twice[2];
+    cudaGraph_t graph;
+    struct fill f;
+    int *q = memory_new();
+
+    CHECK(!cudaGraphCreate(&graph, 0));
+    CHECK(!cudaGraphAddMemsetNode(&node, graph, NULL, 0, &good));
+    cudaGraphExec_t exec = exec_new(graph);
+    for (int i = 0; i < 8; i++)
+        p[i] = good;
+    p[0].dst = NULL;
+    p[1].elementSize = 3;
+    p[2].width = 0;
+    p[3].width = 4096;
+    p[4].height = 0;
+    p[5].height = 2, p[5].pitch = 4;
+    p[6].height = 1024, p[6].pitch = 16;
+    p[7].height = 2, p[7].pitch = 16; /* an instantiated one has one row */
+    for (int i = 0; i < 8; i++)
+        CHECK(cudaGraphExecMemsetNodeSetParams(exec, node, &p[i]) ==
+              cudaErrorInvalidValue);
+    CHECK(!cudaGraphMemsetNodeSetParams(node, &p[7]));
+    twice[0] = twice[1] = node;
+    CHECK(cudaGraphAddEmptyNode(&node, graph, twice, 2) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaGraphAddEmptyNode(NULL, graph, NULL, 0) == cudaErrorInvalidValue);
+    CHECK(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst, 8192,
+                                   cudaMemcpyDefault) == cudaErrorInvalidValue);
+    CHECK(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst, 4,
+                                   (enum cudaMemcpyKind) - 1) ==
+          cudaErrorInvalidMemcpyDirection);
+    fill(&f, q, 4, 1);
+    f.params.kernelParams = NULL;
+    CHECK(cudaGraphAddKernelNode(&node, graph, NULL, 0, &f.params) ==
+          cudaErrorInvalidValue);
+    CHECK(!cudaGraphDestroy(graph)); /* and with it the nodes, as handles */
+    CHECK(cudaGraphNodeSetEnabled(exec, twice[0], 0) == cudaErrorInvalidValue);
+    CHECK(!cudaGraphLaunch(exec, 0));
 }
 
 static cudaError_t launched_after_free(size_t bytes)

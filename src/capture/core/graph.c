@@ -25,7 +25,10 @@ struct graph_body *memsim_graph_get(uint64_t handle)
 
 struct graph_node *memsim_graph_node_get(uint64_t node)
 {
-    return memsim_handle_get(HANDLE_GRAPH_NODE, (void *)node);
+    struct graph_node *found =
+        memsim_handle_get(HANDLE_GRAPH_NODE, (void *)node);
+
+    return found && !found->body->is_gone ? found : NULL;
 }
 
 struct graph_exec *graph_exec_get(uint64_t exec)
@@ -79,6 +82,7 @@ int memsim_graph_destroy(uint64_t handle)
         return CORE_INVALID_VALUE;
     if (graph->body->by_hand)
         RECORD(CAPTURE_END, graph->body->id, 1);
+    graph->body->is_gone = true;
     graph_body_release(graph->body);
     return memsim_handle_free(HANDLE_GRAPH, graph);
 }
@@ -118,6 +122,9 @@ int graph_node_make(struct graph_body *body, enum graph_node_type type,
 
         if (!node || node->body != body)
             return CORE_INVALID_VALUE;
+        for (size_t j = 0; j < i; j++)
+            if (dependencies[j] == dependencies[i])
+                return CORE_INVALID_VALUE;
         if (i < GRAPH_DEPENDENCIES)
             before[i] = node;
     }
@@ -167,21 +174,40 @@ int memsim_graph_clone(uint64_t graph, uint64_t *clone)
               : graph_body_fill(memsim_graph_get(*clone), body, &body->changes);
 }
 
-bool graph_bodies_match(const struct graph_body *a, uint32_t count,
-                        const struct graph_body *b, uint64_t *differs)
+static bool edges_match(const struct graph_node *x, const struct graph_node *y)
+{
+    if (x->dependency_count != y->dependency_count)
+        return false;
+    for (uint32_t i = 0; i < x->dependency_count; i++)
+        if (x->dependencies[i]->number != y->dependencies[i]->number)
+            return false;
+    return true;
+}
+
+/* An edge that differs is told before a type (hip-tests, run on NVIDIA's
+ * runtime: hipGraphExecUpdate.cc, NodeType_Changed). */
+enum graph_difference graph_bodies_differ(const struct graph_body *a,
+                                          uint32_t count,
+                                          const struct graph_body *b,
+                                          uint64_t *node)
 {
     const struct graph_node *x = a->first, *y = b->first;
+    enum graph_difference difference = GRAPH_SAME;
 
-    *differs = 0;
+    *node = 0;
     if (b->count != count)
-        return false;
+        return GRAPH_TOPOLOGY;
     for (; count-- && x && y; x = x->next, y = y->next) {
-        if (x->dependency_count != y->dependency_count)
-            return false;
-        if (!*differs && x->type != y->type)
-            *differs = (uint64_t)y;
+        if (!edges_match(x, y)) {
+            *node = (uint64_t)y;
+            return GRAPH_TOPOLOGY;
+        }
+        if (!difference && x->type != y->type) {
+            *node = (uint64_t)y;
+            difference = GRAPH_TYPE;
+        }
     }
-    return true;
+    return difference;
 }
 
 static const char *const type_names[] = {

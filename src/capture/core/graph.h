@@ -30,6 +30,7 @@ enum graph_node_type {
 struct graph_node {
     enum graph_node_type type;
     uint32_t number; /* in its body, from 1 */
+    bool has_rows;
     struct graph_body *body;
     struct graph_node *next;
     uint32_t dependency_count;
@@ -40,6 +41,7 @@ struct graph_node {
 struct graph_body {
     uint64_t id; /* also the capture's, in the trace; a copy has the same */
     bool by_hand;
+    bool is_gone; /* its graph was destroyed: its nodes are no handles now */
     int device;
     _Atomic uint32_t references;
     uint32_t count;   /* of nodes */
@@ -104,9 +106,14 @@ CORE_API int memsim_graph_instantiate(uint64_t graph, uint64_t flags,
                                       uint64_t *exec);
 CORE_API int memsim_graph_exec_destroy(uint64_t exec);
 
-/* EXEC does what GRAPH does from now on; the two must have the same nodes:
- * *NODE is the first one whose type is another, where all else is the same. */
+/* How two graphs differ: in their edges, or in the type of a node. */
+enum graph_difference { GRAPH_SAME, GRAPH_TOPOLOGY, GRAPH_TYPE };
+
+/* EXEC does what GRAPH does from now on; the two must have the same nodes.
+ * Outputs say how they differ and, if there is one, the first of GRAPH's nodes
+ * that does. */
 CORE_API int memsim_graph_exec_update(uint64_t exec, uint64_t graph,
+                                      enum graph_difference *difference,
                                       uint64_t *node);
 CORE_API int memsim_graph_launch(uint64_t exec, uint64_t stream);
 
@@ -131,10 +138,11 @@ int graph_node_make(struct graph_body *body, enum graph_node_type type,
 int graph_body_fill(struct graph_body *to, const struct graph_body *from,
                     const struct graph_changes *changes);
 
-/* Whether the first COUNT nodes of A, and all of B, come after as many each.
- * *DIFFERS is the first of B whose type is another, else 0. */
-bool graph_bodies_match(const struct graph_body *a, uint32_t count,
-                        const struct graph_body *b, uint64_t *differs);
+/* The first COUNT nodes of A against all of B; *NODE is one of B, or 0. */
+enum graph_difference graph_bodies_differ(const struct graph_body *a,
+                                          uint32_t count,
+                                          const struct graph_body *b,
+                                          uint64_t *node);
 
 /* A child is a step of STEPS, which hold a reference to it. */
 void graph_child_hold(struct graph_steps *steps, struct graph_body *child);

@@ -66,15 +66,18 @@ int memsim_graph_exec_destroy(uint64_t handle)
     return memsim_handle_free(HANDLE_GRAPH_EXEC, exec);
 }
 
-int memsim_graph_exec_update(uint64_t handle, uint64_t graph, uint64_t *node)
+int memsim_graph_exec_update(uint64_t handle, uint64_t graph,
+                             enum graph_difference *difference, uint64_t *node)
 {
     struct graph_exec *exec = graph_exec_get(handle);
     struct graph_body *body = memsim_graph_get(graph);
 
+    *difference = GRAPH_SAME;
     *node = 0;
     if (!exec || !body)
         return CORE_INVALID_VALUE;
-    if (!graph_bodies_match(exec->body, exec->count, body, node) || *node)
+    *difference = graph_bodies_differ(exec->body, exec->count, body, node);
+    if (*difference)
         return CORE_GRAPH_UPDATE_FAILURE;
     struct graph_exec old = *exec;
     exec_take(exec, body);

@@ -4,9 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "capture/core/device.h"
 #include "capture/core/graph.h"
+#include "capture/core/misuse.h"
 #include "capture/core/record.h"
 #include "capture/core/stream.h"
+#include "capture/core/values.h"
 
 void graph_child_hold(struct graph_steps *steps, struct graph_body *child)
 {
@@ -101,6 +104,60 @@ static void work_record(uint64_t graph, const struct graph_work *work)
     }
 }
 
+static uint64_t rows_bytes(const struct graph_work *work, uint64_t pitch,
+                           uint64_t row_bytes)
+{
+    return (work->rows - 1) * pitch + row_bytes;
+}
+
+static bool memory_is_live(const struct graph_work *work, uint64_t row_bytes)
+{
+    const uint64_t *w = work->words;
+    bool to =
+        stream_range_is_live(w[0], rows_bytes(work, work->to_pitch, row_bytes));
+    bool from = work->type == GRAPH_SET ||
+                stream_range_is_live(
+                    w[1], rows_bytes(work, work->from_pitch, row_bytes));
+
+    if (!to || !from)
+        misuse_range(to ? w[1] : w[0]);
+    return to && from;
+}
+
+/* hip-tests, run on NVIDIA's runtime: graph_memset_node_test_common.hh,
+ * hipGraphExecMemcpyNodeSetParams.cc, hipGraphExecKernelNodeSetParams.cc. */
+static int work_check(const struct graph_work *work)
+{
+    const uint64_t *w = work->words;
+    bool valid = true;
+
+    switch (work->type) {
+    case GRAPH_KERNEL:
+        valid = work->launch.arguments ||
+                (!work->kernel->compute && !work->kernel->pointers);
+        break;
+    case GRAPH_COPY:
+        valid =
+            w[0] && w[1] && w[2] && work->rows && memory_is_live(work, w[2]);
+        break;
+    case GRAPH_SET:
+        valid = memsim_values_is_device(w[0]) && w[3] && work->rows &&
+                (w[2] == 1 || w[2] == 2 || w[2] == 4) &&
+                (work->rows == 1 || work->to_pitch >= w[2] * w[3]) &&
+                memory_is_live(work, w[2] * w[3]);
+        break;
+    case GRAPH_HOST:
+        valid = w[0];
+        break;
+    case GRAPH_CHILD:
+        valid = memsim_graph_get(work->child);
+        break;
+    default:
+        break;
+    }
+    return valid ? CORE_OK : CORE_INVALID_VALUE;
+}
+
 int memsim_graph_add(uint64_t graph, const uint64_t *dependencies, size_t count,
                      const struct graph_work *work, uint64_t *handle)
 {
@@ -108,15 +165,17 @@ int memsim_graph_add(uint64_t graph, const uint64_t *dependencies, size_t count,
     const struct graph_body *child = memsim_graph_get(work->child);
     struct graph_node *node;
 
-    if (!body || (count && !dependencies) ||
-        (work->type == GRAPH_CHILD && (!child || child == body)))
+    if (!body || (count && !dependencies) || child == body)
         return CORE_INVALID_VALUE;
-    int rc = graph_node_make(body, work->type, dependencies, count, &node);
+    int rc = work_check(work);
+    if (!rc)
+        rc = graph_node_make(body, work->type, dependencies, count, &node);
     if (!rc)
         rc = work_add(&body->steps, work);
     if (rc)
         return rc;
     graph_steps_claim(&body->steps, node->number);
+    node->has_rows = work->rows > 1;
     if (child)
         body->kernels += child->kernels;
     work_record(graph, work);
@@ -142,39 +201,61 @@ static int change(struct graph_changes *changes, const struct graph_node *node,
     return CORE_OK;
 }
 
-static const struct graph_body *child_of(const struct graph_node *node)
+/* What NODE does first, in what it was added with; NULL: nothing. */
+static const struct step *first_step(const struct graph_node *node)
 {
     const struct step *s = node->body->steps.first;
 
-    while (s && (s->kind != STEP_CHILD || s->node != node->number))
+    while (s && s->node != node->number)
         s = s->next;
-    return s ? (const struct graph_body *)s->words[0] : NULL;
+    return s && s->kind != STEP_NODE ? s : NULL;
 }
 
-/* A child may only be changed for another with the same nodes. */
-static bool can_change(const struct graph_node *node,
-                       const struct graph_work *work)
+static int owner_of(uint64_t address)
 {
+    int device = -1;
+
+    memsim_device_find(address, &device, NULL, NULL);
+    return device;
+}
+
+static int can_change(const struct graph_node *node,
+                      const struct graph_work *work)
+{
+    return node && node->type == work->type ? work_check(work)
+                                            : CORE_INVALID_VALUE;
+}
+
+/* What was instantiated takes no other shape: a child with other nodes, rows,
+ * another card's memory (cudaGraphExecMemcpyNodeSetParams and its kin). */
+static bool keeps_shape(const struct graph_node *node,
+                        const struct graph_work *work)
+{
+    const struct step *s = first_step(node);
     const struct graph_body *now, *then;
     uint64_t differs;
 
-    if (!node || node->type != work->type)
-        return false;
-    if (node->type != GRAPH_CHILD)
+    switch (node->type) {
+    case GRAPH_COPY:
+    case GRAPH_SET:
+        return !node->has_rows && work->rows == 1 &&
+               (!s || owner_of(s->words[0]) == owner_of(work->words[0]));
+    case GRAPH_CHILD:
+        now = s ? (const struct graph_body *)s->words[0] : NULL;
+        then = memsim_graph_get(work->child);
+        return now && !graph_bodies_differ(now, now->count, then, &differs);
+    default:
         return true;
-    now = child_of(node);
-    then = memsim_graph_get(work->child);
-    return now && then && graph_bodies_match(now, now->count, then, &differs) &&
-           !differs;
+    }
 }
 
 int memsim_graph_node_set(uint64_t handle, const struct graph_work *work)
 {
     const struct graph_node *node = memsim_graph_node_get(handle);
 
-    if (!can_change(node, work))
-        return CORE_INVALID_VALUE;
-    return change(&node->body->changes, node, work);
+    int rc = can_change(node, work);
+
+    return rc ? rc : change(&node->body->changes, node, work);
 }
 
 /* NODE where EXEC was made of its graph when that had it already. */
@@ -195,8 +276,12 @@ int memsim_graph_exec_set(uint64_t handle, uint64_t node_handle,
     struct graph_exec *exec = graph_exec_get(handle);
     const struct graph_node *node = node_of(exec, node_handle);
 
-    if (!can_change(node, work))
-        return CORE_INVALID_VALUE;
+    int rc = can_change(node, work);
+
+    if (!rc && !keeps_shape(node, work))
+        rc = CORE_INVALID_VALUE;
+    if (rc)
+        return rc;
     exec->is_stale = true;
     return change(&exec->changes, node, work);
 }

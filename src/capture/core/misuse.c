@@ -50,7 +50,7 @@ void misuse_remember_free(uint64_t address)
 
 static bool was_freed(uint64_t address)
 {
-    for (uint32_t i = 0; i < FREED_KEPT; i++)
+    for (uint32_t i = 0; address && i < FREED_KEPT; i++)
         if (freed[i] == address)
             return true;
     return false;
@@ -106,7 +106,9 @@ void misuse_ordinal(int device, int count)
 
 void misuse_range(uint64_t address)
 {
-    if (was_freed(address))
+    if (!memsim_values_is_device(address))
+        say("copied or set an address that is no device memory");
+    else if (was_freed(address))
         say("copied or set device memory after freeing it");
     else
         say("copied or set memory beyond an allocation's end");

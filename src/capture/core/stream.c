@@ -286,8 +286,7 @@ int stream_copy_direction(uint64_t destination, uint64_t source)
     return from ? TRACE_DEVICE_TO_HOST : TRACE_HOST_TO_HOST;
 }
 
-/* A device address must lie, whole range, in a live allocation. */
-static bool range_is_live(uint64_t address, uint64_t bytes)
+bool stream_range_is_live(uint64_t address, uint64_t bytes)
 {
     uint64_t start, length;
 
@@ -309,8 +308,8 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
         return CORE_INVALID_DIRECTION;
     if (!destination || !source)
         return CORE_INVALID_VALUE;
-    bool live = range_is_live(destination, bytes);
-    if (!live || !range_is_live(source, bytes)) {
+    bool live = stream_range_is_live(destination, bytes);
+    if (!live || !stream_range_is_live(source, bytes)) {
         misuse_range(live ? source : destination);
         return CORE_INVALID_VALUE;
     }
@@ -336,7 +335,7 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
     if (rc || !count)
         return rc;
     if (!memsim_values_is_device(address) ||
-        !range_is_live(address, unit * count)) {
+        !stream_range_is_live(address, unit * count)) {
         misuse_range(address);
         return CORE_INVALID_VALUE;
     }

@@ -13,7 +13,7 @@ struct stream {
     int device;
     uint32_t flags;
     int priority;
-    uint64_t id; /* what cudaStreamGetId says */
+    uint64_t id;                      /* what cudaStreamGetId says */
     uint32_t capture, capture_member; /* capture.c's: 0 is none */
 };
 
@@ -46,13 +46,12 @@ CORE_API const struct stream *memsim_stream_get(uint64_t handle);
 CORE_API int memsim_stream_create(uint32_t flags, int priority,
                                   uint64_t *handle);
 
-
 CORE_API int memsim_stream_destroy(uint64_t handle);
 CORE_API int memsim_stream_synchronize(uint64_t handle);
 CORE_API int memsim_stream_query(uint64_t handle);
 
-/* IS_EXTERNAL, here and below: where STREAM is captured, the graph waits at each
- * launch for what EVENT, one from outside, is then. */
+/* IS_EXTERNAL, here and below: where STREAM is captured, the graph waits at
+ * each launch for what EVENT, one from outside, is then. */
 CORE_API int memsim_stream_wait(uint64_t stream, uint64_t event,
                                 bool is_external);
 
@@ -72,6 +71,9 @@ CORE_API int memsim_event_synchronize(uint64_t event);
 CORE_API int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms);
 
 CORE_API int memsim_device_synchronize(void);
+
+/* A device address must lie, whole range, in a live allocation. */
+bool stream_range_is_live(uint64_t address, uint64_t bytes);
 
 /* TRACE_HOST_TO_DEVICE and so on. */
 int stream_copy_direction(uint64_t destination, uint64_t source);

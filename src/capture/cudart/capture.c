@@ -42,6 +42,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 cudaError_t
 cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
+    NEED(mode);
+
     int value = (int)*mode;
     int rc = memsim_capture_exchange_mode(&value);
 
@@ -66,8 +68,11 @@ static int info_write(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
                       const cudaGraphNode_t **nodes, size_t *count)
 {
     struct capture_info info;
-    int rc = memsim_capture_info(STREAM(stream), &info);
+    int rc = status ? memsim_capture_info(STREAM(stream), &info)
+                    : CORE_INVALID_VALUE;
 
+    if (!status)
+        return rc;
     *status = (enum cudaStreamCaptureStatus)info.status;
     if (id)
         *id = info.id;

@@ -21,6 +21,13 @@ static inline cudaError_t cudart_result_of(int rc, const char *function)
     return rc ? cudart_fail(rc, function) : cudaSuccess;
 }
 
+/* Returns from an entry point that was given nothing where it needs a place. */
+#define NEED(pointers)                                                         \
+    do {                                                                       \
+        if (!(pointers))                                                       \
+            return cudart_result(CORE_INVALID_VALUE);                          \
+    } while (0)
+
 #define STREAM(stream) ((uint64_t)(stream))
 
 #endif

@@ -17,6 +17,7 @@
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    NEED(count);
     memsim_torch_counts(__builtin_return_address(0));
     *count = memsim_device_count();
     return cudart_result(*count ? CORE_OK : CORE_NO_DEVICE);
@@ -24,6 +25,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 
 cudaError_t cudaGetDevice(int *device)
 {
+    NEED(device);
     if (!memsim_device_count())
         return cudart_result(CORE_NO_DEVICE);
     *device = memsim_device_current();
@@ -49,6 +51,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags,
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute,
                                    int device)
 {
+    NEED(value);
     return cudart_result(memsim_attribute(device, (int)attribute, value));
 }
 
@@ -132,6 +135,7 @@ static void properties_of_12(struct cudaDeviceProp *p, int device)
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
+    NEED(p);
     if (device < 0 || device >= memsim_device_count())
         return cudart_result(CORE_INVALID_DEVICE);
     const struct gpu *gpu = memsim_device_gpu();
@@ -166,6 +170,8 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device)
 
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text)
 {
+    NEED(device && text);
+
     unsigned domain, bus;
 
     if (sscanf(text, "%x:%x:", &domain, &bus) != 2 &&
@@ -200,18 +206,22 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
+    NEED(version);
     *version = DRIVER_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
+    NEED(version);
     *version = CUDA_VERSION_HERE;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
+    NEED(can);
+
     int count = memsim_device_count();
 
     if (device < 0 || peer < 0 || device >= count || peer >= count)

@@ -23,6 +23,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(
     const char *symbol, void **function, unsigned int version,
     unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
+    NEED(symbol && function);
+
     CUdriverProcAddressQueryResult result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     get_proc *get = driver_get_proc();
 

@@ -176,6 +176,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec,
                                            cudaGraph_t graph,
                                            cudaGraphInstantiateParams *params)
 {
+    NEED(params);
     params->result_out = cudaGraphInstantiateSuccess;
     params->errNode_out = NULL;
     return instantiate(exec, graph, params->flags);
@@ -195,14 +196,19 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t handle,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info)
 {
+    enum graph_difference difference;
     uint64_t node;
-    int rc = memsim_graph_exec_update((uint64_t)exec, GRAPH(graph), &node);
+    int rc = memsim_graph_exec_update((uint64_t)exec, GRAPH(graph), &difference,
+                                      &node);
 
     if (info)
         *info = (cudaGraphExecUpdateResultInfo){
-            .result = !rc    ? cudaGraphExecUpdateSuccess
-                      : node ? cudaGraphExecUpdateErrorNodeTypeChanged
-                             : cudaGraphExecUpdateErrorTopologyChanged,
+            .result = difference == GRAPH_TOPOLOGY
+                          ? cudaGraphExecUpdateErrorTopologyChanged
+                      : difference == GRAPH_TYPE
+                          ? cudaGraphExecUpdateErrorNodeTypeChanged
+                      : rc ? cudaGraphExecUpdateError
+                           : cudaGraphExecUpdateSuccess,
             .errorNode = (cudaGraphNode_t)node,
         };
     return cudart_result(rc);

@@ -36,14 +36,15 @@ static int work_kernel_of(const struct cudaKernelNodeParams *p,
 }
 
 static int work_copy(void *to, const void *from, size_t bytes,
-                     struct graph_work *work)
+                     enum cudaMemcpyKind kind, struct graph_work *work)
 {
     *work = (struct graph_work){
         .type = GRAPH_COPY,
         .words = {(uint64_t)to, (uint64_t)from, bytes},
         .rows = 1,
     };
-    return to && from && bytes ? CORE_OK : CORE_INVALID_VALUE;
+    return (unsigned)kind > cudaMemcpyDefault ? CORE_INVALID_DIRECTION
+                                              : CORE_OK;
 }
 
 /* Pitched memory in up to two dimensions, or in three without gaps between the
@@ -63,7 +64,7 @@ static int work_copy_3d(const struct cudaMemcpy3DParms *p,
                            (a->y + a->z * p->dstPtr.ysize) * p->dstPtr.pitch,
                        (char *)p->srcPtr.ptr + b->x +
                            (b->y + b->z * p->srcPtr.ysize) * p->srcPtr.pitch,
-                       e->width, work);
+                       e->width, p->kind, work);
     work->rows = e->height * e->depth;
     work->to_pitch = p->dstPtr.pitch;
     work->from_pitch = p->srcPtr.pitch;
@@ -75,13 +76,12 @@ static int work_copy_3d(const struct cudaMemcpy3DParms *p,
 
 static int work_set(const struct cudaMemsetParams *p, struct graph_work *work)
 {
-    if (!p || !p->dst || !p->width ||
-        (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
+    if (!p)
         return CORE_INVALID_VALUE;
     *work = (struct graph_work){
         .type = GRAPH_SET,
         .words = {(uint64_t)p->dst, p->value, p->elementSize, p->width},
-        .rows = p->height ? p->height : 1,
+        .rows = p->height,
         .to_pitch = p->pitch,
     };
     return CORE_OK;
@@ -90,7 +90,7 @@ static int work_set(const struct cudaMemsetParams *p, struct graph_work *work)
 static int work_host(const struct cudaHostNodeParams *p,
                      struct graph_work *work)
 {
-    if (!p || !p->fn)
+    if (!p)
         return CORE_INVALID_VALUE;
     *work = (struct graph_work){
         .type = GRAPH_HOST,
@@ -151,6 +151,8 @@ static int add(int rc, cudaGraphNode_t *node, cudaGraph_t graph,
 {
     uint64_t handle;
 
+    if (!node)
+        return CORE_INVALID_VALUE;
     if (!rc)
         rc = memsim_graph_add(GRAPH(graph), (const uint64_t *)before, count,
                               work, &handle);
@@ -197,9 +199,8 @@ cudaError_t cudaGraphAddMemcpyNode1D(NODE_ADDED, void *to, const void *from,
                                      size_t bytes, enum cudaMemcpyKind kind)
 {
     struct graph_work work;
-    int rc = work_copy(to, from, bytes, &work);
+    int rc = work_copy(to, from, bytes, kind, &work);
 
-    (void)kind;
     return cudart_result(add(rc, node, graph, before, count, &work));
 }
 
@@ -304,9 +305,8 @@ cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to,
                                            enum cudaMemcpyKind kind)
 {
     struct graph_work work;
-    int rc = work_copy(to, from, bytes, &work);
+    int rc = work_copy(to, from, bytes, kind, &work);
 
-    (void)kind;
     return cudart_result(set(rc, node, &work));
 }
 
@@ -363,9 +363,8 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec,
                                                enum cudaMemcpyKind kind)
 {
     struct graph_work work;
-    int rc = work_copy(to, from, bytes, &work);
+    int rc = work_copy(to, from, bytes, kind, &work);
 
-    (void)kind;
     return cudart_result(exec_set(rc, exec, node, &work));
 }
 

@@ -172,6 +172,8 @@ static bool is_cooperative(const cudaLaunchConfig_t *config)
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                 const void *host, void **arguments)
 {
+    NEED(config);
+
     const struct kernel_launch l =
         launch_make(config->gridDim, config->blockDim, arguments,
                     config->dynamicSmemBytes, config->stream);

@@ -72,6 +72,8 @@ cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned int flags)
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
+    NEED(free_bytes && total_bytes);
+
     uint64_t available, total;
     int device = memsim_device_current();
     int rc = memsim_device_open(device);
@@ -86,6 +88,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
 {
+    NEED(p);
+
     uint64_t address;
     int rc = memsim_capture_forbids();
 
@@ -147,6 +151,8 @@ static enum cudaMemoryType host_type(enum host_kind kind)
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
                                      const void *p)
 {
+    NEED(a);
+
     struct host_range range;
     int device, rc = memsim_device_fault(memsim_device_current());
 

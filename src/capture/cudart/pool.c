@@ -70,6 +70,8 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
+    NEED(pool);
+
     uint64_t handle;
     int rc = memsim_pool_default(device, &handle);
 
@@ -80,6 +82,8 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 {
+    NEED(pool);
+
     uint64_t handle;
     int rc = memsim_pool_current(device, &handle);
 
@@ -98,6 +102,8 @@ cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool,
                                      struct cudaMemLocation *location,
                                      enum cudaMemAllocationType type)
 {
+    NEED(pool && location);
+
     int rc = location_check(location);
 
     (void)type;
@@ -109,6 +115,8 @@ cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool,
                               struct cudaMemLocation *location,
                               enum cudaMemAllocationType type)
 {
+    NEED(pool && location);
+
     int rc = location_check(location);
 
     (void)type;
@@ -119,6 +127,8 @@ cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location,
                               enum cudaMemAllocationType type,
                               cudaMemPool_t pool)
 {
+    NEED(location);
+
     int rc = location_check(location);
 
     (void)type;
@@ -135,6 +145,8 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep_bytes)
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
                                     enum cudaMemPoolAttr attribute, void *value)
 {
+    NEED(value);
+
     uint64_t word = attribute <= cudaMemPoolReuseAllowInternalDependencies
                         ? (uint64_t) * (int *)value
                         : *(uint64_t *)value;

@@ -6,6 +6,8 @@
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
                                          unsigned int flags, int priority)
 {
+    NEED(stream);
+
     uint64_t handle;
     int rc = memsim_stream_create(flags, priority, &handle);
 
@@ -62,6 +64,8 @@ static int stream_describe(cudaStream_t handle, struct stream *stream)
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
 {
+    NEED(priority);
+
     struct stream stream;
     int rc = stream_describe(handle, &stream);
 
@@ -72,6 +76,8 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
 
 cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags)
 {
+    NEED(flags);
+
     struct stream stream;
     int rc = stream_describe(handle, &stream);
 
@@ -82,6 +88,8 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int *flags)
 
 cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id)
 {
+    NEED(id);
+
     struct stream stream;
     int rc = stream_describe(handle, &stream);
 
@@ -93,6 +101,8 @@ cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id)
 #if MEMSIM_CUDA_MAJOR >= 13
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
 {
+    NEED(device);
+
     struct stream stream;
     int rc = stream_describe(handle, &stream);
 
@@ -105,6 +115,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function,
                                void *data)
 {
+    NEED(function);
     return cudart_result(memsim_stream_call(STREAM(stream), function, data));
 }
 
@@ -113,6 +124,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
                                   cudaStreamCallback_t callback, void *data,
                                   unsigned int flags)
 {
+    NEED(callback);
+
     int device;
     int rc = memsim_stream_device(STREAM(stream), &device);
 
@@ -128,6 +141,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
+    NEED(event);
+
     uint64_t handle;
     int rc = memsim_event_create(flags, &handle);
 

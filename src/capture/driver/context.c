@@ -131,6 +131,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
                                     int *active)
 {
+    NEED_PLACE(flags && active);
     NEED(device_check(device));
     *flags = primary_flags[device];
     *active = memsim_device_is_open(device);
@@ -190,6 +191,7 @@ CUresult cuCtxPopCurrent(CUcontext *context)
 
 CUresult cuCtxGetDevice(CUdevice *device)
 {
+    NEED_PLACE(device);
     NEED(driver_context());
     *device = memsim_device_current();
     return CUDA_SUCCESS;
@@ -197,6 +199,8 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 {
+    NEED_PLACE(device);
+
     const struct context *context = context_get(handle);
 
     if (!handle)
@@ -209,6 +213,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
+    NEED_PLACE(flags);
     NEED(driver_context());
     const struct context *context = context_get(current_get());
     *flags = context && !context->primary
@@ -219,6 +224,8 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 
 CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
+    NEED_PLACE(id);
+
     CUcontext found = handle ? handle : current_get();
 
     if (!context_get(found))
@@ -229,6 +236,7 @@ CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 {
+    NEED_PLACE(version);
     if (context && !context_get(context))
         return CUDA_ERROR_INVALID_CONTEXT;
     *version = 3020; /* what a context of cuCtxCreate_v2 and later says */
@@ -271,6 +279,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
+    NEED_PLACE(config);
     NEED(driver_context());
     *config = CU_FUNC_CACHE_PREFER_NONE;
     return CUDA_SUCCESS;
@@ -280,6 +289,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 static CUresult context_create(CUcontext *context, unsigned flags,
                                CUdevice device)
 {
+    NEED_PLACE(context);
     NEED(device_check(device));
     NEED(open_unbound(device));
     CUcontext made = context_new(device, flags, false);

@@ -87,6 +87,8 @@ static uint64_t side(CUmemorytype type, const void *host, CUdeviceptr device,
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool blocking)
 {
+    NEED_PLACE(c);
+
     uint64_t from = side(c->srcMemoryType, c->srcHost, c->srcDevice,
                          c->srcXInBytes, c->srcY, c->srcPitch);
     uint64_t to = side(c->dstMemoryType, c->dstHost, c->dstDevice,

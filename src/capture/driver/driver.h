@@ -38,4 +38,8 @@ CUcontext driver_context_primary(int device);
             return need_;                                                      \
     } while (0)
 
+/* The same where one that was given nothing needs a place. */
+#define NEED_PLACE(pointers)                                                   \
+    NEED((pointers) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+
 #endif

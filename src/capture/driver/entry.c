@@ -147,6 +147,7 @@ CUresult cuGetProcAddress(const char *name, void **function, int version,
  * library: it would check the driver's integrity next. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
+    NEED_PLACE(table);
     Dl_info who = {.dli_fname = "?"};
 
     (void)id;

@@ -130,6 +130,8 @@ static const struct text *text_find(CUresult code)
 
 CUresult cuGetErrorString(CUresult code, const char **text)
 {
+    NEED_PLACE(text);
+
     const struct text *found = text_find(code);
 
     *text = found ? found->text : NULL;
@@ -138,6 +140,8 @@ CUresult cuGetErrorString(CUresult code, const char **text)
 
 CUresult cuGetErrorName(CUresult code, const char **name)
 {
+    NEED_PLACE(name);
+
     const struct text *found = text_find(code);
 
     *name = found ? found->name : NULL;

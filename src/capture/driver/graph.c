@@ -40,6 +40,8 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
+    NEED_PLACE(mode);
+
     int value = (int)*mode;
     int rc = memsim_capture_exchange_mode(&value);
 
@@ -49,6 +51,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
+    NEED_PLACE(status);
+
     struct capture_info info;
 
     NEED(driver_context());
@@ -62,6 +66,8 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status,
                                 const CUgraphNode **nodes,
                                 const CUgraphEdgeData **edges, size_t *count)
 {
+    NEED_PLACE(status);
+
     struct capture_info info;
 
     NEED(driver_context());
@@ -106,6 +112,8 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes,
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 {
+    NEED_PLACE(graph);
+
     uint64_t handle;
 
     NEED(driver_context());
@@ -168,6 +176,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
                                       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+    NEED_PLACE(params);
     params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     params->hErrNode_out = NULL;
     return cuGraphInstantiateWithFlags(exec, graph, params->flags);
@@ -176,14 +185,19 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph,
                            CUgraphExecUpdateResultInfo *info)
 {
+    enum graph_difference difference;
     uint64_t node;
-    int rc = memsim_graph_exec_update(HANDLE(exec), HANDLE(graph), &node);
+    int rc = memsim_graph_exec_update(HANDLE(exec), HANDLE(graph), &difference,
+                                      &node);
 
     if (info)
         *info = (CUgraphExecUpdateResultInfo){
-            .result = !rc    ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-                      : node ? CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED
-                             : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED,
+            .result = difference == GRAPH_TOPOLOGY
+                          ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
+                      : difference == GRAPH_TYPE
+                          ? CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED
+                      : rc ? CU_GRAPH_EXEC_UPDATE_ERROR
+                           : CU_GRAPH_EXEC_UPDATE_SUCCESS,
             .errorNode = (CUgraphNode)node,
         };
     return driver_result(rc);

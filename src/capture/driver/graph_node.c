@@ -10,8 +10,7 @@ static CUresult work_kernel(const CUDA_KERNEL_NODE_PARAMS *p,
 {
     struct function f;
 
-    if (!p)
-        return CUDA_ERROR_INVALID_VALUE;
+    NEED_PLACE(p);
     if (!driver_function(p->func ? (const void *)p->func : p->kern, &f))
         return CUDA_ERROR_INVALID_HANDLE;
     *work = (struct graph_work){
@@ -64,13 +63,11 @@ static CUresult work_copy(const CUDA_MEMCPY3D *c, struct graph_work *work)
 static CUresult work_set(const CUDA_MEMSET_NODE_PARAMS *p,
                          struct graph_work *work)
 {
-    if (!p || !p->dst || !p->width ||
-        (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
-        return CUDA_ERROR_INVALID_VALUE;
+    NEED_PLACE(p);
     *work = (struct graph_work){
         .type = GRAPH_SET,
         .words = {p->dst, p->value, p->elementSize, p->width},
-        .rows = p->height ? p->height : 1,
+        .rows = p->height,
         .to_pitch = p->pitch,
     };
     return CUDA_SUCCESS;
@@ -79,8 +76,7 @@ static CUresult work_set(const CUDA_MEMSET_NODE_PARAMS *p,
 static CUresult work_host(const CUDA_HOST_NODE_PARAMS *p,
                           struct graph_work *work)
 {
-    if (!p || !p->fn)
-        return CUDA_ERROR_INVALID_VALUE;
+    NEED_PLACE(p);
     *work = (struct graph_work){
         .type = GRAPH_HOST,
         .words = {(uint64_t)p->fn, (uint64_t)p->userData},
@@ -93,6 +89,7 @@ static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 {
     uint64_t handle;
 
+    NEED_PLACE(node);
     NEED(driver_result(memsim_graph_add(HANDLE(graph), (const uint64_t *)before,
                                         count, work, &handle)));
     *node = (CUgraphNode)handle;

@@ -43,6 +43,7 @@ CUresult cuDriverGetVersion(int *version)
 
 CUresult cuDeviceGetCount(int *count)
 {
+    NEED_PLACE(count);
     NEED(driver_ready());
     *count = memsim_device_count();
     return CUDA_SUCCESS;
@@ -59,6 +60,7 @@ static CUresult device_check(CUdevice device)
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
+    NEED_PLACE(device);
     NEED(device_check(ordinal));
     *device = ordinal;
     return CUDA_SUCCESS;
@@ -75,6 +77,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
+    NEED_PLACE(uuid);
     NEED(device_check(device));
     memsim_attribute_uuid(device, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
@@ -91,6 +94,7 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
 {
     uint64_t available, total;
 
+    NEED_PLACE(bytes);
     NEED(device_check(device));
     memsim_device_memory(device, &available, &total);
     *bytes = total;
@@ -106,6 +110,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
+    NEED_PLACE(major && minor);
     NEED(device_check(device));
     *major = (int)memsim_device_gpu()->capability_major;
     *minor = (int)memsim_device_gpu()->capability_minor;
@@ -122,6 +127,8 @@ CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 {
+    NEED_PLACE(device && text);
+
     unsigned domain, bus;
 
     NEED(driver_ready());
@@ -138,6 +145,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
+    NEED_PLACE(can);
     NEED(device_check(device));
     NEED(device_check(peer));
     *can = device != peer;
@@ -147,6 +155,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute,
                                  CUdevice device, CUdevice peer)
 {
+    NEED_PLACE(value);
     (void)attribute;
     return cuDeviceCanAccessPeer(value, device, peer);
 }

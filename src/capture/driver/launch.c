@@ -161,6 +161,7 @@ static CUresult launch(const void *handle, const struct kernel_launch *l)
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function,
                           void **arguments, void **extra)
 {
+    NEED_PLACE(c);
     (void)extra; /* packed arguments, of which nothing tells the layout */
     return launch(function,
                   &(struct kernel_launch){
@@ -230,6 +231,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                       const CUlaunchConfig *config)
 {
+    NEED_PLACE(clusters);
+
     int threads =
         (int)(config->blockDimX * config->blockDimY * config->blockDimZ);
     int blocks;

@@ -267,6 +267,7 @@ CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule module,
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
+    NEED_PLACE(mode);
     *mode = CU_MODULE_LAZY_LOADING; /* the default since CUDA 12.2 */
     return CUDA_SUCCESS;
 }
@@ -323,6 +324,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int count,
 
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
+    NEED_PLACE(module);
     *module = (CUmodule)library;
     return memsim_handle_get(HANDLE_MODULE, library)
                ? CUDA_SUCCESS

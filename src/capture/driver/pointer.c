@@ -209,6 +209,7 @@ CUresult cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     uint64_t available, total;
 
+    NEED_PLACE(free_bytes && total_bytes);
     NEED(driver_context());
     memsim_device_memory(memsim_device_current(), &available, &total);
     *free_bytes = available;

@@ -65,6 +65,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 {
+    NEED_PLACE(pool);
+
     uint64_t handle;
 
     NEED(driver_ready());
@@ -75,6 +77,8 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
 {
+    NEED_PLACE(pool);
+
     uint64_t handle;
 
     NEED(driver_ready());
@@ -99,6 +103,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
                                void *value)
 {
+    NEED_PLACE(value);
+
     uint64_t word =
         attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES
             ? (uint64_t) * (int *)value

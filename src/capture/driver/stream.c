@@ -64,6 +64,8 @@ static CUresult describe(CUstream handle, struct stream *stream)
 
 CUresult cuStreamGetPriority(CUstream handle, int *priority)
 {
+    NEED_PLACE(priority);
+
     struct stream stream;
 
     NEED(describe(handle, &stream));
@@ -73,6 +75,8 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 
 CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 {
+    NEED_PLACE(flags);
+
     struct stream stream;
 
     NEED(describe(handle, &stream));
@@ -82,6 +86,8 @@ CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 
 CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
 {
+    NEED_PLACE(id);
+
     struct stream stream;
 
     NEED(describe(handle, &stream));
@@ -91,6 +97,8 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
 
 CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
 {
+    NEED_PLACE(device);
+
     struct stream stream;
 
     NEED(describe(handle, &stream));
@@ -100,6 +108,8 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
 {
+    NEED_PLACE(context);
+
     struct stream stream;
 
     NEED(describe(handle, &stream));
@@ -110,6 +120,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
 CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context,
                            CUgreenCtx *green)
 {
+    NEED_PLACE(context);
     NEED(cuStreamGetCtx(handle, context));
     if (green)
         *green = NULL;
@@ -118,6 +129,7 @@ CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context,
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 {
+    NEED_PLACE(function);
     NEED(driver_context());
     return driver_result(memsim_stream_call(HANDLE(stream), function, data));
 }
@@ -126,6 +138,8 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                              void *data, unsigned int flags)
 {
+    NEED_PLACE(callback);
+
     int device;
 
     NEED(driver_context());
