@@ -503,6 +503,24 @@ def sizes_follow_from_random_integers():
 
 
 @test
+def large_reads_are_zeros_not_what_was_there():
+    """Whatever the host's memory held: a heap's, a pinned block's, a part."""
+    for count in 300_000, 2_000_000:
+        junk = [torch.full((count,), math.nan) for _ in range(3)]
+        del junk
+        x = torch.randn(count, device=GPU)
+        x[:4] = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        equal(x.cpu()[:5].tolist(), [1.0, 2.0, 3.0, 4.0, 0.0])
+        equal(x.cpu().isnan().sum().item(), 0)
+        pinned = torch.full((count + 7,), math.nan, pin_memory=True)
+        pinned[3:-4].copy_(x)
+        equal(pinned.isnan().sum().item(), 7)
+        shared = torch.full((count,), math.nan).share_memory_()
+        shared.copy_(x)
+        equal(shared.isnan().sum().item(), 0)
+
+
+@test
 def checks_of_unknown_numbers_find_nothing_wrong():
     for n in (100, 100000):
         x = unknown(n)

@@ -2,7 +2,10 @@
 #include "capture/core/pages.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -51,4 +54,26 @@ void *memsim_pages_keep(size_t bytes)
     }
     uint64_t at = atomic_fetch_add(&used, (bytes + 15) & ~(size_t)15);
     return at + bytes <= KEEP_BYTES ? start + at : NULL;
+}
+
+/* MADV_FREE refuses all but private anonymous memory, of which alone
+ * MADV_DONTNEED makes zeros (madvise(2)). */
+static bool pages_drop(char *p, uint64_t bytes)
+{
+    return !madvise(p, bytes, MADV_FREE) && !madvise(p, bytes, MADV_DONTNEED);
+}
+
+void pages_clear(void *p, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    char *start = p, *end = start + bytes;
+    char *first = (char *)(((uint64_t)start + page - 1) & ~(page - 1));
+    char *past = (char *)((uint64_t)end & ~(page - 1));
+
+    if (first >= past || !pages_drop(first, (uint64_t)(past - first))) {
+        memset(p, 0, bytes);
+        return;
+    }
+    memset(start, 0, (size_t)(first - start));
+    memset(past, 0, (size_t)(end - past));
 }

@@ -232,6 +232,20 @@ static void copy_to_host(void *destination, const struct values_window *w,
         memset(destination, 0, bytes);
 }
 
+/* Mostly zeros, which are to take no host memory. */
+static void copy_large_to_host(char *destination, const struct values_window *w,
+                               uint64_t at, uint64_t bytes)
+{
+    pages_clear(destination, bytes);
+    for (uint64_t done = 0, piece; w && done < bytes; done += piece) {
+        piece = bytes - done;
+        if (piece > VALUES_COPY_BYTES)
+            piece = VALUES_COPY_BYTES;
+        if (values_some(w, at + done, piece))
+            copy_to_host(destination + done, w, at + done, piece);
+    }
+}
+
 /* BYTES of cells of which cell_knows() says the same. */
 static void copy_alike(uint64_t destination, const struct values_window *w,
                        uint64_t at, uint64_t bytes, unsigned char known)
@@ -287,7 +301,7 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
         memmove((void *)destination, (const void *)source, bytes);
         return;
     }
-    if (bytes > VALUES_COPY_BYTES) {
+    if (bytes > VALUES_COPY_BYTES && to_device) {
         memsim_values_forget(destination, bytes);
         return;
     }
@@ -295,6 +309,10 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
         return;
     const struct values_window *from = window_of_range(source, bytes);
     uint64_t at = from ? source - from->base : 0;
+    if (bytes > VALUES_COPY_BYTES) {
+        copy_large_to_host((char *)destination, from, at, bytes);
+        return;
+    }
     if (!to_device)
         copy_to_host((void *)destination, from, at, bytes);
     else if (w)

@@ -14,7 +14,7 @@
 
 #include "capture/core/core.h"
 
-/* Copies over this many bytes make the destination unknown. */
+/* Copies to the card over this many bytes make the destination unknown. */
 #define VALUES_COPY_BYTES (UINT64_C(1) << 20)
 
 /* Likewise fills, and what kernels of compute.h write. */
