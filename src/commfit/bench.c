@@ -249,3 +249,15 @@ void bench_sort(struct bench *b)
     if (b->point_count)
         qsort(b->points, b->point_count, sizeof *b->points, compare_points);
 }
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void bench_sort_values(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+}

@@ -106,6 +106,9 @@ void bench_fail(struct bench *b, const char *source, uint64_t line,
  * can be added afterwards. */
 void bench_sort(struct bench *b);
 
+/* Sorts COUNT times or errors, the least first. */
+void bench_sort_values(double *values, size_t count);
+
 /* Reads PATH ("-": standard input), whatever it is. Returns 0, or -1 where it
  * holds no usable row. */
 int bench_read(struct bench *b, const char *path, struct err *err);

@@ -79,13 +79,6 @@ static size_t rows_fitting(const struct log_run *run, enum fit_coll coll,
     return fitting;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median row's busbw / algbw, of those that print enough digits. */
 static double middle_factor(const struct log_run *run)
 {
@@ -101,7 +94,7 @@ static double middle_factor(const struct log_run *run)
     }
     if (!count)
         return NAN;
-    qsort(factors, count, sizeof *factors, compare_doubles);
+    bench_sort_values(factors, count);
     return factors[count / 2];
 }
 

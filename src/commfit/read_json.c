@@ -23,13 +23,6 @@ static struct printed printed_of(const cJSON *object, const char *key)
                             OWN_DIGITS * fabs(item->valuedouble), true};
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static uint64_t whole_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -49,10 +42,10 @@ static void read_devices(struct log_run *run, const cJSON *config)
     {
         run_add_device(run, (uint32_t)whole_of(device, "rank"),
                        (uint32_t)whole_of(device, "device"),
-                       text_of(device, "hostname"));
+                       json_text_of(device, "hostname"));
         if (!run->bench->gpu[0])
             snprintf(run->bench->gpu, sizeof run->bench->gpu, "%s",
-                     text_of(device, "device_info"));
+                     json_text_of(device, "device_info"));
     }
     run->gpus_each =
         (uint32_t)(whole_of(config, "nthreads") * whole_of(config, "ngpus"));
@@ -96,10 +89,10 @@ static int read_result(struct log_run *run, const cJSON *result, uint64_t index,
     };
     char text[80];
 
-    snprintf(row.type, sizeof row.type, "%s", text_of(result, "type"));
-    snprintf(row.redop, sizeof row.redop, "%s", text_of(result, "redop"));
-    row.root = strtol(text_of(result, "root"), NULL, 10);
-    row.has_root = text_of(result, "root")[0];
+    snprintf(row.type, sizeof row.type, "%s", json_text_of(result, "type"));
+    snprintf(row.redop, sizeof row.redop, "%s", json_text_of(result, "redop"));
+    row.root = strtol(json_text_of(result, "root"), NULL, 10);
+    row.has_root = json_text_of(result, "root")[0];
     for (unsigned i = 0; i < 2; i++)
         read_placement(&row, result, i);
     snprintf(text, sizeof text, "results[%llu], size %llu",

@@ -4,6 +4,7 @@
  * (torch/csrc/distributed/c10d/ParamCommsUtils.hpp; kineto's
  * output_json.cpp). */
 #include "commfit/read_kineto.h"
+#include "common/json_text.h"
 #include "common/xmalloc.h"
 
 #include <cjson/cJSON.h>
@@ -56,13 +57,6 @@ struct comms {
     struct comm *items;
     size_t count, capacity;
 };
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
 
 /* Kineto writes numbers as numbers or, in some versions, as text. */
 static double number_of(const cJSON *object, const char *key)
@@ -119,13 +113,13 @@ static bool read_args(const cJSON *args, struct bench_row *row)
     double in = number_of(args, "In msg nelems");
     double out = number_of(args, "Out msg nelems");
     double size = number_of(args, "Group size");
-    double bytes = fmax(in, out) * type_bytes(text_of(args, "dtype"));
+    double bytes = fmax(in, out) * type_bytes(json_text_of(args, "dtype"));
 
-    if (!find_name(text_of(args, "Collective name"), &row->coll) ||
+    if (!find_name(json_text_of(args, "Collective name"), &row->coll) ||
         !(bytes >= 1 && bytes < 0x1p50) || !(size >= 2 && size < 0x1p20))
         return false;
     row->nodes =
-        count_nodes(text_of(args, "Process Group Ranks"), (uint32_t)size);
+        count_nodes(json_text_of(args, "Process Group Ranks"), (uint32_t)size);
     if ((uint32_t)size % row->nodes)
         return false;
     row->gpus = (uint32_t)size / row->nodes;
@@ -151,7 +145,7 @@ static void collect_operators(const cJSON *events, struct comms *comms)
     {
         const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
 
-        if (strcmp(text_of(event, "cat"), "cpu_op"))
+        if (strcmp(json_text_of(event, "cat"), "cpu_op"))
             continue;
         comm = (struct comm){.id = number_of(args, "External id")};
         if (!comm.id || !read_args(args, &comm.row))
@@ -183,10 +177,11 @@ static int read_kernel(struct bench *b, const struct comms *comms,
                        const cJSON *event, const char *source, struct err *err)
 {
     const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
-    const char *name = text_of(event, "name");
+    const char *name = json_text_of(event, "name");
     struct bench_row row = {0};
 
-    if (strcmp(text_of(event, "cat"), "kernel") || strncmp(name, "nccl", 4))
+    if (strcmp(json_text_of(event, "cat"), "kernel") ||
+        strncmp(name, "nccl", 4))
         return 0;
     row.us = number_of(event, "dur");
     if (!(row.us > 0) || !isfinite(row.us)) {

@@ -292,13 +292,6 @@ void score_held_out(const struct series_set *set, struct scores *scores)
         cut_nodes(&set->families[i], scores);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Of values in order, on straight lines between them. */
 static double quantile_of(const double *sorted, size_t count, double q)
 {
@@ -337,7 +330,7 @@ static void eval_point(struct bench_point *p, const struct fit *fit,
         row.predicted[SCORE_FIT + model] =
             predict(fit, &row, (enum fit_model)model, quantile);
     if (quantile > 0) {
-        qsort(p->us, p->kept, sizeof *p->us, compare_doubles);
+        bench_sort_values(p->us, p->kept);
         add_eval(scores, &row, quantile_of(p->us, p->kept, quantile));
         return;
     }
@@ -387,7 +380,7 @@ struct score_summary score_sum(const struct scores *scores,
         }
     }
     if (s.count) {
-        qsort(errors, s.count, sizeof *errors, compare_doubles);
+        bench_sort_values(errors, s.count);
         s.median = quantile_of(errors, s.count, 0.5);
         s.p95 = quantile_of(errors, s.count, 0.95);
         s.mape /= (double)s.count;

@@ -6,18 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median of P's samples; of single ranks' times the least, which waited
  * for nobody. */
 static double point_us(struct bench_point *p)
 {
-    qsort(p->us, p->kept, sizeof *p->us, compare_doubles);
+    bench_sort_values(p->us, p->kept);
     if (p->by_rank)
         return p->us[0];
     if (p->kept % 2)

@@ -18,13 +18,6 @@
  * data/ in the source tree. */
 static const char *const places[] = {"fits", "../fits", "clusters"};
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -61,9 +54,9 @@ static int read_datasheet(const cJSON *root, const char *origin,
     struct fit_level *levels = c->fit.levels[FIT_CORRECTED];
     double gpus = number_of(root, "gpus_per_node");
 
-    snprintf(c->name, sizeof c->name, "%s", text_of(root, "name"));
-    snprintf(c->gpu, sizeof c->gpu, "%s", text_of(root, "gpu"));
-    snprintf(c->about, sizeof c->about, "%s", text_of(root, "about"));
+    snprintf(c->name, sizeof c->name, "%s", json_text_of(root, "name"));
+    snprintf(c->gpu, sizeof c->gpu, "%s", json_text_of(root, "gpu"));
+    snprintf(c->about, sizeof c->about, "%s", json_text_of(root, "about"));
     snprintf(c->fit.name, sizeof c->fit.name, "%s", c->name);
     if (!(gpus >= 1 && gpus <= 1024))
         return err_set(err, "%s: \"gpus_per_node\" must be 1 to 1024", origin);
@@ -102,7 +95,7 @@ int cluster_load_text(const char *json, size_t length, const char *origin,
 
     if (!root)
         return -1;
-    if (!strcmp(text_of(root, "kind"), "cluster")) {
+    if (!strcmp(json_text_of(root, "kind"), "cluster")) {
         rc = read_datasheet(root, origin, &c, err);
     } else {
         rc = fit_load_text(json, length, origin, &c.fit, err);

@@ -101,6 +101,13 @@ static const char *string_end(const char *at, const char *end)
     return at;
 }
 
+const char *json_text_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
 unsigned json_text_key_line(const char *text, size_t length, const char *key)
 {
     const char *end = text + length;

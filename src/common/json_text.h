@@ -23,6 +23,9 @@ char *json_text_read_stream(FILE *file, const char *path, size_t *length,
 struct cJSON *json_text_parse(const char *text, size_t length,
                               const char *origin, struct err *err);
 
+/* The text that OBJECT has under KEY; "" where it has none. */
+const char *json_text_of(const struct cJSON *object, const char *key);
+
 /* The line of KEY among the outermost object's keys, the first being 1; 0
  * where it is not there, or written with escapes. */
 unsigned json_text_key_line(const char *text, size_t length, const char *key);

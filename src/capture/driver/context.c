@@ -100,7 +100,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     return *context ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult device_check(CUdevice device)
+CUresult driver_device(CUdevice device)
 {
     NEED(driver_ready());
     return device < 0 || device >= memsim_device_count()
@@ -111,19 +111,19 @@ static CUresult device_check(CUdevice device)
 /* The runtime holds the context too, so it stays. */
 CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     return primaries[device] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     return driver_result(memsim_device_reset(device));
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     primary_flags[device] = flags;
     return CUDA_SUCCESS;
 }
@@ -132,7 +132,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags,
                                     int *active)
 {
     NEED_PLACE(flags && active);
-    NEED(device_check(device));
+    NEED(driver_device(device));
     *flags = primary_flags[device];
     *active = memsim_device_is_open(device);
     return CUDA_SUCCESS;
@@ -290,7 +290,7 @@ static CUresult context_create(CUcontext *context, unsigned flags,
                                CUdevice device)
 {
     NEED_PLACE(context);
-    NEED(device_check(device));
+    NEED(driver_device(device));
     NEED(open_unbound(device));
     CUcontext made = context_new(device, flags, false);
     if (!made)

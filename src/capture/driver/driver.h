@@ -24,6 +24,9 @@ CUresult driver_result_of(int rc, const char *function);
 /* CUDA_SUCCESS once cuInit, or the runtime in its stead, was called. */
 CUresult driver_ready(void);
 
+/* CUDA_SUCCESS where there is such a DEVICE. */
+CUresult driver_device(int device);
+
 /* CUDA_SUCCESS where this thread has a context to work in. */
 CUresult driver_context(void);
 

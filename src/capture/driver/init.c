@@ -50,25 +50,17 @@ CUresult cuDeviceGetCount(int *count)
 }
 
 /* A CUdevice is the number of the card, as this process counts them. */
-static CUresult device_check(CUdevice device)
-{
-    NEED(driver_ready());
-    return device < 0 || device >= memsim_device_count()
-               ? CUDA_ERROR_INVALID_DEVICE
-               : CUDA_SUCCESS;
-}
-
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
     NEED_PLACE(device);
-    NEED(device_check(ordinal));
+    NEED(driver_device(ordinal));
     *device = ordinal;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     if (!name || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     snprintf(name, (size_t)length, "%s", memsim_device_gpu()->device_name);
@@ -78,7 +70,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
     NEED_PLACE(uuid);
-    NEED(device_check(device));
+    NEED(driver_device(device));
     memsim_attribute_uuid(device, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
 }
@@ -95,7 +87,7 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
     uint64_t available, total;
 
     NEED_PLACE(bytes);
-    NEED(device_check(device));
+    NEED(driver_device(device));
     memsim_device_memory(device, &available, &total);
     *bytes = total;
     return CUDA_SUCCESS;
@@ -104,14 +96,14 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                               CUdevice device)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     return driver_result(memsim_attribute(device, (int)attribute, value));
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
     NEED_PLACE(major && minor);
-    NEED(device_check(device));
+    NEED(driver_device(device));
     *major = (int)memsim_device_gpu()->capability_major;
     *minor = (int)memsim_device_gpu()->capability_minor;
     return CUDA_SUCCESS;
@@ -119,7 +111,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
 {
-    NEED(device_check(device));
+    NEED(driver_device(device));
     int n = snprintf(text, (size_t)length, "0000:%02X:00.0",
                      (unsigned)memsim_attribute_bus(device));
     return n < length ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -146,8 +138,8 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
     NEED_PLACE(can);
-    NEED(device_check(device));
-    NEED(device_check(peer));
+    NEED(driver_device(device));
+    NEED(driver_device(peer));
     *can = device != peer;
     return CUDA_SUCCESS;
 }
