@@ -45,6 +45,27 @@ static void gathers_four(ncclComm_t comm)
     CHECK(!cudaFree(p));
 }
 
+/* What every rank of 16 holds alike. */
+TEST(sums_are_of_all_ranks)
+{
+    ncclComm_t comm = world_comm(5);
+    int64_t counts[2] = {3, -1}, got[2];
+    float ones[2] = {1, 0.5f}, *p;
+
+    CHECK(!cudaMalloc((void **)&p, 1024));
+    CHECK(!cudaMemcpy(p, counts, sizeof counts, cudaMemcpyHostToDevice));
+    CHECK(!ncclAllReduce(p, p, 2, ncclInt64, ncclSum, comm, 0));
+    CHECK(!cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
+    CHECK(got[0] == 48 && got[1] == -16);
+    CHECK(!ncclAllReduce(p, p, 2, ncclInt64, ncclMax, comm, 0));
+    CHECK(!cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
+    CHECK(got[0] == 48 && got[1] == -16);
+    CHECK(!cudaMemcpy(p, ones, sizeof ones, cudaMemcpyHostToDevice));
+    CHECK(!ncclReduce(p, p + 8, 2, ncclFloat32, ncclSum, 0, comm, 0));
+    CHECK(!cudaMemcpy(ones, p + 8, sizeof ones, cudaMemcpyDeviceToHost));
+    CHECK(ones[0] == 16 && ones[1] == 8);
+}
+
 TEST(a_split_has_the_ranks_that_were_told)
 {
     static const uint32_t column[] = {1, 5, 9, 13}, row[] = {4, 5, 6, 7};

@@ -2,6 +2,7 @@
  * The collectives. Small payloads arrive as if all ranks had sent the same. */
 #include "capture/nccl/nccl_fake.h"
 
+#include "capture/core/alike.h"
 #include "capture/core/capture.h"
 #include "capture/core/kernel.h"
 #include "capture/core/record.h"
@@ -20,6 +21,19 @@ static uint64_t type_bytes(ncclDataType_t type)
     return (unsigned)type < sizeof bytes ? bytes[type] : 1;
 }
 
+static enum number_type number_type(ncclDataType_t type)
+{
+    static const uint8_t types[] = {
+        [ncclInt8] = NUMBER_I8,     [ncclUint8] = NUMBER_U8,
+        [ncclInt32] = NUMBER_I32,   [ncclUint32] = NUMBER_NONE,
+        [ncclInt64] = NUMBER_I64,   [ncclUint64] = NUMBER_NONE,
+        [ncclFloat16] = NUMBER_F16, [ncclFloat32] = NUMBER_F32,
+        [ncclFloat64] = NUMBER_F64, [ncclBfloat16] = NUMBER_BF16,
+    };
+
+    return (unsigned)type < sizeof types ? types[type] : NUMBER_NONE;
+}
+
 static _Atomic uint64_t groups;
 static _Thread_local uint64_t group; /* of this thread's calls */
 static _Thread_local unsigned group_depth;
@@ -31,6 +45,7 @@ struct call {
     size_t count; /* elements, as the call has them */
     ncclDataType_t type;
     int operation, root;
+    bool reduces; /* by the operation */
     uint32_t uses;
     uint8_t directions; /* with PEER, or every rank where it is -1 */
     int peer;
@@ -45,6 +60,22 @@ static ncclResult_t connect(struct communicator *c, const struct call *call)
     if (!result && call->directions)
         result = communicator_meet(c, call->peer, call->directions);
     return result;
+}
+
+/* The share that all ranks sent alike arrives at TO; in a capture, a node is
+ * made of it. */
+static void arrive(const struct call *call, const struct communicator *c,
+                   uint64_t to, uint64_t from)
+{
+    uint64_t bytes = call->count * type_bytes(call->type);
+    const uint64_t step[STEP_WORDS] = {to, from, bytes};
+
+    if (memsim_capture_step((uint64_t)call->stream, STEP_COPY, step))
+        return;
+    memsim_values_copy(to, from, bytes);
+    if (call->reduces && call->operation == ncclSum)
+        memsim_alike_sum(to, number_type(call->type), call->count,
+                         (unsigned)c->ranks);
 }
 
 /* How many shares of COUNT elements go out and come in. */
@@ -62,15 +93,10 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     ncclResult_t connected = connect(c, call);
     if (connected)
         return connected;
-    for (int i = 0; i < receives && call->receive && call->send; i++) {
-        const uint64_t step[STEP_WORDS] = {
-            (uint64_t)call->receive + (uint64_t)i * share,
-            (uint64_t)call->send + (sends > 1 ? (uint64_t)c->rank * share : 0),
-            share};
-
-        if (!memsim_capture_step((uint64_t)call->stream, STEP_COPY, step))
-            memsim_values_copy(step[0], step[1], step[2]);
-    }
+    for (int i = 0; i < receives && call->receive && call->send; i++)
+        arrive(call, c, (uint64_t)call->receive + (uint64_t)i * share,
+               (uint64_t)call->send +
+                   (sends > 1 ? (uint64_t)c->rank * share : 0));
     memsim_kernel_count(device);
     RECORD(
         COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
@@ -112,18 +138,18 @@ ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(
-        CALL("ncclAllReduce", send, receive, count, op, 0, .uses = USES_REDUCE),
-        1, 1);
+    return run(CALL("ncclAllReduce", send, receive, count, op, 0,
+                    .uses = USES_REDUCE, .reduces = true),
+               1, 1);
 }
 
 ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream)
 {
-    return run(
-        CALL("ncclReduce", send, receive, count, op, root, .uses = USES_RING),
-        1, 1);
+    return run(CALL("ncclReduce", send, receive, count, op, root,
+                    .uses = USES_RING, .reduces = true),
+               1, 1);
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
@@ -155,7 +181,7 @@ ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
                                ncclComm_t comm, cudaStream_t stream)
 {
     return run(CALL("ncclReduceScatter", send, receive, count, op, 0,
-                    .uses = USES_GATHER),
+                    .uses = USES_GATHER, .reduces = true),
                ranks_of(comm), 1);
 }
 
