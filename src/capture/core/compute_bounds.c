@@ -62,6 +62,18 @@ static bool is_within(const struct compute_bounds *b, int64_t index)
     return (index >= b->low && index < b->size) || index == b->ignore;
 }
 
+/* Of most indices it need not be asked whether they are known. */
+static bool all_within(const struct compute_bounds *b, const char *from,
+                       uint64_t count)
+{
+    const int64_t *index = (const int64_t *)from;
+    bool within = b->type == NUMBER_I64;
+
+    for (uint64_t i = 0; within && i < count; i++)
+        within = is_within(b, index[i]);
+    return within;
+}
+
 void compute_bounds_check(const struct compute_bounds *b,
                           const struct kernel_launch *launch, uint64_t address,
                           uint64_t count)
@@ -74,11 +86,12 @@ void compute_bounds_check(const struct compute_bounds *b,
         values_divert_whole();
         return;
     }
-    if (!w || !bytes || !count ||
-        count > CHECKED_MAX || count * bytes > w->bytes - at ||
-        !values_some(w, at, count * bytes))
+    if (!w || !bytes || !count || count > CHECKED_MAX ||
+        count * bytes > w->bytes - at || !values_some(w, at, count * bytes))
         return;
     const char *from = values_at(w, at, count * bytes);
+    if (all_within(b, from, count))
+        return;
     for (uint64_t i = 0; i < count; i++, at += bytes, from += bytes) {
         int64_t index = index_at(b->type, from);
         unsigned char known = values_known_at(w, at);

@@ -4,6 +4,9 @@
  * generator, whose seed and place the host knows. So randint, randperm's keys
  * and bernoulli_(p) are true, and a few numbers of rand. */
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "capture/core/compute.h"
 #include "capture/core/compute_name.h"
@@ -27,6 +30,7 @@ struct draw {
     enum form form;
     enum number_type type;
     uint64_t range;
+    uint64_t inverse; /* of a range of 32 bits: 2^64 / range, rounded up */
     int64_t base;
     double probability;
     float scale, from, to;
@@ -48,23 +52,79 @@ struct target {
 
 /* Philox4x32-10: J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3
  * (SC 2011), figure 2. X: counters in, numbers out. */
-static void philox(uint64_t seed, uint32_t x[4][LANES])
+#define PHILOX_ROUNDS 10
+
+static const uint32_t philox_factors[2] = {0xd2511f53, 0xcd9e8d57};
+static const uint32_t philox_steps[2] = {0x9e3779b9, 0xbb67ae85};
+
+static void philox_portable(uint64_t seed, uint32_t x[4][LANES])
 {
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
 
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
         for (int i = 0; i < LANES; i++) {
-            uint64_t a = UINT64_C(0xd2511f53) * x[0][i];
-            uint64_t b = UINT64_C(0xcd9e8d57) * x[2][i];
+            uint64_t a = (uint64_t)philox_factors[0] * x[0][i];
+            uint64_t b = (uint64_t)philox_factors[1] * x[2][i];
 
             x[0][i] = (uint32_t)(b >> 32) ^ x[1][i] ^ key[0];
             x[2][i] = (uint32_t)(a >> 32) ^ x[3][i] ^ key[1];
             x[1][i] = (uint32_t)b;
             x[3][i] = (uint32_t)a;
         }
-        key[0] += 0x9e3779b9;
-        key[1] += 0xbb67ae85;
+        key[0] += philox_steps[0];
+        key[1] += philox_steps[1];
     }
+}
+
+#ifdef __x86_64__
+/* The same, four lanes in a register: each in the low half of 64 bits, of which
+ * the high half means nothing. */
+__attribute__((target("avx2"))) static void philox_avx2(uint64_t seed,
+                                                        uint32_t x[4][LANES])
+{
+    const __m256i factor[2] = {_mm256_set1_epi64x(philox_factors[0]),
+                               _mm256_set1_epi64x(philox_factors[1])};
+    const __m256i step[2] = {_mm256_set1_epi32((int)philox_steps[0]),
+                             _mm256_set1_epi32((int)philox_steps[1])};
+    __m256i key[2] = {_mm256_set1_epi32((int)seed),
+                      _mm256_set1_epi32((int)(seed >> 32))};
+    __m256i v[4][LANES / 4];
+
+#pragma GCC unroll 4
+    for (int w = 0; w < 4; w++)
+#pragma GCC unroll 4
+        for (int i = 0; i < LANES / 4; i++)
+            v[w][i] = _mm256_cvtepu32_epi64(
+                _mm_loadu_si128((const __m128i *)&x[w][4 * i]));
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < LANES / 4; i++) {
+            __m256i a = _mm256_mul_epu32(factor[0], v[0][i]);
+            __m256i b = _mm256_mul_epu32(factor[1], v[2][i]);
+
+            v[0][i] = _mm256_srli_epi64(b, 32) ^ v[1][i] ^ key[0];
+            v[2][i] = _mm256_srli_epi64(a, 32) ^ v[3][i] ^ key[1];
+            v[1][i] = b;
+            v[3][i] = a;
+        }
+        key[0] = _mm256_add_epi32(key[0], step[0]);
+        key[1] = _mm256_add_epi32(key[1], step[1]);
+    }
+    for (int w = 0; w < 4; w++)
+        for (int i = 0; i < LANES; i++)
+            x[w][i] = (uint32_t)((const uint64_t *)v[w])[i];
+}
+#endif
+
+static void philox(uint64_t seed, uint32_t x[4][LANES])
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        philox_avx2(seed, x);
+        return;
+    }
+#endif
+    philox_portable(seed, x);
 }
 
 /* curand4() for the nth time after curand_init(seed, thread, offset), of LANES
@@ -117,6 +177,13 @@ static long double draw_float(const struct draw *d, uint32_t x)
     return value == d->to ? d->from : value;
 }
 
+/* X modulo a range of 32 bits: D. Lemire et al., Faster remainder by direct
+ * computation (2019). */
+static uint32_t within(const struct draw *d, uint32_t x)
+{
+    return (uint32_t)(((unsigned __int128)(d->inverse * x) * d->range) >> 64);
+}
+
 /* The numbers that one curand4() makes. */
 static int numbers(const struct compute *c, const struct draw *d,
                    const uint32_t *x, long double *out)
@@ -142,22 +209,42 @@ static uint64_t place(const struct target *t, uint64_t index)
     return t->data + offset;
 }
 
-/* The numbers of one curand4() from INDEX on: they lie as many elements apart
- * as there are threads. */
-static void draw_four(const struct target *t, const struct draw *d,
-                      const uint32_t *x, uint64_t index, uint64_t threads,
-                      uint64_t count)
-{
-    long double values[UNROLL];
+/* What LANES threads drew at once, of which the first draws for INDEX: the
+ * numbers of one thread lie as many elements apart as there are threads. */
+struct drawn {
+    const struct target *target;
+    const struct draw *draw;
+    uint64_t index, lanes, threads, count;
+    uint32_t x[4][LANES];
+};
 
-    if (t->words) {
-        for (int i = 0; i < UNROLL && index < count; i++, index += threads)
-            t->words[index] = (int64_t)(x[i] % (uint32_t)d->range) + d->base;
-        return;
+static void keep_words(const struct drawn *n)
+{
+    uint64_t index = n->index;
+
+    for (int k = 0; k < UNROLL && index < n->count; k++, index += n->threads) {
+        int64_t *to = n->target->words + index;
+        uint64_t left = n->count - index;
+
+        for (uint64_t i = 0; i < n->lanes && i < left; i++)
+            to[i] = within(n->draw, n->x[k][i]) + n->draw->base;
     }
-    int made = numbers(t->compute, d, x, values);
-    for (int i = 0; i < made && index < count; i++, index += threads)
-        compute_store(t->compute->types[0], place(t, index), values[i], true);
+}
+
+static void keep_any(const struct drawn *n)
+{
+    const struct compute *c = n->target->compute;
+
+    for (uint64_t i = 0; i < n->lanes; i++) {
+        const uint32_t x[] = {n->x[0][i], n->x[1][i], n->x[2][i], n->x[3][i]};
+        uint64_t index = n->index + i;
+        long double values[UNROLL];
+        int made = numbers(c, n->draw, x, values);
+
+        for (int k = 0; k < made && index < n->count; k++, index += n->threads)
+            compute_store(c->types[0], place(n->target, index), values[k],
+                          true);
+    }
 }
 
 static void draw_all(const struct target *t, const struct draw *d,
@@ -165,19 +252,22 @@ static void draw_all(const struct target *t, const struct draw *d,
                      uint64_t count)
 {
     uint64_t unroll = t->compute->scalar == NUMBER_I64 ? 2 : UNROLL;
-    uint32_t x[4][LANES];
+    struct drawn n = {
+        .target = t, .draw = d, .threads = threads, .count = count};
 
     for (uint64_t thread = 0; thread < threads && thread < count;
-         thread += LANES)
-        for (uint64_t nth = 0; thread + nth * threads * unroll < count; nth++) {
-            curand(state, thread, nth, x);
-            for (uint64_t i = 0; i < LANES && thread + i < threads; i++) {
-                const uint32_t four[4] = {x[0][i], x[1][i], x[2][i], x[3][i]};
-
-                draw_four(t, d, four, thread + i + nth * threads * unroll,
-                          threads, count);
-            }
+         thread += LANES) {
+        n.index = thread;
+        n.lanes = threads - thread < LANES ? threads - thread : LANES;
+        for (uint64_t nth = 0; n.index < count; nth++) {
+            curand(state, thread, nth, n.x);
+            if (t->words)
+                keep_words(&n);
+            else
+                keep_any(&n);
+            n.index += threads * unroll;
         }
+    }
 }
 
 /* The functor's captures: {uint64_t range; int64_t base}, {double p},
@@ -190,6 +280,7 @@ static bool draw_read(const struct compute *c, const char *functor,
     case FORM_RANGE:
         memcpy(&d->range, functor, sizeof d->range);
         memcpy(&d->base, functor + 8, sizeof d->base);
+        d->inverse = d->range ? UINT64_MAX / d->range + 1 : 0;
         return d->range;
     case FORM_BERNOULLI:
         memcpy(&d->probability, functor, sizeof d->probability);

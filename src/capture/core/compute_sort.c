@@ -102,12 +102,8 @@ static void elements_place(uint64_t to, uint64_t from, uint32_t bytes,
         return;
     }
     const char *in = values_at(w, from - w->base, count * bytes);
-    if (bytes == sizeof(uint64_t)) /* most of them */
-        for (uint64_t i = 0; i < count; i++)
-            memcpy(out + 8 * i, in + 8ul * places[i], 8);
-    else
-        for (uint64_t i = 0; i < count; i++)
-            memcpy(out + i * bytes, in + (uint64_t)places[i] * bytes, bytes);
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(out + i * bytes, in + (uint64_t)places[i] * bytes, bytes);
 }
 
 static void pairs_place(const struct compute *c, const struct pairs *p,
@@ -130,15 +126,6 @@ static void digits_read(const struct compute *c, const struct pairs *p,
         (unsigned char)bits_between(255, 0, p->last_bit - p->first_bit);
     unsigned char flip = c->form ? mask : 0;
 
-    if (c->types[0] == NUMBER_I64) {
-        const uint64_t *keys = (const uint64_t *)from;
-
-        for (uint64_t i = 0; i < p->count; i++)
-            digits[i] =
-                (unsigned char)(((keys[i] ^ INT64_MIN) >> p->first_bit & mask) ^
-                                flip);
-        return;
-    }
     for (uint64_t i = 0; i < p->count; i++, from += bytes)
         digits[i] =
             (unsigned char)bits_between(bits_of(c->types[0], bytes, from),
@@ -151,22 +138,84 @@ static bool digits_differ(const unsigned char *digits, uint64_t count)
     return memcmp(digits, digits + 1, count - 1);
 }
 
-/* Counting sort, stable. */
-static void digits_sort(const unsigned char *digits, uint64_t count,
-                        uint32_t *places)
+/* From how many elements have each digit to where the first of them goes. */
+static void starts_sum(uint32_t starts[1 << DIGIT_BITS])
 {
-    uint32_t starts[1 << DIGIT_BITS] = {0}, sum = 0;
+    uint32_t sum = 0;
 
-    for (uint64_t i = 0; i < count; i++)
-        starts[digits[i]]++;
     for (uint32_t d = 0; d < 1 << DIGIT_BITS; d++) {
         uint32_t of_digit = starts[d];
 
         starts[d] = sum;
         sum += of_digit;
     }
+}
+
+/* Counting sort, stable. */
+static void digits_sort(const unsigned char *digits, uint64_t count,
+                        uint32_t *places)
+{
+    uint32_t starts[1 << DIGIT_BITS] = {0};
+
+    for (uint64_t i = 0; i < count; i++)
+        starts[digits[i]]++;
+    starts_sum(starts);
     for (uint64_t i = 0; i < count; i++)
         places[starts[digits[i]]++] = (uint32_t)i;
+}
+
+/* What most sorts are, an index tensor's: int64_t, with as wide values that are
+ * known as well, a digit at a time. */
+static const uint64_t *words_of(const struct compute *c, const struct pairs *p)
+{
+    const struct values_window *w = values_window(p->values_in);
+
+    if (c->types[0] != NUMBER_I64 || c->bytes != 8 || !w ||
+        p->last_bit - p->first_bit > DIGIT_BITS ||
+        !values_known(p->values_in, p->count * 8))
+        return NULL;
+    return (const uint64_t *)values_at(w, p->values_in - w->base, p->count * 8);
+}
+
+/* The bits in which not all keys are the same. */
+static uint64_t words_differ(const uint64_t *keys, uint64_t count)
+{
+    uint64_t bits[4] = {0}, i = 0;
+
+    for (; i + 4 <= count; i += 4)
+        for (int k = 0; k < 4; k++)
+            bits[k] |= keys[i + (uint64_t)k] ^ keys[0];
+    for (; i < count; i++)
+        bits[0] |= keys[i] ^ keys[0];
+    return bits[0] | bits[1] | bits[2] | bits[3];
+}
+
+static void words_sort(const struct compute *c, const struct pairs *p,
+                       const uint64_t *keys, const uint64_t *values)
+{
+    uint64_t mask = bits_between(UINT64_MAX, 0, p->last_bit - p->first_bit);
+    uint64_t flip = (uint64_t)INT64_MIN >> p->first_bit ^ (c->form ? mask : 0);
+    uint32_t starts[1 << DIGIT_BITS] = {0};
+
+    if (!(words_differ(keys, p->count) >> p->first_bit & mask)) {
+        pairs_copy(c, p);
+        return;
+    }
+    for (uint64_t i = 0; i < p->count; i++)
+        starts[(keys[i] >> p->first_bit ^ flip) & mask]++;
+    starts_sum(starts);
+    uint64_t *keys_out =
+        (uint64_t *)values_write(p->keys_out, p->count * 8, true);
+    uint64_t *values_out =
+        (uint64_t *)values_write(p->values_out, p->count * 8, true);
+    if (!keys_out || !values_out)
+        return;
+    for (uint64_t i = 0; i < p->count; i++) {
+        uint32_t to = starts[(keys[i] >> p->first_bit ^ flip) & mask]++;
+
+        keys_out[to] = keys[i];
+        values_out[to] = values[i];
+    }
 }
 
 static void keys_sort(const struct compute *c, const struct pairs *p,
@@ -194,7 +243,12 @@ static void pairs_order(const struct compute *c, const struct pairs *p,
                                  p->count * number_bytes(c->types[0]));
     uint32_t *places = (uint32_t *)(items + 2 * p->count);
     unsigned char *digits = (unsigned char *)items;
+    const uint64_t *values = words_of(c, p);
 
+    if (values) {
+        words_sort(c, p, (const uint64_t *)keys, values);
+        return;
+    }
     if (p->last_bit - p->first_bit > DIGIT_BITS) {
         keys_sort(c, p, keys, items, places);
     } else {
