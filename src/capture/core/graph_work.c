@@ -83,8 +83,8 @@ static void work_record(uint64_t graph, const struct graph_work *work)
         RECORD(LAUNCH, work->kernel->name, device, graph,
                trace_pack(l->grid[0], l->grid[1]),
                trace_pack(l->grid[2], l->block[0]),
-               trace_pack(l->block[1], l->block[2]), l->shared_bytes,
-               TRACE_RULE_NONE, 0, 0, 0, 0);
+               trace_pack(l->block[1], l->block[2]),
+               trace_pack(l->shared_bytes, TRACE_RULE_NONE), 0, 0, 0, 0);
         return;
     case GRAPH_COPY:
         RECORD(COPY, device, graph, (uint64_t)stream_copy_direction(w[0], w[1]),

@@ -59,15 +59,14 @@ static void read_reduce(const struct kernel_rule *rule,
     memcpy(words, launch->arguments[0], 4 * sizeof *words);
 }
 
-static void read_foreach(const struct kernel_rule *rule,
-                         const struct kernel_launch *launch, uint64_t words[4])
+static void lists_read(const struct foreach_kind *kind,
+                       const struct kernel_launch *launch, uint64_t words[4])
 {
-    const struct foreach_kind kind = {.depth = rule->count};
     struct foreach_lists l;
 
     words[2] = launch->grid[0];
-    words[3] = rule->count;
-    if (!foreach_read(&kind, launch, &l))
+    words[3] = kind->depth;
+    if (!foreach_read(kind, launch, &l))
         return;
     int64_t rest = l.numel[l.tensors - 1] -
                    (l.last_chunk + INT64_C(1)) * FOREACH_CHUNK_ELEMENTS;
@@ -76,6 +75,26 @@ static void read_foreach(const struct kernel_rule *rule,
         elements += l.numel[i];
     words[0] = (uint64_t)(rest > 0 ? elements - rest : elements);
     words[1] = l.tensors;
+}
+
+static void read_foreach(const struct kernel_rule *rule,
+                         const struct kernel_launch *launch, uint64_t words[4])
+{
+    lists_read(&(struct foreach_kind){.depth = rule->count}, launch, words);
+}
+
+static void read_fused(const struct kernel_rule *rule,
+                       const struct kernel_launch *launch, uint64_t words[4])
+{
+    lists_read(&(struct foreach_kind){.depth = rule->count, .has_steps = true},
+               launch, words);
+}
+
+static void read_scalars(const struct kernel_rule *rule,
+                         const struct kernel_launch *launch, uint64_t words[4])
+{
+    lists_read(&(struct foreach_kind){.depth = rule->count, .scalar_bytes = 4},
+               launch, words);
 }
 
 /* First match wins: the special before the general. */
@@ -88,6 +107,14 @@ static void read_foreach(const struct kernel_rule *rule,
 #define FOREACH(depth)                                                         \
     {"25multi_tensor_apply_kernel", "18TensorListMetadataILi" #depth "E",      \
      TRACE_RULE_FOREACH, depth, read_foreach}
+#define FUSED(depth)                                                           \
+    {"25multi_tensor_apply_kernel",                                            \
+     "32FusedOptimizerTensorListMetadataILi" #depth "E",                       \
+     TRACE_RULE_FOREACH, depth, read_fused}
+#define SCALARS(depth)                                                         \
+    {"25multi_tensor_apply_kernel",                                            \
+     "28TensorListScalarListMetadataIfLi" #depth "E", TRACE_RULE_FOREACH,      \
+     depth, read_scalars}
 #define WORDS(kernel, count)                                                   \
     {kernel, NULL, TRACE_RULE_WORDS, count, read_words}
 
@@ -101,6 +128,13 @@ static const struct kernel_rule rules[] = {
     FOREACH(3),
     FOREACH(4),
     FOREACH(5),
+    FUSED(3),
+    FUSED(4),
+    FUSED(5),
+    SCALARS(1),
+    SCALARS(2),
+    SCALARS(3),
+    SCALARS(4),
     {"13reduce_kernelI", NULL, TRACE_RULE_REDUCE, 1, read_reduce},
     WORDS("28vectorized_layer_norm_kernel", 1),
     WORDS("18cunn_SoftMaxForward", 3),
