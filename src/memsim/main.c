@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/suggest.h"
 #include "memsim/cmd.h"
+#include "memsim/target.h"
 
 #ifndef MEMSIM_VERSION
 #define MEMSIM_VERSION "unknown"
@@ -39,6 +42,13 @@ static int help(void)
     return CMD_OK;
 }
 
+static bool is_program(const char *name)
+{
+    struct err err = {""};
+
+    return target_check(name, getenv("PATH"), &err) == TARGET_OK;
+}
+
 static int unknown_command(const char *name)
 {
     struct suggest nearest;
@@ -50,6 +60,8 @@ static int unknown_command(const char *name)
             name[0] == '-' ? "option" : "command");
     if (nearest.count)
         fprintf(stderr, "; did you mean %s?", nearest.names[0]);
+    else if (is_program(name))
+        fprintf(stderr, "; did you mean `memsim run -- %s'?", name);
     fputs("\nTry `memsim --help'.\n", stderr);
     return CMD_USAGE;
 }
