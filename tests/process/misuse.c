@@ -39,8 +39,9 @@ static int print_cards(void)
     return 0;
 }
 
-/* A graph of one launch, launched once more when its memory is gone. */
-static void graph_launch(void *p)
+/* A graph of one launch; launched once more, perhaps, when its memory is gone.
+ */
+static void graph_launch(void *p, int is_freed)
 {
     cudaGraphExec_t exec;
     cudaStream_t stream;
@@ -52,8 +53,8 @@ static void graph_launch(void *p)
     cudaStreamEndCapture(stream, &graph);
     cudaGraphInstantiate(&exec, graph, 0);
     cudaGraphLaunch(exec, stream);
-    cudaFree(p);
-    cudaGraphLaunch(exec, stream);
+    if (is_freed)
+        cudaFree(p), cudaGraphLaunch(exec, stream);
 }
 
 int main(int argc, char **argv)
@@ -86,7 +87,9 @@ int main(int argc, char **argv)
     if (!strcmp(bug, "freed"))
         cudaFree(p), launch(p, NULL, 32, 0);
     if (!strcmp(bug, "freed-graph"))
-        graph_launch(p);
+        graph_launch(p, 1);
+    if (!strcmp(bug, "other-graph"))
+        cudaSetDevice(1), graph_launch(p, 0);
     if (!strcmp(bug, "host-argument"))
         launch(p, host, 32, 0);
     if (!strcmp(bug, "other-stream"))

@@ -62,7 +62,7 @@ struct graph_exec {
     struct graph_plan plan;
     bool is_stale; /* the plan, since the last change */
     struct graph_changes changes;
-    uint32_t frees; /* misuse_frees() at the last look */
+    uint32_t frees; /* misuse_frees() at the last look; one less: look again */
 };
 
 /* What a node does. Copies and sets have ROWS, so many bytes apart; of a set,

@@ -25,7 +25,7 @@ static void exec_take(struct graph_exec *exec, struct graph_body *body)
     atomic_fetch_add(&body->references, 1);
     exec->body = body;
     exec->count = body->count;
-    exec->frees = misuse_frees();
+    exec->frees = misuse_frees() - 1; /* the first launch looks */
     exec->is_stale = false;
     graph_changes_copy(&exec->changes, &body->changes);
     graph_steps_mark(&body->steps);

@@ -232,13 +232,16 @@ void graph_steps_mark(struct graph_steps *steps)
 
 void graph_steps_check(const struct graph_steps *steps, int device)
 {
-    for (const struct step *s = steps->first; s; s = s->next)
+    for (const struct step *s = steps->first; s; s = s->next) {
+        const struct kernel *kernel = (const struct kernel *)s->words[1];
+
         for (uint32_t i = 0; s->lives >> i; i++)
             if (s->lives >> i & 1)
-                misuse_graph(s->kind == STEP_GIVE
-                                 ? (const struct kernel *)s->words[1]
-                                 : NULL,
-                             s->words[i], device);
+                misuse_graph(s->kind == STEP_GIVE ? kernel : NULL, s->words[i],
+                             device);
+        if (s->kind == STEP_GIVE)
+            misuse_given(kernel, s->words[0], device);
+    }
 }
 
 static const struct graph_body *child_of(const struct step *step)

@@ -283,6 +283,7 @@ int memsim_graph_exec_set(uint64_t handle, uint64_t node_handle,
     if (rc)
         return rc;
     exec->is_stale = true;
+    exec->frees = misuse_frees() - 1;
     return change(&exec->changes, node, work);
 }
 

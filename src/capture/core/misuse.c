@@ -203,6 +203,14 @@ static void host_check(const struct kernel *kernel, uint64_t address,
                   "a host address that is neither pinned nor managed", false);
 }
 
+void misuse_given(const struct kernel *kernel, uint64_t address, int device)
+{
+    if (freed_next)
+        freed_check(kernel, address, device);
+    if (memsim_device_count() > 1)
+        owner_check(kernel, address, device);
+}
+
 void misuse_arguments(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device)
 {
@@ -214,11 +222,9 @@ void misuse_arguments(const struct kernel *kernel,
         memcpy(&address, launch->arguments[i], sizeof address);
         if (!address)
             continue;
-        if (!memsim_values_is_device(address))
+        if (memsim_values_is_device(address))
+            misuse_given(kernel, address, device);
+        else
             host_check(kernel, address, device);
-        else if (freed_next)
-            freed_check(kernel, address, device);
-        if (memsim_device_count() > 1)
-            owner_check(kernel, address, device);
     }
 }

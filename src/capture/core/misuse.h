@@ -41,6 +41,9 @@ void misuse_launch(const char *what);
 void misuse_arguments(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device);
 
+/* The same for one of them, in a device's memory. */
+void misuse_given(const struct kernel *kernel, uint64_t address, int device);
+
 /* How often memory was freed: something was where this has changed. */
 uint32_t misuse_frees(void);
 
