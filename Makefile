@@ -86,7 +86,10 @@ check: all $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) cli fit tools unit capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
-asan:
+asan: asan-build
+	@tests/run asan
+
+asan-build:
 	@$(MAKE) --no-print-directory O=build-asan SAN=address,undefined asan-programs
 
 asan-programs: programs capture $(call tests,unit) $(call tests,capture)
@@ -97,7 +100,7 @@ TORCH ?= 2.11.0
 test:
 	@tools/setup packages
 	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory asan-build
 	@tools/test-torch $(VENV)
 	@tools/setup browser
 	@$(MAKE) --no-print-directory $(call tests,unit) $(call tests,capture)
@@ -146,7 +149,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs check asan asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
+.PHONY: all programs check asan asan-build asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
