@@ -274,7 +274,7 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
         return;
     if (diverted)
         diverted->is_needed = true;
-    if (diverted || !w) {
+    if (diverted || !w || !values_some(w, at, bytes)) {
         memsim_values_forget(destination, bytes);
         return;
     }
