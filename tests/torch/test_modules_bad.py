@@ -267,10 +267,10 @@ def a_long_run_keeps_a_bounded_report():
 
 @test
 def a_trace_ends_at_its_limit():
-    limit = 3 << 20
+    limit = 2 << 20
     with tempfile.TemporaryDirectory() as folder:
         report, said = run("STEPS = 1500" + LONG, "-o", folder,
-                           "--trace-limit", "3MiB", quiet=False)
+                           "--trace-limit", "2MiB", quiet=False)
         assert os.path.getsize(f"{folder}/process-0000.trace") <= limit
     told = report["ranks"][0]["devices"][0]
     assert told["peak_allocated_bytes"] >= 4 << 28, told  # of the session
