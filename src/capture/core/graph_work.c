@@ -124,38 +124,51 @@ static bool memory_is_live(const struct graph_work *work, uint64_t row_bytes)
     return to && from;
 }
 
+static bool copy_is_valid(const struct graph_work *work)
+{
+    const uint64_t *w = work->words;
+
+    return w[0] && w[1] && w[2] && work->rows && memory_is_live(work, w[2]);
+}
+
+static bool set_is_valid(const struct graph_work *work)
+{
+    const uint64_t *w = work->words;
+    uint64_t row_bytes = w[2] * w[3];
+
+    if (w[2] != 1 && w[2] != 2 && w[2] != 4)
+        return false;
+    return memsim_values_is_device(w[0]) && w[3] && work->rows &&
+           (work->rows == 1 || work->to_pitch >= row_bytes) &&
+           memory_is_live(work, row_bytes);
+}
+
+static bool is_valid(const struct graph_work *work)
+{
+    const struct kernel *kernel = work->kernel;
+
+    switch (work->type) {
+    case GRAPH_KERNEL:
+        return work->launch.arguments ||
+               (!kernel->compute && !kernel->pointers);
+    case GRAPH_COPY:
+        return copy_is_valid(work);
+    case GRAPH_SET:
+        return set_is_valid(work);
+    case GRAPH_HOST:
+        return work->words[0];
+    case GRAPH_CHILD:
+        return memsim_graph_get(work->child);
+    default:
+        return true;
+    }
+}
+
 /* hip-tests, run on NVIDIA's runtime: graph_memset_node_test_common.hh,
  * hipGraphExecMemcpyNodeSetParams.cc, hipGraphExecKernelNodeSetParams.cc. */
 static int work_check(const struct graph_work *work)
 {
-    const uint64_t *w = work->words;
-    bool valid = true;
-
-    switch (work->type) {
-    case GRAPH_KERNEL:
-        valid = work->launch.arguments ||
-                (!work->kernel->compute && !work->kernel->pointers);
-        break;
-    case GRAPH_COPY:
-        valid =
-            w[0] && w[1] && w[2] && work->rows && memory_is_live(work, w[2]);
-        break;
-    case GRAPH_SET:
-        valid = memsim_values_is_device(w[0]) && w[3] && work->rows &&
-                (w[2] == 1 || w[2] == 2 || w[2] == 4) &&
-                (work->rows == 1 || work->to_pitch >= w[2] * w[3]) &&
-                memory_is_live(work, w[2] * w[3]);
-        break;
-    case GRAPH_HOST:
-        valid = w[0];
-        break;
-    case GRAPH_CHILD:
-        valid = memsim_graph_get(work->child);
-        break;
-    default:
-        break;
-    }
-    return valid ? CORE_OK : CORE_INVALID_VALUE;
+    return is_valid(work) ? CORE_OK : CORE_INVALID_VALUE;
 }
 
 int memsim_graph_add(uint64_t graph, const uint64_t *dependencies, size_t count,
