@@ -8,6 +8,7 @@
 #include "capture/core/compute.h"
 #include "capture/core/device.h"
 #include "capture/core/graph.h"
+#include "capture/core/handle.h"
 #include "capture/core/misuse.h"
 #include "capture/core/pages.h"
 #include "capture/core/stream.h"
@@ -380,7 +381,8 @@ static void step_run(const struct step *step, uint64_t stream)
         ((void (*)(void *))w[0])((void *)w[1]);
         return;
     case STEP_EVENT: /* it may have been destroyed since */
-        memsim_event_record(w[0], stream, false);
+        if (memsim_handle_get(HANDLE_EVENT, (const void *)w[0]))
+            memsim_event_record(w[0], stream, false);
         return;
     case STEP_KERNEL:
         kernel_run((const struct kernel_step *)w[0], stream);
