@@ -244,16 +244,19 @@ static int can_change(const struct graph_node *node,
 static bool keeps_shape(const struct graph_node *node,
                         const struct graph_work *work)
 {
-    const struct step *s = first_step(node);
     const struct graph_body *now, *then;
+    const struct step *s;
     uint64_t differs;
 
     switch (node->type) {
     case GRAPH_COPY:
     case GRAPH_SET:
-        return !node->has_rows && work->rows == 1 &&
-               (!s || owner_of(s->words[0]) == owner_of(work->words[0]));
+        if (node->has_rows || work->rows != 1)
+            return false;
+        s = memsim_device_count() > 1 ? first_step(node) : NULL;
+        return !s || owner_of(s->words[0]) == owner_of(work->words[0]);
     case GRAPH_CHILD:
+        s = first_step(node);
         now = s ? (const struct graph_body *)s->words[0] : NULL;
         then = memsim_graph_get(work->child);
         return now && !graph_bodies_differ(now, now->count, then, &differs);
