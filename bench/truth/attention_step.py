@@ -21,6 +21,8 @@ def parse():
     parser.add_argument("--dtype", default="float16")
     parser.add_argument("--mask", default="ones",
                         choices=["none", "ones", "padded"])
+    parser.add_argument("--from-float32", action="store_true",
+                        help="made in float32 on the card and converted there")
     parser.add_argument("--one-projection", action="store_true",
                         help="attention reads the queries alone")
     return parser.parse_args()
@@ -41,15 +43,21 @@ def make_mask(kind, shape):
     return mask.to("cuda")
 
 
+def make_model(args):
+    dtype = getattr(torch, args.dtype)
+    options = {} if args.from_float32 else {"torch_dtype": dtype}
+    with torch.device("cuda"):
+        model = models.make_language(
+            args.model, args.head, attn_implementation=args.attention,
+            **options)
+    return model.to(dtype).train()
+
+
 def main():
     args = parse()
     if args.one_projection:
         use_one_projection()
-    with torch.device("cuda"):
-        model = models.make_language(args.model, args.head,
-                                     torch_dtype=getattr(torch, args.dtype),
-                                     attn_implementation=args.attention)
-    model.train()
+    model = make_model(args)
     shape = args.batch, args.seq
     ids = torch.randint(0, model.config.vocab_size, shape, device="cuda")
     mask = make_mask(args.mask, shape)
