@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers in plain operations, of which Liger-Kernel has kernels; what each holds
-by name while it runs is held here, too."""
+"""Layers in plain operations, of which Liger-Kernel has kernels; what each
+holds by name while it runs is held here, too."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -116,7 +116,8 @@ class PolicyLoss(nn.Module):
     def forward(self, x, x_reference, labels, mask, advantages):
         _held, logs = self.chosen(x, self.head, labels)
         with torch.no_grad():
-            _held_too, before = self.chosen(x_reference, self.reference, labels)
+            _held_too, before = self.chosen(x_reference, self.reference,
+                                            labels)
         ratio = torch.exp(logs - logs.detach())
         clipped = torch.clamp(ratio, 0.8, 1.2)
         loss = -torch.min(ratio * advantages.unsqueeze(1),

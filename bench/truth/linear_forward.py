@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One linear layer, forward, from PyTorch's issues 95668 and 104604: what is
-allocated when the layer is there, the peak, and what is left when all is gone."""
+allocated when the layer is there, the peak, and what is left at the end."""
 import argparse
 import json
 import os

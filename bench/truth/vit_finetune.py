@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finetuning torchvision's ViT-L/16 to ten classes with Adam, as the logs of
-rasbt/pytorch-memory-optim have it: plain, or by Lightning's Fabric in one of its
-precisions. Training steps, then a batch of validation."""
+rasbt/pytorch-memory-optim have it: plain, or by Lightning's Fabric in one of
+its precisions. Training steps, then a batch of validation."""
 import argparse
 
 import torch
