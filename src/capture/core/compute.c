@@ -159,11 +159,11 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
     const struct values_window *w = values_window(address);
     uint64_t at = w ? address - w->base : 0;
 
-    if (!w || at + 16 > w->bytes) {
-        *value = 0;
+    *value = 0;
+    if (!w || at + 16 > w->bytes)
         return false;
-    }
-    *value = number_load(type, values_at(w, at, 16));
+    if (values_some(w, at, 16)) /* else it is 0, and need not be kept as such */
+        *value = number_load(type, values_at(w, at, 16));
     return values_is_known(values_known_at(w, at)) || values_are_diverted();
 }
 

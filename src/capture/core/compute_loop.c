@@ -407,6 +407,10 @@ static void fill_run(struct loop *l, const struct kernel_launch *launch)
 
     if (!w || !unit || !count)
         return;
+    if (unit * count > VALUES_WRITE_BYTES) {
+        memsim_values_forget(l->data[0], unit * count);
+        return;
+    }
     l->count = 1;
     loop_run(l, launch);
     memcpy(value, values_at(w, l->data[0] - w->base, unit), unit);

@@ -4,6 +4,7 @@
  * (MultinomialKernel.cu). Where keys are not known nothing moves: the order of
  * the input is as good a guess as any, and a permutation. */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -177,6 +178,28 @@ static const uint64_t *words_of(const struct compute *c, const struct pairs *p)
     return (const uint64_t *)values_at(w, p->values_in - w->base, p->count * 8);
 }
 
+/* A thread's last pass. CUB's passes go to and fro between two places: where
+ * one moved nothing, both hold the same, and the next need not copy it back. In
+ * which bits keys differ no pass changes. */
+static _Thread_local struct {
+    struct pairs pairs;
+    uint64_t differ;
+    bool copied;
+} last;
+
+static bool follows_last(const struct pairs *p)
+{
+    return last.pairs.last_bit == p->first_bit && !values_are_diverted() &&
+           last.pairs.count == p->count && last.pairs.keys_out == p->keys_in &&
+           last.pairs.values_out == p->values_in;
+}
+
+static bool returns_last(const struct pairs *p)
+{
+    return last.pairs.keys_in == p->keys_out &&
+           last.pairs.values_in == p->values_out;
+}
+
 /* The bits in which not all keys are the same. */
 static uint64_t words_differ(const uint64_t *keys, uint64_t count)
 {
@@ -190,32 +213,45 @@ static uint64_t words_differ(const uint64_t *keys, uint64_t count)
     return bits[0] | bits[1] | bits[2] | bits[3];
 }
 
-static void words_sort(const struct compute *c, const struct pairs *p,
-                       const uint64_t *keys, const uint64_t *values)
+/* Counting sort of keys and values in one go. */
+static void words_place(const struct compute *c, const struct pairs *p,
+                        const uint64_t *keys, const uint64_t *values,
+                        uint64_t mask)
 {
-    uint64_t mask = bits_between(UINT64_MAX, 0, p->last_bit - p->first_bit);
     uint64_t flip = (uint64_t)INT64_MIN >> p->first_bit ^ (c->form ? mask : 0);
+    uint64_t bytes = p->count * 8;
+    uint64_t *keys_out = (uint64_t *)values_write(p->keys_out, bytes, true);
+    uint64_t *values_out = (uint64_t *)values_write(p->values_out, bytes, true);
     uint32_t starts[1 << DIGIT_BITS] = {0};
 
-    if (!(words_differ(keys, p->count) >> p->first_bit & mask)) {
-        pairs_copy(c, p);
+    if (!keys_out || !values_out)
         return;
-    }
     for (uint64_t i = 0; i < p->count; i++)
         starts[(keys[i] >> p->first_bit ^ flip) & mask]++;
     starts_sum(starts);
-    uint64_t *keys_out =
-        (uint64_t *)values_write(p->keys_out, p->count * 8, true);
-    uint64_t *values_out =
-        (uint64_t *)values_write(p->values_out, p->count * 8, true);
-    if (!keys_out || !values_out)
-        return;
     for (uint64_t i = 0; i < p->count; i++) {
         uint32_t to = starts[(keys[i] >> p->first_bit ^ flip) & mask]++;
 
         keys_out[to] = keys[i];
         values_out[to] = values[i];
     }
+}
+
+static void words_sort(const struct compute *c, const struct pairs *p,
+                       const uint64_t *keys, const uint64_t *values)
+{
+    uint64_t mask = bits_between(UINT64_MAX, 0, p->last_bit - p->first_bit);
+    bool follows = follows_last(p);
+    uint64_t differ = follows ? last.differ : words_differ(keys, p->count);
+    bool moves = differ >> p->first_bit & mask;
+
+    if (moves)
+        words_place(c, p, keys, values, mask);
+    else if (!follows || !last.copied || !returns_last(p))
+        pairs_copy(c, p);
+    last.pairs = *p;
+    last.differ = differ;
+    last.copied = !moves;
 }
 
 static void keys_sort(const struct compute *c, const struct pairs *p,
