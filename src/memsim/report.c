@@ -44,16 +44,12 @@ static int write_special(const struct work *work, const char *path)
     return fclose(out) | rc;
 }
 
-/* The mode of the file that PATH is, or would be if open() had made it. */
+/* A file that is there keeps its mode; a new one is nobody else's to read. */
 static mode_t file_mode(const char *path)
 {
     struct stat st;
 
-    if (!stat(path, &st))
-        return st.st_mode & 0777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
+    return stat(path, &st) ? 0600 : st.st_mode & 0777;
 }
 
 static int write_replacing(const struct work *work, const char *path)
