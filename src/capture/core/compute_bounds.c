@@ -74,33 +74,43 @@ static bool all_within(const struct compute_bounds *b, const char *from,
     return within;
 }
 
+/* The first of COUNT indices, which lie at AT of W, that is known and out of
+ * bounds; their end where none is. */
+static uint64_t first_outside(const struct compute_bounds *b,
+                              const struct values_window *w, uint64_t at,
+                              uint64_t count)
+{
+    uint32_t bytes = number_bytes(b->type);
+    const char *from = values_at(w, at, count * bytes);
+    uint64_t i = all_within(b, from, count) ? count : 0;
+
+    while (i < count && (is_within(b, index_at(b->type, from + i * bytes)) ||
+                         !values_is_known(values_known_at(w, at + i * bytes))))
+        i++;
+    return at + i * bytes;
+}
+
 void compute_bounds_check(const struct compute_bounds *b,
                           const struct kernel_launch *launch, uint64_t address,
                           uint64_t count)
 {
     const struct values_window *w = values_window(address);
-    uint32_t bytes = number_bytes(b->type);
     uint64_t at = w ? address - w->base : 0;
+    uint64_t bytes = count * number_bytes(b->type);
 
     if (values_are_diverted()) {
         values_divert_whole();
         return;
     }
-    if (!w || !bytes || !count || count > CHECKED_MAX ||
-        count * bytes > w->bytes - at || !values_some(w, at, count * bytes))
+    if (!w || !bytes || count > CHECKED_MAX || bytes > w->bytes - at ||
+        !values_some(w, at, bytes))
         return;
-    const char *from = values_at(w, at, count * bytes);
-    if (all_within(b, from, count))
+    uint64_t outside = first_outside(b, w, at, count);
+    if (outside == at + bytes)
         return;
-    for (uint64_t i = 0; i < count; i++, at += bytes, from += bytes) {
-        int64_t index = index_at(b->type, from);
-        unsigned char known = values_known_at(w, at);
-
-        if (is_within(b, index) || !values_is_known(known))
-            continue;
-        bool given = known == VALUES_GIVEN;
-        if (given || !doubt)
-            report(b, launch, index, given && !doubt);
-        return;
-    }
+    bool given = values_known_at(w, outside) == VALUES_GIVEN;
+    if (given || !doubt)
+        report(b, launch,
+               index_at(b->type, values_at(w, outside, bytes / count)),
+               given && !doubt);
 }

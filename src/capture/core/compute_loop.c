@@ -216,6 +216,16 @@ static void functor_read(struct loop *l, const char *functor)
     }
 }
 
+/* ClampLimits{Min, Max, MinMax} */
+static long double clamp(const struct loop *l, long double x)
+{
+    if (l->variant != 1 && x < l->s[0])
+        return l->s[0];
+    if (l->variant == 0)
+        return x;
+    return operation_minimum(x, l->s[l->variant == 2], 0);
+}
+
 static long double evaluate(const struct loop *l, const long double *x)
 {
     operation_function *op = l->compute->operation;
@@ -239,12 +249,8 @@ static long double evaluate(const struct loop *l, const long double *x)
         return x[0] ? x[1] : x[2];
     case FORM_MASK:
         return x[1] ? l->s[0] : x[0];
-    case FORM_CLAMP: /* ClampLimits{Min, Max, MinMax} */
-        if (l->variant != 1 && x[0] < l->s[0])
-            return l->s[0];
-        if (l->variant == 0)
-            return x[0];
-        return operation_minimum(x[0], l->s[l->variant == 2], 0);
+    case FORM_CLAMP:
+        return clamp(l, x[0]);
     case FORM_FILL:
         return l->s[0];
     case FORM_OTHER:

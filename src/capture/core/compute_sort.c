@@ -178,9 +178,9 @@ static const uint64_t *words_of(const struct compute *c, const struct pairs *p)
     return (const uint64_t *)values_at(w, p->values_in - w->base, p->count * 8);
 }
 
-/* A thread's last pass. CUB's passes go to and fro between two places: where
- * one moved nothing, both hold the same, and the next need not copy it back. In
- * which bits keys differ no pass changes. */
+/* A thread's last pass. CUB's passes go back and forth between two places:
+ * where one moved nothing, both hold the same, and the next need not copy it
+ * back. In which bits keys differ no pass changes. */
 static _Thread_local struct {
     struct pairs pairs;
     uint64_t differ;
