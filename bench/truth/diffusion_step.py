@@ -3,7 +3,6 @@
 float32 with Adam, its text and image encoders frozen: the second step's peaks,
 as a fork of the H100 table's authors' program takes them."""
 import argparse
-import json
 
 import diffusers
 import torch
@@ -12,6 +11,7 @@ from torch.distributed._composable import checkpoint
 from torch.nn.attention import sdpa_kernel
 
 from h100_step import ATTENTION
+from peaks import print_peaks
 
 # stable-diffusion-v1-5/stable-diffusion-v1-5; the rest are the defaults.
 DENOISER = dict(sample_size=64, cross_attention_dim=768)
@@ -75,12 +75,7 @@ def main():
         torch.cuda.reset_peak_memory_stats()
         job.step()
     torch.cuda.synchronize()
-    stats = torch.cuda.memory_stats()
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": stats["active_bytes.all.peak"],
-        "peak_reserved_bytes": stats["reserved_bytes.all.peak"],
-    }))
+    print_peaks("active")
 
 
 if __name__ == "__main__":

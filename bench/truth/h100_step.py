@@ -9,13 +9,13 @@ modules named in CHECKPOINTED. Peaks count from the first step.
 """
 import argparse
 import contextlib
-import json
 
 import torch
 from torch.distributed._composable import checkpoint
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import models
+from peaks import print_peaks
 
 CHECKPOINTED = {
     "Block", "CLIPEncoderLayer", "GlobalResponseNormMlp",
@@ -129,12 +129,7 @@ def main():
     for _ in range(args.steps):
         train_step(args, model, optimizer)
     torch.cuda.synchronize()
-    stats = torch.cuda.memory_stats()
-    print(json.dumps({
-        "torch": torch.__version__,
-        "peak_allocated_bytes": stats["active_bytes.all.peak"],
-        "peak_reserved_bytes": stats["reserved_bytes.all.peak"],
-    }))
+    print_peaks("active")
 
 
 if __name__ == "__main__":

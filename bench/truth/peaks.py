@@ -5,9 +5,11 @@ import json
 import torch
 
 
-def print_peaks():
+def print_peaks(of="allocated"):
+    """Of "active" ones count what was freed but other streams still use."""
+    stats = torch.cuda.memory_stats()
     print(json.dumps({
         "torch": torch.__version__,
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
+        "peak_allocated_bytes": stats[f"{of}_bytes.all.peak"],
+        "peak_reserved_bytes": stats["reserved_bytes.all.peak"],
     }))
