@@ -218,12 +218,11 @@ static int chunk_load(struct trace_reader *r, uint32_t index, struct err *err)
     return index && head.index == index - 1 ? 0 : slot_load(r, index, 0, err);
 }
 
-/* The fields that HEAD says follow AT, to where they belong. Returns how many
+/* The fields PRESENT, which follow AT, to where they belong. Returns how many
  * words they are, or -1 where more than LEFT. */
-static int fields_decode(struct trace_reader *r, uint64_t head,
+static int fields_decode(struct trace_reader *r, uint32_t present,
                          const uint64_t *at, size_t left)
 {
-    uint32_t present = (uint32_t)head >> TRACE_WORD_FIELD_0;
     int words = __builtin_popcount(present);
 
     if ((size_t)words > left)
@@ -254,7 +253,7 @@ static int record_decode(struct trace_reader *r, struct trace_item *item,
             return chunk_error(r, r->chunk_at, "a text is too long", err);
         item->head.text_bytes = (uint32_t)*at++;
     }
-    int fields = fields_decode(r, head, at, left);
+    int fields = fields_decode(r, present, at, left);
     size_t text = (item->head.text_bytes + 7) / sizeof *at;
     if (fields < 0 || (size_t)fields + text > left)
         return chunk_error(r, r->chunk_at, "a record is longer than its chunk",

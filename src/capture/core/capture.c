@@ -251,8 +251,7 @@ int memsim_capture_forbids(void)
 {
     int rc = CORE_OK;
 
-    if (!atomic_load_explicit(&capture_count, memory_order_relaxed) ||
-        thread_mode == CAPTURE_RELAXED)
+    if (!capture_is_on() || thread_mode == CAPTURE_RELAXED)
         return CORE_OK;
     core_lock(LOCK_GRAPH);
     for (struct capture *c = captures; c < captures + CAPTURES_MAX; c++)
@@ -264,8 +263,7 @@ int memsim_capture_forbids(void)
 
 bool memsim_capture_holds(uint64_t handle)
 {
-    return atomic_load_explicit(&capture_count, memory_order_relaxed) &&
-           capture_of(stream_find(handle));
+    return capture_is_on() && capture_of(stream_find(handle));
 }
 
 /* The field of a record of KIND that says the stream; 0: it is no work. */
@@ -385,7 +383,7 @@ void capture_fresh(uint64_t address, uint64_t bytes)
     const uint64_t words[STEP_WORDS] = {address, bytes};
     bool own = false;
 
-    if (!atomic_load_explicit(&capture_count, memory_order_relaxed))
+    if (!capture_is_on())
         return;
     core_lock(LOCK_GRAPH);
     for (int i = 0; i < CAPTURES_MAX; i++)
@@ -481,7 +479,7 @@ static int wait_event(struct stream *stream, uint64_t handle,
 int capture_wait_event(struct stream *stream, uint64_t handle,
                        const struct event *event)
 {
-    if (!atomic_load_explicit(&capture_count, memory_order_relaxed))
+    if (!capture_is_on())
         return CORE_OK;
     core_lock(LOCK_GRAPH);
     int rc = wait_event(stream, handle, &event->mark);

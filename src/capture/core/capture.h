@@ -81,9 +81,9 @@ bool capture_kernel(const struct kernel *kernel,
  * way that is so again at each launch. */
 void capture_fresh(uint64_t address, uint64_t bytes);
 
-/* True while anything is captured. */
 extern _Atomic uint32_t capture_count; /* captures under way */
 
+/* True while anything is captured. */
 static inline bool capture_is_on(void)
 {
     return atomic_load_explicit(&capture_count, memory_order_relaxed);

@@ -404,23 +404,17 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
     elements_run(l, certain);
 }
 
-/* Without inputs, all elements are the first one. */
-static void fill_run(struct loop *l, const struct kernel_launch *launch)
+/* Without inputs, all elements are the same. */
+static void fill_run(const struct loop *l)
 {
-    const struct values_window *w = values_window(l->data[0]);
-    uint64_t unit = number_bytes(l->types[0]), count = l->count;
+    const long double none[INPUTS] = {0};
+    uint32_t unit = number_bytes(l->types[0]);
     unsigned char value[16];
 
-    if (!w || !unit || !count)
+    if (!values_window(l->data[0]) || !unit || !l->count)
         return;
-    if (unit * count > VALUES_WRITE_BYTES) {
-        memsim_values_forget(l->data[0], unit * count);
-        return;
-    }
-    l->count = 1;
-    loop_run(l, launch);
-    memcpy(value, values_at(w, l->data[0] - w->base, unit), unit);
-    memsim_values_fill(l->data[0], value, unit, count);
+    number_store(l->types[0], value, evaluate(l, none));
+    memsim_values_fill(l->data[0], value, unit, l->count);
 }
 
 /* (n, functor, data, input calculator, output calculator, LoadWithCast{types,
@@ -443,7 +437,7 @@ dense_elements(const struct compute *c, const struct kernel_launch *launch,
     if (l.inputs)
         loop_run(&l, launch);
     else
-        fill_run(&l, launch);
+        fill_run(&l);
 }
 
 static void run_dense(const struct compute *c,

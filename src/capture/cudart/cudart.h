@@ -30,4 +30,8 @@ static inline cudaError_t cudart_result_of(int rc, const char *function)
 
 #define STREAM(stream) ((uint64_t)(stream))
 
+/* The kernel of HOST: a host stub's address or, where a program got one, a
+ * cudaKernel_t. NULL where it is neither. */
+struct kernel *cudart_kernel(const void *host);
+
 #endif

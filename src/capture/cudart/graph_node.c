@@ -3,19 +3,15 @@
  * of it. Parameters become what the node does (struct graph_work). */
 #include "capture/core/graph.h"
 
-#include "capture/core/handle.h"
 #include "capture/cudart/cudart.h"
 
 #define GRAPH(graph) ((uint64_t)(graph))
 
-/* HOST is a host stub's address or, where a program got one, a cudaKernel_t. */
 static int work_kernel(const void *host, dim3 grid, dim3 block, unsigned shared,
                        void **arguments, struct graph_work *work)
 {
-    const struct kernel *kernel = memsim_handle_get(HANDLE_KERNEL, host);
+    const struct kernel *kernel = cudart_kernel(host);
 
-    if (!kernel)
-        kernel = memsim_kernel_get(host);
     *work = (struct graph_work){
         .type = GRAPH_KERNEL,
         .kernel = kernel,

@@ -116,8 +116,7 @@ static int launch_cooperative(const struct kernel *kernel,
     return rc ? rc : launch(kernel, l);
 }
 
-/* HOST is a host stub's address or, where a program got one, a cudaKernel_t. */
-static struct kernel *kernel_find(const void *host)
+struct kernel *cudart_kernel(const void *host)
 {
     struct kernel *kernel = memsim_kernel_get(host);
 
@@ -148,7 +147,7 @@ cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,
     const struct kernel_launch l =
         launch_make(grid, block, arguments, shared, stream);
 
-    return cudart_result(launch(kernel_find(host), &l));
+    return cudart_result(launch(cudart_kernel(host), &l));
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
@@ -158,7 +157,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
     const struct kernel_launch l =
         launch_make(grid, block, arguments, shared, stream);
 
-    return cudart_result(launch_cooperative(kernel_find(host), &l));
+    return cudart_result(launch_cooperative(cudart_kernel(host), &l));
 }
 
 static bool is_cooperative(const cudaLaunchConfig_t *config)
@@ -177,7 +176,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     const struct kernel_launch l =
         launch_make(config->gridDim, config->blockDim, arguments,
                     config->dynamicSmemBytes, config->stream);
-    const struct kernel *kernel = kernel_find(host);
+    const struct kernel *kernel = cudart_kernel(host);
 
     return cudart_result(is_cooperative(config) ? launch_cooperative(kernel, &l)
                                                 : launch(kernel, &l));
@@ -204,14 +203,14 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
     const struct gpu *gpu = memsim_device_gpu();
     int version = code_version(gpu);
 
-    if (!kernel_find(host))
+    if (!cudart_kernel(host))
         return cudart_result(cudaErrorInvalidDeviceFunction);
     *a = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = (int)gpu->max_threads_per_block,
         .numRegs = OCCUPANCY_REGISTERS,
         .ptxVersion = version,
         .binaryVersion = version,
-        .maxDynamicSharedSizeBytes = (int)kernel_find(host)->shared_limit_bytes,
+        .maxDynamicSharedSizeBytes = (int)cudart_kernel(host)->shared_limit_bytes,
     };
     return cudaSuccess;
 }
@@ -219,7 +218,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
 cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute what,
                                  int value)
 {
-    struct kernel *kernel = kernel_find(host);
+    struct kernel *kernel = cudart_kernel(host);
 
     if (!kernel)
         return cudart_result(cudaErrorInvalidDeviceFunction);
