@@ -32,11 +32,12 @@ PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
 LIBS     := -lcjson -lgsl -lgslcblas -lz -lm -lpthread
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
-COMMON  := $(wildcard src/common/*.c)
-RUNTIME := $(wildcard src/runtime/*.c)
-MEMSIM  := $(filter-out src/memsim/main.c,$(wildcard src/memsim/*.c src/memsim/*/*.c))
+COMMON  := $(wildcard src/common/*/*.c)
+RUNTIME := $(wildcard src/runtime/*/*.c)
+MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
+FITTING := $(wildcard src/fitting/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
-CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(MEMSIM) $(COMMFIT))
+CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(MEMSIM) $(FITTING) $(COMMFIT))
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
 tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 
@@ -49,7 +50,7 @@ $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/src/memsim/main.o $(O)/src/commfit/main.o: CPPFLAGS += \
+$(O)/src/memsim/cli/main.o $(O)/src/commfit/main.o: CPPFLAGS += \
     -DMEMSIM_VERSION='"$(VERSION)"'
 
 # The page of --html, of our parts and Debian's charting libraries. Without
@@ -60,15 +61,17 @@ $(PAGE): tools/html-page $(wildcard src/memsim/html/*) \
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) tools/html-page src/memsim/html $(O)/html-libraries -o $@
 
-$(O)/src/memsim/report_html.o: $(PAGE)
-$(O)/src/memsim/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
+$(O)/src/memsim/report/report_html.o: $(PAGE)
+$(O)/src/memsim/report/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
 
 $(O)/libcore.a: $(CORE)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/bin/%: $(O)/src/%/main.o $(O)/libcore.a
+$(O)/bin/memsim: $(O)/src/memsim/cli/main.o
+$(O)/bin/commfit: $(O)/src/commfit/main.o
+$(PROGRAMS): $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(MIMALLOC) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(O)/libcore.a $(MIMALLOC) $(LIBS)
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/map.h"
-#include "common/units.h"
-#include "common/xmalloc.h"
-#include "memsim/recording.h"
-#include "memsim/replay_model.h"
+#include "common/base/map.h"
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/replay/recording.h"
+#include "memsim/replay/replay_model.h"
 
 struct steps { /* read into memory, as a source */
     struct replay_op *ops;

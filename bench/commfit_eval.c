@@ -3,9 +3,9 @@
  *     make build/bench/commfit_eval && build/bench/commfit_eval fits/NAME.json
  * prints nanoseconds of processor time a call, over all sizes, node counts and
  * collectives of the fit, measured ones and others. */
-#include "common/err.h"
-#include "common/fit.h"
-#include "runtime/cost_nccl.h"
+#include "common/base/err.h"
+#include "common/catalogue/fit.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <stdio.h>
 #include <time.h>

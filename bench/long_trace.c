@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
-#include "common/trace_read.h"
-#include "common/trace_write.h"
-#include "common/xmalloc.h"
+#include "common/base/map.h"
+#include "common/trace/trace_read.h"
+#include "common/trace/trace_write.h"
+#include "common/base/xmalloc.h"
 
 enum { FIELDS = 13 };
 

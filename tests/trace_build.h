@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/crc32c.h"
-#include "common/trace_write.h"
+#include "common/base/crc32c.h"
+#include "common/trace/trace_write.h"
 
 #define BUILD_CHUNK 4096
 

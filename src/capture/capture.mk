@@ -14,8 +14,9 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
-CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*.c))
-BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,crc32c err nccl_memory trace_write vaspace)
+CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
+BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/err catalogue/nccl_memory \
+               trace/trace_write catalogue/vaspace)
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
@@ -97,7 +98,7 @@ $(CAPTURE_LIB)/py/%: src/capture/py/%
 capture: $(CAPTURE) $(PY)
 
 # Asks again when a source may include a header that no other one does.
-$(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch])
+$(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])
 	$(Q)$(PYTHON) tools/cuda-headers $(HEADERS)
 	@touch $@
 

@@ -5,8 +5,8 @@
 #ifndef MEMSIM_COMMFIT_BENCH_H
 #define MEMSIM_COMMFIT_BENCH_H
 
-#include "common/err.h"
-#include "common/fit.h"
+#include "common/base/err.h"
+#include "common/catalogue/fit.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/breaks.h"
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/fit_write.h"
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

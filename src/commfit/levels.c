@@ -3,9 +3,9 @@
  * seen through the formulas. */
 #include "commfit/model.h"
 #include "commfit/sigmoid.h"
-#include "common/err.h"
-#include "common/xmalloc.h"
-#include "runtime/fit_formula.h"
+#include "common/base/err.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/fit_formula.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "commfit/plan.h"
 #include "commfit/plot.h"
 #include "commfit/update.h"
-#include "common/json_text.h"
-#include "common/options.h"
-#include "runtime/cost_nccl.h"
+#include "common/base/json_text.h"
+#include "common/base/options.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_errno.h>

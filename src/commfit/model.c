@@ -2,7 +2,7 @@
 #include "commfit/model.h"
 #include "commfit/chain.h"
 #include "commfit/sigmoid.h"
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 
 #include <math.h>
 #include <stdlib.h>

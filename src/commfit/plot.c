@@ -3,9 +3,9 @@
 #include "commfit/fit_write.h"
 #include "commfit/plot_png.h"
 #include "commfit/svg.h"
-#include "common/units.h"
-#include "runtime/cost_nccl.h"
-#include "runtime/fit_curve.h"
+#include "common/base/units.h"
+#include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/fit_curve.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PNG through what draws SVG already. */
 #include "commfit/plot_png.h"
-#include "common/err.h"
-#include "common/xmalloc.h"
+#include "common/base/err.h"
+#include "common/base/xmalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding out what a file is. */
 #include "commfit/read.h"
-#include "common/trace.h"
-#include "common/xmalloc.h"
+#include "common/trace/trace.h"
+#include "common/base/xmalloc.h"
 
 #include <ctype.h>
 #include <errno.h>

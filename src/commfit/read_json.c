@@ -4,7 +4,7 @@
 #include "commfit/log_run.h"
 #include "commfit/read.h"
 #include "commfit/read_kineto.h"
-#include "common/json_text.h"
+#include "common/base/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -4,8 +4,8 @@
  * (torch/csrc/distributed/c10d/ParamCommsUtils.hpp; kineto's
  * output_json.cpp). */
 #include "commfit/read_kineto.h"
-#include "common/json_text.h"
-#include "common/xmalloc.h"
+#include "common/base/json_text.h"
+#include "common/base/xmalloc.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

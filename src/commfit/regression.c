@@ -3,8 +3,8 @@
  * leaves out, with a ridge that cross-validation chooses: on one node, or with
  * one collective, most of the columns are multiples of each other. */
 #include "commfit/model.h"
-#include "common/xmalloc.h"
-#include "runtime/fit_formula.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/fit_formula.h"
 
 #include <gsl/gsl_multifit.h>
 #include <math.h>

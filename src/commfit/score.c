@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/score.h"
-#include "common/xmalloc.h"
-#include "runtime/cost_nccl.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <math.h>
 #include <stdlib.h>

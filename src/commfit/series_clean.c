@@ -3,7 +3,7 @@
  * warming up, a run that something disturbed. Regions of slow sizes (protocol
  * switches) are not touched. */
 #include "commfit/series.h"
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 
 #include <math.h>
 

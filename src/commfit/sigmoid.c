@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/sigmoid.h"
 #include "commfit/breaks.h"
-#include "common/xmalloc.h"
-#include "runtime/fit_curve.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/fit_curve.h"
 
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>

@@ -2,8 +2,8 @@
  * How much slower the slow ranks and iterations are: the ratios of t_50, t_75,
  * t_95, t_99 to the time that the curves follow, as a line in P log(S). */
 #include "commfit/model.h"
-#include "common/xmalloc.h"
-#include "runtime/cost_nccl.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <gsl/gsl_fit.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/svg.h"
-#include "common/units.h"
+#include "common/base/units.h"
 
 #include <math.h>
 #include <string.h>

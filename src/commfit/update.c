@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/update.h"
 #include "commfit/fit_write.h"
-#include "common/json_text.h"
-#include "common/xmalloc.h"
-#include "runtime/cost_nccl.h"
+#include "common/base/json_text.h"
+#include "common/base/xmalloc.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

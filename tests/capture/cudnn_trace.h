@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/trace_read.h"
+#include "common/trace/trace_read.h"
 
 struct seen {
     int count; /* records of the kind */

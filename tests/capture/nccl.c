@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "capture/core/group.h"
+#include "capture/core/torch/process_group.h"
 #include "check.h"
 
 #define WORLD 16

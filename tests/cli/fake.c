@@ -23,9 +23,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/session.h"
-#include "common/trace_write.h"
-#include "common/units.h"
+#include "common/trace/session.h"
+#include "common/trace/trace_write.h"
+#include "common/base/units.h"
 
 static struct session *session;
 static struct session_process *process;

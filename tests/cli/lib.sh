@@ -21,8 +21,8 @@ fi
 mkdir "$dir/lib" "$dir/tmp"
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I"$root/src" -shared -fPIC -O1 \
     -o "$dir/lib/libmemsim.so" "$here/fake.c" \
-    "$root/src/common/trace_write.c" "$root/src/common/crc32c.c" \
-    "$root/src/common/err.c" || exit 1
+    "$root/src/common/trace/trace_write.c" "$root/src/common/base/crc32c.c" \
+    "$root/src/common/base/err.c" || exit 1
 cp "$dir/lib/libmemsim.so" "$dir/lib/libfakecuda.so.1"
 export MEMSIM_LIBDIR=$dir/lib TMPDIR=$dir/tmp XDG_CACHE_HOME=$dir/cache
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/units.h"
-#include "memsim/replay_model.h"
+#include "common/base/units.h"
+#include "memsim/replay/replay_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include "commfit/model.h"
 #include "commfit/score.h"
 #include "commfit/series.h"
-#include "common/cluster.h"
-#include "common/err.h"
-#include "runtime/cost_nccl.h"
+#include "common/catalogue/cluster.h"
+#include "common/base/err.h"
+#include "runtime/cost/cost_nccl.h"
 
 #include <gsl/gsl_errno.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * libFuzzer on the reader of GPU files: whatever it takes must hold what
  * gpu.h promises, whatever it refuses must say why. */
-#include "common/err.h"
-#include "common/gpu.h"
-#include "common/gpu_field.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "common/catalogue/gpu_field.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/units.h"
-#include "memsim/recording.h"
+#include "common/base/units.h"
+#include "memsim/replay/recording.h"
 #include "trace_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

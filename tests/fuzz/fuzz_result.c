@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memsim/diff_report.h"
-#include "memsim/result_read.h"
+#include "memsim/report/diff_report.h"
+#include "memsim/report/result_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

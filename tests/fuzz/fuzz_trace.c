@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/crc32c.h"
-#include "common/trace_read.h"
-#include "memsim/label.h"
-#include "memsim/peak.h"
+#include "common/base/crc32c.h"
+#include "common/trace/trace_read.h"
+#include "memsim/attribution/label.h"
+#include "memsim/attribution/peak.h"
 
 #define CHUNK_BYTES 4096
 

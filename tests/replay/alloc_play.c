@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
-#include "memsim/replay_model.h"
+#include "common/base/map.h"
+#include "memsim/replay/replay_model.h"
 
 struct player {
     struct replay_config config;

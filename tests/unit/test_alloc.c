@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The allocator's rules, one by one, then random calls with all books checked
  * after each. That real PyTorch does the same is for tests/torch to show. */
-#include "common/units.h"
+#include "common/base/units.h"
 #include "memsim/alloc/alloc.h"
 #include "check.h"
 

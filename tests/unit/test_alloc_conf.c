@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What 2.11 makes of each text was taken from its libc10.so. */
-#include "common/units.h"
+#include "common/base/units.h"
 #include "memsim/alloc/alloc_conf.h"
 #include "check.h"
 

@@ -5,8 +5,8 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 
-#include "common/units.h"
-#include "memsim/replay.h"
+#include "common/base/units.h"
+#include "memsim/replay/replay.h"
 #include "check.h"
 
 #define FOLDER "../shared/data/truth/snapshots_json"

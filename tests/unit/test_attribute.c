@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/attribute.h"
+#include "memsim/attribution/attribute.h"
 
 #include "check.h"
-#include "memsim/peak.h"
+#include "memsim/attribution/peak.h"
 #include "trace_build.h"
 
 #define A UINT64_C(0x7f0000000000)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/batch.h"
+#include "memsim/run/batch.h"
 
 #include <sys/stat.h>
 
 #include "check.h"
-#include "memsim/batch_cache.h"
-#include "memsim/batch_guess.h"
+#include "memsim/run/batch_cache.h"
+#include "memsim/run/batch_guess.h"
 
 static char dir[64];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/batch_search.h"
+#include "memsim/run/batch_search.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/cmd.h"
+#include "memsim/cli/cmd.h"
 #include "check.h"
 
 #include <cjson/cJSON.h>

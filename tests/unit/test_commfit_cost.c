@@ -2,10 +2,10 @@
  * The evaluator: what it says where nothing was measured, and that it says
  * so. */
 #include "check.h"
-#include "common/cluster.h"
-#include "common/err.h"
-#include "runtime/cost_nccl.h"
-#include "runtime/fit_formula.h"
+#include "common/catalogue/cluster.h"
+#include "common/base/err.h"
+#include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/fit_formula.h"
 
 /* All-reduce on 8 GPUs a node: 100 us + S at 10 GB/s, on 2 and 8 nodes. */
 static struct fit_knot knots[2][2] = {

@@ -9,8 +9,8 @@
 #include "commfit/score.h"
 #include "commfit/sigmoid.h"
 #include "commfit/update.h"
-#include "runtime/cost_nccl.h"
-#include "runtime/fit_curve.h"
+#include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/fit_curve.h"
 
 #include <cjson/cJSON.h>
 #include <gsl/gsl_errno.h>

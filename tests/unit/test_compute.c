@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Numbers of torch's types, and what mangled names say: the parts of the
  * carried-out kernels that need no device. */
-#include "capture/core/compute_name.c"
-#include "capture/core/compute_number.c"
-#include "capture/core/kernel_pointers.c"
+#include "capture/core/compute/compute_name.c"
+#include "capture/core/compute/compute_number.c"
+#include "capture/core/work/kernel_pointers.c"
 #include "check.h"
 
 static long double round_trip(enum number_type type, long double value)

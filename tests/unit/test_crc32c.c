@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/crc32c.h"
+#include "common/base/crc32c.h"
 #include "check.h"
 
 /* Vectors of RFC 3720, appendix B.4. */

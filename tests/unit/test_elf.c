@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/elf.h"
+#include "memsim/run/elf.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lists that PyTorch's foreach kernels are given, in both layouts. */
-#include "capture/core/foreach.c"
+#include "capture/core/work/foreach.c"
 #include "check.h"
 
 static struct session_process slot;

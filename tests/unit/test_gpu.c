@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/err.h"
-#include "common/gpu.h"
-#include "common/gpu_field.h"
-#include "common/json_text.h"
-#include "common/share.h"
-#include "common/units.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "common/catalogue/gpu_field.h"
+#include "common/base/json_text.h"
+#include "common/base/share.h"
+#include "common/base/units.h"
 #include "check.h"
 
 #include <cjson/cJSON.h>

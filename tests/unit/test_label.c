@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/label.h"
+#include "memsim/attribution/label.h"
 
 #include "check.h"
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "check.h"
-#include "common/trace_read.h"
+#include "common/trace/trace_read.h"
 
 static char page[64 << 10];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/map.h"
+#include "common/base/map.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rules against what NCCL was seen to take: data/gpus/README.md, "NCCL". */
-#include "common/err.h"
-#include "common/gpu.h"
-#include "common/nccl_memory.h"
-#include "common/units.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "common/catalogue/nccl_memory.h"
+#include "common/base/units.h"
 #include "check.h"
 
 static struct gpu card(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/options.h"
+#include "common/base/options.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/peak.h"
+#include "memsim/attribution/peak.h"
 
 #include "check.h"
 #include "trace_build.h"

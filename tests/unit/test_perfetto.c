@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a Perfetto trace keeps of a long run, and names of any characters. What
  * Perfetto makes of it all is tests/cli/perfetto's. */
-#include "memsim/perfetto_trace.h"
+#include "memsim/report/perfetto_trace.h"
 
 #include "check.h"
-#include "common/trace_write.h"
+#include "common/trace/trace_write.h"
 
 static char folder[] = "/tmp/memsim-perfetto.XXXXXX";
 static char path[64];

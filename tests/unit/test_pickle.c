@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/pickle.h"
+#include "memsim/snapshot/pickle.h"
 #include "check.h"
 
 static struct pickle *pickle;

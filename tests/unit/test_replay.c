@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Traces as recordings, made by hand. */
-#include "common/units.h"
-#include "memsim/recording.h"
+#include "common/base/units.h"
+#include "memsim/replay/recording.h"
 #include "check.h"
 #include "trace_build.h"
 

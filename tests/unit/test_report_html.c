@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The page of --html: nothing in a result gets out of the element that it is
  * in, and no result makes a page too large to open. */
-#include "memsim/report_html.h"
+#include "memsim/report/report_html.h"
 
 #include <cjson/cJSON.h>
 
 #include "check.h"
-#include "common/units.h"
-#include "common/xmalloc.h"
-#include "memsim/report.h"
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/report.h"
 
 #define DATA_START "id=\"result\">"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/result.h"
+#include "memsim/report/result.h"
 
 #include <cjson/cJSON.h>
 
 #include "check.h"
-#include "common/trace.h"
-#include "common/units.h"
-#include "memsim/report.h"
+#include "common/trace/trace.h"
+#include "common/base/units.h"
+#include "memsim/report/report.h"
 
 static struct session session;
 static char *command[] = {"python", "train \"x\".py", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/rundir.h"
+#include "memsim/run/rundir.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/units.h"
-#include "memsim/replay.h"
+#include "common/base/units.h"
+#include "memsim/replay/replay.h"
 #include "check.h"
 
 #define BASE UINT64_C(0x700000000000)

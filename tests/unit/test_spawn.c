@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/spawn.h"
+#include "memsim/run/spawn.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/tape.h"
+#include "memsim/advice/tape.h"
 
 #include "check.h"
-#include "memsim/change.h"
+#include "memsim/advice/change.h"
 #include "trace_build.h"
 
 /* The modules of a small model, by number. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/trace_read.h"
+#include "common/trace/trace_read.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include "check.h"
-#include "common/trace_write.h"
+#include "common/trace/trace_write.h"
 #include "trace_build.h"
 
 /* Reads all of B; the number of known records, or -1 with ERR set. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives from traces, and what a cluster would take for them. */
-#include "memsim/traffic.h"
+#include "memsim/collectives/traffic.h"
 
 #include "check.h"
-#include "common/units.h"
+#include "common/base/units.h"
 #include "trace_build.h"
 
 #define SEND    (UINT64_C(1) << 40)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/units.h"
+#include "common/base/units.h"
 #include "check.h"
 
 static uint64_t parsed(const char *text)

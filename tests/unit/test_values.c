@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What device memory holds, against a model that keeps two bytes for each. */
-#include "capture/core/pages.c"
-#include "capture/core/values.c"
-#include "capture/core/values_cell.c"
+#include "capture/core/base/pages.c"
+#include "capture/core/memory/values.c"
+#include "capture/core/memory/values_cell.c"
 #include "check.h"
 
 #define BASE  (UINT64_C(1) << 45)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/vaspace.h"
-#include "common/units.h"
+#include "common/catalogue/vaspace.h"
+#include "common/base/units.h"
 #include "check.h"
 
 #define BASE (UINT64_C(1) << 46)

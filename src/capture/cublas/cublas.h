@@ -5,7 +5,7 @@
 #include <cublas_v2.h>
 #include <stdint.h>
 
-#include "capture/core/core.h"
+#include "capture/core/base/core.h"
 
 /* What a cublasHandle_t points to. */
 struct cublas {

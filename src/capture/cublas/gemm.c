@@ -2,8 +2,8 @@
  * The matrix products: every entry point fills one struct gemm. */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/gemm.h"
-#include "capture/core/record.h"
+#include "capture/core/work/gemm.h"
+#include "capture/core/run/record.h"
 
 /* BLAS requires lda >= max(1, rows): cuBLAS checks it before anything else. */
 static int arguments_are_bad(const struct gemm *g)

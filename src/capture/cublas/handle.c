@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/library.h"
-#include "capture/core/record.h"
-#include "capture/core/stream.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/library.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 #define VERSION_MAJOR 13

@@ -3,9 +3,9 @@
  * brings a number back. A matrix times a vector is recorded as a product. */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/call.h"
-#include "capture/core/gemm.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/work/gemm.h"
+#include "capture/core/run/record.h"
 
 /* The operands are not looked at. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -4,12 +4,12 @@
  * on the host or on the device as the pointer mode says. */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/capture.h"
-#include "capture/core/datatype.h"
-#include "capture/core/kernel.h"
-#include "capture/core/record.h"
-#include "capture/core/stream.h"
-#include "capture/core/values.h"
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/base/datatype.h"
+#include "capture/core/work/kernel.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/memory/values.h"
 
 static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
                              void *result, uint64_t bytes, uint64_t value)

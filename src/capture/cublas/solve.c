@@ -3,8 +3,8 @@
  * was bad: none; those on the device, that every matrix was regular. */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/call.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/run/record.h"
 
 /* The matrices are not looked at. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -2,7 +2,7 @@
  * Vectors and matrices between the host and the device. */
 #include "capture/cublas/cublas.h"
 
-#include "capture/core/stream.h"
+#include "capture/core/work/stream.h"
 
 #define TO_DEVICE 1 /* cudaMemcpyKind */
 #define TO_HOST   2

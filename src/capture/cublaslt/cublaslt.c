@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "capture/core/call.h"
-#include "capture/core/device.h"
-#include "capture/core/gemm.h"
-#include "capture/core/handle.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/work/gemm.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/run/record.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 #define VERSION 130100

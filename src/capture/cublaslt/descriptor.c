@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 
 #define API cublasStatus_t
 #define BAD CUBLAS_STATUS_INVALID_VALUE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stream capture, as the runtime has it. */
-#include "capture/core/capture.h"
+#include "capture/core/work/stream_capture.h"
 
 #include "capture/cudart/cudart.h"
 

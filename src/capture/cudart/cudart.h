@@ -7,8 +7,8 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-#include "capture/core/core.h"
-#include "capture/core/device.h"
+#include "capture/core/base/core.h"
+#include "capture/core/memory/device.h"
 
 /* RC as cudaError_t, kept as this thread's last error where it is one. Every
  * entry point returns through it, and is named in the report where it failed

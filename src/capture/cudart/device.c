@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/core/attribute.h"
-#include "capture/core/limit.h"
-#include "capture/core/stream.h"
-#include "capture/core/torch.h"
+#include "capture/core/memory/device_attribute.h"
+#include "capture/core/memory/limit.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/torch/torch.h"
 #include "capture/cudart/cudart.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13

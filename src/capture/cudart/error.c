@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "capture/core/misuse.h"
+#include "capture/core/diagnose/misuse.h"
 
 static _Thread_local cudaError_t last;
 

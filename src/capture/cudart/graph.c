@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Graphs, as the runtime has them. */
-#include "capture/core/graph.h"
+#include "capture/core/work/graph.h"
 
 #include <string.h>
 
-#include "capture/core/stream.h"
+#include "capture/core/work/stream.h"
 #include "capture/cudart/cudart.h"
 
 #define GRAPH(graph) ((uint64_t)(graph))

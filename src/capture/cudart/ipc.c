@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/ipc.h"
+#include "capture/core/work/ipc.h"
 
 #include "capture/cudart/cudart.h"
 

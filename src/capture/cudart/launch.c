@@ -3,9 +3,9 @@
  * launch of a kernel by the address of its host stub. */
 #include <stdbool.h>
 
-#include "capture/core/handle.h"
-#include "capture/core/kernel.h"
-#include "capture/core/occupancy.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/work/kernel.h"
+#include "capture/core/memory/occupancy.h"
 #include "capture/cudart/cudart.h"
 
 /* crt/host_runtime.h declares these for C++ only. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "capture/core/host.h"
-#include "capture/core/pool.h"
-#include "capture/core/stream.h"
-#include "capture/core/torch.h"
-#include "capture/core/values.h"
+#include "capture/core/memory/host.h"
+#include "capture/core/work/mem_pool.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/torch/torch.h"
+#include "capture/core/memory/values.h"
 #include "capture/cudart/cudart.h"
 
 cudaError_t cudaMalloc(void **p, size_t bytes)

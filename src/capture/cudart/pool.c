@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stream-ordered allocation, as the runtime has it. */
-#include "capture/core/pool.h"
+#include "capture/core/work/mem_pool.h"
 
-#include "capture/core/torch.h"
+#include "capture/core/torch/torch.h"
 #include "capture/cudart/cudart.h"
 
 #define POOL(pool) ((uint64_t)(pool))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/stream.h"
-#include "capture/core/record.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/run/record.h"
 #include "capture/cudart/cudart.h"
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,

@@ -2,8 +2,8 @@
  * __device__ variables: an address on each device once somebody asks. */
 #include <pthread.h>
 
-#include "capture/core/pages.h"
-#include "capture/core/stream.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/work/stream.h"
 #include "capture/cudart/cudart.h"
 
 void __cudaRegisterVar(void **handle, char *host, char *device,

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "capture/core/pages.h"
+#include "capture/core/base/pages.h"
 
 #define ARENA_BYTES (UINT64_C(4) << 30) /* of address space */
 #define CLASS_FIRST 6                   /* blocks of 64 bytes */

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/core/core.h"
-#include "capture/core/record.h"
+#include "capture/core/base/core.h"
+#include "capture/core/run/record.h"
 #include "capture/cudnn/text.h"
 
 /* What a cudnnHandle_t points to. */

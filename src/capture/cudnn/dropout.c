@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dropout descriptors, whose states live in the program's memory. */
-#include "capture/core/device.h"
+#include "capture/core/memory/device.h"
 #include "capture/cudnn/cudnn.h"
 
 struct dropout {

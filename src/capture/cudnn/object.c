@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 #include "capture/cudnn/cudnn.h"
 
 void *cudnn_object_get(enum cudnn_class class, const void *object)

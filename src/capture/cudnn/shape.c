@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "capture/core/device.h"
+#include "capture/core/memory/device.h"
 #include "capture/cudnn/convolution.h"
 
 uint64_t shape_elements(const struct shape *shape)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 #include "capture/cudnn/arena.h"
 
 struct descriptor *descriptor_create(cudnnBackendDescriptorType_t type)

@@ -2,8 +2,8 @@
  * Transforms: recorded with their rank, sizes, batch and direction. */
 #include "capture/cufft/cufft_fake.h"
 
-#include "capture/core/call.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/run/record.h"
 
 static cufftResult execute(cufftHandle handle, uint32_t name, int direction)
 {

@@ -6,10 +6,10 @@
  * there are direct kernels, and the upper end where one is not. */
 #include "capture/cufft/cufft_fake.h"
 
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/pages.h"
-#include "capture/core/stream.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/work/stream.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 0, 0};

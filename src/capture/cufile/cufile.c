@@ -11,11 +11,11 @@
 
 #include <cufile.h>
 
-#include "capture/core/call.h"
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/record.h"
-#include "capture/core/values.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/run/record.h"
+#include "capture/core/memory/values.h"
 
 #define VERSION    1150 /* 1.15, as cuFileGetVersion counts */
 #define PART_BYTES 65536

@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "capture/core/call.h"
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/record.h"
-#include "capture/core/stream.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
 
 struct generator {
     bool on_host; /* its numbers go to host memory: zeros */

@@ -2,8 +2,8 @@
  * Eigenvalues and singular values, in the four types. */
 #include "capture/cusolver/cusolver.h"
 
-#include "capture/core/call.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/run/record.h"
 
 /* As in factor.c. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -2,7 +2,7 @@
  * Factorisations and solves, in the four types: Cholesky, LU, QR, LDL^T. */
 #include "capture/cusolver/cusolver.h"
 
-#include "capture/core/record.h"
+#include "capture/core/run/record.h"
 
 /* What a factorisation computes from is not looked at: most arguments of most
  * functions here. */

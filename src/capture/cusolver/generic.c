@@ -2,7 +2,7 @@
  * The 64-bit functions, which name their types: cusolverDnX... */
 #include "capture/cusolver/cusolver.h"
 
-#include "capture/core/record.h"
+#include "capture/core/run/record.h"
 
 /* As in factor.c. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

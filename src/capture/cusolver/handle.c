@@ -2,9 +2,9 @@
  * Handles, parameter objects, and what they remember. */
 #include "capture/cusolver/cusolver.h"
 
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/library.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/library.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 0, 4};

@@ -9,7 +9,7 @@
  * row. */
 #include "capture/cusolver/cusolver.h"
 
-#include "capture/core/call.h"
+#include "capture/core/work/library_call.h"
 
 /* Elements of one matrix: the sum of these, each times what it is called. */
 static const struct rule {

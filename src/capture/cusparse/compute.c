@@ -2,8 +2,8 @@
  * The generic operations, on descriptors. */
 #include "capture/cusparse/cusparse_fake.h"
 
-#include "capture/core/call.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/run/record.h"
 
 /* Scalars, algorithms and values are not looked at. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

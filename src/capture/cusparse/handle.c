@@ -3,9 +3,9 @@
  * No public figure was found for what a handle takes of the card. */
 #include "capture/cusparse/cusparse_fake.h"
 
-#include "capture/core/device.h"
-#include "capture/core/handle.h"
-#include "capture/core/library.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/library.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 6, 3};

@@ -2,9 +2,9 @@
  * Operations without descriptors: matrices of blocks, sums, sorting. */
 #include "capture/cusparse/cusparse_fake.h"
 
-#include "capture/core/call.h"
-#include "capture/core/record.h"
-#include "capture/core/values.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/run/record.h"
+#include "capture/core/memory/values.h"
 
 /* As in compute.c. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 
 #define API cusparseStatus_t
 #define OK  CUSPARSE_STATUS_SUCCESS

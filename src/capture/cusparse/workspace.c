@@ -4,10 +4,10 @@
  * measured on a card replaces its row. */
 #include "capture/cusparse/cusparse_fake.h"
 
-#include "capture/core/call.h"
-#include "capture/core/datatype.h"
-#include "capture/core/guess.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/base/datatype.h"
+#include "capture/core/compute/assumption.h"
+#include "capture/core/run/record.h"
 
 /* Bytes for each row and each non-zero (of a matrix of blocks: each block). */
 static const struct rule {

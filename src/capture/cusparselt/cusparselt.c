@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "capture/core/call.h"
-#include "capture/core/device.h"
-#include "capture/core/gemm.h"
-#include "capture/core/record.h"
+#include "capture/core/work/library_call.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/work/gemm.h"
+#include "capture/core/run/record.h"
 
 /* Values, scalars and alignments are not looked at; no header declares what is
  * defined here. */

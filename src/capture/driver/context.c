@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Contexts: each device's primary one, those that programs make themselves,
  * and every thread's stack of them. */
-#include "capture/core/handle.h"
-#include "capture/core/limit.h"
-#include "capture/core/stream.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/memory/limit.h"
+#include "capture/core/work/stream.h"
 #include "capture/driver/driver.h"
-#include "common/session.h"
+#include "common/trace/session.h"
 
 struct context {
     int device;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies and sets. The widths of a set differ in nothing but the unit. */
-#include "capture/core/stream.h"
+#include "capture/core/work/stream.h"
 #include "capture/driver/driver.h"
 
 enum { DEFAULT = 4 }; /* cudaMemcpyDefault: told from the addresses */

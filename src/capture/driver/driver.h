@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/core/core.h"
-#include "capture/core/device.h"
+#include "capture/core/base/core.h"
+#include "capture/core/memory/device.h"
 
 #define DRIVER_VERSION 13000 /* one driver serves CUDA 12 and 13 alike */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/core/process.h"
+#include "capture/core/run/process.h"
 #include "capture/driver/driver.h"
 
 #define NAME_MAX_BYTES 128

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stream capture and graphs, as the driver has them. */
-#include "capture/core/graph.h"
+#include "capture/core/work/graph.h"
 
-#include "capture/core/capture.h"
-#include "capture/core/stream.h"
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/work/stream.h"
 #include "capture/driver/driver.h"
 
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nodes of graphs: added by hand, and set anew, in a graph or in what was made
  * of it. Parameters become what the node does (struct graph_work). */
-#include "capture/core/graph.h"
+#include "capture/core/work/graph.h"
 
 #include "capture/driver/module.h"
 

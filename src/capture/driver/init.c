@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/core/attribute.h"
-#include "capture/core/misuse.h"
-#include "capture/core/process.h"
+#include "capture/core/memory/device_attribute.h"
+#include "capture/core/diagnose/misuse.h"
+#include "capture/core/run/process.h"
 #include "capture/driver/driver.h"
 
 CUresult driver_result_of(int rc, const char *function)

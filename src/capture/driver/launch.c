@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Functions: what they need, and their launch. */
-#include "capture/core/occupancy.h"
+#include "capture/core/memory/occupancy.h"
 #include "capture/driver/module.h"
 
 static CUresult attribute_get(int *value, CUfunction_attribute attribute,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 #include "capture/driver/driver.h"
 #include "capture/driver/image.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device and host memory by the driver's calls. */
-#include "capture/core/host.h"
-#include "capture/core/pool.h"
-#include "capture/core/stream.h"
+#include "capture/core/memory/host.h"
+#include "capture/core/work/mem_pool.h"
+#include "capture/core/work/stream.h"
 #include "capture/driver/driver.h"
 
 #define PITCH_BYTES 512

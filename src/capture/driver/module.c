@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "capture/core/handle.h"
-#include "capture/core/occupancy.h"
-#include "capture/core/pages.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/memory/occupancy.h"
+#include "capture/core/base/pages.h"
 #include "capture/driver/image.h"
 
 struct variable {

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_CAPTURE_DRIVER_MODULE_H
 #define MEMSIM_CAPTURE_DRIVER_MODULE_H
 
-#include "capture/core/kernel.h"
+#include "capture/core/work/kernel.h"
 #include "capture/driver/driver.h"
 
 struct module;

@@ -2,7 +2,7 @@
  * What the driver knows of an address. */
 #include <string.h>
 
-#include "capture/core/host.h"
+#include "capture/core/memory/host.h"
 #include "capture/driver/driver.h"
 
 struct place {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stream-ordered allocation, as the driver has it. */
-#include "capture/core/pool.h"
+#include "capture/core/work/mem_pool.h"
 
 #include "capture/driver/driver.h"
 

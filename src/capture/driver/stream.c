@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/stream.h"
+#include "capture/core/work/stream.h"
 
-#include "capture/core/record.h"
+#include "capture/core/run/record.h"
 #include "capture/driver/driver.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual memory management, as the driver has it. */
-#include "capture/core/vmm.h"
+#include "capture/core/memory/vmm.h"
 
 #include <string.h>
 
-#include "capture/core/handle.h"
-#include "capture/core/torch.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/torch/torch.h"
 #include "capture/driver/driver.h"
 
 /* Of what a program may ask for: the card's own memory, shared by descriptor

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator takes of its card, and when (common/nccl_memory.h). */
+ * What a communicator takes of its card, and when (nccl_memory.h). */
 #include "capture/nccl/nccl_fake.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/core/device.h"
-#include "capture/core/pages.h"
-#include "capture/core/torch.h"
-#include "common/gpu.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/torch/torch.h"
+#include "common/catalogue/gpu.h"
 
 /* A card's file may say what a communicator takes: then that is all. */
 #define USES_GIVEN (1u << NCCL_MEMORY_PARTS)

@@ -2,12 +2,12 @@
  * The collectives. Small payloads arrive as if all ranks had sent the same. */
 #include "capture/nccl/nccl_fake.h"
 
-#include "capture/core/alike.h"
-#include "capture/core/capture.h"
-#include "capture/core/kernel.h"
-#include "capture/core/record.h"
-#include "capture/core/stream.h"
-#include "capture/core/values.h"
+#include "capture/core/compute/same_on_all_ranks.h"
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/work/kernel.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/memory/values.h"
 
 static uint64_t type_bytes(ncclDataType_t type)
 {

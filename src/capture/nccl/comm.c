@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/core/buffer.h"
-#include "capture/core/device.h"
-#include "capture/core/group.h"
-#include "capture/core/handle.h"
-#include "capture/core/log.h"
-#include "capture/core/pages.h"
-#include "capture/core/record.h"
+#include "capture/core/base/buffer.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/torch/process_group.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/log.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/record.h"
 
 struct communicator *communicator_get(ncclComm_t comm)
 {

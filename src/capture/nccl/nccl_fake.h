@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/core/core.h"
-#include "common/nccl_memory.h"
+#include "capture/core/base/core.h"
+#include "common/catalogue/nccl_memory.h"
 
 #define NCCL_ID_BYTES 24 /* what is unique of an ncclUniqueId */
 

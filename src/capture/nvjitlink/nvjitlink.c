@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "capture/core/buffer.h"
-#include "capture/core/handle.h"
+#include "capture/core/base/buffer.h"
+#include "capture/core/base/handle.h"
 
 enum { SUCCESS = 0, INVALID_INPUT = 3, INTERNAL = 6 }; /* nvJitLinkResult */
 

@@ -8,7 +8,7 @@
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
 
-#include "capture/core/process.h"
+#include "capture/core/run/process.h"
 
 /* The number of the card behind HANDLE, into *CARD, where nvmlInit was called
  * and the handle is one of ours. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/core/attribute.h"
+#include "capture/core/memory/device_attribute.h"
 #include "capture/nvml/nvml_card.h"
 
 #define DRIVER_TEXT  "580.82.07" /* a data centre driver that has CUDA 13.0 */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/core/handle.h"
+#include "capture/core/base/handle.h"
 #include "capture/nvrtc/source.h"
 
 struct program {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "capture/core/buffer.h"
+#include "capture/core/base/buffer.h"
 
 /* Appends the linker's name of each __global__ function of SOURCE, each ended
  * by a NUL, to NAMES. Templates are left out: only a name expression makes

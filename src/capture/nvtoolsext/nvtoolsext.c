@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NVTX 2, which was a library: PyTorch up to 2.5 links it. */
-#include "capture/core/nvtx.h"
-#include "capture/core/record.h"
+#include "capture/core/torch/nvtx.h"
+#include "capture/core/run/record.h"
 
 void nvtxMarkEx(const nvtxEventAttributes_t *event)
 {

@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import sys
 
-_NEXT = -2  # core/group.h, GROUP_NEXT
+_NEXT = -2  # core/torch/process_group.h, GROUP_NEXT
 _UNSET = -2 ** 31  # nccl.h, NCCL_CONFIG_UNDEF_INT
 _FIRST_MARK = -2 ** 30  # neither a color nor a value of splitShare
 

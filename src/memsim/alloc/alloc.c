@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_shelf.h"
 
 /* allocate() refuses this much before it looks at a device. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/suggest.h"
-#include "common/units.h"
+#include "common/base/suggest.h"
+#include "common/base/units.h"
 
 #define MAX_MIB    (UINT64_MAX >> 20)
 #define UNIT_BYTES UINT64_C(512) /* kMinBlockSize */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 enum { ALLOC_ROUNDUP_INTERVALS = 16 }; /* powers of two, 1 MiB to 32 GiB */
 

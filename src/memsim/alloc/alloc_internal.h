@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "common/units.h"
+#include "common/base/units.h"
 #include "memsim/alloc/alloc.h"
 
 #define MIN_BLOCK_BYTES   UINT64_C(512) /* kMinBlockSize */

@@ -4,7 +4,7 @@
  * ascending place. */
 #include <stdlib.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_internal.h"
 
 enum { FEWEST_BUCKETS = 4, FEWEST_LOOKUPS = 4 };

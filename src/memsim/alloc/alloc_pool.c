@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_shelf.h"
 
 void alloc_pool_init(struct alloc_pool *pool, bool small,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_shelf.h"
 
 static int by_address(const void *x, const void *y)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_shelf.h"
 
 struct alloc_segment *alloc_segment_new(struct alloc *a, uint64_t address,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 
 /* Where STREAM's shelf is, or would go. */
 static size_t place_of(const struct alloc_pool *pool, uint64_t stream)

@@ -4,7 +4,7 @@
  * the order is the same. */
 #include <stdlib.h>
 
-#include "common/xmalloc.h"
+#include "common/base/xmalloc.h"
 #include "memsim/alloc/alloc_shelf.h"
 
 static struct alloc_queue *queue_for(struct alloc *a, uint64_t stream)

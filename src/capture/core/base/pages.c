@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/base/pages.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define KEEP_BYTES (UINT64_C(1) << 32)
+
+static void *reserve(uint64_t want, uint64_t bytes, int protection)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = MAP_FAILED;
+
+    if (want)
+        p = mmap((void *)want, bytes, protection, flags | MAP_FIXED_NOREPLACE,
+                 -1, 0);
+    if (p == MAP_FAILED)
+        p = mmap(NULL, bytes, protection, flags, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void *memsim_pages_reserve(uint64_t want, uint64_t bytes)
+{
+    return reserve(want, bytes, PROT_READ | PROT_WRITE);
+}
+
+void *pages_reserve_untouchable(uint64_t want, uint64_t bytes)
+{
+    return reserve(want, bytes, PROT_NONE);
+}
+
+void *memsim_pages_keep(size_t bytes)
+{
+    static _Atomic(char *) base;
+    static _Atomic uint64_t used;
+    char *start = atomic_load(&base);
+
+    if (!start) {
+        char *mine = memsim_pages_reserve(0, KEEP_BYTES);
+
+        if (!mine)
+            return NULL;
+        if (!atomic_compare_exchange_strong(&base, &start, mine))
+            munmap(mine, KEEP_BYTES);
+        else
+            start = mine;
+    }
+    uint64_t at = atomic_fetch_add(&used, (bytes + 15) & ~(size_t)15);
+    return at + bytes <= KEEP_BYTES ? start + at : NULL;
+}
+
+/* MADV_FREE refuses all but private anonymous memory, of which alone
+ * MADV_DONTNEED makes zeros (madvise(2)). */
+static bool pages_drop(char *p, uint64_t bytes)
+{
+    return !madvise(p, bytes, MADV_FREE) && !madvise(p, bytes, MADV_DONTNEED);
+}
+
+void pages_clear(void *p, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    char *start = p, *end = start + bytes;
+    char *first = (char *)(((uint64_t)start + page - 1) & ~(page - 1));
+    char *past = (char *)((uint64_t)end & ~(page - 1));
+
+    if (first >= past || !pages_drop(first, (uint64_t)(past - first))) {
+        memset(p, 0, bytes);
+        return;
+    }
+    memset(start, 0, (size_t)(first - start));
+    memset(past, 0, (size_t)(end - past));
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a policy decided for want of values: each place, for the report. */
+#ifndef MEMSIM_CAPTURE_GUESS_H
+#define MEMSIM_CAPTURE_GUESS_H
+
+#include "capture/core/base/core.h"
+
+/* What was asked: NAME is the kernel's or function's, where neither ASKER, an
+ * operator, nor PyTorch says more; of ELEMENTS the policy chose CHOSEN. */
+struct guess {
+    uint32_t name, asker; /* 0: whichever is at work */
+    uint64_t device, stream;
+    uint64_t elements, chosen;
+};
+
+/* Records it, and notes WHAT for the user, once. */
+CORE_API void memsim_guess(const struct guess *guess, const char *what);
+
+#endif

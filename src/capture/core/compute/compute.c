@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/compute/compute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/compute/assumption.h"
+#include "capture/core/run/process.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/memory/values.h"
+
+#define CLOSURE 1280 /* three OffsetCalculators of 25 dimensions, and some */
+#define TENSOR  224  /* TensorInfo */
+#define PIECES  2752 /* CatArrInputTensorMetadata of 128 */
+
+/* The first whose pattern is in the name and who can read it. */
+static const struct kind {
+    const char *pattern;
+    bool (*parse)(const char *name, struct compute *compute);
+    uint16_t argument_bytes[COMPUTE_ARGUMENTS]; /* as RUN reads them */
+} kinds[] = {
+    {"29vectorized_elementwise_kernelILi", compute_loop_parse, {8, 64, 32}},
+    {"27unrolled_elementwise_kernelI",
+     compute_loop_parse,
+     {8, 64, 32, 0, 0, 16, 16}},
+    {"18elementwise_kernelILi", compute_loop_parse, {8, CLOSURE}},
+    {"29elementwise_kernel_with_indexI", compute_arange_parse, {8, 32, 8}},
+    {"13reduce_kernelILi", compute_reduce_parse, {CLOSURE}},
+    {"18DeviceReduceKernelI", compute_count_parse, {16, 8, 8}},
+    {"28DeviceReduceSingleTileKernelI", compute_count_parse, {16, 8, 8}},
+    {"28DeviceReduceSingleTileKernelI", compute_total_parse, {16, 8, 8}},
+    {"23DeviceSelectSweepKernelI",
+     compute_select_parse,
+     {8, 16, 8, 8, 0, 0, 0, 8}},
+    {"23DeviceSelectSweepKernelI",
+     compute_unique_parse,
+     {8, 16, 8, 8, 0, 0, 0, 8}},
+    {"13write_indicesI", compute_places_parse, {8, 200, 8, 8}},
+    {"23DeviceReduceByKeyKernelI",
+     compute_runs_parse,
+     {8, 8, 0, 8, 8, 0, 0, 0, 0, 8}},
+    {"26adjacent_difference_kernelI", compute_difference_parse, {8, 8, 8}},
+    {"14scatter_kernelE", compute_inverse_parse, {8, 8, 8, 8}},
+    {"24vectorized_gather_kernelI",
+     compute_gather_rows_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {"24index_elementwise_kernelI", compute_index_parse, {8, CLOSURE}},
+    {"24index_elementwise_kernelI", compute_flip_parse, {8, CLOSURE}},
+    {"34_scatter_gather_elementwise_kernelI",
+     compute_scatter_parse,
+     {8, CLOSURE}},
+    {"21indexSelectSmallIndexI",
+     compute_index_select_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8}},
+    {"21indexSelectLargeIndexI",
+     compute_index_select_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8}},
+    {"19indexFuncSmallIndexI",
+     compute_index_add_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8}},
+    {"19indexFuncLargeIndexI",
+     compute_index_add_parse,
+     {TENSOR, TENSOR, TENSOR, 8, 8, 8, 8, 8, 8}},
+    {"indexing_backward_kernel",
+     compute_index_put_add_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8}},
+    {"CatArrayBatchedCopy", compute_cat_parse, {8, PIECES, 32, 8, 8}},
+    {"38nll_loss_forward_no_reduce_cuda_kernelI",
+     compute_loss_parse,
+     {8, 0, 8, 0, 0, 8, 8}},
+    {"38nll_loss_forward_reduce_cuda_kernel_1dI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 0, 8, 8}},
+    {"38nll_loss_forward_reduce_cuda_kernel_2dI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 0, 8, 0, 8, 8}},
+    {"25nll_loss2d_forward_kernelI",
+     compute_loss_parse,
+     {0, 0, 0, 8, 0, 8, 8, 8, 8}},
+    {"16DeviceScanKernelI", compute_scan_parse, {8, 8, 0, 0, 0, 0, 8}},
+    {"32tensor_kernel_scan_innermost_dimI",
+     compute_scan_rows_parse,
+     {8, 8, 8, 8}},
+    {"28tensor_kernel_scan_outer_dimI",
+     compute_scan_columns_parse,
+     {8, 8, 8, 8, 8}},
+    {"17kernelHistogram1DI", compute_histogram_parse, {8, 0, 8, 8, 16, 16, 8}},
+    {"31DeviceRadixSortSingleTileKernelI",
+     compute_sort_tile_parse,
+     {8, 8, 8, 8, 8, 8, 8}},
+    {"29DeviceRadixSortOnesweepKernelI",
+     compute_sort_pass_parse,
+     {0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8}},
+    {"SortKVInPlaceI",
+     compute_sort_rows_parse,
+     {TENSOR, 8, 8, 8, TENSOR, 8, 8}},
+    {"10gatherTopKI",
+     compute_topk_parse,
+     {TENSOR, 8, 8, 8, 8, 8, TENSOR, 8, TENSOR, 8}},
+    {"43distribution_elementwise_grid_stride_kernelI",
+     compute_random_parse,
+     {8, 24, 0, CLOSURE}},
+    {"32sampleMultinomialWithReplacementI",
+     compute_sample_parse,
+     {0, 8, 8, 8, 8}},
+    {"27fill_reverse_indices_kernel", compute_row_numbers_parse, {8, 8, 8}},
+    {"16roll_cuda_kernelI", compute_roll_parse, {8, 8, 8, 0, 8, 8, 8}},
+    {"16triu_tril_kernelI", compute_triangle_parse, {TENSOR, TENSOR, 8}},
+    {"24searchsorted_cuda_kernelI",
+     compute_search_parse,
+     {8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {"19compute_cuda_kernelI", compute_repeat_parse, {8, 0, 8, 8, 8}},
+    {"24unique_bool_write_outputE", compute_unique_bool_parse, {8, 8, 8, 8}},
+    {"33unique_bool_write_inverse_indicesE",
+     compute_inverse_bool_parse,
+     {8, 8, 8, 8}},
+    {"25multi_tensor_apply_kernelI",
+     compute_foreach_scalar_parse,
+     {0, 0, 0, 8}},
+    {"25multi_tensor_apply_kernelI",
+     compute_foreach_tensor_parse,
+     {0, 0, 0, 8, 8}},
+    {"25multi_tensor_apply_kernelI", compute_foreach_parse, {0}},
+};
+
+bool compute_find(const char *name, struct compute *compute)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        *compute = (struct compute){0};
+        if (strstr(name, kinds[i].pattern) && kinds[i].parse(name, compute)) {
+            compute->name = memsim_name(name);
+            compute->argument_bytes = kinds[i].argument_bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i)
+{
+    uint64_t value;
+
+    memcpy(&value, launch->arguments[i], sizeof value);
+    return value;
+}
+
+uint32_t compute_u32(const struct kernel_launch *launch, uint32_t i)
+{
+    uint32_t value;
+
+    memcpy(&value, launch->arguments[i], sizeof value);
+    return value;
+}
+
+bool compute_load(enum number_type type, uint64_t address, long double *value)
+{
+    const struct values_window *w = values_window(address);
+    uint64_t at = w ? address - w->base : 0;
+
+    *value = 0;
+    if (!w || at + 16 > w->bytes)
+        return false;
+    if (values_some(w, at, 16)) /* else it is 0, and need not be kept as such */
+        *value = number_load(type, values_at(w, at, 16));
+    return values_is_known(values_known_at(w, at)) || values_are_diverted();
+}
+
+void compute_store(enum number_type type, uint64_t address, long double value,
+                   bool known)
+{
+    char *to = values_write(address, number_bytes(type), known);
+
+    if (!to)
+        return;
+    number_store(type, to, known || isfinite(value) ? value : 0);
+    if (!known && !number_is_float(type))
+        values_mark_counts(address, number_bytes(type));
+}
+
+void compute_forget(enum number_type type, uint64_t address, uint64_t bytes)
+{
+    memsim_values_forget(address, bytes);
+    if (!number_is_float(type) && bytes <= VALUES_WRITE_BYTES)
+        values_mark_counts(address, bytes);
+}
+
+void compute_move(uint64_t destination, uint64_t source, uint32_t bytes)
+{
+    if (bytes <= VALUES_WRITE_BYTES && values_window(source))
+        memsim_values_copy(destination, source, bytes);
+}
+
+bool compute_offsets_valid(const char *at)
+{
+    uint32_t dims, size;
+
+    memcpy(&dims, at, sizeof dims);
+    if (dims > OFFSETS_DIMS)
+        return false;
+    for (uint32_t i = 0; i < dims; i++) {
+        memcpy(&size, at + 4 + 12 * i, sizeof size);
+        if (!size)
+            return false;
+    }
+    return true;
+}
+
+void compute_offsets(const char *at, int args, uint64_t index,
+                     uint64_t *offsets)
+{
+    uint32_t dims, size, stride;
+
+    memcpy(&dims, at, sizeof dims);
+    for (int a = 0; a < args; a++)
+        offsets[a] = 0;
+    for (uint32_t i = 0; i < dims; i++) {
+        const char *strides =
+            at + 4 + 12 * OFFSETS_DIMS + 4u * (uint32_t)args * i;
+
+        memcpy(&size, at + 4 + 12 * i, sizeof size);
+        for (int a = 0; a < args; a++) {
+            memcpy(&stride, strides + 4 * a, sizeof stride);
+            offsets[a] += index % size * stride;
+        }
+        index /= size;
+    }
+}
+
+bool compute_tensor_read(const void *argument, struct compute_tensor *tensor)
+{
+    memcpy(tensor, argument, sizeof *tensor);
+    if (tensor->dims < 0 || tensor->dims > OFFSETS_DIMS)
+        return false;
+    for (int i = 0; i < tensor->dims; i++)
+        if (!tensor->sizes[i])
+            return false;
+    return values_window(tensor->data);
+}
+
+uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
+                               uint64_t index)
+{
+    uint64_t offset = 0;
+
+    for (int i = tensor->dims; i-- > 0;) {
+        offset += index % tensor->sizes[i] * tensor->strides[i];
+        index /= tensor->sizes[i];
+    }
+    return offset;
+}
+
+static double selected_fraction(void)
+{
+    const struct session *session = memsim_session();
+
+    return session ? session->selected_fraction : 0.5;
+}
+
+/* Element i is taken where the running total of the fraction passes an
+ * integer: the first N elements have N times the fraction of them. */
+bool compute_guess_takes(uint64_t index)
+{
+    double fraction = selected_fraction();
+
+    return (uint64_t)((double)(index + 1) * fraction) >
+           (uint64_t)((double)index * fraction);
+}
+
+void compute_mask_decide(uint64_t mask, uint64_t count)
+{
+    if (count > VALUES_WRITE_BYTES)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        compute_store(NUMBER_BOOL, mask + i, compute_guess_takes(i), true);
+}
+
+void compute_guess_note(const struct compute *compute,
+                        const struct kernel_launch *launch, uint64_t count,
+                        uint64_t chosen, const char *what)
+{
+    int device = 0;
+
+    if (values_are_diverted())
+        return;
+    memsim_stream_device(launch->stream, &device);
+    const struct guess guess = {.name = compute->name,
+                                .device = (uint64_t)device,
+                                .stream = launch->stream,
+                                .elements = count,
+                                .chosen = chosen};
+    memsim_guess(&guess, what);
+}
+
+uint64_t compute_guess(const struct compute *compute,
+                       const struct kernel_launch *launch, uint64_t count,
+                       const char *what)
+{
+    double fraction = selected_fraction();
+    uint64_t chosen = (uint64_t)((double)count * fraction);
+    char text[SESSION_TEXT_BYTES];
+
+    snprintf(text, sizeof text,
+             "%s follows from values computed on the GPU: taken to be %g of "
+             "the elements (--selected-fraction); sizes after it are guesses",
+             what, fraction);
+    compute_guess_note(compute, launch, count, chosen, text);
+    return chosen;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels that are carried out: where a program's control flow or a tensor's
+ * size hangs on what a small integer or boolean tensor holds, the kernels of
+ * PyTorch that lead there are computed on the host, over the shadow that
+ * values.h keeps. doc/values.md says what is true, what is guessed.
+ *
+ * A kernel is known by its mangled name, its arguments by their layout in
+ * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU.
+ */
+#ifndef MEMSIM_CAPTURE_COMPUTE_H
+#define MEMSIM_CAPTURE_COMPUTE_H
+
+#include "capture/core/compute/compute_number.h"
+#include "capture/core/work/kernel.h"
+
+/* Elements that a kernel may have and still be carried out: where all inputs
+ * are known integers; where something is floating; where something is not
+ * known (what comes of zeros: enough for flags) and what is made of it is an
+ * integer. */
+#define COMPUTE_INTEGERS (UINT64_C(128) << 10)
+#define COMPUTE_FLOATS   UINT64_C(64)
+#define COMPUTE_UNKNOWN  UINT64_C(2048)
+
+#define COMPUTE_TYPES     4
+#define COMPUTE_ARGUMENTS 11 /* that a RUN reads, at most */
+
+/* A kernel's reading of its name: what its RUN needs, in terms of its own. */
+struct compute {
+    void (*run)(const struct compute *compute,
+                const struct kernel_launch *launch);
+    uint32_t name;                  /* of the kernel, for GUESS records */
+    const uint16_t *argument_bytes; /* of those that RUN reads, at least */
+    /* NULL, or those of the first one, which the launch says */
+    uint32_t (*first_bytes)(const struct compute *compute,
+                            const struct kernel_launch *launch);
+    int form, layout;
+    bool is_cast;
+    int count;                             /* of types */
+    enum number_type types[COMPUTE_TYPES]; /* the output's first */
+    enum number_type scalar;               /* of what the functor holds */
+    uint32_t bytes; /* of an element, where opaque, or where nothing is known of
+                     * it unless there are few */
+    long double (*operation)(long double, long double, int);
+};
+
+/* Fills COMPUTE where NAME is a kernel that is carried out. */
+bool compute_find(const char *name, struct compute *compute);
+
+/* What the kinds of kernels know of NAME; compute.c has their table. */
+bool compute_loop_parse(const char *name, struct compute *compute);
+bool compute_arange_parse(const char *name, struct compute *compute);
+bool compute_reduce_parse(const char *name, struct compute *compute);
+bool compute_count_parse(const char *name, struct compute *compute);
+bool compute_total_parse(const char *name, struct compute *compute);
+bool compute_select_parse(const char *name, struct compute *compute);
+bool compute_places_parse(const char *name, struct compute *compute);
+bool compute_unique_parse(const char *name, struct compute *compute);
+bool compute_runs_parse(const char *name, struct compute *compute);
+bool compute_difference_parse(const char *name, struct compute *compute);
+bool compute_inverse_parse(const char *name, struct compute *compute);
+bool compute_gather_rows_parse(const char *name, struct compute *compute);
+bool compute_index_parse(const char *name, struct compute *compute);
+bool compute_scatter_parse(const char *name, struct compute *compute);
+bool compute_index_select_parse(const char *name, struct compute *compute);
+bool compute_loss_parse(const char *name, struct compute *compute);
+bool compute_cat_parse(const char *name, struct compute *compute);
+bool compute_scan_parse(const char *name, struct compute *compute);
+bool compute_scan_rows_parse(const char *name, struct compute *compute);
+bool compute_scan_columns_parse(const char *name, struct compute *compute);
+bool compute_histogram_parse(const char *name, struct compute *compute);
+bool compute_sort_tile_parse(const char *name, struct compute *compute);
+bool compute_sort_pass_parse(const char *name, struct compute *compute);
+bool compute_sort_rows_parse(const char *name, struct compute *compute);
+bool compute_topk_parse(const char *name, struct compute *compute);
+bool compute_random_parse(const char *name, struct compute *compute);
+bool compute_sample_parse(const char *name, struct compute *compute);
+bool compute_row_numbers_parse(const char *name, struct compute *compute);
+bool compute_roll_parse(const char *name, struct compute *compute);
+bool compute_flip_parse(const char *name, struct compute *compute);
+bool compute_triangle_parse(const char *name, struct compute *compute);
+bool compute_search_parse(const char *name, struct compute *compute);
+bool compute_repeat_parse(const char *name, struct compute *compute);
+bool compute_unique_bool_parse(const char *name, struct compute *compute);
+bool compute_inverse_bool_parse(const char *name, struct compute *compute);
+bool compute_index_add_parse(const char *name, struct compute *compute);
+bool compute_index_put_add_parse(const char *name, struct compute *compute);
+bool compute_foreach_scalar_parse(const char *name, struct compute *compute);
+bool compute_foreach_tensor_parse(const char *name, struct compute *compute);
+bool compute_foreach_parse(const char *name, struct compute *compute);
+
+/* Arguments. */
+uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i);
+uint32_t compute_u32(const struct kernel_launch *launch, uint32_t i);
+
+/* One element of device memory. Loading says whether it is known; what is not
+ * known and not finite is stored as zero. */
+bool compute_load(enum number_type type, uint64_t address, long double *value);
+void compute_store(enum number_type type, uint64_t address, long double value,
+                   bool known);
+
+/* BYTES at ADDRESS, numbers of TYPE, are not known any more. */
+void compute_forget(enum number_type type, uint64_t address, uint64_t bytes);
+
+/* Moves BYTES that may be known or not. */
+void compute_move(uint64_t destination, uint64_t source, uint32_t bytes);
+
+/* OffsetCalculator<ARGS, uint32_t> of ATen/cuda/detail/OffsetCalculator.cuh:
+ * int dims; IntDivider sizes[25]; uint32_t strides[25][ARGS], in bytes. */
+#define OFFSETS_DIMS 25
+#define OFFSETS_BYTES(args)                                                    \
+    (4u + 12u * OFFSETS_DIMS + 4u * OFFSETS_DIMS * (args))
+
+/* Whether AT looks like one. */
+bool compute_offsets_valid(const char *at);
+void compute_offsets(const char *at, int args, uint64_t index,
+                     uint64_t *offsets);
+
+/* TensorInfo<T, uint32_t> of ATen/cuda/detail/TensorInfo.cuh: T *data;
+ * uint32_t sizes[25], strides[25]; int dims. Strides in elements. */
+struct compute_tensor {
+    uint64_t data;
+    uint32_t sizes[OFFSETS_DIMS], strides[OFFSETS_DIMS];
+    int dims;
+};
+
+bool compute_tensor_read(const void *argument, struct compute_tensor *tensor);
+
+/* The place, in elements, of element INDEX in row-major order. */
+uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
+                               uint64_t index);
+
+/* The policy: of COUNT elements of which nothing is known, how many are
+ * selected. WHAT is asked is said once in the report, each time in the trace.
+ */
+uint64_t compute_guess(const struct compute *compute,
+                       const struct kernel_launch *launch, uint64_t count,
+                       const char *what);
+
+#define COMPUTE_GUESS_MASK "what a mask selects"
+
+/* Whether that choice takes element INDEX: evenly spread. */
+bool compute_guess_takes(uint64_t index);
+
+/* Writes that choice into a mask, so that whoever asks it again hears the
+ * same. */
+void compute_mask_decide(uint64_t mask, uint64_t count);
+
+/* Records that CHOSEN was picked for COUNT elements, and notes WHAT. */
+void compute_guess_note(const struct compute *compute,
+                        const struct kernel_launch *launch, uint64_t count,
+                        uint64_t chosen, const char *what);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels that move elements to or from places that a tensor names:
+ * aten/src/ATen/native/cuda/IndexKernel.cu, ScatterGatherKernel.cu,
+ * Indexing.cu, IndexKernelUtils.cu; and concatenation, Shape.cu. */
+#include <string.h>
+
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_bounds.h"
+#include "capture/core/compute/compute_name.h"
+#include "capture/core/memory/values.h"
+
+enum form {
+    FORM_GET,  /* out = in[index] */
+    FORM_PUT,  /* out[index] = in */
+    FORM_FILL, /* out[index] = the closure's value */
+    FORM_COPY, /* index_copy */
+    FORM_GATHER,
+    FORM_SCATTER,
+    FORM_SCATTER_ADD,
+    FORM_SCATTER_FILL,
+};
+
+/* The first place after an OffsetCalculator of ARGS. */
+#define AFTER_OFFSETS(args) ((OFFSETS_BYTES(args) + 7u) & ~7u)
+
+static uint64_t word_at(const char *p, uint32_t at)
+{
+    uint64_t word;
+
+    memcpy(&word, p + at, sizeof word);
+    return word;
+}
+
+/* Those that the kernels here assert; negative ones count from the end, where
+ * they are allowed. */
+static struct compute_bounds bounds_of(const char *what, enum number_type type,
+                                       int64_t size, bool wraps)
+{
+    return (struct compute_bounds){.what = what,
+                                   .of = "places",
+                                   .type = type,
+                                   .low = wraps ? -size : 0,
+                                   .size = size,
+                                   .ignore = size - 1};
+}
+
+/* An index that may count from the end; false where it is out of range. */
+static bool index_load(const struct compute_bounds *b,
+                       const struct kernel_launch *launch, uint64_t address,
+                       int64_t *index, bool *known)
+{
+    long double x;
+
+    *known &= compute_load(b->type, address, &x);
+    *index = (int64_t)x;
+    if (*index < b->low || *index >= b->size) {
+        compute_bounds_check(b, launch, address, 1);
+        return false;
+    }
+    if (*index < 0)
+        *index += b->size;
+    return *index >= 0;
+}
+
+/* vectorized_gather_kernel (char *out, const char *in, const index_t *index,
+ * int count, int64_t slice, rows, in stride, out stride, ...): all in bytes. */
+static void run_gather_rows(const struct compute *c,
+                            const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0), in = compute_u64(launch, 1);
+    uint64_t index = compute_u64(launch, 2), count = compute_u32(launch, 3);
+    uint64_t slice = compute_u64(launch, 4);
+    int64_t rows = (int64_t)compute_u64(launch, 5), row;
+    uint64_t in_stride = compute_u64(launch, 6);
+    uint64_t out_stride = compute_u64(launch, 7);
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    if (!values_window(out) || !values_window(in) || !values_window(index))
+        return;
+    const struct compute_bounds bounds =
+        bounds_of("an index of embedding or index_select", c->types[0], rows,
+                  *(const bool *)launch->arguments[8]);
+    compute_bounds_check(&bounds, launch, index, count);
+    memsim_values_forget(out, (count - 1) * out_stride + slice);
+    if (count * slice > VALUES_COPY_BYTES)
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        bool known = true;
+
+        if (index_load(&bounds, launch, index + i * bytes, &row, &known) &&
+            known)
+            compute_move(out + i * out_stride, in + (uint64_t)row * in_stride,
+                         (uint32_t)slice);
+    }
+}
+
+bool compute_gather_rows_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "24vectorized_gather_kernelILi16E");
+
+    c->run = run_gather_rows;
+    return text && name_types(&text, c->types, 1);
+}
+
+/* gpu_index_kernel's closure: OffsetCalculator<3>, char *out, *in, size_t
+ * count, char *indices[25], int64_t sizes[25], strides[25], ... */
+static bool index_offset(const char *closure,
+                         const struct kernel_launch *launch, uint64_t shift,
+                         int64_t *offset, bool *known)
+{
+    const char *words = closure + AFTER_OFFSETS(3) + 16;
+    uint64_t count = word_at(words, 0) & UINT32_MAX;
+    int64_t index;
+
+    *offset = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t size = (int64_t)word_at(words, 8 + 200 + 8 * i);
+        int64_t stride = (int64_t)word_at(words, 8 + 400 + 8 * i);
+        const struct compute_bounds bounds =
+            bounds_of("an index of a tensor", NUMBER_I64, size, true);
+
+        if (!index_load(&bounds, launch, word_at(words, 8 + 8 * i) + shift,
+                        &index, known))
+            return false;
+        *offset += index * stride;
+    }
+    return true;
+}
+
+static void run_index(const struct compute *c,
+                      const struct kernel_launch *launch)
+{
+    const char *closure = launch->arguments[1];
+    uint64_t count = compute_u64(launch, 0), offsets[3];
+    uint64_t out = word_at(closure, AFTER_OFFSETS(3));
+    uint64_t in = word_at(closure, AFTER_OFFSETS(3) + 8);
+    int64_t offset;
+
+    if (!compute_offsets_valid(closure) || !values_window(out) ||
+        !values_window(in) ||
+        word_at(closure, AFTER_OFFSETS(3) + 16) > OFFSETS_DIMS)
+        return;
+    if (count * c->bytes > VALUES_COPY_BYTES) {
+        memsim_values_forget(out, c->form == FORM_GET ? count * c->bytes : 0);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        bool known = true;
+
+        compute_offsets(closure, 3, i, offsets);
+        if (!index_offset(closure, launch, offsets[2], &offset, &known))
+            continue;
+        uint64_t to = out + offsets[0], from = in + offsets[1];
+        if (c->form == FORM_GET)
+            from += (uint64_t)offset;
+        else
+            to += (uint64_t)offset;
+        compute_move(to, from, c->bytes);
+        if (!known)
+            values_write(to, c->bytes, false);
+    }
+}
+
+/* Two kernels whose closures are OffsetCalculator, char *self, *index, ... */
+static void run_index_dim(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    const char *closure = launch->arguments[1];
+    uint32_t args = c->form == FORM_FILL ? 2 : 3, at = AFTER_OFFSETS(args);
+    uint64_t count = compute_u64(launch, 0), offsets[3];
+    uint64_t self = word_at(closure, at), index = word_at(closure, at + 8);
+    uint64_t source = c->form == FORM_COPY ? word_at(closure, at + 16) : 0;
+    uint32_t sizes = at + (c->form == FORM_COPY ? 24 : 16);
+    int64_t size = (int64_t)word_at(closure, sizes), place;
+    uint64_t stride = word_at(closure, sizes + 8);
+    const struct compute_bounds bounds =
+        bounds_of("an index of index_fill or index_copy", NUMBER_I64, size,
+                  c->form == FORM_FILL);
+
+    if (!compute_offsets_valid(closure) || !values_window(self) ||
+        count * c->bytes > VALUES_COPY_BYTES)
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        bool known = true;
+
+        compute_offsets(closure, (int)args, i, offsets);
+        if (!index_load(&bounds, launch, index + offsets[1], &place, &known))
+            continue;
+        uint64_t to = self + offsets[0] + (uint64_t)place * stride * c->bytes;
+        if (c->form == FORM_COPY)
+            compute_move(to, source + offsets[2], c->bytes);
+        else
+            memsim_values_fill(to, closure + sizes + 16, c->bytes, 1);
+        if (!known)
+            values_write(to, c->bytes, false);
+    }
+}
+
+bool compute_index_parse(const char *name, struct compute *c)
+{
+    static const struct kernel {
+        const char *pattern;
+        enum form form;
+        void (*run)(const struct compute *, const struct kernel_launch *);
+    } kernels[] = {
+        {"17index_kernel_implI", FORM_GET, run_index},
+        {"21index_put_kernel_implI", FORM_PUT, run_index},
+        {"22index_fill_kernel_implI", FORM_FILL, run_index_dim},
+        {"22index_copy_kernel_implI", FORM_COPY, run_index_dim},
+    };
+
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const char *text = name_after(name, kernels[i].pattern);
+
+        if (!text)
+            continue;
+        c->form = kernels[i].form;
+        c->run = kernels[i].run;
+        c->bytes = name_bytes(text);
+        return c->bytes;
+    }
+    return false;
+}
+
+/* _cuda_scatter_gather_internal_kernel's closure: OffsetCalculator<3>, char
+ * *index, int64_t index_size, functor, char *self, int64_t index_stride,
+ * numel, char *source; ..._fill_...'s has OffsetCalculator<2> and the value in
+ * the source's place. */
+struct scatter {
+    const char *closure;
+    int args;
+    uint64_t index, self, source;
+    uint64_t stride; /* in elements */
+    struct compute_bounds bounds;
+};
+
+static void scatter_read(const struct compute *c, const char *closure,
+                         struct scatter *s)
+{
+    s->closure = closure;
+    s->args = c->form == FORM_SCATTER_FILL ? 2 : 3;
+    uint32_t at = AFTER_OFFSETS((uint32_t)s->args);
+    s->index = word_at(closure, at);
+    s->bounds = bounds_of("an index of gather or scatter", c->types[1],
+                          (int64_t)word_at(closure, at + 8), false);
+    s->self = word_at(closure, at + 24);
+    s->stride = word_at(closure, at + 32);
+    s->source = word_at(closure, at + 48);
+}
+
+static void scatter_element(const struct compute *c, const struct scatter *s,
+                            const struct kernel_launch *launch, uint64_t i)
+{
+    uint64_t offsets[3];
+    int64_t place;
+    long double a, b;
+    bool known = true;
+
+    compute_offsets(s->closure, s->args, i, offsets);
+    uint64_t index = s->index + offsets[s->args - 1];
+    if (!index_load(&s->bounds, launch, index, &place, &known))
+        return;
+    uint64_t shift = (uint64_t)place * s->stride * c->bytes;
+    uint64_t to = s->self + offsets[0], from = s->source + offsets[1];
+    if (c->form != FORM_GATHER)
+        to += shift;
+    switch ((enum form)c->form) {
+    case FORM_GATHER:
+        compute_move(to, from + shift, c->bytes);
+        break;
+    case FORM_SCATTER:
+        compute_move(to, from, c->bytes);
+        break;
+    case FORM_SCATTER_ADD:
+        known &= compute_load(c->types[0], to, &a);
+        known &= compute_load(c->types[0], from, &b);
+        compute_store(c->types[0], to, a + b, known);
+        return;
+    default:
+        memsim_values_fill(to, &s->source, c->bytes, 1);
+    }
+    if (!known)
+        values_write(to, c->bytes, false);
+}
+
+static void run_scatter(const struct compute *c,
+                        const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+    struct scatter s;
+
+    scatter_read(c, launch->arguments[1], &s);
+    if (!compute_offsets_valid(s.closure) || !values_window(s.self) ||
+        !values_window(s.index) || count > COMPUTE_INTEGERS)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        scatter_element(c, &s, launch, i);
+}
+
+bool compute_scatter_parse(const char *name, struct compute *c)
+{
+    const char *fill =
+        name_after(name, "34_cuda_scatter_fill_internal_kernelI");
+    const char *move =
+        name_after(name, "36_cuda_scatter_gather_internal_kernelILb");
+    const char *text = fill ? fill : move ? move + 2 : NULL;
+
+    c->run = run_scatter;
+    if (!text)
+        return false;
+    c->bytes = name_bytes(text);
+    /* <scalar_t, index_t> from 2.9 on; before, int64_t indices only. */
+    c->types[1] = strstr(name, "EEEiEclI") ? NUMBER_I32 : NUMBER_I64;
+    if (strstr(name, "12TensorAssign")) {
+        c->form = fill           ? FORM_SCATTER_FILL
+                  : *move == '0' ? FORM_GATHER
+                                 : FORM_SCATTER;
+        return c->bytes;
+    }
+    c->form = FORM_SCATTER_ADD;
+    return !fill && strstr(name, "9ReduceAdd") &&
+           name_types(&text, c->types, 1);
+}
+
+/* indexSelect{Small,Large}Index (TensorInfo out, in, index, int out dimension,
+ * in dimension, [total,] inner size, int64_t in size): the dimension selected
+ * has size 1 in both. */
+static void run_index_select(const struct compute *c,
+                             const struct kernel_launch *launch)
+{
+    struct compute_tensor out, in, index;
+    uint32_t to = compute_u32(launch, 3), from = compute_u32(launch, 4);
+    uint64_t inner = compute_u32(launch, 5 + (uint32_t)c->layout);
+    int64_t size = (int64_t)compute_u64(launch, 6 + (uint32_t)c->layout), row;
+
+    if (!compute_tensor_read(launch->arguments[0], &out) ||
+        !compute_tensor_read(launch->arguments[1], &in) ||
+        !compute_tensor_read(launch->arguments[2], &index) ||
+        to >= OFFSETS_DIMS || from >= OFFSETS_DIMS)
+        return;
+    uint64_t count = index.dims ? index.sizes[0] : 1;
+    struct compute_bounds bounds = bounds_of(
+        "an index of embedding or index_select", c->types[1], size, true);
+    bounds.low = INT64_MIN; /* only too large ones are asserted not to be */
+    if (!index.dims || index.strides[0] == 1)
+        compute_bounds_check(&bounds, launch, index.data, count);
+    if (count * inner * c->bytes > VALUES_COPY_BYTES)
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = index.data + compute_tensor_offset(&index, i) *
+                                       number_bytes(c->types[1]);
+        bool known = true;
+
+        if (!index_load(&bounds, launch, at, &row, &known) || !known)
+            continue;
+        for (uint64_t k = 0; k < inner; k++)
+            compute_move(out.data + (compute_tensor_offset(&out, k) +
+                                     i * out.strides[to]) *
+                                        c->bytes,
+                         in.data + (compute_tensor_offset(&in, k) +
+                                    (uint64_t)row * in.strides[from]) *
+                                       c->bytes,
+                         c->bytes);
+    }
+}
+
+bool compute_index_select_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "21indexSelectSmallIndexI");
+
+    c->run = run_index_select;
+    if (!text) {
+        text = name_after(name, "21indexSelectLargeIndexI");
+        c->layout = 1;
+    }
+    if (!text || !name_types(&text, c->types, 2) || *text != 'j')
+        return false;
+    c->bytes = number_bytes(c->types[0]);
+    return true;
+}
+
+/* CatArrInputTensorMetadata<T, uint32_t, n, ...>: const T *input[n]; uint32_t
+ * offset[n], size[n], count[n]; bool is_contiguous[n]. */
+struct piece {
+    uint64_t input;
+    uint32_t offset, size, count;
+    bool is_contiguous;
+};
+
+static struct piece piece_read(const char *data, uint32_t n, uint32_t i)
+{
+    const char *numbers = data + 8ul * n;
+    struct piece p;
+
+    memcpy(&p.input, data + 8ul * i, sizeof p.input);
+    memcpy(&p.offset, numbers + 4ul * i, sizeof p.offset);
+    memcpy(&p.size, numbers + 4ul * (n + i), sizeof p.size);
+    memcpy(&p.count, numbers + 4ul * (2 * n + i), sizeof p.count);
+    p.is_contiguous = numbers[12ul * n + i];
+    return p;
+}
+
+/* CatArrIndexToOffset::compute, with TensorSizeStride {sizes[4], strides[4]}.
+ */
+static uint64_t cat_offset(const uint32_t *shape, int dims, int dim,
+                           uint32_t size, uint64_t index)
+{
+    uint64_t offset = 0;
+
+    for (int i = dims - 1; i >= 1; i--) {
+        uint32_t length = i == dim ? size : shape[i];
+
+        if (!length)
+            return 0;
+        offset += index % length * shape[4 + i];
+        index /= length;
+    }
+    return offset + index * shape[4];
+}
+
+/* (out, metadata, TensorSizeStride, int dimension, uint32_t its stride). The
+ * vectorized kernel moves SCALE elements as one, and is given the product of
+ * the sizes that follow instead of the stride. */
+static void run_cat(const struct compute *c, const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0);
+    const char *data = launch->arguments[1];
+    const uint32_t *shape = launch->arguments[2];
+    int dim = (int)compute_u32(launch, 3);
+    uint32_t stride = compute_u32(launch, 4);
+    uint32_t scale = c->layout ? (uint32_t)c->layout : 1;
+    uint32_t bytes = c->bytes * scale;
+
+    if (!values_window(out))
+        return;
+    for (uint32_t y = 0; y < launch->grid[1] && y < (uint32_t)c->count; y++) {
+        struct piece p = piece_read(data, (uint32_t)c->count, y);
+        uint64_t base = out + (uint64_t)p.offset * stride * c->bytes;
+        uint32_t size = c->layout ? p.size * stride / scale : p.size;
+
+        if (!p.is_contiguous && c->is_cast)
+            continue; /* strided input: not carried out */
+        if (!values_window(p.input) ||
+            (uint64_t)p.count * c->bytes > VALUES_COPY_BYTES)
+            continue;
+        for (uint64_t i = 0; i < p.count / scale; i++)
+            compute_move(base +
+                             cat_offset(shape, c->form, dim, size, i) * bytes,
+                         p.input + i * bytes, bytes);
+    }
+}
+
+/* The next literal template argument, "Li128E"; -1 where there is none. */
+static int literal(const char **text)
+{
+    int value = 0;
+
+    if (**text != 'L')
+        return -1;
+    for (*text += 2; **text >= '0' && **text <= '9'; ++*text)
+        value = 10 * value + **text - '0';
+    if (**text != 'E')
+        return -1;
+    ++*text;
+    return value;
+}
+
+bool compute_cat_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "OpaqueTypeILj");
+
+    c->run = run_cat;
+    if (!text)
+        return false;
+    c->bytes = (uint32_t)*text - '0';
+    if (text[1] == '6')
+        c->bytes = 16;
+    text = name_after(text, "EEEj");
+    if (!text)
+        text = name_after(name, "EEj");
+    if (!text)
+        return false;
+    c->form = literal(&text);  /* dimensions */
+    c->count = literal(&text); /* pieces at most */
+    if (c->form < 1 || c->form > 4 || c->count < 1 || literal(&text) < 0)
+        return false;
+    /* The plain kernel alone takes inputs that are not contiguous. */
+    c->is_cast = !strstr(name, "_contigI") && !strstr(name, "_vectorizedI");
+    if (strstr(name, "_vectorizedI")) {
+        literal(&text); /* alignment, in bytes */
+        c->layout = literal(&text);
+        return c->layout > 0;
+    }
+    return true;
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elementwise kernels: aten/src/ATen/native/cuda/CUDALoops.cuh, with the
+ * functors of BinaryInternal.h, Loops.cuh, CompareKernels.cu, Copy.cu,
+ * TensorCompare.cu, Indexing.cu and FillKernel.cu. */
+#include <math.h>
+#include <string.h>
+
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
+#include "capture/core/memory/values.h"
+
+/* How the functor makes an output of its inputs x and what it holds, s. */
+enum form {
+    FORM_UNARY,     /* op(x0) */
+    FORM_BINARY,    /* op(x0, x1) */
+    FORM_A,         /* op(s0, x0): AUnaryFunctor */
+    FORM_B,         /* op(x0, s0): BUnaryFunctor */
+    FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
+    FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
+    FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
+    FORM_WHERE,     /* x0 ? x1 : x2 */
+    FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
+    FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
+    FORM_FILL,      /* s0 */
+    FORM_OTHER,     /* not carried out */
+};
+
+enum layout {
+    LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
+    LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
+};
+
+#define INPUTS 3
+
+struct loop {
+    const struct compute *compute;
+    uint64_t count;
+    int inputs;
+    const char *offsets; /* the OffsetCalculator; NULL where dense */
+    uint64_t data[INPUTS + 1];
+    enum number_type types[INPUTS + 1];
+    long double s[2];
+    int variant; /* the enum that the functor starts with */
+};
+
+/* A lambda: its types are its arguments', and the output's is theirs. */
+static const struct named_lambda {
+    const char *pattern;
+    enum form form;
+    operation_function *run;
+    bool to_bool;
+} lambdas[] = {
+    {"23direct_copy_kernel_cuda", FORM_UNARY, operation_copy, false},
+    {"23bitwise_not_kernel_cuda", FORM_UNARY, operation_not, false},
+    {"23logical_not_kernel_cuda", FORM_UNARY, operation_logical_not, true},
+    {"15neg_kernel_cuda", FORM_UNARY, operation_negate, false},
+    {"17where_kernel_impl", FORM_WHERE, NULL, false},
+    {"18masked_fill_kernel", FORM_MASK, NULL, false},
+    {"19launch_clamp_scalar", FORM_CLAMP, NULL, false},
+};
+
+/* {A,B,}{Unary,Binary}Functor<arg1_t, arg2_t, return_t, func_t>. */
+static bool wrapper_parse(const char *name, struct compute *c,
+                          const char *pattern, enum form form)
+{
+    const char *text = name_after(name, pattern);
+    enum number_type types[3];
+
+    if (!text || !name_types(&text, types, 3))
+        return false;
+    c->form = form;
+    c->operation = operation_find(text);
+    c->types[0] = types[2];
+    c->types[1] = types[form == FORM_A];
+    c->types[2] = types[1];
+    c->scalar = number_opmath(types[form == FORM_B]);
+    /* CompareEqFunctor<half> takes halves, not opmath_t. */
+    if (c->operation == operation_equal)
+        c->scalar = types[form == FORM_B];
+    c->count = form == FORM_BINARY ? 3 : 2;
+    return c->operation;
+}
+
+static bool same_parse(const char *name, struct compute *c, const char *pattern,
+                       enum form form, int count)
+{
+    const char *text = name_after(name, pattern);
+
+    if (!text || !name_types(&text, c->types, 1))
+        return false;
+    c->form = form;
+    c->count = count;
+    c->scalar = number_opmath(c->types[0]);
+    for (int i = 1; i < count; i++)
+        c->types[i] = c->types[0];
+    return true;
+}
+
+static bool compare_parse(const char *name, struct compute *c)
+{
+    if (same_parse(name, c, "21compare_scalar_kernelI", FORM_B, 2))
+        c->scalar = c->types[0];
+    else if (!same_parse(name, c, "14CompareFunctorI", FORM_BINARY, 3))
+        return false;
+    c->types[0] = NUMBER_BOOL;
+    c->operation = operation_compare;
+    return true;
+}
+
+static bool lambda_parse(const char *name, struct compute *c)
+{
+    for (size_t i = 0; i < sizeof lambdas / sizeof *lambdas; i++) {
+        const struct named_lambda *l = &lambdas[i];
+        const char *text = name_after(name, l->pattern);
+        int inputs = text ? name_lambda(text, c->types + 1, INPUTS) : -1;
+
+        if (inputs < 1)
+            continue;
+        c->form = l->form;
+        c->operation = l->run;
+        c->count = 1 + inputs;
+        c->types[0] = l->to_bool              ? NUMBER_BOOL
+                      : l->form == FORM_WHERE ? c->types[2]
+                                              : c->types[1];
+        if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
+            c->operation = operation_logical_not;
+        c->scalar =
+            l->form == FORM_CLAMP ? number_opmath(c->types[1]) : c->types[1];
+        return true;
+    }
+    return false;
+}
+
+/* Copy.cu: kernels that only change the type. */
+static bool conversion_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "27converting_copy_kernel_cudaI");
+    enum number_type types[2]; /* from, to */
+
+    c->form = FORM_UNARY;
+    c->operation = operation_copy;
+    c->count = 2;
+    if (text && name_types(&text, types, 2)) {
+        c->types[0] = types[1];
+        c->types[1] = types[0];
+        return true;
+    }
+    text = name_after(name, "25bfloat16_copy_kernel_cuda");
+    c->types[0] = NUMBER_BF16;
+    if (!text) {
+        text = name_after(name, "24float16_copy_kernel_cuda");
+        c->types[0] = NUMBER_F16;
+    }
+    return text && name_lambda(text, c->types + 1, 1) == 1;
+}
+
+static bool functor_parse(const char *name, struct compute *c)
+{
+    if (same_parse(name, c, "10AbsFunctorI", FORM_UNARY, 2)) {
+        c->operation = operation_absolute;
+        return true;
+    }
+    return wrapper_parse(name, c, "13AUnaryFunctorI", FORM_A) ||
+           wrapper_parse(name, c, "13BUnaryFunctorI", FORM_B) ||
+           wrapper_parse(name, c, "13BinaryFunctorI", FORM_BINARY) ||
+           same_parse(name, c, "15CUDAFunctor_addI", FORM_ADD, 3) ||
+           same_parse(name, c, "21CUDAFunctorOnSelf_addI", FORM_ADD_SELF, 2) ||
+           same_parse(name, c, "22CUDAFunctorOnOther_addI", FORM_ADD_OTHER,
+                      2) ||
+           compare_parse(name, c) || lambda_parse(name, c) ||
+           conversion_parse(name, c);
+}
+
+static long double scalar_at(const struct compute *c, const char *functor,
+                             uint32_t index)
+{
+    return number_load(c->scalar, functor + index * number_bytes(c->scalar));
+}
+
+/* Reads what the functor holds: an enum first where its operation has
+ * variants, then its numbers, aligned. */
+static void functor_read(struct loop *l, const char *functor)
+{
+    const struct compute *c = l->compute;
+    uint32_t bytes = number_bytes(c->scalar);
+    bool has_variant = c->operation == operation_equal ||
+                       c->operation == operation_compare ||
+                       c->form == FORM_CLAMP;
+
+    if (has_variant)
+        memcpy(&l->variant, functor, sizeof l->variant);
+    switch ((enum form)c->form) {
+    case FORM_A:
+    case FORM_B: /* after a functor: an int, or nothing, which takes a byte */
+        functor += has_variant && bytes < 4 ? 4 : bytes;
+        l->s[0] = scalar_at(c, functor, 0);
+        break;
+    case FORM_CLAMP:
+        functor += bytes < 4 ? 4 : bytes;
+        l->s[0] = scalar_at(c, functor, 0);
+        l->s[1] = scalar_at(c, functor, 1);
+        break;
+    case FORM_ADD_SELF:
+    case FORM_ADD_OTHER:
+        l->s[1] = scalar_at(c, functor, 1);
+        l->s[0] = scalar_at(c, functor, 0);
+        break;
+    case FORM_ADD:
+    case FORM_MASK:
+    case FORM_FILL:
+        l->s[0] = scalar_at(c, functor, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ClampLimits{Min, Max, MinMax} */
+static long double clamp(const struct loop *l, long double x)
+{
+    if (l->variant != 1 && x < l->s[0])
+        return l->s[0];
+    if (l->variant == 0)
+        return x;
+    return operation_minimum(x, l->s[l->variant == 2], 0);
+}
+
+static long double evaluate(const struct loop *l, const long double *x)
+{
+    operation_function *op = l->compute->operation;
+
+    switch ((enum form)l->compute->form) {
+    case FORM_UNARY:
+        return op(x[0], 0, 0);
+    case FORM_BINARY:
+        return op(x[0], x[1], l->variant);
+    case FORM_A:
+        return op(l->s[0], x[0], l->variant);
+    case FORM_B:
+        return op(x[0], l->s[0], l->variant);
+    case FORM_ADD:
+        return x[0] + l->s[0] * x[1];
+    case FORM_ADD_SELF:
+        return x[0] + l->s[1] * l->s[0];
+    case FORM_ADD_OTHER:
+        return l->s[0] + l->s[1] * x[0];
+    case FORM_WHERE:
+        return x[0] ? x[1] : x[2];
+    case FORM_MASK:
+        return x[1] ? l->s[0] : x[0];
+    case FORM_CLAMP:
+        return clamp(l, x[0]);
+    case FORM_FILL:
+        return l->s[0];
+    case FORM_OTHER:
+        break;
+    }
+    return 0;
+}
+
+/* An unknown number is taken to be finite: isnan() asks x != x, isinf() and
+ * isfinite() compare with infinity. */
+static bool is_finite_check(const struct loop *l)
+{
+    if (l->compute->operation != operation_equal ||
+        !number_is_float(l->types[1]))
+        return false;
+    return l->compute->form == FORM_BINARY ? l->data[1] == l->data[2]
+                                           : isinf(l->s[0]);
+}
+
+static void element(const struct loop *l, uint64_t index, bool certain)
+{
+    uint64_t offsets[INPUTS + 1];
+    long double x[INPUTS] = {0};
+    bool known = true;
+
+    if (l->offsets)
+        compute_offsets(l->offsets, l->inputs + 1, index, offsets);
+    else
+        for (int i = 0; i <= l->inputs; i++)
+            offsets[i] = index * number_bytes(l->types[i]);
+    for (int i = 0; i < l->inputs; i++)
+        known &= compute_load(l->types[i + 1], l->data[i + 1] + offsets[i + 1],
+                              &x[i]);
+    compute_store(l->types[0], l->data[0] + offsets[0], evaluate(l, x),
+                  known || certain);
+}
+
+static uint64_t last_offset(const struct loop *l, int tensor)
+{
+    uint64_t offsets[INPUTS + 1];
+
+    if (!l->offsets)
+        return (l->count - 1) * number_bytes(l->types[tensor]);
+    compute_offsets(l->offsets, l->inputs + 1, l->count - 1, offsets);
+    return offsets[tensor];
+}
+
+/* The most elements that are worth it: told from each input's first. */
+static uint64_t limit(const struct loop *l)
+{
+    bool floats = false;
+    long double x;
+
+    if (number_is_float(l->types[0]))
+        return COMPUTE_FLOATS;
+    for (int i = 1; i <= l->inputs; i++) {
+        if (!compute_load(l->types[i], l->data[i], &x))
+            return COMPUTE_UNKNOWN;
+        floats |= number_is_float(l->types[i]);
+    }
+    return floats ? COMPUTE_FLOATS : COMPUTE_INTEGERS;
+}
+
+/* More elements than are looked at: nothing is known of the output, unless it
+ * says that numbers are finite. */
+static void loop_forget(const struct loop *l, bool certain)
+{
+    const long double x[INPUTS] = {0};
+    unsigned char answer = evaluate(l, x) != 0;
+
+    if (certain && !l->offsets && l->types[0] == NUMBER_BOOL)
+        memsim_values_fill(l->data[0], &answer, 1, l->count);
+    else
+        compute_forget(l->types[0], l->data[0],
+                       last_offset(l, 0) + number_bytes(l->types[0]));
+}
+
+/* A mask made a number of, as sum() does, is about to be counted: the policy
+ * says what it selects. */
+static void loop_decide(const struct loop *l,
+                        const struct kernel_launch *launch)
+{
+    if (l->compute->operation != operation_copy || l->offsets || l->count < 2 ||
+        l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
+        l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
+        return;
+    compute_guess(l->compute, launch, l->count, COMPUTE_GUESS_MASK);
+    compute_mask_decide(l->data[1], l->count);
+}
+
+/* How many elements from the first on lie in one piece on both sides of what
+ * only copies integers; 1 elsewhere. */
+static uint64_t row_length(const struct loop *l)
+{
+    uint32_t unit = number_bytes(l->types[0]), dims, size;
+    uint64_t offsets[2];
+
+    if (l->compute->operation != operation_copy || l->inputs != 1 ||
+        l->types[0] != l->types[1] || number_is_float(l->types[0]))
+        return 1;
+    if (!l->offsets)
+        return l->count;
+    memcpy(&dims, l->offsets, sizeof dims);
+    memcpy(&size, l->offsets + sizeof dims, sizeof size);
+    if (!dims || size < 2)
+        return 1;
+    compute_offsets(l->offsets, 2, 1, offsets);
+    return offsets[0] == unit && offsets[1] == unit ? size : 1;
+}
+
+/* COUNT elements from INDEX on, in one piece. */
+static void row_run(const struct loop *l, uint64_t index, uint64_t count,
+                    bool certain)
+{
+    uint64_t offsets[2] = {0}, bytes = count * number_bytes(l->types[0]);
+
+    if (l->offsets)
+        compute_offsets(l->offsets, 2, index, offsets);
+    if (values_known(l->data[1] + offsets[1], bytes))
+        memsim_values_copy(l->data[0] + offsets[0], l->data[1] + offsets[1],
+                           bytes);
+    else
+        for (uint64_t i = 0; i < count; i++)
+            element(l, index + i, certain);
+}
+
+static void elements_run(const struct loop *l, bool certain)
+{
+    uint64_t row = row_length(l);
+
+    for (uint64_t i = 0; i < l->count; i += row) {
+        if (row == 1)
+            element(l, i, certain);
+        else
+            row_run(l, i, row < l->count - i ? row : l->count - i, certain);
+    }
+}
+
+static void loop_run(const struct loop *l, const struct kernel_launch *launch)
+{
+    bool certain = is_finite_check(l);
+
+    for (int i = 0; i <= l->inputs; i++)
+        if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
+            return;
+    loop_decide(l, launch);
+    if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
+        loop_forget(l, certain);
+        return;
+    }
+    elements_run(l, certain);
+}
+
+/* Without inputs, all elements are the same. */
+static void fill_run(const struct loop *l)
+{
+    const long double none[INPUTS] = {0};
+    uint32_t unit = number_bytes(l->types[0]);
+    unsigned char value[16];
+
+    if (!values_window(l->data[0]) || !unit || !l->count)
+        return;
+    number_store(l->types[0], value, evaluate(l, none));
+    memsim_values_fill(l->data[0], value, unit, l->count);
+}
+
+/* (n, functor, data, input calculator, output calculator, LoadWithCast{types,
+ * sizes}, StoreWithCast{type, size}). */
+static __attribute__((noinline)) void
+dense_elements(const struct compute *c, const struct kernel_launch *launch,
+               uint64_t count)
+{
+    struct loop l = {.compute = c, .count = count, .inputs = c->count - 1};
+    memcpy(l.types, c->types, sizeof l.types);
+    memcpy(l.data, launch->arguments[2], (size_t)c->count * sizeof *l.data);
+    if (c->is_cast) {
+        const unsigned char *types = launch->arguments[5];
+
+        for (int i = 0; i < l.inputs; i++)
+            l.types[i + 1] = types[i];
+        l.types[0] = *(const unsigned char *)launch->arguments[6];
+    }
+    functor_read(&l, launch->arguments[1]);
+    if (l.inputs)
+        loop_run(&l, launch);
+    else
+        fill_run(&l);
+}
+
+static void run_dense(const struct compute *c,
+                      const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+
+    /* Most launches of a training step end here. */
+    if (count > COMPUTE_FLOATS && c->bytes)
+        memsim_values_forget(*(const uint64_t *)launch->arguments[2],
+                             count * c->bytes);
+    else
+        dense_elements(c, launch, count);
+}
+
+/* What is done in place by a functor that nothing here knows is not known any
+ * more. Elsewhere the output is a new block, of which nothing is known yet. */
+static void run_other(const struct compute *c,
+                      const struct kernel_launch *launch)
+{
+    const uint64_t *data = launch->arguments[2];
+
+    if (data[0] == data[1])
+        memsim_values_forget(data[0], (uint64_t)compute_u32(launch, 0) *
+                                          number_bytes(c->types[1]));
+}
+
+static bool other_parse(const char *name, struct compute *c)
+{
+    c->form = FORM_OTHER;
+    c->run = run_other;
+    return name_lambda(name, c->types + 1, INPUTS) > 0 &&
+           !strstr(name, "12LoadWithCastI") &&
+           (strstr(name, "29vectorized_elementwise_kernelILi") ||
+            strstr(name, "27unrolled_elementwise_kernelI"));
+}
+
+static uint32_t functor_alignment(const struct compute *c)
+{
+    bool has_variant =
+        c->operation == operation_equal || c->operation == operation_compare;
+    uint32_t bytes = 1;
+
+    if (c->form != FORM_UNARY && c->form != FORM_BINARY &&
+        c->form != FORM_WHERE)
+        bytes = number_bytes(c->scalar);
+    return (has_variant || c->form == FORM_CLAMP) && bytes < 4 ? 4 : bytes;
+}
+
+static uint32_t functor_size(const struct compute *c)
+{
+    uint32_t unit = functor_alignment(c);
+
+    switch ((enum form)c->form) {
+    case FORM_A:
+    case FORM_B:
+    case FORM_ADD_SELF:
+    case FORM_ADD_OTHER:
+        return 2 * unit;
+    case FORM_CLAMP:
+        return 3 * unit;
+    default:
+        return unit;
+    }
+}
+
+/* (n, closure{OffsetCalculator, data, functor, types where cast}). */
+static void run_strided(const struct compute *c,
+                        const struct kernel_launch *launch)
+{
+    const char *closure = launch->arguments[1];
+    uint32_t at = (OFFSETS_BYTES((uint32_t)c->count) + 7) & ~7u;
+    struct loop l = {.compute = c,
+                     .count = compute_u32(launch, 0),
+                     .inputs = c->count - 1,
+                     .offsets = closure};
+
+    if (!compute_offsets_valid(closure))
+        return;
+    memcpy(l.types, c->types, sizeof l.types);
+    memcpy(l.data, closure + at, (size_t)c->count * sizeof *l.data);
+    const char *functor = closure + at + 8u * (uint32_t)c->count;
+    if (c->is_cast)
+        for (int i = 0; i <= l.inputs; i++)
+            l.types[i] = (unsigned char)functor[functor_size(c) + (uint32_t)i];
+    functor_read(&l, functor);
+    loop_run(&l, launch);
+}
+
+bool compute_loop_parse(const char *name, struct compute *c)
+{
+    if (same_parse(name, c, "11FillFunctorI", FORM_FILL, 1))
+        c->scalar = c->types[0];
+    else if (!functor_parse(name, c))
+        return other_parse(name, c);
+    c->is_cast = strstr(name, "12LoadWithCastI");
+    c->run = run_dense;
+    if (!c->is_cast && c->count > 1 && number_is_float(c->types[0]))
+        c->bytes = number_bytes(c->types[0]);
+    if (strstr(name, "18elementwise_kernelILi")) {
+        c->is_cast = strstr(name, "15gpu_kernel_implI");
+        c->run = run_strided;
+        return c->is_cast || strstr(name, "22gpu_kernel_impl_nocastI");
+    }
+    return strstr(name, "rrayIPcL");
+}
+
+/* RangeFactories.cu: (index_t n, closure{start, step}, scalar_t *out), with
+ * both in at::acc_type: int64_t of integers, double of double, else float. */
+static void run_arange(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+    const char *closure = launch->arguments[1];
+    uint64_t out = compute_u64(launch, 2);
+    uint32_t bytes = number_bytes(c->types[0]);
+    long double start = number_load(c->scalar, closure);
+    long double step =
+        number_load(c->scalar, closure + number_bytes(c->scalar));
+
+    char *to = count > COMPUTE_INTEGERS
+                   ? NULL
+                   : values_write(out, count * bytes, true);
+
+    if (!to) {
+        memsim_values_forget(out, count * bytes);
+        return;
+    }
+    if (c->types[0] == NUMBER_I64) { /* most of them */
+        int64_t *numbers = (int64_t *)to;
+
+        for (uint64_t i = 0; i < count; i++)
+            numbers[i] = (int64_t)start + (int64_t)step * (int64_t)i;
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        number_store(c->types[0], to + i * bytes,
+                     start + step * (long double)i);
+}
+
+bool compute_arange_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "15arange_cuda_out");
+
+    c->types[0] = text ? name_dispatched(text) : NUMBER_NONE;
+    if (c->types[0] == NUMBER_NONE)
+        return false;
+    c->scalar = number_is_float(c->types[0]) ? c->types[0] : NUMBER_I64;
+    c->run = run_arange;
+    return true;
+}

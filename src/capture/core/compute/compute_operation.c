@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * aten/src/ATen/native/cuda/Binary*Kernel*.cu, CompareKernels.cu,
+ * CompareEQKernel.cu, MaxMinElementwiseKernel.cu and the like. */
+#include "capture/core/compute/compute_operation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "capture/core/compute/compute_number.h"
+
+static long double operation_add(long double a, long double b, int v)
+{
+    (void)v;
+    return a + b;
+}
+
+static long double operation_subtract(long double a, long double b, int v)
+{
+    (void)v;
+    return a - b;
+}
+
+static long double operation_multiply(long double a, long double b, int v)
+{
+    (void)v;
+    return a * b;
+}
+
+static long double operation_divide(long double a, long double b, int v)
+{
+    (void)v;
+    return a / b;
+}
+
+static long double operation_divide_floor(long double a, long double b, int v)
+{
+    (void)v;
+    return b ? number_floor(a / b) : 0;
+}
+
+static long double operation_divide_truncate(long double a, long double b,
+                                             int v)
+{
+    (void)v;
+    return b ? number_truncate(a / b) : 0;
+}
+
+/* Python's: the result has the divisor's sign. */
+static long double operation_remainder(long double a, long double b, int v)
+{
+    long double r = b ? a - number_truncate(a / b) * b : 0;
+
+    (void)v;
+    return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* CompareEQKernel.cu: EqOpType{EQ, NE}. */
+long double operation_equal(long double a, long double b, int v)
+{
+    return (a == b) == !v;
+}
+
+/* CompareKernels.cu: OpType{GE, GT, LE, LT}. */
+long double operation_compare(long double a, long double b, int v)
+{
+    switch (v) {
+    case 0:
+        return a >= b;
+    case 1:
+        return a > b;
+    case 2:
+        return a <= b;
+    default:
+        return a < b;
+    }
+}
+
+static long double operation_and(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)a & (int64_t)b;
+}
+
+static long double operation_or(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)a | (int64_t)b;
+}
+
+static long double operation_xor(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)a ^ (int64_t)b;
+}
+
+static long double operation_shift_left(long double a, long double b, int v)
+{
+    (void)v;
+    return b >= 0 && b < 64 ? (int64_t)((uint64_t)(int64_t)a << (int)b) : 0;
+}
+
+static long double operation_shift_right(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)a >> (b >= 0 && b < 64 ? (int)b : 63);
+}
+
+static long double operation_logical_and(long double a, long double b, int v)
+{
+    (void)v;
+    return a && b;
+}
+
+static long double operation_logical_or(long double a, long double b, int v)
+{
+    (void)v;
+    return a || b;
+}
+
+static long double operation_logical_xor(long double a, long double b, int v)
+{
+    (void)v;
+    return !a != !b;
+}
+
+static long double operation_maximum(long double a, long double b, int v)
+{
+    (void)v;
+    return a > b || isnan(a) ? a : b;
+}
+
+long double operation_minimum(long double a, long double b, int v)
+{
+    (void)v;
+    return a < b || isnan(a) ? a : b;
+}
+
+long double operation_copy(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return a;
+}
+
+long double operation_negate(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return -a;
+}
+
+long double operation_absolute(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return __builtin_fabsl(a);
+}
+
+long double operation_not(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return ~(int64_t)a;
+}
+
+long double operation_logical_not(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return !a;
+}
+
+/* What A-, B- and BinaryFunctor and ForeachFunctors.cuh are told to do. */
+static const struct named_operation {
+    const char *pattern;
+    operation_function *run;
+} binaries[] = {
+    {"10MulFunctorI", operation_multiply},
+    {"10DivFunctorI", operation_divide},
+    {"21div_floor_kernel_cuda", operation_divide_floor},
+    {"21div_trunc_kernel_cuda", operation_divide_truncate},
+    {"21remainder_kernel_cuda", operation_remainder},
+    {"16CompareEqFunctorI", operation_equal},
+    {"17BitwiseAndFunctorI", operation_and},
+    {"16BitwiseOrFunctorI", operation_or},
+    {"17BitwiseXorFunctorI", operation_xor},
+    {"18lshift_kernel_cuda", operation_shift_left},
+    {"18rshift_kernel_cuda", operation_shift_right},
+    {"23logical_and_kernel_cuda", operation_logical_and},
+    {"22logical_or_kernel_cuda", operation_logical_or},
+    {"23logical_xor_kernel_cuda", operation_logical_xor},
+    {"19maximum_kernel_cuda", operation_maximum},
+    {"19minimum_kernel_cuda", operation_minimum},
+    {"St4plusI", operation_add}, /* these of lists of tensors */
+    {"St5minusI", operation_subtract},
+    {"St10multipliesI", operation_multiply},
+    {"St7dividesI", operation_divide},
+};
+
+operation_function *operation_find(const char *functor)
+{
+    for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+        if (strstr(functor, binaries[i].pattern))
+            return binaries[i].run;
+    return NULL;
+}

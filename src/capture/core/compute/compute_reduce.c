@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions (aten/src/ATen/native/cuda/Reduce.cuh), running sums
+ * (ScanUtils.cuh, CUB's DeviceScan) and histograms (SummaryOps.cu). */
+#include <math.h>
+#include <string.h>
+
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_name.h"
+#include "capture/core/memory/values.h"
+
+enum form { FORM_SUM, FORM_MEAN, FORM_ANY, FORM_ALL, FORM_MAX, FORM_MIN };
+
+/* What is written besides or instead of the value itself: its place; or, of
+ * the least, the greatest too. */
+enum layout { LAYOUT_VALUE, LAYOUT_VALUE_INDEX, LAYOUT_INDEX, LAYOUT_BOTH };
+
+/* ReduceConfig: sixteen ints, of which these come first. */
+#define CONFIG_BYTES 64u
+struct config {
+    int32_t element_bytes, inputs, outputs; /* inputs of each output */
+};
+
+/* ReduceOp: ops, ident, ReduceConfig, OffsetCalculator<1>, OffsetCalculator<2>,
+ * const void *src, const char *dst[2], ... */
+struct reduction {
+    struct config config;
+    const char *input_offsets, *output_offsets;
+    uint64_t source, destination[2];
+};
+
+static uint32_t align(uint32_t at, uint32_t unit)
+{
+    return (at + unit - 1) / unit * unit;
+}
+
+/* What ops_t and arg_t take before the config. types[2] is arg_t's number; it
+ * is a pair, with an int64_t where places are kept, of its own type where the
+ * least and the greatest are. */
+static uint32_t config_place(const struct compute *c)
+{
+    uint32_t bytes = number_bytes(c->types[2]);
+    uint32_t ops = c->form == FORM_MEAN ? bytes : 1;
+
+    switch ((enum layout)c->layout) {
+    case LAYOUT_VALUE:
+        return align(align(ops, bytes) + bytes, 4);
+    case LAYOUT_BOTH:
+        return align(bytes + 2 * bytes, 4);
+    default:
+        return 24;
+    }
+}
+
+static bool reduction_read(const struct compute *c, const char *op,
+                           struct reduction *r)
+{
+    uint32_t at = config_place(c);
+
+    memcpy(&r->config, op + at, sizeof r->config);
+    r->input_offsets = op + at + CONFIG_BYTES;
+    r->output_offsets = r->input_offsets + OFFSETS_BYTES(1);
+    at = align(at + CONFIG_BYTES + OFFSETS_BYTES(1) + OFFSETS_BYTES(2), 8);
+    memcpy(&r->source, op + at, sizeof r->source);
+    memcpy(r->destination, op + at + 8, sizeof r->destination);
+    return r->config.inputs > 0 && r->config.outputs > 0 &&
+           compute_offsets_valid(r->input_offsets) &&
+           compute_offsets_valid(r->output_offsets) &&
+           values_window(r->source) && values_window(r->destination[0]);
+}
+
+static long double combine(int form, long double a, long double b)
+{
+    switch ((enum form)form) {
+    case FORM_ANY:
+        return a || b;
+    case FORM_ALL:
+        return a && b;
+    case FORM_MAX:
+        return b > a || isnan(b) ? b : a;
+    case FORM_MIN:
+        return b < a || isnan(b) ? b : a;
+    default:
+        return a + b;
+    }
+}
+
+static void output_store(const struct compute *c, const struct reduction *r,
+                         uint64_t offset, long double value, uint64_t place,
+                         bool known)
+{
+    if (c->layout == LAYOUT_INDEX) {
+        compute_store(NUMBER_I64, r->destination[0] + offset,
+                      (long double)place, known);
+        return;
+    }
+    compute_store(c->types[0], r->destination[0] + offset, value, known);
+    if (c->layout == LAYOUT_VALUE_INDEX)
+        compute_store(NUMBER_I64,
+                      r->destination[1] +
+                          offset / number_bytes(c->types[0]) * 8,
+                      (long double)place, known);
+}
+
+/* The other half of MinMaxOps. */
+static void output_greatest(const struct compute *c, const struct reduction *r,
+                            const uint64_t *offsets)
+{
+    long double value = 0, x;
+    bool known = true;
+    uint64_t inner;
+
+    for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
+        compute_offsets(r->input_offsets, 1, i, &inner);
+        known &= compute_load(c->types[1], r->source + offsets[1] + inner, &x);
+        value = i ? combine(FORM_MAX, value, x) : x;
+    }
+    compute_store(c->types[0], r->destination[1] + offsets[0], value, known);
+}
+
+static void output_reduce(const struct compute *c, const struct reduction *r,
+                          uint64_t output)
+{
+    uint64_t offsets[2], inner, place = 0;
+    long double value = 0, x;
+    bool known = true;
+
+    compute_offsets(r->output_offsets, 2, output, offsets);
+    for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
+        compute_offsets(r->input_offsets, 1, i, &inner);
+        if (!compute_load(c->types[1], r->source + offsets[1] + inner, &x)) {
+            known = false;
+            /* Checks find nothing wrong. */
+            if (c->form == FORM_ANY || c->form == FORM_ALL)
+                x = c->form == FORM_ALL;
+        }
+        long double next = i ? combine(c->form, value, x) : x;
+        if (next != value)
+            place = i;
+        value = next;
+    }
+    if (c->form == FORM_ANY || c->form == FORM_ALL)
+        value = value != 0;
+    if (c->form == FORM_MEAN)
+        value /= r->config.inputs;
+    output_store(c, r, offsets[0], value, place, known);
+    if (c->layout == LAYOUT_BOTH)
+        output_greatest(c, r, offsets);
+}
+
+/* Too many elements to look at: checks find nothing wrong, the rest is 0. */
+static void outputs_forget(const struct compute *c, const struct reduction *r)
+{
+    uint64_t outputs = (uint64_t)r->config.outputs, offsets[2];
+
+    if (outputs > COMPUTE_FLOATS) {
+        compute_offsets(r->output_offsets, 2, outputs - 1, offsets);
+        compute_forget(c->layout == LAYOUT_INDEX ? NUMBER_I64 : c->types[0],
+                       r->destination[0], offsets[0] + 8);
+        return;
+    }
+    for (uint64_t o = 0; o < outputs; o++) {
+        compute_offsets(r->output_offsets, 2, o, offsets);
+        output_store(c, r, offsets[0], c->form == FORM_ALL, 0, false);
+    }
+}
+
+/* The most elements that are worth it, told from the first one. */
+static uint64_t reduction_limit(const struct compute *c,
+                                const struct reduction *r)
+{
+    long double x;
+
+    if (compute_load(c->types[1], r->source, &x))
+        return COMPUTE_INTEGERS;
+    return c->layout == LAYOUT_VALUE && number_is_float(c->types[0])
+               ? COMPUTE_FLOATS
+               : COMPUTE_UNKNOWN;
+}
+
+static void run_reduce(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    struct reduction r;
+
+    if (!reduction_read(c, launch->arguments[0], &r))
+        return;
+    uint64_t elements = (uint64_t)r.config.inputs * (uint64_t)r.config.outputs;
+    if (elements > reduction_limit(c, &r)) {
+        outputs_forget(c, &r);
+        return;
+    }
+    for (uint64_t o = 0; o < (uint64_t)r.config.outputs; o++)
+        output_reduce(c, &r, o);
+}
+
+static const struct operation {
+    const char *pattern;
+    enum form form;
+    enum layout layout;
+    bool is_lambda; /* arg_t is the lambda's first argument */
+} operations[] = {
+    {"11sum_functorI", FORM_SUM, LAYOUT_VALUE, true},
+    {"14or_kernel_cuda", FORM_ANY, LAYOUT_VALUE, true},
+    {"15and_kernel_cuda", FORM_ALL, LAYOUT_VALUE, true},
+    {"13MaxNanFunctorI", FORM_MAX, LAYOUT_VALUE, false},
+    {"13MinNanFunctorI", FORM_MIN, LAYOUT_VALUE, false},
+    {"9MinMaxOpsI", FORM_MIN, LAYOUT_BOTH, false},
+    {"9ArgMaxOpsI", FORM_MAX, LAYOUT_INDEX, false},
+    {"9ArgMinOpsI", FORM_MIN, LAYOUT_INDEX, false},
+    {"6MaxOpsI", FORM_MAX, LAYOUT_VALUE_INDEX, false},
+    {"6MinOpsI", FORM_MIN, LAYOUT_VALUE_INDEX, false},
+};
+
+/* ReduceOp<scalar_t, ops_t, index_t, out_scalar_t, vt0, ...>: the last types,
+ * which a digit and the like cannot be taken for. */
+static bool output_type(const char *name, struct compute *c)
+{
+    for (const char *at = name; (at = name_after(at, "Ej"));) {
+        const char *text = at;
+        enum number_type type;
+
+        if (!strncmp(text, "S", 1) && number_bytes(c->types[1]) == 2 &&
+            strchr(text, '_') && !strncmp(strchr(text, '_') + 1, "Li4E", 4)) {
+            c->types[0] = c->types[1];
+            return true;
+        }
+        if (name_types(&text, &type, 1) && !strncmp(text, "Li4E", 4)) {
+            c->types[0] = type;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool mean_parse(const char *name, struct compute *c)
+{
+    /* MeanOps<scalar_t, acc_t, factor_t, out_t>: {factor_t factor} */
+    const char *text = name_after(name, "7MeanOpsI");
+    enum number_type types[4] = {c->types[1]};
+
+    if (!text)
+        return false;
+    if (number_bytes(c->types[1]) == 2)
+        types[1] = NUMBER_F32;
+    else if (!name_types(&text, types, 3) || types[1] != types[2])
+        return false;
+    c->form = FORM_MEAN;
+    c->types[2] = types[1];
+    return true;
+}
+
+static bool operation_parse(const char *name, struct compute *c)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const struct operation *o = &operations[i];
+        const char *text = name_after(name, o->pattern);
+        enum number_type types[2];
+
+        if (!text)
+            continue;
+        c->form = o->form;
+        c->layout = o->layout;
+        if (o->is_lambda ? name_lambda(text, types, 2) != 2
+                         : !name_types(&text, types, 1))
+            return false;
+        c->types[2] = types[0];
+        return true;
+    }
+    return mean_parse(name, c);
+}
+
+bool compute_reduce_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "8ReduceOpI");
+
+    c->run = run_reduce;
+    return text && name_types(&text, c->types + 1, 1) &&
+           operation_parse(name, c) && output_type(name, c);
+}
+
+/* One running sum: COUNT elements, STEP apart. */
+static void scan(const enum number_type *types, uint64_t out, uint64_t in,
+                 uint64_t count, uint64_t step)
+{
+    long double sum = 0, x;
+    bool known = true;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = i * step;
+
+        known &= compute_load(types[1], in + at * number_bytes(types[1]), &x);
+        sum += x;
+        compute_store(types[0], out + at * number_bytes(types[0]), sum, known);
+    }
+}
+
+static bool scan_fits(const struct compute *c, uint64_t out, uint64_t in,
+                      uint64_t count)
+{
+    long double x;
+
+    if (!values_window(out) || !values_window(in))
+        return false;
+    if (count <= (compute_load(c->types[1], in, &x) ? COMPUTE_INTEGERS
+                                                    : COMPUTE_UNKNOWN))
+        return true;
+    compute_forget(c->types[0], out, count * number_bytes(c->types[0]));
+    return false;
+}
+
+/* (in, out, tile state, first tile, operation, initial value, count) */
+static void run_scan(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    uint64_t in = compute_u64(launch, 0), out = compute_u64(launch, 1);
+    uint64_t count = compute_u32(launch, 6);
+
+    if (scan_fits(c, out, in, count))
+        scan(c->types, out, in, count, 1);
+}
+
+bool compute_scan_parse(const char *name, struct compute *c)
+{
+    /* "...PKiPlNS0_13ScanTileState...8NullType": from, to, inclusive. */
+    const char *text = name_after(name, "EPK");
+
+    c->run = run_scan;
+    return text && name_types(&text, c->types + 1, 1) && *text++ == 'P' &&
+           name_types(&text, c->types, 1) && strstr(name, "4plusI") &&
+           strstr(text, "8NullTypeE");
+}
+
+/* (out, in, rows, columns, ...): along the rows */
+static void run_scan_rows(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0), in = compute_u64(launch, 1);
+    uint64_t rows = compute_u32(launch, 2), columns = compute_u32(launch, 3);
+    uint64_t bytes = columns * number_bytes(c->types[0]);
+
+    if (scan_fits(c, out, in, rows * columns))
+        for (uint64_t i = 0; i < rows; i++)
+            scan(c->types, out + i * bytes, in + i * bytes, columns, 1);
+}
+
+/* (out, in, outer rows, inner rows, elements, ...): along what lies between */
+static void run_scan_columns(const struct compute *c,
+                             const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0), in = compute_u64(launch, 1);
+    uint64_t outer = compute_u32(launch, 2), inner = compute_u32(launch, 3);
+    uint64_t count = compute_u32(launch, 4);
+    uint64_t bytes = number_bytes(c->types[0]);
+
+    if (!scan_fits(c, out, in, outer * inner * count))
+        return;
+    for (uint64_t o = 0; o < outer; o++)
+        for (uint64_t i = 0; i < inner; i++) {
+            uint64_t at = (o * count * inner + i) * bytes;
+
+            scan(c->types, out + at, in + at, count, inner);
+        }
+}
+
+static bool scan_dim_parse(const char *name, const char *pattern,
+                           struct compute *c)
+{
+    const char *text = name_after(name, pattern);
+
+    if (!text || !name_types(&text, c->types, 1) || !strstr(text, "4plusI"))
+        return false;
+    c->types[1] = c->types[0];
+    return true;
+}
+
+bool compute_scan_rows_parse(const char *name, struct compute *c)
+{
+    c->run = run_scan_rows;
+    return scan_dim_parse(name, "32tensor_kernel_scan_innermost_dimI", c);
+}
+
+bool compute_scan_columns_parse(const char *name, struct compute *c)
+{
+    c->run = run_scan_columns;
+    /* <T, operation> before 2.8, then <T, index type, operation>. */
+    return scan_dim_parse(name, "28tensor_kernel_scan_outer_dimI", c) &&
+           strstr(name, "jjjS");
+}
+
+/* Of values that are not known each bin gets as many. */
+static void histogram_guess(const struct compute *c,
+                            const struct kernel_launch *launch, uint64_t out,
+                            uint64_t bins, uint64_t count)
+{
+    if (bins > COMPUTE_INTEGERS)
+        return;
+    for (uint64_t i = 0; i < bins; i++)
+        compute_store(c->types[0], out + i * number_bytes(c->types[0]),
+                      count / bins + (i < count % bins), true);
+    compute_guess_note(c, launch, count, bins,
+                       "a histogram (bincount, histc) of values computed on "
+                       "the GPU: taken to be even");
+}
+
+/* kernelHistogram1D (TensorInfo<output> a, p, TensorInfo<const input> b,
+ * int64_t bins, lowest, highest, count, ...): both contiguous; counts are
+ * added. */
+static void run_histogram(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0), in = compute_u64(launch, 2);
+    int64_t bins = (int64_t)compute_u64(launch, 3);
+    long double low = number_load(c->scalar, launch->arguments[4]);
+    long double high = number_load(c->scalar, launch->arguments[5]);
+    uint64_t count = compute_u64(launch, 6);
+    uint32_t bytes = number_bytes(c->types[0]);
+    long double x, old;
+
+    if (bins <= 0 || !(low < high) || !values_window(out) || !values_window(in))
+        return;
+    if (count > COMPUTE_INTEGERS ||
+        !values_known(in, count * number_bytes(c->types[1]))) {
+        histogram_guess(c, launch, out, (uint64_t)bins, count);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        compute_load(c->types[1], in + i * number_bytes(c->types[1]), &x);
+        if (x < low || x > high)
+            continue;
+        uint64_t bin = (uint64_t)((x - low) * bins / (high - low));
+        if (bin == (uint64_t)bins)
+            bin--;
+        bool known = compute_load(c->types[0], out + bin * bytes, &old);
+        compute_store(c->types[0], out + bin * bytes, old + 1, known);
+    }
+}
+
+bool compute_histogram_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "17kernelHistogram1DI");
+
+    c->run = run_histogram;
+    /* <output_t, input_t, int64_t, ...>; the second lambda counts, the first
+     * adds weights. */
+    if (!text || !name_types(&text, c->types, 2) || *text != 'l' ||
+        !strstr(text, "EUllE0_"))
+        return false;
+    c->scalar =
+        number_is_float(c->types[1]) ? number_opmath(c->types[1]) : NUMBER_I64;
+    return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bugs of the program that CUDA answers with an error code, which programs
+ * like to ignore: a note tells its user, once for each kind and place. What is
+ * wrong is known deep inside, the call's name at its entry point: the text is
+ * kept, for this thread, until memsim_misuse_call() completes it. */
+#ifndef MEMSIM_CAPTURE_MISUSE_H
+#define MEMSIM_CAPTURE_MISUSE_H
+
+#include "capture/core/base/handle.h"
+
+struct kernel;
+struct kernel_launch;
+
+/* ADDRESS was given to be freed, and starts no live allocation. */
+void misuse_free(uint64_t address);
+
+/* ADDRESS was given to be freed or unregistered as host memory, and is none. */
+void misuse_free_host(uint64_t address);
+
+/* Remembers what was freed, so that a second time can be told as such. */
+void misuse_remember_free(uint64_t address);
+
+/* HANDLE, said to be of KIND, is none, or not any more: what the call answers.
+ */
+int misuse_handle(enum handle_kind kind, uint64_t handle);
+
+/* WHAT (an event, say) of card A was used with a stream of card B. */
+void misuse_device(const char *what, int a, int b);
+
+/* There are only COUNT devices. */
+void misuse_ordinal(int device, int count);
+
+/* A copy or set at ADDRESS goes beyond what is allocated there. */
+void misuse_range(uint64_t address);
+
+/* A launch that the runtime refuses, because of WHAT. */
+void misuse_launch(const char *what);
+
+/* Looks at the addresses that KERNEL is given on DEVICE: what the program has
+ * freed, or another card's memory, ends the context. */
+void misuse_arguments(const struct kernel *kernel,
+                      const struct kernel_launch *launch, int device);
+
+/* The same for one of them, in a device's memory. */
+void misuse_given(const struct kernel *kernel, uint64_t address, int device);
+
+/* How often memory was freed: something was where this has changed. */
+uint32_t misuse_frees(void);
+
+/* A graph that DEVICE runs uses ADDRESS, which was live when it was made: its
+ * KERNEL is given it, or a node (NULL) reads or writes there. */
+void misuse_graph(const struct kernel *kernel, uint64_t address, int device);
+
+/* To be called where FUNCTION, an entry point, has failed. */
+CORE_API void memsim_misuse_call(const char *function);
+
+#endif

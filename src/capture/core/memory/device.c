@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/memory/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/core/diagnose/fault.h"
+#include "capture/core/work/ipc.h"
+#include "capture/core/base/lock.h"
+#include "capture/core/diagnose/misuse.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/work/mem_pool.h"
+#include "capture/core/run/process.h"
+#include "capture/core/run/record.h"
+#include "capture/core/torch/torch.h"
+#include "capture/core/memory/values.h"
+#include "capture/core/memory/vmm.h"
+#include "common/catalogue/vaspace.h"
+
+/* Addresses of device i: a window of 1 TiB that can only be named, not
+ * touched; a host program that follows a device pointer faults, as it does
+ * over the real driver. The same in every run, where they are free. */
+#define WINDOW_BYTES  (UINT64_C(1) << 40)
+#define WINDOW_BASE   UINT64_C(0x700000000000)
+#define LIBRARIES_MAX 32
+
+static struct device {
+    bool open;
+    bool placed;
+    struct vaspace va;
+    const char *libraries[LIBRARIES_MAX]; /* who took memory already */
+    struct {
+        const char *who;
+        uint32_t count;
+    } spare[LIBRARIES_MAX]; /* what ended objects left */
+} devices[SESSION_DEVICES];
+
+_Atomic int device_faults[SESSION_DEVICES];
+static int visible[SESSION_DEVICES]; /* physical numbers */
+static int visible_count = -1;
+static _Thread_local int current;
+static _Thread_local bool bound; /* a context is current in this thread */
+static _Thread_local uint64_t refused_bytes; /* the last that was refused */
+
+/* The card that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
+ * names card i as NVML gives it here: its last digits are the number. */
+static long visible_card(const char *entry, char **end)
+{
+    size_t length = strcspn(entry, ",");
+    const char *dash = memrchr(entry, '-', length);
+
+    if (!strncmp(entry, "GPU-", 4))
+        return strtol(dash + 1, end, 16);
+    long card = strtol(entry, end, 10);
+    return *end == entry ? -1 : card;
+}
+
+/* CUDA_VISIBLE_DEVICES: entries up to the first that names no card. A card
+ * named twice leaves none (torch/cuda/__init__.py, _parse_visible_devices,
+ * which says so of the driver). */
+static int visible_parse(const char *text, int cards)
+{
+    int n = 0;
+
+    while (*text && n < SESSION_DEVICES) {
+        char *end;
+        long card = visible_card(text, &end);
+
+        if (card < 0 || card >= cards)
+            break;
+        for (int i = 0; i < n; i++)
+            if (visible[i] == card)
+                return 0;
+        visible[n++] = (int)card;
+        text = *end == ',' ? end + 1 : "";
+    }
+    return n;
+}
+
+/* Whoever names no card at all, or -1, means it. */
+static void visible_note(void)
+{
+    const struct session *session = memsim_session();
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (session && !visible_count && text && *text && *text != '-')
+        memsim_note("CUDA_VISIBLE_DEVICES=%s leaves no GPU: --gpus has them "
+                    "from 0 to %u",
+                    text, session->device_count - 1);
+}
+
+static int visible_find(void)
+{
+    const struct session *session = memsim_session();
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (!session)
+        return 0;
+    int cards = (int)session->device_count;
+    if (text)
+        return visible_parse(text, cards);
+    for (int i = 0; i < cards; i++)
+        visible[i] = i;
+    return cards;
+}
+
+int memsim_device_count(void)
+{
+    if (visible_count < 0) {
+        core_lock(LOCK_DEVICE);
+        if (visible_count < 0)
+            visible_count = visible_find();
+        core_unlock(LOCK_DEVICE);
+        visible_note();
+    }
+    return visible_count;
+}
+
+bool memsim_device_started(void)
+{
+    return visible_count >= 0;
+}
+
+const struct gpu *memsim_device_gpu(void)
+{
+    return &memsim_session()->gpu;
+}
+
+int memsim_device_physical(int device)
+{
+    return visible[device];
+}
+
+int memsim_device_current(void)
+{
+    return current;
+}
+
+int memsim_device_select(int device)
+{
+    int count = memsim_device_count();
+
+    if (!count)
+        return CORE_NO_DEVICE;
+    if (device < 0 || device >= count) {
+        misuse_ordinal(device, count);
+        return CORE_INVALID_DEVICE;
+    }
+    current = device;
+    return CORE_OK;
+}
+
+bool memsim_device_is_open(int device)
+{
+    return devices[device].open;
+}
+
+int memsim_device_fault(int device)
+{
+    return device_fault(device);
+}
+
+bool device_fail(int device, int code)
+{
+    int none = CORE_OK;
+
+    return atomic_compare_exchange_strong(&device_faults[device], &none, code);
+}
+
+bool memsim_device_is_bound(void)
+{
+    return bound && devices[current].open;
+}
+
+void memsim_device_bind(bool now)
+{
+    bound = now;
+}
+
+static struct session_device *device_shared(int device)
+{
+    return &memsim_session()->devices[visible[device]];
+}
+
+struct session_usage *device_usage(int device)
+{
+    struct session_process *slot = process_slot();
+
+    return slot ? &slot->usage[visible[device]] : NULL;
+}
+
+/* Takes BYTES of the card, unless they would pass its capacity. */
+static bool card_take(int device, uint64_t bytes)
+{
+    struct session_device *card = device_shared(device);
+    uint64_t used = atomic_load(&card->used_bytes);
+
+    do {
+        if (bytes > card->capacity_bytes - used)
+            return false;
+    } while (
+        !atomic_compare_exchange_weak(&card->used_bytes, &used, used + bytes));
+    session_raise(&card->peak_used_bytes, used + bytes);
+    struct session_usage *usage = device_usage(device);
+    if (usage) {
+        uint64_t mine = atomic_fetch_add(&usage->used, bytes) + bytes;
+        session_raise(&usage->peak_used, mine);
+    }
+    return true;
+}
+
+static void card_give(int device, uint64_t bytes)
+{
+    struct session_usage *usage = device_usage(device);
+
+    atomic_fetch_sub(&device_shared(device)->used_bytes, bytes);
+    if (usage)
+        atomic_fetch_sub(&usage->used, bytes);
+}
+
+static uint64_t card_used(int device)
+{
+    return atomic_load(&device_shared(device)->used_bytes);
+}
+
+static uint64_t card_free(int device)
+{
+    return device_shared(device)->capacity_bytes - card_used(device);
+}
+
+static int window_place(int device)
+{
+    struct device *d = &devices[device];
+    uint64_t want = WINDOW_BASE + (uint64_t)device * WINDOW_BYTES;
+    uint64_t base = (uint64_t)pages_reserve_untouchable(want, WINDOW_BYTES);
+
+    if (!base)
+        return CORE_OUT_OF_MEMORY;
+    uint64_t aligned =
+        (base + VASPACE_CHUNK_BYTES - 1) & ~(VASPACE_CHUNK_BYTES - 1);
+    uint64_t size = WINDOW_BYTES - VASPACE_CHUNK_BYTES;
+    if (vaspace_init(&d->va, aligned, size, memsim_session()->address_model,
+                     NULL))
+        return CORE_OUT_OF_MEMORY;
+    values_place(device, aligned, size);
+    d->placed = true;
+    return CORE_OK;
+}
+
+static int context_make(int device)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    uint64_t bytes = gpu->context_bytes;
+
+    if (!devices[device].placed && window_place(device)) {
+        memsim_note("no address space for a card: lift `ulimit -v`");
+        return CORE_OUT_OF_MEMORY;
+    }
+    if (!card_take(device, bytes)) {
+        RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, TRACE_HOW_MALLOC,
+               card_used(device), card_free(device));
+        memsim_note("device %d: no room for this process's context", device);
+        return CORE_OUT_OF_MEMORY;
+    }
+    struct session_usage *usage = device_usage(device);
+    if (usage)
+        atomic_store(&usage->context, bytes);
+    fault_start();
+    devices[device].open = true;
+    const uint64_t fields[] = {(uint64_t)device,
+                               device_shared(device)->capacity_bytes, bytes,
+                               (uint64_t)visible[device]};
+    memsim_record_text(TRACE_DEVICE, fields, 4, gpu->name, strlen(gpu->name));
+    torch_fraction_record(device);
+    return CORE_OK;
+}
+
+/* Without lazy loading a context takes every kernel of the process at once.
+ * Lazy is CUDA's default since 12.2, and PyTorch sets it where the user has
+ * said nothing (c10/cuda, 1.13 on), before any context. */
+static bool modules_are_eager(void)
+{
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+
+    return loading && !strcmp(loading, "EAGER");
+}
+
+static int modules_load(int device)
+{
+    if (!modules_are_eager())
+        return CORE_OK;
+    return memsim_device_library(device, "all kernels",
+                                 memsim_device_gpu()->modules_eager_bytes);
+}
+
+int memsim_device_open(int device)
+{
+    int rc = CORE_OK;
+
+    if (device >= 0 && device < visible_count && devices[device].open) {
+        bound = true;
+        return memsim_process_forked() ? CORE_NOT_INITIALIZED
+                                       : device_fault(device);
+    }
+    if (!memsim_device_count())
+        return CORE_NO_DEVICE;
+    if (device < 0 || device >= visible_count)
+        return CORE_INVALID_DEVICE;
+    if (memsim_process_forked())
+        return CORE_NOT_INITIALIZED;
+    process_join();
+    core_lock(LOCK_DEVICE);
+    if (!devices[device].open)
+        rc = context_make(device);
+    core_unlock(LOCK_DEVICE);
+    bound = bound || !rc;
+    return rc ? rc : modules_load(device);
+}
+
+void device_give_up(int device, bool torch, uint64_t requested_bytes)
+{
+    struct session *session = memsim_session();
+    struct session_process *slot = process_slot();
+    struct session_usage *usage = device_usage(device);
+
+    if (!usage)
+        return;
+    atomic_store(&slot->last_oom_ns, memsim_clock_ns());
+    atomic_fetch_add(&usage->ooms, 1);
+    uint32_t i = atomic_fetch_add(&session->oom_count, 1);
+    if (i >= SESSION_OOMS)
+        return;
+    struct session_oom *oom = &session->ooms[i];
+    oom->process = (uint32_t)(slot - session->processes);
+    oom->device = (uint32_t)visible[device];
+    oom->torch = torch;
+    oom->time_ns = memsim_clock_ns();
+    oom->requested_bytes = requested_bytes;
+    oom->refused_bytes = refused_bytes;
+    oom->free_bytes = card_free(device);
+    oom->used_bytes = card_used(device);
+    oom->allocated_bytes = atomic_load(&usage->allocated);
+    oom->reserved_bytes = atomic_load(&usage->reserved);
+    atomic_store(&oom->ready, 1);
+}
+
+/* An address range and the card's memory behind it, or neither. */
+static uint64_t device_place(int device, uint64_t bytes)
+{
+    struct vaspace *va = &devices[device].va;
+    uint64_t before = va->used_bytes;
+
+    if (bytes > card_free(device))
+        return 0;
+    uint64_t address = vaspace_alloc(va, bytes);
+    if (!address)
+        return 0;
+    uint64_t taken = va->used_bytes - before;
+    if (card_take(device, taken))
+        return address;
+    vaspace_free(va, address);
+    return 0;
+}
+
+static int refuse(int device, uint64_t bytes, enum trace_how how,
+                  bool caller_retries)
+{
+    RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, how, card_used(device),
+           card_free(device));
+    refused_bytes = bytes;
+    if (!caller_retries)
+        device_give_up(device, false, bytes);
+    return CORE_OUT_OF_MEMORY;
+}
+
+static void note_malloc(int device, uint64_t address, uint64_t bytes,
+                        enum trace_how how)
+{
+    struct session_usage *usage = device_usage(device);
+
+    if (usage)
+        atomic_fetch_add(&usage->device, bytes);
+    RECORD(DEVICE_MALLOC, (uint64_t)device, address, bytes, how,
+           card_used(device), card_free(device));
+}
+
+static void note_free(int device, uint64_t address, uint64_t bytes,
+                      enum trace_how how)
+{
+    struct session_usage *usage = device_usage(device);
+
+    if (usage)
+        atomic_fetch_sub(&usage->device, bytes);
+    RECORD(DEVICE_FREE, (uint64_t)device, address, bytes, how,
+           card_used(device));
+}
+
+int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
+                         bool caller_retries, uint64_t *address)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    core_lock(LOCK_DEVICE);
+    uint64_t place = device_place(device, bytes);
+    core_unlock(LOCK_DEVICE);
+    if (!place)
+        return refuse(device, bytes, how, caller_retries);
+    note_malloc(device, place, bytes, how);
+    if (caller_retries)
+        torch_segment_taken(place, bytes);
+    *address = place;
+    return CORE_OK;
+}
+
+int device_take(int device, uint64_t bytes, enum trace_how how,
+                bool caller_retries, uint64_t name)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    if (bytes > card_free(device) || !card_take(device, bytes))
+        return refuse(device, bytes, how, caller_retries);
+    note_malloc(device, name, bytes, how);
+    return CORE_OK;
+}
+
+void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name)
+{
+    card_give(device, bytes);
+    note_free(device, name, bytes, how);
+}
+
+static int address_device(uint64_t address)
+{
+    for (int i = 0; i < visible_count; i++)
+        if (devices[i].placed &&
+            address - devices[i].va.base < devices[i].va.size_bytes)
+            return i;
+    return -1;
+}
+
+bool device_owns(uint64_t address, int *device, uint64_t *start,
+                 uint64_t *bytes)
+{
+    return address_device(address) >= 0 &&
+           memsim_device_find(address, device, start, bytes) &&
+           !ipc_is_foreign(*start);
+}
+
+uint64_t device_import(int device, uint64_t bytes)
+{
+    core_lock(LOCK_DEVICE);
+    uint64_t address = vaspace_alloc(&devices[device].va, bytes);
+    core_unlock(LOCK_DEVICE);
+    return address;
+}
+
+void device_forget_import(uint64_t address)
+{
+    uint64_t bytes;
+
+    core_lock(LOCK_DEVICE);
+    bytes = vaspace_free(&devices[address_device(address)].va, address);
+    core_unlock(LOCK_DEVICE);
+    memsim_values_forget(address, bytes);
+}
+
+int memsim_device_free(uint64_t address, enum trace_how how)
+{
+    int device = address_device(address);
+
+    if (device < 0 || ipc_is_foreign(address) ||
+        (how != TRACE_HOW_ASYNC && pool_owns(address))) {
+        misuse_free(address);
+        return CORE_INVALID_VALUE;
+    }
+    if (device_fault(device))
+        return device_fault(device);
+    core_lock(LOCK_DEVICE);
+    struct vaspace *va = &devices[device].va;
+    uint64_t before = va->used_bytes;
+    uint64_t bytes = vaspace_free(va, address);
+    uint64_t given = before - va->used_bytes;
+    core_unlock(LOCK_DEVICE);
+    if (!bytes) {
+        misuse_free(address);
+        return CORE_INVALID_VALUE;
+    }
+    misuse_remember_free(address);
+    memsim_values_forget(address, bytes);
+    card_give(device, given);
+    note_free(device, address, bytes, how);
+    return CORE_OK;
+}
+
+bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
+                        uint64_t *bytes)
+{
+    int owner = address_device(address);
+
+    core_lock(LOCK_DEVICE);
+    bool found = owner < 0
+                     ? vmm_find(address, device, start, bytes)
+                     : vaspace_find(&devices[owner].va, address, start, bytes);
+    core_unlock(LOCK_DEVICE);
+    if (found && device && owner >= 0)
+        *device = owner;
+    return found;
+}
+
+bool device_is_mapped(uint64_t address)
+{
+    uint64_t page = address & ~(VASPACE_GRANULE_BYTES - 1), next, bytes;
+    int owner = address_device(address);
+
+    if (owner < 0)
+        return false;
+    core_lock(LOCK_DEVICE);
+    const struct vaspace *va = &devices[owner].va;
+    bool live = vaspace_find(va, page, NULL, NULL) ||
+                (vaspace_next(va, page, &next, &bytes) &&
+                 next < page + VASPACE_GRANULE_BYTES);
+    core_unlock(LOCK_DEVICE);
+    return live;
+}
+
+void memsim_device_memory(int device, uint64_t *free_bytes,
+                          uint64_t *total_bytes)
+{
+    *free_bytes = card_free(device);
+    *total_bytes = device_shared(device)->capacity_bytes;
+}
+
+/* True the first time that WHO asks. */
+static bool library_is_new(struct device *d, const char *who)
+{
+    int i = 0;
+
+    while (i < LIBRARIES_MAX && d->libraries[i] && d->libraries[i] != who)
+        i++;
+    if (i == LIBRARIES_MAX || d->libraries[i] == who)
+        return false;
+    d->libraries[i] = who;
+    return true;
+}
+
+int memsim_device_library(int device, const char *who, uint64_t bytes)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc || !bytes)
+        return rc;
+    core_lock(LOCK_DEVICE);
+    bool fresh = library_is_new(&devices[device], who);
+    core_unlock(LOCK_DEVICE);
+    return fresh ? memsim_device_library_more(device, who, bytes) : CORE_OK;
+}
+
+int memsim_device_library_kernels(int device, const char *who, uint64_t bytes)
+{
+    return modules_are_eager() ? memsim_device_open(device)
+                               : memsim_device_library(device, who, bytes);
+}
+
+int memsim_device_library_more(int device, const char *who, uint64_t bytes)
+{
+    int rc = memsim_device_open(device);
+
+    if (rc || !bytes)
+        return rc;
+    if (!card_take(device, bytes)) {
+        refused_bytes = bytes;
+        device_give_up(device, false, bytes);
+        return CORE_OUT_OF_MEMORY;
+    }
+    struct session_usage *usage = device_usage(device);
+    if (usage)
+        atomic_fetch_add(&usage->libraries, bytes);
+    const uint64_t fields[] = {(uint64_t)device, bytes, card_used(device)};
+    memsim_record_text(TRACE_LIBRARY_MEMORY, fields, 3, who, strlen(who));
+    return CORE_OK;
+}
+
+/* WHO's count of spare parts, or NULL where there is no room for one. */
+static uint32_t *spare_of(struct device *d, const char *who)
+{
+    for (int i = 0; i < LIBRARIES_MAX; i++) {
+        if (!d->spare[i].who)
+            d->spare[i].who = who;
+        if (d->spare[i].who == who)
+            return &d->spare[i].count;
+    }
+    return NULL;
+}
+
+int memsim_device_library_object(int device, const char *who, uint64_t bytes)
+{
+    core_lock(LOCK_DEVICE);
+    uint32_t *spare = spare_of(&devices[device], who);
+    bool reused = spare && *spare;
+    if (reused)
+        --*spare;
+    core_unlock(LOCK_DEVICE);
+    return reused ? CORE_OK : memsim_device_library_more(device, who, bytes);
+}
+
+void memsim_device_library_object_end(int device, const char *who)
+{
+    core_lock(LOCK_DEVICE);
+    uint32_t *spare = spare_of(&devices[device], who);
+    if (spare)
+        ++*spare;
+    core_unlock(LOCK_DEVICE);
+}
+
+/* Every allocation, and then what the context and libraries took. */
+void device_close(int device)
+{
+    struct device *d = &devices[device];
+    struct session_usage *usage = device_usage(device);
+    uint64_t address, bytes;
+
+    while (vaspace_next(&d->va, 0, &address, &bytes))
+        memsim_device_free(address, TRACE_HOW_MALLOC);
+    core_lock(LOCK_DEVICE);
+    memset(d->libraries, 0, sizeof d->libraries);
+    memset(d->spare, 0, sizeof d->spare);
+    d->open = false;
+    core_unlock(LOCK_DEVICE);
+    bound = false;
+    if (!usage)
+        return;
+    /* The report tells what the context took while there was one. */
+    card_give(device, atomic_load(&usage->context) +
+                          atomic_exchange(&usage->libraries, 0));
+    RECORD(DEVICE_RESET, (uint64_t)device, card_used(device));
+}
+
+/* The process is going, and the driver takes all of its memory back. */
+void device_close_all(void)
+{
+    for (int i = 0; i < visible_count; i++) {
+        struct session_usage *usage = device_usage(i);
+
+        if (usage)
+            card_give(i, atomic_load(&usage->used));
+    }
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/memory/host.h"
+
+#include <sys/mman.h>
+
+#include "capture/core/memory/device.h"
+#include "capture/core/base/lock.h"
+#include "capture/core/diagnose/misuse.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/record.h"
+
+#define RANGES_MAX (1u << 20)
+#define PAGE       UINT64_C(4096)
+
+static struct host_range *ranges; /* in no order; bytes 0: unused */
+static uint32_t range_count;
+
+static struct host_range *range_find(uint64_t address)
+{
+    for (uint32_t i = 0; i < range_count; i++)
+        if (address - ranges[i].address < ranges[i].bytes)
+            return &ranges[i];
+    return NULL;
+}
+
+static int range_add(const struct host_range *range)
+{
+    uint32_t i = 0;
+
+    if (!ranges)
+        ranges = memsim_pages_reserve(0, RANGES_MAX * sizeof *ranges);
+    while (ranges && i < range_count && ranges[i].bytes)
+        i++;
+    if (!ranges || i == RANGES_MAX)
+        return CORE_OUT_OF_MEMORY;
+    ranges[i] = *range;
+    if (i == range_count)
+        range_count++;
+    return CORE_OK;
+}
+
+static int range_insert(const struct host_range *range)
+{
+    core_lock(LOCK_DEVICE);
+    int rc = range_add(range);
+    core_unlock(LOCK_DEVICE);
+    if (!rc)
+        RECORD(HOST_MALLOC, range->address, range->bytes,
+               trace_pack(range->flags, range->kind));
+    return rc;
+}
+
+int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
+                       uint64_t *address)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (rc || !bytes) {
+        *address = 0;
+        return rc;
+    }
+    bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
+    void *p = memsim_pages_reserve(0, bytes);
+    if (!p)
+        return CORE_OUT_OF_MEMORY;
+    *address = (uint64_t)p;
+    return range_insert(
+        &(struct host_range){(uint64_t)p, bytes, kind, flags, device});
+}
+
+static bool overlaps(uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < range_count; i++)
+        if (ranges[i].bytes && address < ranges[i].address + ranges[i].bytes &&
+            ranges[i].address < address + bytes)
+            return true;
+    return false;
+}
+
+int memsim_host_register(uint64_t address, uint64_t bytes, uint32_t flags)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    if (!address || !bytes || address + bytes < address)
+        return CORE_INVALID_VALUE;
+    core_lock(LOCK_DEVICE);
+    bool taken = overlaps(address, bytes);
+    core_unlock(LOCK_DEVICE);
+    if (taken)
+        return CORE_HOST_REGISTERED;
+    return range_insert(
+        &(struct host_range){address, bytes, HOST_REGISTERED, flags, device});
+}
+
+int memsim_host_unregister(uint64_t address)
+{
+    struct host_range range;
+
+    if (!address ||
+        (memsim_host_find(address, &range) && range.kind != HOST_REGISTERED))
+        return CORE_INVALID_VALUE;
+    int rc = memsim_host_free(address, HOST_REGISTERED);
+    return rc == CORE_INVALID_VALUE ? CORE_HOST_NOT_REGISTERED : rc;
+}
+
+int memsim_host_free(uint64_t address, enum host_kind kind)
+{
+    struct host_range old = {0};
+    int rc = CORE_INVALID_VALUE;
+
+    core_lock(LOCK_DEVICE);
+    struct host_range *range = range_find(address);
+    if (range && range->address == address && range->kind == kind) {
+        rc = device_fault(range->device);
+        old = *range;
+        range->bytes = rc ? range->bytes : 0;
+    }
+    core_unlock(LOCK_DEVICE);
+    if (rc == CORE_INVALID_VALUE)
+        misuse_free_host(address);
+    if (rc)
+        return rc;
+    if (kind != HOST_REGISTERED)
+        munmap((void *)old.address, old.bytes);
+    RECORD(HOST_FREE, old.address, old.bytes);
+    return CORE_OK;
+}
+
+void host_reset(int device)
+{
+    for (uint32_t i = 0; i < range_count; i++) {
+        const struct host_range r = ranges[i];
+
+        if (r.bytes && r.device == device)
+            memsim_host_free(r.address, r.kind);
+    }
+}
+
+bool memsim_host_find(uint64_t address, struct host_range *range)
+{
+    core_lock(LOCK_DEVICE);
+    const struct host_range *found = range_find(address);
+    if (found)
+        *range = *found;
+    core_unlock(LOCK_DEVICE);
+    return found;
+}

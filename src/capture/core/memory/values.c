@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/memory/values.h"
+
+#include <string.h>
+
+#include "capture/core/base/pages.h"
+#include "capture/core/memory/values_cell.h"
+#include "common/trace/session.h"
+
+#define SHADOW_SHIFT (UINT64_C(1) << 44) /* below the windows, where free */
+
+static struct values_window windows[SESSION_DEVICES + 1]; /* last: vmm.c's */
+static int window_count; /* one more than the highest one placed */
+
+static _Thread_local struct values_log *diverted;
+
+void values_divert(struct values_log *log)
+{
+    diverted = log;
+}
+
+bool values_are_diverted(void)
+{
+    return diverted;
+}
+
+void values_divert_whole(void)
+{
+    diverted->is_needed = true;
+}
+
+static void divert(uint64_t address, uint64_t bytes)
+{
+    uint32_t last = diverted->count ? diverted->count - 1 : 0;
+    uint64_t end =
+        diverted->pieces[last].address + diverted->pieces[last].bytes;
+
+    if (diverted->count < VALUES_PIECES &&
+        (!diverted->count || address != end)) {
+        diverted->pieces[diverted->count].address = address;
+        diverted->pieces[diverted->count++].bytes = bytes;
+        return;
+    }
+    if (address < diverted->pieces[last].address)
+        diverted->pieces[last].address = address;
+    if (address + bytes > end)
+        end = address + bytes;
+    diverted->pieces[last].bytes = end - diverted->pieces[last].address;
+}
+
+void values_place(int device, uint64_t base, uint64_t bytes)
+{
+    struct values_window *w = &windows[device];
+
+    w->memory = memsim_pages_reserve(base - SHADOW_SHIFT, bytes);
+    w->known = memsim_pages_reserve(0, bytes);
+    w->cells = memsim_pages_reserve(0, bytes / CELL);
+    w->granules = memsim_pages_reserve(0, bytes / VALUES_GRANULE);
+    if (!w->known || !w->cells || !w->granules)
+        w->memory = NULL;
+    w->base = base;
+    w->bytes = bytes;
+    if (window_count <= device)
+        window_count = device + 1;
+}
+
+/* Each launch asks: inline. */
+static inline __attribute__((always_inline)) struct values_window *
+window_of(uint64_t address)
+{
+    for (int i = 0; i < window_count; i++)
+        if (address - windows[i].base < windows[i].bytes)
+            return &windows[i];
+    return NULL;
+}
+
+bool memsim_values_is_device(uint64_t address)
+{
+    return window_of(address);
+}
+
+const struct values_window *values_window(uint64_t address)
+{
+    const struct values_window *w = window_of(address);
+
+    return w && w->memory ? w : NULL;
+}
+
+/* The window that holds all BYTES at ADDRESS and has a shadow. */
+static inline __attribute__((always_inline)) struct values_window *
+window_of_range(uint64_t address, uint64_t bytes)
+{
+    struct values_window *w = window_of(address);
+
+    return w && w->memory && bytes <= w->base + w->bytes - address ? w : NULL;
+}
+
+bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
+{
+    uint64_t past = (at + bytes - 1) / CELL + 1;
+
+    return cell_live_find(w, at / CELL, past) < past;
+}
+
+const char *values_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes)
+{
+    for (uint64_t cell = at / CELL; cell <= (at + bytes - 1) / CELL; cell++)
+        if (w->cells[cell] == CELL_STALE)
+            cell_open(w, cell);
+    return w->memory + at;
+}
+
+unsigned char values_known_at(const struct values_window *w, uint64_t at)
+{
+    unsigned char state = cell_state(w, at / CELL);
+
+    if (!cell_is_live(state))
+        return 0;
+    return state == CELL_MIXED ? w->known[at] : state;
+}
+
+static bool some_live(const struct values_window *w, uint64_t at, uint64_t end)
+{
+    return at < end && values_some(w, at, end - at);
+}
+
+/* Most of a large block was never written. One that ends within a granule may
+ * leave nothing there; who writes there meanwhile marks it after its cells. */
+static __attribute__((noinline)) void forget_granules(struct values_window *w,
+                                                      uint64_t at, uint64_t end)
+{
+    unsigned char *granule = w->granules + at / VALUES_GRANULE;
+    unsigned char *past = w->granules + (end - 1) / VALUES_GRANULE + 1;
+
+    for (; (granule = memchr(granule, 1, (size_t)(past - granule)));
+         granule++) {
+        uint64_t start = (uint64_t)(granule - w->granules) * VALUES_GRANULE;
+        uint64_t stop = start + VALUES_GRANULE;
+
+        cells_forget(w, start > at ? start : at, stop < end ? stop : end);
+        __atomic_exchange_n(granule, 0, __ATOMIC_SEQ_CST);
+        if (some_live(w, start, at) || some_live(w, end, stop))
+            *granule = 1;
+    }
+}
+
+void memsim_values_forget(uint64_t address, uint64_t bytes)
+{
+    struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes)
+        return;
+    if (diverted) {
+        divert(address, bytes);
+        return;
+    }
+    uint64_t at = address - w->base, end = at + bytes;
+    uint64_t granule = at / VALUES_GRANULE;
+    if ((end - 1) / VALUES_GRANULE > granule)
+        forget_granules(w, at, end);
+    else if (w->granules[granule])
+        cells_forget(w, at, end);
+}
+
+static char *write_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes, unsigned char known)
+{
+    uint64_t end = at + bytes;
+
+    cells_write(w, at, end, known);
+    memset(w->granules + at / VALUES_GRANULE, 1,
+           (end - 1) / VALUES_GRANULE - at / VALUES_GRANULE + 1);
+    return w->memory + at;
+}
+
+bool values_known(uint64_t address, uint64_t bytes)
+{
+    const struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes || diverted)
+        return w;
+    uint64_t at = address - w->base;
+    return cells_are_known(w, at, at + bytes);
+}
+
+void values_mark_counts(uint64_t address, uint64_t bytes)
+{
+    struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes || diverted)
+        return;
+    values_at(w, address - w->base, bytes);
+    write_at(w, address - w->base, bytes, VALUES_COUNTS);
+}
+
+/* Where the bytes at ADDRESS are kept, about to be written and KNOWN. */
+static char *write_as(uint64_t address, uint64_t bytes, unsigned char known)
+{
+    struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes)
+        return NULL;
+    if (diverted) {
+        diverted->is_needed = true;
+        divert(address, bytes);
+        return NULL;
+    }
+    return write_at(w, address - w->base, bytes, known);
+}
+
+char *values_write(uint64_t address, uint64_t bytes, bool known)
+{
+    return write_as(address, bytes, known);
+}
+
+static void copy_from_host(uint64_t destination, const void *source,
+                           uint64_t bytes)
+{
+    char *to = write_as(destination, bytes, VALUES_GIVEN);
+
+    if (to)
+        memcpy(to, source, bytes);
+}
+
+static void copy_to_host(void *destination, const struct values_window *w,
+                         uint64_t at, uint64_t bytes)
+{
+    if (w && values_some(w, at, bytes))
+        memcpy(destination, values_at(w, at, bytes), bytes);
+    else
+        memset(destination, 0, bytes);
+}
+
+/* Mostly zeros, which are to take no host memory. */
+static void copy_large_to_host(char *destination, const struct values_window *w,
+                               uint64_t at, uint64_t bytes)
+{
+    pages_clear(destination, bytes);
+    for (uint64_t done = 0, piece; w && done < bytes; done += piece) {
+        piece = bytes - done;
+        if (piece > VALUES_COPY_BYTES)
+            piece = VALUES_COPY_BYTES;
+        if (values_some(w, at + done, piece))
+            copy_to_host(destination + done, w, at + done, piece);
+    }
+}
+
+/* BYTES of cells of which cell_knows() says the same. */
+static void copy_alike(uint64_t destination, const struct values_window *w,
+                       uint64_t at, uint64_t bytes, unsigned char known)
+{
+    if (known == CELL_STALE) {
+        memsim_values_forget(destination, bytes);
+        return;
+    }
+    char *to = write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
+    const struct values_window *there = window_of(destination);
+    if (!to)
+        return;
+    memmove(to, w->memory + at, bytes);
+    if (known == CELL_MIXED)
+        memmove(there->known + (destination - there->base), w->known + at,
+                bytes);
+}
+
+static void copy_on_device(uint64_t destination, const struct values_window *w,
+                           uint64_t at, uint64_t bytes)
+{
+    uint64_t start = at, end = at + bytes, stop;
+    unsigned char known = CELL_STALE, next;
+
+    if (!window_of_range(destination, bytes))
+        return;
+    if (diverted)
+        diverted->is_needed = true;
+    if (diverted || !w || !values_some(w, at, bytes)) {
+        memsim_values_forget(destination, bytes);
+        return;
+    }
+    for (; at < end; at = stop) {
+        stop = (at / CELL + 1) * CELL;
+        stop = stop < end ? stop : end;
+        next = cell_knows(w, at, stop);
+        if (next != known) {
+            copy_alike(destination, w, start, at - start, known);
+            destination += at - start;
+            start = at;
+            known = next;
+        }
+    }
+    copy_alike(destination, w, start, end - start, known);
+}
+
+void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
+{
+    const struct values_window *w = window_of(source);
+    bool to_device = window_of(destination);
+
+    if (!w && !to_device) {
+        memmove((void *)destination, (const void *)source, bytes);
+        return;
+    }
+    if (bytes > VALUES_COPY_BYTES && to_device) {
+        memsim_values_forget(destination, bytes);
+        return;
+    }
+    if (!bytes)
+        return;
+    const struct values_window *from = window_of_range(source, bytes);
+    uint64_t at = from ? source - from->base : 0;
+    if (bytes > VALUES_COPY_BYTES) {
+        copy_large_to_host((char *)destination, from, at, bytes);
+        return;
+    }
+    if (!to_device)
+        copy_to_host((void *)destination, from, at, bytes);
+    else if (w)
+        copy_on_device(destination, from, at, bytes);
+    else
+        copy_from_host(destination, (const void *)source, bytes);
+}
+
+void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
+                        uint64_t count)
+{
+    uint64_t bytes = unit * count;
+
+    if (bytes > VALUES_WRITE_BYTES) {
+        memsim_values_forget(address, bytes);
+        return;
+    }
+    char *to = values_write(address, bytes, true);
+    if (!to)
+        return;
+    memcpy(to, value, unit);
+    for (uint64_t done = unit; done < bytes; done *= 2)
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What device memory holds, as far as it matters: small copies, sets and fills
+ * really happen, in a shadow of each card's address window, and so do the small
+ * kernels of compute.h; large ones are skipped. Memory that nothing wrote reads
+ * as zeros, and so does a block that torch hands out anew.
+ *
+ * Each byte is known (it holds what a real card would hold there) or not; what
+ * is not known still has a value, zero or what came of zeros, so that whatever
+ * is read back is finite. */
+#ifndef MEMSIM_CAPTURE_VALUES_H
+#define MEMSIM_CAPTURE_VALUES_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/core.h"
+
+/* Copies to the card over this many bytes make the destination unknown. */
+#define VALUES_COPY_BYTES (UINT64_C(1) << 20)
+
+/* Likewise fills, and what kernels of compute.h write. */
+#define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
+
+/* The shadow of a window: a byte at MEMORY for each of the card's, and one at
+ * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
+ * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
+ * known but of an integer or a flag. Both hold as far as the state of their
+ * cell says so (values_cell.h). */
+#define VALUES_GIVEN  2
+#define VALUES_COUNTS 3
+
+struct values_window {
+    uint64_t base, bytes;
+    char *memory; /* NULL where there was no room */
+    unsigned char *known;
+    unsigned char *cells;    /* enum cell_state, of each 512 bytes */
+    unsigned char *granules; /* 1: some cell of it may be live */
+};
+
+#define VALUES_GRANULE (UINT64_C(2) << 20)
+
+/* Gives DEVICE's window its shadow. Without address space for it there are no
+ * values: everything reads as zeros. */
+void values_place(int device, uint64_t base, uint64_t bytes);
+
+/* ADDRESS may lie in any device's window or, for copies, in host memory. */
+CORE_API void memsim_values_copy(uint64_t destination, uint64_t source,
+                                 uint64_t bytes);
+
+/* Repeats the UNIT bytes (1, 2, 4, 8 or 16) at VALUE, COUNT times. */
+CORE_API void memsim_values_fill(uint64_t address, const void *value,
+                                 uint64_t unit, uint64_t count);
+
+/* Makes BYTES at ADDRESS unknown; they read as zeros. */
+CORE_API void memsim_values_forget(uint64_t address, uint64_t bytes);
+
+/* The window that holds ADDRESS and has a shadow, or NULL. */
+const struct values_window *values_window(uint64_t address);
+
+/* Whether BYTES at ADDRESS, all in one window, are known. */
+bool values_known(uint64_t address, uint64_t bytes);
+
+static inline bool values_is_known(unsigned char mark)
+{
+    return mark && mark != VALUES_COUNTS;
+}
+
+/* BYTES at ADDRESS, which were written, are not known: integers or flags. */
+void values_mark_counts(uint64_t address, uint64_t bytes);
+
+/* False where none of BYTES, AT bytes into W's window, can be known. */
+bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);
+
+/* What BYTES (not 0) at AT hold, and what the byte at KNOWN would say of
+ * AT. */
+const char *values_at(const struct values_window *w, uint64_t at,
+                      uint64_t bytes);
+unsigned char values_known_at(const struct values_window *w, uint64_t at);
+
+/* Where the bytes at ADDRESS are kept, about to be written, all of
+ * them, and known from then on where KNOWN; NULL where they have no place. */
+char *values_write(uint64_t address, uint64_t bytes, bool known);
+
+/* What a kernel would write: so many pieces of memory at most, the last of
+ * which then stands for all that come after it, and for what lies between. */
+#define VALUES_PIECES 160
+
+struct values_log {
+    bool is_needed; /* it would do more than forget */
+    uint32_t count;
+    struct {
+        uint64_t address, bytes;
+    } pieces[VALUES_PIECES];
+};
+
+/* What this thread writes from now on is noted in LOG, and not done, and all
+ * memory counts as known: what a kernel would do at most. NULL: it is done
+ * again. */
+void values_divert(struct values_log *log);
+bool values_are_diverted(void);
+
+/* While diverted: there is more to do than can be seen from what is written. */
+void values_divert_whole(void);
+
+/* True where ADDRESS lies in a device's window. */
+CORE_API bool memsim_values_is_device(uint64_t address);
+
+#endif

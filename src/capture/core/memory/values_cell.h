@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cells of a window's shadow. Most of what is known lies in whole blocks
+ * that one kernel wrote and one free forgets, so a cell's state says it for all
+ * of its bytes, and bytes are told apart only where it must be: to forget a
+ * cell is to store one byte. PyTorch's blocks are multiples of a cell
+ * (kMinBlockSize, c10/cuda/CUDACachingAllocator.cpp). */
+#ifndef MEMSIM_CAPTURE_VALUES_CELL_H
+#define MEMSIM_CAPTURE_VALUES_CELL_H
+
+#include "capture/core/memory/values.h"
+
+#define CELL UINT64_C(512)
+
+enum cell_state {
+    CELL_CLEAR = 0, /* nothing is known, all bytes are 0 */
+    CELL_KNOWN = 1, /* what the bytes at `known` would all say; they are old */
+    CELL_GIVEN = VALUES_GIVEN,   /* likewise */
+    CELL_COUNTS = VALUES_COUNTS, /* likewise */
+    CELL_MIXED = 4,              /* each byte at `known` speaks for its own */
+    CELL_STALE = 8,              /* CELL_CLEAR, were it not for old bytes */
+    CELL_BUSY = 15,              /* a thread is about to open it */
+};
+
+/* Whether something may be known, or not 0. */
+static inline bool cell_is_live(unsigned char state)
+{
+    return state & 7;
+}
+
+unsigned char cell_state(const struct values_window *w, uint64_t cell);
+
+/* Makes CELL one whose bytes at `memory` and `known` are true: CLEAR or MIXED.
+ */
+void cell_open(const struct values_window *w, uint64_t cell);
+
+/* The first live cell from FIRST on, or END. */
+uint64_t cell_live_find(const struct values_window *w, uint64_t first,
+                        uint64_t end);
+
+/* What the bytes at `known` of [AT, END), in one cell, say: all the same, or
+ * CELL_MIXED; CELL_STALE where the cell is not live. */
+unsigned char cell_knows(const struct values_window *w, uint64_t at,
+                         uint64_t end);
+
+/* The rest takes any [AT, END) of a window. */
+
+bool cells_are_known(const struct values_window *w, uint64_t at, uint64_t end);
+
+/* All of it is written next, and then as KNOWN says. */
+void cells_write(const struct values_window *w, uint64_t at, uint64_t end,
+                 unsigned char known);
+
+/* Nothing is known of it any more; it reads as zeros. */
+void cells_forget(const struct values_window *w, uint64_t at, uint64_t end);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeping the fake libraries in the way of everything that looks for the real
+ * ones: by absolute path, by another name, in a child with a fresh environment.
+ * NEEDED entries need nothing from us: the preloaded libraries bear the names.
+ */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/core/base/core.h"
+#include "capture/core/run/process.h"
+
+#define REAL(name)                                                             \
+    ({                                                                         \
+        static __typeof__(&name) real_;                                        \
+        if (!real_)                                                            \
+            real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                \
+        real_;                                                                 \
+    })
+
+/* Names without a version, as ctypes users and linker scripts write them. */
+static const char *const unversioned[][2] = {
+    {"libcuda.so", "libcuda.so.1"},
+    {"libnvidia-ml.so", "libnvidia-ml.so.1"},
+    {"libnccl.so", "libnccl.so.2"},
+};
+
+static char directory[512]; /* where our libraries lie */
+
+/* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
+static const char *const kept_names[] = {"LD_PRELOAD=",
+                                         "MEMSIM_SESSION=",
+                                         "PYTHONPATH=",
+                                         "TRITON_LIBCUDA_PATH=",
+                                         "USE_PYTORCH_KERNEL_CACHE=",
+                                         "CUPY_CACHE_IN_MEMORY="};
+#define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
+#define KEPT_PYTHONPATH 2
+#define NEWEST_SONAME   13 /* the highest number that ends one of ours */
+#define PYTHON_SUBDIR   "/py"
+static char *kept[KEPT]; /* NAME=VALUE of what children need */
+
+__attribute__((constructor)) static void loader_start(void)
+{
+    Dl_info self;
+
+    if (dladdr((void *)loader_start, &self) && self.dli_fname[0] == '/')
+        snprintf(directory, sizeof directory, "%.*s",
+                 (int)(strrchr(self.dli_fname, '/') - self.dli_fname),
+                 self.dli_fname);
+    for (int i = 0; i < KEPT && getenv("MEMSIM_SESSION"); i++)
+        for (char **e = environ; *e; e++)
+            if (!strncmp(*e, kept_names[i], strlen(kept_names[i])))
+                kept[i] = strdup(*e);
+}
+
+/* True where we have a library of this base name. */
+static bool is_ours(const char *name)
+{
+    char path[sizeof directory + 64];
+
+    if (strncmp(name, "libcu", 5) && strncmp(name, "libnv", 5) &&
+        strncmp(name, "libnccl", 7))
+        return false;
+    int n = snprintf(path, sizeof path, "%s/%s", directory, name);
+    return n < (int)sizeof path && !access(path, R_OK);
+}
+
+/* What to load for PATH: the base name of a library that is already here, or
+ * PATH itself. */
+static const char *library_for(const char *path)
+{
+    if (!path || !directory[0])
+        return path;
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    for (size_t i = 0; i < sizeof unversioned / sizeof *unversioned; i++)
+        if (!strcmp(name, unversioned[i][0]))
+            return unversioned[i][1];
+    return name != path && is_ours(name) ? name : path;
+}
+
+#define UNDEFINED ": undefined symbol: "
+#define VERSION   ", version "
+
+static bool is_ours_version(const char *version)
+{
+    return !strncmp(version, "libcu", 5) || !strncmp(version, "libnv", 5) ||
+           !strncmp(version, "libnccl", 7);
+}
+
+/* True where we have the library NAME in another version. */
+static bool has_version_of(const char *name)
+{
+    const char *end = strstr(name, ".so.");
+    char other[64];
+
+    for (int version = 0; end && version <= NEWEST_SONAME; version++) {
+        int n = snprintf(other, sizeof other, "%.*s.so.%d", (int)(end - name),
+                         name, version);
+        if (n < (int)sizeof other && is_ours(other))
+            return true;
+    }
+    return false;
+}
+
+/* A library of NVIDIA's that nobody has, or of another CUDA major than ours, as
+ * the last dlopen() said of PATH: "libcudart.so.11.0: cannot open shared object
+ * file: ...". */
+static void missing_library_note(const char *path, const char *text)
+{
+    const char *end = text ? strstr(text, ": cannot open shared object") : NULL;
+
+    if (end && is_ours_version(text))
+        memsim_note("%s needs %.*s, which neither this machine has nor "
+                    "memsim%s",
+                    strrchr(path, '/') + 1, (int)(end - text), text,
+                    has_version_of(text) ? ": it serves CUDA 12 and 13" : "");
+}
+
+/* Whether the last dlopen(), of PATH, failed for a function that we ought to
+ * have: "PATH: undefined symbol: cudaFuture, version libcudart.so.13". */
+static bool lacks_ours(const char *path)
+{
+    const char *text = dlerror();
+    const char *symbol = text ? strstr(text, UNDEFINED) : NULL;
+    const char *version = symbol ? strstr(symbol, VERSION) : NULL;
+
+    if (!symbol)
+        missing_library_note(path, text);
+    if (!version || !is_ours_version(version + strlen(VERSION)))
+        return false;
+    const char *name = memrchr(text, '/', (size_t)(symbol - text));
+    name = name ? name + 1 : text;
+    symbol += strlen(UNDEFINED);
+    memsim_note("%.*s needs %.*s of %s, which memsim does not have: a call of "
+                "it ends the program",
+                (int)(symbol - strlen(UNDEFINED) - name), name,
+                (int)(version - symbol), symbol, version + strlen(VERSION));
+    return true;
+}
+
+/* A library newer than ours is loaded as far as it can be: what it needs and
+ * we lack is missed where it is called. Python asks for all of it at once. */
+static void *open_newer(const char *path, int flags)
+{
+    void *library = REAL(dlopen)(path, flags);
+
+    if (library || !lacks_ours(path))
+        return library;
+    return REAL(dlopen)(path, (flags & ~RTLD_NOW) | RTLD_LAZY);
+}
+
+/* A path that nobody has to search for. */
+static bool is_plain_path(const char *path)
+{
+    return path && strchr(path, '/') && !strchr(path, '$');
+}
+
+/* The last act must be a jump, not a call: the real dlopen finds out by its
+ * return address whose RUNPATH and $ORIGIN to search. The compiler makes it
+ * one at -O2. */
+CORE_API __attribute__((optimize("O2"))) void *dlopen(const char *path,
+                                                      int flags)
+{
+    const char *name = library_for(path);
+
+    if (flags & RTLD_NOW && is_plain_path(name)) {
+        void *library = open_newer(name, flags);
+        if (library)
+            return library; /* else once more, for dlerror() */
+    }
+    return REAL(dlopen)(name, flags);
+}
+
+static bool has_name(const char *entry, const char *name)
+{
+    return !strncmp(entry, name, strlen(name));
+}
+
+static bool preloads_us(const char *entry)
+{
+    return strstr(entry, "libmemsim.so");
+}
+
+static size_t environment_count(char *const envp[])
+{
+    size_t n = 0;
+
+    while (envp && envp[n])
+        n++;
+    return n;
+}
+
+/* Whether ENTRY is a PYTHONPATH that our Python is not in. */
+static bool lacks_python(const char *entry)
+{
+    return directory[0] && has_name(entry, kept_names[KEPT_PYTHONPATH]) &&
+           !strstr(entry, directory);
+}
+
+/* Writes ENTRY, a PYTHONPATH, with our Python before it to TEXT. */
+static char *python_join(const char *entry, char *text)
+{
+    const char *theirs = strchr(entry, '=') + 1;
+
+    char *end = stpcpy(text, kept_names[KEPT_PYTHONPATH]);
+    end = stpcpy(stpcpy(end, directory), PYTHON_SUBDIR);
+    if (*theirs)
+        stpcpy(stpcpy(end, ":"), theirs);
+    return text;
+}
+
+/* What environment_complete() needs for ENVP. */
+static size_t completed_bytes(char *const envp[])
+{
+    size_t count = environment_count(envp);
+    size_t bytes = (count + KEPT + 1) * sizeof(char *);
+
+    for (size_t i = 0; i < count; i++)
+        if (lacks_python(envp[i]))
+            bytes += sizeof directory + sizeof PYTHON_SUBDIR + strlen(envp[i]);
+    return bytes;
+}
+
+/* Fills OUT with ENVP and what a child of a run needs and lacks. An LD_PRELOAD
+ * without us gives way to the one we were started with; a PYTHONPATH without
+ * us gets us. */
+static char *const *environment_complete(char *const envp[], char **out)
+{
+    size_t count = environment_count(envp), n = 0;
+    char *text = (char *)(out + count + KEPT + 1);
+    bool present[KEPT] = {false};
+
+    if (!kept[0] || !kept[1])
+        return envp;
+    for (size_t i = 0; i < count; i++) {
+        bool ours = true;
+
+        for (int k = 0; k < KEPT; k++)
+            if (has_name(envp[i], kept_names[k])) {
+                ours = k || preloads_us(envp[i]);
+                present[k] = ours;
+            }
+        if (!ours)
+            continue;
+        out[n++] = envp[i];
+        if (lacks_python(envp[i])) {
+            out[n - 1] = python_join(envp[i], text);
+            text += strlen(text) + 1;
+        }
+    }
+    for (int k = 0; k < KEPT; k++)
+        if (!present[k] && kept[k])
+            out[n++] = kept[k];
+    out[n] = NULL;
+    return out;
+}
+
+/* In the caller's frame: children of vfork() must not touch the heap. */
+#define COMPLETED(envp)                                                        \
+    environment_complete(envp, alloca(completed_bytes(envp)))
+
+CORE_API int execve(const char *path, char *const argv[], char *const envp[])
+{
+    return REAL(execve)(path, argv, COMPLETED(envp));
+}
+
+/* The C library's own execv() and execvp() take no detour by ours; env(1) uses
+ * them over an environment that it has emptied. */
+CORE_API int execv(const char *path, char *const argv[])
+{
+    return REAL(execve)(path, argv, COMPLETED(environ));
+}
+
+CORE_API int execvp(const char *file, char *const argv[])
+{
+    return REAL(execvpe)(file, argv, COMPLETED(environ));
+}
+
+CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    return REAL(execvpe)(file, argv, COMPLETED(envp));
+}
+
+CORE_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    return REAL(fexecve)(fd, argv, COMPLETED(envp));
+}
+
+CORE_API int posix_spawn(pid_t *pid, const char *path,
+                         const posix_spawn_file_actions_t *actions,
+                         const posix_spawnattr_t *attributes,
+                         char *const argv[], char *const envp[])
+{
+    return REAL(posix_spawn)(pid, path, actions, attributes, argv,
+                             COMPLETED(envp));
+}
+
+CORE_API int posix_spawnp(pid_t *pid, const char *file,
+                          const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attributes,
+                          char *const argv[], char *const envp[])
+{
+    return REAL(posix_spawnp)(pid, file, actions, attributes, argv,
+                              COMPLETED(envp));
+}

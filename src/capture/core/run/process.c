@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/core/memory/device.h"
+#include "capture/core/base/lock.h"
+#include "capture/core/run/record.h"
+
+static struct session *session;
+static struct session_process *slot;
+static bool forked;
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The environment that shapes what the allocator and the libraries do. */
+static const char *const settings[] = {
+    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES",
+    "CUDA_LAUNCH_BLOCKING",    "CUBLAS_WORKSPACE_CONFIG",
+    "CUBLASLT_WORKSPACE_SIZE", "PYTORCH_NO_CUDA_MEMORY_CACHING",
+};
+
+struct session *memsim_session(void)
+{
+    return session;
+}
+
+struct session_process *process_slot(void)
+{
+    return slot;
+}
+
+void memsim_process_died_of_oom(void)
+{
+    if (slot)
+        atomic_store(&slot->died_of_oom, 1);
+}
+
+bool memsim_process_forked(void)
+{
+    return forked;
+}
+
+static struct session *session_map(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        return NULL;
+    void *map = MAP_FAILED;
+    if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof(struct session))
+        map = mmap(NULL, sizeof(struct session), PROT_READ | PROT_WRITE,
+                   MAP_SHARED, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return NULL;
+    struct session *s = map;
+    if (!memcmp(s->magic, SESSION_MAGIC, sizeof s->magic) &&
+        s->version == SESSION_VERSION && s->bytes == sizeof *s)
+        return s;
+    munmap(map, sizeof(struct session));
+    return NULL;
+}
+
+static uint32_t environment_number(const char *name, uint32_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
+}
+
+static size_t command_line(char *out, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, size);
+
+    if (fd >= 0)
+        close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static struct session_process *slot_take(uint32_t *index)
+{
+    *index = atomic_fetch_add(&session->process_count, 1);
+    if (*index >= SESSION_PROCESSES)
+        return NULL;
+    struct session_process *p = &session->processes[*index];
+    p->pid = (uint32_t)getpid();
+    p->parent = (uint32_t)getppid();
+    p->rank = environment_number("RANK", 0);
+    p->local_rank = environment_number("LOCAL_RANK", 0);
+    p->world_size = environment_number("WORLD_SIZE", 1);
+    snprintf(p->program, sizeof p->program, "%s",
+             program_invocation_short_name);
+    atomic_store(&p->state, SESSION_RUNNING);
+    return p;
+}
+
+static void slot_describe(const struct session_process *p)
+{
+    static char text[TRACE_TEXT_MAX];
+    size_t length = command_line(text, sizeof text);
+    const uint64_t who[] = {p->pid, p->parent, p->rank, p->local_rank,
+                            p->world_size};
+
+    memsim_record_text(TRACE_PROCESS, who, 5, text, length);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *value = getenv(settings[i]);
+
+        if (!value)
+            continue;
+        int n = snprintf(text, sizeof text, "%s=%s", settings[i], value);
+        memsim_record_text(TRACE_SETTING, NULL, 0, text, (size_t)n);
+    }
+}
+
+void process_join(void)
+{
+    uint32_t index;
+
+    if (slot || !session)
+        return;
+    pthread_mutex_lock(&join_lock);
+    if (!slot) {
+        struct session_process *p = slot_take(&index);
+
+        if (p) {
+            record_open(session, index);
+            slot_describe(p);
+            __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
+        }
+    }
+    pthread_mutex_unlock(&join_lock);
+}
+
+void memsim_note(const char *format, ...)
+{
+    char text[SESSION_TEXT_BYTES];
+    va_list args;
+
+    if (!session)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (uint32_t i = 0; i < SESSION_NOTES && i < session->note_count; i++)
+        if (session->notes[i].ready && !strcmp(session->notes[i].text, text))
+            return;
+    uint32_t i = atomic_fetch_add(&session->note_count, 1);
+    if (i >= SESSION_NOTES)
+        return;
+    memcpy(session->notes[i].text, text, sizeof text);
+    session->notes[i].process =
+        slot ? (uint32_t)(slot - session->processes) : UINT32_MAX;
+    atomic_store(&session->notes[i].ready, 1);
+    memsim_record_text(TRACE_NOTE, NULL, 0, text, strlen(text));
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&join_lock);
+    for (int i = 0; i < LOCK_COUNT; i++)
+        core_lock(i);
+}
+
+static void fork_parent(void)
+{
+    for (int i = LOCK_COUNT; i-- > 0;)
+        core_unlock(i);
+    pthread_mutex_unlock(&join_lock);
+}
+
+static void fork_child(void)
+{
+    record_after_fork();
+    forked = forked || slot;
+    slot = NULL;
+    fork_parent();
+}
+
+static void process_end(void)
+{
+    if (!slot || slot->pid != (uint32_t)getpid())
+        return;
+    atomic_store(&slot->trace_end, record_close(TRACE_END_EXIT));
+    device_close_all();
+    atomic_store(&slot->state, SESSION_EXITED);
+}
+
+/* os._exit() and multiprocessing's workers end here, past every destructor.
+ * A child of vfork() shares our memory: its pid tells it apart. */
+CORE_API __attribute__((noreturn)) void _exit(int status)
+{
+    process_end();
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+CORE_API __attribute__((noreturn)) void _Exit(int status)
+{
+    _exit(status);
+}
+
+__attribute__((constructor)) static void process_start(void)
+{
+    const char *path = getenv("MEMSIM_SESSION");
+
+    if (!path)
+        return;
+    session = session_map(path);
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+__attribute__((destructor)) static void process_stop(void)
+{
+    process_end();
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * This process's place in the run: the session it shares, its slot there, what
+ * becomes of both in a fork and at the end. */
+#ifndef MEMSIM_CAPTURE_PROCESS_H
+#define MEMSIM_CAPTURE_PROCESS_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/core.h"
+#include "common/trace/session.h"
+
+/* The run's session; NULL where the library is loaded outside a run. */
+CORE_API struct session *memsim_session(void);
+
+/* This process's slot, taken when it first touches a GPU; NULL before. */
+struct session_process *process_slot(void);
+
+/* Takes the slot and opens the trace. Cheap when done already. */
+void process_join(void);
+
+/* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
+CORE_API void memsim_process_died_of_oom(void);
+
+/* True in a child forked after its parent began to use a GPU: CUDA does not
+ * work there. */
+CORE_API bool memsim_process_forked(void);
+
+/* Leaves a note for the report, once per text; printf-like. */
+CORE_API void memsim_note(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+#endif

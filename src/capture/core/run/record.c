@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/record.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/work/kernel.h"
+#include "capture/core/base/lock.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/process.h"
+#include "capture/core/torch/tag.h"
+#include "common/trace/trace_write.h"
+
+#define NAME_BUCKETS (1u << 16)
+#define NAMES_MAX    (1u << 20)
+
+struct name {
+    const char *text;
+    struct name *next; /* in its bucket */
+    uint32_t id;       /* 1, 2, ... */
+};
+
+static struct trace_writer writer = TRACE_WRITER_INIT;
+static struct name **buckets;
+static struct name **names; /* by id - 1 */
+static uint32_t name_count;
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t memsim_clock_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint32_t record_thread(void)
+{
+    static _Atomic uint32_t threads;
+    static _Thread_local uint32_t mine; /* 1 + number */
+
+    if (!mine)
+        mine = atomic_fetch_add(&threads, 1) + 1;
+    return mine - 1;
+}
+
+/* Takes the writer; returns the time of what is to be recorded. */
+static inline uint64_t writer_take(clockid_t clock)
+{
+    core_lock(LOCK_RECORD);
+    uint64_t now_ns = clock_ns(clock);
+    return now_ns > writer.time_ns ? now_ns : writer.time_ns;
+}
+
+void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
+                        size_t count, const char *text, size_t text_bytes)
+{
+    if (capture_is_on())
+        capture_work(kind, fields);
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
+    trace_writer_put(&writer, kind, thread, now_ns, fields, count, text,
+                     text_bytes);
+    core_unlock(LOCK_RECORD);
+}
+
+void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
+{
+    memsim_record_text(kind, fields, count, NULL, 0);
+}
+
+void record_block(enum trace_kind kind,
+                  const uint64_t fields[RECORD_BLOCK_FIELDS])
+{
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC_COARSE);
+
+    trace_writer_put(&writer, kind, thread, now_ns, fields, RECORD_BLOCK_FIELDS,
+                     NULL, 0);
+    core_unlock(LOCK_RECORD);
+}
+
+static __attribute__((noinline)) void launch_captured(uint64_t stream)
+{
+    capture_work(TRACE_LAUNCH, (const uint64_t[]){0, 0, stream});
+}
+
+void record_launch(uint32_t name, int device, const struct kernel_launch *l,
+                   enum trace_rule rule, const uint64_t words[4])
+{
+    if (capture_is_on())
+        launch_captured(l->stream);
+    uint32_t thread = record_thread();
+    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
+    const uint64_t fields[] = {name,
+                               (uint64_t)device,
+                               l->stream,
+                               trace_pack(l->grid[0], l->grid[1]),
+                               trace_pack(l->grid[2], l->block[0]),
+                               trace_pack(l->block[1], l->block[2]),
+                               trace_pack(l->shared_bytes, rule),
+                               words[0],
+                               words[1],
+                               words[2],
+                               words[3]};
+    if (!fields[3] || !fields[4] || !fields[5])
+        __builtin_unreachable(); /* launch_check() refused those */
+    trace_writer_put(&writer, TRACE_LAUNCH, thread, now_ns, fields,
+                     sizeof fields / sizeof *fields, NULL, 0);
+    core_unlock(LOCK_RECORD);
+}
+
+static uint32_t text_hash(const char *text)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return h % NAME_BUCKETS;
+}
+
+static struct name *name_add(const char *text, struct name **bucket)
+{
+    size_t length = strlen(text);
+    struct name *name = memsim_pages_keep(sizeof *name + length + 1);
+
+    if (!name || name_count == NAMES_MAX)
+        return NULL;
+    name->text = memcpy(name + 1, text, length + 1);
+    name->id = ++name_count;
+    name->next = *bucket;
+    *bucket = name;
+    names[name->id - 1] = name;
+    return name;
+}
+
+static void name_record(const struct name *name)
+{
+    uint64_t id = name->id;
+
+    memsim_record_text(TRACE_NAME, &id, 1, name->text, strlen(name->text));
+}
+
+static struct name *name_intern(const char *text)
+{
+    if (!names) {
+        names = memsim_pages_reserve(0, NAMES_MAX * sizeof *names);
+        buckets = memsim_pages_reserve(0, NAME_BUCKETS * sizeof *buckets);
+    }
+    if (!names || !buckets)
+        return NULL;
+    struct name **bucket = &buckets[text_hash(text)];
+    for (struct name *name = *bucket; name; name = name->next)
+        if (!strcmp(name->text, text))
+            return name;
+    struct name *name = name_add(text, bucket);
+    if (name)
+        name_record(name);
+    return name;
+}
+
+uint32_t memsim_name(const char *text)
+{
+    core_lock(LOCK_NAME);
+    const struct name *name = name_intern(text);
+    core_unlock(LOCK_NAME);
+    return name ? name->id : 0;
+}
+
+const char *record_name(uint32_t id)
+{
+    return names[id - 1]->text;
+}
+
+void record_open(struct session *session, uint32_t slot)
+{
+    char path[sizeof session->directory + 32];
+    struct err err = {0};
+
+    snprintf(path, sizeof path, "%s/" SESSION_TRACE, session->directory, slot);
+    if (trace_writer_open(&writer, path, session->trace_limit_bytes, &err))
+        memsim_note("%s; the figures below are complete all the same",
+                    err.text);
+    core_lock(LOCK_NAME);
+    for (uint32_t i = 0; i < name_count; i++)
+        name_record(names[i]);
+    core_unlock(LOCK_NAME);
+    tag_modules_record();
+}
+
+uint32_t record_close(enum trace_end reason)
+{
+    core_lock(LOCK_RECORD);
+    trace_writer_close(&writer, reason, record_thread(), memsim_clock_ns());
+    core_unlock(LOCK_RECORD);
+    return writer.end_reason;
+}
+
+void record_after_fork(void)
+{
+    trace_writer_abandon(&writer);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recording: every event of this process goes through here into its trace. */
+#ifndef MEMSIM_CAPTURE_RECORD_H
+#define MEMSIM_CAPTURE_RECORD_H
+
+#include "capture/core/base/core.h"
+#include "common/trace/trace.h"
+
+/* Appends a record with COUNT fields. Costs little when nothing records. */
+CORE_API void memsim_record(enum trace_kind kind, const uint64_t *fields,
+                            size_t count);
+CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
+                                 size_t count, const char *text,
+                                 size_t text_bytes);
+
+/* RECORD(COPY, device, stream, ...): the fields in trace.h's order. */
+#define RECORD(kind, ...)                                                      \
+    memsim_record(TRACE_##kind, (const uint64_t[]){__VA_ARGS__},               \
+                  sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+/* The same for a LAUNCH on DEVICE, of the kernel known as NAME. */
+struct kernel_launch;
+void record_launch(uint32_t name, int device,
+                   const struct kernel_launch *launch, enum trace_rule rule,
+                   const uint64_t words[4]);
+
+/* The same for what happens to a block of PyTorch's, the most frequent of all:
+ * its time is the last record's, or a clock's that ticks every few
+ * milliseconds. */
+#define RECORD_BLOCK_FIELDS 13
+void record_block(enum trace_kind kind,
+                  const uint64_t fields[RECORD_BLOCK_FIELDS]);
+
+/* The id by which records name TEXT; the same text has the same id. */
+CORE_API uint32_t memsim_name(const char *text);
+
+/* The text that ID, which is not 0, stands for. */
+const char *record_name(uint32_t id);
+
+/* A literal's id, looked up once. */
+#define NAME_OF(literal)                                                       \
+    ({                                                                         \
+        static uint32_t name_;                                                 \
+        if (!name_)                                                            \
+            name_ = memsim_name(literal);                                      \
+        name_;                                                                 \
+    })
+
+/* The number by which this thread's records are known. */
+uint32_t record_thread(void);
+CORE_API uint64_t memsim_clock_ns(void); /* CLOCK_MONOTONIC */
+
+/* For process.c: opens SESSION's trace for slot SLOT; ends the trace; and
+ * forgets the parent's one. */
+struct session;
+void record_open(struct session *session, uint32_t slot);
+uint32_t record_close(enum trace_end reason); /* returns trace_end + 1 */
+void record_after_fork(void);
+
+#endif

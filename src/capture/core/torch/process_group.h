@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which ranks are in the groups of torch.distributed. NCCL's ranks tell each
+ * other when they split a communicator; a process alone knows its own color
+ * only, but PyTorch knows the list. */
+#ifndef MEMSIM_CAPTURE_GROUP_H
+#define MEMSIM_CAPTURE_GROUP_H
+
+#include "capture/core/base/core.h"
+
+#define GROUP_NEXT (-2) /* no color: whatever is split next */
+
+/* For py/groups.py, under Python's lock: COLOR stands for these COUNT ranks of
+ * the communicator that is split; with GROUP_NEXT until it is told again, 0
+ * RANKS: no longer; below that, as a mark, of the world. */
+CORE_API void memsim_group_tell(int color, const uint32_t *ranks,
+                                uint32_t count);
+
+/* Those of a split with COLOR in which RANK of RANKS is the KEY-th, permanent,
+ * or NULL. */
+CORE_API const uint32_t *memsim_group_find(int color, uint32_t rank,
+                                           uint32_t ranks, int key,
+                                           uint32_t *count);
+
+/* The RANKS ranks of the world that MARK stands for, or NULL. */
+CORE_API const uint32_t *memsim_group_named(int mark, uint32_t ranks);
+
+#endif

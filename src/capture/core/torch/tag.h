@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who an allocation is for: the module, the phase and the operator at work on
+ * this thread. py/modules.py says which modules are entered and left; PyTorch
+ * itself says the rest: which operator runs, and which node of the autograd
+ * graph, whose sequence number leads back to the module that made it. */
+#ifndef MEMSIM_CAPTURE_TAG_H
+#define MEMSIM_CAPTURE_TAG_H
+
+#include "capture/core/base/core.h"
+
+/* What is at work on this thread now. */
+struct tag {
+    uint32_t module;           /* 0: none */
+    uint32_t phase;            /* enum trace_phase */
+    uint32_t operation, range; /* ids of names, or 0 */
+};
+
+/* Sets *TAG; zeros where nothing is injected. */
+void tag_now(struct tag *tag);
+
+/* The operator and the module that are at work; NULL: not known. */
+void tag_names(const char **operation, const char **module);
+
+/* Who is at work is TAG's from now on, for tag_names() on this thread; NULL:
+ * what is found. */
+void tag_lend(const struct tag *tag);
+
+/* Where the program is, for a person: " (aten::mm in layers.0 of GPT)", or an
+ * empty text where nothing is known. */
+#define TAG_TEXT_BYTES 96
+void tag_text(char *text, size_t bytes);
+
+/* For record.c: a trace begins, in which no module has a name yet. */
+void tag_modules_record(void);
+
+/* Called by py/modules.py, with ids of its own from 1 up. start: torch is
+ * imported. module: ID's path below ROOT (its own id, with the name of its
+ * class, where it is one); said again, it has moved. leave: also what was
+ * entered after it and not left. step: an optimizer's step begins or ends.
+range: NAME begins, which PyTorch has no range for; NULL:
+ * it ends. storage: what lies at ADDRESS is CATEGORY, of module ID, in numbers
+of
+ * ELEMENT_BYTES. */
+CORE_API void memsim_tag_start(void);
+CORE_API void memsim_tag_module(uint32_t id, uint32_t root, const char *name);
+CORE_API void memsim_tag_enter(uint32_t id);
+CORE_API void memsim_tag_leave(uint32_t id);
+CORE_API void memsim_tag_step(int begins);
+CORE_API void memsim_tag_range(const char *name);
+CORE_API void memsim_tag_storage(uint64_t address, uint32_t id,
+                                 uint32_t category, uint32_t element_bytes);
+
+/* ID, which is about to be entered, gets what lies at ADDRESS; or, about to be
+ * left, returns it. */
+CORE_API void memsim_tag_input(uint64_t address, uint32_t id);
+CORE_API void memsim_tag_output(uint64_t address, uint32_t id);
+
+/* The module entered last on this thread and not left; 0: none. */
+CORE_API uint32_t memsim_tag_top(void);
+
+/* Only the first DEPTH modules that this thread has entered are at work: an
+ * exception that is no Exception has left the others. */
+CORE_API void memsim_tag_cut(uint32_t depth);
+
+#endif

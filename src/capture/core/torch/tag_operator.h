@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operators and named ranges that run on this thread, as PyTorch's
+ * RecordFunction tells them. */
+#ifndef MEMSIM_CAPTURE_TAG_OPERATOR_H
+#define MEMSIM_CAPTURE_TAG_OPERATOR_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/core.h"
+
+/* Begins to listen; LIBRARY is a handle of libtorch_cpu.so. */
+void operator_attach(void *library);
+
+/* A range of our own begins, or, NAME being NULL, ends. */
+void operator_range_set(const char *name);
+
+/* Ids of names: the innermost operator that does more than allocate, and the
+ * innermost range of those that PyTorch's own parallelism sets; 0: none. */
+uint32_t operator_name(void);
+uint32_t operator_range(void);
+
+/* The operator that the program itself called; 0: none. */
+uint32_t operator_outermost(void);
+
+/* True within an optimizer's step. An exception ends it like a return. */
+bool operator_in_step(void);
+
+#endif

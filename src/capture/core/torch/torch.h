@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What PyTorch tells us of its allocator, through the functions it calls
+ * between its own libraries. None of its code is patched; torch_slots.h says
+ * what of its data is. */
+#ifndef MEMSIM_CAPTURE_TORCH_H
+#define MEMSIM_CAPTURE_TORCH_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/core.h"
+
+/* To be asked by calls that take device memory, with their return address:
+ * true where PyTorch's caching allocator is the caller. The first time, its
+ * trace is attached to. */
+CORE_API bool memsim_torch_calls(const void *return_address);
+
+/* The same for cudaMallocAsync, which PyTorch calls for each tensor where
+ * PYTORCH_CUDA_ALLOC_CONF says backend:cudaMallocAsync. */
+CORE_API bool memsim_torch_pools(const void *return_address);
+
+/* To be asked by cudaGetDeviceCount: PyTorch calls it before its allocator is
+ * used. */
+CORE_API void memsim_torch_counts(const void *return_address);
+
+/* Before cudaFree of ADDRESS. */
+CORE_API void memsim_torch_frees(const void *return_address, uint64_t address);
+
+/* The version of this process's PyTorch, "2.11.0+cu130"; "" where there is none
+ * or it has not taken memory yet. */
+CORE_API const char *memsim_torch_version(void);
+
+/* For device.c: PyTorch has got a segment. */
+void torch_segment_taken(uint64_t address, uint64_t bytes);
+
+/* Called before memory can be on another stream than the default one. */
+void torch_observe(void);
+
+/* For py/limits.py: torch.cuda.set_per_process_memory_fraction() was called;
+ * FRACTION is as Python writes it. */
+CORE_API void memsim_torch_fraction(int device, const char *fraction);
+
+/* Likewise: the allocator was given SETTINGS, in the variable's syntax. */
+CORE_API void memsim_torch_settings(const char *settings);
+
+/* For device.c: records what DEVICE, whose context is new, was limited to. */
+void torch_fraction_record(int device);
+
+/* For mem_pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
+void torch_usage(int device, uint64_t allocated, uint64_t reserved);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/work/kernel.h"
+
+#include <string.h>
+
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_bounds.h"
+#include "capture/core/memory/device.h"
+#include "capture/core/diagnose/fault.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/base/lock.h"
+#include "capture/core/diagnose/misuse.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/process.h"
+#include "capture/core/run/record.h"
+#include "capture/core/work/stream.h"
+#include "capture/core/memory/values.h"
+
+#define TABLE_SLOTS (1u << 20) /* torch 2.11 registers about 30,000 */
+
+/* Open addressing; filled by static constructors, one thread at a time. */
+static struct entry {
+    const void *host;
+    const char *name;
+    struct kernel *kernel; /* once used */
+} * table;
+static uint32_t table_count;
+
+static uint32_t host_hash(const void *host)
+{
+    uint64_t h = (uint64_t)host * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)(h >> 44) & (TABLE_SLOTS - 1);
+}
+
+static struct entry *entry_find(const void *host)
+{
+    uint32_t i = host_hash(host);
+
+    while (table[i].host && table[i].host != host)
+        i = (i + 1) & (TABLE_SLOTS - 1);
+    return &table[i];
+}
+
+void memsim_kernel_register(const void *host, const char *name)
+{
+    core_lock(LOCK_KERNEL);
+    if (!table)
+        table = memsim_pages_reserve(0, TABLE_SLOTS * sizeof *table);
+    if (table && table_count < TABLE_SLOTS / 2) {
+        struct entry *entry = entry_find(host);
+
+        table_count += !entry->host;
+        entry->name = name;
+        entry->kernel = NULL; /* a library was unloaded, another came */
+        __atomic_store_n(&entry->host, host, __ATOMIC_RELEASE);
+    }
+    core_unlock(LOCK_KERNEL);
+}
+
+static const struct compute *compute_of(const char *name)
+{
+    struct compute found, *kept;
+
+    if (!compute_find(name, &found))
+        return NULL;
+    kept = memsim_pages_keep(sizeof *kept);
+    if (kept)
+        *kept = found;
+    return kept;
+}
+
+static struct kernel *kernel_new(const char *name)
+{
+    struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
+
+    if (!kernel)
+        return NULL;
+    kernel->name = memsim_name(name);
+    kernel->rule = kernel_rule_find(name);
+    kernel->compute = compute_of(name);
+    kernel->pointers = kernel_pointers(name);
+    if (memsim_session())
+        kernel->shared_limit_bytes =
+            memsim_device_gpu()->shared_per_block_optin_bytes;
+    return kernel;
+}
+
+struct kernel *memsim_kernel_named(const char *name, bool foreign)
+{
+    if (foreign)
+        compute_bounds_doubt(NULL);
+    return kernel_new(name);
+}
+
+int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
+{
+    if (bytes < 0 || bytes > memsim_device_gpu()->shared_per_block_optin_bytes)
+        return CORE_INVALID_VALUE;
+    kernel->shared_limit_bytes = (uint32_t)bytes;
+    return CORE_OK;
+}
+
+static __attribute__((noinline)) struct kernel *
+entry_kernel(struct entry *entry)
+{
+    compute_bounds_doubt(entry->host); /* takes the loader's lock */
+    core_lock(LOCK_KERNEL);
+    if (!entry->kernel) {
+        struct kernel *kernel = kernel_new(entry->name);
+
+        if (kernel && memsim_session())
+            kernel->shared_limit_bytes =
+                memsim_device_gpu()->shared_per_block_bytes;
+        __atomic_store_n(&entry->kernel, kernel, __ATOMIC_RELEASE);
+    }
+    core_unlock(LOCK_KERNEL);
+    return entry->kernel;
+}
+
+struct kernel *memsim_kernel_get(const void *host)
+{
+    if (!table || !host)
+        return NULL;
+    struct entry *entry = entry_find(host);
+    if (!entry->host)
+        return NULL;
+    struct kernel *kernel = __atomic_load_n(&entry->kernel, __ATOMIC_ACQUIRE);
+    return kernel ? kernel : entry_kernel(entry);
+}
+
+/* "Technical Specifications per Compute Capability" of the CUDA programming
+ * guide: the same for all from 3.0 on. */
+#define GRID_YZ_MAX 65535u /* all 16 bits */
+#define BLOCK_Z_MAX 64u
+
+static int configuration_refuse(const char *why)
+{
+    misuse_launch(why);
+    return CORE_INVALID_CONFIGURATION;
+}
+
+static int launch_check(const struct kernel *kernel,
+                        const struct kernel_launch *launch)
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+
+    if (!threads || !grid[0] || !grid[1] || !grid[2])
+        return configuration_refuse("no block, or no thread in a block");
+    if (threads > memsim_device_gpu()->max_threads_per_block ||
+        block[2] > BLOCK_Z_MAX)
+        return configuration_refuse("more threads than a block can have");
+    if ((grid[1] | grid[2]) > GRID_YZ_MAX || grid[0] > INT32_MAX)
+        return configuration_refuse("more blocks than a grid can have");
+    if (launch->shared_bytes <= kernel->shared_limit_bytes)
+        return CORE_OK;
+    misuse_launch("more dynamic shared memory than it may have "
+                  "(cudaFuncSetAttribute raises that)");
+    return CORE_INVALID_VALUE;
+}
+
+/* The first kernel loads the code that torch is built with: what a context
+ * takes then is more than a bare one's. */
+static bool modules_loaded[SESSION_DEVICES];
+
+void kernel_reset(int device)
+{
+    modules_loaded[device] = false;
+}
+
+static void modules_load(int device)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+
+    modules_loaded[device] = true;
+    if (gpu->context_torch_bytes > gpu->context_bytes)
+        memsim_device_library(device, "kernels",
+                              gpu->context_torch_bytes - gpu->context_bytes);
+}
+
+/* Not inline, as all that few launches do: a launch then saves no registers. */
+static __attribute__((noinline)) void
+launch_is_special(struct session_process *slot, int device)
+{
+    if (!modules_loaded[device])
+        modules_load(device);
+    if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
+                              memory_order_relaxed);
+}
+
+void memsim_kernel_count(int device)
+{
+    struct session_process *slot = process_slot();
+
+    if (!slot)
+        return;
+    atomic_fetch_add_explicit(
+        &slot->usage[memsim_device_physical(device)].launches, 1,
+        memory_order_relaxed);
+    if (!modules_loaded[device] ||
+        atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        launch_is_special(slot, device);
+}
+
+/* As far as anything of it is known. Returns what the launch answers. */
+static int kernel_run(const struct kernel *kernel,
+                      const struct kernel_launch *launch, int device)
+{
+    if (kernel->compute)
+        kernel->compute->run(kernel->compute, launch);
+    if (kernel->pointers)
+        misuse_arguments(kernel, launch, device);
+    return fault_of_launch(device);
+}
+
+int memsim_kernel_launch(const struct kernel *kernel,
+                         const struct kernel_launch *launch)
+{
+    uint64_t words[4] = {0};
+    int device;
+    int rc = memsim_stream_device(launch->stream, &device);
+
+    if (!rc && device != memsim_device_current()) {
+        misuse_device("a stream", device, memsim_device_current());
+        rc = CORE_INVALID_HANDLE; /* a launch is the current device's */
+    }
+    if (!rc)
+        rc = launch_check(kernel, launch);
+    if (rc)
+        return rc;
+    enum trace_rule rule = kernel->rule
+                               ? kernel_rule_apply(kernel->rule, launch, words)
+                               : TRACE_RULE_NONE;
+    if ((kernel->compute || kernel->pointers) && launch->arguments &&
+        !(capture_is_on() && capture_kernel(kernel, launch)))
+        rc = kernel_run(kernel, launch, device);
+    memsim_kernel_count(device);
+    record_launch(kernel->name, device, launch, rule, words);
+    return rc;
+}
+
+int memsim_kernel_cooperative(const struct kernel_launch *launch)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    uint64_t threads =
+        (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint64_t blocks =
+        (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    uint64_t per_sm = threads ? gpu->max_threads_per_sm / threads : UINT32_MAX;
+
+    if (per_sm > gpu->max_blocks_per_sm)
+        per_sm = gpu->max_blocks_per_sm;
+    if (blocks <= per_sm * gpu->sm_count)
+        return CORE_OK;
+    misuse_launch("more cooperative blocks than run at once");
+    return CORE_COOPERATIVE_TOO_LARGE;
+}

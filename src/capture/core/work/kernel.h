@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: registered by the thousand when a library loads, known by name when
+ * first launched. */
+#ifndef MEMSIM_CAPTURE_KERNEL_H
+#define MEMSIM_CAPTURE_KERNEL_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/core.h"
+#include "common/trace/trace.h"
+
+struct compute;
+struct kernel_rule;
+
+struct kernel {
+    uint32_t name; /* memsim_name() of the mangled one */
+    uint32_t shared_static_bytes;
+    uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
+    uint32_t pointers; /* bit i: argument i is an address, certainly */
+    const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
+    const struct compute *compute;  /* NULL: not carried out */
+};
+
+struct kernel_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    uint64_t stream;
+    void **arguments; /* one pointer each; NULL where not known */
+};
+
+/* Says that HOST stands for the kernel NAME, which must stay where it is. */
+CORE_API void memsim_kernel_register(const void *host, const char *name);
+
+/* The kernel that HOST stands for; NULL where none was registered. */
+CORE_API struct kernel *memsim_kernel_get(const void *host);
+
+/* A kernel known by its name alone: from a module or a library. FOREIGN: it may
+ * write what PyTorch's own kernels would not. */
+CORE_API struct kernel *memsim_kernel_named(const char *name, bool foreign);
+
+/* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
+ * memory. CORE_INVALID_VALUE where a block cannot have so many. */
+CORE_API int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes);
+
+/* Whether LAUNCH can be a cooperative one, all of whose blocks run at once:
+ * CORE_OK where nothing says otherwise. */
+CORE_API int memsim_kernel_cooperative(const struct kernel_launch *launch);
+
+/* Records a launch, with the checks that the runtime makes. */
+CORE_API int memsim_kernel_launch(const struct kernel *kernel,
+                                  const struct kernel_launch *launch);
+
+/* Counts work given to DEVICE, whoever records it: the sign that a program
+ * went on after an OOM. */
+CORE_API void memsim_kernel_count(int device);
+
+/* For reset.c: DEVICE has no kernels loaded any more. */
+void kernel_reset(int device);
+
+/* kernel_pointers.c: which arguments of a mangled NAME are addresses. */
+uint32_t kernel_pointers(const char *name);
+
+/* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
+ * LAUNCH: the rule's number and its four words. */
+const struct kernel_rule *kernel_rule_find(const char *name);
+enum trace_rule kernel_rule_apply(const struct kernel_rule *rule,
+                                  const struct kernel_launch *launch,
+                                  uint64_t words[4]);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Work that a vendor library does on a stream, on its way to the trace; and
+ * what such work leaves behind where the program looks. */
+#ifndef MEMSIM_CAPTURE_CALL_H
+#define MEMSIM_CAPTURE_CALL_H
+
+#include "capture/core/base/core.h"
+
+struct call {
+    uint32_t name; /* a memsim_name() */
+    uint64_t stream;
+    uint64_t workspace_bytes;
+    uint64_t values[6]; /* dimensions, types: what the library's file says */
+};
+
+/* Records the call. CORE_OK, or why the stream cannot take it. */
+CORE_API int memsim_call(const struct call *call);
+
+/* A result that is not known, on the host or on a device: zeros. NULL is
+ * nothing. For an info code, zero is success. */
+CORE_API void memsim_call_result(void *result, uint64_t bytes);
+
+#endif

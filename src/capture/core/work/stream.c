@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/work/stream.h"
+
+#include "capture/core/memory/device.h"
+#include "capture/core/base/handle.h"
+#include "capture/core/diagnose/misuse.h"
+#include "capture/core/work/mem_pool.h"
+#include "capture/core/compute/host_read.h"
+#include "capture/core/run/record.h"
+#include "capture/core/torch/torch.h"
+#include "capture/core/memory/values.h"
+
+#define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
+#define COPY_DEFAULT    4 /* cudaMemcpyDefault */
+
+const struct stream *memsim_stream_get(uint64_t handle)
+{
+    return memsim_handle_get(HANDLE_STREAM, (void *)handle);
+}
+
+int memsim_stream_device(uint64_t handle, int *device)
+{
+    if (handle < DEFAULT_STREAMS) {
+        *device = memsim_device_current();
+        int rc = memsim_device_open(*device);
+        return rc ? rc : capture_admits(NULL);
+    }
+    const struct stream *stream = memsim_stream_get(handle);
+    if (!stream)
+        return misuse_handle(HANDLE_STREAM, handle);
+    *device = stream->device;
+    int rc = device_fault(*device);
+    return rc ? rc : capture_admits(stream);
+}
+
+int memsim_stream_given(uint64_t handle, int *device, const char *function)
+{
+    int rc = memsim_stream_device(handle, device);
+
+    if (rc)
+        memsim_misuse_call(function);
+    return rc;
+}
+
+int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
+{
+    static _Atomic uint64_t streams = DEFAULT_STREAMS;
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (rc)
+        return rc;
+    torch_observe();
+    struct stream *stream = memsim_handle_new(HANDLE_STREAM, sizeof *stream);
+    if (!stream)
+        return CORE_OUT_OF_MEMORY;
+    *stream = (struct stream){.device = device,
+                              .flags = flags,
+                              .priority = priority,
+                              .id = streams++};
+    *handle = (uint64_t)stream;
+    RECORD(STREAM_CREATE, (uint64_t)device, *handle, flags,
+           (uint64_t)(int64_t)priority);
+    return CORE_OK;
+}
+
+int memsim_stream_destroy(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (rc || handle < DEFAULT_STREAMS)
+        return rc ? rc : CORE_INVALID_HANDLE;
+    capture_forget_stream(memsim_stream_get(handle));
+    RECORD(STREAM_DESTROY, (uint64_t)device, handle);
+    return memsim_handle_free(HANDLE_STREAM, (void *)handle);
+}
+
+int memsim_stream_synchronize(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (!rc)
+        rc = capture_synchronizes(memsim_stream_get(handle));
+    if (rc)
+        return rc;
+    RECORD(SYNC_STREAM, (uint64_t)device, handle);
+    pool_synchronized(device);
+    return CORE_OK;
+}
+
+int memsim_stream_query(uint64_t handle)
+{
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (!rc)
+        rc = capture_synchronizes(memsim_stream_get(handle));
+    if (!rc)
+        RECORD(STREAM_QUERY, (uint64_t)device, handle, 1);
+    return rc;
+}
+
+static int event_find(uint64_t handle, struct event **event)
+{
+    *event = memsim_handle_get(HANDLE_EVENT, (void *)handle);
+    return *event ? CORE_OK : misuse_handle(HANDLE_EVENT, handle);
+}
+
+int memsim_stream_wait(uint64_t handle, uint64_t event, bool is_external)
+{
+    struct stream *stream = memsim_handle_get(HANDLE_STREAM, (void *)handle);
+    struct event *found;
+    int device;
+    int rc = memsim_stream_device(handle, &device);
+
+    if (!rc)
+        rc = event_find(event, &found);
+    if (!rc && is_external && capture_event(handle, event, false))
+        return CORE_OK;
+    if (!rc)
+        rc = capture_wait_event(stream, handle, found);
+    if (rc)
+        return rc;
+    RECORD(STREAM_WAIT, (uint64_t)device, handle, event);
+    return CORE_OK;
+}
+
+int memsim_event_create(uint32_t flags, uint64_t *handle)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (!rc && flags & EVENT_INTERPROCESS && !(flags & EVENT_DISABLE_TIMING))
+        rc = CORE_INVALID_VALUE;
+    if (rc)
+        return rc;
+    struct event *event = memsim_handle_new(HANDLE_EVENT, sizeof *event);
+    if (!event)
+        return CORE_OUT_OF_MEMORY;
+    event->device = device;
+    event->flags = flags;
+    *handle = (uint64_t)event;
+    RECORD(EVENT_CREATE, (uint64_t)device, *handle, flags);
+    return CORE_OK;
+}
+
+int memsim_event_destroy(uint64_t handle)
+{
+    struct event *event;
+    int rc = event_find(handle, &event);
+
+    if (!rc)
+        rc = device_fault(event->device);
+    if (rc)
+        return rc;
+    RECORD(EVENT_DESTROY, (uint64_t)event->device, handle);
+    return memsim_handle_free(HANDLE_EVENT, event);
+}
+
+int memsim_event_record(uint64_t handle, uint64_t stream, bool is_external)
+{
+    struct event *event;
+    int device;
+    int rc = event_find(handle, &event);
+
+    if (!rc)
+        rc = memsim_stream_device(stream, &device);
+    if (rc)
+        return rc;
+    if (device != event->device) {
+        misuse_device("an event", event->device, device);
+        return CORE_INVALID_HANDLE;
+    }
+    if (is_external && capture_event(stream, handle, true))
+        return CORE_OK;
+    event->recorded = true;
+    event->stream = stream;
+    event->time_ns = memsim_clock_ns();
+    capture_record_event(memsim_stream_get(stream), event);
+    RECORD(EVENT_RECORD, (uint64_t)device, stream, handle);
+    return CORE_OK;
+}
+
+/* The host cannot ask for an event that lies in a capture, nor for any while
+ * calls like this one are forbidden. */
+static int event_host_check(uint64_t handle, struct event **event)
+{
+    int rc = event_find(handle, event);
+
+    if (!rc)
+        rc = device_fault((*event)->device);
+    if (rc)
+        return rc;
+    return (*event)->mark.capture ? CORE_CAPTURED_EVENT
+                                  : memsim_capture_forbids();
+}
+
+int memsim_event_query(uint64_t handle)
+{
+    struct event *event;
+    int rc = event_host_check(handle, &event);
+
+    if (rc)
+        return rc;
+    RECORD(EVENT_QUERY, (uint64_t)event->device, handle, 1);
+    return CORE_OK;
+}
+
+int memsim_event_synchronize(uint64_t handle)
+{
+    struct event *event;
+    int rc = event_host_check(handle, &event);
+
+    if (rc)
+        return rc;
+    RECORD(SYNC_EVENT, (uint64_t)event->device, handle);
+    pool_synchronized(event->device);
+    return CORE_OK;
+}
+
+/* "Interoperability with multiple devices" of the programming guide: events of
+ * different devices have no time between them. */
+int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
+{
+    struct event *a, *b;
+    int rc = event_find(start, &a);
+
+    if (!rc)
+        rc = event_find(end, &b);
+    if (rc)
+        return rc;
+    if (!ms)
+        return CORE_INVALID_VALUE;
+    if (a->device != b->device) {
+        misuse_device("an event", a->device, b->device);
+        return CORE_INVALID_HANDLE;
+    }
+    if (!a->recorded || !b->recorded ||
+        (a->flags | b->flags) & EVENT_DISABLE_TIMING)
+        return CORE_INVALID_HANDLE;
+    rc = device_fault(a->device);
+    if (rc)
+        return rc;
+    *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
+    return CORE_OK;
+}
+
+int memsim_device_synchronize(void)
+{
+    int device = memsim_device_current();
+    int rc = memsim_device_open(device);
+
+    if (!rc)
+        rc = memsim_capture_forbids();
+    if (rc)
+        return rc;
+    RECORD(SYNC_DEVICE, (uint64_t)device);
+    pool_synchronized(device);
+    return CORE_OK;
+}
+
+int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
+{
+    int device;
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc)
+        return rc;
+    const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
+    bool captured = memsim_capture_step(stream, STEP_HOST, step);
+    RECORD(HOST_FUNCTION, (uint64_t)device, stream);
+    if (!captured)
+        function(data);
+    return CORE_OK;
+}
+
+int stream_copy_direction(uint64_t destination, uint64_t source)
+{
+    bool to = memsim_values_is_device(destination);
+    bool from = memsim_values_is_device(source);
+
+    if (to)
+        return from ? TRACE_DEVICE_TO_DEVICE : TRACE_HOST_TO_DEVICE;
+    return from ? TRACE_DEVICE_TO_HOST : TRACE_HOST_TO_HOST;
+}
+
+bool stream_range_is_live(uint64_t address, uint64_t bytes)
+{
+    uint64_t start, length;
+
+    if (!memsim_values_is_device(address))
+        return true;
+    return memsim_device_find(address, NULL, &start, &length) &&
+           bytes <= start + length - address;
+}
+
+int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
+                int direction, uint64_t stream, bool blocking)
+{
+    int device, real = stream_copy_direction(destination, source);
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc || !bytes)
+        return rc;
+    if (direction < 0 || direction > COPY_DEFAULT)
+        return CORE_INVALID_DIRECTION;
+    if (!destination || !source)
+        return CORE_INVALID_VALUE;
+    bool live = stream_range_is_live(destination, bytes);
+    if (!live || !stream_range_is_live(source, bytes)) {
+        misuse_range(live ? source : destination);
+        return CORE_INVALID_VALUE;
+    }
+    int peer = device;
+    memsim_device_find(destination, &peer, NULL, NULL);
+    const uint64_t step[STEP_WORDS] = {destination, source, bytes};
+    if (!memsim_capture_step(stream, STEP_COPY, step)) {
+        if (real == TRACE_DEVICE_TO_HOST)
+            reading_check(source, bytes, device, stream);
+        memsim_values_copy(destination, source, bytes);
+    }
+    RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
+           bytes, blocking, (uint64_t)peer);
+    return CORE_OK;
+}
+
+int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
+               uint64_t stream, bool blocking)
+{
+    int device;
+    int rc = memsim_stream_device(stream, &device);
+
+    if (rc || !count)
+        return rc;
+    if (!memsim_values_is_device(address) ||
+        !stream_range_is_live(address, unit * count)) {
+        misuse_range(address);
+        return CORE_INVALID_VALUE;
+    }
+    const uint64_t step[STEP_WORDS] = {address, value, unit, count};
+    if (!memsim_capture_step(stream, STEP_SET, step))
+        memsim_values_fill(address, &value, unit, count);
+    RECORD(SET, (uint64_t)device, stream, address, value, unit * count,
+           blocking);
+    return CORE_OK;
+}

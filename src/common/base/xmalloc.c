@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/xmalloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *checked(void *p)
+{
+    if (p)
+        return p;
+    fputs("memsim: the host has no memory left\n", stderr);
+    _exit(125);
+}
+
+void *xmalloc(size_t bytes)
+{
+    return checked(malloc(bytes ? bytes : 1));
+}
+
+void *xcalloc(size_t count, size_t bytes)
+{
+    return checked(calloc(count ? count : 1, bytes ? bytes : 1));
+}
+
+void *xreallocarray(void *p, size_t count, size_t bytes)
+{
+    return checked(reallocarray(p, count ? count : 1, bytes ? bytes : 1));
+}
+
+char *xstrdup(const char *text)
+{
+    return checked(strdup(text));
+}
+
+char *xasprintf(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    return checked(length < 0 ? NULL : text);
+}
+
+void xgrow(void *p, size_t count, size_t *capacity, size_t bytes)
+{
+    void **array = p;
+
+    if (count < *capacity)
+        return;
+    *capacity = *capacity ? *capacity * 2 : 16;
+    *array = xreallocarray(*array, *capacity, bytes);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the processes of one run share while they live, and what is left of
+ * them when they have died: a file that all of them map. The cards' capacity
+ * is here (a card belongs to every process that uses it), and each process's
+ * figures, so that the verdict needs no trace and no orderly end.
+ *
+ * `memsim run` creates and fills the file before the command starts; the
+ * preloaded library finds it through MEMSIM_SESSION. Plain data: no pointers,
+ * no locks (a process may be killed at any point), atomics where several
+ * processes write. */
+#ifndef MEMSIM_COMMON_SESSION_H
+#define MEMSIM_COMMON_SESSION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/catalogue/gpu.h"
+
+#define SESSION_MAGIC      "memsim\0S"
+#define SESSION_VERSION    1
+#define SESSION_FILE       "session"
+#define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
+#define SESSION_TRACE      "process-%04u.trace" /* with its slot */
+#define SESSION_TRACE_END  ".trace"
+#define SESSION_DEVICES    16
+#define SESSION_PROCESSES  256
+#define SESSION_OOMS       64
+#define SESSION_NOTES      64
+#define SESSION_GUESSES    256
+#define SESSION_TEXT_BYTES 200
+#define SESSION_NAME_BYTES 96
+
+typedef _Atomic uint64_t session_u64; /* written by many, never locked */
+typedef _Atomic uint32_t session_u32;
+
+/* A card, as all processes see it. */
+struct session_device {
+    uint64_t capacity_bytes; /* what cudaMemGetInfo calls total */
+    session_u64 used_bytes;  /* by all processes, contexts included */
+    session_u64 peak_used_bytes;
+};
+
+/* One process's part of one card. All in bytes but the counts. */
+struct session_usage {
+    session_u64 context;   /* the context itself; 0 where none was made */
+    session_u64 libraries; /* what libraries and modules took on top */
+    session_u64 device;    /* cudaMalloc and its relatives, current */
+    session_u64 used;      /* context + libraries + device, current */
+    session_u64 peak_used;
+    session_u64 allocated; /* torch's own figures */
+    session_u64 peak_allocated;
+    session_u64 reserved;
+    session_u64 peak_reserved;
+    session_u64 launches;
+    session_u64 ooms;
+};
+
+enum session_state {
+    SESSION_FREE,    /* the slot was never used */
+    SESSION_RUNNING, /* still so after the run: killed */
+    SESSION_EXITED,  /* ended by itself, exec included */
+};
+
+struct session_process {
+    session_u32 state;
+    uint32_t pid;
+    uint32_t parent;
+    uint32_t rank;       /* RANK of the environment, else 0 */
+    uint32_t local_rank; /* LOCAL_RANK of the environment, else 0 */
+    uint32_t world_size; /* WORLD_SIZE of the environment, else 1 */
+    session_u32 trace_end;  /* enum trace_end + 1 once the trace is closed */
+    session_u32 died_of_oom; /* an OutOfMemoryError reached the top level */
+    session_u64 last_oom_ns;    /* CLOCK_MONOTONIC of the last refusal */
+    session_u64 last_launch_ns; /* ... and of work launched after it */
+    session_u64 unpriced;       /* calls of stubs */
+    char torch_version[32];
+    char program[64];
+    struct session_usage usage[SESSION_DEVICES];
+};
+
+/* A request that could not be met, as torch saw it or, where the program is
+ * not torch (torch is 0), as cudaMalloc did. */
+struct session_oom {
+    session_u32 ready; /* 1 once the rest is written */
+    uint32_t process;  /* slot */
+    uint32_t device;
+    uint32_t torch;
+    uint64_t time_ns;
+    uint64_t requested_bytes; /* what the program asked for */
+    uint64_t refused_bytes;   /* the cudaMalloc that failed */
+    uint64_t free_bytes;      /* on the card, at that moment */
+    uint64_t used_bytes;      /* by all processes */
+    uint64_t allocated_bytes; /* torch's, in this process */
+    uint64_t reserved_bytes;
+};
+
+/* Something the user should know, said once. */
+struct session_note {
+    session_u32 ready;
+    uint32_t process;
+    char text[SESSION_TEXT_BYTES];
+};
+
+/* A place where a policy decided on a size or a choice, and how often. */
+struct session_guess {
+    session_u32 ready;
+    session_u64 times, elements, chosen; /* all of them together */
+    char operation[SESSION_NAME_BYTES], module[SESSION_NAME_BYTES];
+    char what[SESSION_TEXT_BYTES];
+};
+
+struct session {
+    char magic[8];
+    uint32_t version;
+    uint32_t bytes; /* sizeof(struct session) */
+    uint64_t trace_limit_bytes;
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t end_ns;   /* when the command ended; 0: memsim was killed first */
+    uint32_t exit_status;      /* the command's, 128 + N for signal N */
+    uint32_t background;       /* processes it left running */
+    double fail_above_percent; /* --fail-above; 0: not given */
+    double selected_fraction;  /* --selected-fraction: of an unknown mask */
+    uint32_t device_count;
+    uint32_t address_model; /* enum vaspace_model */
+    struct gpu gpu;
+    char directory[512]; /* where traces go; absolute */
+    struct session_device devices[SESSION_DEVICES];
+    session_u32 process_count; /* slots handed out, may exceed the array */
+    session_u32 oom_count;     /* likewise */
+    session_u32 note_count;    /* likewise */
+    session_u32 guess_count;   /* likewise */
+    struct session_process processes[SESSION_PROCESSES];
+    struct session_oom ooms[SESSION_OOMS];
+    struct session_note notes[SESSION_NOTES];
+    struct session_guess guesses[SESSION_GUESSES];
+};
+
+/* Raises *PEAK to VALUE where that is higher. */
+static inline void session_raise(session_u64 *peak, uint64_t value)
+{
+    uint64_t old = atomic_load_explicit(peak, memory_order_relaxed);
+
+    while (old < value && !atomic_compare_exchange_weak_explicit(
+                              peak, &old, value, memory_order_relaxed,
+                              memory_order_relaxed))
+        ;
+}
+
+#endif

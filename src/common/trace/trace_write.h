@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing a trace. Made for life inside another program: no heap, no stdio,
+ * no locks (the caller holds one), and a full disk only ends the recording. */
+#ifndef MEMSIM_COMMON_TRACE_WRITE_H
+#define MEMSIM_COMMON_TRACE_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/trace/trace.h"
+
+struct trace_writer {
+    struct trace_chunk *chunk; /* slot 0, mapped; NULL when not recording */
+    uint64_t limit_bytes;      /* of the file */
+    uint64_t time_ns;          /* of the last record */
+    uint32_t thread;           /* likewise */
+    int fd;                    /* -1 when not recording */
+    uint32_t end_reason;       /* enum trace_end + 1 once recording ended */
+};
+
+#define TRACE_WRITER_INIT                                                      \
+    {                                                                          \
+        .fd = -1                                                               \
+    }
+
+/* Creates the trace PATH (mode 0600; an existing file is an error) and maps
+ * its first slot. LIMIT_BYTES bounds the file. Returns 0, or -1 with E set
+ * and W not recording. */
+int trace_writer_open(struct trace_writer *w, const char *path,
+                      uint64_t limit_bytes, struct err *e);
+
+/* A CLOCK, and the room that every chunk keeps for an END after one. */
+#define TRACE_CLOCK_BYTES (3 * sizeof(uint64_t))
+#define TRACE_END_BYTES   (TRACE_CLOCK_BYTES + 2 * sizeof(uint64_t))
+
+/* How far ahead of a record the chunk is called into the cache: a store that
+ * waits for it holds up the program's next lock. */
+#define TRACE_AHEAD_BYTES 512
+
+/* Puts the full chunk in its place and begins the next. Returns 0, or -1 when
+ * the file can grow no more: then an END record was written and the recording
+ * has ended. */
+int trace_writer_advance(struct trace_writer *w, uint32_t thread,
+                         uint64_t time_ns);
+
+/* Writes a CLOCK: what follows is THREAD's, from TIME_NS on. */
+void trace_writer_clock(struct trace_writer *w, uint32_t thread,
+                        uint64_t time_ns);
+
+/* Writes a record for which there is room. */
+static inline __attribute__((always_inline)) void
+trace_writer_add(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
+                 uint64_t time_ns, const uint64_t *fields, size_t count,
+                 const char *text, size_t text_bytes)
+{
+    if (thread != w->thread || time_ns - w->time_ns > UINT32_MAX)
+        trace_writer_clock(w, thread, time_ns);
+    uint64_t *word = (uint64_t *)((char *)w->chunk + w->chunk->used_bytes);
+    uint64_t *at = word + 1;
+    __builtin_prefetch((char *)word + TRACE_AHEAD_BYTES, 1);
+    uint64_t head = (time_ns - w->time_ns) << TRACE_WORD_TIME | kind;
+
+    w->time_ns = time_ns;
+    if (text_bytes) {
+        head |= TRACE_WORD_TEXT;
+        *at++ = text_bytes;
+    }
+#pragma GCC unroll 23
+    for (size_t i = 0; i < count; i++)
+        if (fields[i]) {
+            head |= UINT64_C(1) << (TRACE_WORD_FIELD_0 + i);
+            *at++ = fields[i];
+        }
+    if (text_bytes) {
+        size_t words = (text_bytes + 7) / 8;
+
+        at[words - 1] = 0;
+        memcpy(at, text, text_bytes);
+        at += words;
+    }
+    *word = head;
+    __atomic_store_n(&w->chunk->used_bytes,
+                     (uint64_t)((char *)at - (char *)w->chunk),
+                     __ATOMIC_RELEASE);
+}
+
+/* Appends a record. COUNT is at most TRACE_FIELDS_MAX; text over
+ * TRACE_TEXT_MAX is cut. Does nothing when W is not recording. Inline, so that
+ * a caller whose COUNT is a constant pays for no loop: this is most of what
+ * recording a launch costs. */
+static inline __attribute__((always_inline)) void
+trace_writer_put(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
+                 uint64_t time_ns, const uint64_t *fields, size_t count,
+                 const char *text, size_t text_bytes)
+{
+    if (!w->chunk)
+        return;
+    if (text_bytes > TRACE_TEXT_MAX)
+        text_bytes = TRACE_TEXT_MAX;
+    size_t most = TRACE_CLOCK_BYTES + (2 + count) * sizeof *fields +
+                  ((text_bytes + 7) & ~(size_t)7) + TRACE_END_BYTES;
+    if (w->chunk->used_bytes + most > TRACE_CHUNK_BYTES &&
+        trace_writer_advance(w, thread, time_ns))
+        return;
+    trace_writer_add(w, kind, thread, time_ns, fields, count, text, text_bytes);
+}
+
+/* Writes END with REASON, seals the chunk and closes the file, cut to what
+ * was written. */
+void trace_writer_close(struct trace_writer *w, enum trace_end reason,
+                        uint32_t thread, uint64_t time_ns);
+
+/* Lets go of the file without touching it: what a forked child does with its
+ * parent's writer. */
+void trace_writer_abandon(struct trace_writer *w);
+
+#endif

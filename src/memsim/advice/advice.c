@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/advice/advice.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+
+#define SIZE_LENGTH 16
+#define LEAST_SHARE 100 /* one in so many */
+
+struct asking {
+    struct advice *advice;
+    struct recording *rec;
+    const struct advice_options *options;
+    struct changeable changeable;
+    uint64_t roomy_bytes; /* of a card that it fits on */
+    struct err *err;
+};
+
+static uint64_t peak_bytes(const struct replay_device *d, enum advice_peak peak)
+{
+    switch (peak) {
+    case ADVICE_ALLOCATED:
+        return d->peak_allocated_bytes;
+    case ADVICE_RESERVED:
+        return d->peak_reserved_bytes;
+    case ADVICE_USED:
+        break;
+    }
+    return d->peak_used_bytes;
+}
+
+static uint64_t saved_bytes(const struct replay_result *now,
+                            const struct advice_row *row, unsigned device)
+{
+    uint64_t before = peak_bytes(&now->devices[device], row->peak);
+    uint64_t after = peak_bytes(&row->result.devices[device], row->peak);
+
+    return before > after ? before - after : 0;
+}
+
+/* Does ROW save more than a per cent on DEVICE? */
+static bool is_worth_it(const struct advice *a, const struct advice_row *row,
+                        unsigned device)
+{
+    return saved_bytes(&a->now, row, device) >
+           peak_bytes(&a->now.devices[device], row->peak) / LEAST_SHARE;
+}
+
+/* Does it on any, or makes the job fit? */
+static bool is_useful(const struct advice *a, const struct advice_row *row)
+{
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        if (is_worth_it(a, row, i))
+            return true;
+    return row->fits && !a->fits;
+}
+
+static int play(const struct asking *a, struct tape *tape, const char *conf,
+                uint64_t memory_bytes, struct replay_result *result)
+{
+    struct replay_config config = a->rec->whatif.config;
+
+    config.total_bytes = memory_bytes;
+    alloc_conf_init(&config.conf);
+    if (alloc_conf_parse(&config.conf, conf, config.rules, a->err))
+        return -1;
+    return replay_run(tape_source(tape), &config, &a->rec->plan, NULL, result,
+                      a->err);
+}
+
+/* Plays TAPE under CONF on a card that it fits on to *RESULT, and finds out
+ * whether it fits on the one there is. */
+static int play_both(const struct asking *a, struct tape *tape,
+                     const char *conf, struct replay_result *result, bool *fits)
+{
+    struct replay_result small;
+
+    if (play(a, tape, conf, a->roomy_bytes, result))
+        return -1;
+    *fits = result->fits;
+    if (a->roomy_bytes == a->options->memory_bytes)
+        return 0;
+    if (play(a, tape, conf, a->options->memory_bytes, &small)) {
+        replay_result_fini(result);
+        return -1;
+    }
+    *fits = small.fits;
+    replay_result_fini(&small);
+    return 0;
+}
+
+/* Plays it as it is. */
+static int play_now(struct asking *a)
+{
+    struct advice *to = a->advice;
+    struct tape *tape = &a->changeable.tape;
+    const char *conf = a->rec->info.alloc_conf;
+
+    a->roomy_bytes = a->options->memory_bytes;
+    if (play(a, tape, conf, a->roomy_bytes, &to->now))
+        return -1;
+    to->fits = to->now.fits;
+    if (to->fits)
+        return 0;
+    replay_result_fini(&to->now);
+    a->roomy_bytes = ADVICE_UNLIMITED_BYTES;
+    if (play(a, tape, conf, a->roomy_bytes, &to->now))
+        return -1;
+    to->ends = to->now.changed_course || !to->now.fits;
+    return 0;
+}
+
+static void row_fini(struct advice_row *row)
+{
+    free(row->what);
+    free(row->command);
+    free(row->basis);
+    replay_result_fini(&row->result);
+}
+
+/* Plays TAPE under CONF as *ROW, which becomes one of the advice where it is
+ * worth it. Returns whether it did, or -1. */
+static int row_try(struct asking *a, struct advice_row *row, struct tape *tape,
+                   const char *conf)
+{
+    struct advice *to = a->advice;
+
+    if (play_both(a, tape, conf, &row->result, &row->fits)) {
+        row_fini(row);
+        return -1;
+    }
+    if (!is_useful(to, row) || (to->ends && !row->fits)) {
+        row_fini(row);
+        return 0;
+    }
+    to->rows = xreallocarray(to->rows, to->count + 1, sizeof *to->rows);
+    to->rows[to->count++] = *row;
+    return 1;
+}
+
+/* What was played: all, or how much of it. */
+static const char *extent(const struct asking *a)
+{
+    return a->changeable.tape.cut ? ", of the beginning of the run" : "";
+}
+
+static const char *setting_name(const char *conf)
+{
+    return strcmp(conf, "expandable_segments:True") ? conf
+                                                    : "expandable segments";
+}
+
+static int ask_setting(struct asking *a, const char *conf)
+{
+    struct advice_row row = {
+        .what = xstrdup(setting_name(conf)),
+        .command = xasprintf("memsim replay %s --alloc-conf %s",
+                             a->options->name, conf),
+        .basis = xasprintf("the recorded allocations%s, replayed with "
+                           "PYTORCH_CUDA_ALLOC_CONF=%s",
+                           extent(a), conf),
+        .peak = ADVICE_RESERVED,
+    };
+
+    return row_try(a, &row, &a->changeable.tape, conf);
+}
+
+/* The advised setting under which most is saved; NULL: none. */
+static const char *ask_settings(struct asking *a, int *rc)
+{
+    const char *best = NULL, *conf;
+    uint64_t least = whatif_peak_used(&a->advice->now);
+
+    *rc = 0;
+    for (size_t i = 0; *rc >= 0 && (conf = whatif_candidate(i)); i++) {
+        struct alloc_conf parsed;
+
+        alloc_conf_init(&parsed);
+        if (alloc_conf_parse(&parsed, conf, a->rec->whatif.config.rules, NULL))
+            continue; /* not with this PyTorch */
+        *rc = ask_setting(a, conf);
+        if (*rc <= 0)
+            continue;
+        uint64_t used =
+            whatif_peak_used(&a->advice->rows[a->advice->count - 1].result);
+        if (used < least) {
+            least = used;
+            best = conf;
+        }
+    }
+    return best;
+}
+
+static size_t members(const struct asking *a, const struct change *change)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; change->checkpoint && i < a->changeable.lists.count; i++)
+        if (change->checkpoint[i])
+            count += a->changeable.lists.rows[i].members;
+    return count;
+}
+
+/* What CHANGE is, in words. */
+static char *change_what(const struct asking *a, const struct change *change)
+{
+    const struct module_lists *lists = &a->changeable.lists;
+    char *what = xstrdup("activation checkpointing of");
+    const char *glue = " ";
+
+    if (!change->checkpoint) {
+        free(what);
+        return xstrdup("bf16 optimizer state");
+    }
+    for (size_t i = 0; i < lists->count; i++)
+        if (change->checkpoint[i]) {
+            char *longer = xasprintf("%s%s%s", what, glue, lists->rows[i].name);
+            free(what);
+            what = longer;
+            glue = ", ";
+        }
+    return what;
+}
+
+static char *change_basis(const struct asking *a, const struct change *change,
+                          const struct change_effect *effect)
+{
+    char *checkpoint = xstrdup(""), *state = xstrdup(""), size[SIZE_LENGTH];
+
+    if (change->checkpoint) {
+        free(checkpoint);
+        checkpoint = xasprintf(
+            "; what %zu modules leave for backward is freed at the end of "
+            "their forward and made again when backward comes to them, as "
+            "torch.utils.checkpoint(use_reentrant=False) does",
+            members(a, change));
+    }
+    if (change->bf16_optimizer) {
+        free(state);
+        state = xasprintf(
+            "; the %s that the optimizer keeps in fp32 are "
+            "halved, its temporaries are as recorded",
+            units_format_bytes(2 * effect->state_bytes, size, sizeof size));
+    }
+    char *basis = xasprintf("the recorded allocations%s, replayed%s%s",
+                            extent(a), checkpoint, state);
+    free(checkpoint);
+    free(state);
+    return basis;
+}
+
+/* Asks for CHANGE, and where CONF is not NULL for that setting with it. */
+static int ask_change(struct asking *a, const struct change *change,
+                      const char *conf)
+{
+    struct tape changed;
+    struct change_effect effect = change_make(&changed, &a->changeable, change);
+    char *text = change_text(change, &a->changeable);
+    int rc = 0;
+
+    if (effect.forwards || effect.state_bytes) {
+        struct advice_row row = {
+            .what = conf ? xstrdup("the best of these together")
+                         : change_what(a, change),
+            .command = xasprintf(
+                "memsim replay %s --what-if %s%s%s", a->options->name, text,
+                conf && *conf ? " --alloc-conf " : "", conf ? conf : ""),
+            .basis = change_basis(a, change, &effect),
+            .peak = conf && *conf ? ADVICE_USED : ADVICE_ALLOCATED,
+        };
+        rc = row_try(a, &row, &changed,
+                     conf && *conf ? conf : a->rec->info.alloc_conf);
+    }
+    free(text);
+    tape_fini(&changed);
+    return rc;
+}
+
+/* Each list by itself, and, where there are several that are worth it, all of
+ * them; CHANGE gets those. */
+static int ask_checkpointing(struct asking *a, struct change *change)
+{
+    const struct module_lists *lists = &a->changeable.lists;
+    size_t useful = 0;
+    int rc = 0;
+
+    change->checkpoint = xcalloc(lists->count + 1, sizeof(bool));
+    for (size_t i = 0; rc >= 0 && i < lists->count; i++) {
+        struct change one = {.checkpoint =
+                                 xcalloc(lists->count + 1, sizeof(bool))};
+
+        one.checkpoint[i] = true;
+        rc = tape_is_checkpointed(&a->changeable.tape, lists, i)
+                 ? 0
+                 : ask_change(a, &one, NULL);
+        change->checkpoint[i] = rc > 0;
+        useful += rc > 0;
+        change_fini(&one);
+    }
+    if (rc >= 0 && useful > 1)
+        rc = ask_change(a, change, NULL);
+    if (!useful)
+        change_fini(change);
+    return rc;
+}
+
+static int ask_all(struct asking *a)
+{
+    struct change change = {0};
+    const struct change bf16 = {.bf16_optimizer = true};
+    int rc;
+    const char *conf = ask_settings(a, &rc);
+
+    if (rc < 0 || a->options->settings_only || a->advice->ends)
+        return rc;
+    rc = ask_checkpointing(a, &change);
+    if (rc >= 0) {
+        rc = ask_change(a, &bf16, NULL);
+        change.bf16_optimizer = rc > 0;
+    }
+    unsigned kinds =
+        (conf != NULL) + (change.checkpoint != NULL) + change.bf16_optimizer;
+    if (rc >= 0 && kinds > 1)
+        rc = ask_change(a, &change, conf ? conf : "");
+    change_fini(&change);
+    return rc;
+}
+
+int advice_make(struct advice *advice, struct recording *rec,
+                const struct advice_options *options, struct err *err)
+{
+    struct asking a = {
+        .advice = advice, .rec = rec, .options = options, .err = err};
+
+    *advice = (struct advice){0};
+    if (!rec->trace)
+        return err_set(err,
+                       "%s: a snapshot does not say what its blocks are "
+                       "for; --advice wants a trace",
+                       rec->path);
+    if (changeable_read(&a.changeable, rec->path, rec->whatif.source, err))
+        return -1;
+    int rc = play_now(&a);
+    if (!rc && ask_all(&a) < 0) {
+        advice_fini(advice);
+        rc = -1;
+    }
+    changeable_fini(&a.changeable);
+    return rc;
+}
+
+void advice_fini(struct advice *advice)
+{
+    for (size_t i = 0; i < advice->count; i++)
+        row_fini(&advice->rows[i]);
+    free(advice->rows);
+    replay_result_fini(&advice->now);
+    *advice = (struct advice){0};
+}
+
+static int by_saving(const void *x, const void *y)
+{
+    const struct result_advice *a = x, *b = y;
+
+    if (a->saves_bytes != b->saves_bytes)
+        return a->saves_bytes < b->saves_bytes ? 1 : -1;
+    return strcmp(a->what, b->what);
+}
+
+void advice_tell(const struct advice *advice, unsigned device,
+                 struct result_device *to)
+{
+    static const char *const peaks[] = {
+        [ADVICE_ALLOCATED] = "allocated",
+        [ADVICE_RESERVED] = "reserved",
+        [ADVICE_USED] = "used",
+    };
+
+    to->advice = xcalloc(advice->count + 1, sizeof *to->advice);
+    to->advice_count = 0;
+    to->advised = true;
+    to->advice_fits = advice->fits;
+    to->advice_ends = advice->ends;
+    to->unlimited_bytes = advice->now.devices[device].peak_used_bytes;
+    for (size_t i = 0; i < advice->count; i++) {
+        const struct advice_row *row = &advice->rows[i];
+        const struct replay_device *d = &row->result.devices[device];
+
+        if (!is_worth_it(advice, row, device) && !(row->fits && !advice->fits))
+            continue;
+        to->advice[to->advice_count++] = (struct result_advice){
+            .what = xstrdup(row->what),
+            .command = xstrdup(row->command),
+            .basis = xstrdup(row->basis),
+            .of = peaks[row->peak],
+            .saves_bytes =
+                advice->ends ? 0 : saved_bytes(&advice->now, row, device),
+            .peak_bytes = peak_bytes(&advice->now.devices[device], row->peak),
+            .fits = row->fits,
+            .peak_allocated_bytes = d->peak_allocated_bytes,
+            .peak_reserved_bytes = d->peak_reserved_bytes,
+            .peak_used_bytes = d->peak_used_bytes,
+        };
+    }
+    qsort(to->advice, to->advice_count, sizeof *to->advice, by_saving);
+}

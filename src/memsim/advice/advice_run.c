@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/advice/advice_run.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/advice/advice.h"
+
+#define BRIEF_BYTES (16 * MIB) /* of a trace: a second to replay */
+
+/* Where advice comes from, and goes. */
+struct advising {
+    struct result *result;
+    const struct rundir *dir; /* with the traces */
+    const struct result *of;  /* that run's */
+    bool settings_only;
+};
+
+static void tell(const struct advice *advice, const struct recording *rec,
+                 struct result_rank *rank)
+{
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        for (size_t k = 0; rec->info.devices[i].used && k < rank->device_count;
+             k++)
+            if (rank->devices[k].index == rec->info.devices[i].card &&
+                !rank->devices[k].advised)
+                advice_tell(advice, i, &rank->devices[k]);
+}
+
+static void note_quality(struct result *result, const struct recording *rec)
+{
+    if (!rec->plan.exact)
+        result_note(result,
+                    "take the advice as an estimate, the replay departs from "
+                    "the recording: %s",
+                    rec->plan.difference);
+}
+
+static int advise(struct result *result, struct result_rank *rank,
+                  struct recording *rec, const struct advice_options *options,
+                  struct err *err)
+{
+    struct advice advice;
+
+    if (advice_make(&advice, rec, options, err))
+        return -1;
+    tell(&advice, rec, rank);
+    note_quality(result, rec);
+    advice_fini(&advice);
+    return 0;
+}
+
+void advice_recording(struct result *result, struct result_rank *rank,
+                      struct recording *rec, const char *name)
+{
+    const struct advice_options options = {
+        .name = name, .memory_bytes = rec->whatif.config.total_bytes};
+    struct err err = {""};
+
+    if (advise(result, rank, rec, &options, &err))
+        result_note(result, "no advice: %s", err.text);
+}
+
+static bool is_large(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) || st.st_size > (off_t)BRIEF_BYTES;
+}
+
+/* DIR as one would type it here. */
+static const char *short_name(const struct rundir *dir)
+{
+    char here[PATH_MAX];
+    size_t length;
+
+    if (dir->temporary)
+        return "DIR";
+    if (!getcwd(here, sizeof here))
+        return dir->path;
+    length = strlen(here);
+    if (!strncmp(dir->path, here, length) && dir->path[length] == '/')
+        return dir->path + length + 1;
+    return dir->path;
+}
+
+/* Asks the trace of process SLOT. */
+static void ask_process(const struct advising *a, unsigned slot,
+                        struct result_rank *rank)
+{
+    struct advice_options options = {
+        .name = short_name(a->dir),
+        .memory_bytes = a->result->gpu.memory_bytes,
+        .settings_only = a->settings_only,
+    };
+    struct recording_options as_it_is = {
+        .addresses = (enum vaspace_model)a->dir->session->address_model};
+    struct recording rec;
+    struct err err = {""};
+    char path[PATH_MAX];
+
+    rundir_trace(a->dir, slot, path, sizeof path);
+    if (a->settings_only && is_large(path))
+        return;
+    if (!recording_open(&rec, path, &as_it_is, &err)) {
+        if (!recording_is_used(&rec))
+            err_set(&err, "%s: it tells of no card", path);
+        else
+            advise(a->result, rank, &rec, &options, &err);
+        recording_close(&rec);
+    }
+    if (err.text[0] && !a->settings_only)
+        result_note(a->result, "no advice: %s", err.text);
+}
+
+/* The process of the other run that is RANK's on card INDEX. */
+static int slot_find(const struct result *of, unsigned rank, unsigned index)
+{
+    for (size_t i = 0; i < of->rank_count; i++)
+        for (size_t k = 0; k < of->ranks[i].device_count; k++)
+            if (of->ranks[i].rank == rank &&
+                of->ranks[i].devices[k].index == index)
+                return (int)of->ranks[i].devices[k].slot;
+    return -1;
+}
+
+static void ask_ranks(const struct advising *a)
+{
+    for (size_t i = 0; i < a->result->rank_count; i++)
+        for (size_t k = 0; k < a->result->ranks[i].device_count; k++) {
+            struct result_rank *rank = &a->result->ranks[i];
+            int slot = slot_find(a->of, rank->rank, rank->devices[k].index);
+
+            if (slot >= 0 && !rank->devices[k].advised)
+                ask_process(a, (unsigned)slot, rank);
+        }
+}
+
+void advice_run(struct result *result, const struct rundir *dir,
+                const struct rundir *unlimited)
+{
+    struct advising a = {.result = result, .dir = dir, .of = result};
+    struct result other;
+
+    if (!unlimited) {
+        ask_ranks(&a);
+        return;
+    }
+    result_init(&other, unlimited->session, result->command);
+    if (other.verdict == VERDICT_OOM)
+        result_note(result, "it ran out of memory on a card without a limit, "
+                            "too: the advice is on what came before");
+    a.dir = unlimited;
+    a.of = &other;
+    ask_ranks(&a);
+    result_fini(&other);
+}
+
+void advice_run_briefly(struct result *result, const struct rundir *dir)
+{
+    const struct advising a = {
+        .result = result, .dir = dir, .of = result, .settings_only = true};
+
+    ask_ranks(&a);
+}
+
+static void batch_tell(struct result_device *d, uint64_t largest,
+                       const char *command)
+{
+    d->advice =
+        xreallocarray(d->advice, d->advice_count + 1, sizeof *d->advice);
+    d->advice[d->advice_count++] = (struct result_advice){
+        .what = xasprintf("largest batch that fits: %" PRIu64, largest),
+        .command = xstrdup(command),
+        .basis = xstrdup("runs of the same command with other batches"),
+        .fits = true,
+    };
+    d->advised = true;
+}
+
+void advice_batch(struct result *result, uint64_t largest, const char *command)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t k = 0; k < result->ranks[i].device_count; k++)
+            batch_tell(&result->ranks[i].devices[k], largest, command);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Advice on a run, from its traces. */
+#ifndef MEMSIM_MEMSIM_ADVICE_RUN_H
+#define MEMSIM_MEMSIM_ADVICE_RUN_H
+
+#include "memsim/advice/advice.h"
+#include "memsim/run/rundir.h"
+
+/* Of the directory's name, beside a run that did not fit. */
+#define ADVICE_UNLIMITED_END ".unlimited"
+
+/* Gives RESULT's devices what can be advised on the run in DIR, and, where that
+ * ran out of memory, on the run of the same command in UNLIMITED (may be NULL),
+ * which did not. What cannot be told becomes a note. */
+void advice_run(struct result *result, const struct rundir *dir,
+                const struct rundir *unlimited);
+
+/* The same of a run that ran out of memory, unasked: nothing that takes long.
+ */
+void advice_run_briefly(struct result *result, const struct rundir *dir);
+
+/* Gives RANK's devices what can be advised on REC, which commands call NAME. */
+void advice_recording(struct result *result, struct result_rank *rank,
+                      struct recording *rec, const char *name);
+
+/* Adds that LARGEST is the largest batch that fits, as COMMAND found out. */
+void advice_batch(struct result *result, uint64_t largest, const char *command);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What could be changed about a program, and a recording so changed. */
+#ifndef MEMSIM_MEMSIM_CHANGE_H
+#define MEMSIM_MEMSIM_CHANGE_H
+
+#include "memsim/advice/tape_change.h"
+
+/* A recording that can be changed. Its parts are borrowed by what is made of
+ * it. */
+struct changeable {
+    struct tape tape;
+    struct module_lists lists;
+};
+
+struct change {
+    bool bf16_optimizer;
+    bool *checkpoint; /* of each list; NULL: none */
+};
+
+/* What a change came to. */
+struct change_effect {
+    uint64_t state_bytes; /* that the optimizer keeps no more */
+    size_t forwards;      /* under checkpointing */
+};
+
+int changeable_read(struct changeable *c, const char *path,
+                    const struct replay_source *source, struct err *err);
+void changeable_fini(struct changeable *c);
+
+/* Reads "checkpoint=LIST[+LIST]...,bf16-optimizer". Returns 0 with *CHANGE to
+ * be given to change_fini, or -1. */
+int change_parse(struct change *change, const char *text,
+                 const struct changeable *c, struct err *err);
+void change_fini(struct change *change);
+
+/* The same as text, which the caller frees. */
+char *change_text(const struct change *change, const struct changeable *c);
+
+/* Makes *TO what C would be with CHANGE. */
+struct change_effect change_make(struct tape *to, const struct changeable *c,
+                                 const struct change *change);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The allocator calls of a trace in memory, each with what the trace says of
+ * its block, so that they can be changed and played again. */
+#ifndef MEMSIM_MEMSIM_TAPE_H
+#define MEMSIM_MEMSIM_TAPE_H
+
+#include "memsim/attribution/attribute_internal.h"
+#include "memsim/replay/replay.h"
+
+enum tape_kind {
+    TAPE_CALL,  /* of the allocator, or of the device by others */
+    TAPE_ENTER, /* a module is called */
+    TAPE_LEAVE,
+    TAPE_PHASE,
+};
+
+/* What a block turns out to hold. */
+enum tape_holds {
+    TAPE_PARAMETER = 1,
+    TAPE_OWNED = 2,      /* something else that a module or optimizer keeps */
+    TAPE_FP32_STATE = 4, /* of an optimizer */
+};
+
+struct tape_item {
+    struct replay_op op; /* index and time_ns are set in all kinds */
+    uint32_t module;     /* entered or left, or at work for the block */
+    uint32_t output_of;  /* the outermost module of a list that returns it */
+    uint32_t input_of;   /* the last one that gets it */
+    uint8_t kind;        /* enum tape_kind */
+    uint8_t phase;       /* enum trace_phase, that begins or of the block */
+    uint8_t holds;       /* enum tape_holds */
+};
+
+struct tape {
+    const char *name; /* of the trace, in messages; borrowed */
+    struct tape_item *items;
+    size_t count, capacity;
+    struct module_table *modules;
+    bool borrows_modules; /* they are another tape's */
+    bool cut;             /* the trace goes on */
+    size_t at;            /* of the source */
+    struct replay_source source;
+};
+
+/* Reads at most LIMIT items of the trace PATH, which SOURCE plays. Returns 0,
+ * or -1 with nothing to free. */
+int tape_read(struct tape *tape, const char *path,
+              const struct replay_source *source, size_t limit,
+              struct err *err);
+void tape_fini(struct tape *tape);
+
+/* An empty tape with TAPE's modules, which must outlive it. */
+void tape_init_like(struct tape *tape, const struct tape *like);
+void tape_add(struct tape *tape, const struct tape_item *item);
+
+/* TAPE as a recording; it must not move. */
+const struct replay_source *tape_source(struct tape *tape);
+
+#endif

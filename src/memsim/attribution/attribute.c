@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/attribute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/attribution/attribute_internal.h"
+
+/* Fields by their place in trace.h. */
+enum { ALLOC_DEVICE, ALLOC_ADDRESS, ALLOC_REQUESTED, ALLOC_BYTES };
+enum { ALLOC_ALLOCATED = 5, ALLOC_RESERVED };
+enum { ALLOC_MODULE = 9, ALLOC_PHASE, ALLOC_OPERATOR, ALLOC_RANGE };
+enum { FREE_DEVICE, FREE_ADDRESS, FREE_BYTES, FREE_ALLOCATED, FREE_RESERVED };
+enum { OOM_DEVICE, OOM_MODULE = 6 };
+enum { MODULE_ID, MODULE_ROOT, MODULE_NAME };
+enum { COLLECTIVE_SEND = 11, COLLECTIVE_RECEIVE };
+enum { STORAGE_ADDRESS, STORAGE_MODULE, STORAGE_CATEGORY };
+
+static struct card_use *card_get(struct attribute *a, uint64_t device)
+{
+    return device < ATTRIBUTE_DEVICES ? &a->cards[device] : NULL;
+}
+
+static void piece_close(struct piece *p)
+{
+    if (!p->previous)
+        return;
+    *p->previous = p->next;
+    if (p->next)
+        p->next->previous = p->previous;
+    p->previous = NULL;
+}
+
+static void piece_open(struct piece *p, struct piece **list)
+{
+    p->next = *list;
+    p->previous = list;
+    if (p->next)
+        p->next->previous = &p->next;
+    *list = p;
+}
+
+/* P is of CATEGORY, as of its birth. */
+static void piece_refile(struct attribute *a, struct piece *p,
+                         enum trace_category category)
+{
+    struct card_use *card = &a->cards[p->device];
+
+    if (p->category == category)
+        return;
+    timeline_refile(&card->timeline, p->born, p->category, category, p->bytes);
+    phase_list_refile(&card->phases, p->born, p->category, category, p->bytes);
+    card->current.bytes[p->category] -= p->bytes;
+    card->current.bytes[category] += p->bytes;
+    p->category = (uint8_t)category;
+}
+
+static void piece_move(struct attribute *a, struct piece *p, uint32_t module)
+{
+    struct holdings *h = &a->cards[p->device].holdings;
+
+    if (!module || p->module == module)
+        return;
+    holdings_add(h, &a->modules, p->module, -(int64_t)p->bytes);
+    holdings_add(h, &a->modules, module, (int64_t)p->bytes);
+    phase_list_move(&a->cards[p->device].phases, p->born, p->module, module,
+                    p->bytes);
+    p->module = module;
+}
+
+/* All pieces of LIST, which is empty then, are of CATEGORY. */
+static void list_refile(struct attribute *a, struct piece **list,
+                        enum trace_category category)
+{
+    while (*list) {
+        struct piece *p = *list;
+        piece_close(p);
+        piece_refile(a, p, category);
+    }
+}
+
+/* Whose ranges and operators tell at once what an allocation is for. FSDP2
+ * names its ranges in torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py,
+ * FSDP1 in torch/distributed/fsdp/. */
+static const struct omen {
+    bool range;         /* else: an operator */
+    const char *prefix; /* of its name */
+    enum trace_category category;
+} omens[] = {
+    {true, "FSDP::all_gather_copy_out", TRACE_CATEGORY_UNSHARDED_PARAMETER},
+    {true, "FSDP::all_gather", TRACE_CATEGORY_COMMUNICATION},
+    {true, "FSDP::post_backward_reduce", TRACE_CATEGORY_COMMUNICATION},
+    {true, "FullyShardedDataParallel._pre_forward",
+     TRACE_CATEGORY_UNSHARDED_PARAMETER},
+    {true, "FullyShardedDataParallel._pre_backward",
+     TRACE_CATEGORY_UNSHARDED_PARAMETER},
+    {true, "FullyShardedDataParallel.rate_limiter",
+     TRACE_CATEGORY_UNSHARDED_PARAMETER},
+    {true, "FullyShardedDataParallel._post_backward",
+     TRACE_CATEGORY_COMMUNICATION},
+    {true, "c10d::Reducer", TRACE_CATEGORY_COMMUNICATION},
+    {false, "torch::autograd::AccumulateGrad", TRACE_CATEGORY_GRADIENT},
+    {false, "c10d::", TRACE_CATEGORY_COMMUNICATION},
+};
+
+static enum trace_category omen_read(const struct attribute *a,
+                                     const struct trace_item *item)
+{
+    const char *texts[] = {
+        trace_names_get(a->names, trace_field(item, ALLOC_OPERATOR)),
+        trace_names_get(a->names, trace_field(item, ALLOC_RANGE)),
+    };
+
+    for (size_t i = 0; i < sizeof omens / sizeof *omens; i++)
+        if (!strncmp(texts[omens[i].range], omens[i].prefix,
+                     strlen(omens[i].prefix)))
+            return omens[i].category;
+    return TRACE_CATEGORY_OTHER;
+}
+
+/* Files a new piece. What a forward or a step takes is temporary until it has
+ * outlived it. */
+static void piece_file(struct attribute *a, struct piece *p,
+                       enum trace_category omen)
+{
+    p->category = (uint8_t)omen;
+    if (omen != TRACE_CATEGORY_OTHER)
+        return;
+    switch ((enum trace_phase)p->phase) {
+    case TRACE_PHASE_FORWARD:
+    case TRACE_PHASE_RECOMPUTE:
+        p->category = TRACE_CATEGORY_TEMPORARY;
+        piece_open(p, &a->forward);
+        break;
+    case TRACE_PHASE_OPTIMIZER:
+        p->category = TRACE_CATEGORY_TEMPORARY;
+        piece_open(p, &a->stepping);
+        break;
+    case TRACE_PHASE_BACKWARD:
+        p->category = TRACE_CATEGORY_TEMPORARY;
+        break;
+    default:
+        break;
+    }
+}
+
+static void card_peak(struct attribute *a, struct card_use *card)
+{
+    for (struct piece *p = card->gone, *next; p; p = next) {
+        next = p->next_gone;
+        free(p);
+    }
+    card->gone = NULL;
+    segment_table_peak(&card->segments);
+    card->peak = card->now;
+    card->peak_step = a->step;
+    card->peak_phase = a->phase;
+}
+
+/* The piece leaves the books; it is kept where it was there at the peak. */
+static void piece_end(struct attribute *a, struct piece *p)
+{
+    struct card_use *card = &a->cards[p->device];
+
+    piece_close(p);
+    if (p->category == TRACE_CATEGORY_OTHER &&
+        p->phases_before == a->phase_count)
+        piece_refile(a, p, TRACE_CATEGORY_TEMPORARY);
+    holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
+    card->current.bytes[p->category] -= p->bytes;
+    timeline_add(&card->timeline, &card->now, p->category, -(int64_t)p->bytes);
+    if (p->born > card->peak.ordinal) {
+        free(p);
+        return;
+    }
+    p->next_gone = card->gone;
+    card->gone = p;
+}
+
+static void moment_set(struct attribute *a, struct card_use *card,
+                       const struct trace_item *item, unsigned allocated)
+{
+    card->now.ordinal = a->ordinal;
+    card->now.time_ns = item->head.time_ns - a->start_ns;
+    card->now.allocated_bytes = trace_field(item, allocated);
+    card->now.reserved_bytes = trace_field(item, allocated + 1);
+}
+
+static struct piece *piece_make(const struct attribute *a,
+                                const struct trace_item *item)
+{
+    struct piece *p = xcalloc(1, sizeof *p);
+
+    p->address = trace_field(item, ALLOC_ADDRESS);
+    p->bytes = trace_field(item, ALLOC_BYTES);
+    p->born = a->ordinal;
+    p->operation = trace_field(item, ALLOC_OPERATOR);
+    p->phases_before = a->phase_count;
+    p->module = (uint32_t)trace_field(item, ALLOC_MODULE);
+    p->device = (uint8_t)trace_field(item, ALLOC_DEVICE);
+    p->phase = (uint8_t)trace_field(item, ALLOC_PHASE);
+    return p;
+}
+
+static void on_block_alloc(struct attribute *a, const struct trace_item *item)
+{
+    struct card_use *card = card_get(a, trace_field(item, ALLOC_DEVICE));
+
+    if (!card)
+        return;
+    struct piece *stale =
+        map_take(&a->pieces, trace_field(item, ALLOC_ADDRESS));
+    if (stale) /* freed unseen */
+        piece_end(a, stale);
+    if (!card->phases.count && a->phase_count) /* it is used from now on */
+        phase_list_begin(
+            &card->phases,
+            &(struct moment){.ordinal = a->ordinal,
+                             .time_ns = item->head.time_ns - a->start_ns},
+            a->phase, a->step,
+            &(struct standing){&card->current, &card->holdings});
+    struct piece *p = piece_make(a, item);
+    map_put(&a->pieces, p->address, p);
+    moment_set(a, card, item, ALLOC_ALLOCATED);
+    piece_file(a, p, omen_read(a, item));
+    holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
+    card->current.bytes[p->category] += p->bytes;
+    timeline_add(&card->timeline, &card->now, p->category, (int64_t)p->bytes);
+    phase_list_peak(&card->phases, card->now.allocated_bytes);
+    if (card->now.allocated_bytes > card->peak.allocated_bytes)
+        card_peak(a, card);
+}
+
+static void on_block_free(struct attribute *a, const struct trace_item *item)
+{
+    struct card_use *card = card_get(a, trace_field(item, FREE_DEVICE));
+
+    if (!card)
+        return;
+    struct piece *p = map_take(&a->pieces, trace_field(item, FREE_ADDRESS));
+    if (!p)
+        return;
+    moment_set(a, card, item, FREE_ALLOCATED);
+    piece_end(a, p);
+}
+
+static void on_segment(struct attribute *a, const struct trace_item *item)
+{
+    struct card_use *card = card_get(a, trace_field(item, 0));
+
+    if (card)
+        segment_table_take(&card->segments, item, a->ordinal,
+                           card->peak.ordinal);
+}
+
+static void on_oom(struct attribute *a, const struct trace_item *item)
+{
+    struct card_use *card = card_get(a, trace_field(item, OOM_DEVICE));
+
+    if (!card)
+        return;
+    xgrow(&card->oom_modules, card->oom_count, &card->oom_capacity,
+          sizeof *card->oom_modules);
+    card->oom_modules[card->oom_count++] =
+        (uint32_t)trace_field(item, OOM_MODULE);
+    list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION); /* all in vain */
+}
+
+static void on_module(struct attribute *a, const struct trace_item *item)
+{
+    uint32_t id = (uint32_t)trace_field(item, MODULE_ID), old_parent;
+    const char *name =
+        trace_names_get(a->names, trace_field(item, MODULE_NAME));
+
+    module_table_name(&a->modules, id, (uint32_t)trace_field(item, MODULE_ROOT),
+                      name, &old_parent);
+    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++)
+        holdings_move(&a->cards[i].holdings, &a->modules, id, old_parent);
+}
+
+static void on_module_enter(struct attribute *a, const struct trace_item *item)
+{
+    module_table_call(&a->modules, (uint32_t)trace_field(item, MODULE_ID));
+}
+
+/* What the phase that ends leaves behind is what it was there for. */
+static void on_phase(struct attribute *a, const struct trace_item *item)
+{
+    uint64_t phase = trace_field(item, 0);
+
+    if (phase >= TRACE_PHASE_COUNT)
+        return;
+    a->told = true;
+    if (phase == TRACE_PHASE_BACKWARD)
+        list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION);
+    if (a->phase == TRACE_PHASE_OPTIMIZER) {
+        list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
+        a->stepped = true;
+    }
+    if (phase == TRACE_PHASE_FORWARD && a->stepped) {
+        a->stepped = false;
+        a->step++;
+    }
+    a->phase = (enum trace_phase)phase;
+    a->phase_count++;
+    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
+        struct card_use *card = &a->cards[i];
+        if (!card->now.ordinal && i)
+            continue;
+        card->now.ordinal = a->ordinal;
+        card->now.time_ns = item->head.time_ns - a->start_ns;
+        phase_list_begin(&card->phases, &card->now, a->phase, a->step,
+                         &(struct standing){&card->current, &card->holdings});
+    }
+}
+
+#define BIT(category) (1u << TRACE_CATEGORY_##category)
+#define ANY           (~0u)
+
+/* What a program says of a block, and of which ones it is believed. A block
+ * that holds a parameter and is passed as an input is a parameter. */
+static const unsigned believed[TRACE_CATEGORY_COUNT] = {
+    [TRACE_CATEGORY_PARAMETER] = ANY & ~BIT(PARAMETER),
+    [TRACE_CATEGORY_BUFFER] = ANY & ~BIT(PARAMETER) & ~BIT(BUFFER),
+    [TRACE_CATEGORY_OPTIMIZER] = ANY & ~BIT(PARAMETER) & ~BIT(BUFFER),
+    [TRACE_CATEGORY_GRADIENT] =
+        ANY & ~BIT(PARAMETER) & ~BIT(BUFFER) & ~BIT(OPTIMIZER),
+    [TRACE_CATEGORY_INPUT] = BIT(OTHER),
+    [TRACE_CATEGORY_UNSHARDED_PARAMETER] = ANY & ~BIT(PARAMETER),
+    [TRACE_CATEGORY_UNSHARDED_GRADIENT] = ANY & ~BIT(GRADIENT),
+};
+
+static void on_storage(struct attribute *a, const struct trace_item *item)
+{
+    uint64_t category = trace_field(item, STORAGE_CATEGORY);
+    struct piece *p = map_get(&a->pieces, trace_field(item, STORAGE_ADDRESS));
+
+    if (!p || category >= TRACE_CATEGORY_COUNT)
+        return;
+    bool owned = p->category != category || p->module;
+    if (owned && !(believed[category] >> p->category & 1))
+        return;
+    piece_close(p);
+    piece_refile(a, p, (enum trace_category)category);
+    piece_move(a, p, (uint32_t)trace_field(item, STORAGE_MODULE));
+}
+
+/* What collectives work on and nobody laid claim to is theirs. */
+static void on_collective(struct attribute *a, const struct trace_item *item)
+{
+    for (int i = COLLECTIVE_SEND; i <= COLLECTIVE_RECEIVE; i++) {
+        struct piece *p = map_get(&a->pieces, trace_field(item, i));
+        if (p && p->category == TRACE_CATEGORY_OTHER)
+            piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
+    }
+}
+
+static void (*const handlers[])(struct attribute *,
+                                const struct trace_item *) = {
+    [TRACE_BLOCK_ALLOC] = on_block_alloc,
+    [TRACE_BLOCK_FREE] = on_block_free,
+    [TRACE_SEGMENT_ALLOC] = on_segment,
+    [TRACE_SEGMENT_FREE] = on_segment,
+    [TRACE_SEGMENT_MAP] = on_segment,
+    [TRACE_SEGMENT_UNMAP] = on_segment,
+    [TRACE_OOM] = on_oom,
+    [TRACE_COLLECTIVE] = on_collective,
+    [TRACE_MODULE] = on_module,
+    [TRACE_MODULE_ENTER] = on_module_enter,
+    [TRACE_PHASE] = on_phase,
+    [TRACE_STORAGE] = on_storage,
+};
+
+void attribute_take(struct attribute *a, const struct trace_item *item)
+{
+    unsigned kind = item->head.kind;
+
+    if (!a->ordinal++)
+        a->start_ns = item->head.time_ns;
+    if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
+        handlers[kind](a, item);
+}
+
+void attribute_label(struct attribute *a, uint64_t address,
+                     const struct label *label)
+{
+    struct piece *p = map_get(&a->pieces, address);
+
+    if (!p)
+        return;
+    p->label = *label;
+    if (!label_is_workspace(label))
+        return;
+    piece_close(p);
+    piece_refile(a, p, TRACE_CATEGORY_WORKSPACE);
+}
+
+struct attribute *attribute_create(const struct trace_names *names)
+{
+    struct attribute *a = xcalloc(1, sizeof *a);
+
+    a->names = names;
+    return a;
+}
+
+static void card_fini(struct card_use *card)
+{
+    for (struct piece *p = card->gone, *next; p; p = next) {
+        next = p->next_gone;
+        free(p);
+    }
+    holdings_fini(&card->holdings);
+    timeline_fini(&card->timeline);
+    phase_list_fini(&card->phases);
+    segment_table_fini(&card->segments);
+    free(card->oom_modules);
+}
+
+void attribute_destroy(struct attribute *a)
+{
+    size_t cursor = 0;
+
+    for (void *p; (p = map_next(&a->pieces, &cursor));)
+        free(p);
+    map_fini(&a->pieces);
+    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++)
+        card_fini(&a->cards[i]);
+    module_table_fini(&a->modules);
+    free(a);
+}

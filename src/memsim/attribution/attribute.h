@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whose every byte is: the blocks of a trace by module and category, at the
+ * peak and in time. Reads the trace once, in memory proportional to the blocks
+ * that are live at once and to the modules that were called. */
+#ifndef MEMSIM_MEMSIM_ATTRIBUTE_H
+#define MEMSIM_MEMSIM_ATTRIBUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/trace/trace_read.h"
+#include "memsim/attribution/label.h"
+
+/* Bytes by enum trace_category. */
+struct attribution_sums {
+    uint64_t bytes[TRACE_CATEGORY_COUNT];
+};
+
+/* A module; "" is what no module was at work for. */
+struct attribution_module {
+    char *name;
+    uint64_t calls;
+    uint64_t bytes_at_peak;  /* its own and of all below it */
+    uint64_t own_peak_bytes; /* the most that those were at any time */
+    uint64_t self_bytes;     /* at the peak, what it alone adds */
+    struct attribution_sums self;
+    size_t parent; /* index in the array, SIZE_MAX: none */
+};
+
+struct attribution_phase {
+    unsigned step; /* 0, 1, ...: how many optimizer steps came before */
+    enum trace_phase phase;
+    uint64_t start_ns, end_ns; /* since the trace's first record */
+    uint64_t peak_bytes;
+    struct attribution_sums end; /* what was allocated when it ended */
+    uint64_t *module_bytes; /* what each module and all below it held then, by
+                               its index; NULL: not kept */
+};
+
+struct attribution_point {
+    uint64_t time_ns;
+    uint64_t reserved_bytes;
+    struct attribution_sums sums;
+};
+
+struct attribution_block {
+    uint64_t address, bytes;
+    bool allocated; /* false: a gap */
+    size_t module;  /* index in the modules, SIZE_MAX: none */
+    enum trace_category category;
+    char *operation; /* NULL: not known */
+    char *label;
+};
+
+struct attribution_segment {
+    uint64_t address, bytes, stream;
+    uint64_t pool[2];
+    size_t first, count; /* of its blocks, by address, without a hole */
+};
+
+/* One card as one process saw it. */
+struct attribution {
+    struct attribution_sums at_peak;
+    uint64_t peak_ns;
+    unsigned peak_step;
+    enum trace_phase peak_phase;
+    struct attribution_module *modules; /* parents before their children */
+    size_t module_count;
+    struct attribution_phase *phases;
+    size_t phase_count, phases_dropped;
+    struct attribution_point *points;
+    size_t point_count;
+    uint64_t point_bytes; /* smaller rises and falls are not told */
+    struct attribution_segment *segments;
+    size_t segment_count;
+    struct attribution_block *blocks;
+    size_t block_count;
+    char **oom_modules; /* one for each request that PyTorch refused */
+    size_t oom_count;
+};
+
+/* "parameter", "forward", ...: as the JSON has them. */
+const char *attribution_category_name(enum trace_category category);
+const char *attribution_phase_name(enum trace_phase phase);
+
+uint64_t attribution_sum(const struct attribution_sums *sums);
+
+/* NAMES, borrowed, is to have each NAME record before attribute_take does. */
+struct attribute *attribute_create(const struct trace_names *names);
+void attribute_destroy(struct attribute *a);
+
+/* The next record of the trace, of whatever kind. */
+void attribute_take(struct attribute *a, const struct trace_item *item);
+
+/* What first used the block at ADDRESS. */
+void attribute_label(struct attribute *a, uint64_t address,
+                     const struct label *label);
+
+/* What there is to tell of DEVICE, in the process's numbering; NULL where
+ * nothing was allocated, or nobody said whose it was. To be given to
+ * attribution_destroy. */
+struct attribution *attribute_conclude(struct attribute *a, unsigned device);
+void attribution_destroy(struct attribution *attribution);
+
+#endif

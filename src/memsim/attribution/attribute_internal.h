@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of attribution share. */
+#ifndef MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
+#define MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
+
+#include "common/base/map.h"
+#include "memsim/attribution/attribute.h"
+#include "memsim/attribution/timeline.h"
+
+/* --- modules: attribute_module.c ------------------------------------------ */
+
+#define MODULES_MAX (1u << 24) /* as many as core/torch/tag.c numbers */
+
+struct module_row {
+    bool named;
+    uint32_t root, parent; /* numbers; 0: none */
+    bool has_children;
+    unsigned nth; /* of the models of that name, from 1; else 0 */
+    uint64_t calls;
+    char *path; /* below its root; the class of a root */
+};
+
+/* The modules of a process, by their numbers. Zeroed, it is empty. */
+struct module_table {
+    struct module_row *rows;
+    size_t count;     /* one more than the highest number */
+    struct map paths; /* numbers by root and path */
+    unsigned models;  /* roots with something below them */
+};
+
+/* What modules hold of one card, by number. */
+struct holdings {
+    struct holding {
+        uint64_t bytes, peak_bytes; /* all below it included */
+        uint64_t self_bytes;
+    } * rows;
+    size_t count;
+};
+
+/* Takes a MODULE record, whose name is NAME. Returns the parent that the
+ * module had before in *OLD_PARENT. */
+void module_table_name(struct module_table *t, uint32_t id, uint32_t root,
+                       const char *name, uint32_t *old_parent);
+void module_table_call(struct module_table *t, uint32_t id);
+void module_table_fini(struct module_table *t);
+/* Counts the models: to be called before titles are asked for. */
+void module_table_count(struct module_table *t);
+/* The name that reports show: with that of its model where there are several.
+ * The caller frees it. */
+char *module_table_title(const struct module_table *t, uint32_t id);
+
+/* Adds BYTES, which may be negative, to ID and all above it. */
+void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
+                  int64_t bytes);
+/* What ID holds moves with it from OLD_PARENT to the one it has now. */
+void holdings_move(struct holdings *h, const struct module_table *t,
+                   uint32_t id, uint32_t old_parent);
+void holdings_fini(struct holdings *h);
+
+/* --- phases: attribute_phase.c ---------------------------------------------
+ */
+
+#define PHASES_MAX  1000
+#define PHASES_DROP 100 /* at once, from the middle */
+
+/* Modules are told of the first and of the last HELD_PHASES phases, and of the
+ * one between them that ended with most; of fewer where modules are so many
+ * that they would be more than HELD_MODULES numbers at either end. */
+#define HELD_PHASES  20
+#define HELD_MODULES (4u << 20)
+
+/* What each module alone held when a phase ended, by number. */
+struct holds {
+    uint64_t *bytes; /* NULL: not kept */
+    size_t count;
+};
+
+struct phase_list {
+    struct phase_row {
+        struct attribution_phase told;
+        uint64_t end_ordinal;
+        struct holds held;
+        bool largest; /* of those in the middle */
+    } * rows;         /* the last one goes on */
+    size_t count, dropped;
+};
+
+/* How things stand: what is allocated, and what modules hold of it. */
+struct standing {
+    const struct attribution_sums *current;
+    const struct holdings *holdings;
+};
+
+/* PHASE of STEP begins now. */
+void phase_list_begin(struct phase_list *l, const struct moment *now,
+                      enum trace_phase phase, unsigned step,
+                      const struct standing *standing);
+void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes);
+void phase_list_refile(struct phase_list *l, uint64_t born,
+                       enum trace_category from, enum trace_category to,
+                       uint64_t bytes);
+/* BYTES that were there from the record BORN on are another module's. */
+void phase_list_move(struct phase_list *l, uint64_t born, uint32_t from,
+                     uint32_t to, uint64_t bytes);
+/* The modules of *TO have to be there; PLACES are 1 + theirs, by number. */
+void phase_list_conclude(struct phase_list *l, const struct moment *now,
+                         const struct standing *standing, const size_t *places,
+                         struct attribution *to);
+void phase_list_fini(struct phase_list *l);
+
+/* --- segments: attribute_segment.c -----------------------------------------
+ */
+
+struct segment_row {
+    uint64_t address, bytes, stream, pool[2];
+    uint64_t born;
+    struct segment_row *next_gone;
+};
+
+/* A card's segments, now and at the peak. */
+struct segment_table {
+    struct map live;          /* struct segment_row by address */
+    struct segment_row *gone; /* since the peak */
+    bool expandable;          /* something was mapped */
+};
+
+void segment_table_take(struct segment_table *t, const struct trace_item *item,
+                        uint64_t ordinal, uint64_t peak_ordinal);
+/* There is a new peak: those that are gone were not there. */
+void segment_table_peak(struct segment_table *t);
+/* Those of the peak, by address, neighbours that were mapped one after the
+ * other being one. */
+void segment_table_conclude(struct segment_table *t, uint64_t peak_ordinal,
+                            struct attribution *to);
+void segment_table_fini(struct segment_table *t);
+
+/* --- blocks: attribute.c ---------------------------------------------------
+ */
+
+struct piece {
+    uint64_t address, bytes;
+    uint64_t born;          /* the record's ordinal */
+    uint64_t operation;     /* id of a name */
+    uint64_t phases_before; /* how many had begun */
+    struct label label;
+    uint32_t module;
+    uint8_t device;
+    uint8_t phase, category;
+    struct piece *next, **previous; /* of those whose category is open */
+    struct piece *next_gone;
+};
+
+/* One card. */
+struct card_use {
+    struct moment now;
+    struct moment peak;
+    unsigned peak_step;
+    enum trace_phase peak_phase;
+    struct attribution_sums current;
+    struct holdings holdings;
+    struct timeline timeline;
+    struct phase_list phases;
+    struct segment_table segments;
+    struct piece *gone; /* freed since the peak */
+    uint32_t *oom_modules;
+    size_t oom_count, oom_capacity;
+};
+
+#define ATTRIBUTE_DEVICES 16
+
+/* The pieces of attribution: attribute_result.c. */
+struct attribute {
+    struct card_use cards[ATTRIBUTE_DEVICES];
+    struct map pieces; /* struct piece by address: live */
+    struct module_table modules;
+    const struct trace_names *names;
+    struct piece *forward, *stepping; /* what backward, or the step's end, will
+                                         find alive */
+    bool told;                        /* somebody says whose allocations are */
+    uint64_t ordinal, start_ns;
+    uint64_t phase_count;
+    enum trace_phase phase;
+    unsigned step;
+    bool stepped; /* the next forward begins another step */
+};
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What attribution found, put into words and order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/attribution/attribute_internal.h"
+
+static const char *const category_names[] = {
+    [TRACE_CATEGORY_OTHER] = "other",
+    [TRACE_CATEGORY_PARAMETER] = "parameter",
+    [TRACE_CATEGORY_BUFFER] = "buffer",
+    [TRACE_CATEGORY_GRADIENT] = "gradient",
+    [TRACE_CATEGORY_OPTIMIZER] = "optimizer",
+    [TRACE_CATEGORY_INPUT] = "input",
+    [TRACE_CATEGORY_UNSHARDED_PARAMETER] = "unsharded_parameter",
+    [TRACE_CATEGORY_UNSHARDED_GRADIENT] = "unsharded_gradient",
+    [TRACE_CATEGORY_ACTIVATION] = "activation",
+    [TRACE_CATEGORY_TEMPORARY] = "temporary",
+    [TRACE_CATEGORY_COMMUNICATION] = "communication",
+    [TRACE_CATEGORY_WORKSPACE] = "workspace",
+};
+
+static const char *const phase_names[] = {
+    [TRACE_PHASE_INIT] = "init",
+    [TRACE_PHASE_FORWARD] = "forward",
+    [TRACE_PHASE_BACKWARD] = "backward",
+    [TRACE_PHASE_RECOMPUTE] = "recompute",
+    [TRACE_PHASE_OPTIMIZER] = "optimizer",
+    [TRACE_PHASE_OTHER] = "other",
+};
+
+const char *attribution_category_name(enum trace_category category)
+{
+    return category_names[category];
+}
+
+const char *attribution_phase_name(enum trace_phase phase)
+{
+    return phase_names[phase];
+}
+
+uint64_t attribution_sum(const struct attribution_sums *sums)
+{
+    uint64_t bytes = 0;
+
+    for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
+        bytes += sums->bytes[c];
+    return bytes;
+}
+
+/* The modules of the result, by number: those that were called or hold
+ * something, and all above them. */
+struct index {
+    size_t *places; /* 1 + place in the result; 0: not there */
+    size_t count;
+};
+
+static size_t place_of(const struct index *index, uint32_t id)
+{
+    return id < index->count ? index->places[id] - 1 : SIZE_MAX;
+}
+
+static void module_want(const struct module_table *t, struct index *index,
+                        uint32_t id)
+{
+    for (; id && id < index->count && !index->places[id];
+         id = id < t->count ? t->rows[id].parent : 0)
+        index->places[id] = 1;
+}
+
+static void pieces_each(const struct attribute *a, unsigned device,
+                        void (*take)(void *context, const struct piece *p),
+                        void *context)
+{
+    const struct card_use *card = &a->cards[device];
+    size_t cursor = 0;
+
+    for (const struct piece *p; (p = map_next(&a->pieces, &cursor));)
+        if (p->device == device && p->born <= card->peak.ordinal)
+            take(context, p);
+    for (const struct piece *p = card->gone; p; p = p->next_gone)
+        take(context, p);
+}
+
+struct conclusion {
+    const struct attribute *a;
+    const struct card_use *card;
+    struct index index;
+    struct attribution *to;
+    size_t capacity; /* of blocks */
+};
+
+static void piece_count(void *context, const struct piece *p)
+{
+    struct conclusion *c = context;
+
+    c->to->at_peak.bytes[p->category] += p->bytes;
+    c->to->block_count++;
+    module_want(&c->a->modules, &c->index, p->module);
+}
+
+static void modules_choose(struct conclusion *c)
+{
+    const struct module_table *t = &c->a->modules;
+    const struct holdings *h = &c->card->holdings;
+
+    for (uint32_t id = 1; id < c->index.count; id++)
+        if ((id < t->count && t->rows[id].calls) ||
+            (id < h->count && h->rows[id].peak_bytes))
+            module_want(t, &c->index, id);
+}
+
+/* Numbers were given to parents first, but a parent may be known later. */
+static void module_place(struct conclusion *c, uint32_t id)
+{
+    const struct module_table *t = &c->a->modules;
+    const struct holdings *h = &c->card->holdings;
+    struct attribution *to = c->to;
+    uint32_t parent = id < t->count ? t->rows[id].parent : 0;
+
+    if (c->index.places[id] > 1)
+        return;
+    if (parent && c->index.places[parent] == 1)
+        module_place(c, parent);
+    to->modules[to->module_count] = (struct attribution_module){
+        .name = module_table_title(t, id),
+        .calls = id < t->count ? t->rows[id].calls : 0,
+        .own_peak_bytes = id < h->count ? h->rows[id].peak_bytes : 0,
+        .parent = parent ? c->index.places[parent] - 2 : SIZE_MAX,
+    };
+    c->index.places[id] = 2 + to->module_count++;
+}
+
+static void modules_place(struct conclusion *c)
+{
+    size_t count = 0;
+
+    for (size_t id = 1; id < c->index.count; id++)
+        count += c->index.places[id] != 0;
+    c->to->modules = xcalloc(count + 1, sizeof *c->to->modules);
+    for (uint32_t id = 1; id < c->index.count; id++)
+        if (c->index.places[id])
+            module_place(c, id);
+    for (size_t id = 1; id < c->index.count; id++)
+        c->index.places[id] -= c->index.places[id] != 0;
+}
+
+static void piece_put(void *context, const struct piece *p)
+{
+    struct conclusion *c = context;
+    struct attribution *to = c->to;
+    char label[96];
+    size_t module = place_of(&c->index, p->module);
+    const char *operation = trace_names_get(c->a->names, p->operation);
+
+    label_format(&p->label, c->a->names, label, sizeof label);
+    to->blocks[to->block_count++] = (struct attribution_block){
+        .address = p->address,
+        .bytes = p->bytes,
+        .allocated = true,
+        .module = module,
+        .category = (enum trace_category)p->category,
+        .operation = *operation ? xstrdup(operation) : NULL,
+        .label = xstrdup(label),
+    };
+    if (module == SIZE_MAX)
+        return;
+    to->modules[module].self_bytes += p->bytes;
+    to->modules[module].self.bytes[p->category] += p->bytes;
+}
+
+/* Parents come before their children. */
+static void modules_sum(struct attribution *to)
+{
+    for (size_t i = to->module_count; i-- > 0;) {
+        struct attribution_module *m = &to->modules[i];
+        m->bytes_at_peak += m->self_bytes;
+        if (m->parent != SIZE_MAX)
+            to->modules[m->parent].bytes_at_peak += m->bytes_at_peak;
+    }
+}
+
+static int block_compare(const void *x, const void *y)
+{
+    const struct attribution_block *a = x, *b = y;
+
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+struct layout {
+    struct attribution_block *blocks;
+    size_t count, capacity;
+};
+
+static void layout_put(struct layout *l, const struct attribution_block *b)
+{
+    xgrow(&l->blocks, l->count, &l->capacity, sizeof *l->blocks);
+    l->blocks[l->count++] = *b;
+}
+
+static void layout_gap(struct layout *l, uint64_t address, uint64_t end)
+{
+    if (address < end)
+        layout_put(l, &(struct attribution_block){.address = address,
+                                                  .bytes = end - address,
+                                                  .module = SIZE_MAX});
+}
+
+/* Puts the blocks into their segments, and gaps between them. Blocks outside
+ * all segments come last. */
+static void segments_fill(struct attribution *to)
+{
+    struct layout l = {0};
+    size_t at = 0;
+
+    for (size_t i = 0; i < to->segment_count; i++) {
+        struct attribution_segment *s = &to->segments[i];
+        uint64_t address = s->address, end = s->address + s->bytes;
+        for (; at < to->block_count && to->blocks[at].address < address; at++)
+            layout_put(&l, &to->blocks[at]);
+        s->first = l.count;
+        for (; at < to->block_count && to->blocks[at].address < end; at++) {
+            layout_gap(&l, address, to->blocks[at].address);
+            layout_put(&l, &to->blocks[at]);
+            address = to->blocks[at].address + to->blocks[at].bytes;
+        }
+        layout_gap(&l, address, end);
+        s->count = l.count - s->first;
+    }
+    for (; at < to->block_count; at++)
+        layout_put(&l, &to->blocks[at]);
+    free(to->blocks);
+    to->blocks = l.blocks;
+    to->block_count = l.count;
+}
+
+static void blocks_put(struct conclusion *c, unsigned device)
+{
+    struct attribution *to = c->to;
+
+    to->blocks = xcalloc(to->block_count + 1, sizeof *to->blocks);
+    to->block_count = 0;
+    pieces_each(c->a, device, piece_put, c);
+    qsort(to->blocks, to->block_count, sizeof *to->blocks, block_compare);
+}
+
+static void ooms_put(struct conclusion *c)
+{
+    struct attribution *to = c->to;
+
+    to->oom_modules = xcalloc(c->card->oom_count + 1, sizeof *to->oom_modules);
+    to->oom_count = c->card->oom_count;
+    for (size_t i = 0; i < to->oom_count; i++)
+        to->oom_modules[i] =
+            module_table_title(&c->a->modules, c->card->oom_modules[i]);
+}
+
+struct attribution *attribute_conclude(struct attribute *a, unsigned device)
+{
+    struct card_use *card = &a->cards[device];
+    size_t numbers = a->modules.count > card->holdings.count
+                         ? a->modules.count
+                         : card->holdings.count;
+
+    if (!a->told || !card->peak.ordinal)
+        return NULL;
+    struct conclusion c = {
+        .a = a,
+        .card = card,
+        .index = {xcalloc(numbers + 1, sizeof *c.index.places), numbers},
+        .to = xcalloc(1, sizeof *c.to),
+    };
+    c.to->peak_ns = card->peak.time_ns;
+    c.to->peak_step = card->peak_step;
+    c.to->peak_phase = card->peak_phase;
+    module_table_count(&a->modules);
+    pieces_each(a, device, piece_count, &c);
+    modules_choose(&c);
+    modules_place(&c);
+    blocks_put(&c, device);
+    modules_sum(c.to);
+    timeline_conclude(&card->timeline, c.to);
+    phase_list_conclude(&card->phases, &card->now,
+                        &(struct standing){&card->current, &card->holdings},
+                        c.index.places, c.to);
+    segment_table_conclude(&card->segments, card->peak.ordinal, c.to);
+    segments_fill(c.to);
+    ooms_put(&c);
+    free(c.index.places);
+    return c.to;
+}
+
+static void strings_free(char **strings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(strings[i]);
+    free(strings);
+}
+
+void attribution_destroy(struct attribution *attribution)
+{
+    if (!attribution)
+        return;
+    for (size_t i = 0; i < attribution->module_count; i++)
+        free(attribution->modules[i].name);
+    for (size_t i = 0; i < attribution->block_count; i++) {
+        free(attribution->blocks[i].operation);
+        free(attribution->blocks[i].label);
+    }
+    for (size_t i = 0; i < attribution->phase_count; i++)
+        free(attribution->phases[i].module_bytes);
+    free(attribution->modules);
+    free(attribution->phases);
+    free(attribution->points);
+    free(attribution->segments);
+    free(attribution->blocks);
+    strings_free(attribution->oom_modules, attribution->oom_count);
+    free(attribution);
+}

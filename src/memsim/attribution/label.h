@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What to call a piece of memory: after the first work that used it. Pure. */
+#ifndef MEMSIM_MEMSIM_LABEL_H
+#define MEMSIM_MEMSIM_LABEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/trace/trace_read.h"
+
+/* As much of a record as its label needs; plain data, comparable. */
+struct label {
+    uint64_t kind; /* enum trace_kind; 0: nothing used it */
+    uint64_t name; /* an id of the trace's names, or 0 */
+    uint64_t numbers[4];
+};
+
+/* The label that ITEM, which uses memory, gives to a block of
+ * REQUESTED_BYTES. */
+struct label label_make(const struct trace_item *item,
+                        uint64_t requested_bytes);
+
+/* The label of a block that is lent to work of KIND as scratch memory. */
+struct label label_workspace(enum trace_kind kind);
+bool label_is_workspace(const struct label *label);
+
+/* Writes LABEL in words that a user of PyTorch knows to OUT. */
+void label_format(const struct label *label, const struct trace_names *names,
+                  char *out, size_t size);
+
+/* Writes what a kernel does, told from its mangled name (an unmangled one will
+ * do as well), to OUT: "log_softmax forward"; its own name, shortened, where
+ * the name is not a known one. */
+void label_kernel(const char *mangled, char *out, size_t size);
+
+#endif

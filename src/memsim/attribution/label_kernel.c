@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels' mangled names in words. Not a demangler: it only collects the
+ * identifiers, which the Itanium C++ ABI writes with their lengths, and takes
+ * the one that says most. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memsim/attribution/label.h"
+
+#define IDENTIFIER_MAX 128
+
+/* Names that say it, wherever in the whole they stand; the first one counts.
+ * From the kernels of PyTorch 2.11's libtorch_cuda.so (aten/src/ATen/native/
+ * cuda), where the kernel's own name is not what users call it. */
+static const struct known {
+    const char *part;
+    const char *words;
+} known[] = {
+    {"LogSoftMaxForward", "log_softmax forward"},
+    {"LogSoftMaxBackward", "log_softmax backward"},
+    {"SoftMaxForward", "softmax forward"},
+    {"softmax_warp_forward", "softmax forward"},
+    {"dispatch_softmax_forward", "softmax forward"},
+    {"SoftMaxBackward", "softmax backward"},
+    {"softmax_warp_backward", "softmax backward"},
+    {"dispatch_softmax_backward", "softmax backward"},
+    {"nll_loss_forward", "nll_loss forward"},
+    {"nll_loss_backward", "nll_loss backward"},
+    {"flash_fwd", "flash attention forward"},
+    {"flash_bwd", "flash attention backward"},
+    {"fmha_cutlassF", "memory-efficient attention forward"},
+    {"fmha_cutlassB", "memory-efficient attention backward"},
+    {"layer_norm_grad_input", "layer_norm backward"},
+    {"GammaBetaBackward", "layer_norm weight gradient"},
+    {"layer_norm_kernel", "layer_norm forward"},
+    {"LayerNormForward", "layer_norm forward"},
+    {"RowwiseMoments", "layer_norm statistics"},
+    {"fused_dropout", "dropout forward"},
+    {"masked_scale", "dropout backward"},
+    {"embedding_backward", "embedding backward"},
+    {"compute_grad_weight", "embedding backward"},
+    {"sum_and_scatter", "embedding backward"},
+    {"krn_partial", "embedding backward"},
+    {"compute_num_of_partial", "embedding backward"},
+    {"vectorized_gather_kernel", "embedding or gather"},
+    {"indexSelect", "embedding or index_select"},
+    {"CatArrayBatchedCopy", "cat"},
+    {"GeluBackward", "gelu backward"},
+    {"GeluCUDA", "gelu"},
+    {"silu_backward", "silu backward"},
+    {"FusedAdam", "fused Adam step"},
+    {"FusedSgd", "fused SGD step"},
+    {"FusedAdagrad", "fused Adagrad step"},
+    {"multi_tensor_apply", "foreach (optimizer)"},
+    {"max_pool_forward", "max_pool forward"},
+    {"max_pool_backward", "max_pool backward"},
+    {"batch_norm_backward", "batch_norm backward"},
+    {"batch_norm", "batch_norm forward"},
+    {"bernoulli", "random numbers (bernoulli)"},
+    {"normal_and_transform", "random numbers (normal)"},
+    {"normal_kernel", "random numbers (normal)"},
+    {"uniform_and_transform", "random numbers (uniform)"},
+    {"uniform_kernel", "random numbers (uniform)"},
+    {"random_from_to", "random numbers (integers)"},
+    {"distribution_", "random numbers"},
+    {"FillFunctor", "filled (zeros, ones, full)"},
+    {"direct_copy_kernel", "copy or cast"},
+    {"float16_copy_kernel", "copy or cast"},
+    {"CUDAFunctor_add", "add"},
+    {"CUDAFunctorOn", "add"},
+    {"MulFunctor", "mul"},
+    {"DivFunctor", "div"},
+    {"CompareEqFunctor", "eq or ne"},
+    {"CompareFunctor", "comparison"},
+    {"MeanOps", "mean"},
+    {"NormTwoOps", "norm"},
+    {"ArgMax", "argmax"},
+    {"sum_functor", "sum"},
+    {"where_kernel", "where"},
+    {"lpnorm", "norm"},
+    {"DeviceRadixSort", "sort"},
+    {"DeviceScan", "cumsum"},
+    {"DeviceUniqueByKey", "unique"},
+    {"masked_fill", "masked_fill"},
+    {"triu_tril", "triu or tril"},
+};
+
+/* What says nothing by itself: wrappers, namespaces, argument types. */
+static const char *const generic[] = {
+    "at",
+    "native",
+    "c10",
+    "std",
+    "detail",
+    "cuda",
+    "void",
+    "kernel",
+    "array",
+    "memory",
+    "internal",
+    "binary_internal",
+    "anonymous",
+    "__4",
+    "cub",
+    "elementwise_kernel",
+    "vectorized_elementwise_kernel",
+    "unrolled_elementwise_kernel",
+    "elementwise_kernel_with_index",
+    "index_elementwise_kernel",
+    "gpu_kernel_impl",
+    "gpu_kernel_impl_nocast",
+    "reduce_kernel",
+    "ReduceOp",
+    "func_wrapper_t",
+    "BinaryFunctor",
+    "AUnaryFunctor",
+    "BUnaryFunctor",
+    "BFloat16",
+    "Half",
+    "complex",
+    "TensorIteratorBase",
+    "TensorIterator",
+    "OffsetCalculator",
+    "TrivialOffsetCalculator",
+    "Kernel2",
+    "__nv_hdl_wrapper_t",
+    "__nv_dl_wrapper_t",
+    "__nv_dl_tag",
+    "at_cuda_detail",
+    "thrust",
+};
+
+static const char *const prefixes[] = {"launch_", "cunn_", "_"};
+
+static const char *const suffixes[] = {
+    "_kernel_cuda", "_cuda_kernel", "_kernel_impl",   "_kernel",
+    "_cuda",        "_impl",        "CUDAKernelImpl", "CUDAKernel",
+    "KernelImpl",   "Kernel",       "Functor",        "_functor",
+};
+
+static bool is_generic(const char *identifier)
+{
+    if (!strncmp(identifier, "_GLOBAL__N_", 11))
+        return true;
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        if (!strcmp(identifier, generic[i]))
+            return true;
+    return false;
+}
+
+/* Literals "Li4E", substitutions "S1_" and parameters "T0_" hold digits that
+ * are no lengths. Returns what follows one at P, or P. */
+static const char *skip_number(const char *p)
+{
+    const char *end = p + 1;
+
+    if (*p == 'L' && islower((unsigned char)p[1])) {
+        end = p + 2 + (p[2] == 'n');
+        while (isdigit((unsigned char)*end))
+            end++;
+        return *end == 'E' ? end + 1 : p;
+    }
+    if (*p != 'S' && *p != 'T')
+        return p;
+    while (isdigit((unsigned char)*end) || isupper((unsigned char)*end))
+        end++;
+    return *end == '_' ? end + 1 : p;
+}
+
+/* Copies the next identifier after *AT to OUT; false at the end. */
+static bool next_identifier(const char **at, char *out, size_t size)
+{
+    const char *p = *at;
+
+    while (*p) {
+        const char *after = skip_number(p);
+        if (after != p) {
+            p = after;
+            continue;
+        }
+        if (!isdigit((unsigned char)*p)) {
+            p++;
+            continue;
+        }
+        char *start;
+        unsigned long length = strtoul(p, &start, 10);
+        p = start;
+        if (!length || length > strlen(start))
+            continue;
+        snprintf(out, size, "%.*s", (int)length, start);
+        *at = start + length;
+        return true;
+    }
+    return false;
+}
+
+static void tidy(const char *identifier, char *out, size_t size)
+{
+    size_t length;
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(identifier, prefixes[i], strlen(prefixes[i])) &&
+            identifier[strlen(prefixes[i])])
+            identifier += strlen(prefixes[i]);
+    length = strlen(identifier);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t end = strlen(suffixes[i]);
+        if (length > end && !strcmp(identifier + length - end, suffixes[i])) {
+            length -= end;
+            break;
+        }
+    }
+    snprintf(out, size, "%.*s", (int)length, identifier);
+}
+
+void label_kernel(const char *mangled, char *out, size_t size)
+{
+    char identifier[IDENTIFIER_MAX];
+    const char *at = mangled;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(mangled, known[i].part)) {
+            snprintf(out, size, "%s", known[i].words);
+            return;
+        }
+    if (strncmp(mangled, "_Z", 2)) {
+        snprintf(out, size, "%s", mangled);
+        return;
+    }
+    snprintf(out, size, "kernel");
+    while (next_identifier(&at, identifier, sizeof identifier)) {
+        if (!is_generic(identifier)) {
+            tidy(identifier, out, size);
+            return;
+        }
+        snprintf(out, size, "%s", identifier);
+    }
+}

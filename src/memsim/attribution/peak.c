@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/peak.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+#include "common/base/xmalloc.h"
+#include "memsim/attribution/attribute.h"
+#include "memsim/attribution/label.h"
+#include "memsim/attribution/tracker.h"
+
+/* Fields by their place in trace.h. */
+enum { ALLOC_DEVICE, ALLOC_ADDRESS, ALLOC_REQUESTED, ALLOC_BYTES };
+enum { ALLOC_ALLOCATED = 5, ALLOC_RESERVED };
+enum { FREE_DEVICE, FREE_ADDRESS };
+enum { MALLOC_DEVICE, MALLOC_ADDRESS, MALLOC_BYTES };
+enum { DEVICE_DEVICE, DEVICE_CARD = 3 };
+enum { WORK_DEVICE = 1, TRANSFER_DEVICE = 0 };
+enum { CALL_NAME, CALL_WORKSPACE = 4 };
+
+#define PEAK_THINGS 64 /* told one by one */
+
+struct card {
+    struct tracker torch, raw; /* the caching allocator; cudaMalloc */
+    uint64_t reserved_bytes, outside_bytes; /* at torch's peak */
+};
+
+/* Blocks that wait for work of their thread on their device. */
+struct waiting {
+    struct block *first;
+};
+
+struct analysis {
+    struct card cards[SESSION_DEVICES];
+    unsigned card_of[SESSION_DEVICES]; /* by the process's own numbering */
+    struct map torch, raw;             /* struct block by block_key */
+    struct map waiting;                /* struct waiting by thread_key */
+    struct trace_names names;
+    struct attribute *attribute;
+};
+
+static uint64_t block_key(uint64_t device, uint64_t address)
+{
+    return address ^ device << 56; /* addresses have 48 bits */
+}
+
+static uint64_t thread_key(const struct trace_item *item, uint64_t device)
+{
+    return trace_pack(item->head.thread, (uint32_t)device);
+}
+
+static void waiting_push(struct analysis *a, uint64_t key, struct block *b)
+{
+    struct waiting *w = map_get(&a->waiting, key);
+
+    if (!w) {
+        w = xcalloc(1, sizeof *w);
+        map_put(&a->waiting, key, w);
+    }
+    block_wait(b, &w->first);
+}
+
+/* Puts B in place; a block that lies there already was freed unseen. */
+static void block_place(struct map *blocks, uint64_t key, struct block *b)
+{
+    struct block *stale = map_put(blocks, key, b);
+
+    if (stale)
+        block_drop(stale);
+}
+
+static struct card *card_get(struct analysis *a, uint64_t device)
+{
+    if (device >= SESSION_DEVICES)
+        return NULL;
+    return &a->cards[a->card_of[device]];
+}
+
+static void on_device(struct analysis *a, const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, DEVICE_DEVICE);
+    uint64_t card = trace_field(item, DEVICE_CARD);
+
+    if (device < SESSION_DEVICES && card < SESSION_DEVICES)
+        a->card_of[device] = (unsigned)card;
+}
+
+static void on_block_alloc(struct analysis *a, const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, ALLOC_DEVICE);
+    uint64_t allocated_bytes = trace_field(item, ALLOC_ALLOCATED);
+    struct card *card = card_get(a, device);
+
+    if (!card)
+        return;
+    struct tracker *t = &card->torch;
+    struct block *b = tracker_add(t, trace_field(item, ALLOC_BYTES),
+                                  trace_field(item, ALLOC_REQUESTED));
+    b->address = trace_field(item, ALLOC_ADDRESS);
+    waiting_push(a, thread_key(item, device), b);
+    block_place(&a->torch, block_key(device, trace_field(item, ALLOC_ADDRESS)),
+                b);
+    if (allocated_bytes <= t->peak_bytes)
+        return;
+    tracker_raise(t, allocated_bytes);
+    card->reserved_bytes = trace_field(item, ALLOC_RESERVED);
+    card->outside_bytes = card->raw.current_bytes > card->reserved_bytes
+                              ? card->raw.current_bytes - card->reserved_bytes
+                              : 0;
+}
+
+static void on_device_malloc(struct analysis *a, const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, MALLOC_DEVICE);
+    uint64_t bytes = trace_field(item, MALLOC_BYTES);
+    struct card *card = card_get(a, device);
+
+    if (!card)
+        return;
+    struct tracker *t = &card->raw;
+    struct block *b = tracker_add(t, bytes, bytes);
+    waiting_push(a, thread_key(item, device), b);
+    block_place(&a->raw, block_key(device, trace_field(item, MALLOC_ADDRESS)),
+                b);
+    if (t->current_bytes > t->peak_bytes)
+        tracker_raise(t, t->current_bytes);
+}
+
+static void free_from(struct map *blocks, const struct trace_item *item)
+{
+    struct block *b =
+        map_take(blocks, block_key(trace_field(item, FREE_DEVICE),
+                                   trace_field(item, FREE_ADDRESS)));
+
+    if (b)
+        block_drop(b);
+}
+
+static void on_block_free(struct analysis *a, const struct trace_item *item)
+{
+    free_from(&a->torch, item);
+}
+
+static void on_device_free(struct analysis *a, const struct trace_item *item)
+{
+    free_from(&a->raw, item);
+}
+
+static void on_name(struct analysis *a, const struct trace_item *item)
+{
+    trace_names_add(&a->names, item);
+}
+
+/* Names the blocks that waited for this work. */
+static void on_work(struct analysis *a, const struct trace_item *item,
+                    unsigned device_field)
+{
+    uint64_t device = trace_field(item, device_field);
+    struct waiting *w = map_get(&a->waiting, thread_key(item, device));
+
+    while (w && w->first) {
+        struct block *b = w->first;
+        struct label label = label_make(item, b->requested_bytes);
+        block_wait_end(b);
+        block_label(b, &label);
+        attribute_label(a->attribute, b->address, &label);
+    }
+}
+
+static void on_named_work(struct analysis *a, const struct trace_item *item)
+{
+    on_work(a, item, WORK_DEVICE);
+}
+
+/* Lending cuBLAS a block is no work, but says what that block is. */
+static void on_library_call(struct analysis *a, const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, WORK_DEVICE);
+    const char *name = trace_names_get(&a->names, trace_field(item, CALL_NAME));
+
+    if (strcmp(name, "cublasSetWorkspace")) {
+        on_named_work(a, item);
+        return;
+    }
+    struct block *b = map_get(
+        &a->torch, block_key(device, trace_field(item, CALL_WORKSPACE)));
+    if (b) {
+        struct label label = label_workspace(TRACE_GEMM);
+        block_wait_end(b);
+        block_label(b, &label);
+        attribute_label(a->attribute, b->address, &label);
+    }
+}
+
+static void on_transfer(struct analysis *a, const struct trace_item *item)
+{
+    on_work(a, item, TRANSFER_DEVICE);
+}
+
+static void (*const handlers[])(struct analysis *,
+                                const struct trace_item *) = {
+    [TRACE_DEVICE] = on_device,
+    [TRACE_NAME] = on_name,
+    [TRACE_BLOCK_ALLOC] = on_block_alloc,
+    [TRACE_BLOCK_FREE] = on_block_free,
+    [TRACE_DEVICE_MALLOC] = on_device_malloc,
+    [TRACE_DEVICE_FREE] = on_device_free,
+    [TRACE_LAUNCH] = on_named_work,
+    [TRACE_GEMM] = on_named_work,
+    [TRACE_CONVOLUTION] = on_named_work,
+    [TRACE_ATTENTION] = on_named_work,
+    [TRACE_LIBRARY_CALL] = on_library_call,
+    [TRACE_COLLECTIVE] = on_named_work,
+    [TRACE_COPY] = on_transfer,
+    [TRACE_SET] = on_transfer,
+};
+
+static void analysis_take(struct analysis *a, const struct trace_item *item)
+{
+    unsigned kind = item->head.kind;
+
+    if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
+        handlers[kind](a, item);
+    attribute_take(a->attribute, item);
+}
+
+static void blocks_fini(struct map *blocks)
+{
+    size_t cursor = 0;
+
+    for (void *b; (b = map_next(blocks, &cursor));)
+        free(b);
+    map_fini(blocks);
+}
+
+static void analysis_fini(struct analysis *a)
+{
+    blocks_fini(&a->torch);
+    blocks_fini(&a->raw);
+    blocks_fini(&a->waiting);
+    for (size_t i = 0; i < SESSION_DEVICES; i++) {
+        tracker_fini(&a->cards[i].torch);
+        tracker_fini(&a->cards[i].raw);
+    }
+    attribute_destroy(a->attribute);
+    trace_names_fini(&a->names);
+    free(a);
+}
+
+static void card_conclude(struct peak_card *p, const struct card *card,
+                          const struct trace_names *names)
+{
+    const struct tracker *t = card->torch.peaks ? &card->torch : &card->raw;
+
+    *p = (struct peak_card){
+        .torch = t == &card->torch,
+        .allocated_bytes = t->peak_bytes,
+        .reserved_bytes = card->reserved_bytes,
+        .outside_bytes = card->outside_bytes,
+    };
+    p->thing_count = tracker_things(t, names, &p->things);
+}
+
+/* DEVICE is in the process's numbering; where two of its devices are one card,
+ * the last one tells. */
+static void attribution_conclude(struct peak *peak, const struct analysis *a,
+                                 unsigned device)
+{
+    struct attribution *found = attribute_conclude(a->attribute, device);
+
+    if (!found)
+        return;
+    struct peak_card *card = &peak->cards[a->card_of[device]];
+    attribution_destroy(card->attribution);
+    card->attribution = found;
+}
+
+int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err)
+{
+    struct analysis *a = xcalloc(1, sizeof *a);
+    struct trace_item item;
+    int rc;
+
+    for (unsigned i = 0; i < SESSION_DEVICES; i++)
+        a->card_of[i] = i;
+    a->attribute = attribute_create(&a->names);
+    while ((rc = trace_reader_next(reader, &item, err)) > 0)
+        analysis_take(a, &item);
+    for (size_t i = 0; !rc && i < SESSION_DEVICES; i++)
+        card_conclude(&peak->cards[i], &a->cards[i], &a->names);
+    for (unsigned i = 0; !rc && i < SESSION_DEVICES; i++)
+        attribution_conclude(peak, a, i);
+    analysis_fini(a);
+    return rc;
+}
+
+void peak_fini(struct peak *peak)
+{
+    for (size_t i = 0; i < SESSION_DEVICES; i++) {
+        free(peak->cards[i].things);
+        attribution_destroy(peak->cards[i].attribution);
+    }
+}
+
+static void tell(struct result_device *device, uint64_t bytes,
+                 const char *label)
+{
+    if (!bytes)
+        return;
+    struct result_thing *t = &device->things[device->thing_count++];
+    *t = (struct result_thing){.bytes = bytes};
+    snprintf(t->label, sizeof t->label, "%s", label);
+}
+
+/* What is beyond the largest ones becomes one. */
+static void tell_blocks(struct result_device *device,
+                        const struct peak_card *card)
+{
+    size_t shown =
+        card->thing_count < PEAK_THINGS ? card->thing_count : PEAK_THINGS;
+    uint64_t rest = 0;
+
+    for (size_t i = 0; i < shown; i++)
+        device->things[i] = card->things[i];
+    device->thing_count = shown;
+    for (size_t i = shown; i < card->thing_count; i++)
+        rest += card->things[i].bytes;
+    tell(device, rest, "everything smaller");
+}
+
+/* The trace and the session tell of the same refusals in the same order. */
+static void tell_modules(struct result_device *device)
+{
+    const struct attribution *a = device->attribution;
+    size_t at = 0;
+
+    for (size_t i = 0; a && i < device->oom_count; i++)
+        if (device->ooms[i].torch && at < a->oom_count)
+            device->ooms[i].module = a->oom_modules[at++];
+}
+
+void peak_tell(struct peak_card *card, struct result_device *device)
+{
+    attribution_destroy(device->attribution);
+    device->attribution = card->attribution;
+    card->attribution = NULL;
+    tell_modules(device);
+    free(device->things);
+    device->things = xcalloc(PEAK_THINGS + 6, sizeof *device->things);
+    tell_blocks(device, card);
+    if (card->torch) {
+        tell(device,
+             card->reserved_bytes > card->allocated_bytes
+                 ? card->reserved_bytes - card->allocated_bytes
+                 : 0,
+             "cached by PyTorch, not in use");
+        tell(device, card->outside_bytes, "cudaMalloc outside PyTorch");
+    }
+    tell(device, device->context_bytes, "CUDA context");
+    tell(device, device->libraries_bytes, "CUDA libraries");
+    tell(device, device->others_bytes, "other processes on the card");
+    qsort(device->things, device->thing_count, sizeof *device->things,
+          thing_compare);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What was in a card's memory at the moment its allocated bytes were highest,
+ * read from a trace in one pass. Takes memory in proportion to what is live
+ * at once, not to the length of the trace. */
+#ifndef MEMSIM_MEMSIM_PEAK_H
+#define MEMSIM_MEMSIM_PEAK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/trace/session.h"
+#include "common/trace/trace_read.h"
+#include "memsim/report/result.h"
+
+/* One card as one process saw it. */
+struct peak_card {
+    bool torch;               /* the blocks are PyTorch's, else cudaMalloc's */
+    uint64_t allocated_bytes; /* at the peak */
+    uint64_t reserved_bytes;  /* at that moment, as PyTorch counts */
+    uint64_t outside_bytes;   /* of cudaMalloc, not PyTorch's */
+    struct result_thing *things; /* blocks by what first used them and by
+                                    size, largest first */
+    size_t thing_count;
+    struct attribution *attribution; /* NULL: nobody said whose blocks are */
+};
+
+struct peak {
+    struct peak_card cards[SESSION_DEVICES];
+};
+
+/* Reads all of READER. Returns 0 with *PEAK to be given to peak_fini, or -1
+ * with ERR set and nothing to free. */
+int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err);
+void peak_fini(struct peak *peak);
+
+/* Lists what CARD says, with the context and the libraries that *DEVICE holds
+ * already, as *DEVICE's things, and gives it CARD's attribution. */
+void peak_tell(struct peak_card *card, struct result_device *device);
+
+#endif

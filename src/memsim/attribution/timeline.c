@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+/* Points are merged when there are twice as many as will be told. */
+#define TURNS_MAX (2 * TIMELINE_POINTS)
+
+/* The sizes of a false trace wrap around. */
+static void change_add(int64_t *to, int64_t bytes)
+{
+    *to = (int64_t)((uint64_t)*to + (uint64_t)bytes);
+}
+
+static void changes_add(int64_t *to, const int64_t *from)
+{
+    for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
+        change_add(&to[i], from[i]);
+}
+
+/* The last turn moves on to NOW, with what changed since. */
+static void turn_extend(struct timeline *t, const struct moment *now)
+{
+    struct turn *turn = &t->turns[t->count - 1];
+
+    changes_add(turn->changes, t->tail);
+    memset(t->tail, 0, sizeof t->tail);
+    turn->ordinal = now->ordinal;
+    turn->time_ns = now->time_ns;
+    turn->allocated_bytes = now->allocated_bytes;
+    turn->reserved_bytes = now->reserved_bytes;
+}
+
+static void turn_append(struct timeline *t, const struct moment *now)
+{
+    xgrow(&t->turns, t->count, &t->capacity, sizeof *t->turns);
+    t->turns[t->count++] = (struct turn){.ordinal = 0};
+    turn_extend(t, now);
+}
+
+/* Where the bytes stand at NOW; the tail holds what changed. */
+static void timeline_see(struct timeline *t, const struct moment *now)
+{
+    const struct turn *last = t->count ? &t->turns[t->count - 1] : NULL;
+    uint64_t bytes = now->allocated_bytes;
+
+    if (!last) {
+        turn_append(t, now);
+        t->rising = true;
+    } else if (t->rising ? bytes >= last->allocated_bytes
+                         : bytes <= last->allocated_bytes) {
+        turn_extend(t, now);
+    } else if ((t->rising ? last->allocated_bytes - bytes
+                          : bytes - last->allocated_bytes) >= t->least_bytes) {
+        turn_append(t, now);
+        t->rising = !t->rising;
+    }
+}
+
+/* Plays the turns again with twice the least difference. */
+static void timeline_thin(struct timeline *t)
+{
+    struct timeline thin = {.least_bytes =
+                                t->least_bytes ? 2 * t->least_bytes : 512};
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct turn *turn = &t->turns[i];
+        changes_add(thin.tail, turn->changes);
+        timeline_see(&thin, &(struct moment){turn->ordinal, turn->time_ns,
+                                             turn->allocated_bytes,
+                                             turn->reserved_bytes});
+    }
+    changes_add(thin.tail, t->tail);
+    free(t->turns);
+    *t = thin;
+}
+
+void timeline_add(struct timeline *t, const struct moment *now,
+                  enum trace_category category, int64_t bytes)
+{
+    change_add(&t->tail[category], bytes);
+    timeline_see(t, now);
+    while (t->count >= TURNS_MAX)
+        timeline_thin(t);
+}
+
+void timeline_refile(struct timeline *t, uint64_t born,
+                     enum trace_category from, enum trace_category to,
+                     uint64_t bytes)
+{
+    size_t low = 0, high = t->count;
+
+    while (low < high) { /* the first turn at or after BORN */
+        size_t middle = low + (high - low) / 2;
+        if (t->turns[middle].ordinal < born)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int64_t *changes = low < t->count ? t->turns[low].changes : t->tail;
+    change_add(&changes[from], (int64_t)(0 - bytes));
+    change_add(&changes[to], (int64_t)bytes);
+}
+
+void timeline_conclude(struct timeline *t, struct attribution *to)
+{
+    struct attribution_sums sums = {{0}};
+
+    while (t->count > TIMELINE_POINTS)
+        timeline_thin(t);
+    to->points = xcalloc(t->count + 1, sizeof *to->points);
+    to->point_count = t->count;
+    to->point_bytes = t->least_bytes;
+    for (size_t i = 0; i < t->count; i++) {
+        for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
+            sums.bytes[c] += (uint64_t)t->turns[i].changes[c];
+        to->points[i] = (struct attribution_point){
+            t->turns[i].time_ns, t->turns[i].reserved_bytes, sums};
+    }
+}
+
+void timeline_fini(struct timeline *t)
+{
+    free(t->turns);
+}

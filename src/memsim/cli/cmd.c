@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/cmd.h"
+
+#include <stdio.h>
+
+#include "memsim/run/job.h"
+
+int cmd_start(const struct options *options, int argc, char **argv,
+              void *values, struct operands *operands, int usage_status)
+{
+    struct err err = {""};
+
+    switch (options_parse(options, argc, argv, values, operands, &err)) {
+    case OPTIONS_OK:
+        return -1;
+    case OPTIONS_HELP:
+        options_help(options, stdout);
+        return CMD_OK;
+    case OPTIONS_ERROR:
+        break;
+    }
+    return cmd_usage(options, usage_status, &err);
+}
+
+int cmd_usage(const struct options *options, int status, const struct err *err)
+{
+    fprintf(stderr, "memsim: %s\nTry `%s --help'.\n", err->text,
+            options->command);
+    return status;
+}
+
+int cmd_fail(int status, const struct err *err)
+{
+    fprintf(stderr, "memsim: %s\n", err->text);
+    return status;
+}
+
+int cmd_check_job(struct job *job)
+{
+    struct err err = {""};
+
+    if (job_gpu(&job->options, &job->gpu, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    int status = job_check(job->command[0], &err);
+    if (status)
+        return cmd_fail(status, &err);
+    if (err.text[0])
+        fprintf(stderr, "memsim: note: %s\n", err.text);
+    return CMD_OK;
+}

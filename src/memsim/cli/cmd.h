@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommands. Each cmd_X gets its own arguments (argv[0] is the
+ * subcommand's name) and returns memsim's exit status; they and main are the
+ * only ones that print, read the environment and exit. */
+#ifndef MEMSIM_MEMSIM_CMD_H
+#define MEMSIM_MEMSIM_CMD_H
+
+#include "common/base/err.h"
+#include "common/base/options.h"
+
+/* memsim's exit statuses; those of `memsim run` are in timeout(1)'s manner. */
+enum cmd_status {
+    CMD_OK = 0,
+    CMD_FAILED = 1, /* not `run` */
+    CMD_USAGE = 2,  /* not `run` */
+    CMD_RUN_OOM = 120,
+    CMD_RUN_OVER_LIMIT = 121,
+    CMD_RUN_FAILED = 125,
+    CMD_RUN_NOT_EXECUTABLE = 126,
+    CMD_RUN_NOT_FOUND = 127,
+};
+
+int cmd_run(int argc, char **argv);
+int cmd_fit_batch(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_gpus(int argc, char **argv);
+int cmd_clusters(int argc, char **argv);
+
+/* Starts every subcommand: reads its options (see options_parse) and prints
+ * the help or the usage error. Returns -1 where the command is to go on, else
+ * the status to exit with; that of a usage error is USAGE_STATUS. */
+int cmd_start(const struct options *options, int argc, char **argv,
+              void *values, struct operands *operands, int usage_status);
+
+/* The same for what the table cannot tell, a missing operand say: prints ERR
+ * and "Try ..."; returns STATUS. */
+int cmd_usage(const struct options *options, int status, const struct err *err);
+
+/* Prints ERR as "memsim: ..." to stderr; returns STATUS. */
+int cmd_fail(int status, const struct err *err);
+
+struct job;
+
+/* Finds JOB's card and looks whether its command can be run; prints what is
+ * wrong, or worth a note. Returns 0 or memsim's exit status. */
+int cmd_check_job(struct job *job);
+
+#endif

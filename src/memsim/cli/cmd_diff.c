@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim diff: what changed between two runs. */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/base/json_text.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/report/diff_report.h"
+#include "memsim/cli/output.h"
+#include "memsim/report/result_read.h"
+
+struct diff_options {
+    const char *fail_above;
+    bool peaks;
+    struct output_options output;
+};
+
+#define ROW(field) .offset = offsetof(struct diff_options, field)
+
+static const struct option_row rows[] = {
+    {"fail-above", 0, OPTION_STRING, "SIZE|PERCENT", ROW(fail_above),
+     .help = "exit with 121 if a peak grew by more than this, or if\n"
+             "AFTER failed"},
+    {"peaks", 0, OPTION_FLAG, NULL, ROW(peaks),
+     .help = "compare the peaks alone, where a run does not tell\n"
+             "whose memory it is"},
+    OUTPUT_SUMMARY_ROWS(struct diff_options, output),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim diff",
+    .operands = "BEFORE AFTER",
+    .summary =
+        "Tells what changed between two runs: the verdict, the peaks, and what "
+        "lay there\nat the peak by category and by module. BEFORE and AFTER "
+        "are directories of\n`memsim run -o', or files of `memsim run "
+        "--json'. The exit status is 0; 121, see\n--fail-above; 125, memsim "
+        "failed.",
+    .rows = rows,
+    .wanted = "two runs, please",
+    .operands_min = 2,
+    .operands_max = 2,
+};
+
+/* One of the two: read from a directory or from a file. */
+struct side {
+    const char *name;
+    struct result_file file;
+    struct rundir dir;
+    bool is_dir;
+};
+
+static int side_open_dir(struct side *side, struct err *err)
+{
+    if (rundir_open(&side->dir, side->name, err))
+        return -1;
+    side->file.command = rundir_command(&side->dir, err);
+    if (!side->file.command) {
+        rundir_close(&side->dir);
+        return -1;
+    }
+    output_result(&side->file.result, &side->dir, side->file.command);
+    return 0;
+}
+
+static int side_open_file(struct side *side, struct err *err)
+{
+    size_t length;
+    char *text = json_text_read(side->name, &length, err);
+
+    if (!text)
+        return -1;
+    int rc = result_read(text, length, side->name, &side->file, err);
+    free(text);
+    return rc;
+}
+
+static int side_open(struct side *side, struct err *err)
+{
+    struct stat st;
+
+    side->is_dir = !stat(side->name, &st) && S_ISDIR(st.st_mode);
+    return side->is_dir ? side_open_dir(side, err) : side_open_file(side, err);
+}
+
+static void side_close(struct side *side)
+{
+    if (!side->is_dir) {
+        result_file_fini(&side->file);
+        return;
+    }
+    result_fini(&side->file.result);
+    free(side->file.command);
+    rundir_close(&side->dir);
+}
+
+static bool is_attributed(const struct result *r)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (size_t j = 0; j < r->ranks[i].device_count; j++)
+            if (r->ranks[i].devices[j].attribution)
+                return true;
+    return false;
+}
+
+static int check_side(const struct side *side, const struct diff_options *o,
+                      struct err *err)
+{
+    const struct result *r = &side->file.result;
+
+    if (!r->rank_count)
+        return err_set(err,
+                       "%s: that run used no GPU: there is nothing to "
+                       "compare",
+                       side->name);
+    if (!o->peaks && !is_attributed(r))
+        return err_set(err,
+                       "%s: does not tell whose memory it is; run it again "
+                       "without --no-modules, or give --peaks",
+                       side->name);
+    return 0;
+}
+
+static int report(const struct diff_options *o, struct diff_report *r,
+                  struct err *err)
+{
+    const char *json = o->output.json;
+    FILE *out = output_summary_stream(&o->output);
+    const struct report_style style = {.color = output_color(&o->output, out),
+                                       .depth = o->output.depth,
+                                       .top = o->output.top};
+
+    if (!o->output.quiet)
+        diff_report_text(r, &style, out);
+    else if (r->past)
+        fprintf(stderr, "memsim: %s\n", r->words);
+    return json ? report_write_file(diff_report_json, r, json, err) : 0;
+}
+
+static int compare(const struct diff_options *o, const struct side *before,
+                   const struct side *after, struct err *err)
+{
+    struct diff diff;
+    int status = CMD_RUN_FAILED;
+
+    diff_make(&diff, &before->file.result, &after->file.result);
+    struct diff_report r = {
+        .diff = &diff, .before = before->name, .after = after->name};
+    if (o->fail_above && diff_limit_parse(o->fail_above, &r.limit, err))
+        goto fini_diff;
+    if (!diff.device_count) {
+        err_set(err, "%s and %s have no card of a rank in common", r.before,
+                r.after);
+        goto fini_diff;
+    }
+    diff_report_init(&r);
+    if (!report(o, &r, err))
+        status = r.past ? CMD_RUN_OVER_LIMIT : CMD_OK;
+    diff_report_fini(&r);
+fini_diff:
+    diff_fini(&diff);
+    return status;
+}
+
+static int diff_sides(const struct diff_options *o, struct side *before,
+                      struct side *after, struct err *err)
+{
+    int status = CMD_RUN_FAILED;
+
+    if (side_open(before, err))
+        return status;
+    if (!side_open(after, err)) {
+        if (!check_side(before, o, err) && !check_side(after, o, err))
+            status = compare(o, before, after, err);
+        side_close(after);
+    }
+    side_close(before);
+    return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    struct diff_options o = {.output = {0}};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+
+    if (status >= 0)
+        return status;
+    struct side before = {.name = operands.values[0]};
+    struct side after = {.name = operands.values[1]};
+    status = diff_sides(&o, &before, &after, &err);
+    return err.text[0] ? cmd_fail(status, &err) : status;
+}

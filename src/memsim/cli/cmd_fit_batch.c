@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim fit-batch: the largest batch with which a command fits. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/run/batch_cache.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/run/spawn.h"
+
+#define DEFAULT_TO  65536
+#define TAIL_BYTES  4096
+#define TAIL_LINES  12
+#define BATCHES_MAX 1000000000
+
+struct fit_options {
+    struct job_options job;
+    uint32_t from, to, multiple;
+    const char *cache;
+    bool no_cache, quiet;
+    const char *json;
+};
+
+#define ROW(field) .offset = offsetof(struct fit_options, field)
+
+static const struct option_row rows[] = {
+    {"from", 0, OPTION_COUNT, "N", ROW(from), .minimum = 1,
+     .maximum = BATCHES_MAX, .help = "the smallest batch to try (default 1)"},
+    {"to", 0, OPTION_COUNT, "N", ROW(to), .minimum = 1, .maximum = BATCHES_MAX,
+     .help = "the largest (default 65536)"},
+    {"multiple-of", 0, OPTION_COUNT, "N", ROW(multiple), .minimum = 1,
+     .maximum = BATCHES_MAX, .help = "try multiples of N only (default 1)"},
+    {"cache", 0, OPTION_STRING, "DIR", ROW(cache),
+     .help = "keep what was found there (default: memsim/fit-batch\n"
+             "in $XDG_CACHE_HOME or ~/.cache)"},
+    {"no-cache", 0, OPTION_FLAG, NULL, ROW(no_cache),
+     .help = "keep nothing, and run what is known again"},
+    {"json", 0, OPTION_STRING, "FILE", ROW(json),
+     .help = "write all figures there as JSON; - is stdout"},
+    {"quiet", 'q', OPTION_FLAG, NULL, ROW(quiet),
+     .help = "print the largest batch and no more"},
+    JOB_ROWS(struct fit_options, job),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim fit-batch",
+    .operands = "[--] COMMAND [ARGUMENT]...",
+    .summary =
+        "Finds the largest batch with which COMMAND fits on GPUs that are "
+        "not there:\nruns it as `memsim run' does, with a number in place "
+        "of each {} in its\narguments, which is doubled until the card is "
+        "too small, and then narrowed\ndown. COMMAND should do two or "
+        "three steps and end. What it prints is shown\nonly where it "
+        "fails. The exit status is 0: found; 120: not even the smallest\n"
+        "batch fits; 125: memsim, or COMMAND for another reason than "
+        "memory, failed.",
+    .rows = rows,
+    .wanted = "no command given",
+    .operands_min = 1,
+    .command_follows = true,
+};
+
+struct fit {
+    const struct fit_options *options;
+    struct job job;
+    char *programs; /* memsim's own files */
+    char *cache;    /* NULL: nothing is kept */
+    bool live;      /* the lines are shown as they come */
+    struct batch_report report;
+};
+
+static bool is_interrupted(void)
+{
+    int signal = spawn_signal();
+
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP ||
+           signal == SIGQUIT;
+}
+
+/* The end of what the command printed, which went to the file FD. */
+static void show_output(int fd)
+{
+    char text[TAIL_BYTES + 1];
+    off_t end = lseek(fd, 0, SEEK_END);
+    off_t start = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+    ssize_t n = pread(fd, text, TAIL_BYTES, start);
+    int lines = 0;
+
+    if (n <= 0)
+        return;
+    text[n] = '\0';
+    char *at = text + n - (text[n - 1] == '\n');
+    while (at > text && !(at[-1] == '\n' && ++lines == TAIL_LINES))
+        at--;
+    for (char *line; (line = strsep(&at, "\n")) && (*line || at);)
+        fprintf(stderr, "  | %s\n", line);
+}
+
+static int output_file(void)
+{
+    const char *place = getenv("TMPDIR");
+    char *path =
+        xasprintf("%s/memsim-output-XXXXXX", place && *place ? place : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+/* Runs the job with the command that was filled in. */
+static int try_run(struct fit *f, uint64_t batch, struct batch_outcome *o,
+                   struct err *err)
+{
+    struct rundir dir;
+    struct result result;
+
+    f->job.output = output_file();
+    if (f->job.output < 0)
+        return err_set(err, "cannot write to a temporary file; set TMPDIR"),
+               CMD_RUN_FAILED;
+    int status = job_run(&f->job, &dir, err);
+    if (!status) {
+        result_init(&result, dir.session, f->job.command);
+        *o = batch_outcome_make(&result, batch);
+        result_fini(&result);
+        rundir_remove(&dir);
+        if (o->verdict == BATCH_FAILED && !is_interrupted())
+            show_output(f->job.output);
+    }
+    close(f->job.output);
+    return status;
+}
+
+/* A cache that cannot be written costs the cache only. */
+static void keep(struct fit *f, const char *key, const struct batch_outcome *o)
+{
+    struct err err = {""};
+
+    if (o->verdict == BATCH_FAILED ||
+        !batch_cache_store(f->cache, key, o, &err))
+        return;
+    fprintf(stderr, "memsim: note: %s\n", err.text);
+    free(f->cache);
+    f->cache = NULL;
+}
+
+static int try_batch(struct fit *f, uint64_t batch, struct batch_outcome *o,
+                     struct err *err)
+{
+    char **command = batch_command(f->report.result.command, batch), *key;
+    int status = 0;
+
+    f->job.command = command;
+    key = batch_key(&f->job, f->programs, environ);
+    if (!f->cache || !batch_cache_load(f->cache, key, o)) {
+        if (f->live)
+            fprintf(stderr, "  %8" PRIu64 "  ...", batch);
+        status = try_run(f, batch, o, err);
+        if (f->live)
+            fputs("\r\033[K", stderr);
+        if (!status && f->cache && !is_interrupted())
+            keep(f, key, o);
+    }
+    free(key);
+    batch_command_free(command);
+    return status;
+}
+
+static void note_outcome(struct fit *f, const struct batch_outcome *o)
+{
+    struct batch_report *r = &f->report;
+
+    xgrow(&r->outcomes, r->outcome_count, &r->outcome_capacity,
+          sizeof *r->outcomes);
+    r->outcomes[r->outcome_count++] = *o;
+    if (f->live)
+        batch_write_outcome(o, stderr);
+}
+
+/* Returns 0, or memsim's exit status with ERR set. */
+static int search(struct fit *f, struct err *err)
+{
+    struct batch_search *s = &f->report.search;
+    uint64_t batch;
+
+    if (f->live)
+        batch_write_heading(stderr);
+    while ((batch = batch_search_next(s))) {
+        struct batch_outcome o;
+        int status = try_batch(f, batch, &o, err);
+
+        if (is_interrupted()) {
+            f->report.signal = spawn_signal();
+            return 0;
+        }
+        if (status)
+            return status;
+        note_outcome(f, &o);
+        if (o.verdict == BATCH_FAILED)
+            return 0;
+        batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes);
+    }
+    return 0;
+}
+
+static int status_of(const struct batch_report *r)
+{
+    if (r->signal)
+        return 128 + r->signal;
+    if (r->outcome_count &&
+        r->outcomes[r->outcome_count - 1].verdict == BATCH_FAILED)
+        return CMD_RUN_FAILED;
+    return batch_search_largest(&r->search) ? CMD_OK : CMD_RUN_OOM;
+}
+
+static int tell(struct fit *f, struct err *err)
+{
+    const struct batch_report *r = &f->report;
+    const char *json = f->options->json;
+    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+
+    if (f->options->quiet) {
+        if (batch_search_largest(&r->search) && out == stdout)
+            fprintf(out, "%" PRIu64 "\n", batch_search_largest(&r->search));
+    } else {
+        if (!f->live) {
+            batch_write_heading(out);
+            for (size_t i = 0; i < r->outcome_count; i++)
+                batch_write_outcome(&r->outcomes[i], out);
+        }
+        batch_write_conclusion(r, out);
+    }
+    if (json && report_write(&batch_report_json, &r->result, json, err))
+        return CMD_RUN_FAILED;
+    return r->result.exit_status;
+}
+
+static void find_cache(struct fit *f)
+{
+    if (f->options->no_cache)
+        return;
+    f->cache =
+        f->options->cache
+            ? xstrdup(f->options->cache)
+            : batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
+}
+
+static int fit(const struct fit_options *o, const struct job *job)
+{
+    struct fit f = {
+        .options = o,
+        .job = *job,
+        .live = !o->quiet && isatty(STDERR_FILENO),
+        .report.result = {.command = job->command, .gpu = job->gpu}};
+    struct err err = {""};
+    int status = CMD_RUN_FAILED;
+
+    if (batch_search_init(&f.report.search, o->from, o->to, o->multiple))
+        err_set(&err, "--to: there is no multiple of %u from %u to %u",
+                o->multiple, o->from, o->to);
+    else if ((f.programs = job_programs(&err))) {
+        find_cache(&f);
+        status = search(&f, &err);
+        f.report.result.exit_status = status ? status : status_of(&f.report);
+        if (!status)
+            status = tell(&f, &err);
+    }
+    if (err.text[0])
+        cmd_fail(status, &err);
+    batch_search_fini(&f.report.search);
+    free(f.report.outcomes);
+    free(f.programs);
+    free(f.cache);
+    return status;
+}
+
+static int check_place(char *const *command, struct err *err)
+{
+    if (batch_command_has_place(command))
+        return 0;
+    return err_set(err,
+                   "no {} in the command; write it where the batch goes, as "
+                   "in `python train.py --batch {}'");
+}
+
+/* Inside a run the cards are those of the outer one. */
+static int check_outer(struct err *err)
+{
+    const char *outer = getenv("MEMSIM_SESSION");
+
+    if (!outer || !rundir_is_live(outer))
+        return 0;
+    return err_set(err,
+                   "already inside a memsim run (%s); start fit-batch by "
+                   "itself",
+                   outer);
+}
+
+int cmd_fit_batch(int argc, char **argv)
+{
+    struct fit_options o = {
+        .job = JOB_DEFAULTS, .from = 1, .to = DEFAULT_TO, .multiple = 1};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+
+    if (status >= 0)
+        return status;
+    struct job job = {.options = o.job,
+                      .command = operands.values,
+                      .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
+                      .no_modules = true};
+    if (check_place(operands.values, &err) || check_outer(&err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    status = cmd_check_job(&job);
+    return status ? status : fit(&o, &job);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim replay: recorded allocator calls on another card, or under other
+ * settings. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/advice/advice_run.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/cli/output.h"
+#include "memsim/report/replay_report.h"
+
+#define DEFAULT_GPU "h100-sxm-80gb"
+
+struct replay_options {
+    const char *gpu;
+    uint64_t memory_bytes;  /* 0: the card's */
+    const char *alloc_conf; /* the last; all are in `confs` */
+    const char *torch;
+    const char *sweep;
+    const char *what_if;
+    int addresses;
+    double fail_above_percent;
+    struct output_options output;
+    const char **confs;
+    size_t conf_count, conf_capacity;
+};
+
+#define ROW(field) .offset = offsetof(struct replay_options, field)
+
+static const struct option_row rows[] = {
+    {"gpu", 0, OPTION_STRING, "NAME|FILE.json", ROW(gpu),
+     .help = "another card than the recording's (`memsim gpus'\n"
+             "lists them); of a snapshot, default " DEFAULT_GPU},
+    {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),
+     .help = "memory of the card: 80GiB, 80GB, 85899345920"},
+    {"alloc-conf", 0, OPTION_STRING, "CONF", ROW(alloc_conf),
+     .help = "in place of the recording's PYTORCH_CUDA_ALLOC_CONF;\n"
+             "again, to compare several"},
+    {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(sweep),
+     .help = "find the least memory that is enough, to 2 MiB"},
+    {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(what_if),
+     .help = "play what the program would have done with another\n"
+             "optimizer (bf16-optimizer), or with activation\n"
+             "checkpointing (checkpoint=LIST[+LIST]...) of the\n"
+             "modules in a list, model.layers say"},
+    {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
+     .help = "follow this version's rules, not the recording's"},
+    {"addresses", 0, OPTION_CHOICE, "linux|ascending", ROW(addresses),
+     .help = "where cudaMalloc's addresses lie (default linux)"},
+    {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
+     .help = "exit with 121 if more of a card than this was used"},
+    OUTPUT_ROWS(struct replay_options, output),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim replay",
+    .operands = "TRACE|DIR|SNAPSHOT.pickle",
+    .summary =
+        "Plays recorded allocator calls again, on another card or under other "
+        "settings:\na trace, the directory of `memsim run -o DIR', or what\n"
+        "torch.cuda.memory._dump_snapshot() wrote on a real GPU. The summary "
+        "goes to\nstdout. The exit status is that of `memsim run': 0, it fits "
+        "(under one of the\nsettings at least); 120, it does not; 121, see "
+        "--fail-above; 125, memsim failed.",
+    .rows = rows,
+    .wanted = "one trace, directory or snapshot, please",
+    .operands_min = 1,
+    .operands_max = 1,
+};
+
+static void conf_add(struct replay_options *o, const char *conf)
+{
+    xgrow(&o->confs, o->conf_count, &o->conf_capacity, sizeof *o->confs);
+    o->confs[o->conf_count++] = conf;
+}
+
+/* The option table keeps the last of an option; this one may be repeated. */
+static void confs_collect(struct replay_options *o, int argc, char **argv)
+{
+    const char name[] = "--alloc-conf";
+    size_t length = sizeof name - 1;
+
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        if (strncmp(argv[i], name, length))
+            continue;
+        if (argv[i][length] == '=')
+            conf_add(o, argv[i] + length + 1);
+        else if (!argv[i][length] && i + 1 < argc)
+            conf_add(o, argv[++i]);
+    }
+}
+
+/* "memory=16GiB..80GiB" */
+static int sweep_parse(const char *text, uint64_t *least, uint64_t *most,
+                       struct err *err)
+{
+    const char *dots = strstr(text, "..");
+    char first[64];
+
+    if (strncmp(text, "memory=", 7) || !dots || dots - text - 7 > 63)
+        return err_set(err,
+                       "--sweep: '%s' is not of the form "
+                       "memory=16GiB..80GiB",
+                       text);
+    snprintf(first, sizeof first, "%.*s", (int)(dots - text - 7), text + 7);
+    if (units_parse_bytes(first, least) || units_parse_bytes(dots + 2, most) ||
+        *least > *most || !*most)
+        return err_set(err, "--sweep: '%s': not a range of sizes", text + 7);
+    return 0;
+}
+
+struct paths {
+    char **values;
+    size_t count, capacity;
+};
+
+static void paths_add(struct paths *p, char *path)
+{
+    xgrow(&p->values, p->count, &p->capacity, sizeof *p->values);
+    p->values[p->count++] = path;
+}
+
+static void paths_free(struct paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->values[i]);
+    free(p->values);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_trace(const char *name)
+{
+    size_t length = strlen(name), end = strlen(SESSION_TRACE_END);
+
+    return length > end && !strcmp(name + length - end, SESSION_TRACE_END);
+}
+
+/* PATH, or the traces in the directory PATH. */
+static int paths_find(struct paths *p, const char *path, struct err *err)
+{
+    struct stat st;
+    struct dirent *entry;
+    DIR *dir;
+
+    if (stat(path, &st))
+        return err_set(err, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode)) {
+        paths_add(p, xstrdup(path));
+        return 0;
+    }
+    dir = opendir(path);
+    if (!dir)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    while ((entry = readdir(dir)))
+        if (is_trace(entry->d_name))
+            paths_add(p, xasprintf("%s/%s", path, entry->d_name));
+    closedir(dir);
+    if (!p->count)
+        return err_set(err,
+                       "%s: no traces in it; `memsim run -o DIR' leaves "
+                       "some",
+                       path);
+    qsort(p->values, p->count, sizeof *p->values, by_name);
+    return 0;
+}
+
+/* Is there enough in the cache at the peak for other settings to matter? */
+static bool is_wasteful(const struct whatif *w)
+{
+    const struct replay_result *r = &w->rows[0].result;
+    const struct replay_device *d = &r->devices[w->device];
+
+    return !r->fits || d->peak_reserved_bytes - d->peak_allocated_bytes >
+                           d->peak_reserved_bytes / 10;
+}
+
+static int ask(struct recording *rec, const struct replay_options *o,
+               struct err *err)
+{
+    struct whatif *w = &rec->whatif;
+    uint64_t least, most;
+
+    for (size_t i = 0; i < o->conf_count; i++)
+        if (whatif_add(w, o->confs[i], false, err))
+            return -1;
+    if (!o->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
+        return -1;
+    if (!o->conf_count && is_wasteful(w) && whatif_advise(w, err))
+        return -1;
+    if (!o->sweep)
+        return 0;
+    if (sweep_parse(o->sweep, &least, &most, err))
+        return -1;
+    return whatif_sweep(w, w->rows[0].conf, least, most, err);
+}
+
+/* Traces have collectives; snapshots have not. */
+static int price(const struct replay_options *o, struct replay_report *r,
+                 const struct paths *paths, struct err *err)
+{
+    if (o->output.cluster && !is_trace(paths->values[0]))
+        return err_set(err,
+                       "%s: a snapshot has no collectives to price; "
+                       "--cluster takes a trace",
+                       paths->values[0]);
+    return output_price(&o->output, paths->values, paths->count, &r->result,
+                        err);
+}
+
+static int report(const struct replay_options *o, struct replay_report *r,
+                  struct err *err)
+{
+    static const struct output_writers writers = {
+        &replay_report_json, &replay_report_html, &replay_report_perfetto};
+    FILE *out = output_summary_stream(&o->output);
+    struct report_style style = {.color = output_color(&o->output, out)};
+
+    if (!o->output.quiet) {
+        report_summary.write(&r->result, &style, out);
+        replay_report_text(r, out);
+    }
+    if (output_files(&o->output, &writers, &r->result, err))
+        return -1;
+    if (!o->output.snapshot || !r->worst)
+        return 0;
+    return recording_write_snapshot(r->worst, r->worst->whatif.rows[0].conf,
+                                    o->output.snapshot, err);
+}
+
+/* The ranks are those of the recordings that are used, in order. */
+static void advise(const struct replay_options *o, struct replay_report *r,
+                   struct recording *recordings)
+{
+    size_t rank = 0;
+
+    for (size_t i = 0; o->output.advice && i < r->count; i++)
+        if (recordings[i].whatif.row_count)
+            advice_recording(&r->result, &r->result.ranks[rank++],
+                             &recordings[i], recordings[i].path);
+}
+
+static int open_one(struct recording *rec, char *path,
+                    const struct replay_options *o,
+                    const struct recording_options *ro, struct err *err)
+{
+    if (recording_open(rec, path, ro, err))
+        return -1;
+    if (!recording_is_used(rec))
+        return 0;
+    if (o->what_if && recording_change(rec, o->what_if, err))
+        return -1;
+    return ask(rec, o, err);
+}
+
+static int open_all(struct recording *recordings, const struct paths *paths,
+                    const struct replay_options *o,
+                    const struct recording_options *ro, struct err *err)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (open_one(&recordings[i], paths->values[i], o, ro, err))
+            return -1;
+    return 0;
+}
+
+/* The GPU that is asked for, or a snapshot's stand-in; false: none. */
+static int find_gpu(const struct replay_options *o, const char *path,
+                    struct gpu *gpu, bool *found, struct err *err)
+{
+    *found = o->gpu != NULL;
+    if (!o->gpu && is_trace(path))
+        return 0;
+    *found = true;
+    return gpu_load(o->gpu ? o->gpu : DEFAULT_GPU, gpu, err);
+}
+
+static int replay(const struct replay_options *o, const struct paths *paths,
+                  char **command, struct err *err)
+{
+    struct recording *recordings = xcalloc(paths->count, sizeof *recordings);
+    struct recording_options ro = {.torch = o->torch,
+                                   .memory_bytes = o->memory_bytes,
+                                   .addresses =
+                                       (enum vaspace_model)o->addresses};
+    struct gpu gpu = {.name = "recorded", .device_name = "as recorded"};
+    struct replay_report r;
+    bool has_gpu;
+    int status = CMD_RUN_FAILED;
+
+    if (!find_gpu(o, paths->values[0], &gpu, &has_gpu, err)) {
+        ro.gpu = has_gpu ? &gpu : NULL;
+        if (!open_all(recordings, paths, o, &ro, err)) {
+            replay_report_init(&r, recordings, paths->count, &gpu,
+                               o->fail_above_percent, command);
+            r.swept = o->sweep != NULL;
+            advise(o, &r, recordings);
+            status = price(o, &r, paths, err) || report(o, &r, err)
+                         ? CMD_RUN_FAILED
+                         : r.result.exit_status;
+            replay_report_fini(&r);
+        }
+    }
+    for (size_t i = 0; i < paths->count; i++)
+        recording_close(&recordings[i]);
+    free(recordings);
+    return status;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct replay_options o = {0};
+    struct operands operands;
+    struct paths paths = {0};
+    struct err err = {""};
+    char **command = xcalloc((size_t)argc + 1, sizeof *command);
+
+    memcpy(command, argv, (size_t)argc * sizeof *command);
+    confs_collect(&o, argc, argv);
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+    if (status < 0) {
+        status = CMD_RUN_FAILED;
+        if (o.what_if && o.output.advice)
+            err_set(&err, "--what-if and --advice: one of them, please");
+        else if (!output_check(&o.output, &err) &&
+                 !paths_find(&paths, operands.values[0], &err))
+            status = replay(&o, &paths, command, &err);
+        if (err.text[0])
+            cmd_fail(status, &err);
+        paths_free(&paths);
+    }
+    free(o.confs);
+    free(command);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim report: a run's report again, from its directory. */
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/advice/advice_run.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/cli/output.h"
+
+struct report_options {
+    struct output_options output;
+};
+
+static const struct option_row rows[] = {
+    OUTPUT_ROWS(struct report_options, output),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim report",
+    .operands = "DIR",
+    .summary = "Reports again on the run that `memsim run -o DIR' left in DIR.",
+    .rows = rows,
+    .wanted = "one directory, please",
+    .operands_min = 1,
+    .operands_max = 1,
+};
+
+/* The run of the same command that `memsim run --advice' left beside it. */
+static bool open_unlimited(const struct rundir *dir, struct rundir *unlimited)
+{
+    struct err err = {""};
+    char *path = xasprintf("%s" ADVICE_UNLIMITED_END, dir->path);
+    int rc = rundir_open(unlimited, path, &err);
+
+    free(path);
+    return !rc;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct report_options o = {.output = {0}};
+    struct operands operands;
+    struct rundir dir, unlimited;
+    struct err err = {""};
+    bool told = false;
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (output_check(&o.output, &err))
+        return cmd_fail(CMD_FAILED, &err);
+    if (rundir_open(&dir, operands.values[0], &err))
+        return cmd_fail(CMD_FAILED, &err);
+    char **command = rundir_command(&dir, &err);
+    bool again = o.output.advice && open_unlimited(&dir, &unlimited);
+    const struct output_sources sources = {.unlimited =
+                                               again ? &unlimited : NULL};
+    if (command)
+        output_run(&dir, &sources, command, &o.output,
+                   output_summary_stream(&o.output), &told);
+    else
+        cmd_fail(CMD_FAILED, &err);
+    free(command);
+    if (again)
+        rundir_close(&unlimited);
+    rundir_close(&dir);
+    return told ? CMD_OK : CMD_FAILED;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim run: a command on a GPU that is not there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/advice/advice_run.h"
+#include "memsim/run/batch_cache.h"
+#include "memsim/run/batch_guess.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/run/job.h"
+#include "memsim/cli/output.h"
+
+struct run_options {
+    struct job_options job;
+    const char *directory;
+    uint64_t trace_limit_bytes;
+    bool no_modules;
+    struct output_options output;
+};
+
+#define ROW(field) .offset = offsetof(struct run_options, field)
+
+static const struct option_row rows[] = {
+    JOB_ROWS(struct run_options, job),
+    {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
+     .help = "do not ask PyTorch whose each allocation is"},
+    {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
+     .help = "keep the run's trace there, for `memsim report'"},
+    {"trace-limit", 0, OPTION_BYTES, "SIZE", ROW(trace_limit_bytes),
+     .help = "of each process's trace (default 8GiB)"},
+    OUTPUT_ROWS(struct run_options, output),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim run",
+    .operands = "[--] COMMAND [ARGUMENT]...",
+    .summary =
+        "Runs COMMAND on GPUs that are not there, and tells how much of their "
+        "memory it\nwould have used. The summary goes to stderr. The exit "
+        "status is COMMAND's,\nexcept 120: it died for lack of GPU memory; "
+        "121: see --fail-above; 125: memsim\nfailed; 126: COMMAND cannot be "
+        "executed; 127: it was not found.",
+    .rows = rows,
+    .wanted = "no command given",
+    .operands_min = 1,
+    .command_follows = true,
+};
+
+static int fail_errno(const char *command, int error)
+{
+    struct err err = {""};
+
+    err_set(&err, "%s: %s", command, strerror(error));
+    return cmd_fail(
+        error == ENOENT ? CMD_RUN_NOT_FOUND : CMD_RUN_NOT_EXECUTABLE, &err);
+}
+
+static int run_nested(const char *session, char **command)
+{
+    fprintf(stderr,
+            "memsim: note: already inside a memsim run (%s): %s joins it, and "
+            "this run's options are ignored\n",
+            session, command[0]);
+    execvp(command[0], command);
+    return fail_errno(command[0], errno);
+}
+
+/* Left behind by a test on the host, as often as not. */
+static void note_hidden_cards(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (visible && (!*visible || *visible == '-'))
+        fprintf(stderr,
+                "memsim: note: CUDA_VISIBLE_DEVICES=%s hides every GPU from "
+                "the command; unset it to have one\n",
+                visible);
+}
+
+static int check_trace_limit(uint64_t bytes, struct err *err)
+{
+    char text[16];
+
+    if (bytes >= JOB_TRACE_LIMIT_MIN)
+        return 0;
+    return err_set(err, "--trace-limit: %s is too little; at least 2MiB",
+                   units_format_bytes(bytes, text, sizeof text));
+}
+
+static int report(struct rundir *dir, const struct output_sources *sources,
+                  const struct run_options *o, char **command)
+{
+    bool told;
+    int status = output_run(dir, sources, command, &o->output, stderr, &told);
+
+    if (dir->temporary && told && !dir->session->background) {
+        rundir_remove(dir);
+        return status;
+    }
+    if (dir->temporary)
+        fprintf(stderr, "memsim: note: the run's trace is kept in %s\n",
+                dir->path);
+    rundir_close(dir);
+    return status;
+}
+
+static bool ran_out(const struct rundir *dir, char **command)
+{
+    struct result result;
+
+    result_init(&result, dir->session, command);
+    bool ran_out = result.verdict == VERDICT_OOM;
+    result_fini(&result);
+    return ran_out;
+}
+
+/* Runs JOB, which did not fit, on a card that it fits on, and silently. Where
+ * the first run is kept, so is this, beside it. */
+static int run_unlimited(const struct job *job, const struct rundir *first,
+                         struct rundir *dir)
+{
+    struct job again = *job;
+    struct err err = {""};
+    char *name = xasprintf("%s" ADVICE_UNLIMITED_END, first->path);
+
+    again.options.memory_bytes = ADVICE_UNLIMITED_BYTES;
+    again.directory = first->temporary ? NULL : name;
+    again.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    fputs("memsim: running it again on a card without a limit, for the "
+          "advice\n",
+          stderr);
+    int rc =
+        job_gpu(&again.options, &again.gpu, &err) || job_run(&again, dir, &err);
+    if (rc)
+        fprintf(stderr, "memsim: note: no advice: %s\n", err.text);
+    if (again.output >= 0)
+        close(again.output);
+    free(name);
+    return rc;
+}
+
+/* What fit-batch knows of JOB's command, or how to ask it; BATCH_COMMAND is to
+ * be freed. */
+static void find_batch(const struct job *job, struct output_sources *sources,
+                       char **batch_command)
+{
+    char **template = batch_guess(job->command);
+    char *dir = batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
+    struct err err = {""};
+    char *programs = job_programs(&err);
+
+    *batch_command = NULL;
+    if (template) {
+        *batch_command = batch_guess_text(job, template);
+        sources->batch_command = *batch_command;
+        const struct batch_past past = {dir, programs, environ};
+        if (dir && programs)
+            sources->largest_batch = batch_known(&past, job, template);
+        batch_command_free(template);
+    }
+    free(programs);
+    free(dir);
+}
+
+static int run(const struct run_options *o, const struct job *job)
+{
+    struct output_sources sources = {0};
+    struct err err = {""};
+    struct rundir dir, unlimited;
+    char *batch_command;
+    int status = job_run(job, &dir, &err);
+
+    if (status)
+        return cmd_fail(status, &err);
+    if (o->output.advice && ran_out(&dir, job->command) &&
+        !run_unlimited(job, &dir, &unlimited))
+        sources.unlimited = &unlimited;
+    find_batch(job, &sources, &batch_command);
+    status = report(&dir, &sources, o, job->command);
+    free(batch_command);
+    if (sources.unlimited && unlimited.temporary)
+        rundir_remove(&unlimited);
+    else if (sources.unlimited)
+        rundir_close(&unlimited);
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run_options o = {.job = JOB_DEFAULTS,
+                            .trace_limit_bytes = JOB_TRACE_LIMIT};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+
+    if (status >= 0)
+        return status;
+    struct job job = {.options = o.job,
+                      .command = operands.values,
+                      .directory = o.directory,
+                      .trace_limit_bytes = o.trace_limit_bytes,
+                      .no_modules = o.no_modules,
+                      .output = -1};
+    if (output_check(&o.output, &err) ||
+        check_trace_limit(o.trace_limit_bytes, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
+    status = cmd_check_job(&job);
+    if (status)
+        return status;
+    const char *outer = getenv("MEMSIM_SESSION");
+    if (outer && rundir_is_live(outer))
+        return run_nested(outer, operands.values);
+    note_hidden_cards();
+    return run(&o, &job);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim trace: a trace as text, one record a line. */
+#include <ctype.h>
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/trace/session.h"
+#include "common/base/suggest.h"
+#include "common/trace/trace_read.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/cmd.h"
+
+#define KINDS_MAX 128
+
+struct trace_options {
+    const char *kinds;
+};
+
+static const struct option_row rows[] = {
+    {"kind", 'k', OPTION_STRING, "KIND[,KIND]...",
+     offsetof(struct trace_options, kinds),
+     .help = "only these, gemm,launch say; see memsim-trace(5)"},
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim trace",
+    .operands = "DIR|FILE.trace...",
+    .summary = "Prints the records of a run's traces, one a line: nanoseconds "
+               "since the start,\nthread, kind, fields.",
+    .rows = rows,
+    .wanted = "no trace given",
+    .operands_min = 1,
+};
+
+struct dump {
+    bool wanted[KINDS_MAX];
+    struct trace_names names;
+};
+
+enum form { FORM_NUMBER, FORM_HEX, FORM_PAIR, FORM_NAME };
+
+/* How fields print that are not plain numbers. */
+static const struct field_form {
+    const char *field;
+    enum form form;
+} forms[] = {
+    {"address", FORM_HEX},        {"alignment", FORM_HEX},
+    {"block_y_z", FORM_PAIR},     {"communicator", FORM_HEX},
+    {"compute_scale", FORM_PAIR}, {"destination", FORM_HEX},
+    {"event", FORM_HEX},          {"exec", FORM_HEX},
+    {"grid_x_y", FORM_PAIR},      {"grid_z_block_x", FORM_PAIR},
+    {"lda_ldb", FORM_PAIR},       {"library", FORM_NAME},
+    {"ldc_ldd", FORM_PAIR},       {"name", FORM_NAME},
+    {"pool_high", FORM_HEX},      {"pool_low", FORM_HEX},
+    {"source", FORM_HEX},         {"stream", FORM_HEX},
+    {"transpose_a_b", FORM_PAIR}, {"types_a_b_c_d", FORM_HEX},
+};
+
+static enum form field_form(const char *field, size_t length)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strlen(forms[i].field) == length &&
+            !strncmp(forms[i].field, field, length))
+            return forms[i].form;
+    return FORM_NUMBER;
+}
+
+static void print_text(const char *text, size_t length)
+{
+    putchar('"');
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c == '\n')
+            fputs("\\n", stdout);
+        else if (c < ' ' || c == 0x7f)
+            printf("\\%03o", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void print_value(const struct dump *dump, enum form form, uint64_t value)
+{
+    switch (form) {
+    case FORM_NUMBER:
+        printf("%" PRIu64, value);
+        break;
+    case FORM_HEX:
+        printf(value ? "0x%" PRIx64 : "0", value);
+        break;
+    case FORM_PAIR:
+        printf("%u,%u", (uint32_t)value, (uint32_t)(value >> 32));
+        break;
+    case FORM_NAME: {
+        const char *text = trace_names_get(&dump->names, value);
+        print_text(text, strlen(text));
+        break;
+    }
+    }
+}
+
+static void print_fields(const struct dump *dump,
+                         const struct trace_kind_info *kind,
+                         const struct trace_item *item)
+{
+    const char *at = kind->fields;
+    unsigned i = 0;
+
+    for (size_t width; (width = strcspn(at, " ")); i++) {
+        enum form form = field_form(at, width);
+
+        if (form == FORM_NAME && kind->kind == TRACE_NAME)
+            form = FORM_NUMBER;
+        printf(" %.*s=", (int)width, at);
+        print_value(dump, form, trace_field(item, i));
+        at += width + (at[width] == ' ');
+    }
+    for (; i < item->head.fields; i++) /* a later version's */
+        printf(" field%u=%" PRIu64, i, item->fields[i]);
+}
+
+static void print_record(const struct dump *dump, uint64_t start_ns,
+                         const struct trace_item *item)
+{
+    const struct trace_kind_info *kind = trace_kind_find(item->head.kind);
+
+    printf("%" PRId64 " t%u %s", (int64_t)(item->head.time_ns - start_ns),
+           item->head.thread, kind->name);
+    print_fields(dump, kind, item);
+    if (kind->text || item->head.text_bytes) {
+        putchar(' ');
+        print_text(item->text, item->head.text_bytes);
+    }
+    putchar('\n');
+}
+
+static int dump_file(struct dump *dump, const char *path, struct err *err)
+{
+    struct trace_reader reader;
+    struct trace_item item;
+    int rc;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    while ((rc = trace_reader_next(&reader, &item, err)) > 0) {
+        trace_names_add(&dump->names, &item);
+        if (dump->wanted[item.head.kind])
+            print_record(dump, reader.header.start_monotonic_ns, &item);
+    }
+    if (reader.unknown)
+        fprintf(stderr,
+                "memsim: note: %s: %" PRIu64 " records of kinds that only a "
+                "later memsim knows\n",
+                path, reader.unknown);
+    trace_names_fini(&dump->names);
+    trace_reader_close(&reader);
+    return rc;
+}
+
+static int dump_directory(struct dump *dump, const char *path, struct err *err)
+{
+    glob_t found;
+    char *pattern = xasprintf("%s/*" SESSION_TRACE_END, path);
+    int rc = glob(pattern, 0, NULL, &found); /* sorted */
+
+    free(pattern);
+    if (rc)
+        return err_set(err, "%s: there is no trace in this directory", path);
+    for (size_t i = 0; i < found.gl_pathc && !rc; i++) {
+        if (found.gl_pathc > 1)
+            printf("# %s\n", found.gl_pathv[i]);
+        rc = dump_file(dump, found.gl_pathv[i], err);
+    }
+    globfree(&found);
+    return rc;
+}
+
+static int unknown_kind(const char *name, struct err *err)
+{
+    struct suggest nearest;
+
+    suggest_start(&nearest, name, 1);
+    for (const struct trace_kind_info *k = trace_kind_next(0); k;
+         k = trace_kind_next(k->kind))
+        suggest_offer(&nearest, k->name);
+    if (nearest.count)
+        return err_set(err, "--kind: %s: no such kind; did you mean %s?", name,
+                       nearest.names[0]);
+    return err_set(err, "--kind: %s: no such kind; see memsim-trace(5)", name);
+}
+
+static int choose_kinds(struct dump *dump, const char *list, struct err *err)
+{
+    char *copy = list ? xstrdup(list) : NULL, *rest = copy, *name;
+    int rc = 0;
+
+    for (size_t i = 0; i < KINDS_MAX; i++)
+        dump->wanted[i] = !list;
+    while (!rc && (name = strsep(&rest, ","))) {
+        const struct trace_kind_info *kind = trace_kind_find_name(name);
+        if (kind)
+            dump->wanted[kind->kind] = true;
+        else
+            rc = unknown_kind(name, err);
+    }
+    free(copy);
+    return rc;
+}
+
+static int dump_path(struct dump *dump, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (!stat(path, &st) && S_ISDIR(st.st_mode))
+        return dump_directory(dump, path, err);
+    return dump_file(dump, path, err);
+}
+
+int cmd_trace(int argc, char **argv)
+{
+    struct trace_options o = {NULL};
+    struct dump dump = {.names = {{0}}};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (choose_kinds(&dump, o.kinds, &err))
+        return cmd_usage(&options, CMD_USAGE, &err);
+    for (int i = 0; i < operands.count; i++)
+        if (dump_path(&dump, operands.values[i], &err))
+            return cmd_fail(CMD_FAILED, &err);
+    if (fflush(stdout) || ferror(stdout)) {
+        err_set(&err, "stdout: %s", strerror(errno));
+        return cmd_fail(CMD_FAILED, &err);
+    }
+    return CMD_OK;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/output.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/trace/trace_read.h"
+#include "common/base/xmalloc.h"
+#include "memsim/advice/advice_run.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/attribution/peak.h"
+#include "memsim/replay/recording.h"
+#include "memsim/report/report_html.h"
+#include "memsim/collectives/traffic.h"
+
+#define PROGRESS_MS 500
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+bool output_color(const struct output_options *options, FILE *out)
+{
+    const char *no_color = getenv("NO_COLOR"); /* no-color.org */
+
+    if (options->color != COLOR_AUTO)
+        return options->color == COLOR_ALWAYS;
+    return isatty(fileno(out)) && !(no_color && *no_color);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+/* How many of the files are stdout. */
+static int stdout_count(const struct output_options *o)
+{
+    return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
+           is_stdout(o->snapshot);
+}
+
+static int check_cluster(const char *name, struct err *err)
+{
+    struct cluster cluster;
+
+    if (cluster_load(name, &cluster, err))
+        return -1;
+    cluster_fini(&cluster);
+    return 0;
+}
+
+int output_check(const struct output_options *options, struct err *err)
+{
+    if (options->cluster && check_cluster(options->cluster, err))
+        return -1;
+    if (options->html && report_html_check(err))
+        return -1;
+    if (stdout_count(options) > 1)
+        return err_set(err, "--json, --html, --perfetto and --snapshot: one "
+                            "of them only can be -");
+    return 0;
+}
+
+FILE *output_summary_stream(const struct output_options *options)
+{
+    return stdout_count(options) ? stderr : stdout;
+}
+
+int output_files(const struct output_options *options,
+                 const struct output_writers *writers,
+                 const struct result *result, struct err *err)
+{
+    const struct {
+        const char *path;
+        const struct report_ops *ops;
+        const char *said; /* of the file, on the terminal */
+    } files[] = {
+        {options->json, writers->json, NULL},
+        {options->html, writers->html, "the report's page is"},
+        {options->perfetto, writers->perfetto, "ui.perfetto.dev shows"},
+    };
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!files[i].path)
+            continue;
+        if (report_write(files[i].ops, result, files[i].path, err))
+            return -1;
+        if (files[i].said && !options->quiet && !is_stdout(files[i].path))
+            fprintf(stderr, "memsim: %s %s\n", files[i].said, files[i].path);
+    }
+    return 0;
+}
+
+static void things_tell(struct result *result, unsigned slot, struct peak *peak)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
+            struct result_device *d = &result->ranks[i].devices[j];
+            if (d->slot == slot && d->index < SESSION_DEVICES)
+                peak_tell(&peak->cards[d->index], d);
+        }
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Long traces only: a line on the terminal, which goes when all is read. */
+struct progress {
+    uint64_t next_ms; /* when to write it again */
+    bool written;
+};
+
+static void progress_tell(const struct trace_reader *r, void *context)
+{
+    struct progress *p = context;
+    uint64_t now = now_ms();
+
+    if (now < p->next_ms)
+        return;
+    p->next_ms = now + PROGRESS_MS;
+    p->written = true;
+    fprintf(stderr, "\rmemsim: reading the trace, %3.0f%%",
+            100.0 * (double)r->read_bytes /
+                (double)(r->file_bytes > r->read_bytes ? r->file_bytes
+                                                       : r->read_bytes));
+}
+
+static void progress_clear(const struct progress *p)
+{
+    if (p->written)
+        fputs("\r\033[K", stderr);
+}
+
+/* Opens PATH; tells how far it is read, where someone is watching. */
+static int trace_open(struct trace_reader *reader, const char *path,
+                      struct progress *progress, struct err *err)
+{
+    if (trace_reader_open(reader, path, err))
+        return -1;
+    if (isatty(STDERR_FILENO)) {
+        progress->next_ms = now_ms() + PROGRESS_MS;
+        reader->progress = progress_tell;
+        reader->context = progress;
+    }
+    return 0;
+}
+
+/* What was in memory at the peaks of one process's cards; a trace that cannot
+ * be read costs these only. */
+static void things_read(struct result *result, const struct rundir *dir,
+                        unsigned slot)
+{
+    char path[PATH_MAX];
+    struct progress progress = {0};
+    struct trace_reader reader;
+    struct peak peak;
+    struct err err = {""};
+
+    rundir_trace(dir, slot, path, sizeof path);
+    if (!trace_open(&reader, path, &progress, &err)) {
+        if (!peak_read(&peak, &reader, &err)) {
+            things_tell(result, slot, &peak);
+            peak_fini(&peak);
+        }
+        progress_clear(&progress);
+        trace_reader_close(&reader);
+    }
+    if (err.text[0])
+        result_note(result, "what was in memory is not known: %s", err.text);
+}
+
+static void things_read_all(struct result *result, const struct rundir *dir)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++)
+            if (!result->ranks[i].devices[j].things)
+                things_read(result, dir, result->ranks[i].devices[j].slot);
+}
+
+static int traffic_read(struct traffic_log *log, unsigned process,
+                        const char *path, struct result *result)
+{
+    struct progress progress = {0};
+    struct trace_reader reader;
+    struct err err = {""};
+    int rc = trace_open(&reader, path, &progress, &err);
+
+    if (!rc) {
+        rc = traffic_log_read(log, process, &reader, &err);
+        progress_clear(&progress);
+        trace_reader_close(&reader);
+    }
+    if (rc)
+        result_note(result, "its collectives are not known: %s", err.text);
+    return rc;
+}
+
+int output_price(const struct output_options *options, char *const *paths,
+                 size_t count, struct result *result, struct err *err)
+{
+    struct cluster cluster;
+    size_t read = 0;
+
+    if (!options->cluster)
+        return 0;
+    if (cluster_load(options->cluster, &cluster, err))
+        return -1;
+    struct traffic_log *logs = xcalloc(count + 1, sizeof *logs);
+    for (size_t i = 0; i < count; i++)
+        if (!traffic_read(&logs[read], (unsigned)i, paths[i], result))
+            read++;
+    result->traffic = traffic_price(logs, read, &cluster);
+    while (read)
+        traffic_log_fini(&logs[--read]);
+    free(logs);
+    cluster_fini(&cluster);
+    return 0;
+}
+
+static int price_run(const struct output_options *options,
+                     const struct rundir *dir, struct result *result,
+                     struct err *err)
+{
+    char *paths[SESSION_PROCESSES] = {NULL}, path[PATH_MAX];
+    uint32_t count = atomic_load(&dir->session->process_count);
+
+    if (count > SESSION_PROCESSES)
+        count = SESSION_PROCESSES;
+    for (uint32_t i = 0; i < count; i++) {
+        rundir_trace(dir, i, path, sizeof path);
+        paths[i] = xstrdup(path);
+    }
+    int rc = output_price(options, paths, count, result, err);
+    for (uint32_t i = 0; i < count; i++)
+        free(paths[i]);
+    return rc;
+}
+
+void output_result(struct result *result, const struct rundir *dir,
+                   char *const *command)
+{
+    result_init(result, dir->session, command);
+    things_read_all(result, dir);
+}
+
+/* Unasked, only where a job did not fit. */
+static void advise(struct result *result, const struct rundir *dir,
+                   const struct output_sources *from, bool asked)
+{
+    if (!asked && result->verdict != VERDICT_OOM)
+        return;
+    if (asked)
+        advice_run(result, dir, from->unlimited);
+    if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
+        advice_run_briefly(result, dir);
+        result_note(result, "`memsim run --advice' runs it again on a card "
+                            "without a limit, and says what would make it "
+                            "fit");
+    }
+    if (from->largest_batch)
+        advice_batch(result, from->largest_batch, from->batch_command);
+    else if (from->batch_command)
+        result_note(result, "`%s' finds the largest batch that fits",
+                    from->batch_command);
+}
+
+/* The card that came nearest to its end. */
+static const struct result_device *fullest(const struct result *result)
+{
+    const struct result_device *found = NULL;
+
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
+            const struct result_device *d = &result->ranks[i].devices[j];
+            if (!found || d->headroom_bytes < found->headroom_bytes)
+                found = d;
+        }
+    return found;
+}
+
+/* A snapshot of the process that has it. */
+static int write_snapshot(const char *to, const struct result *result,
+                          const struct rundir *dir, struct err *err)
+{
+    const struct recording_options as_recorded = {0};
+    const struct result_device *device = fullest(result);
+    struct recording recording;
+    char path[PATH_MAX];
+
+    if (!device)
+        return err_set(err, "--snapshot: no GPU was used: there is nothing to "
+                            "write");
+    rundir_trace(dir, device->slot, path, sizeof path);
+    if (recording_open(&recording, path, &as_recorded, err))
+        return -1;
+    int rc = recording_write_snapshot(&recording, recording.info.alloc_conf, to,
+                                      err);
+    recording_close(&recording);
+    return rc;
+}
+
+/* What OPTIONS ask for beside the summary. */
+static int write_files(const struct output_options *options,
+                       const struct result *result, const struct rundir *dir,
+                       struct err *err)
+{
+    static const struct output_writers writers = {&report_json, &report_html,
+                                                  &report_perfetto};
+
+    if (output_files(options, &writers, result, err))
+        return -1;
+    return options->snapshot
+               ? write_snapshot(options->snapshot, result, dir, err)
+               : 0;
+}
+
+int output_run(const struct rundir *dir, const struct output_sources *sources,
+               char *const *command, const struct output_options *options,
+               FILE *out, bool *told)
+{
+    struct report_style style = {.color = output_color(options, out),
+                                 .timeline = options->timeline,
+                                 .depth = options->depth,
+                                 .top = options->top};
+    struct result result;
+    struct err err = {""};
+
+    result_init(&result, dir->session, command);
+    if (!dir->temporary)
+        result.directory = dir->path;
+    result.traces = dir->path;
+    *told = true;
+    if (!options->quiet || options->json || options->html ||
+        options->perfetto) {
+        things_read_all(&result, dir);
+        *told = !price_run(options, dir, &result, &err);
+        advise(&result, dir, sources, options->advice);
+    }
+    int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
+    if (!options->quiet)
+        report_summary.write(&result, &style, out);
+    if (*told && write_files(options, &result, dir, &err)) {
+        *told = false;
+        status = cmd_fail(CMD_RUN_FAILED, &err);
+    }
+    result_fini(&result);
+    return status;
+}

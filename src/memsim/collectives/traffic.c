@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process's collectives, from its trace. */
+#include "memsim/collectives/traffic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+#include "common/base/xmalloc.h"
+
+#define RANKS_MAX (1u << 20) /* of a communicator */
+
+/* Fields by their place in trace.h. */
+enum {
+    CALL_NAME,
+    CALL_DEVICE,
+    CALL_STREAM,
+    CALL_COMM,
+    CALL_RANK,
+    CALL_RANKS,
+    CALL_COUNT,
+    CALL_ROOT = 9,
+    CALL_BYTES,
+    CALL_SEND,
+    CALL_RECEIVE,
+    CALL_GROUP
+};
+enum { PROCESS_RANK = 2, PROCESS_WORLD = 4 };
+enum { COMM_DEVICE, COMM_COMM, COMM_RANK, COMM_RANKS, COMM_ROOT };
+enum { JOIN_DEVICE, JOIN_STREAM, JOIN_CAPTURE };
+enum { END_CAPTURE };
+enum { LAUNCH_CAPTURE = 3 };
+
+/* The calls of one capture, which a launch of its graph makes. */
+struct capture {
+    struct traffic_call **calls; /* one for each time */
+    size_t count, capacity;
+    bool ended;
+};
+
+/* Sends and receives of one ncclGroup on one communicator, not ended yet:
+ * NCCL carries them out at once. */
+struct exchange {
+    uint64_t group;
+    unsigned comm;
+    struct capture *capture; /* NULL: carried out at once */
+    uint64_t sent_bytes, received_bytes;
+    uint32_t sends, receives, peer;
+};
+
+struct reading {
+    struct traffic_log *log;
+    struct trace_names names;
+    struct map comms;     /* index + 1 by handle */
+    struct map calls;     /* struct traffic_call by hash */
+    struct map streams;   /* struct capture by stream_key */
+    struct map captures;  /* struct capture by number */
+    struct map exchanges; /* struct exchange by thread */
+    uint32_t step;
+    bool stepped; /* the optimizer has, in this step */
+};
+
+/* The collective that a function of NCCL's is; of a send or a receive the
+ * exchange that it is a part of. */
+static const struct function {
+    const char *name;
+    enum fit_coll coll;
+} functions[] = {
+    {"ncclAllReduce", FIT_ALL_REDUCE},
+    {"ncclAllGather", FIT_ALL_GATHER},
+    {"ncclReduceScatter", FIT_REDUCE_SCATTER},
+    {"ncclBroadcast", FIT_BROADCAST},
+    {"ncclReduce", FIT_REDUCE},
+    {"ncclAlltoAll", FIT_ALLTOALL},
+    {"ncclGather", FIT_GATHER},
+    {"ncclScatter", FIT_SCATTER},
+    {"ncclSend", FIT_SENDRECV},
+    {"ncclRecv", FIT_SENDRECV},
+};
+
+static const struct function *function_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!strcmp(functions[i].name, name))
+            return &functions[i];
+    return NULL;
+}
+
+static uint64_t hash(const struct traffic_call *c)
+{
+    uint64_t h = c->bytes;
+
+    h = h * UINT64_C(0x9e3779b97f4a7c15) + c->coll * 2u + c->in_place;
+    return h * UINT64_C(0x9e3779b97f4a7c15) + trace_pack(c->comm, c->peer);
+}
+
+static bool call_is(const struct traffic_call *a, const struct traffic_call *b)
+{
+    return a->coll == b->coll && a->comm == b->comm && a->peer == b->peer &&
+           a->in_place == b->in_place && a->bytes == b->bytes;
+}
+
+/* The log's own of the calls like WANTED. */
+static struct traffic_call *call_get(struct reading *r,
+                                     const struct traffic_call *wanted)
+{
+    struct traffic_log *log = r->log;
+    struct traffic_call *first = map_get(&r->calls, hash(wanted)), *c = first;
+
+    while (c && !call_is(c, wanted))
+        c = c->next;
+    if (c)
+        return c;
+    c = xmalloc(sizeof *c);
+    *c = *wanted;
+    c->next = first;
+    map_put(&r->calls, hash(c), c);
+    xgrow(&log->calls, log->call_count, &log->call_capacity,
+          sizeof(struct traffic_call *));
+    return log->calls[log->call_count++] = c;
+}
+
+static void call_count(struct traffic_call *c, uint32_t step)
+{
+    if (step >= c->count_count) {
+        size_t wanted = (size_t)step + 1 + step / 2;
+
+        c->counts = xreallocarray(c->counts, wanted, sizeof *c->counts);
+        memset(c->counts + c->count_count, 0,
+               (wanted - c->count_count) * sizeof *c->counts);
+        c->count_count = wanted;
+    }
+    c->counts[step]++;
+}
+
+/* One more such call: made now, or each time that CAPTURE's graph is. */
+static void call_make(struct reading *r, const struct traffic_call *wanted,
+                      struct capture *capture)
+{
+    struct traffic_call *c = call_get(r, wanted);
+
+    if (!capture) {
+        call_count(c, r->step);
+        return;
+    }
+    xgrow(&capture->calls, capture->count, &capture->capacity,
+          sizeof(struct traffic_call *));
+    capture->calls[capture->count++] = c;
+}
+
+/* With every other rank both ways it is an all-to-all, one way a scatter or a
+ * gather, as PyTorch makes them of sends and receives; others count by the
+ * busier direction. */
+static enum fit_coll exchange_kind(const struct exchange *x, uint32_t ranks)
+{
+    bool to_all = ranks > 2 && x->sends + 1 >= ranks;
+    bool from_all = ranks > 2 && x->receives + 1 >= ranks;
+
+    if (to_all && from_all)
+        return FIT_ALLTOALL;
+    if (to_all && x->receives <= 1)
+        return FIT_SCATTER;
+    return from_all && x->sends <= 1 ? FIT_GATHER : FIT_SENDRECV;
+}
+
+/* A root's own share, which it does not send itself, counts too. */
+static uint64_t with_own(uint64_t bytes, uint32_t calls, uint32_t ranks)
+{
+    return calls < ranks ? bytes + bytes / calls : bytes;
+}
+
+static void exchange_end(struct reading *r, const struct exchange *x)
+{
+    uint32_t ranks = r->log->comms[x->comm].ranks;
+
+    if (!x->sends && !x->receives)
+        return;
+    struct traffic_call call = {
+        .coll = exchange_kind(x, ranks),
+        .comm = x->comm,
+        .bytes = x->sent_bytes > x->received_bytes ? x->sent_bytes
+                                                   : x->received_bytes,
+    };
+    if (call.coll == FIT_SENDRECV)
+        call.peer = x->peer;
+    else if (call.coll == FIT_SCATTER)
+        call.bytes = with_own(x->sent_bytes, x->sends, ranks);
+    else if (call.coll == FIT_GATHER)
+        call.bytes = with_own(x->received_bytes, x->receives, ranks);
+    call_make(r, &call, x->capture);
+}
+
+static void exchanges_end(struct reading *r)
+{
+    size_t cursor = 0;
+
+    for (struct exchange *x; (x = map_next(&r->exchanges, &cursor));) {
+        exchange_end(r, x);
+        x->sends = x->receives = 0;
+    }
+}
+
+static void exchange_add(struct reading *r, const struct trace_item *item,
+                         unsigned comm, struct capture *capture)
+{
+    uint64_t group = trace_field(item, CALL_GROUP);
+    uint64_t bytes = trace_field(item, CALL_BYTES);
+    struct exchange *x = map_get(&r->exchanges, item->head.thread);
+
+    if (!x) {
+        x = xcalloc(1, sizeof *x);
+        map_put(&r->exchanges, item->head.thread, x);
+    }
+    if (!group || group != x->group || comm != x->comm) {
+        exchange_end(r, x);
+        *x =
+            (struct exchange){.group = group, .comm = comm, .capture = capture};
+    }
+    x->peer = (uint32_t)trace_field(item, CALL_ROOT);
+    if (trace_field(item, CALL_RECEIVE)) {
+        x->receives++;
+        x->received_bytes += bytes;
+    } else {
+        x->sends++;
+        x->sent_bytes += bytes;
+    }
+}
+
+static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
+{
+    return value < least ? least : value > most ? most : (uint32_t)value;
+}
+
+/* Adds COMM, with RANK of RANKS. */
+static unsigned comm_add(struct reading *r, uint64_t handle, uint64_t rank,
+                         uint64_t ranks, struct traffic_comm comm)
+{
+    struct traffic_log *log = r->log;
+
+    comm.ranks = clamp(ranks, 1, RANKS_MAX);
+    comm.rank = clamp(rank, 0, comm.ranks - 1);
+    xgrow(&log->comms, log->comm_count, &log->comm_capacity,
+          sizeof *log->comms);
+    log->comms[log->comm_count++] = comm;
+    map_put(&r->comms, handle, (void *)(uintptr_t)log->comm_count);
+    return (unsigned)log->comm_count - 1;
+}
+
+/* The members that RECORD tells behind the id. */
+static void members_read(struct reading *r, const struct trace_item *record,
+                         struct traffic_comm *comm)
+{
+    uint64_t root = trace_field(record, COMM_ROOT);
+    uint64_t ranks = trace_field(record, COMM_RANKS);
+    uintptr_t known = (uintptr_t)map_get(&r->comms, root);
+    size_t bytes = record->head.text_bytes - sizeof comm->id;
+    uint32_t most = RANKS_MAX - 1;
+
+    comm->split = root;
+    if (!ranks || bytes != ranks * sizeof *comm->members || (root && !known))
+        return;
+    if (root) {
+        comm->root = (unsigned)known - 1;
+        most = r->log->comms[comm->root].ranks - 1;
+    }
+    comm->members = xmalloc(bytes);
+    memcpy(comm->members, record->text + sizeof comm->id, bytes);
+    for (uint64_t i = 0; i < ranks; i++)
+        comm->members[i] = clamp(comm->members[i], 0, most);
+}
+
+static void on_communicator(struct reading *r, const struct trace_item *item)
+{
+    struct traffic_comm comm = {.id = ""};
+
+    if (item->head.text_bytes >= sizeof comm.id) {
+        memcpy(comm.id, item->text, sizeof comm.id);
+        members_read(r, item, &comm);
+    }
+    comm_add(r, trace_field(item, COMM_COMM), trace_field(item, COMM_RANK),
+             trace_field(item, COMM_RANKS), comm);
+}
+
+static unsigned comm_of(struct reading *r, const struct trace_item *item)
+{
+    uint64_t handle = trace_field(item, CALL_COMM);
+    uintptr_t known = (uintptr_t)map_get(&r->comms, handle);
+
+    if (known)
+        return (unsigned)known - 1;
+    return comm_add(r, handle, trace_field(item, CALL_RANK),
+                    trace_field(item, CALL_RANKS),
+                    (struct traffic_comm){.id = ""});
+}
+
+static uint64_t stream_key(uint64_t device, uint64_t stream)
+{
+    return stream ^ device << 56; /* addresses have 48 bits */
+}
+
+/* As nccl.h says for each: where a rank's own share lies in the whole. */
+static bool is_in_place(const struct trace_item *item, enum fit_coll coll)
+{
+    uint64_t send = trace_field(item, CALL_SEND);
+    uint64_t receive = trace_field(item, CALL_RECEIVE);
+    uint64_t ranks = trace_field(item, CALL_RANKS);
+    uint64_t share = ranks ? trace_field(item, CALL_BYTES) / ranks : 0;
+    uint64_t own = trace_field(item, CALL_RANK) * share;
+
+    if (coll == FIT_ALL_GATHER || coll == FIT_GATHER)
+        return send == receive + own;
+    if (coll == FIT_REDUCE_SCATTER || coll == FIT_SCATTER)
+        return receive == send + own;
+    return send == receive;
+}
+
+static void on_collective(struct reading *r, const struct trace_item *item)
+{
+    const struct function *f =
+        function_find(trace_names_get(&r->names, trace_field(item, CALL_NAME)));
+    struct capture *capture =
+        map_get(&r->streams, stream_key(trace_field(item, CALL_DEVICE),
+                                        trace_field(item, CALL_STREAM)));
+
+    if (!f)
+        return;
+    if (capture && capture->ended)
+        capture = NULL;
+    unsigned comm = comm_of(r, item);
+    if (f->coll == FIT_SENDRECV) {
+        exchange_add(r, item, comm, capture);
+        return;
+    }
+    call_make(r,
+              &(struct traffic_call){.coll = f->coll,
+                                     .comm = comm,
+                                     .in_place = is_in_place(item, f->coll),
+                                     .bytes = trace_field(item, CALL_BYTES)},
+              capture);
+}
+
+static void on_process(struct reading *r, const struct trace_item *item)
+{
+    r->log->rank = clamp(trace_field(item, PROCESS_RANK), 0, RANKS_MAX);
+    r->log->world = clamp(trace_field(item, PROCESS_WORLD), 1, RANKS_MAX);
+}
+
+static void on_name(struct reading *r, const struct trace_item *item)
+{
+    trace_names_add(&r->names, item);
+}
+
+/* The step that attribution tells too (attribute.c, on_phase). */
+static void on_phase(struct reading *r, const struct trace_item *item)
+{
+    uint64_t phase = trace_field(item, 0);
+
+    exchanges_end(r);
+    if (phase == TRACE_PHASE_OPTIMIZER)
+        r->stepped = true;
+    if (phase != TRACE_PHASE_FORWARD || (r->step && !r->stepped))
+        return;
+    r->step++;
+    r->stepped = false;
+}
+
+static struct capture *capture_get(struct reading *r, uint64_t number)
+{
+    struct capture *c = map_get(&r->captures, number);
+
+    if (!c) {
+        c = xcalloc(1, sizeof *c);
+        map_put(&r->captures, number, c);
+    }
+    return c;
+}
+
+static void on_capture_join(struct reading *r, const struct trace_item *item)
+{
+    map_put(&r->streams,
+            stream_key(trace_field(item, JOIN_DEVICE),
+                       trace_field(item, JOIN_STREAM)),
+            capture_get(r, trace_field(item, JOIN_CAPTURE)));
+}
+
+static void on_capture_end(struct reading *r, const struct trace_item *item)
+{
+    exchanges_end(r);
+    capture_get(r, trace_field(item, END_CAPTURE))->ended = true;
+}
+
+static void on_graph_launch(struct reading *r, const struct trace_item *item)
+{
+    const struct capture *c =
+        map_get(&r->captures, trace_field(item, LAUNCH_CAPTURE));
+
+    for (size_t i = 0; c && i < c->count; i++)
+        call_count(c->calls[i], r->step);
+}
+
+static void (*const handlers[])(struct reading *, const struct trace_item *) = {
+    [TRACE_PROCESS] = on_process,
+    [TRACE_NAME] = on_name,
+    [TRACE_COLLECTIVE] = on_collective,
+    [TRACE_COMMUNICATOR] = on_communicator,
+    [TRACE_CAPTURE_JOIN] = on_capture_join,
+    [TRACE_CAPTURE_END] = on_capture_end,
+    [TRACE_GRAPH_LAUNCH] = on_graph_launch,
+    [TRACE_PHASE] = on_phase,
+};
+
+static void values_free(struct map *map)
+{
+    size_t cursor = 0;
+
+    for (void *value; (value = map_next(map, &cursor));)
+        free(value);
+    map_fini(map);
+}
+
+static void reading_fini(struct reading *r)
+{
+    size_t cursor = 0;
+
+    for (struct capture *c; (c = map_next(&r->captures, &cursor));)
+        free(c->calls);
+    values_free(&r->captures);
+    values_free(&r->exchanges);
+    map_fini(&r->streams);
+    map_fini(&r->calls);
+    map_fini(&r->comms);
+    trace_names_fini(&r->names);
+}
+
+int traffic_log_read(struct traffic_log *log, unsigned process,
+                     struct trace_reader *reader, struct err *err)
+{
+    struct reading r = {.log = log};
+    struct trace_item item;
+    int rc;
+
+    *log = (struct traffic_log){.process = process, .world = 1};
+    while ((rc = trace_reader_next(reader, &item, err)) > 0) {
+        unsigned kind = item.head.kind;
+
+        if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
+            handlers[kind](&r, &item);
+    }
+    exchanges_end(&r);
+    log->steps = r.step && !r.stepped ? r.step - 1 : r.step;
+    reading_fini(&r);
+    if (rc)
+        traffic_log_fini(log);
+    return rc;
+}
+
+void traffic_log_fini(struct traffic_log *log)
+{
+    for (size_t i = 0; i < log->call_count; i++) {
+        free(log->calls[i]->counts);
+        free(log->calls[i]);
+    }
+    for (size_t i = 0; i < log->comm_count; i++)
+        free(log->comms[i].members);
+    free(log->calls);
+    free(log->comms);
+    *log = (struct traffic_log){0};
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/replay/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/report/report.h"
+#include "memsim/replay/workspace.h"
+
+/* Flash attention, and bfloat16 in the tensor cores, begin with Ampere
+ * (check_flash_attention_hardware_support, sdp_utils.cpp). */
+enum { FLASH_MAJOR = 8 };
+
+/* Which of the two kinds of recording is it? */
+static int is_pickle(const char *path, bool *pickle, struct err *err)
+{
+    unsigned char start[2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof start);
+    int error = errno;
+
+    if (fd >= 0)
+        close(fd);
+    if (n < 0)
+        return err_set(err, "%s: %s", path, strerror(error));
+    *pickle = snapshot_is_pickle(start, (size_t)n);
+    return 0;
+}
+
+static int open_snapshot(struct recording *r, struct err *err)
+{
+    if (snapshot_load(r->path, &r->snapshot, err))
+        return -1;
+    r->torch_assumed = !r->snapshot.torch_version;
+    snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
+             r->torch_assumed ? r->snapshot.since_version
+                              : r->snapshot.torch_version);
+    if (r->snapshot.settings)
+        snprintf(r->info.alloc_conf, sizeof r->info.alloc_conf, "%s",
+                 r->snapshot.settings);
+    return 0;
+}
+
+static int choose_rules(struct recording *r, const char *torch, struct err *err)
+{
+    if (torch) {
+        snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
+                 torch);
+        r->torch_assumed = false;
+    }
+    if (!r->info.torch_version[0] || !strcmp(r->info.torch_version, "unknown"))
+        return err_set(err,
+                       "%s: does not say which torch it is of; give "
+                       "--torch",
+                       r->path);
+    r->whatif.config.rules =
+        alloc_rules_find(r->info.torch_version, &r->torch_known, err);
+    return r->whatif.config.rules ? 0 : -1;
+}
+
+static uint64_t recorded_capacity(const struct recording *r)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < REPLAY_DEVICES; i++)
+        if (r->info.devices[i].capacity_bytes > bytes)
+            bytes = r->info.devices[i].capacity_bytes;
+    return bytes;
+}
+
+/* A snapshot says nothing of the card, so its context is the GPU's. */
+static void choose_memory(struct recording *r,
+                          const struct recording_options *o)
+{
+    struct replay_config *c = &r->whatif.config;
+
+    c->addresses = o->addresses;
+    c->total_bytes = recorded_capacity(r);
+    if (o->gpu)
+        c->total_bytes = o->gpu->memory_bytes;
+    if (o->memory_bytes)
+        c->total_bytes = o->memory_bytes;
+    if (!r->trace)
+        c->other_bytes = o->gpu ? o->gpu->context_torch_bytes : 0;
+}
+
+/* From here on R's steps are those of a run on GPU. */
+static void move_to(struct recording *r, const struct gpu *gpu)
+{
+    uint64_t bytes = workspace_cublas_bytes(r->whatif.config.rules, gpu);
+
+    struct gpu recorded;
+    struct err err = {""};
+
+    if (replay_trace_set_card(r->trace, gpu, bytes))
+        r->workspace_bytes = bytes;
+    r->kernels_differ = !gpu_load(r->info.gpu, &recorded, &err) &&
+                        (recorded.capability_major < FLASH_MAJOR) !=
+                            (gpu->capability_major < FLASH_MAJOR);
+}
+
+/* The settings that the recording was made under. */
+static int recorded_conf(struct recording *r, struct err *err)
+{
+    struct replay_config *c = &r->whatif.config;
+
+    alloc_conf_init(&c->conf);
+    return alloc_conf_parse(&c->conf, r->info.alloc_conf, c->rules, err);
+}
+
+/* Plays R as it was, on its own card as far as that is known. */
+static int mirror(struct recording *r, struct err *err)
+{
+    struct replay_config config = r->whatif.config;
+
+    if (recorded_capacity(r))
+        config.total_bytes = recorded_capacity(r);
+    return replay_mirror(r->whatif.source, &config, &r->plan, err);
+}
+
+static int open_source(struct recording *r, const struct recording_options *o,
+                       struct err *err)
+{
+    if (choose_rules(r, o->torch, err) || recorded_conf(r, err))
+        return -1;
+    choose_memory(r, o);
+    if (r->trace) {
+        r->whatif.source = replay_trace_source(r->trace);
+    } else {
+        if (replay_snapshot_open(&r->snapshot_source, &r->snapshot,
+                                 &r->whatif.config.conf, r->path, err))
+            return -1;
+        r->whatif.source = &r->snapshot_source.source;
+    }
+    r->whatif.plan = &r->plan;
+    if (mirror(r, err))
+        return -1;
+    if (r->trace && o->gpu)
+        move_to(r, o->gpu);
+    return 0;
+}
+
+int recording_open(struct recording *r, const char *path,
+                   const struct recording_options *options, struct err *err)
+{
+    bool pickle = false;
+    int rc = is_pickle(path, &pickle, err);
+
+    *r = (struct recording){.path = xstrdup(path)};
+    if (!rc && pickle)
+        rc = open_snapshot(r, err);
+    else if (!rc && !(r->trace = replay_trace_open(r->path, &r->info, err)))
+        rc = -1;
+    if (!rc && recording_is_used(r))
+        rc = open_source(r, options, err);
+    if (rc)
+        recording_close(r);
+    return rc;
+}
+
+void recording_close(struct recording *r)
+{
+    whatif_fini(&r->whatif);
+    tape_fini(&r->changed);
+    changeable_fini(&r->changeable);
+    replay_plan_fini(&r->plan);
+    if (r->trace)
+        replay_trace_close(r->trace);
+    replay_snapshot_close(&r->snapshot_source);
+    snapshot_fini(&r->snapshot);
+    free(r->path);
+    *r = (struct recording){0};
+}
+
+bool recording_is_used(const struct recording *r)
+{
+    for (int i = 0; r->trace && i < REPLAY_DEVICES; i++)
+        if (r->info.devices[i].used)
+            return true;
+    return !r->trace;
+}
+
+int recording_change(struct recording *r, const char *text, struct err *err)
+{
+    struct change change;
+
+    if (!r->trace)
+        return err_set(err,
+                       "%s: a snapshot does not say what its blocks are for; "
+                       "--what-if wants a trace",
+                       r->path);
+    if (changeable_read(&r->changeable, r->path, r->whatif.source, err) ||
+        change_parse(&change, text, &r->changeable, err))
+        return -1;
+    change_make(&r->changed, &r->changeable, &change);
+    change_fini(&change);
+    r->whatif.source = tape_source(&r->changed);
+    return 0;
+}
+
+static void end_block(void *context, const struct alloc_block_info *b)
+{
+    struct snapshot *s = context;
+    struct snapshot_segment *g = NULL;
+
+    if (b->address == b->segment) {
+        g = snapshot_add_segment(s);
+        g->address = b->segment;
+        g->bytes = b->segment_bytes;
+        g->stream = b->stream;
+        g->pool = b->pool;
+        g->small = b->small;
+        g->expandable = b->expandable;
+    }
+    g = &s->segments[s->segment_count - 1];
+    g->blocks = xreallocarray(g->blocks, g->block_count + 1, sizeof *g->blocks);
+    g->blocks[g->block_count++] = (struct snapshot_block){
+        .address = b->address,
+        .bytes = b->bytes,
+        .requested_bytes = b->active ? b->requested_bytes : 0,
+        .state = b->allocated ? SNAPSHOT_ALLOCATED
+                 : b->active  ? SNAPSHOT_AWAITING_FREE
+                              : SNAPSHOT_INACTIVE,
+    };
+}
+
+static void take_end(void *context, const struct replay_result *result)
+{
+    struct snapshot *s = context;
+
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
+        size_t first = s->segment_count;
+
+        if (result->engines[i])
+            alloc_walk(result->engines[i], end_block, s);
+        for (; first < s->segment_count; first++)
+            s->segments[first].device = i;
+    }
+}
+
+static void take_event(void *context, unsigned device, uint64_t time_ns,
+                       const struct alloc_event *event)
+{
+    struct snapshot_event e = {
+        .action = event->action,
+        .address = event->address,
+        .bytes = event->bytes,
+        .stream = event->stream,
+        .time_us = time_ns / 1000,
+        .pool = event->pool,
+    };
+
+    if (e.action <= ALLOC_OOM)
+        snapshot_add_event(context, device, &e);
+}
+
+/* Plays R under CONF and makes a snapshot of it. */
+static int recording_snapshot(const struct recording *r, const char *conf,
+                              struct snapshot *snapshot, struct err *err)
+{
+    struct replay_config config = r->whatif.config;
+    struct replay_look look = {UINT64_MAX, take_end, snapshot};
+    struct replay_result result;
+
+    *snapshot =
+        (struct snapshot){.settings = xstrdup(conf),
+                          .torch_version = xstrdup(r->info.torch_version)};
+    alloc_conf_init(&config.conf);
+    config.listener = take_event;
+    config.listener_context = snapshot;
+    if (alloc_conf_parse(&config.conf, conf, config.rules, err) ||
+        replay_run(r->whatif.source, &config, &r->plan, &look, &result, err)) {
+        snapshot_fini(snapshot);
+        return -1;
+    }
+    replay_result_fini(&result);
+    return 0;
+}
+
+static void write_pickle(const void *what, FILE *out)
+{
+    snapshot_write(what, out);
+}
+
+int recording_write_snapshot(const struct recording *r, const char *conf,
+                             const char *path, struct err *err)
+{
+    struct snapshot snapshot;
+
+    if (recording_snapshot(r, conf, &snapshot, err))
+        return -1;
+    int rc = report_write_file(write_pickle, &snapshot, path, err);
+    snapshot_fini(&snapshot);
+    return rc;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/replay/replay_hints.h"
+
+#include <string.h>
+
+#include "common/base/crc32c.h"
+#include "memsim/replay/workspace.h"
+
+/* Fields by their place in trace.h. */
+enum { BLOCK_ADDRESS = 1, BLOCK_BYTES, CALL_NAME = 0, CALL_WORKSPACE = 4 };
+enum { CONVOLUTION_OPERATION = 3, CONVOLUTION_WORKSPACE = 6 };
+
+static void take_block(struct replay_hints *h, const struct trace_item *item)
+{
+    unsigned thread = item->head.thread % REPLAY_HINT_THREADS;
+    uint64_t bytes = trace_field(item, BLOCK_BYTES);
+
+    h->latest[thread].bytes = bytes;
+    h->latest[thread].index = h->index;
+    if (workspace_is_cublas(bytes))
+        map_put(&h->blocks, trace_field(item, BLOCK_ADDRESS),
+                (void *)(uintptr_t)(h->index + 1));
+}
+
+/* A block of another size is the user's choice (CUBLAS_WORKSPACE_CONFIG). */
+static void take_call(struct replay_hints *h, const struct trace_item *item)
+{
+    const char *name = trace_names_get(&h->names, trace_field(item, CALL_NAME));
+    void *made;
+
+    if (strcmp(name, "cublasSetWorkspace"))
+        return;
+    made = map_get(&h->blocks, trace_field(item, CALL_WORKSPACE));
+    if (made)
+        map_put(&h->lent, (uintptr_t)made, h);
+}
+
+/* run_conv_plan (aten/src/ATen/native/cudnn/Conv_v8.cpp) takes the workspace
+ * and runs the plan, with nothing in between. */
+static void take_convolution(struct replay_hints *h,
+                             const struct trace_item *item)
+{
+    unsigned thread = item->head.thread % REPLAY_HINT_THREADS;
+    uint64_t bytes = trace_field(item, CONVOLUTION_WORKSPACE);
+    uint64_t plan = crc32c(0, item->text, item->head.text_bytes);
+
+    if (!bytes || h->latest[thread].bytes != bytes)
+        return;
+    plan = plan << 8 | trace_field(item, CONVOLUTION_OPERATION) % 128 | 128;
+    map_put(&h->plans, h->latest[thread].index + 1, (void *)(uintptr_t)plan);
+}
+
+void replay_hints_take(struct replay_hints *h, const struct trace_item *item)
+{
+    switch (item->head.kind) {
+    case TRACE_NAME:
+        trace_names_add(&h->names, item);
+        break;
+    case TRACE_BLOCK_ALLOC:
+        take_block(h, item);
+        break;
+    case TRACE_BLOCK_FREE:
+        map_take(&h->blocks, trace_field(item, BLOCK_ADDRESS));
+        break;
+    case TRACE_LIBRARY_CALL:
+        take_call(h, item);
+        break;
+    case TRACE_CONVOLUTION:
+        take_convolution(h, item);
+        break;
+    default:
+        break;
+    }
+    h->index++;
+}
+
+void replay_hints_finish(struct replay_hints *h)
+{
+    trace_names_fini(&h->names);
+    map_fini(&h->blocks);
+}
+
+void replay_hints_fini(struct replay_hints *h)
+{
+    replay_hints_finish(h);
+    map_fini(&h->lent);
+    map_fini(&h->plans);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A trace tells of every cudaMalloc, PyTorch's too, and only then, on the same
+ * thread, that it was PyTorch's (record_trace comes after cudaMalloc in
+ * alloc_block, and after cuMemCreate in map_block). So what the device gave is
+ * held back until the thread's next record says whose it is. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+#include "common/trace/trace_read.h"
+#include "common/base/xmalloc.h"
+#include "memsim/replay/replay.h"
+#include "memsim/replay/replay_hints.h"
+
+struct held {
+    struct replay_op op;
+    uint32_t thread;
+    enum trace_how how;
+};
+
+struct replay_trace {
+    struct trace_reader reader;
+    struct replay_source source;
+    uint64_t index; /* of the record in hand */
+    struct held *held;
+    size_t held_count, held_capacity;
+    struct replay_op *ready; /* to be handed out */
+    size_t ready_at, ready_count, ready_capacity;
+    struct map others; /* by address: what is not PyTorch's */
+    struct replay_hints hints;
+    char **settings; /* all that the program gave, each once */
+    size_t setting_count, setting_capacity;
+    const struct gpu *gpu;    /* the card to play on; NULL: as recorded */
+    uint64_t workspace_bytes; /* of cuBLAS, on that card */
+};
+
+static void ready_add(struct replay_trace *t, const struct replay_op *op)
+{
+    xgrow(&t->ready, t->ready_count, &t->ready_capacity, sizeof *t->ready);
+    t->ready[t->ready_count++] = *op;
+}
+
+/* FIRST is the device's field. */
+static struct replay_op op_start(const struct replay_trace *t,
+                                 const struct trace_item *item,
+                                 enum replay_kind kind)
+{
+    return (struct replay_op){
+        .kind = kind,
+        .device = (unsigned)trace_field(item, 0),
+        .index = t->index,
+        .time_ns = item->head.time_ns,
+    };
+}
+
+static void see_block_alloc(struct replay_trace *t,
+                            const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_ALLOC);
+
+    op.address = trace_field(item, 1);
+    op.bytes = trace_field(item, 2);
+    op.plan = (uintptr_t)map_get(&t->hints.plans, t->index + 1);
+    if (t->gpu && map_get(&t->hints.lent, t->index + 1))
+        op.bytes = t->workspace_bytes;
+    op.stream = trace_field(item, 4);
+    op.pool.first = trace_field(item, 7);
+    op.pool.second = trace_field(item, 8);
+    ready_add(t, &op);
+}
+
+static void see_block_free(struct replay_trace *t,
+                           const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_FREE);
+
+    op.address = trace_field(item, 1);
+    op.deferred = trace_field(item, 6) != 0;
+    ready_add(t, &op);
+}
+
+static void see_free_done(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_FREE_DONE);
+
+    op.address = trace_field(item, 1);
+    ready_add(t, &op);
+}
+
+static void see_oom(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_OOM);
+
+    op.bytes = trace_field(item, 1);
+    op.stream = trace_field(item, 5);
+    ready_add(t, &op);
+}
+
+static void see_refusal(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_REFUSED);
+
+    op.bytes = trace_field(item, 1);
+    ready_add(t, &op);
+}
+
+static bool text_is(const struct trace_item *item, const char *text)
+{
+    return item->head.text_bytes == strlen(text) &&
+           !memcmp(item->text, text, item->head.text_bytes);
+}
+
+/* What GPU's driver or libraries take where RECORDED is what the recording's
+ * card gave WHO. */
+static uint64_t library_bytes(const struct gpu *gpu,
+                              const struct trace_item *item, uint64_t recorded)
+{
+    const struct {
+        const char *who;
+        uint64_t bytes;
+    } takers[] = {
+        {"cublas", gpu->cublas_bytes},
+        {"cudnn", gpu->cudnn_bytes},
+        {"cufft", gpu->cufft_bytes},
+        {"cusparse", gpu->cusparse_bytes},
+        {"cusolver", gpu->cusolver_bytes},
+        {"kernels", gpu->context_torch_bytes - gpu->context_bytes},
+        {"all kernels", gpu->modules_eager_bytes},
+        {"second context", gpu->context_bytes},
+    };
+
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
+        if (text_is(item, takers[i].who))
+            return takers[i].bytes;
+    return recorded;
+}
+
+static void see_library(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
+
+    op.bytes = trace_field(item, 1);
+    if (t->gpu)
+        op.bytes = library_bytes(t->gpu, item, op.bytes);
+    if (op.bytes)
+        ready_add(t, &op);
+}
+
+static void copy_text(char *out, size_t size, const struct trace_item *item,
+                      size_t from)
+{
+    size_t length = item->head.text_bytes - from;
+
+    if (length >= size)
+        length = size - 1;
+    memcpy(out, item->text + from, length);
+    out[length] = '\0';
+}
+
+/* A text that is no number is an impossible fraction. */
+static void see_fraction(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_FRACTION);
+    char text[32], *end;
+
+    copy_text(text, sizeof text, item, 0);
+    op.fraction = strtod(text, &end);
+    if (end == text || *end)
+        op.fraction = -1;
+    ready_add(t, &op);
+}
+
+static const char *setting_keep(struct replay_trace *t,
+                                const struct trace_item *item)
+{
+    for (size_t i = 0; i < t->setting_count; i++)
+        if (text_is(item, t->settings[i]))
+            return t->settings[i];
+    xgrow(&t->settings, t->setting_count, &t->setting_capacity,
+          sizeof *t->settings);
+    return t->settings[t->setting_count++] =
+               xasprintf("%.*s", (int)item->head.text_bytes, item->text);
+}
+
+static void see_settings(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = {.kind = REPLAY_SETTINGS,
+                           .index = t->index,
+                           .time_ns = item->head.time_ns};
+
+    op.settings = setting_keep(t, item);
+    ready_add(t, &op);
+}
+
+static void see_device(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
+
+    op.bytes = t->gpu ? t->gpu->context_bytes : trace_field(item, 2);
+    if (op.bytes)
+        ready_add(t, &op);
+}
+
+static void see_device_malloc(struct replay_trace *t,
+                              const struct trace_item *item)
+{
+    struct held h = {.op = op_start(t, item, REPLAY_OTHER_ALLOC),
+                     .thread = item->head.thread,
+                     .how = (enum trace_how)trace_field(item, 3)};
+
+    h.op.address = trace_field(item, 1);
+    h.op.bytes = trace_field(item, 2);
+    xgrow(&t->held, t->held_count, &t->held_capacity, sizeof *t->held);
+    t->held[t->held_count++] = h;
+}
+
+static void see_device_free(struct replay_trace *t,
+                            const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_FREE);
+
+    op.address = trace_field(item, 1);
+    if (map_take(&t->others, op.address))
+        ready_add(t, &op);
+}
+
+static void see_reset(struct replay_trace *t, const struct trace_item *item)
+{
+    struct replay_op op = op_start(t, item, REPLAY_RESET);
+
+    ready_add(t, &op);
+}
+
+static void see_segment(struct replay_trace *t, const struct trace_item *item,
+                        enum alloc_action action)
+{
+    struct replay_op op = op_start(t, item, REPLAY_SEGMENT);
+
+    op.action = action;
+    op.address = trace_field(item, 1);
+    op.bytes = trace_field(item, 2);
+    op.stream = trace_field(item, 3);
+    op.pool.first = trace_field(item, 4);
+    op.pool.second = trace_field(item, 5);
+    ready_add(t, &op);
+}
+
+static void see_segment_alloc(struct replay_trace *t,
+                              const struct trace_item *item)
+{
+    see_segment(t, item, ALLOC_SEGMENT_ALLOC);
+}
+
+static void see_segment_free(struct replay_trace *t,
+                             const struct trace_item *item)
+{
+    see_segment(t, item, ALLOC_SEGMENT_FREE);
+}
+
+static void see_segment_map(struct replay_trace *t,
+                            const struct trace_item *item)
+{
+    see_segment(t, item, ALLOC_SEGMENT_MAP);
+}
+
+static void see_segment_unmap(struct replay_trace *t,
+                              const struct trace_item *item)
+{
+    see_segment(t, item, ALLOC_SEGMENT_UNMAP);
+}
+
+static void (*const seers[])(struct replay_trace *t,
+                             const struct trace_item *item) = {
+    [TRACE_BLOCK_ALLOC] = see_block_alloc,
+    [TRACE_BLOCK_FREE] = see_block_free,
+    [TRACE_FREE_DONE] = see_free_done,
+    [TRACE_SEGMENT_ALLOC] = see_segment_alloc,
+    [TRACE_SEGMENT_FREE] = see_segment_free,
+    [TRACE_SEGMENT_MAP] = see_segment_map,
+    [TRACE_SEGMENT_UNMAP] = see_segment_unmap,
+    [TRACE_OOM] = see_oom,
+    [TRACE_MEMORY_FRACTION] = see_fraction,
+    [TRACE_ALLOCATOR_SETTINGS] = see_settings,
+    [TRACE_DEVICE_MALLOC] = see_device_malloc,
+    [TRACE_DEVICE_FREE] = see_device_free,
+    [TRACE_DEVICE_REFUSE] = see_refusal,
+    [TRACE_LIBRARY_MEMORY] = see_library,
+    [TRACE_DEVICE] = see_device,
+    [TRACE_DEVICE_RESET] = see_reset,
+};
+
+/* Does ITEM say that H's memory is PyTorch's? */
+static bool is_claimed(const struct held *h, const struct trace_item *item)
+{
+    if (item->head.kind == TRACE_SEGMENT_ALLOC)
+        return trace_field(item, 1) == h->op.address;
+    return item->head.kind == TRACE_SEGMENT_MAP && h->how == TRACE_HOW_VMM;
+}
+
+/* Settles what ITEM's thread was given before it. A mapped segment is made of
+ * several pieces. */
+static void held_settle(struct replay_trace *t, const struct trace_item *item)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->held_count; i++) {
+        struct held *h = &t->held[i];
+        bool another_piece = item->head.kind == TRACE_DEVICE_MALLOC &&
+                             h->how == TRACE_HOW_VMM &&
+                             trace_field(item, 3) == TRACE_HOW_VMM;
+
+        if (h->thread != item->head.thread || another_piece) {
+            t->held[kept++] = *h;
+        } else if (!is_claimed(h, item)) {
+            map_put(&t->others, h->op.address, t);
+            ready_add(t, &h->op);
+        }
+    }
+    t->held_count = kept;
+}
+
+static void see(struct replay_trace *t, const struct trace_item *item)
+{
+    if (t->held_count)
+        held_settle(t, item);
+    if (item->head.kind < sizeof seers / sizeof *seers &&
+        seers[item->head.kind])
+        seers[item->head.kind](t, item);
+    t->index++;
+}
+
+static int next(void *context, struct replay_op *op, struct err *err)
+{
+    struct replay_trace *t = context;
+    struct trace_item item;
+
+    while (t->ready_at == t->ready_count) {
+        t->ready_at = t->ready_count = 0;
+        int more = trace_reader_next(&t->reader, &item, err);
+        if (more <= 0)
+            return more;
+        see(t, &item);
+    }
+    *op = t->ready[t->ready_at++];
+    return 1;
+}
+
+static int back(void *context, struct err *err)
+{
+    struct replay_trace *t = context;
+    const char *path = t->reader.name;
+
+    t->held_count = t->ready_at = t->ready_count = 0;
+    t->index = 0;
+    map_fini(&t->others);
+    trace_reader_close(&t->reader);
+    int rc = trace_reader_open(&t->reader, path, err);
+    if (rc) /* closed for good */
+        t->reader = (struct trace_reader){.fd = -1, .name = path};
+    return rc;
+}
+
+/* PYTORCH_CUDA_ALLOC_CONF goes before PYTORCH_ALLOC_CONF
+ * (CUDAAllocatorConfig.h, instance). */
+static void read_setting(struct replay_trace_info *info,
+                         const struct trace_item *item)
+{
+    const struct {
+        const char *key;
+        char *out;
+        size_t size;
+        bool first_wins;
+    } wanted[] = {
+        {"torch=", info->torch_version, sizeof info->torch_version, false},
+        {"PYTORCH_CUDA_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,
+         false},
+        {"PYTORCH_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,
+         true},
+    };
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        size_t length = strlen(wanted[i].key);
+
+        if (item->head.text_bytes < length ||
+            memcmp(item->text, wanted[i].key, length) ||
+            (wanted[i].first_wins && wanted[i].out[0]))
+            continue;
+        copy_text(wanted[i].out, wanted[i].size, item, length);
+    }
+}
+
+static void read_device(struct replay_trace_info *info,
+                        const struct trace_item *item)
+{
+    uint64_t device = trace_field(item, 0);
+
+    if (device >= REPLAY_DEVICES)
+        return;
+    info->devices[device].used = true;
+    info->devices[device].capacity_bytes = trace_field(item, 1);
+    info->devices[device].card = (unsigned)trace_field(item, 3);
+    copy_text(info->gpu, sizeof info->gpu, item, 0);
+}
+
+/* All that INFO wants stands before the first block, or as good as. */
+static int read_info(struct replay_trace *t, struct replay_trace_info *info,
+                     struct err *err)
+{
+    struct trace_item item;
+    int more;
+
+    *info = (struct replay_trace_info){0};
+    while ((more = trace_reader_next(&t->reader, &item, err)) > 0) {
+        replay_hints_take(&t->hints, &item);
+        if (item.head.kind == TRACE_PROCESS) {
+            info->rank = (unsigned)trace_field(&item, 2);
+            copy_text(info->program, sizeof info->program, &item, 0);
+        } else if (item.head.kind == TRACE_SETTING) {
+            read_setting(info, &item);
+        } else if (item.head.kind == TRACE_DEVICE) {
+            read_device(info, &item);
+        }
+    }
+    replay_hints_finish(&t->hints);
+    return more < 0 ? -1 : back(t, err);
+}
+
+struct replay_trace *replay_trace_open(const char *path,
+                                       struct replay_trace_info *info,
+                                       struct err *err)
+{
+    struct replay_trace *t = xcalloc(1, sizeof *t);
+
+    if (trace_reader_open(&t->reader, path, err)) {
+        free(t);
+        return NULL;
+    }
+    t->source = (struct replay_source){
+        .context = t,
+        .name = path,
+        .next = next,
+        .rewind = back,
+        .tells_refusals = true,
+    };
+    if (!read_info(t, info, err))
+        return t;
+    replay_trace_close(t);
+    return NULL;
+}
+
+const struct replay_source *replay_trace_source(const struct replay_trace *t)
+{
+    return &t->source;
+}
+
+size_t replay_trace_set_card(struct replay_trace *t, const struct gpu *gpu,
+                             uint64_t workspace_bytes)
+{
+    t->gpu = gpu;
+    t->workspace_bytes = workspace_bytes;
+    return t->hints.lent.count;
+}
+
+void replay_trace_close(struct replay_trace *t)
+{
+    trace_reader_close(&t->reader);
+    map_fini(&t->others);
+    replay_hints_fini(&t->hints);
+    while (t->setting_count)
+        free(t->settings[--t->setting_count]);
+    free(t->settings);
+    free(t->held);
+    free(t->ready);
+    free(t);
+}

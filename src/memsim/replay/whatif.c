@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/replay/whatif.h"
+
+#include <stdlib.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+
+#define GRANULE (2 * MIB) /* of a card's memory */
+
+/* Settings that people are told to try. Garbage is collected only below a
+ * limit, which since 2.10 must be less than all of the card. */
+static const char *const candidates[] = {
+    "expandable_segments:True",
+    "max_split_size_mb:128",
+    "max_split_size_mb:512",
+    "roundup_power2_divisions:8",
+    "garbage_collection_threshold:0.8,per_process_memory_fraction:0.99",
+};
+
+static int row_config(const struct whatif *w, const char *conf,
+                      struct replay_config *config, struct err *err)
+{
+    *config = w->config;
+    alloc_conf_init(&config->conf);
+    return alloc_conf_parse(&config->conf, conf, config->rules, err);
+}
+
+static const struct replay_oom *fatal_oom(const struct replay_device *d)
+{
+    const struct replay_oom *last =
+        d->oom_count ? &d->ooms[d->oom_count - 1] : NULL;
+
+    return last && !last->caught ? last : NULL;
+}
+
+/* The device to look at: one that ran out of memory, or the fullest. */
+static unsigned device_choose(const struct replay_result *r)
+{
+    unsigned best = 0;
+
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
+        if (fatal_oom(&r->devices[i]))
+            return i;
+        if (r->devices[i].peak_used_bytes > r->devices[best].peak_used_bytes)
+            best = i;
+    }
+    return best;
+}
+
+struct look {
+    struct whatif *w;
+    const struct alloc_conf *conf;
+};
+
+/* At the end of a replay that ran out of memory, which is where it did. */
+static void look_at_oom(void *context, const struct replay_result *r)
+{
+    struct look *l = context;
+    struct whatif *w = l->w;
+    unsigned device = device_choose(r);
+    const struct replay_oom *oom = fatal_oom(&r->devices[device]);
+    struct fragments_request request;
+
+    if (w->row_count || !oom || !r->engines[device])
+        return;
+    request = (struct fragments_request){oom->requested_bytes, oom->stream,
+                                         oom->pool};
+    w->at_oom = true;
+    w->device = device;
+    fragments_collect(&w->fragments, r->engines[device], l->conf, &request);
+}
+
+static void look_at_peak(void *context, const struct replay_result *r)
+{
+    struct look *l = context;
+    struct fragments_request none = {0};
+
+    if (r->engines[l->w->device])
+        fragments_collect(&l->w->fragments, r->engines[l->w->device], l->conf,
+                          &none);
+}
+
+/* Plays again, up to the peak. */
+static int look_again(struct whatif *w, const struct replay_config *config,
+                      const struct replay_result *first, struct err *err)
+{
+    struct look l = {w, &config->conf};
+    struct replay_result result;
+
+    w->device = device_choose(first);
+    struct replay_look look = {first->devices[w->device].peak_index,
+                               look_at_peak, &l};
+    if (replay_run(w->source, config, w->plan, &look, &result, err))
+        return -1;
+    replay_result_fini(&result);
+    return 0;
+}
+
+int whatif_add(struct whatif *w, const char *conf, bool advised,
+               struct err *err)
+{
+    struct replay_config config;
+    struct whatif_row row = {.advised = advised};
+    struct look l = {w, &config.conf};
+    struct replay_look look = {UINT64_MAX, look_at_oom, &l};
+
+    if (row_config(w, conf, &config, err) ||
+        replay_run(w->source, &config, w->plan, &look, &row.result, err))
+        return -1;
+    if (!w->row_count && !w->at_oom &&
+        look_again(w, &config, &row.result, err)) {
+        replay_result_fini(&row.result);
+        return -1;
+    }
+    row.conf = xstrdup(conf);
+    xgrow(&w->rows, w->row_count, &w->row_capacity, sizeof *w->rows);
+    w->rows[w->row_count++] = row;
+    return 0;
+}
+
+int whatif_advise(struct whatif *w, struct err *err)
+{
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        struct alloc_conf conf;
+
+        alloc_conf_init(&conf);
+        if (!alloc_conf_parse(&conf, candidates[i], w->config.rules, NULL) &&
+            whatif_add(w, candidates[i], true, err))
+            return -1;
+    }
+    return 0;
+}
+
+const char *whatif_candidate(size_t i)
+{
+    return i < sizeof candidates / sizeof *candidates ? candidates[i] : NULL;
+}
+
+static int fits_in(struct whatif *w, struct replay_config *config,
+                   uint64_t bytes, bool *fits, struct err *err)
+{
+    struct replay_result result;
+
+    config->total_bytes = bytes;
+    if (replay_run(w->source, config, w->plan, NULL, &result, err))
+        return -1;
+    *fits = result.fits;
+    replay_result_fini(&result);
+    return 0;
+}
+
+int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
+                 uint64_t most, struct err *err)
+{
+    struct replay_config config;
+    uint64_t low = least / GRANULE, high = (most + GRANULE - 1) / GRANULE;
+    bool fits = false;
+
+    w->smallest_bytes = 0;
+    if (row_config(w, conf, &config, err) ||
+        fits_in(w, &config, high * GRANULE, &fits, err))
+        return -1;
+    if (!fits)
+        return 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (fits_in(w, &config, middle * GRANULE, &fits, err))
+            return -1;
+        if (fits)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    w->smallest_bytes = high * GRANULE;
+    return 0;
+}
+
+uint64_t whatif_peak_used(const struct replay_result *r)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        if (r->devices[i].peak_used_bytes > most)
+            most = r->devices[i].peak_used_bytes;
+    return most;
+}
+
+const struct whatif_row *whatif_best(const struct whatif *w)
+{
+    const struct whatif_row *first = w->rows, *best = NULL;
+    uint64_t limit = whatif_peak_used(&first->result) / 100 * 98;
+
+    for (size_t i = 1; i < w->row_count; i++) {
+        const struct whatif_row *row = &w->rows[i];
+        uint64_t used = whatif_peak_used(&row->result);
+
+        if (!row->advised || !row->result.fits ||
+            (first->result.fits && used >= limit))
+            continue;
+        if (!best || used < whatif_peak_used(&best->result))
+            best = row;
+    }
+    return best;
+}
+
+void whatif_fini(struct whatif *w)
+{
+    for (size_t i = 0; i < w->row_count; i++) {
+        replay_result_fini(&w->rows[i].result);
+        free(w->rows[i].conf);
+    }
+    free(w->rows);
+    fragments_fini(&w->fragments);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/advice_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/json_add.h"
+#include "memsim/report/text_columns.h"
+
+#define SIZE_LENGTH    16
+#define WHAT_COLUMN    35
+#define COMMAND_INDENT 4
+
+static void write_row(const struct result_advice *a, bool fitted, FILE *out)
+{
+    char size[SIZE_LENGTH];
+    double share = a->peak_bytes
+                       ? 100.0 * (double)a->saves_bytes / (double)a->peak_bytes
+                       : 0;
+    char *what =
+        xasprintf("%s%s", a->what, a->fits && !fitted ? " (fits)" : "");
+
+    fprintf(out, "  %12s %5.1f%% of %-9s  ",
+            units_format_bytes(a->saves_bytes, size, sizeof size), share,
+            a->of);
+    text_write_end(out, what, TEXT_COLUMNS - WHAT_COLUMN);
+    fputc('\n', out);
+    free(what);
+}
+
+/* In lines of TEXT_COLUMNS where its options allow, for a shell to join. */
+static void write_command(const char *command, FILE *out)
+{
+    const char *option;
+
+    while (strlen(command) > TEXT_COLUMNS - COMMAND_INDENT &&
+           (option = strstr(command + 1, " --"))) {
+        for (const char *next;
+             (next = strstr(option + 1, " --")) &&
+             next - command < TEXT_COLUMNS - COMMAND_INDENT - 2;)
+            option = next;
+        fprintf(out, "%.*s \\\n%*s", (int)(option - command), command,
+                COMMAND_INDENT + 3, "");
+        command = option;
+    }
+    fputs(command, out);
+}
+
+/* The commands' DIR, where they have one. */
+static void write_directory(const struct result_device *d, const char *dim,
+                            const char *plain, FILE *out)
+{
+    for (size_t i = 0; i < d->advice_count; i++)
+        if (strstr(d->advice[i].command, " DIR ")) {
+            fprintf(out, "    %sDIR: what `memsim run -o DIR%s ...' keeps%s\n",
+                    dim,
+                    d->advice_fits || d->advice_ends ? "" : " --memory 1TiB",
+                    plain);
+            return;
+        }
+}
+
+static void write_heading(const struct result_device *d, const char *dim,
+                          const char *plain, FILE *out)
+{
+    char size[SIZE_LENGTH];
+
+    fprintf(out, "  %s", dim);
+    if (d->advice_ends)
+        fputs("would have met the request that failed (what comes after is not "
+              "known)",
+              out);
+    else if (d->advice_fits)
+        fputs("could save, each by itself, as replays show", out);
+    else
+        fprintf(out,
+                "on a card without a limit it uses %s; could save, each by "
+                "itself",
+                units_format_bytes(d->unlimited_bytes, size, sizeof size));
+    fprintf(out, "%s\n", plain);
+}
+
+bool advice_is_told(const struct result_device *d)
+{
+    return d->advised && (!d->advice_ends || d->advice_count);
+}
+
+void advice_write(const struct result_device *d, const char *dim,
+                  const char *plain, FILE *out)
+{
+    if (!advice_is_told(d))
+        return;
+    if (!d->advice_count) {
+        fprintf(out, "  %snothing that was tried saves more than 1%%%s\n", dim,
+                plain);
+        return;
+    }
+    if (d->advice[0].of)
+        write_heading(d, dim, plain, out);
+    for (size_t i = 0; i < d->advice_count; i++) {
+        if (d->advice_ends || !d->advice[i].of)
+            fprintf(out, "  %s\n", d->advice[i].what);
+        else
+            write_row(&d->advice[i], d->advice_fits, out);
+        fprintf(out, "    %s", dim);
+        write_command(d->advice[i].command, out);
+        fprintf(out, "%s\n", plain);
+    }
+    write_directory(d, dim, plain, out);
+}
+
+static char *advice_text(const struct result_device *d,
+                         const struct result_advice *a)
+{
+    char size[SIZE_LENGTH];
+
+    if (!a->of)
+        return xstrdup(a->what);
+    if (d->advice_ends)
+        return xasprintf("%s would have met the request that failed", a->what);
+    if (!a->saves_bytes)
+        return xasprintf("with %s it fits", a->what);
+    return xasprintf("%s saves %s", a->what,
+                     units_format_bytes(a->saves_bytes, size, sizeof size));
+}
+
+static void add_peaks(cJSON *to, const struct result_advice *a)
+{
+    cJSON_AddStringToObject(to, "of", a->of);
+    json_add_bytes(to, "peak_allocated_bytes", a->peak_allocated_bytes);
+    json_add_bytes(to, "peak_reserved_bytes", a->peak_reserved_bytes);
+    json_add_bytes(to, "peak_used_bytes", a->peak_used_bytes);
+}
+
+void advice_json_add(cJSON *object, const struct result_device *d)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, "advice");
+
+    for (size_t i = 0; i < d->advice_count; i++) {
+        const struct result_advice *a = &d->advice[i];
+        cJSON *to = json_add_object(array);
+        char *text = advice_text(d, a);
+
+        cJSON_AddStringToObject(to, "text", text);
+        json_add_bytes(to, "saves_bytes", a->saves_bytes);
+        cJSON_AddBoolToObject(to, "fits", a->fits);
+        if (a->of)
+            add_peaks(to, a);
+        cJSON_AddStringToObject(to, "command", a->command);
+        cJSON_AddStringToObject(to, "basis", a->basis);
+        free(text);
+    }
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Attribution in the JSON report. */
+#ifndef MEMSIM_MEMSIM_ATTRIBUTE_JSON_H
+#define MEMSIM_MEMSIM_ATTRIBUTE_JSON_H
+
+#include <cjson/cJSON.h>
+
+#include "memsim/attribution/attribute.h"
+
+/* Adds all of ATTRIBUTION to the object of its DEVICE. */
+void attribute_json_add(cJSON *device, const struct attribution *attribution);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/run/batch.h"
+#include "memsim/report/json_add.h"
+
+static void add_outcome(cJSON *array, const struct batch_outcome *o)
+{
+    cJSON *to = json_add_object(array);
+
+    json_add_bytes(to, "batch", o->batch);
+    cJSON_AddStringToObject(to, "verdict", batch_verdict_name(o->verdict));
+    cJSON_AddNumberToObject(to, "command_status", o->status);
+    json_add_bytes(to, "peak_used_bytes", o->peak_used_bytes);
+    json_add_bytes(to, "peak_reserved_bytes", o->peak_reserved_bytes);
+    json_add_bytes(to, "peak_allocated_bytes", o->peak_allocated_bytes);
+    cJSON_AddNumberToObject(to, "seconds", o->seconds);
+    cJSON_AddBoolToObject(to, "cached", o->cached);
+}
+
+static void add_batch(cJSON *to, const char *name, uint64_t batch)
+{
+    if (batch)
+        json_add_bytes(to, name, batch);
+    else
+        cJSON_AddNullToObject(to, name);
+}
+
+static const char *verdict_of(const struct batch_report *r)
+{
+    for (size_t i = 0; i < r->outcome_count; i++)
+        if (r->outcomes[i].verdict == BATCH_FAILED)
+            return "failed";
+    if (r->signal)
+        return "interrupted";
+    return batch_search_largest(&r->search) ? "fits" : "oom";
+}
+
+static void add_range(cJSON *root, const struct batch_search *s)
+{
+    add_batch(root, "largest_batch", batch_search_largest(s));
+    add_batch(root, "smallest_too_large", batch_search_limit(s));
+    json_add_bytes(root, "from", s->from);
+    json_add_bytes(root, "to", s->to);
+    json_add_bytes(root, "multiple_of", s->multiple);
+    cJSON_AddBoolToObject(root, "uneven", batch_search_is_uneven(s));
+}
+
+static cJSON *json_make(const struct batch_report *r)
+{
+    cJSON *root = cJSON_CreateObject();
+    size_t arguments = 0;
+
+    while (r->result.command[arguments])
+        arguments++;
+    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddStringToObject(root, "verdict", verdict_of(r));
+    cJSON_AddNumberToObject(root, "exit_status", r->result.exit_status);
+    json_add_strings(root, "command", r->result.command, arguments);
+    cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
+    cJSON_AddStringToObject(gpu, "name", r->result.gpu.name);
+    cJSON_AddStringToObject(gpu, "device_name", r->result.gpu.device_name);
+    json_add_bytes(gpu, "memory_bytes", r->result.gpu.memory_bytes);
+    add_range(root, &r->search);
+    cJSON *tries = cJSON_AddArrayToObject(root, "tries");
+    for (size_t i = 0; i < r->outcome_count; i++)
+        add_outcome(tries, &r->outcomes[i]);
+    return root;
+}
+
+static void json_write(const struct result *result,
+                       const struct report_style *style, FILE *out)
+{
+    (void)style;
+    json_print(json_make((const struct batch_report *)result), out);
+}
+
+const struct report_ops batch_report_json = {.write = json_write};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "common/base/units.h"
+#include "memsim/run/batch.h"
+
+#define SIZE_LENGTH 16
+
+void batch_write_heading(FILE *out)
+{
+    fprintf(out, "  %8s  %-14s %12s %12s %9s\n", "batch", "verdict",
+            "peak used", "allocated", "took");
+}
+
+void batch_write_outcome(const struct batch_outcome *o, FILE *out)
+{
+    char used[SIZE_LENGTH], allocated[SIZE_LENGTH];
+
+    fprintf(out, "  %8" PRIu64 "  %-14s %12s %12s %7.1f s%s\n", o->batch,
+            batch_verdict_text(o->verdict),
+            units_format_bytes(o->peak_used_bytes, used, sizeof used),
+            units_format_bytes(o->peak_allocated_bytes, allocated,
+                               sizeof allocated),
+            o->seconds, o->cached ? ", before" : "");
+}
+
+static const struct batch_outcome *find(const struct batch_report *r,
+                                        uint64_t batch)
+{
+    for (size_t i = 0; i < r->outcome_count; i++)
+        if (r->outcomes[i].batch == batch)
+            return &r->outcomes[i];
+    return NULL;
+}
+
+static const struct batch_outcome *failure(const struct batch_report *r)
+{
+    for (size_t i = 0; i < r->outcome_count; i++)
+        if (r->outcomes[i].verdict == BATCH_FAILED)
+            return &r->outcomes[i];
+    return NULL;
+}
+
+/* Why batch LIMIT is too large. */
+static void write_limit(const struct batch_report *r, uint64_t limit, FILE *out)
+{
+    static const char *const texts[] = {
+        [BATCH_OOM] = "does not",
+        [BATCH_CAUGHT] = "ran out of memory, which the command survived",
+        [BATCH_OVER_LIMIT] = "is over the limit of --fail-above",
+    };
+    const struct batch_outcome *o = find(r, limit);
+
+    if (o)
+        fprintf(out, "; %" PRIu64 " %s", limit, texts[o->verdict]);
+}
+
+static void write_verdict(const struct batch_report *r, FILE *out)
+{
+    uint64_t largest = batch_search_largest(&r->search);
+    uint64_t limit = batch_search_limit(&r->search);
+    bool over = !r->signal && !failure(r);
+
+    if (!largest && over)
+        fprintf(out, "memsim: not even batch %" PRIu64 " fits", r->search.from);
+    else if (!largest)
+        fputs("memsim: no batch is known to fit", out);
+    else if (over)
+        fprintf(out, "memsim: largest batch that fits: %" PRIu64, largest);
+    else
+        fprintf(out, "memsim: batch %" PRIu64 " fits; larger ones may",
+                largest);
+    if (largest && over && limit)
+        write_limit(r, limit, out);
+    fputc('\n', out);
+}
+
+static void write_notes(const struct batch_report *r, FILE *out)
+{
+    const struct batch_outcome *failed = failure(r);
+
+    if (failed)
+        fprintf(out,
+                "  note: batch %" PRIu64 " failed (status %d), not for lack of "
+                "GPU memory;\n        the search ends there\n",
+                failed->batch, failed->status);
+    if (r->signal)
+        fprintf(out, "  note: interrupted; the same command goes on from "
+                     "here\n");
+    if (batch_search_largest(&r->search) == r->search.to)
+        fprintf(out, "  note: no larger one was tried, see --to\n");
+    if (batch_search_is_deaf(&r->search))
+        fprintf(out, "  note: the peak is the same for all of them: does the "
+                     "command use {}?\n");
+    if (batch_search_is_uneven(&r->search))
+        fprintf(out,
+                "  note: a larger batch took less memory than a smaller one "
+                "(see the peaks), so\n        that a few beyond the limit were "
+                "tried; still larger ones may fit\n");
+    for (size_t i = 0; i < r->outcome_count; i++)
+        if (r->outcomes[i].verdict == BATCH_CAUGHT) {
+            fprintf(out,
+                    "  note: the command catches out-of-memory errors and goes "
+                    "on, maybe with\n        a smaller batch: where it had to "
+                    "is counted as not fitting\n");
+            break;
+        }
+}
+
+void batch_write_conclusion(const struct batch_report *r, FILE *out)
+{
+    char capacity[SIZE_LENGTH];
+    double seconds = 0;
+    size_t cached = 0;
+
+    write_verdict(r, out);
+    for (size_t i = 0; i < r->outcome_count; i++) {
+        cached += r->outcomes[i].cached;
+        seconds += r->outcomes[i].cached ? 0 : r->outcomes[i].seconds;
+    }
+    fprintf(out, "  %s, %s; %zu runs took %.1f s", r->result.gpu.device_name,
+            units_format_bytes(r->result.gpu.memory_bytes, capacity,
+                               sizeof capacity),
+            r->outcome_count - cached, seconds);
+    if (cached)
+        fprintf(out, ", %zu were known", cached);
+    fputc('\n', out);
+    write_notes(r, out);
+}

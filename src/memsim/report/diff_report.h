@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A diff put down for people, and for programs. */
+#ifndef MEMSIM_MEMSIM_DIFF_REPORT_H
+#define MEMSIM_MEMSIM_DIFF_REPORT_H
+
+#include "memsim/report/diff.h"
+#include "memsim/report/report.h"
+
+struct diff_report {
+    const struct diff *diff;
+    const char *before, *after; /* what the user called the runs */
+    struct diff_limit limit;
+    struct diff_excess excess;
+    bool past;    /* the limit; `excess` says how */
+    char *words;  /* "the peak grew by 3.18 GiB (39.2%), ..." */
+    char **notes; /* in what else the runs differ */
+    size_t note_count;
+};
+
+/* Fills in what follows from the first four members. */
+void diff_report_init(struct diff_report *report);
+void diff_report_fini(struct diff_report *report);
+
+/* 80 columns. */
+void diff_report_text(const struct diff_report *report,
+                      const struct report_style *style, FILE *out);
+
+/* One JSON object; REPORT is a struct diff_report. */
+void diff_report_json(const void *report, FILE *out);
+
+#endif

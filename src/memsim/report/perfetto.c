@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/perfetto.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void put_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < ' ' || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else
+            fputc(c, out);
+    }
+    fputc('"', out);
+}
+
+static void put_values(FILE *out, const struct perfetto_value *values,
+                       size_t count)
+{
+    fputs(",\"args\":{", out);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            fputc(',', out);
+        put_text(out, values[i].name);
+        fprintf(out, ":%" PRIu64, values[i].value);
+    }
+    fputc('}', out);
+}
+
+/* All of an event but its end. NAME may be NULL. */
+static void event_open(struct perfetto *p, char phase,
+                       struct perfetto_track track, const char *name)
+{
+    fprintf(p->out, "%s{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32,
+            p->comma ? ",\n" : "\n", phase, track.process, track.thread);
+    p->comma = true;
+    if (name) {
+        fputs(",\"name\":", p->out);
+        put_text(p->out, name);
+    }
+}
+
+/* In microseconds, as the format wants it. */
+static void event_time(struct perfetto *p, uint64_t time_ns)
+{
+    uint64_t ns = time_ns > p->origin_ns ? time_ns - p->origin_ns : 0;
+
+    fprintf(p->out, ",\"ts\":%" PRIu64 ".%03u", ns / 1000,
+            (unsigned)(ns % 1000));
+}
+
+static void event_close(struct perfetto *p)
+{
+    fputc('}', p->out);
+}
+
+void perfetto_begin(struct perfetto *p, FILE *out)
+{
+    *p = (struct perfetto){.out = out};
+    fputs("{\"traceEvents\":[", out);
+}
+
+void perfetto_end(struct perfetto *p, const cJSON *metadata)
+{
+    char *text = cJSON_Print(metadata);
+
+    fprintf(p->out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":%s}\n",
+            text ? text : "{}");
+    free(text);
+}
+
+static void name_write(struct perfetto *p, struct perfetto_track track,
+                       const char *what, const char *name)
+{
+    event_open(p, 'M', track, what);
+    fputs(",\"args\":{\"name\":", p->out);
+    put_text(p->out, name);
+    fputc('}', p->out);
+    event_close(p);
+}
+
+void perfetto_name_process(struct perfetto *p, struct perfetto_track track,
+                           const char *name)
+{
+    name_write(p, track, "process_name", name);
+}
+
+void perfetto_name_thread(struct perfetto *p, struct perfetto_track track,
+                          const char *name)
+{
+    name_write(p, track, "thread_name", name);
+}
+
+void perfetto_slice_begin(struct perfetto *p, struct perfetto_track track,
+                          uint64_t time_ns, const char *name,
+                          const struct perfetto_value *values, size_t count)
+{
+    event_open(p, 'B', track, name);
+    event_time(p, time_ns);
+    if (count)
+        put_values(p->out, values, count);
+    event_close(p);
+}
+
+void perfetto_slice_end(struct perfetto *p, struct perfetto_track track,
+                        uint64_t time_ns)
+{
+    event_open(p, 'E', track, NULL);
+    event_time(p, time_ns);
+    event_close(p);
+}
+
+void perfetto_instant(struct perfetto *p, struct perfetto_track track,
+                      uint64_t time_ns, const char *name)
+{
+    event_open(p, 'i', track, name);
+    event_time(p, time_ns);
+    fputs(",\"s\":\"p\"", p->out); /* drawn across the process */
+    event_close(p);
+}
+
+void perfetto_counter(struct perfetto *p, struct perfetto_track track,
+                      uint64_t time_ns, const char *name,
+                      const struct perfetto_value *values, size_t count)
+{
+    event_open(p, 'C', track, name);
+    event_time(p, time_ns);
+    put_values(p->out, values, count);
+    event_close(p);
+}

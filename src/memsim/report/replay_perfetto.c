@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A replay as a trace of events: what its cards stood at under the first
+ * settings, and when the recording called which modules. */
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/report/json_add.h"
+#include "memsim/report/perfetto_trace.h"
+#include "memsim/report/replay_report.h"
+
+struct player {
+    struct perfetto_card cards[REPLAY_DEVICES];
+    uint64_t start_ns; /* of the first step; UINT64_MAX: there is none */
+};
+
+static void watch(void *context, const struct replay_moment *now)
+{
+    struct player *p = context;
+    struct perfetto_card *card = &p->cards[now->device];
+
+    if (now->time_ns < p->start_ns)
+        p->start_ns = now->time_ns;
+    perfetto_card_allocated(card, now->index, now->time_ns,
+                            now->allocated_bytes, now->reserved_bytes);
+    perfetto_card_used(card, now->index, now->time_ns, now->used_bytes);
+}
+
+static int play(const struct recording *rec, struct player *p, struct err *err)
+{
+    struct replay_config config = rec->whatif.config;
+    struct replay_result result;
+
+    alloc_conf_init(&config.conf);
+    config.watcher = watch;
+    config.listener_context = p;
+    if (alloc_conf_parse(&config.conf, rec->whatif.rows[0].conf, config.rules,
+                         err) ||
+        replay_run(rec->whatif.source, &config, &rec->plan, NULL, &result, err))
+        return -1;
+    replay_result_fini(&result);
+    return 0;
+}
+
+/* The NTH recording of REC's rank. */
+static void recording_write(const struct recording *rec, struct player *p,
+                            struct perfetto *to, unsigned nth, cJSON *told)
+{
+    struct err err = {""};
+    struct perfetto_process process = {
+        .to = to, .track = perfetto_track_of(rec->info.rank, nth)};
+
+    if (!nth) {
+        char *name = xasprintf("rank %u: %s", rec->info.rank,
+                               rec->trace ? rec->info.program : rec->path);
+        perfetto_name_process(to, process.track, name);
+        free(name);
+    }
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        perfetto_card_write(&p->cards[i], to, process.track,
+                            rec->trace ? rec->info.devices[i].card : i);
+    if (rec->trace)
+        perfetto_trace_write(&process, rec->path, &err);
+    perfetto_process_told(told, rec->info.rank, &process, &err);
+}
+
+static unsigned earlier_of_rank(const struct replay_report *r, size_t index)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < index; i++)
+        count += recording_is_used(&r->recordings[i]) &&
+                 r->recordings[i].info.rank == r->recordings[index].info.rank;
+    return count;
+}
+
+static void recordings_write(const struct replay_report *r, struct perfetto *to,
+                             cJSON *told)
+{
+    struct player *players = xcalloc(r->count + 1, sizeof *players);
+    struct err err = {""};
+
+    to->origin_ns = UINT64_MAX;
+    for (size_t i = 0; i < r->count; i++) {
+        uint64_t start_ns = UINT64_MAX;
+        players[i].start_ns = UINT64_MAX;
+        if (!recording_is_used(&r->recordings[i]))
+            continue;
+        play(&r->recordings[i], &players[i], &err);
+        if (r->recordings[i].trace)
+            perfetto_trace_start(r->recordings[i].path, &start_ns, &err);
+        if (players[i].start_ns < start_ns)
+            start_ns = players[i].start_ns;
+        if (start_ns < to->origin_ns)
+            to->origin_ns = start_ns;
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        unsigned nth = earlier_of_rank(r, i);
+        if (recording_is_used(&r->recordings[i]) && nth < PERFETTO_PROCESSES)
+            recording_write(&r->recordings[i], &players[i], to, nth, told);
+        for (size_t j = 0; j < REPLAY_DEVICES; j++)
+            perfetto_card_fini(&players[i].cards[j]);
+    }
+    free(players);
+}
+
+static void perfetto_write(const struct result *result,
+                           const struct report_style *style, FILE *out)
+{
+    cJSON *metadata = perfetto_metadata(result);
+    cJSON *told = cJSON_AddArrayToObject(metadata, "processes");
+    struct perfetto to;
+
+    (void)style;
+    perfetto_begin(&to, out);
+    recordings_write((const struct replay_report *)result, &to, told);
+    perfetto_end(&to, metadata);
+    cJSON_Delete(metadata);
+}
+
+const struct report_ops replay_report_perfetto = {.write = perfetto_write,
+                                                  .gzip_by_name = true};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `memsim replay` tells beyond what a run's report does. */
+#ifndef MEMSIM_MEMSIM_REPLAY_REPORT_H
+#define MEMSIM_MEMSIM_REPLAY_REPORT_H
+
+#include <stdio.h>
+
+#include "memsim/replay/recording.h"
+#include "memsim/report/report.h"
+
+struct replay_report {
+    struct result result; /* first: a report_ops gets a pointer to it */
+    const struct recording *recordings;
+    size_t count;
+    const struct recording *worst; /* the one to tell of closely */
+    bool swept;
+};
+
+/* Fills R->result from the first rows of its recordings. */
+void replay_report_init(struct replay_report *r,
+                        const struct recording *recordings, size_t count,
+                        const struct gpu *gpu, double fail_above_percent,
+                        char *const *command);
+void replay_report_fini(struct replay_report *r);
+
+/* The rows, the fragmentation and the segment map, for people. */
+void replay_report_text(const struct replay_report *r, FILE *out);
+
+/* The run's JSON, and page, with a member "replay". */
+extern const struct report_ops replay_report_json;
+extern const struct report_ops replay_report_html;
+
+/* What the cards stood at, in place of what the recording says. */
+extern const struct report_ops replay_report_perfetto;
+
+#endif

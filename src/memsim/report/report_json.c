@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report for programs. Its names are a contract: man/memsim.1, JSON. */
+#include "memsim/report/report_json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "memsim/report/advice_report.h"
+#include "memsim/report/attribute_json.h"
+#include "memsim/report/json_add.h"
+#include "memsim/report/report.h"
+#include "memsim/collectives/traffic.h"
+
+static void add_ooms(cJSON *device, const struct result_device *d)
+{
+    cJSON *array = cJSON_AddArrayToObject(device, "ooms");
+
+    for (size_t i = 0; i < d->oom_count; i++) {
+        const struct result_oom *o = &d->ooms[i];
+        cJSON *oom = json_add_object(array);
+        json_add_bytes(oom, "requested_bytes", o->requested_bytes);
+        json_add_bytes(oom, "free_bytes", o->free_bytes);
+        json_add_bytes(oom, "allocated_bytes", o->allocated_bytes);
+        json_add_bytes(oom, "reserved_unallocated_bytes", o->unallocated_bytes);
+        json_add_bytes(oom, "missing_bytes", o->missing_bytes);
+        cJSON_AddStringToObject(oom, "by", o->torch ? "torch" : "cudaMalloc");
+        cJSON_AddBoolToObject(oom, "caught", o->caught);
+        if (o->module)
+            cJSON_AddStringToObject(oom, "module", o->module);
+    }
+}
+
+static void add_things(cJSON *device, const struct result_device *d)
+{
+    cJSON *array = cJSON_AddArrayToObject(device, "things_at_peak");
+
+    for (size_t i = 0; i < d->thing_count; i++) {
+        const struct result_thing *t = &d->things[i];
+        cJSON *thing = json_add_object(array);
+        cJSON_AddStringToObject(thing, "label", t->label);
+        json_add_bytes(thing, "bytes", t->bytes);
+        if (t->count)
+            json_add_bytes(thing, "count", t->count);
+    }
+}
+
+static void add_device(cJSON *array, const struct result_device *d)
+{
+    cJSON *device = json_add_object(array);
+
+    json_add_bytes(device, "index", d->index);
+    json_add_bytes(device, "capacity_bytes", d->capacity_bytes);
+    json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
+    json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
+    json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
+    json_add_bytes(device, "headroom_bytes", d->headroom_bytes);
+    json_add_bytes(device, "context_bytes", d->context_bytes);
+    json_add_bytes(device, "libraries_bytes", d->libraries_bytes);
+    add_ooms(device, d);
+    if (d->thing_count)
+        add_things(device, d);
+    if (d->attribution)
+        attribute_json_add(device, d->attribution);
+    if (advice_is_told(d))
+        advice_json_add(device, d);
+}
+
+static void add_ranks(cJSON *root, const struct result *r)
+{
+    cJSON *ranks = cJSON_AddArrayToObject(root, "ranks");
+
+    for (size_t i = 0; i < r->rank_count; i++) {
+        cJSON *rank = json_add_object(ranks);
+        json_add_bytes(rank, "rank", r->ranks[i].rank);
+        cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
+        cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
+        for (size_t j = 0; j < r->ranks[i].device_count; j++)
+            add_device(devices, &r->ranks[i].devices[j]);
+    }
+}
+
+static void add_guesses(cJSON *root, const struct result *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "guesses");
+
+    for (size_t i = 0; i < r->guess_count; i++) {
+        const struct result_guess *g = &r->guesses[i];
+        cJSON *guess = json_add_object(list);
+        cJSON_AddStringToObject(guess, "operator", g->operation);
+        cJSON_AddStringToObject(guess, "module", g->module);
+        cJSON_AddStringToObject(guess, "what", g->what);
+        json_add_bytes(guess, "times", g->times);
+        json_add_bytes(guess, "elements", g->elements);
+        json_add_bytes(guess, "chosen", g->chosen);
+    }
+    if (r->guesses_dropped)
+        json_add_bytes(root, "guesses_dropped", r->guesses_dropped);
+}
+
+cJSON *report_json_make(const struct result *r)
+{
+    cJSON *root = cJSON_CreateObject();
+    size_t arguments = 0;
+
+    while (r->command[arguments])
+        arguments++;
+    cJSON_AddNumberToObject(root, "schema", REPORT_JSON_SCHEMA);
+    cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
+    cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
+    cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    json_add_strings(root, "command", r->command, arguments);
+    cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
+    cJSON_AddStringToObject(gpu, "name", r->gpu.name);
+    cJSON_AddStringToObject(gpu, "device_name", r->gpu.device_name);
+    json_add_bytes(gpu, "memory_bytes", r->gpu.memory_bytes);
+    if (r->fail_above_percent)
+        cJSON_AddNumberToObject(root, "fail_above_percent",
+                                r->fail_above_percent);
+    if (r->torch_version[0])
+        cJSON_AddStringToObject(root, "torch", r->torch_version);
+    if (r->directory)
+        cJSON_AddStringToObject(root, "trace", r->directory);
+    cJSON_AddNumberToObject(root, "seconds", r->seconds);
+    add_ranks(root, r);
+    if (r->traffic)
+        traffic_json_add(root, r->traffic);
+    json_add_strings(root, "notes", r->notes, r->note_count);
+    add_guesses(root, r);
+    return root;
+}
+
+static void json_write(const struct result *result,
+                       const struct report_style *style, FILE *out)
+{
+    (void)style;
+    json_print(report_json_make(result), out);
+}
+
+const struct report_ops report_json = {.write = json_write};

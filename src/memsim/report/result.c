@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/result.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/trace/trace.h"
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/collectives/traffic.h"
+
+static uint64_t load(const session_u64 *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static uint64_t maximum(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Slots handed out, of an array of LIMIT. */
+static uint32_t slots(const session_u32 *count, uint32_t limit)
+{
+    uint32_t value = atomic_load(count);
+
+    return value < limit ? value : limit;
+}
+
+static uint32_t process_slots(const struct session *s)
+{
+    return slots(&s->process_count, SESSION_PROCESSES);
+}
+
+static bool usage_is_empty(const struct session_usage *u)
+{
+    return !load(&u->context) && !load(&u->peak_used) &&
+           !load(&u->peak_reserved) && !load(&u->launches) && !load(&u->ooms);
+}
+
+/* Whether the last refusal was the end of process P: its error reached the top
+ * level, or nothing was launched after it. */
+static bool process_gave_up(const struct session_process *p)
+{
+    uint64_t last_oom_ns = load(&p->last_oom_ns);
+
+    return atomic_load(&p->died_of_oom) ||
+           (last_oom_ns && load(&p->last_launch_ns) < last_oom_ns);
+}
+
+static bool died_of_oom(const struct session *s)
+{
+    for (uint32_t i = 0; i < process_slots(s); i++)
+        if (process_gave_up(&s->processes[i]))
+            return true;
+    return false;
+}
+
+static struct result_rank *rank_get(struct result *r, const struct session *s,
+                                    uint32_t slot)
+{
+    const struct session_process *p = &s->processes[slot];
+    size_t at = 0;
+
+    while (at < r->rank_count && r->ranks[at].rank < p->rank)
+        at++;
+    if (at < r->rank_count && r->ranks[at].rank == p->rank)
+        return &r->ranks[at];
+    r->ranks = xreallocarray(r->ranks, r->rank_count + 1, sizeof *r->ranks);
+    memmove(r->ranks + at + 1, r->ranks + at,
+            (r->rank_count - at) * sizeof *r->ranks);
+    r->rank_count++;
+    r->ranks[at] = (struct result_rank){.rank = p->rank};
+    snprintf(r->ranks[at].program, sizeof r->ranks[at].program, "%s",
+             p->program);
+    return &r->ranks[at];
+}
+
+static struct result_device *device_get(struct result_rank *rank,
+                                        const struct session_device *card,
+                                        unsigned index)
+{
+    size_t at = 0;
+
+    while (at < rank->device_count && rank->devices[at].index < index)
+        at++;
+    if (at < rank->device_count && rank->devices[at].index == index)
+        return &rank->devices[at];
+    rank->devices = xreallocarray(rank->devices, rank->device_count + 1,
+                                  sizeof *rank->devices);
+    memmove(rank->devices + at + 1, rank->devices + at,
+            (rank->device_count - at) * sizeof *rank->devices);
+    rank->device_count++;
+    uint64_t peak = load(&card->peak_used_bytes);
+    rank->devices[at] = (struct result_device){
+        .index = index,
+        .capacity_bytes = card->capacity_bytes,
+        .peak_used_bytes = peak,
+        .headroom_bytes = difference(card->capacity_bytes, peak),
+    };
+    return &rank->devices[at];
+}
+
+/* A rank's processes on one card: each has an allocator of its own, so the
+ * figures are those of the process with the highest peak, not sums. */
+static void device_merge(struct result_device *d, const struct session_usage *u,
+                         uint32_t slot, bool first)
+{
+    uint64_t peak = load(&u->peak_allocated);
+
+    if (first || peak > d->peak_allocated_bytes) {
+        d->slot = slot;
+        d->context_bytes = load(&u->context);
+        d->libraries_bytes = load(&u->libraries);
+        d->others_bytes = difference(d->peak_used_bytes, load(&u->peak_used));
+    }
+    d->peak_allocated_bytes = maximum(d->peak_allocated_bytes, peak);
+    d->peak_reserved_bytes =
+        maximum(d->peak_reserved_bytes, load(&u->peak_reserved));
+}
+
+static void ranks_collect(struct result *r, const struct session *s)
+{
+    for (uint32_t slot = 0; slot < process_slots(s); slot++)
+        for (uint32_t i = 0; i < s->device_count && i < SESSION_DEVICES; i++) {
+            const struct session_usage *u = &s->processes[slot].usage[i];
+            if (usage_is_empty(u))
+                continue;
+            struct result_rank *rank = rank_get(r, s, slot);
+            size_t before = rank->device_count;
+            struct result_device *d = device_get(rank, &s->devices[i], i);
+            device_merge(d, u, slot, rank->device_count > before);
+        }
+}
+
+struct result_device *result_device_find(const struct result *r, unsigned rank,
+                                         unsigned index)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (size_t j = 0; j < r->ranks[i].device_count; j++)
+            if (r->ranks[i].rank == rank &&
+                r->ranks[i].devices[j].index == index)
+                return &r->ranks[i].devices[j];
+    return NULL;
+}
+
+static bool oom_is_last(const struct session *s, uint32_t index)
+{
+    uint32_t count = slots(&s->oom_count, SESSION_OOMS);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (s->ooms[i].ready && s->ooms[i].process == s->ooms[index].process &&
+            s->ooms[i].time_ns > s->ooms[index].time_ns)
+            return false;
+    return true;
+}
+
+/* What the card lacked. The refused cudaMalloc, not the request, tells: torch
+ * asks the driver for whole segments (CUDACachingAllocator.cpp,
+ * get_allocation_size). */
+static uint64_t oom_missing(const struct session_oom *o)
+{
+    uint64_t wanted = maximum(o->refused_bytes, o->requested_bytes);
+    uint64_t granule = 2 * MIB; /* of the driver's physical memory */
+
+    if (wanted <= UINT64_MAX - granule)
+        wanted = (wanted + granule - 1) / granule * granule;
+    return difference(wanted, o->free_bytes);
+}
+
+static void oom_add(struct result *r, const struct session *s, uint32_t index)
+{
+    const struct session_oom *o = &s->ooms[index];
+    const struct session_process *p = &s->processes[o->process];
+    struct result_device *d = result_device_find(r, p->rank, o->device);
+
+    if (!d)
+        return;
+    bool fatal =
+        r->command_status && process_gave_up(p) && oom_is_last(s, index);
+    d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
+    d->ooms[d->oom_count++] = (struct result_oom){
+        .caught = !fatal,
+        .torch = o->torch,
+        .requested_bytes = o->requested_bytes,
+        .free_bytes = o->free_bytes,
+        .allocated_bytes = o->allocated_bytes,
+        .unallocated_bytes = difference(o->reserved_bytes, o->allocated_bytes),
+        .missing_bytes = oom_missing(o),
+    };
+}
+
+static void ooms_collect(struct result *r, const struct session *s)
+{
+    for (uint32_t i = 0; i < slots(&s->oom_count, SESSION_OOMS); i++)
+        if (s->ooms[i].ready && s->ooms[i].process < SESSION_PROCESSES)
+            oom_add(r, s, i);
+}
+
+static bool is_over_limit(const struct result *r)
+{
+    for (size_t i = 0; r->fail_above_percent && i < r->rank_count; i++)
+        for (size_t j = 0; j < r->ranks[i].device_count; j++) {
+            const struct result_device *d = &r->ranks[i].devices[j];
+            if ((double)d->peak_used_bytes * 100 >
+                r->fail_above_percent * (double)d->capacity_bytes)
+                return true;
+        }
+    return false;
+}
+
+static void verdict_reach(struct result *r, const struct session *s)
+{
+    if (!r->finished)
+        r->command_status = CMD_RUN_FAILED;
+    r->exit_status = r->command_status;
+    if (r->command_status && died_of_oom(s)) {
+        r->verdict = VERDICT_OOM;
+        r->exit_status = CMD_RUN_OOM;
+    } else if (r->command_status) {
+        r->verdict = VERDICT_FAILED;
+    } else if (is_over_limit(r)) {
+        r->verdict = VERDICT_OVER_LIMIT;
+        r->exit_status = CMD_RUN_OVER_LIMIT;
+    }
+}
+
+void result_note(struct result *result, const char *format, ...)
+{
+    char *text;
+    va_list args;
+
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        return;
+    result->notes = xreallocarray(result->notes, result->note_count + 1,
+                                  sizeof *result->notes);
+    result->notes[result->note_count++] = text;
+}
+
+static const char trace_is_short[] =
+    "the trace is cut short, the peaks are whole, and what was in memory is "
+    "told of the time before";
+
+/* What the traces lack, by the session's own account. */
+static void traces_note(struct result *r, const struct session *s)
+{
+    unsigned full = 0, limited = 0;
+
+    for (uint32_t i = 0; i < process_slots(s); i++) {
+        uint32_t end = atomic_load(&s->processes[i].trace_end);
+        full += end == TRACE_END_FULL + 1;
+        limited += end == TRACE_END_LIMIT + 1;
+    }
+    if (full)
+        result_note(r, "the disk was full: use -o on another disk; %s",
+                    trace_is_short);
+    if (limited)
+        result_note(r, "--trace-limit was reached: %s", trace_is_short);
+}
+
+static void counts_note(struct result *r, const struct session *s)
+{
+    uint64_t unpriced = 0;
+    uint32_t processes = atomic_load(&s->process_count);
+    uint32_t ooms = atomic_load(&s->oom_count);
+
+    for (uint32_t i = 0; i < process_slots(s); i++)
+        unpriced += load(&s->processes[i].unpriced);
+    if (unpriced)
+        result_note(r,
+                    "%llu calls went to functions that memsim does not "
+                    "model; `memsim trace --kind unpriced' names them",
+                    (unsigned long long)unpriced);
+    if (processes > SESSION_PROCESSES)
+        result_note(r, "%u processes used a GPU; only the first %u are here",
+                    processes, SESSION_PROCESSES);
+    if (ooms > SESSION_OOMS)
+        result_note(r, "%u requests were refused; only the first %u are here",
+                    ooms, SESSION_OOMS);
+    if (s->background)
+        result_note(r,
+                    "%u process%s still running in the background: what "
+                    "comes later is not in this report",
+                    s->background, s->background == 1 ? " is" : "es are");
+}
+
+static void notes_collect(struct result *r, const struct session *s)
+{
+    if (r->verdict == VERDICT_FAILED && r->command_status == 128 + SIGKILL)
+        result_note(r, "the command was killed, maybe by this machine for lack "
+                       "of its own memory: see dmesg");
+    if (!r->rank_count)
+        result_note(r, "the command never used a GPU: there was nothing to "
+                       "measure");
+    if (!r->finished)
+        result_note(r, "the run is not over, or memsim was killed: these are "
+                       "the figures so far");
+    for (uint32_t i = 0; i < slots(&s->note_count, SESSION_NOTES); i++)
+        if (atomic_load(&s->notes[i].ready))
+            result_note(r, "%.*s", SESSION_TEXT_BYTES, s->notes[i].text);
+    counts_note(r, s);
+    traces_note(r, s);
+}
+
+static int guess_compare(const void *one, const void *other)
+{
+    const struct result_guess *a = one, *b = other;
+
+    if (a->times != b->times)
+        return a->times < b->times ? 1 : -1;
+    int order = strcmp(a->module, b->module);
+    return order ? order : strcmp(a->operation, b->operation);
+}
+
+static void guesses_collect(struct result *r, const struct session *s)
+{
+    uint32_t all = atomic_load(&s->guess_count);
+
+    r->guesses_dropped = all > SESSION_GUESSES ? all - SESSION_GUESSES : 0;
+    for (uint32_t i = 0; i < slots(&s->guess_count, SESSION_GUESSES); i++) {
+        const struct session_guess *from = &s->guesses[i];
+        if (!atomic_load(&from->ready))
+            continue;
+        r->guesses =
+            xreallocarray(r->guesses, r->guess_count + 1, sizeof *r->guesses);
+        struct result_guess *g = &r->guesses[r->guess_count++];
+        *g = (struct result_guess){.times = load(&from->times),
+                                   .elements = load(&from->elements),
+                                   .chosen = load(&from->chosen)};
+        snprintf(g->operation, sizeof g->operation, "%.*s",
+                 SESSION_NAME_BYTES - 1, from->operation);
+        snprintf(g->module, sizeof g->module, "%.*s", SESSION_NAME_BYTES - 1,
+                 from->module);
+        snprintf(g->what, sizeof g->what, "%.*s", SESSION_TEXT_BYTES - 1,
+                 from->what);
+    }
+    if (r->guess_count)
+        qsort(r->guesses, r->guess_count, sizeof *r->guesses, guess_compare);
+}
+
+void result_init(struct result *result, const struct session *session,
+                 char *const *command)
+{
+    *result = (struct result){
+        .command = command,
+        .gpu = session->gpu,
+        .finished = session->end_ns != 0,
+        .command_status = (int)session->exit_status,
+        .fail_above_percent = session->fail_above_percent,
+        .seconds = (double)difference(session->end_ns, session->start_ns) / 1e9,
+    };
+    for (uint32_t i = process_slots(session); i-- > 0;)
+        if (session->processes[i].torch_version[0])
+            snprintf(result->torch_version, sizeof result->torch_version, "%s",
+                     session->processes[i].torch_version);
+    ranks_collect(result, session);
+    verdict_reach(result, session);
+    ooms_collect(result, session);
+    notes_collect(result, session);
+    guesses_collect(result, session);
+}
+
+static void advice_free(struct result_device *d)
+{
+    for (size_t i = 0; i < d->advice_count; i++) {
+        free(d->advice[i].what);
+        free(d->advice[i].command);
+        free(d->advice[i].basis);
+    }
+    free(d->advice);
+}
+
+void result_fini(struct result *result)
+{
+    for (size_t i = 0; i < result->rank_count; i++) {
+        struct result_rank *rank = &result->ranks[i];
+        for (size_t j = 0; j < rank->device_count; j++) {
+            free(rank->devices[j].ooms);
+            free(rank->devices[j].things);
+            attribution_destroy(rank->devices[j].attribution);
+            advice_free(&rank->devices[j]);
+        }
+        free(rank->devices);
+    }
+    free(result->ranks);
+    traffic_destroy(result->traffic);
+    for (size_t i = 0; i < result->note_count; i++)
+        free(result->notes[i]);
+    free(result->notes);
+    free(result->guesses);
+}
+
+const char *result_verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {
+        [VERDICT_FITS] = "fits",
+        [VERDICT_OOM] = "oom",
+        [VERDICT_OVER_LIMIT] = "over-limit",
+        [VERDICT_FAILED] = "failed",
+    };
+
+    return names[verdict];
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run came to: the verdict and the figures of every rank and card, as
+ * all reports tell them. Pure: made from the session alone. */
+#ifndef MEMSIM_MEMSIM_RESULT_H
+#define MEMSIM_MEMSIM_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/catalogue/gpu.h"
+#include "common/trace/session.h"
+#include "memsim/attribution/attribute.h"
+
+#define RESULT_LABEL_BYTES 96
+
+enum verdict {
+    VERDICT_FITS,
+    VERDICT_OOM,
+    VERDICT_OVER_LIMIT, /* it fits, above --fail-above */
+    VERDICT_FAILED,     /* the command failed for another reason */
+};
+
+/* A request that the card could not meet. */
+struct result_oom {
+    bool caught;        /* the program went on after it */
+    bool torch;         /* else it is a plain cudaMalloc */
+    const char *module; /* at work then, of the attribution; NULL: not known */
+    uint64_t requested_bytes;
+    uint64_t free_bytes; /* on the card */
+    uint64_t allocated_bytes;
+    uint64_t unallocated_bytes; /* torch's reserve, less what is allocated */
+    uint64_t missing_bytes;     /* so much more would have met this request; 0:
+                                   memory was not what it lacked */
+};
+
+/* A place where a policy decided for want of values (doc/values.md). */
+struct result_guess {
+    char operation[SESSION_NAME_BYTES];
+    char module[SESSION_NAME_BYTES]; /* "": not known */
+    char what[SESSION_TEXT_BYTES];
+    uint64_t times;
+    uint64_t elements, chosen; /* of all times together */
+};
+
+/* One kind of thing in memory at the peak. */
+struct result_thing {
+    char label[RESULT_LABEL_BYTES];
+    uint64_t bytes; /* of all of them */
+    uint64_t count; /* 0: not made of blocks */
+};
+
+/* Something that would take less memory; filled by advice.h. */
+struct result_advice {
+    char *what, *command, *basis;
+    const char *of; /* which peak: "allocated", "reserved", "used"; NULL: it
+                       saves nothing, WHAT says it all */
+    uint64_t saves_bytes, peak_bytes; /* so much, of so much as it is */
+    uint64_t peak_allocated_bytes, peak_reserved_bytes, peak_used_bytes;
+    bool fits; /* with it */
+};
+
+struct result_device {
+    unsigned index; /* of the card */
+    unsigned slot;  /* the process with the highest peak */
+    uint64_t capacity_bytes;
+    uint64_t peak_allocated_bytes;
+    uint64_t peak_reserved_bytes;
+    uint64_t peak_used_bytes; /* all that the card would show as used */
+    uint64_t headroom_bytes;
+    uint64_t context_bytes; /* of that process */
+    uint64_t libraries_bytes;
+    uint64_t others_bytes; /* of peak_used, what other processes had */
+    struct result_oom *ooms;
+    size_t oom_count;
+    struct result_thing *things; /* largest first; filled by peak.h */
+    size_t thing_count;
+    struct attribution *attribution; /* whose it was; NULL: not known */
+    bool advised;                    /* what follows was asked for */
+    bool advice_fits;                /* without any of it */
+    bool advice_ends;         /* it is only on the request that failed last */
+    uint64_t unlimited_bytes; /* used on a card that it fits on */
+    struct result_advice *advice; /* the largest saving first */
+    size_t advice_count;
+};
+
+struct result_rank {
+    unsigned rank;
+    char program[sizeof((struct session_process *)0)->program];
+    struct result_device *devices; /* by index; only those it used */
+    size_t device_count;
+};
+
+struct result {
+    enum verdict verdict;
+    int exit_status;       /* what memsim run exits with */
+    int command_status;    /* what the command exited with */
+    bool finished;         /* false: memsim itself was killed before the end */
+    char *const *command;  /* borrowed, NULL-terminated */
+    const char *directory; /* borrowed; NULL where the traces are not kept */
+    const char *traces; /* borrowed: where they are now; NULL: there are none */
+    struct gpu gpu;
+    double seconds;
+    double fail_above_percent; /* 0: not given */
+    char torch_version[32];    /* "" where no PyTorch was seen */
+    struct result_rank *ranks; /* by rank; only those that used a GPU */
+    size_t rank_count;
+    struct traffic *traffic; /* NULL: no cluster was named */
+    char **notes;
+    size_t note_count;
+    struct result_guess *guesses; /* by how often, most first */
+    size_t guess_count, guesses_dropped;
+};
+
+/* Works out *RESULT from SESSION; COMMAND is borrowed. */
+void result_init(struct result *result, const struct session *session,
+                 char *const *command);
+void result_fini(struct result *result);
+
+/* Adds a note; printf-like. */
+void result_note(struct result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The card INDEX of RANK, or NULL. */
+struct result_device *result_device_find(const struct result *r, unsigned rank,
+                                         unsigned index);
+
+/* "fits", "oom", ...: as the JSON has it. */
+const char *result_verdict_name(enum verdict verdict);
+
+#endif

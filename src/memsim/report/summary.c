@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report for people: the verdict, then what it rests on. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "memsim/report/advice_report.h"
+#include "memsim/report/ink.h"
+#include "memsim/report/moments.h"
+#include "memsim/report/report.h"
+#include "memsim/collectives/traffic.h"
+#include "memsim/report/text_columns.h"
+#include "memsim/report/tree.h"
+
+#define BAR_CELLS   24
+#define THINGS      5
+#define GUESSES     8
+#define SIZE_LENGTH 16
+/* Beside "  PyTorch asked for 1023.99 MiB in ". */
+#define OOM_MODULE_COLUMNS 45
+
+struct page {
+    FILE *out;
+    bool color, timeline;
+    unsigned depth, top;
+};
+
+static const char *ink(const struct page *page, enum ink which)
+{
+    return ink_code(which, page->color);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static const struct heading {
+    enum ink ink;
+    const char *text;
+} headings[] = {
+    [VERDICT_FITS] = {INK_GOOD, "fits"},
+    [VERDICT_OOM] = {INK_BAD, "out of memory"},
+    [VERDICT_OVER_LIMIT] = {INK_WARN, "fits, but over the limit"},
+    [VERDICT_FAILED] = {INK_BAD, "the command failed"},
+};
+
+static const struct heading unused = {INK_WARN, "no GPU was used"};
+static const struct heading unfinished = {INK_WARN, "not finished"};
+
+static const struct heading *heading_of(const struct result *r)
+{
+    if (!r->finished && r->verdict == VERDICT_FAILED)
+        return &unfinished;
+    if (r->verdict == VERDICT_FITS && !r->rank_count)
+        return &unused;
+    return &headings[r->verdict];
+}
+
+/* What the verdict needs to be understood, in DETAIL. */
+static void verdict_detail(const struct result *r, char *detail, size_t size)
+{
+    int status = r->command_status;
+    bool by_signal = status > 128 && status < 128 + SIGRTMIN;
+
+    *detail = '\0';
+    if (r->verdict == VERDICT_FAILED && r->finished)
+        snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
+                 status, by_signal ? ", " : "",
+                 by_signal ? strsignal(status - 128) : "");
+    if (r->verdict == VERDICT_OVER_LIMIT)
+        snprintf(detail, size, " of %g%%", r->fail_above_percent);
+}
+
+/* The verdict and the card, on two lines where one is too short. */
+static void write_verdict(const struct page *page, const struct result *r)
+{
+    const struct heading *h = heading_of(r);
+    char detail[96], card[96], capacity[SIZE_LENGTH];
+
+    verdict_detail(r, detail, sizeof detail);
+    int width = fprintf(page->out, "memsim: %s%s%s%s", ink(page, h->ink),
+                        h->text, ink(page, INK_PLAIN), detail);
+    width -= (int)(strlen(ink(page, h->ink)) + strlen(ink(page, INK_PLAIN)));
+    if (r->rank_count) {
+        width += snprintf(
+            card, sizeof card, "%s, %s", r->gpu.device_name,
+            units_format_bytes(r->gpu.memory_bytes, capacity, sizeof capacity));
+        fprintf(page->out, "%s%s", width + 2 > TEXT_COLUMNS ? "\n  " : ": ",
+                card);
+    }
+    fputc('\n', page->out);
+}
+
+static void write_figure(const struct page *page, const char *name,
+                         uint64_t bytes, uint64_t capacity)
+{
+    char size[SIZE_LENGTH];
+
+    units_format_bytes(bytes, size, sizeof size);
+    fprintf(page->out, "  %-16s %11s %5.1f%%", name, size,
+            percent(bytes, capacity));
+}
+
+static void write_bar(const struct page *page, const struct result_device *d)
+{
+    char bar[BAR_CELLS + 1];
+    double share = percent(d->peak_used_bytes, d->capacity_bytes) / 100;
+    size_t filled = (size_t)(share * BAR_CELLS + 0.5);
+
+    memset(bar, '.', BAR_CELLS);
+    memset(bar, '#', filled < BAR_CELLS ? filled : BAR_CELLS);
+    bar[BAR_CELLS] = '\0';
+    fprintf(page->out, "  [%s]\n", bar);
+}
+
+static void write_peaks(const struct page *page, const struct result_device *d)
+{
+    uint64_t capacity = d->capacity_bytes;
+
+    write_figure(page, "peak used", d->peak_used_bytes, capacity);
+    write_bar(page, d);
+    write_figure(page, "peak reserved", d->peak_reserved_bytes, capacity);
+    fputc('\n', page->out);
+    write_figure(page, "peak allocated", d->peak_allocated_bytes, capacity);
+    fputc('\n', page->out);
+    write_figure(page, "headroom", d->headroom_bytes, capacity);
+    fputc('\n', page->out);
+}
+
+/* What was missing, in TEXT. */
+static void missing_text(const struct result_oom *o, char *text, size_t size)
+{
+    char missing[SIZE_LENGTH];
+
+    units_format_bytes(o->missing_bytes, missing, sizeof missing);
+    if (!o->missing_bytes)
+        snprintf(text, size,
+                 "A limit that the program set itself was in the "
+                 "way, not the card's memory.");
+    else if (o->caught)
+        snprintf(text, size, "%s more memory would have met it.", missing);
+    else
+        snprintf(text, size, "At least %s more memory would have been needed.",
+                 missing);
+}
+
+static void write_oom(const struct page *page, const struct result_oom *o)
+{
+    char requested[SIZE_LENGTH], available[SIZE_LENGTH], idle[SIZE_LENGTH];
+    char missing[96], cached[48] = "", text[256];
+
+    units_format_bytes(o->requested_bytes, requested, sizeof requested);
+    units_format_bytes(o->free_bytes, available, sizeof available);
+    units_format_bytes(o->unallocated_bytes, idle, sizeof idle);
+    missing_text(o, missing, sizeof missing);
+    fprintf(page->out, "  %s%s asked for %s%s", ink(page, INK_BOLD),
+            o->torch ? "PyTorch" : "cudaMalloc or a library", requested,
+            ink(page, INK_PLAIN));
+    if (o->module && *o->module) {
+        fputs(" in ", page->out);
+        text_write_end(page->out, o->module, OOM_MODULE_COLUMNS);
+    }
+    fputs(".\n", page->out);
+    if (o->torch)
+        snprintf(cached, sizeof cached, ", %s reserved but unallocated", idle);
+    snprintf(text, sizeof text, "%s was free%s%s. %s", available, cached,
+             o->caught ? "; the program went on" : "", missing);
+    text_write_wrapped(page->out, " ", text);
+}
+
+/* Every fatal refusal; of those survived, the first and how many. */
+static void write_ooms(const struct page *page, const struct result_device *d)
+{
+    size_t survived = 0;
+
+    for (size_t i = 0; i < d->oom_count; i++) {
+        const struct result_oom *o = &d->ooms[i];
+        if (o->caught && survived++)
+            continue;
+        write_oom(page, o);
+    }
+    if (survived > 1)
+        fprintf(page->out, "  ... and %zu more that it survived.\n",
+                survived - 1);
+}
+
+static void write_things(const struct page *page, const struct result_device *d)
+{
+    if (d->thing_count)
+        fprintf(page->out, "  %slargest at the peak%s\n", ink(page, INK_DIM),
+                ink(page, INK_PLAIN));
+    for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
+        const struct result_thing *t = &d->things[i];
+        char total[SIZE_LENGTH], each[SIZE_LENGTH];
+
+        units_format_bytes(t->bytes, total, sizeof total);
+        if (t->count > 1)
+            fprintf(page->out, "  %12s  %-38.38s  %" PRIu64 " x %s\n", total,
+                    t->label, t->count,
+                    units_format_bytes(t->bytes / t->count, each, sizeof each));
+        else
+            fprintf(page->out, "  %12s  %.64s\n", total, t->label);
+    }
+}
+
+static void write_owners(const struct page *page, const struct result_device *d)
+{
+    const struct tree_style style = {
+        .dim = ink(page, INK_DIM),
+        .plain = ink(page, INK_PLAIN),
+        .depth = page->depth,
+        .top = page->top,
+    };
+
+    if (!d->attribution)
+        return;
+    tree_write(d->attribution, &style, page->out);
+    if (page->timeline)
+        moments_write(d->attribution, &style, page->out);
+}
+
+static bool same_figures(const struct result_rank *a,
+                         const struct result_rank *b)
+{
+    if (a->device_count != b->device_count)
+        return false;
+    for (size_t i = 0; i < a->device_count; i++) {
+        const struct result_device *x = &a->devices[i], *y = &b->devices[i];
+        if (x->oom_count || y->oom_count ||
+            x->peak_used_bytes != y->peak_used_bytes ||
+            x->peak_reserved_bytes != y->peak_reserved_bytes ||
+            x->peak_allocated_bytes != y->peak_allocated_bytes)
+            return false;
+    }
+    return true;
+}
+
+static void write_rank_title(const struct page *page, const struct result *r,
+                             size_t first, size_t last,
+                             const struct result_device *d)
+{
+    const struct result_rank *rank = &r->ranks[first];
+
+    if (r->rank_count == 1 && rank->device_count == 1)
+        return;
+    fprintf(page->out, "%s", ink(page, INK_BOLD));
+    if (first != last)
+        fprintf(page->out, "ranks %u to %u, each", rank->rank,
+                r->ranks[last].rank);
+    else if (r->rank_count > 1)
+        fprintf(page->out, "rank %u", rank->rank);
+    if (first == last)
+        fprintf(page->out, "%sGPU %u", r->rank_count > 1 ? ", " : "", d->index);
+    fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
+}
+
+/* Ranks that follow one another and came to the same are told once. */
+static void write_ranks(const struct page *page, const struct result *r)
+{
+    for (size_t first = 0, last; first < r->rank_count; first = last + 1) {
+        const struct result_rank *rank = &r->ranks[first];
+        for (last = first; last + 1 < r->rank_count; last++)
+            if (!same_figures(rank, &r->ranks[last + 1]))
+                break;
+        for (size_t i = 0; i < rank->device_count; i++) {
+            const struct result_device *d = &rank->devices[i];
+            write_rank_title(page, r, first, last, d);
+            write_ooms(page, d);
+            write_peaks(page, d);
+            write_things(page, d);
+            write_owners(page, d);
+            advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
+                         page->out);
+        }
+    }
+}
+
+/* A replay takes no time. */
+static void write_end(const struct result *r, FILE *out)
+{
+    bool ran = r->seconds > 0, told = r->torch_version[0];
+
+    if (ran)
+        fprintf(out, "  took %.1f s", r->seconds);
+    if (told)
+        fprintf(out, "%sPyTorch %s", ran ? ", " : "  ", r->torch_version);
+    if (ran || told)
+        fputc('\n', out);
+}
+
+/* Each place where a policy decided; --json has all of them. */
+static void write_guesses(const struct page *p, const struct result *r)
+{
+    size_t shown = r->guess_count < GUESSES ? r->guess_count : GUESSES;
+
+    for (size_t i = 0; i < shown; i++) {
+        const struct result_guess *g = &r->guesses[i];
+        char text[3 * SESSION_NAME_BYTES];
+        snprintf(text, sizeof text,
+                 "%s%s%s: %" PRIu64 " of %" PRIu64 "%s, %" PRIu64 " time%s",
+                 g->operation, g->module[0] ? " in " : "", g->module, g->chosen,
+                 g->elements, g->times > 1 ? " in all" : "", g->times,
+                 g->times > 1 ? "s" : "");
+        text_write_wrapped(p->out, "  guess:", text);
+    }
+    if (shown < r->guess_count + r->guesses_dropped)
+        fprintf(p->out, "  guess: %zu more places, see --json\n",
+                r->guess_count + r->guesses_dropped - shown);
+}
+
+static void summary_write(const struct result *r,
+                          const struct report_style *style, FILE *out)
+{
+    struct page page = {.out = out,
+                        .color = style->color,
+                        .timeline = style->timeline,
+                        .depth = style->depth,
+                        .top = style->top};
+
+    write_verdict(&page, r);
+    write_ranks(&page, r);
+    if (r->traffic)
+        traffic_text_write(r->traffic, ink(&page, INK_DIM),
+                           ink(&page, INK_PLAIN), out);
+    for (size_t i = 0; i < r->note_count; i++)
+        text_write_wrapped(out, "  note:", r->notes[i]);
+    write_guesses(&page, r);
+    write_end(r, out);
+}
+
+const struct report_ops report_summary = {.write = summary_write};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/text_columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+#define MARGIN_MAX 7 /* "  note:" */
+
+/* The next character of TEXT as a terminal may have it, in OUT, and the columns
+ * it takes; *TEXT moves on. Control characters are written as numbers; Chinese,
+ * Japanese and Korean ones, and symbols, are taken to be two columns wide. */
+static int character_take(const char **text, char out[8])
+{
+    const unsigned char *s = (const unsigned char *)*text;
+    size_t length = *s < 0xc0 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+
+    if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
+        length = *s == 0xc2 ? 2 : 1;
+        *text += length;
+        return snprintf(out, 8, "\\x%02x", s[length - 1]);
+    }
+    if (strnlen(*text, length) < length)
+        length = 1;
+    memcpy(out, s, length);
+    out[length] = '\0';
+    *text += length;
+    return *s >= 0xe1 ? 2 : 1;
+}
+
+static int text_columns(const char *text)
+{
+    char out[8];
+    int columns = 0;
+
+    while (*text)
+        columns += character_take(&text, out);
+    return columns;
+}
+
+static void text_write(FILE *out, const char *text)
+{
+    char next[8];
+
+    while (*text) {
+        character_take(&text, next);
+        fputs(next, out);
+    }
+}
+
+void text_write_end(FILE *out, const char *text, int columns)
+{
+    char next[8];
+    int width = text_columns(text);
+
+    if (width > columns) {
+        fputs("...", out);
+        while (width > columns - 3)
+            width -= character_take(&text, next);
+    }
+    text_write(out, text);
+}
+
+void text_write_wrapped(FILE *out, const char *first, const char *text)
+{
+    int column = fprintf(out, "%s", first);
+    int margin = column < MARGIN_MAX ? column : MARGIN_MAX;
+    char *words = xstrdup(text), *rest = words;
+
+    for (char *word; (word = strsep(&rest, " \n"));) {
+        int columns = text_columns(word);
+        if (column + 1 + columns > TEXT_COLUMNS)
+            column = fprintf(out, "\n%*s", margin, "") - 1;
+        fputc(' ', out);
+        text_write(out, word);
+        column += 1 + columns;
+    }
+    free(words);
+    fputc('\n', out);
+}

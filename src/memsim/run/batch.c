@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/batch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+static const struct {
+    const char *name, *text;
+} verdicts[] = {
+    [BATCH_FITS] = {"fits", "fits"},
+    [BATCH_OOM] = {"oom", "out of memory"},
+    [BATCH_CAUGHT] = {"caught-oom", "oom, caught"},
+    [BATCH_OVER_LIMIT] = {"over-limit", "over the limit"},
+    [BATCH_FAILED] = {"failed", "failed"},
+};
+
+const char *batch_verdict_text(enum batch_verdict verdict)
+{
+    return verdicts[verdict].text;
+}
+
+const char *batch_verdict_name(enum batch_verdict verdict)
+{
+    return verdicts[verdict].name;
+}
+
+int batch_verdict_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        if (!strcmp(verdicts[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static enum batch_verdict verdict_of(const struct result *r, bool refused)
+{
+    switch (r->verdict) {
+    case VERDICT_FITS:
+        return refused ? BATCH_CAUGHT : BATCH_FITS;
+    case VERDICT_OVER_LIMIT:
+        return refused ? BATCH_CAUGHT : BATCH_OVER_LIMIT;
+    case VERDICT_OOM:
+        return BATCH_OOM;
+    case VERDICT_FAILED:
+        break;
+    }
+    return BATCH_FAILED;
+}
+
+struct batch_outcome batch_outcome_make(const struct result *result,
+                                        uint64_t batch)
+{
+    struct batch_outcome o = {
+        .batch = batch,
+        .status = result->command_status,
+        .seconds = result->seconds,
+    };
+    bool refused = false;
+
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t k = 0; k < result->ranks[i].device_count; k++) {
+            const struct result_device *d = &result->ranks[i].devices[k];
+
+            refused = refused || d->oom_count;
+            if (d->peak_used_bytes <= o.peak_used_bytes)
+                continue;
+            o.peak_used_bytes = d->peak_used_bytes;
+            o.peak_reserved_bytes = d->peak_reserved_bytes;
+            o.peak_allocated_bytes = d->peak_allocated_bytes;
+        }
+    o.verdict = verdict_of(result, refused);
+    return o;
+}
+
+bool batch_command_has_place(char *const *command)
+{
+    for (; *command; command++)
+        if (strstr(*command, "{}"))
+            return true;
+    return false;
+}
+
+static char *substitute(const char *text, uint64_t batch)
+{
+    char *made = xstrdup("");
+
+    for (const char *place; (place = strstr(text, "{}")); text = place + 2) {
+        char *longer =
+            xasprintf("%s%.*s%" PRIu64, made, (int)(place - text), text, batch);
+        free(made);
+        made = longer;
+    }
+    char *whole = xasprintf("%s%s", made, text);
+    free(made);
+    return whole;
+}
+
+char **batch_command(char *const *command, uint64_t batch)
+{
+    size_t count = 0;
+
+    while (command[count])
+        count++;
+    char **made = xcalloc(count + 1, sizeof *made);
+    for (size_t i = 0; i < count; i++)
+        made[i] = substitute(command[i], batch);
+    return made;
+}
+
+void batch_command_free(char **command)
+{
+    for (char **p = command; *p; p++)
+        free(*p);
+    free(command);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/batch_search.h"
+
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+
+#define PROBES     4 /* beyond the limit, where peaks are uneven */
+#define DEAF_TRIES 5
+
+int batch_search_init(struct batch_search *s, uint64_t from, uint64_t to,
+                      uint64_t multiple)
+{
+    *s = (struct batch_search){
+        .from = (from + multiple - 1) / multiple * multiple,
+        .to = to / multiple * multiple,
+        .multiple = multiple,
+    };
+    return s->from && s->from <= s->to ? 0 : -1;
+}
+
+void batch_search_fini(struct batch_search *s)
+{
+    free(s->tries);
+}
+
+uint64_t batch_search_largest(const struct batch_search *s)
+{
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->tries[i].fits && s->tries[i].batch > largest)
+            largest = s->tries[i].batch;
+    return largest;
+}
+
+uint64_t batch_search_limit(const struct batch_search *s)
+{
+    uint64_t largest = batch_search_largest(s), limit = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct batch_try *t = &s->tries[i];
+
+        if (!t->fits && t->batch > largest && (!limit || t->batch < limit))
+            limit = t->batch;
+    }
+    return limit;
+}
+
+static bool is_tried(const struct batch_search *s, uint64_t batch)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->tries[i].batch == batch)
+            return true;
+    return false;
+}
+
+/* Beyond LIMIT, the first of a few that was not tried. */
+static uint64_t probe(const struct batch_search *s, uint64_t limit)
+{
+    for (uint64_t i = 1; i <= PROBES; i++) {
+        uint64_t batch = limit + i * s->multiple;
+
+        if (batch <= s->to && !is_tried(s, batch))
+            return batch;
+    }
+    return 0;
+}
+
+uint64_t batch_search_next(const struct batch_search *s)
+{
+    uint64_t largest = batch_search_largest(s), limit = batch_search_limit(s);
+
+    if (!s->count)
+        return s->from;
+    if (!largest || largest == s->to)
+        return 0;
+    if (!limit)
+        return largest < s->to - largest ? 2 * largest : s->to;
+    if (limit - largest > s->multiple)
+        return largest + (limit - largest) / s->multiple / 2 * s->multiple;
+    return batch_search_is_uneven(s) ? probe(s, limit) : 0;
+}
+
+void batch_search_tell(struct batch_search *s, bool fits,
+                       uint64_t peak_allocated_bytes)
+{
+    uint64_t batch = batch_search_next(s);
+
+    xgrow(&s->tries, s->count, &s->capacity, sizeof *s->tries);
+    s->tries[s->count++] =
+        (struct batch_try){batch, fits, peak_allocated_bytes};
+}
+
+/* Does the larger batch A contradict the smaller B? A per cent is none. */
+static bool contradicts(const struct batch_try *a, const struct batch_try *b)
+{
+    if (!a->fits)
+        return false;
+    return !b->fits ||
+           a->peak_allocated_bytes < b->peak_allocated_bytes / 100 * 99;
+}
+
+bool batch_search_is_uneven(const struct batch_search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->count; k++)
+            if (s->tries[i].batch > s->tries[k].batch &&
+                contradicts(&s->tries[i], &s->tries[k]))
+                return true;
+    return false;
+}
+
+bool batch_search_is_deaf(const struct batch_search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->tries[i].fits || s->tries[i].peak_allocated_bytes !=
+                                     s->tries[0].peak_allocated_bytes)
+            return false;
+    return s->count >= DEAF_TRIES;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/elf.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined __x86_64__
+#define HOST_MACHINE EM_X86_64
+#elif defined __aarch64__
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "which e_machine has this architecture?"
+#endif
+
+static bool has_interpreter(const unsigned char *head, size_t bytes,
+                            const Elf64_Ehdr *elf)
+{
+    for (size_t i = 0; i < elf->e_phnum; i++) {
+        Elf64_Phdr segment;
+        uint64_t offset = elf->e_phoff + i * sizeof segment;
+
+        if (offset > bytes || bytes - offset < sizeof segment)
+            return true; /* out of sight: most programs have one */
+        memcpy(&segment, head + offset, sizeof segment);
+        if (segment.p_type == PT_INTERP)
+            return true;
+    }
+    return false;
+}
+
+enum elf_kind elf_classify(const void *head, size_t bytes)
+{
+    Elf64_Ehdr elf;
+
+    if (bytes >= 2 && !memcmp(head, "#!", 2))
+        return ELF_SCRIPT;
+    if (bytes < EI_NIDENT || memcmp(head, ELFMAG, SELFMAG))
+        return ELF_OTHER;
+    if (((const unsigned char *)head)[EI_CLASS] == ELFCLASS32)
+        return ELF_32BIT;
+    if (bytes < sizeof elf)
+        return ELF_OTHER;
+    memcpy(&elf, head, sizeof elf);
+    if (elf.e_ident[EI_DATA] != ELFDATA2LSB || elf.e_machine != HOST_MACHINE)
+        return ELF_FOREIGN;
+    if (elf.e_phentsize != sizeof(Elf64_Phdr))
+        return ELF_OTHER;
+    return has_interpreter(head, bytes, &elf) ? ELF_DYNAMIC : ELF_STATIC;
+}
+
+/* The next word of *LINE, cut out of it; NULL at the end. */
+static char *next_word(char **line)
+{
+    char *word;
+
+    do
+        word = strsep(line, " \t");
+    while (word && !*word);
+    return word;
+}
+
+static bool is_env(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return !strcmp(slash ? slash + 1 : path, "env");
+}
+
+int elf_interpreter(const void *head, size_t bytes, char *interpreter,
+                    size_t size)
+{
+    char buffer[256], *line = buffer;
+    size_t length = 0;
+
+    while (length + 2 < bytes && length < sizeof buffer - 1 &&
+           ((const char *)head)[length + 2] != '\n')
+        length++;
+    memcpy(buffer, (const char *)head + 2, length);
+    buffer[length] = '\0';
+
+    char *word = next_word(&line);
+    if (word && is_env(word))
+        do /* env -S, -i, NAME=VALUE ... */
+            word = next_word(&line);
+        while (word && (word[0] == '-' || strchr(word, '=')));
+    if (!word || strlen(word) >= size)
+        return -1;
+    strcpy(interpreter, word);
+    return 0;
+}

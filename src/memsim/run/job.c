@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/run/spawn.h"
+#include "memsim/run/target.h"
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Gives GPU the memory asked for; what nvidia-smi shows beyond CUDA's total
+ * stays as it is. */
+static int apply_memory(struct gpu *gpu, uint64_t memory_bytes, struct err *err)
+{
+    char given[16], context[16];
+
+    if (!memory_bytes)
+        return 0;
+    if (memory_bytes <= gpu->context_torch_bytes)
+        return err_set(
+            err,
+            "--memory: %s is too little: the CUDA context alone takes %s; "
+            "is a unit missing, as in 60GiB?",
+            units_format_bytes(memory_bytes, given, sizeof given),
+            units_format_bytes(gpu->context_torch_bytes, context,
+                               sizeof context));
+    uint64_t hidden = gpu->smi_memory_mib * MIB;
+    hidden -= hidden < gpu->memory_bytes ? hidden : gpu->memory_bytes;
+    gpu->memory_bytes = memory_bytes;
+    gpu->smi_memory_mib = (uint32_t)((memory_bytes + hidden) / MIB);
+    return 0;
+}
+
+int job_gpu(const struct job_options *options, struct gpu *gpu, struct err *err)
+{
+    if (gpu_load(options->gpu, gpu, err))
+        return -1;
+    return apply_memory(gpu, options->memory_bytes, err);
+}
+
+int job_check(const char *command, struct err *err)
+{
+    switch (target_check(command, getenv("PATH"), err)) {
+    case TARGET_OK:
+    case TARGET_BLIND:
+        return 0;
+    case TARGET_NOT_EXECUTABLE:
+        return CMD_RUN_NOT_EXECUTABLE;
+    case TARGET_NOT_FOUND:
+        break;
+    }
+    return CMD_RUN_NOT_FOUND;
+}
+
+static void session_fill(struct session *s, const struct job *job)
+{
+    const struct job_options *o = &job->options;
+
+    s->gpu = job->gpu;
+    s->trace_limit_bytes = job->trace_limit_bytes;
+    s->fail_above_percent = o->fail_above_percent;
+    s->selected_fraction = o->selected_fraction;
+    s->address_model = (uint32_t)o->addresses;
+    s->device_count = o->gpus;
+    for (uint32_t i = 0; i < o->gpus; i++)
+        s->devices[i].capacity_bytes = s->gpu.memory_bytes;
+    s->start_ns = now_ns();
+}
+
+static bool is_alive(pid_t pid)
+{
+    char path[64], state = 'X';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'R'; /* a name with a parenthesis in it */
+    fclose(f);
+    return state != 'Z' && state != 'X';
+}
+
+static uint32_t count_running(const struct session *s)
+{
+    uint32_t slots = atomic_load(&s->process_count), running = 0;
+
+    for (uint32_t i = 0; i < slots && i < SESSION_PROCESSES; i++) {
+        const struct session_process *p = &s->processes[i];
+        running += atomic_load(&p->state) == SESSION_RUNNING &&
+                   is_alive((pid_t)p->pid);
+    }
+    return running;
+}
+
+/* Workers that end with their parent get a moment to do so. */
+static uint32_t count_background(const struct session *s)
+{
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    uint32_t running = count_running(s);
+
+    for (int i = 0; running && i < 10; i++) {
+        nanosleep(&moment, NULL);
+        running = count_running(s);
+    }
+    return running;
+}
+
+static int run_command(const struct job *job, struct session *s,
+                       const char *libraries, const char *preload,
+                       struct err *err)
+{
+    char session[PATH_MAX];
+    int status = 0;
+
+    snprintf(session, sizeof session, "%s/" SESSION_FILE, s->directory);
+    char **environment =
+        spawn_environment(environ, session, preload, libraries);
+    int error = spawn_run(job->command, environment, job->output, &status);
+    spawn_environment_free(environment);
+    if (error)
+        return err_set(err, "%s: %s", job->command[0], strerror(error));
+    s->exit_status = (uint32_t)status;
+    s->background = count_background(s);
+    s->end_ns = now_ns();
+    return 0;
+}
+
+char *job_programs(struct err *err)
+{
+    char libraries[PATH_MAX];
+
+    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
+                          err))
+        return NULL;
+    char *preload = spawn_preload(libraries, NULL, err);
+    if (!preload)
+        return NULL;
+    char *programs = xasprintf("/proc/self/exe:%s", preload);
+    free(preload);
+    return programs;
+}
+
+int job_run(const struct job *job, struct rundir *dir, struct err *err)
+{
+    char libraries[PATH_MAX];
+
+    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
+                          err))
+        return CMD_RUN_FAILED;
+    char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
+    if (!preload)
+        return CMD_RUN_FAILED;
+    if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->command,
+                      err)) {
+        free(preload);
+        return CMD_RUN_FAILED;
+    }
+    session_fill(dir->session, job);
+    if (job->no_modules)
+        setenv("MEMSIM_MODULES", "0", true);
+    int rc = run_command(job, dir->session, libraries, preload, err);
+    free(preload);
+    if (!rc)
+        return 0;
+    rundir_remove(dir);
+    return CMD_RUN_NOT_EXECUTABLE;
+}

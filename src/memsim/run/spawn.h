@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Starting the command under observation, and waiting for it. */
+#ifndef MEMSIM_MEMSIM_SPAWN_H
+#define MEMSIM_MEMSIM_SPAWN_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+/* Writes the directory of the libraries to preload to DIR: OVERRIDE
+ * ($MEMSIM_LIBDIR) where it is not NULL, else ../lib/memsim beside the running
+ * program's directory. It is checked: there, and without a character that
+ * LD_PRELOAD cannot carry. */
+int spawn_library_dir(const char *override, char *dir, size_t size,
+                      struct err *err);
+
+/* The value of LD_PRELOAD: DIR/libmemsim.so, DIR's other libraries in order,
+ * then what PRELOADED (may be NULL) names from elsewhere. The caller frees it;
+ * NULL with ERR set. */
+char *spawn_preload(const char *dir, const char *preloaded, struct err *err);
+
+/* ENVIRONMENT with what the command needs: SESSION's path, PRELOAD, DIR's
+ * Python before any other, DIR for Triton. The caller frees it with
+ * spawn_environment_free. */
+char **spawn_environment(char *const *environment, const char *session,
+                         const char *preload, const char *dir);
+void spawn_environment_free(char **environment);
+
+/* Runs ARGV with ENVIRONMENT and waits; what it prints goes to the file OUTPUT,
+ * or, where that is -1, where our own output goes. Signals that come to this
+ * process alone are passed on; those of the terminal reach the command by
+ * themselves. *STATUS gets what a shell would say, 128 + N for signal N.
+ * Returns 0, or the errno of the failure to start it. */
+int spawn_run(char *const *argv, char *const *environment, int output,
+              int *status);
+
+/* The last signal that was passed on, or came from the terminal; 0: none. */
+int spawn_signal(void);
+
+#endif

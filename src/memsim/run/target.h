@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a command can be run under memsim: what execvp would start, and
+ * whether the loader would preload anything there. */
+#ifndef MEMSIM_MEMSIM_TARGET_H
+#define MEMSIM_MEMSIM_TARGET_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+enum target_status {
+    TARGET_OK,
+    TARGET_BLIND, /* it runs, but only what it starts can be observed */
+    TARGET_NOT_EXECUTABLE,
+    TARGET_NOT_FOUND,
+};
+
+/* Finds NAME as execvp does, in SEARCH (PATH's value; NULL: the default), and
+ * follows scripts to the program that runs them. ERR says what is wrong on all
+ * but TARGET_OK. */
+enum target_status target_check(const char *name, const char *search,
+                                struct err *err);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The dicts and lists that torch/csrc/cuda/Module.cpp (THCPModule_
+ * memorySnapshot) builds, read back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/snapshot/pickle.h"
+#include "memsim/snapshot/snapshot.h"
+
+enum { MOST_DEVICES = 1024 };
+
+struct reader {
+    const char *origin;
+    struct err *err;
+    struct snapshot *snapshot;
+    uint64_t budget; /* steps left; see pickle_find */
+};
+
+static int fail(struct reader *r, const char *place, size_t index,
+                const char *cause)
+{
+    return err_set(r->err, "%s:%s %zu: %s", r->origin, place, index, cause);
+}
+
+static int spend(struct reader *r)
+{
+    if (!r->budget)
+        return err_set(r->err,
+                       "%s:0: the same parts occur over and over; "
+                       "this is no memory snapshot",
+                       r->origin);
+    r->budget--;
+    return 0;
+}
+
+static const struct pickle_value *
+find(struct reader *r, const struct pickle_value *dict, const char *key)
+{
+    return pickle_find(dict, key, &r->budget);
+}
+
+/* The number under KEY; where there is none, FALLBACK. */
+static uint64_t number(struct reader *r, const struct pickle_value *dict,
+                       const char *key, uint64_t fallback)
+{
+    const struct pickle_value *v = find(r, dict, key);
+
+    return v && v->type <= PICKLE_INT && v->type != PICKLE_NONE
+               ? (uint64_t)v->number
+               : fallback;
+}
+
+static bool text_is(const struct pickle_value *v, const char *text)
+{
+    return v && v->type == PICKLE_STRING && v->text_bytes == strlen(text) &&
+           !memcmp(v->text, text, v->text_bytes);
+}
+
+static struct alloc_pool_id
+pool_id(struct reader *r, const struct pickle_value *dict, const char *key)
+{
+    const struct pickle_value *v = find(r, dict, key);
+    const struct pickle_value *a = pickle_item(v, 0), *b = pickle_item(v, 1);
+
+    if (!a || !b || a->type != PICKLE_INT || b->type != PICKLE_INT)
+        return (struct alloc_pool_id){0, 0};
+    return (struct alloc_pool_id){(uint64_t)a->number, (uint64_t)b->number};
+}
+
+static bool state_find(const struct pickle_value *v, enum snapshot_state *state)
+{
+    static const struct {
+        const char *name;
+        enum snapshot_state state;
+    } names[] = {
+        {"inactive", SNAPSHOT_INACTIVE},
+        {"active_allocated", SNAPSHOT_ALLOCATED},
+        {"active_pending_free", SNAPSHOT_AWAITING_FREE},
+        {"active_awaiting_free", SNAPSHOT_AWAITING_FREE}, /* as documented */
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (text_is(v, names[i].name)) {
+            *state = names[i].state;
+            return true;
+        }
+    return false;
+}
+
+/* Old snapshots give no addresses: a block follows the one before, at AT. */
+static int read_block(struct reader *r, const struct pickle_value *from,
+                      uint64_t at, struct snapshot_block *b)
+{
+    b->bytes = number(r, from, "size", 0);
+    b->address = number(r, from, "address", at);
+    b->requested_bytes = number(r, from, "requested_size", b->bytes);
+    return state_find(find(r, from, "state"), &b->state) ? 0 : -1;
+}
+
+static int read_blocks(struct reader *r, const struct pickle_value *blocks,
+                       size_t index, struct snapshot_segment *g)
+{
+    uint64_t at = g->address;
+    size_t count = pickle_count(blocks);
+
+    if (!blocks || blocks->type != PICKLE_LIST)
+        return fail(r, "segment", index, "no blocks");
+    /* Each element is paid for before its room is taken. */
+    for (size_t i = 0, capacity = 0; i < count; i++) {
+        if (spend(r))
+            return -1;
+        xgrow(&g->blocks, g->block_count, &capacity, sizeof *g->blocks);
+        struct snapshot_block *b = &g->blocks[g->block_count++];
+        if (read_block(r, pickle_item(blocks, i), at, b))
+            return fail(r, "segment", index, "a block without a known state");
+        at = b->address + b->bytes;
+    }
+    return 0;
+}
+
+static int read_segment(struct reader *r, const struct pickle_value *from,
+                        size_t index)
+{
+    struct snapshot_segment *g = snapshot_add_segment(r->snapshot);
+    const struct pickle_value *type = find(r, from, "segment_type");
+    uint64_t device = number(r, from, "device", 0);
+
+    g->address = number(r, from, "address", 0);
+    g->bytes = number(r, from, "total_size", 0);
+    g->stream = number(r, from, "stream", 0);
+    g->expandable = number(r, from, "is_expandable", 0) != 0;
+    g->pool = pool_id(r, from, "segment_pool_id");
+    g->small = text_is(type, "small");
+    if (device >= MOST_DEVICES)
+        return fail(r, "segment", index, "no such device");
+    g->device = (unsigned)device;
+    if (!g->small && !text_is(type, "large"))
+        return fail(r, "segment", index, "neither small nor large");
+    return read_blocks(r, find(r, from, "blocks"), index, g);
+}
+
+static int read_segments(struct reader *r, const struct pickle_value *segments)
+{
+    if (!segments || segments->type != PICKLE_LIST)
+        return err_set(r->err,
+                       "%s:0: no list of segments; this is no memory "
+                       "snapshot",
+                       r->origin);
+    for (size_t i = 0; i < pickle_count(segments); i++)
+        if (spend(r) || read_segment(r, pickle_item(segments, i), i))
+            return -1;
+    return 0;
+}
+
+static int read_event(struct reader *r, const struct pickle_value *from,
+                      unsigned device, size_t index)
+{
+    const struct pickle_value *action = find(r, from, "action");
+    struct snapshot_event e = {.action = ALLOC_ACTIONS};
+
+    if (text_is(action, "annotate")) /* a note on a block, from 2.15 on */
+        return 0;
+    for (int i = 0; i <= ALLOC_OOM && e.action == ALLOC_ACTIONS; i++)
+        if (text_is(action, snapshot_action_name((enum alloc_action)i)))
+            e.action = (enum alloc_action)i;
+    if (e.action == ALLOC_ACTIONS)
+        return fail(r, "event", index, "an unknown action");
+    e.address =
+        number(r, from, e.action == ALLOC_OOM ? "device_free" : "addr", 0);
+    e.bytes = number(r, from, "size", 0);
+    e.stream = number(r, from, "stream", 0);
+    e.time_us = number(r, from, "time_us", 0);
+    e.pool = pool_id(r, from, "segment_pool_id");
+    if (find(r, from, "pool_id")) /* PyTorch's name for it, from 2.12 on */
+        e.pool = pool_id(r, from, "pool_id");
+    snapshot_add_event(r->snapshot, device, &e);
+    return 0;
+}
+
+static int read_traces(struct reader *r, const struct pickle_value *traces)
+{
+    size_t count = pickle_count(traces);
+
+    if (count > MOST_DEVICES)
+        return err_set(r->err, "%s:0: %zu devices", r->origin, count);
+    for (unsigned device = 0; device < count; device++) {
+        const struct pickle_value *t = pickle_item(traces, device);
+
+        for (size_t i = 0; i < pickle_count(t); i++)
+            if (spend(r) || read_event(r, pickle_item(t, i), device, i))
+                return -1;
+    }
+    return 0;
+}
+
+/* Does the first event of any device have KEY? */
+static bool events_have(struct reader *r, const struct pickle_value *traces,
+                        const char *key)
+{
+    for (size_t i = 0; i < pickle_count(traces); i++) {
+        const struct pickle_value *trace = pickle_item(traces, i);
+
+        if (pickle_count(trace))
+            return find(r, pickle_item(trace, 0), key) != NULL;
+    }
+    return false;
+}
+
+/* A snapshot does not say who wrote it, but there are keys that 2.13 has and
+ * 2.12 has not, and so on; the last 2.9 has and 2.6 has not. */
+static const char *oldest_writer(struct reader *r,
+                                 const struct pickle_value *root)
+{
+    const struct pickle_value *settings = find(r, root, "allocator_settings");
+
+    if (find(r, settings, "max_round_threshold"))
+        return "2.13";
+    if (events_have(r, find(r, root, "device_traces"), "pool_id"))
+        return "2.12";
+    return find(r, settings, "graph_capture_record_stream_reuse") ? "2.11"
+                                                                  : "2.6";
+}
+
+static char *read_text(struct reader *r, const struct pickle_value *dict,
+                       const char *key)
+{
+    const struct pickle_value *text = find(r, dict, key);
+
+    if (!text || text->type != PICKLE_STRING)
+        return NULL;
+    return xasprintf("%.*s", (int)text->text_bytes, text->text);
+}
+
+static void read_settings(struct reader *r, const struct pickle_value *settings)
+{
+    r->snapshot->settings = read_text(r, settings, "PYTORCH_CUDA_ALLOC_CONF");
+    r->snapshot->torch_version = read_text(r, settings, SNAPSHOT_TORCH_KEY);
+}
+
+int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
+                   struct snapshot *snapshot, struct err *err)
+{
+    struct reader r = {.origin = origin,
+                       .err = err,
+                       .snapshot = snapshot,
+                       .budget = 16 * (uint64_t)bytes + 4096};
+
+    *snapshot = (struct snapshot){0};
+    struct pickle *p = pickle_parse(pickle, bytes, origin, err);
+    if (!p)
+        return -1;
+    const struct pickle_value *root = pickle_root(p);
+    int rc = read_segments(&r, find(&r, root, "segments"));
+    if (!rc)
+        rc = read_traces(&r, find(&r, root, "device_traces"));
+    if (!rc)
+        read_settings(&r, find(&r, root, "allocator_settings"));
+    if (!rc)
+        snapshot->since_version = oldest_writer(&r, root);
+    pickle_free(p);
+    if (!rc)
+        rc = snapshot_check(snapshot, origin, err);
+    if (rc)
+        snapshot_fini(snapshot);
+    return rc;
+}
+
+static int load_mapped(int fd, const char *path, struct snapshot *snapshot,
+                       struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return err_set(err, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        return err_set(err, "%s: not a file with anything in it", path);
+    void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    int rc = snapshot_parse(data, (size_t)st.st_size, path, snapshot, err);
+    munmap(data, (size_t)st.st_size);
+    return rc;
+}
+
+int snapshot_load(const char *path, struct snapshot *snapshot, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *snapshot = (struct snapshot){0};
+    if (fd < 0)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    int rc = load_mapped(fd, path, snapshot, err);
+    close(fd);
+    return rc;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/fit_curve.h"
+#include "runtime/cost/fit_formula.h"
+
+#include <math.h>
+
+/* Whose bus bandwidth a collective would share, nearest first; the list ends
+ * with itself. */
+#define LOOKS_LIKE 4
+static const enum fit_coll looks_like[FIT_COLL_COUNT][LOOKS_LIKE] = {
+    [FIT_ALL_REDUCE] = {FIT_REDUCE_SCATTER, FIT_ALL_GATHER, FIT_ALL_REDUCE},
+    [FIT_ALL_GATHER] = {FIT_REDUCE_SCATTER, FIT_ALL_REDUCE, FIT_ALL_GATHER},
+    [FIT_REDUCE_SCATTER] = {FIT_ALL_GATHER, FIT_ALL_REDUCE, FIT_REDUCE_SCATTER},
+    [FIT_BROADCAST] = {FIT_REDUCE, FIT_ALL_GATHER, FIT_ALL_REDUCE,
+                       FIT_BROADCAST},
+    [FIT_REDUCE] = {FIT_BROADCAST, FIT_REDUCE_SCATTER, FIT_ALL_REDUCE,
+                    FIT_REDUCE},
+    [FIT_ALLTOALL] = {FIT_GATHER, FIT_ALL_GATHER, FIT_ALL_REDUCE, FIT_ALLTOALL},
+    [FIT_SENDRECV] = {FIT_BROADCAST, FIT_ALL_GATHER, FIT_ALL_REDUCE,
+                      FIT_SENDRECV},
+    [FIT_GATHER] = {FIT_SCATTER, FIT_ALLTOALL, FIT_ALL_GATHER, FIT_GATHER},
+    [FIT_SCATTER] = {FIT_GATHER, FIT_ALLTOALL, FIT_ALL_GATHER, FIT_SCATTER},
+};
+
+static const char *const flag_texts[COST_NCCL_FLAGS] = {
+    "smaller than any size measured",
+    "larger than any size measured",
+    "between the node counts measured",
+    "outside the node counts measured",
+    "measured with another number of GPUs a node",
+    "from another collective's measurements",
+    "from the link levels alone",
+    "no per-rank times were measured: the mean",
+    "the model asked for does not reach here",
+};
+
+static const double quantiles[FIT_QUANTILES] = {0.5, 0.75, 0.95, 0.99};
+
+const char *cost_nccl_flag_text(unsigned flag)
+{
+    return flag_texts[__builtin_ctz(flag)];
+}
+
+/* The family of COLL whose width is nearest, by ratio. */
+static const struct fit_family *family_find(const struct fit *fit,
+                                            enum fit_coll coll, uint32_t gpus)
+{
+    const struct fit_family *best = NULL;
+    double best_ratio = INFINITY;
+
+    for (uint32_t i = 0; i < fit->family_count; i++) {
+        const struct fit_family *f = &fit->families[i];
+        double ratio = (double)f->gpus_per_node / gpus;
+
+        if (ratio < 1)
+            ratio = 1 / ratio;
+        if (f->coll == coll && ratio < best_ratio) {
+            best = f;
+            best_ratio = ratio;
+        }
+    }
+    return best;
+}
+
+static bool formula_reaches(const struct fit_level *levels,
+                            const struct cost_nccl_query *q)
+{
+    return levels[q->nodes > 1 ? FIT_INTER : FIT_INTRA].known;
+}
+
+static double formula_us(const struct fit *fit, enum fit_formula formula,
+                         const struct cost_nccl_query *q)
+{
+    return fit_formula_us(formula, q->coll, fit->levels[formula], q->bytes,
+                          q->nodes, q->gpus_per_node);
+}
+
+static bool regression_reaches(const struct fit_regression *r,
+                               const struct cost_nccl_query *q)
+{
+    double ranks = (double)q->nodes * q->gpus_per_node;
+
+    return r->known && q->bytes >= r->bytes_min && q->bytes <= r->bytes_max &&
+           ranks >= r->ranks_min && ranks <= r->ranks_max;
+}
+
+static double regression_us(const struct fit *fit,
+                            const struct fit_family *family,
+                            const struct cost_nccl_query *q)
+{
+    double features[FIT_TERMS], us = 0;
+
+    fit_regression_features(q->coll, fit->levels[FIT_PUBLISHED], q->bytes,
+                            q->nodes, q->gpus_per_node, features);
+    for (int i = 0; i < FIT_TERMS; i++)
+        us += family->regression.terms[i] * features[i];
+    return us;
+}
+
+/* The time by the model asked for; where that does not reach, or does not give
+ * a time at all, by the curves. */
+static double family_us(const struct fit *fit, const struct fit_family *family,
+                        const struct cost_nccl_query *q, unsigned *flags)
+{
+    enum fit_model model = q->model ? q->model : family->model;
+    enum fit_formula formula =
+        model == FIT_MODEL_PUBLISHED ? FIT_PUBLISHED : FIT_CORRECTED;
+    double us = 0;
+
+    if (model == FIT_MODEL_REGRESSION) {
+        if (regression_reaches(&family->regression, q))
+            us = regression_us(fit, family, q);
+        if (us <= 0) {
+            *flags |= COST_NCCL_FALLBACK;
+            formula = FIT_PUBLISHED;
+        }
+    }
+    if (us <= 0 && model != FIT_MODEL_CURVES &&
+        formula_reaches(fit->levels[formula], q))
+        us = formula_us(fit, formula, q);
+    if (us > 0)
+        return us;
+    if (model != FIT_MODEL_CURVES)
+        *flags |= COST_NCCL_FALLBACK;
+    return cost_nccl_curves_us(family, q->bytes, q->nodes, q->gpus_per_node,
+                               q->in_place, flags);
+}
+
+void cost_nccl_hats(double bytes, double hats[FIT_HATS])
+{
+    static const double centres[FIT_HATS] = {10, 18, 24, 30};
+    double x = log2(fmax(bytes, 1));
+    int i = 0;
+
+    for (int j = 0; j < FIT_HATS; j++)
+        hats[j] = 0;
+    while (i + 2 < FIT_HATS && x > centres[i + 1])
+        i++;
+    double w = (x - centres[i]) / (centres[i + 1] - centres[i]);
+    hats[i + 1] = fmin(fmax(w, 0), 1);
+    hats[i] = 1 - hats[i + 1];
+}
+
+static double update_factor(const struct fit_update *update, double bytes)
+{
+    double hats[FIT_HATS], sum = 0;
+
+    if (!update->count)
+        return 1;
+    cost_nccl_hats(bytes, hats);
+    for (int i = 0; i < FIT_HATS; i++)
+        sum += update->shift[i] * hats[i];
+    return exp(sum);
+}
+
+/* t_q / t_min at Q, on straight lines between the quantiles fitted. */
+static double straggler_factor(const struct fit_straggler *s, double q,
+                               double ranks, double bytes)
+{
+    double before = 1, before_q = 0, x = ranks * log(fmax(bytes, 1));
+
+    for (int i = 0; i < FIT_QUANTILES; i++) {
+        double here = 1 + fmax(0, s->intercept[i] + s->slope[i] * x);
+
+        here = fmax(here, before);
+        if (q <= quantiles[i])
+            return before +
+                   (here - before) * (q - before_q) / (quantiles[i] - before_q);
+        before = here;
+        before_q = quantiles[i];
+    }
+    return before;
+}
+
+static double expected_error(const struct fit_errors *errors, unsigned flags)
+{
+    if (flags & (COST_NCCL_OTHER_WIDTH | COST_NCCL_OTHER_COLL |
+                 COST_NCCL_FORMULA | COST_NCCL_FALLBACK))
+        return -1;
+    if (flags & COST_NCCL_BEYOND)
+        return errors->beyond_median;
+    if (flags & COST_NCCL_BETWEEN)
+        return errors->between_median;
+    return errors->size_median;
+}
+
+static void answer_from(const struct fit *fit, const struct fit_family *family,
+                        const struct cost_nccl_query *q,
+                        struct cost_nccl_answer *answer)
+{
+    double ranks = (double)q->nodes * q->gpus_per_node;
+
+    if (family->gpus_per_node != q->gpus_per_node)
+        answer->flags |= COST_NCCL_OTHER_WIDTH;
+    answer->us = family_us(fit, family, q, &answer->flags) *
+                 update_factor(&family->update, q->bytes);
+    if (q->quantile > 0 && family->straggler.known)
+        answer->us *=
+            straggler_factor(&family->straggler, q->quantile, ranks, q->bytes);
+    else if (q->quantile > 0)
+        answer->flags |= COST_NCCL_NO_QUANTILE;
+    answer->us = fmax(answer->us, FIT_MIN_US);
+    answer->error = expected_error(&family->errors, answer->flags);
+}
+
+/* Curves of one node alone cannot say what a network costs. */
+static bool family_reaches(const struct fit_family *family, uint32_t nodes)
+{
+    return nodes == 1 || family->curves[family->curve_count - 1].nodes > 1;
+}
+
+/* The time of the smallest size measured on so many nodes, or fewer. */
+static double least_us(const struct fit *fit, const struct fit_family *family,
+                       const struct cost_nccl_query *q)
+{
+    struct cost_nccl_query small = *q;
+    struct cost_nccl_answer answer = {0, 0, -1};
+    const struct fit_curve *curve = &family->curves[0];
+
+    for (uint32_t i = 1; i < family->curve_count; i++)
+        if (family->curves[i].nodes <= q->nodes)
+            curve = &family->curves[i];
+    small.bytes = fmin(curve->bytes_min, q->bytes);
+    answer_from(fit, family, &small, &answer);
+    return answer.us;
+}
+
+/* As a collective that was measured, from its bus bandwidth: what it takes
+ * beyond its smallest size is in proportion to the bytes on the bus. */
+static bool answer_from_other(const struct fit *fit,
+                              const struct cost_nccl_query *q,
+                              struct cost_nccl_answer *answer)
+{
+    double ranks = (double)q->nodes * q->gpus_per_node;
+    struct cost_nccl_query other = *q;
+
+    for (int i = 0; looks_like[q->coll][i] != q->coll; i++) {
+        other.coll = looks_like[q->coll][i];
+        const struct fit_family *f =
+            family_find(fit, other.coll, q->gpus_per_node);
+        if (!f || !family_reaches(f, q->nodes))
+            continue;
+        answer->flags = COST_NCCL_OTHER_COLL;
+        answer_from(fit, f, &other, answer);
+        double least = fmin(least_us(fit, f, &other), answer->us);
+        double factor = fit_coll_factor(q->coll, ranks) /
+                        fit_coll_factor(other.coll, ranks);
+        answer->us = least + (answer->us - least) * factor;
+        return true;
+    }
+    return false;
+}
+
+static bool answer_from_levels(const struct fit *fit,
+                               const struct cost_nccl_query *q,
+                               struct cost_nccl_answer *answer)
+{
+    if (!formula_reaches(fit->levels[FIT_CORRECTED], q))
+        return false;
+    answer->flags = COST_NCCL_FORMULA;
+    answer->us = fmax(formula_us(fit, FIT_CORRECTED, q), FIT_MIN_US);
+    return true;
+}
+
+/* These pass everything along the same rings. */
+static bool is_ring(enum fit_coll coll)
+{
+    return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
+           coll == FIT_REDUCE_SCATTER;
+}
+
+/* Rings are alike: from another's measurements one errs by 9.7% (median over
+ * the public clusters with two of them), by the formulas 22%. Of others the
+ * formulas know better what goes where (doc/commfit.md, 4). */
+int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
+              struct cost_nccl_answer *answer)
+{
+    const struct fit_family *f =
+        family_find(fit, query->coll, query->gpus_per_node);
+
+    *answer = (struct cost_nccl_answer){0, 0, -1};
+    if ((uint64_t)query->nodes * query->gpus_per_node == 1)
+        return 0;
+    if (f && family_reaches(f, query->nodes)) {
+        answer_from(fit, f, query, answer);
+        return 0;
+    }
+    if (is_ring(query->coll) && answer_from_other(fit, query, answer))
+        return 0;
+    if (answer_from_levels(fit, query, answer))
+        return 0;
+    return answer_from_other(fit, query, answer) ? 0 : -1;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/cost/fit_curve.h"
+
+#include <math.h>
+
+/* Bounds on the last segment's slope over the mean one from zero: tables that
+ * end below saturation have less than 1, those whose bandwidth falls, more. */
+#define SLOPE_MIN 0.3
+#define SLOPE_MAX 1.2
+
+static double line_us(const struct fit_knot *a, const struct fit_knot *b,
+                      double bytes, bool in_place)
+{
+    double slope = (b->us[in_place] - a->us[in_place]) / (b->bytes - a->bytes);
+
+    return a->us[in_place] + slope * (bytes - a->bytes);
+}
+
+/* Small collectives take what their steps' latencies add up to, which no size
+ * above says: about this much on one node and for each doubling of nodes, in
+ * the public tables (8 to 17 us on one node, 19 to 33 on 2, 42 to 55 on 8). */
+#define DOUBLING_US 12.0
+
+/* Below the first size times fall less steeply than between the first two. */
+#define FLATTER 0.85
+
+static double below_us(const struct fit_curve *c, double bytes, bool in_place)
+{
+    const struct fit_knot *k = c->knots;
+    double first = k[0].us[in_place];
+    double least = fmin(first, DOUBLING_US * (1 + log2(c->nodes)));
+
+    if (c->knot_count < 2)
+        return first;
+    double steepness =
+        log(k[1].us[in_place] / first) / log(k[1].bytes / k[0].bytes);
+    steepness = FLATTER * fmin(fmax(steepness, 0), 1);
+    return fmax(first * pow(bytes / k[0].bytes, steepness), least);
+}
+
+static double above_us(const struct fit_knot *knots, uint32_t count,
+                       double bytes, bool in_place)
+{
+    const struct fit_knot *last = &knots[count - 1];
+    double us = last->us[in_place], mean = us / last->bytes, slope = mean;
+
+    if (count > 1)
+        slope = (us - last[-1].us[in_place]) / (last->bytes - last[-1].bytes);
+    slope = fmin(fmax(slope, SLOPE_MIN * mean), SLOPE_MAX * mean);
+    return us + slope * (bytes - last->bytes);
+}
+
+double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
+                    bool in_place)
+{
+    uint32_t low = 0, high = count - 1;
+
+    if (bytes >= knots[high].bytes)
+        return above_us(knots, count, bytes, in_place);
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+
+        if (knots[middle].bytes <= bytes)
+            low = middle;
+        else
+            high = middle;
+    }
+    return line_us(&knots[low], &knots[high], bytes, in_place);
+}
+
+static const struct fit_sigmoid *piece_find(const struct fit_sigmoid *pieces,
+                                            uint32_t count, double bytes)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < count && pieces[i + 1].from_bytes <= bytes)
+        i++;
+    return &pieces[i];
+}
+
+static double piece_gbps(const struct fit_sigmoid *p, double bytes)
+{
+    double x = log(bytes + 1) - p->midpoint;
+
+    return p->limit_gbps / (1 + exp(-p->steepness * x)) + p->base_gbps;
+}
+
+double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
+                        double bytes)
+{
+    return piece_gbps(piece_find(pieces, count, bytes), bytes);
+}
+
+/* The same for COUNT > 0 sigmoids by size. */
+static double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
+                             double bytes)
+{
+    const struct fit_sigmoid *p = piece_find(pieces, count, bytes);
+
+    return p->latency_us + bytes / (1e3 * piece_gbps(p, bytes));
+}
+
+double fit_curve_us(const struct fit_curve *curve, double bytes, bool in_place)
+{
+    double us;
+
+    if (curve->form == FIT_CHAIN && bytes < curve->knots[0].bytes)
+        us = below_us(curve, bytes, in_place);
+    else if (curve->form == FIT_CHAIN)
+        us = fit_chain_us(curve->knots, curve->knot_count, bytes, in_place);
+    else
+        us = fit_sigmoid_us(curve->pieces, curve->piece_count, bytes);
+    return fmax(us, FIT_MIN_US);
+}
