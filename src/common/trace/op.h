@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One operation of a GPU, or of a host thread on a GPU: what the simulator,
+ * the labels, the collectives' pricing and the exports know. It is made from a
+ * trace's record, by the capture library while the program runs, or from an
+ * imported profiler trace. Plain data; owns nothing. */
+#ifndef MEMSIM_COMMON_TRACE_OP_H
+#define MEMSIM_COMMON_TRACE_OP_H
+
+#include <stdint.h>
+
+#include "common/trace/trace.h"
+
+enum op_kind {
+    OP_NONE,
+    /* work on a stream */
+    OP_LAUNCH,
+    OP_GEMM,
+    OP_CONVOLUTION,
+    OP_ATTENTION,
+    OP_LIBRARY_CALL,
+    OP_COPY,
+    OP_SET,
+    OP_HOST_FUNCTION,
+    OP_COLLECTIVE,
+    OP_GRAPH_LAUNCH,
+    /* order between streams */
+    OP_EVENT_RECORD,
+    OP_STREAM_WAIT,
+    /* the host waits */
+    OP_SYNC_STREAM,
+    OP_SYNC_DEVICE,
+    OP_SYNC_EVENT,
+    OP_DEVICE_MALLOC, /* a driver call that may wait for the device */
+    OP_DEVICE_FREE,
+    /* streams and events come and go */
+    OP_STREAM_CREATE,
+    OP_STREAM_DESTROY,
+    OP_EVENT_CREATE,
+    OP_EVENT_DESTROY,
+    OP_KINDS,
+};
+
+struct op {
+    enum op_kind kind;
+    uint32_t device;   /* the process's own numbering */
+    uint32_t thread;   /* host thread that called: 0, 1, 2 as they appear */
+    uint32_t name;     /* id of the kernel's or call's name; 0: none */
+    uint64_t stream;   /* handle as the program knows it; 0: the legacy one */
+    uint64_t event;    /* of EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; or 0 */
+    uint64_t host_ns;  /* when the host called, on the trace's clock */
+    uint64_t duration_ns; /* as measured where imported; 0: not known */
+    uint32_t module;   /* id of the nn.Module at work; 0: none */
+    uint32_t phase;    /* enum trace_phase */
+    uint64_t capture;  /* the capture that it is a node of; 0: carried out */
+    uint64_t sequence; /* of a collective on its communicator, from 0 */
+
+    /* the record that it was made from, with its fields in trace.h's order;
+     * what `work` and the reports read shapes and bytes from */
+    enum trace_kind record;
+    uint32_t field_count;
+    const uint64_t *fields; /* borrowed: valid as long as the record is */
+    const char *text;       /* the record's text, or NULL; borrowed */
+};
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an operation costs: one query, one answer, whichever model gives it.
+ * Pure: no heap, no I/O, no clock; the same query gets the same bits. */
+#ifndef MEMSIM_RUNTIME_COST_COST_H
+#define MEMSIM_RUNTIME_COST_COST_H
+
+#include <stdint.h>
+
+#include "runtime/cost/work.h"
+
+/* What a price rests on, the surest first. */
+enum cost_basis {
+    COST_MEASURED, /* this shape was measured on this GPU */
+    COST_FITTED,   /* by a model fitted to measurements of this GPU */
+    COST_BORROWED, /* by another GPU's efficiencies at this one's peaks */
+    COST_ROOFLINE, /* by the GPU's median fitted efficiency */
+    COST_FALLBACK, /* a policy: little is known of the work */
+    COST_BASES,
+};
+
+struct cost_answer {
+    uint64_t ns;
+    uint64_t low_ns, high_ns; /* the band that 80% of held-out errors lie in */
+    enum cost_basis basis;
+    uint32_t flags; /* of the model; cost_flag_text() says what they mean */
+};
+
+/* The GPU's limits, from the catalogue; rates in 1e9 bytes and 1e12
+ * operations a second. */
+struct cost_gpu {
+    double memory_gbps;
+    double tflops[WORK_TYPES]; /* 0: cannot */
+    double l2_bytes;
+    double pcie_gbps, nvlink_gbps;
+    uint32_t sm_count;
+    uint32_t clock_mhz;
+    uint32_t capability; /* 90 for 9.0 */
+};
+
+/* A model of some families. STATE is flat and read-only. */
+struct cost_ops {
+    const char *name; /* as in a fit's JSON: "segments", "tree", "forest" */
+    /* Prices WORK on GPU. Returns 0, or -1 where it has no answer. */
+    int (*price)(const void *state, const struct cost_gpu *gpu,
+                 const struct work *work, struct cost_answer *answer);
+};
+
+/* All models of one GPU behind one question: which model answers which family
+ * is the fit's to say. IMAGE is a cost image (cost_image.h), mapped read-only;
+ * NULL: rooflines alone. Always gives an answer. */
+struct cost_image;
+void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
+                const struct work *work, struct cost_answer *answer);
+
+const char *cost_basis_name(enum cost_basis basis);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an operation has to do, as the cost models ask: family, type, shape,
+ * bytes and arithmetic. Made from a struct op by work_describe(). Pure. */
+#ifndef MEMSIM_RUNTIME_COST_WORK_H
+#define MEMSIM_RUNTIME_COST_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Families are priced by models of their own (cost.h). */
+enum work_family {
+    WORK_NOTHING,     /* takes no time on the device */
+    WORK_ELEMENTWISE, /* contiguous arithmetic, casts, fills, dropout */
+    WORK_STRIDED,     /* broadcast and transposed arithmetic and copies, cat */
+    WORK_REDUCE,      /* sums, means, norms of vectors, arg max */
+    WORK_NORM_FORWARD, /* layer, group, RMS and batch norm */
+    WORK_NORM_BACKWARD,
+    WORK_SOFTMAX_FORWARD, /* softmax, log_softmax, losses over rows */
+    WORK_SOFTMAX_BACKWARD,
+    WORK_INDEX,     /* embedding, gather, scatter, index_put */
+    WORK_SORT,      /* sorts, scans, unique, top-k */
+    WORK_OPTIMIZER, /* foreach and fused optimizers */
+    WORK_POOL,      /* pooling, interpolation */
+    WORK_GEMM,
+    WORK_ATTENTION_FORWARD,
+    WORK_ATTENTION_BACKWARD,
+    WORK_CONVOLUTION_FORWARD,
+    WORK_CONVOLUTION_DGRAD,
+    WORK_CONVOLUTION_WGRAD,
+    WORK_COPY, /* copy engines: between host and device, or two cards */
+    WORK_SET,
+    WORK_COLLECTIVE,
+    WORK_OTHER,
+    WORK_FAMILIES,
+};
+
+/* The type that arithmetic is done in. */
+enum work_type {
+    WORK_FP32, /* without tensor cores */
+    WORK_TF32,
+    WORK_FP16,
+    WORK_BF16,
+    WORK_FP64,
+    WORK_FP8,
+    WORK_INT8,
+    WORK_INTEGER,
+    WORK_TYPES,
+};
+
+enum work_attention {
+    WORK_ATTENTION_FLASH2,
+    WORK_ATTENTION_FLASH3,
+    WORK_ATTENTION_EFFICIENT, /* PyTorch's memory-efficient kernels */
+    WORK_ATTENTION_CUDNN,
+};
+
+enum work_layout { WORK_NCHW, WORK_NHWC };
+
+/* How sure the description is. */
+enum work_source {
+    WORK_EXACT,   /* shapes from the call's own arguments */
+    WORK_RULE,    /* bytes from the kernel's name and arguments */
+    WORK_GUESSED, /* bytes of the blocks that the arguments point into */
+    WORK_UNKNOWN, /* nothing: priced by its grid, if at all */
+};
+
+struct work_gemm { /* row-major: out[batch][m][n] = A[m][k] B[k][n] */
+    uint64_t m, n, k, batch;
+    uint64_t lda, ldb, ldc;  /* leading dimensions in elements; 0: packed */
+    uint32_t alignment;      /* bytes, of the worst operand; 0: not known */
+    bool transpose_a, transpose_b;
+    uint32_t epilogue; /* cublasLtEpilogue_t */
+    uint32_t out_bytes; /* of an element of the result */
+};
+
+struct work_attention_shape {
+    uint64_t batch, heads, kv_heads, queries, keys, head_size, value_size;
+    uint32_t padded_head_size, tile_q, tile_k; /* 0: not known */
+    bool causal;
+    enum work_attention kernel;
+};
+
+struct work_convolution {
+    uint64_t n, c, h, w, k; /* input and output channels */
+    uint64_t d, t;          /* input's and filter's depth, 1 in two dims */
+    uint64_t r, s;          /* filter's height and width */
+    uint64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    uint64_t groups;
+    uint64_t out_h, out_w;
+    enum work_layout layout;
+};
+
+struct work_rows { /* reductions, norms, softmax */
+    uint64_t rows, columns; /* columns are reduced */
+    uint64_t stride;        /* between reduced elements; 1: contiguous */
+};
+
+struct work {
+    enum work_family family;
+    enum work_type type;
+    enum work_source source;
+    uint32_t element_bytes; /* of the main operand */
+    double flops;           /* arithmetic, multiply and add counted as two */
+    double read_bytes, written_bytes;
+    uint64_t elements;
+    uint64_t blocks; /* of the grid; 0: not known */
+    uint32_t threads; /* of a block */
+    uint32_t shared_bytes;
+    uint32_t registers; /* a thread; 0: not known */
+    uint32_t direction; /* enum trace_direction, of a copy */
+    bool pinned;        /* the host side of a copy */
+    union {
+        struct work_gemm gemm;
+        struct work_attention_shape attention;
+        struct work_convolution convolution;
+        struct work_rows rows;
+    };
+};
+
+/* The family's name, as in fits and reports: "gemm", "attention_forward". */
+const char *work_family_name(enum work_family family);
+const char *work_type_name(enum work_type type);
+
+#endif
