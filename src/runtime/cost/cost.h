@@ -37,6 +37,31 @@ struct cost_gpu {
     uint32_t capability; /* 90 for 9.0 */
 };
 
+struct gpu;
+
+/* The limits of GPU, with PCIe's rate after its encoding and packet headers. */
+void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits);
+
+/* The least time that the hardware could take: arithmetic at the peak, bytes
+ * at the memory's rate where they do not fit in the L2 cache. A price is never
+ * below it. A convolution's arithmetic counts a quarter: Winograd's transform
+ * of 4 x 4 tiles needs no more multiplications. */
+double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work);
+
+/* What a roofline with a floor says: FLOOR_NS + max(arithmetic at COMPUTE of
+ * the peak, bytes at MEMORY of the memory's rate). */
+struct cost_roofline {
+    double floor_ns;
+    double compute, memory; /* efficiencies, in (0, 1.5] */
+};
+double cost_roofline_ns(const struct cost_roofline *line,
+                        const struct cost_gpu *gpu, const struct work *work);
+
+/* The roofline of FAMILY where no fit answers: medians over the GPUs that were
+ * measured. */
+const struct cost_roofline *cost_roofline_default(enum work_family family,
+                                                  enum work_type type);
+
 /* A model of some families. STATE is flat and read-only. */
 struct cost_ops {
     const char *name; /* as in a fit's JSON: "segments", "tree", "forest" */

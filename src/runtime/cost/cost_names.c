@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/cost/cost.h"
+
+static const char *const families[WORK_FAMILIES] = {
+    [WORK_NOTHING] = "nothing",
+    [WORK_ELEMENTWISE] = "elementwise",
+    [WORK_STRIDED] = "strided",
+    [WORK_REDUCE] = "reduce",
+    [WORK_NORM_FORWARD] = "norm_forward",
+    [WORK_NORM_BACKWARD] = "norm_backward",
+    [WORK_SOFTMAX_FORWARD] = "softmax_forward",
+    [WORK_SOFTMAX_BACKWARD] = "softmax_backward",
+    [WORK_INDEX] = "index",
+    [WORK_SORT] = "sort",
+    [WORK_OPTIMIZER] = "optimizer",
+    [WORK_POOL] = "pool",
+    [WORK_GEMM] = "gemm",
+    [WORK_ATTENTION_FORWARD] = "attention_forward",
+    [WORK_ATTENTION_BACKWARD] = "attention_backward",
+    [WORK_CONVOLUTION_FORWARD] = "convolution_forward",
+    [WORK_CONVOLUTION_DGRAD] = "convolution_dgrad",
+    [WORK_CONVOLUTION_WGRAD] = "convolution_wgrad",
+    [WORK_COPY] = "copy",
+    [WORK_SET] = "set",
+    [WORK_COLLECTIVE] = "collective",
+    [WORK_OTHER] = "other",
+};
+
+static const char *const types[WORK_TYPES] = {
+    [WORK_FP32] = "fp32", [WORK_TF32] = "tf32",       [WORK_FP16] = "fp16",
+    [WORK_BF16] = "bf16", [WORK_FP64] = "fp64",       [WORK_FP8] = "fp8",
+    [WORK_INT8] = "int8", [WORK_INTEGER] = "integer",
+};
+
+static const char *const bases[COST_BASES] = {
+    [COST_MEASURED] = "measured", [COST_FITTED] = "fitted",
+    [COST_BORROWED] = "borrowed", [COST_ROOFLINE] = "roofline",
+    [COST_FALLBACK] = "fallback",
+};
+
+const char *work_family_name(enum work_family family)
+{
+    return (unsigned)family < WORK_FAMILIES ? families[family] : "unknown";
+}
+
+const char *work_type_name(enum work_type type)
+{
+    return (unsigned)type < WORK_TYPES ? types[type] : "unknown";
+}
+
+const char *cost_basis_name(enum cost_basis basis)
+{
+    return (unsigned)basis < COST_BASES ? bases[basis] : "unknown";
+}

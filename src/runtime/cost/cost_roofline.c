@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The physical limit of an operation, and a roofline with three numbers. */
+#include "common/catalogue/gpu.h"
+#include "common/trace/trace.h"
+#include "runtime/cost/cost.h"
+
+#include <math.h>
+
+#define WINOGRAD 4.0
+
+/* A lane's rate in 1e9 bytes a second by generation: 2.5, 5, 8, 16, 32 and 64
+ * GT/s after 8b/10b or 128b/130b. PCIe 6 counts as 5: no card of the catalogue
+ * has it. Packet headers take another 10% (256 bytes of payload). */
+static double pcie_lane_gbps(uint32_t generation)
+{
+    static const double rates[] = {0, 0.25, 0.5, 0.985, 1.969, 3.938};
+    uint32_t last = sizeof rates / sizeof *rates - 1;
+
+    return 0.9 * rates[generation < last ? generation : last];
+}
+
+void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
+{
+    *limits = (struct cost_gpu){
+        .memory_gbps = gpu->memory_gbps,
+        .tflops =
+            {
+                [WORK_FP32] = gpu->fp32_tflops,
+                [WORK_TF32] = gpu->tf32_tflops,
+                [WORK_FP16] = gpu->fp16_tflops,
+                [WORK_BF16] = gpu->bf16_tflops,
+                [WORK_FP64] = fmax(gpu->fp64_tflops, gpu->fp64_tensor_tflops),
+                [WORK_FP8] = gpu->fp8_tflops,
+                [WORK_INT8] = gpu->int8_tops,
+                [WORK_INTEGER] = gpu->fp32_tflops / 2,
+            },
+        .l2_bytes = (double)gpu->l2_bytes,
+        .pcie_gbps = pcie_lane_gbps(gpu->pcie_generation) * gpu->pcie_lanes,
+        .nvlink_gbps = gpu->nvlink_gbps,
+        .sm_count = gpu->sm_count,
+        .clock_mhz = gpu->clock_boost_mhz,
+        .capability = gpu->capability_major * 10 + gpu->capability_minor,
+    };
+}
+
+/* The peak for TYPE. A type that the card lacks is computed in a wider one:
+ * cuBLAS and PyTorch fall back to fp32. */
+static double peak_tflops(const struct cost_gpu *gpu, enum work_type type)
+{
+    double peak = (unsigned)type < WORK_TYPES ? gpu->tflops[type] : 0;
+
+    if (peak <= 0)
+        peak = gpu->tflops[WORK_FP32];
+    return peak > 0 ? peak : 1;
+}
+
+static bool is_convolution(enum work_family family)
+{
+    return family >= WORK_CONVOLUTION_FORWARD &&
+           family <= WORK_CONVOLUTION_WGRAD;
+}
+
+static double memory_bytes(const struct work *work)
+{
+    return work->read_bytes + work->written_bytes;
+}
+
+/* 1 Gbyte/s is one byte a nanosecond; 1 TFLOP/s is 1000 operations. */
+static double compute_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    return work->flops / (1e3 * peak_tflops(gpu, work->type));
+}
+
+/* Rate between the host and the card, or within it. A pageable copy goes
+ * through a pinned buffer of the driver. */
+static double link_gbps(const struct cost_gpu *gpu, const struct work *work)
+{
+    if (work->family != WORK_COPY || work->direction == TRACE_DEVICE_TO_DEVICE)
+        return gpu->memory_gbps;
+    return fmax(gpu->pcie_gbps, 1) * (work->pinned ? 1 : 0.5);
+}
+
+static double moved_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    double bytes = memory_bytes(work);
+
+    /* the host's half of a copy is not the card's traffic */
+    if (work->family == WORK_COPY && work->direction != TRACE_DEVICE_TO_DEVICE)
+        bytes = fmax(work->read_bytes, work->written_bytes);
+    return bytes / fmax(link_gbps(gpu, work), 1);
+}
+
+double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    double arithmetic = compute_ns(gpu, work);
+    double memory =
+        memory_bytes(work) > gpu->l2_bytes ? moved_ns(gpu, work) : 0;
+
+    if (is_convolution(work->family))
+        arithmetic /= WINOGRAD;
+    return fmax(arithmetic, memory);
+}
+
+double cost_roofline_ns(const struct cost_roofline *line,
+                        const struct cost_gpu *gpu, const struct work *work)
+{
+    return line->floor_ns + fmax(compute_ns(gpu, work) / line->compute,
+                                 moved_ns(gpu, work) / line->memory);
+}
+
+/* {floor, compute, memory}. Rates are those of an H100's published kernel
+ * times over its peaks: contiguous 2.9 TB/s, copies and concatenation 2.0,
+ * reductions 2.7, norms and softmax 2.4, backward 2.0, optimizers 2.7 of 3.35;
+ * fp32 0.75 of 67 TFLOP/s; flash attention 2 300 of 989. */
+static const struct cost_roofline lines[WORK_FAMILIES] = {
+    [WORK_NOTHING] = {0, 1, 1},
+    [WORK_ELEMENTWISE] = {2000, 0.5, 0.87},
+    [WORK_STRIDED] = {2000, 0.5, 0.7},
+    [WORK_REDUCE] = {3000, 0.5, 0.8},
+    [WORK_NORM_FORWARD] = {3000, 0.5, 0.7},
+    [WORK_NORM_BACKWARD] = {4000, 0.5, 0.6},
+    [WORK_SOFTMAX_FORWARD] = {3000, 0.5, 0.75},
+    [WORK_SOFTMAX_BACKWARD] = {3000, 0.5, 0.65},
+    [WORK_INDEX] = {3000, 0.5, 0.5},
+    [WORK_SORT] = {10000, 0.5, 0.3},
+    [WORK_OPTIMIZER] = {3000, 0.5, 0.8},
+    [WORK_POOL] = {3000, 0.5, 0.6},
+    [WORK_GEMM] = {3000, 0.65, 0.75},
+    [WORK_ATTENTION_FORWARD] = {5000, 0.35, 0.6},
+    [WORK_ATTENTION_BACKWARD] = {8000, 0.28, 0.5},
+    [WORK_CONVOLUTION_FORWARD] = {5000, 0.5, 0.6},
+    [WORK_CONVOLUTION_DGRAD] = {5000, 0.4, 0.5},
+    [WORK_CONVOLUTION_WGRAD] = {5000, 0.3, 0.5},
+    [WORK_COPY] = {1500, 1, 0.9},
+    [WORK_SET] = {1500, 1, 0.85},
+    [WORK_COLLECTIVE] = {10000, 1, 0.7},
+    [WORK_OTHER] = {3000, 0.4, 0.6},
+};
+
+/* fp32 without tensor cores comes nearer to its peak. */
+static const struct cost_roofline plain_gemm = {4000, 0.75, 0.75};
+static const struct cost_roofline plain_attention = {6000, 0.42, 0.6};
+
+const struct cost_roofline *cost_roofline_default(enum work_family family,
+                                                  enum work_type type)
+{
+    bool plain = type == WORK_FP32 || type == WORK_FP64;
+
+    if (family == WORK_GEMM && plain)
+        return &plain_gemm;
+    if (family == WORK_ATTENTION_FORWARD && plain)
+        return &plain_attention;
+    return &lines[(unsigned)family < WORK_FAMILIES ? family : WORK_OTHER];
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prices of operations: rooflines, limits, names. */
+#include "check.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "common/trace/trace.h"
+#include "runtime/cost/cost.h"
+
+static struct cost_gpu h100(void)
+{
+    struct gpu gpu;
+    struct cost_gpu limits;
+    struct err err = {""};
+
+    if (gpu_load("h100", &gpu, &err))
+        CHECK_FAIL("%s", err.text);
+    cost_gpu_set(&gpu, &limits);
+    return limits;
+}
+
+static struct work gemm(double m, double n, double k, enum work_type type)
+{
+    return (struct work){
+        .family = WORK_GEMM,
+        .type = type,
+        .source = WORK_EXACT,
+        .element_bytes = 2,
+        .flops = 2 * m * n * k,
+        .read_bytes = 2 * (m * k + k * n),
+        .written_bytes = 2 * m * n,
+        .gemm = {.m = (uint64_t)m, .n = (uint64_t)n, .k = (uint64_t)k,
+                 .batch = 1},
+    };
+}
+
+TEST(limits_come_from_the_catalogue)
+{
+    struct cost_gpu gpu = h100();
+
+    CHECK_NEAR(gpu.memory_gbps, 3350, 0);
+    CHECK_NEAR(gpu.tflops[WORK_BF16], 989.4, 0);
+    CHECK_UINT(gpu.sm_count, 132);
+    CHECK_UINT(gpu.capability, 90);
+    CHECK(gpu.pcie_gbps > 50 && gpu.pcie_gbps < 63);
+}
+
+TEST(a_product_is_bound_by_arithmetic)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = gemm(8192, 8192, 8192, WORK_BF16);
+    struct cost_answer answer;
+    double peak_ns = 2 * 8192.0 * 8192 * 8192 / 989.4e3;
+
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK_NEAR(cost_bound_ns(&gpu, &work), peak_ns, 1e-9);
+    CHECK(answer.ns > peak_ns);
+    CHECK(answer.ns < 2 * peak_ns);
+    CHECK(answer.low_ns <= answer.ns && answer.ns <= answer.high_ns);
+    CHECK_STR(cost_basis_name(answer.basis), "roofline");
+}
+
+TEST(what_is_not_described_is_a_fallback)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_OTHER, .source = WORK_GUESSED,
+                        .read_bytes = 1e9};
+    struct cost_answer answer;
+
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK_UINT(answer.basis, COST_FALLBACK);
+    CHECK(answer.ns > 1e9 / 3350);
+}
+
+TEST(nothing_takes_no_time)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_NOTHING};
+    struct cost_answer answer;
+
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK_UINT(answer.ns, 0);
+}
+
+TEST(a_copy_from_the_host_goes_over_pcie)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_COPY, .source = WORK_EXACT,
+                        .direction = TRACE_HOST_TO_DEVICE, .pinned = true,
+                        .read_bytes = 1e9, .written_bytes = 1e9};
+    struct cost_answer pinned, pageable;
+
+    cost_price(NULL, &gpu, &work, &pinned);
+    work.pinned = false;
+    cost_price(NULL, &gpu, &work, &pageable);
+    CHECK(pinned.ns > 1e9 / 63 && pinned.ns < 1e9 / 40);
+    CHECK(pageable.ns > pinned.ns);
+}
+
+TEST(a_type_that_the_card_lacks_is_priced)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = gemm(4096, 4096, 4096, WORK_BF16);
+    struct cost_answer answer;
+
+    gpu.tflops[WORK_BF16] = 0;
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK_NEAR(cost_bound_ns(&gpu, &work), work.flops / 66.9e3, 1e-9);
+}
+
+TEST(every_family_and_type_has_a_name)
+{
+    for (int i = 0; i < WORK_FAMILIES; i++)
+        CHECK(strcmp(work_family_name(i), "unknown"));
+    for (int i = 0; i < WORK_TYPES; i++)
+        CHECK(strcmp(work_type_name(i), "unknown"));
+    CHECK_STR(work_family_name(WORK_FAMILIES), "unknown");
+}
