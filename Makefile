@@ -29,15 +29,17 @@ CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
 CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
             $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
-LIBS     := -lcjson -lgsl -lgslcblas -lz -lm -lpthread
+# GSL only for the programs that call it.
+LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lm -lpthread
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
 RUNTIME := $(wildcard src/runtime/*/*.c)
+FITS    := $(wildcard src/fits/*.c)
 MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
 FITTING := $(wildcard src/fitting/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
-CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(MEMSIM) $(FITTING) $(COMMFIT))
+CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
 tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 

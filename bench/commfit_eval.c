@@ -4,7 +4,8 @@
  * prints nanoseconds of processor time a call, over all sizes, node counts and
  * collectives of the fit, measured ones and others. */
 #include "common/base/err.h"
-#include "common/catalogue/fit.h"
+#include "fits/fit_read.h"
+#include "runtime/cost/fit.h"
 #include "runtime/cost/cost_nccl.h"
 
 #include <stdio.h>

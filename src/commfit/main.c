@@ -6,6 +6,7 @@
 #include "commfit/update.h"
 #include "common/base/json_text.h"
 #include "common/base/options.h"
+#include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/score.h"
 #include "common/base/xmalloc.h"
+#include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
 #include <math.h>

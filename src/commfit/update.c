@@ -3,6 +3,7 @@
 #include "commfit/fit_write.h"
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
+#include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
 #include <cjson/cJSON.h>

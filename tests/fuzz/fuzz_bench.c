@@ -6,8 +6,9 @@
 #include "commfit/model.h"
 #include "commfit/score.h"
 #include "commfit/series.h"
-#include "common/catalogue/cluster.h"
+#include "fits/cluster.h"
 #include "common/base/err.h"
+#include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
 #include <gsl/gsl_errno.h>

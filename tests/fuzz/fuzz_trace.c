@@ -13,6 +13,7 @@
 #include "common/trace/trace_read.h"
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/peak.h"
+#include "memsim/report/result.h"
 
 #define CHUNK_BYTES 4096
 
@@ -102,7 +103,7 @@ static void read_peak(const unsigned char *file, size_t size)
     if (!peak_read(&peak, &r, &err)) {
         struct result_device d = {.context_bytes = 1};
         for (size_t i = 0; i < SESSION_DEVICES; i++)
-            peak_tell(&peak.cards[i], &d);
+            result_device_take(&d, &peak.cards[i]);
         free(d.things);
         peak_fini(&peak);
     }

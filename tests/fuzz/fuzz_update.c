@@ -2,6 +2,7 @@
  * libFuzzer on `commfit --update FIT --from FILE': both in one input, a NUL
  * between them. What is written must be a fit. */
 #include "commfit/update.h"
+#include "fits/fit_read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * The evaluator: what it says where nothing was measured, and that it says
  * so. */
 #include "check.h"
-#include "common/catalogue/cluster.h"
+#include "fits/cluster.h"
 #include "common/base/err.h"
 #include "runtime/cost/cost_nccl.h"
 #include "runtime/cost/fit_formula.h"

@@ -9,6 +9,7 @@
 #include "commfit/score.h"
 #include "commfit/sigmoid.h"
 #include "commfit/update.h"
+#include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 #include "runtime/cost/fit_curve.h"
 

@@ -2,6 +2,7 @@
 #include "memsim/attribution/peak.h"
 
 #include "check.h"
+#include "memsim/report/result.h"
 #include "trace_build.h"
 
 #define A UINT64_C(0x7f0000000000)
@@ -177,7 +178,7 @@ TEST(tells_what_is_not_blocks)
     BUILD(&b, TRACE_DEVICE_MALLOC, 0, 2 * A, 2500, 0, 0, 0);
     put_alloc(&b, 0, A, 4000);
     struct peak peak = peak_of(&b);
-    peak_tell(&peak.cards[0], &d);
+    result_device_take(&d, &peak.cards[0]);
     CHECK_UINT(d.thing_count, 6);
     CHECK_STR(d.things[0].label, "cached by PyTorch, not in use");
     CHECK_UINT(d.things[0].bytes, 6000);
@@ -202,7 +203,7 @@ TEST(lists_the_largest_and_sums_up_the_rest)
     for (uint64_t i = 1; i <= 200; i++)
         put_alloc(&b, 0, A + (i << 20), i * 512);
     struct peak peak = peak_of(&b);
-    peak_tell(&peak.cards[0], &d);
+    result_device_take(&d, &peak.cards[0]);
     for (size_t i = 0; i < d.thing_count; i++)
         sum += d.things[i].bytes;
     CHECK_UINT(peak.cards[0].thing_count, 200);
@@ -308,7 +309,7 @@ TEST(agrees_with_a_simple_minded_reading)
         const struct peak_card *card = &peak.cards[0];
         CHECK_UINT(card->allocated_bytes, naive.peak);
         for (size_t i = 0; i < card->thing_count; i++) {
-            const struct result_thing *t = &card->things[i];
+            const struct peak_thing *t = &card->things[i];
             CHECK_UINT(t->bytes, naive_bytes(t->label, t->bytes / t->count));
             sum += t->bytes;
         }

@@ -67,7 +67,7 @@ static bool is_built(void)
 TEST(texts_stay_data)
 {
     char *command[] = {(char *)hostile, NULL};
-    struct result_thing thing = {.bytes = 1};
+    struct peak_thing thing = {.bytes = 1};
     struct result_device device = {
         .capacity_bytes = GIB, .things = &thing, .thing_count = 1};
     struct result_rank rank = {.devices = &device, .device_count = 1};

@@ -384,7 +384,7 @@ static size_t longest_line(const char *text)
 
 static void set_things(struct result_device *d)
 {
-    static const struct result_thing things[] = {
+    static const struct peak_thing things[] = {
         {"log_softmax forward", 4 * 394 * MIB, 4},
         {"a kernel whose name is longer than what the column can hold", GIB,
          1234567},

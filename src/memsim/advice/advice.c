@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/change.h"
 
 #define SIZE_LENGTH 16
 #define LEAST_SHARE 100 /* one in so many */

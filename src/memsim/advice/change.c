@@ -145,3 +145,32 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
     tape_fini(&halved);
     return effect;
 }
+
+int changed_apply(struct changed *c, struct recording *r, const char *text,
+                  struct err *err)
+{
+    struct change change;
+
+    *c = (struct changed){0};
+    if (!r->trace)
+        return err_set(err,
+                       "%s: a snapshot does not say what its blocks are for; "
+                       "--what-if wants a trace",
+                       r->path);
+    if (changeable_read(&c->from, r->path, r->whatif.source, err) ||
+        change_parse(&change, text, &c->from, err)) {
+        changed_fini(c);
+        return -1;
+    }
+    change_make(&c->tape, &c->from, &change);
+    change_fini(&change);
+    r->whatif.source = tape_source(&c->tape);
+    return 0;
+}
+
+void changed_fini(struct changed *c)
+{
+    tape_fini(&c->tape);
+    changeable_fini(&c->from);
+    *c = (struct changed){0};
+}

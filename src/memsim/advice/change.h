@@ -4,6 +4,7 @@
 #define MEMSIM_MEMSIM_CHANGE_H
 
 #include "memsim/advice/tape_change.h"
+#include "memsim/replay/recording.h"
 
 /* A recording that can be changed. Its parts are borrowed by what is made of
  * it. */
@@ -39,5 +40,19 @@ char *change_text(const struct change *change, const struct changeable *c);
 /* Makes *TO what C would be with CHANGE. */
 struct change_effect change_make(struct tape *to, const struct changeable *c,
                                  const struct change *change);
+
+/* A recording that is played as if the program had been changed. Zeroed, it
+ * is none. */
+struct changed {
+    struct changeable from;
+    struct tape tape;
+};
+
+/* From now on R is what it would be with the change that TEXT says, see
+ * change_parse; R borrows *C, which must outlive it. Returns 0, or -1 with
+ * nothing to free. */
+int changed_apply(struct changed *c, struct recording *r, const char *text,
+                  struct err *err);
+void changed_fini(struct changed *c);
 
 #endif

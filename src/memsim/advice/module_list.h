@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_MODULE_LIST_H
 #define MEMSIM_MEMSIM_MODULE_LIST_H
 
-#include "memsim/attribution/attribute_internal.h"
+#include "memsim/attribution/module_table.h"
 
 /* Modules PARENT.0, PARENT.1, ... which have parts of their own, and most of
  * them equally many. A list inside a member of a list is none. */

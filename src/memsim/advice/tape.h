@@ -4,7 +4,8 @@
 #ifndef MEMSIM_MEMSIM_TAPE_H
 #define MEMSIM_MEMSIM_TAPE_H
 
-#include "memsim/attribution/attribute_internal.h"
+#include "common/trace/trace.h"
+#include "memsim/attribution/module_table.h"
 #include "memsim/replay/replay.h"
 
 enum tape_kind {

@@ -5,28 +5,10 @@
 
 #include "common/base/map.h"
 #include "memsim/attribution/attribute.h"
+#include "memsim/attribution/module_table.h"
 #include "memsim/attribution/timeline.h"
 
 /* --- modules: attribute_module.c ------------------------------------------ */
-
-#define MODULES_MAX (1u << 24) /* as many as core/torch/tag.c numbers */
-
-struct module_row {
-    bool named;
-    uint32_t root, parent; /* numbers; 0: none */
-    bool has_children;
-    unsigned nth; /* of the models of that name, from 1; else 0 */
-    uint64_t calls;
-    char *path; /* below its root; the class of a root */
-};
-
-/* The modules of a process, by their numbers. Zeroed, it is empty. */
-struct module_table {
-    struct module_row *rows;
-    size_t count;     /* one more than the highest number */
-    struct map paths; /* numbers by root and path */
-    unsigned models;  /* roots with something below them */
-};
 
 /* What modules hold of one card, by number. */
 struct holdings {
@@ -36,18 +18,6 @@ struct holdings {
     } * rows;
     size_t count;
 };
-
-/* Takes a MODULE record, whose name is NAME. Returns the parent that the
- * module had before in *OLD_PARENT. */
-void module_table_name(struct module_table *t, uint32_t id, uint32_t root,
-                       const char *name, uint32_t *old_parent);
-void module_table_call(struct module_table *t, uint32_t id);
-void module_table_fini(struct module_table *t);
-/* Counts the models: to be called before titles are asked for. */
-void module_table_count(struct module_table *t);
-/* The name that reports show: with that of its model where there are several.
- * The caller frees it. */
-char *module_table_title(const struct module_table *t, uint32_t id);
 
 /* Adds BYTES, which may be negative, to ID and all above it. */
 void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,

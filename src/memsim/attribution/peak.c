@@ -20,8 +20,6 @@ enum { DEVICE_DEVICE, DEVICE_CARD = 3 };
 enum { WORK_DEVICE = 1, TRANSFER_DEVICE = 0 };
 enum { CALL_NAME, CALL_WORKSPACE = 4 };
 
-#define PEAK_THINGS 64 /* told one by one */
-
 struct card {
     struct tracker torch, raw; /* the caching allocator; cudaMalloc */
     uint64_t reserved_bytes, outside_bytes; /* at torch's peak */
@@ -302,65 +300,4 @@ void peak_fini(struct peak *peak)
         free(peak->cards[i].things);
         attribution_destroy(peak->cards[i].attribution);
     }
-}
-
-static void tell(struct result_device *device, uint64_t bytes,
-                 const char *label)
-{
-    if (!bytes)
-        return;
-    struct result_thing *t = &device->things[device->thing_count++];
-    *t = (struct result_thing){.bytes = bytes};
-    snprintf(t->label, sizeof t->label, "%s", label);
-}
-
-/* What is beyond the largest ones becomes one. */
-static void tell_blocks(struct result_device *device,
-                        const struct peak_card *card)
-{
-    size_t shown =
-        card->thing_count < PEAK_THINGS ? card->thing_count : PEAK_THINGS;
-    uint64_t rest = 0;
-
-    for (size_t i = 0; i < shown; i++)
-        device->things[i] = card->things[i];
-    device->thing_count = shown;
-    for (size_t i = shown; i < card->thing_count; i++)
-        rest += card->things[i].bytes;
-    tell(device, rest, "everything smaller");
-}
-
-/* The trace and the session tell of the same refusals in the same order. */
-static void tell_modules(struct result_device *device)
-{
-    const struct attribution *a = device->attribution;
-    size_t at = 0;
-
-    for (size_t i = 0; a && i < device->oom_count; i++)
-        if (device->ooms[i].torch && at < a->oom_count)
-            device->ooms[i].module = a->oom_modules[at++];
-}
-
-void peak_tell(struct peak_card *card, struct result_device *device)
-{
-    attribution_destroy(device->attribution);
-    device->attribution = card->attribution;
-    card->attribution = NULL;
-    tell_modules(device);
-    free(device->things);
-    device->things = xcalloc(PEAK_THINGS + 6, sizeof *device->things);
-    tell_blocks(device, card);
-    if (card->torch) {
-        tell(device,
-             card->reserved_bytes > card->allocated_bytes
-                 ? card->reserved_bytes - card->allocated_bytes
-                 : 0,
-             "cached by PyTorch, not in use");
-        tell(device, card->outside_bytes, "cudaMalloc outside PyTorch");
-    }
-    tell(device, device->context_bytes, "CUDA context");
-    tell(device, device->libraries_bytes, "CUDA libraries");
-    tell(device, device->others_bytes, "other processes on the card");
-    qsort(device->things, device->thing_count, sizeof *device->things,
-          thing_compare);
 }

@@ -12,7 +12,8 @@
 #include "common/base/err.h"
 #include "common/trace/session.h"
 #include "common/trace/trace_read.h"
-#include "memsim/report/result.h"
+#include "memsim/attribution/attribute.h"
+#include "memsim/attribution/tracker.h"
 
 /* One card as one process saw it. */
 struct peak_card {
@@ -20,7 +21,7 @@ struct peak_card {
     uint64_t allocated_bytes; /* at the peak */
     uint64_t reserved_bytes;  /* at that moment, as PyTorch counts */
     uint64_t outside_bytes;   /* of cudaMalloc, not PyTorch's */
-    struct result_thing *things; /* blocks by what first used them and by
+    struct peak_thing *things; /* blocks by what first used them and by
                                     size, largest first */
     size_t thing_count;
     struct attribution *attribution; /* NULL: nobody said whose blocks are */
@@ -34,9 +35,5 @@ struct peak {
  * with ERR set and nothing to free. */
 int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err);
 void peak_fini(struct peak *peak);
-
-/* Lists what CARD says, with the context and the libraries that *DEVICE holds
- * already, as *DEVICE's things, and gives it CARD's attribution. */
-void peak_tell(struct peak_card *card, struct result_device *device);
 
 #endif

@@ -166,7 +166,7 @@ void tracker_raise(struct tracker *t, uint64_t peak_bytes)
 
 int thing_compare(const void *x, const void *y)
 {
-    const struct result_thing *a = x, *b = y;
+    const struct peak_thing *a = x, *b = y;
 
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
@@ -175,7 +175,7 @@ int thing_compare(const void *x, const void *y)
 
 static int thing_compare_label(const void *x, const void *y)
 {
-    const struct result_thing *a = x, *b = y;
+    const struct peak_thing *a = x, *b = y;
     uint64_t a_each = a->bytes / a->count, b_each = b->bytes / b->count;
 
     if (a_each != b_each)
@@ -184,7 +184,7 @@ static int thing_compare_label(const void *x, const void *y)
 }
 
 /* Makes one of those that read alike: a kernel's variants, say. */
-static size_t things_unite(struct result_thing *things, size_t count)
+static size_t things_unite(struct peak_thing *things, size_t count)
 {
     size_t kept = 0;
 
@@ -201,7 +201,7 @@ static size_t things_unite(struct result_thing *things, size_t count)
 }
 
 size_t tracker_things(const struct tracker *t, const struct trace_names *names,
-                      struct result_thing **things)
+                      struct peak_thing **things)
 {
     size_t cursor = 0, capacity = 0, count = 0;
 
@@ -212,8 +212,8 @@ size_t tracker_things(const struct tracker *t, const struct trace_names *names,
             if (!blocks)
                 continue;
             xgrow(things, count, &capacity, sizeof **things);
-            struct result_thing *thing = &(*things)[count++];
-            *thing = (struct result_thing){.bytes = g->bytes * blocks,
+            struct peak_thing *thing = &(*things)[count++];
+            *thing = (struct peak_thing){.bytes = g->bytes * blocks,
                                            .count = blocks};
             label_format(&g->label, names, thing->label, sizeof thing->label);
         }

@@ -10,7 +10,15 @@
 
 #include "common/base/map.h"
 #include "memsim/attribution/label.h"
-#include "memsim/report/result.h"
+
+#define PEAK_LABEL_BYTES 96
+
+/* One kind of thing in memory at the peak. */
+struct peak_thing {
+    char label[PEAK_LABEL_BYTES];
+    uint64_t bytes; /* of all of them */
+    uint64_t count; /* 0: not made of blocks */
+};
 
 /* Zeroed, it is empty. */
 struct tracker {
@@ -50,7 +58,7 @@ void block_drop(struct block *b);
 /* What was live at the peak, by label and size, largest first, those that read
  * alike being one. The caller frees *THINGS. Returns how many. */
 size_t tracker_things(const struct tracker *t, const struct trace_names *names,
-                      struct result_thing **things);
+                      struct peak_thing **things);
 
 /* The order of things, largest first, for qsort. */
 int thing_compare(const void *x, const void *y);

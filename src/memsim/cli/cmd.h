@@ -7,18 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/options.h"
-
-/* memsim's exit statuses; those of `memsim run` are in timeout(1)'s manner. */
-enum cmd_status {
-    CMD_OK = 0,
-    CMD_FAILED = 1, /* not `run` */
-    CMD_USAGE = 2,  /* not `run` */
-    CMD_RUN_OOM = 120,
-    CMD_RUN_OVER_LIMIT = 121,
-    CMD_RUN_FAILED = 125,
-    CMD_RUN_NOT_EXECUTABLE = 126,
-    CMD_RUN_NOT_FOUND = 127,
-};
+#include "common/base/status.h"
 
 int cmd_run(int argc, char **argv);
 int cmd_fit_batch(int argc, char **argv);

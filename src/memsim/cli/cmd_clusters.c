@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/catalogue/cluster.h"
+#include "fits/cluster.h"
 #include "common/base/units.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #define SCHEMA 1
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "common/base/file_write.h"
 #include "common/base/json_text.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/report/diff_report.h"
@@ -135,7 +136,7 @@ static int report(const struct diff_options *o, struct diff_report *r,
         diff_report_text(r, &style, out);
     else if (r->past)
         fprintf(stderr, "memsim: %s\n", r->words);
-    return json ? report_write_file(diff_report_json, r, json, err) : 0;
+    return json ? file_write(diff_report_json, r, json, err) : 0;
 }
 
 static int compare(const struct diff_options *o, const struct side *before,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/report/batch_report.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/spawn.h"
@@ -237,7 +238,7 @@ static int tell(struct fit *f, struct err *err)
         }
         batch_write_conclusion(r, out);
     }
-    if (json && report_write(&batch_report_json, &r->result, json, err))
+    if (json && report_write(&batch_report_json, r, json, err))
         return CMD_RUN_FAILED;
     return r->result.exit_status;
 }

@@ -14,7 +14,7 @@
 #include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #define SCHEMA         1
 #define LINE_MAX_WIDTH 78

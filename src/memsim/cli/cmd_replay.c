@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
+#include "memsim/advice/change.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
 #include "memsim/report/replay_report.h"
@@ -229,7 +230,7 @@ static int report(const struct replay_options *o, struct replay_report *r,
         report_summary.write(&r->result, &style, out);
         replay_report_text(r, out);
     }
-    if (output_files(&o->output, &writers, &r->result, err))
+    if (output_files(&o->output, &writers, r, err))
         return -1;
     if (!o->output.snapshot || !r->worst)
         return 0;
@@ -249,27 +250,45 @@ static void advise(const struct replay_options *o, struct replay_report *r,
                              &recordings[i], recordings[i].path);
 }
 
-static int open_one(struct recording *rec, char *path,
+/* What is replayed: the recordings, and what --what-if makes of them. */
+struct inputs {
+    struct recording *recordings;
+    struct changed *changed; /* zeroed without --what-if */
+};
+
+static int open_one(struct inputs *in, size_t i, char *path,
                     const struct replay_options *o,
                     const struct recording_options *ro, struct err *err)
 {
+    struct recording *rec = &in->recordings[i];
+
     if (recording_open(rec, path, ro, err))
         return -1;
     if (!recording_is_used(rec))
         return 0;
-    if (o->what_if && recording_change(rec, o->what_if, err))
+    if (o->what_if && changed_apply(&in->changed[i], rec, o->what_if, err))
         return -1;
     return ask(rec, o, err);
 }
 
-static int open_all(struct recording *recordings, const struct paths *paths,
+static int open_all(struct inputs *in, const struct paths *paths,
                     const struct replay_options *o,
                     const struct recording_options *ro, struct err *err)
 {
     for (size_t i = 0; i < paths->count; i++)
-        if (open_one(&recordings[i], paths->values[i], o, ro, err))
+        if (open_one(in, i, paths->values[i], o, ro, err))
             return -1;
     return 0;
+}
+
+static void close_all(struct inputs *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        recording_close(&in->recordings[i]);
+        changed_fini(&in->changed[i]);
+    }
+    free(in->recordings);
+    free(in->changed);
 }
 
 /* The GPU that is asked for, or a snapshot's stand-in; false: none. */
@@ -286,7 +305,10 @@ static int find_gpu(const struct replay_options *o, const char *path,
 static int replay(const struct replay_options *o, const struct paths *paths,
                   char **command, struct err *err)
 {
-    struct recording *recordings = xcalloc(paths->count, sizeof *recordings);
+    struct inputs in = {
+        xcalloc(paths->count, sizeof *in.recordings),
+        xcalloc(paths->count, sizeof *in.changed),
+    };
     struct recording_options ro = {.torch = o->torch,
                                    .memory_bytes = o->memory_bytes,
                                    .addresses =
@@ -298,20 +320,18 @@ static int replay(const struct replay_options *o, const struct paths *paths,
 
     if (!find_gpu(o, paths->values[0], &gpu, &has_gpu, err)) {
         ro.gpu = has_gpu ? &gpu : NULL;
-        if (!open_all(recordings, paths, o, &ro, err)) {
-            replay_report_init(&r, recordings, paths->count, &gpu,
+        if (!open_all(&in, paths, o, &ro, err)) {
+            replay_report_init(&r, in.recordings, paths->count, &gpu,
                                o->fail_above_percent, command);
             r.swept = o->sweep != NULL;
-            advise(o, &r, recordings);
+            advise(o, &r, in.recordings);
             status = price(o, &r, paths, err) || report(o, &r, err)
                          ? CMD_RUN_FAILED
                          : r.result.exit_status;
             replay_report_fini(&r);
         }
     }
-    for (size_t i = 0; i < paths->count; i++)
-        recording_close(&recordings[i]);
-    free(recordings);
+    close_all(&in, paths->count);
     return status;
 }
 

@@ -69,8 +69,8 @@ FILE *output_summary_stream(const struct output_options *options)
 }
 
 int output_files(const struct output_options *options,
-                 const struct output_writers *writers,
-                 const struct result *result, struct err *err)
+                 const struct output_writers *writers, const void *report,
+                 struct err *err)
 {
     const struct {
         const char *path;
@@ -85,7 +85,7 @@ int output_files(const struct output_options *options,
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!files[i].path)
             continue;
-        if (report_write(files[i].ops, result, files[i].path, err))
+        if (report_write(files[i].ops, report, files[i].path, err))
             return -1;
         if (files[i].said && !options->quiet && !is_stdout(files[i].path))
             fprintf(stderr, "memsim: %s %s\n", files[i].said, files[i].path);
@@ -99,7 +99,7 @@ static void things_tell(struct result *result, unsigned slot, struct peak *peak)
         for (size_t j = 0; j < result->ranks[i].device_count; j++) {
             struct result_device *d = &result->ranks[i].devices[j];
             if (d->slot == slot && d->index < SESSION_DEVICES)
-                peak_tell(&peak->cards[d->index], d);
+                result_device_take(d, &peak->cards[d->index]);
         }
 }
 

@@ -77,10 +77,11 @@ int output_check(const struct output_options *options, struct err *err);
 /* Where the summary of a command goes whose data is on stdout. */
 FILE *output_summary_stream(const struct output_options *options);
 
-/* Writes RESULT to the files that OPTIONS name. Returns 0 or -1. */
+/* Writes REPORT, of the kind that WRITERS write, to the files that OPTIONS
+ * name. Returns 0 or -1. */
 int output_files(const struct output_options *options,
-                 const struct output_writers *writers,
-                 const struct result *result, struct err *err);
+                 const struct output_writers *writers, const void *report,
+                 struct err *err);
 
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "common/catalogue/cluster.h"
+#include "fits/cluster.h"
 #include "common/trace/trace_read.h"
 #include "runtime/cost/cost_nccl.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/report.h"
 #include "memsim/replay/workspace.h"
 
 /* Flash attention, and bfloat16 in the tensor cores, begin with Ampere
@@ -165,8 +165,6 @@ int recording_open(struct recording *r, const char *path,
 void recording_close(struct recording *r)
 {
     whatif_fini(&r->whatif);
-    tape_fini(&r->changed);
-    changeable_fini(&r->changeable);
     replay_plan_fini(&r->plan);
     if (r->trace)
         replay_trace_close(r->trace);
@@ -182,24 +180,6 @@ bool recording_is_used(const struct recording *r)
         if (r->info.devices[i].used)
             return true;
     return !r->trace;
-}
-
-int recording_change(struct recording *r, const char *text, struct err *err)
-{
-    struct change change;
-
-    if (!r->trace)
-        return err_set(err,
-                       "%s: a snapshot does not say what its blocks are for; "
-                       "--what-if wants a trace",
-                       r->path);
-    if (changeable_read(&r->changeable, r->path, r->whatif.source, err) ||
-        change_parse(&change, text, &r->changeable, err))
-        return -1;
-    change_make(&r->changed, &r->changeable, &change);
-    change_fini(&change);
-    r->whatif.source = tape_source(&r->changed);
-    return 0;
 }
 
 static void end_block(void *context, const struct alloc_block_info *b)
@@ -293,7 +273,7 @@ int recording_write_snapshot(const struct recording *r, const char *conf,
 
     if (recording_snapshot(r, conf, &snapshot, err))
         return -1;
-    int rc = report_write_file(write_pickle, &snapshot, path, err);
+    int rc = file_write(write_pickle, &snapshot, path, err);
     snapshot_fini(&snapshot);
     return rc;
 }

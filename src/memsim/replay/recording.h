@@ -5,7 +5,6 @@
 #define MEMSIM_MEMSIM_RECORDING_H
 
 #include "common/catalogue/gpu.h"
-#include "memsim/advice/change.h"
 #include "memsim/replay/whatif.h"
 
 struct recording_options {
@@ -23,8 +22,6 @@ struct recording {
     struct replay_trace_info info;
     struct replay_plan plan;
     struct whatif whatif;
-    struct changeable changeable; /* of recording_change */
-    struct tape changed;
     bool torch_assumed;       /* the recording does not say */
     bool torch_known;         /* it has a row of its own in the rules */
     bool kernels_differ;      /* PyTorch has others on the card asked for */
@@ -40,10 +37,6 @@ void recording_close(struct recording *r);
 
 /* Did the process use a GPU? */
 bool recording_is_used(const struct recording *r);
-
-/* From now on R is what it would be with the change that TEXT says, see
- * change_parse. Returns 0 or -1. */
-int recording_change(struct recording *r, const char *text, struct err *err);
 
 /* Plays R under CONF and writes a snapshot of it, whose segments are those at
  * the end, to PATH, which PyTorch's memory_viz page can open. Returns 0 or

@@ -6,7 +6,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/report/text_columns.h"
 
 #define SIZE_LENGTH    16

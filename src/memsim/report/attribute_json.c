@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #define MODULES_MAX 10000
 #define BLOCKS_MAX  50000 /* of all segments */

@@ -2,9 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/xmalloc.h"
-#include "memsim/run/batch.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
+#include "memsim/report/batch_report.h"
 
 static void add_outcome(cJSON *array, const struct batch_outcome *o)
 {
@@ -70,11 +69,11 @@ static cJSON *json_make(const struct batch_report *r)
     return root;
 }
 
-static void json_write(const struct result *result,
-                       const struct report_style *style, FILE *out)
+static void json_write(const void *report, const struct report_style *style,
+                       FILE *out)
 {
     (void)style;
-    json_print(json_make((const struct batch_report *)result), out);
+    json_print(json_make(report), out);
 }
 
 const struct report_ops batch_report_json = {.write = json_write};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "memsim/report/diff_report.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 static void add_pair(cJSON *object, const char *name, const struct diff_pair *p)
 {

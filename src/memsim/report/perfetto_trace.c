@@ -8,7 +8,7 @@
 #include "common/trace/session.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #define THREADS_MAX 4096 /* whose calls are told */
 

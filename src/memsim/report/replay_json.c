@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/report/replay_report.h"
 #include "memsim/report/report_html.h"
 #include "memsim/report/report_json.h"
@@ -153,20 +153,21 @@ static cJSON *json_make(const struct replay_report *r)
     return root;
 }
 
-static void json_write(const struct result *result,
-                       const struct report_style *style, FILE *out)
+static void json_write(const void *report, const struct report_style *style,
+                       FILE *out)
 {
     (void)style;
-    json_print(json_make((const struct replay_report *)result), out);
+    json_print(json_make(report), out);
 }
 
-static void html_write(const struct result *result,
-                       const struct report_style *style, FILE *out)
+static void html_write(const void *report, const struct report_style *style,
+                       FILE *out)
 {
-    cJSON *root = json_make((const struct replay_report *)result);
+    const struct replay_report *r = report;
+    cJSON *root = json_make(r);
 
     (void)style;
-    report_html_put(root, result, out);
+    report_html_put(root, &r->result, out);
     cJSON_Delete(root);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/report/perfetto_trace.h"
 #include "memsim/report/replay_report.h"
 
@@ -103,16 +103,17 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
     free(players);
 }
 
-static void perfetto_write(const struct result *result,
+static void perfetto_write(const void *report,
                            const struct report_style *style, FILE *out)
 {
-    cJSON *metadata = perfetto_metadata(result);
+    const struct replay_report *r = report;
+    cJSON *metadata = perfetto_metadata(&r->result);
     cJSON *told = cJSON_AddArrayToObject(metadata, "processes");
     struct perfetto to;
 
     (void)style;
     perfetto_begin(&to, out);
-    recordings_write((const struct replay_report *)result, &to, told);
+    recordings_write(r, &to, told);
     perfetto_end(&to, metadata);
     cJSON_Delete(metadata);
 }

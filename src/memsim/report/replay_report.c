@@ -7,7 +7,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cli/cmd.h"
+#include "common/base/status.h"
 
 #define SIZE           16
 #define SEGMENTS_SHOWN 16

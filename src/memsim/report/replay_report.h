@@ -9,7 +9,7 @@
 #include "memsim/report/report.h"
 
 struct replay_report {
-    struct result result; /* first: a report_ops gets a pointer to it */
+    struct result result;
     const struct recording *recordings;
     size_t count;
     const struct recording *worst; /* the one to tell of closely */
@@ -26,7 +26,8 @@ void replay_report_fini(struct replay_report *r);
 /* The rows, the fragmentation and the segment map, for people. */
 void replay_report_text(const struct replay_report *r, FILE *out);
 
-/* The run's JSON, and page, with a member "replay". */
+/* Of a struct replay_report: the run's JSON, and page, with a member
+ * "replay". */
 extern const struct report_ops replay_report_json;
 extern const struct report_ops replay_report_html;
 

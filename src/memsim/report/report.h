@@ -15,13 +15,15 @@ struct report_style {
     unsigned depth, top; /* of the tree of modules; 0: as tree.h says */
 };
 
-/* A format. `write` is called once with all that there is to tell. */
+/* A format of one kind of report, which its declaration names. `write` is
+ * called once with the report. */
 struct report_ops {
-    void (*write)(const struct result *result, const struct report_style *style,
+    void (*write)(const void *report, const struct report_style *style,
                   FILE *out);
     bool gzip_by_name; /* a file whose name ends in .gz is compressed */
 };
 
+/* Of a struct result. */
 extern const struct report_ops report_summary;  /* for people, 80 columns */
 extern const struct report_ops report_json;     /* for programs */
 extern const struct report_ops report_html;     /* see report_html_check */
@@ -29,13 +31,9 @@ extern const struct report_ops report_perfetto; /* for ui.perfetto.dev */
 
 #define REPORT_JSON_SCHEMA 1
 
-/* Writes RESULT to the file PATH, which appears whole or not at all; "-" is
- * stdout. Returns 0 or -1. */
-int report_write(const struct report_ops *ops, const struct result *result,
+/* Writes REPORT, which is of the kind that OPS writes, to the file PATH: see
+ * file_write. Returns 0 or -1. */
+int report_write(const struct report_ops *ops, const void *report,
                  const char *path, struct err *err);
-
-/* The same for what is no run's result: WRITE is called once with WHAT. */
-int report_write_file(void (*write)(const void *what, FILE *out),
-                      const void *what, const char *path, struct err *err);
 
 #endif

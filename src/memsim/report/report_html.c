@@ -153,8 +153,8 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
     free(text);
 }
 
-static void html_write(const struct result *result,
-                       const struct report_style *style, FILE *out)
+static void html_write(const void *result, const struct report_style *style,
+                       FILE *out)
 {
     cJSON *root = report_json_make(result);
 

@@ -7,7 +7,7 @@
 
 #include "memsim/report/advice_report.h"
 #include "memsim/report/attribute_json.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/report/report.h"
 #include "memsim/collectives/traffic.h"
 
@@ -35,7 +35,7 @@ static void add_things(cJSON *device, const struct result_device *d)
     cJSON *array = cJSON_AddArrayToObject(device, "things_at_peak");
 
     for (size_t i = 0; i < d->thing_count; i++) {
-        const struct result_thing *t = &d->things[i];
+        const struct peak_thing *t = &d->things[i];
         cJSON *thing = json_add_object(array);
         cJSON_AddStringToObject(thing, "label", t->label);
         json_add_bytes(thing, "bytes", t->bytes);
@@ -129,8 +129,8 @@ cJSON *report_json_make(const struct result *r)
     return root;
 }
 
-static void json_write(const struct result *result,
-                       const struct report_style *style, FILE *out)
+static void json_write(const void *result, const struct report_style *style,
+                       FILE *out)
 {
     (void)style;
     json_print(report_json_make(result), out);

@@ -10,7 +10,7 @@
 #include "common/trace/session.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/report/perfetto_trace.h"
 #include "memsim/report/report.h"
 
@@ -219,9 +219,10 @@ static uint64_t earliest(const struct result *r)
     return first_ns == UINT64_MAX ? 0 : first_ns;
 }
 
-static void perfetto_report_write(const struct result *result,
+static void perfetto_report_write(const void *report,
                                   const struct report_style *style, FILE *out)
 {
+    const struct result *result = report;
     struct writer w = {.result = result};
     cJSON *metadata = perfetto_metadata(result);
 

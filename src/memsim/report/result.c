@@ -10,7 +10,7 @@
 #include "common/trace/trace.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cli/cmd.h"
+#include "common/base/status.h"
 #include "memsim/collectives/traffic.h"
 
 static uint64_t load(const session_u64 *value)

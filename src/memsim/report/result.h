@@ -10,9 +10,7 @@
 
 #include "common/catalogue/gpu.h"
 #include "common/trace/session.h"
-#include "memsim/attribution/attribute.h"
-
-#define RESULT_LABEL_BYTES 96
+#include "memsim/attribution/peak.h"
 
 enum verdict {
     VERDICT_FITS,
@@ -43,13 +41,6 @@ struct result_guess {
     uint64_t elements, chosen; /* of all times together */
 };
 
-/* One kind of thing in memory at the peak. */
-struct result_thing {
-    char label[RESULT_LABEL_BYTES];
-    uint64_t bytes; /* of all of them */
-    uint64_t count; /* 0: not made of blocks */
-};
-
 /* Something that would take less memory; filled by advice.h. */
 struct result_advice {
     char *what, *command, *basis;
@@ -73,7 +64,7 @@ struct result_device {
     uint64_t others_bytes; /* of peak_used, what other processes had */
     struct result_oom *ooms;
     size_t oom_count;
-    struct result_thing *things; /* largest first; filled by peak.h */
+    struct peak_thing *things; /* largest first; filled by peak.h */
     size_t thing_count;
     struct attribution *attribution; /* whose it was; NULL: not known */
     bool advised;                    /* what follows was asked for */
@@ -124,6 +115,10 @@ void result_note(struct result *result, const char *format, ...)
 /* The card INDEX of RANK, or NULL. */
 struct result_device *result_device_find(const struct result *r, unsigned rank,
                                          unsigned index);
+
+/* Makes what CARD held at its peak, the context and the libraries that *DEVICE
+ * has already, *DEVICE's things, and moves CARD's attribution to *DEVICE. */
+void result_device_take(struct result_device *device, struct peak_card *card);
 
 /* "fits", "oom", ...: as the JSON has it. */
 const char *result_verdict_name(enum verdict verdict);

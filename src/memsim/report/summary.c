@@ -193,7 +193,7 @@ static void write_things(const struct page *page, const struct result_device *d)
         fprintf(page->out, "  %slargest at the peak%s\n", ink(page, INK_DIM),
                 ink(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
-        const struct result_thing *t = &d->things[i];
+        const struct peak_thing *t = &d->things[i];
         char total[SIZE_LENGTH], each[SIZE_LENGTH];
 
         units_format_bytes(t->bytes, total, sizeof total);
@@ -311,9 +311,10 @@ static void write_guesses(const struct page *p, const struct result *r)
                 r->guess_count + r->guesses_dropped - shown);
 }
 
-static void summary_write(const struct result *r,
-                          const struct report_style *style, FILE *out)
+static void summary_write(const void *result, const struct report_style *style,
+                          FILE *out)
 {
+    const struct result *r = result;
     struct page page = {.out = out,
                         .color = style->color,
                         .timeline = style->timeline,

@@ -2,7 +2,7 @@
  * The names are a contract: man/memsim.1, JSON. */
 #include <cjson/cJSON.h>
 
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 #include "memsim/collectives/traffic.h"
 
 /* To the last bit, which cJSON's own printing may lose. */

@@ -35,46 +35,6 @@ int batch_verdict_find(const char *name)
     return -1;
 }
 
-static enum batch_verdict verdict_of(const struct result *r, bool refused)
-{
-    switch (r->verdict) {
-    case VERDICT_FITS:
-        return refused ? BATCH_CAUGHT : BATCH_FITS;
-    case VERDICT_OVER_LIMIT:
-        return refused ? BATCH_CAUGHT : BATCH_OVER_LIMIT;
-    case VERDICT_OOM:
-        return BATCH_OOM;
-    case VERDICT_FAILED:
-        break;
-    }
-    return BATCH_FAILED;
-}
-
-struct batch_outcome batch_outcome_make(const struct result *result,
-                                        uint64_t batch)
-{
-    struct batch_outcome o = {
-        .batch = batch,
-        .status = result->command_status,
-        .seconds = result->seconds,
-    };
-    bool refused = false;
-
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t k = 0; k < result->ranks[i].device_count; k++) {
-            const struct result_device *d = &result->ranks[i].devices[k];
-
-            refused = refused || d->oom_count;
-            if (d->peak_used_bytes <= o.peak_used_bytes)
-                continue;
-            o.peak_used_bytes = d->peak_used_bytes;
-            o.peak_reserved_bytes = d->peak_reserved_bytes;
-            o.peak_allocated_bytes = d->peak_allocated_bytes;
-        }
-    o.verdict = verdict_of(result, refused);
-    return o;
-}
-
 bool batch_command_has_place(char *const *command)
 {
     for (; *command; command++)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `memsim fit-batch` finds out, and how it is told. */
+ * The runs of `memsim fit-batch`: a command with a batch in place of {}, and
+ * what came of it. */
 #ifndef MEMSIM_MEMSIM_BATCH_H
 #define MEMSIM_MEMSIM_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-
-#include "memsim/run/batch_search.h"
-#include "memsim/report/report.h"
 
 enum batch_verdict {
     BATCH_FITS,
@@ -28,20 +25,6 @@ struct batch_outcome {
     bool cached;
 };
 
-/* All of them. */
-struct batch_report {
-    struct result result; /* first: a report_ops gets a pointer to it. Of it,
-                             command (with its {}), gpu and exit_status */
-    struct batch_search search;
-    struct batch_outcome *outcomes;
-    size_t outcome_count, outcome_capacity;
-    int signal; /* that ended the search; 0: none did */
-};
-
-/* What RESULT comes to. */
-struct batch_outcome batch_outcome_make(const struct result *result,
-                                        uint64_t batch);
-
 /* For people. */
 const char *batch_verdict_text(enum batch_verdict verdict);
 
@@ -58,14 +41,5 @@ void batch_command_free(char **command);
 
 /* Is there a {} in COMMAND? */
 bool batch_command_has_place(char *const *command);
-
-/* A line for each run, under a heading. */
-void batch_write_heading(FILE *out);
-void batch_write_outcome(const struct batch_outcome *outcome, FILE *out);
-
-/* What it comes to, and what is to be known of it. */
-void batch_write_conclusion(const struct batch_report *report, FILE *out);
-
-extern const struct report_ops batch_report_json;
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #define READ_MAX (64 << 20) /* a larger file goes by its time */
 

@@ -8,6 +8,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/batch_search.h"
 
 #define SEARCH_TO 65536 /* fit-batch's own limit */
 

@@ -11,7 +11,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "memsim/cli/cmd.h"
+#include "common/base/status.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/target.h"
 

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_RUNTIME_COST_NCCL_H
 #define MEMSIM_RUNTIME_COST_NCCL_H
 
-#include "common/catalogue/fit.h"
+#include "runtime/cost/fit.h"
 
 /* Why an answer is worth less than a measurement of just that. */
 enum cost_nccl_flag {

@@ -5,7 +5,7 @@
 #ifndef MEMSIM_RUNTIME_FIT_CURVE_H
 #define MEMSIM_RUNTIME_FIT_CURVE_H
 
-#include "common/catalogue/fit.h"
+#include "runtime/cost/fit.h"
 
 /* Time of BYTES on CURVE, at least a nanosecond. Above the largest size
  * measured the last segment goes on; below the smallest the time falls along

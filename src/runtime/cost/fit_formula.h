@@ -4,7 +4,7 @@
 #ifndef MEMSIM_RUNTIME_FIT_FORMULA_H
 #define MEMSIM_RUNTIME_FIT_FORMULA_H
 
-#include "common/catalogue/fit.h"
+#include "runtime/cost/fit.h"
 
 /* t = latency + bytes / (1e3 bandwidth), summed over the levels: what a level
  * of the machine contributes. */

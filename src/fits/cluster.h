@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What --cluster names: a cluster that was measured (a fit), or one of which
  * only the data sheet is known (data/clusters). Both come as a fit. */
-#ifndef MEMSIM_COMMON_CLUSTER_H
-#define MEMSIM_COMMON_CLUSTER_H
+#ifndef MEMSIM_FITS_CLUSTER_H
+#define MEMSIM_FITS_CLUSTER_H
 
-#include "common/catalogue/fit.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "runtime/cost/fit.h"
 
 struct cluster {
     char name[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/report/json_add.h"
+#include "common/base/json_add.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a fit must satisfy, and its end. */
-#include "common/catalogue/fit.h"
+ * What a fit must satisfy. */
+#include "runtime/cost/fit.h"
 #include "common/base/err.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define US_MAX    1e12
 #define BYTES_MAX 0x1p60
-
-void fit_fini(struct fit *fit)
-{
-    for (uint32_t i = 0; i < fit->family_count; i++) {
-        struct fit_family *f = &fit->families[i];
-
-        for (uint32_t j = 0; j < f->curve_count; j++)
-            free(f->curves[j].knots);
-        free(f->curves);
-    }
-    free(fit->families);
-}
 
 static bool in_range(double x, double low, double high)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/catalogue/cluster.h"
-#include "common/base/err.h"
+#include "fits/cluster.h"
 #include "common/base/json_text.h"
 #include "common/base/share.h"
 #include "common/base/suggest.h"
 #include "common/base/xmalloc.h"
+#include "fits/fit_read.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fitted cluster, as fits/NAME.json holds it: commfit writes it and
- * cost_nccl.c evaluates it. Sizes are those of nccl-tests: the bytes of
+ * A fitted cluster, as fits/NAME.json holds it: commfit writes it,
+ * src/fits reads it and cost_nccl.c evaluates it. Sizes are those of nccl-tests: the bytes of
  * the whole buffer (for all-gather the whole output), times are in
  * microseconds, bandwidths in 1e9 bytes a second. */
-#ifndef MEMSIM_COMMON_FIT_H
-#define MEMSIM_COMMON_FIT_H
+#ifndef MEMSIM_RUNTIME_FIT_H
+#define MEMSIM_RUNTIME_FIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,17 +141,6 @@ struct fit {
     uint32_t family_count;
     struct fit_family *families; /* by collective and GPUs a node */
 };
-
-/* Reads LENGTH bytes of JSON; ORIGIN stands for the file in messages. Every
- * number is checked, so that evaluation needs no checks. Returns 0 or -1; the
- * caller ends *FIT with fit_fini, after a success only. */
-int fit_load_text(const char *json, size_t length, const char *origin,
-                  struct fit *fit, struct err *err);
-
-/* The same from a file; cluster_load (cluster.h) knows names too. */
-int fit_load(const char *path, struct fit *fit, struct err *err);
-
-void fit_fini(struct fit *fit);
 
 /* Returns 0, or -1 and says what in FIT is not finite, not positive or out of
  * order. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The text of fits/NAME.json to struct fit. Keys it does not know are for
  * people: errors in full, sources, outliers. */
-#include "common/base/err.h"
-#include "common/catalogue/fit.h"
-#include "common/base/json_text.h"
+#include "fits/fit_read.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/json_text.h"
 
 struct reader {
     const char *origin;
@@ -333,4 +333,16 @@ int fit_load(const char *path, struct fit *fit, struct err *err)
     int rc = fit_load_text(text, length, path, fit, err);
     free(text);
     return rc;
+}
+
+void fit_fini(struct fit *fit)
+{
+    for (uint32_t i = 0; i < fit->family_count; i++) {
+        struct fit_family *f = &fit->families[i];
+
+        for (uint32_t j = 0; j < f->curve_count; j++)
+            free(f->curves[j].knots);
+        free(f->curves);
+    }
+    free(fit->families);
 }
