@@ -15,8 +15,12 @@
  *   damaged     a trace that is none
  *   train=GIB   a trace of a step of two blocks, each of which leaves half of
  *               it for backward; where the card is smaller, out of memory
+ *   ends=HOW    a trace of two blocks of 2 GiB, which ends by `oom' of a
+ *               request for 8 GiB, or was `caught', `killed', `failed',
+ *               `limited', or is `whole'
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +267,43 @@ static void train(const char *gib)
     trace_writer_close(&writer, TRACE_END_EXIT, 0, ++writer_ns);
 }
 
+static void block_of_2_gib(uint64_t number)
+{
+    uint64_t bytes = 2 * GIB, at = (UINT64_C(1) << 44) - number * bytes;
+    uint64_t sum = number * bytes;
+
+    PUT(TRACE_DEVICE_MALLOC, NULL, card, at, bytes, TRACE_HOW_MALLOC, sum);
+    PUT(TRACE_SEGMENT_ALLOC, NULL, card, at, bytes, 0, 0, 0);
+    PUT(TRACE_BLOCK_ALLOC, NULL, card, at, bytes, bytes, 0, sum, sum);
+}
+
+static void ends(const char *how)
+{
+    bool caught = !strcmp(how, "caught");
+
+    use("4096");
+    if (trace_writer_open(&writer, trace_path(), session->trace_limit_bytes,
+                          NULL))
+        abort();
+    PUT(TRACE_SETTING, "torch=2.11.0", 0);
+    PUT(TRACE_DEVICE, "fake", card, session->devices[card].capacity_bytes,
+        400 * MIB, card);
+    block_of_2_gib(1);
+    if (!caught)
+        block_of_2_gib(2);
+    if (caught || !strcmp(how, "oom")) {
+        PUT(TRACE_DEVICE_REFUSE, NULL, card, 8 * GIB, TRACE_HOW_MALLOC);
+        PUT(TRACE_OOM, NULL, card, 8 * GIB, 5 * GIB, 4 * GIB, 4 * GIB, 0);
+    }
+    if (caught)
+        block_of_2_gib(2);
+    if (!strcmp(how, "killed"))
+        return;
+    if (!strcmp(how, "limited"))
+        trace_writer_close(&writer, TRACE_END_LIMIT, 0, ++writer_ns);
+    trace_writer_exit(&writer, !strcmp(how, "failed") ? 3 : 0, 0, ++writer_ns);
+}
+
 static void damaged(void)
 {
     int fd = open(trace_path(), O_CREAT | O_WRONLY, 0600);
@@ -288,6 +329,8 @@ static void act(const char *word)
         model(value);
     else if (!strncmp(word, "train", 5))
         train(value);
+    else if (!strncmp(word, "ends", 4))
+        ends(value);
     else if (!strcmp(word, "trace"))
         trace();
     else if (!strncmp(word, "nccl", 4))

@@ -17,7 +17,7 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    1
+#define SESSION_VERSION    2
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_TRACE      "process-%04u.trace" /* with its slot */
@@ -70,6 +70,8 @@ struct session_process {
     uint32_t world_size; /* WORLD_SIZE of the environment, else 1 */
     session_u32 trace_end;  /* enum trace_end + 1 once the trace is closed */
     session_u32 died_of_oom; /* an OutOfMemoryError reached the top level */
+    session_u32 exit_status; /* once the state is SESSION_EXITED */
+    session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */
     session_u64 last_oom_ns;    /* CLOCK_MONOTONIC of the last refusal */
     session_u64 last_launch_ns; /* ... and of work launched after it */
     session_u64 unpriced;       /* calls of stubs */

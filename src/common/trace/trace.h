@@ -77,7 +77,7 @@ struct trace_chunk {
     X(2, SETTING, "setting", "", "key=value")                                  \
     X(3, DEVICE, "device", "device capacity_bytes context_bytes card", "name") \
     X(4, NAME, "name", "name", "text")                                         \
-    X(5, END, "end", "reason", NULL)                                           \
+    X(5, END, "end", "reason status", NULL)                                           \
     X(6, FORK, "fork", "child", NULL)                                          \
     X(7, NOTE, "note", "", "text")                                             \
     X(8, CLOCK, "clock", "time_ns thread", NULL)                               \
@@ -238,7 +238,7 @@ enum trace_category {
     TRACE_CATEGORY_COUNT,
 };
 
-/* The `reason` of END. */
+/* The `reason` of END; its `status` is that which the process exited with. */
 enum trace_end {
     TRACE_END_EXIT,  /* the process ended by itself */
     TRACE_END_EXEC,  /* and became another program */

@@ -134,11 +134,11 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 }
 
 static void writer_end(struct trace_writer *w, enum trace_end reason,
-                       uint32_t thread, uint64_t time_ns)
+                       uint32_t status, uint32_t thread, uint64_t time_ns)
 {
-    uint64_t field = reason;
+    const uint64_t fields[] = {reason, status};
 
-    trace_writer_add(w, TRACE_END, thread, time_ns, &field, 1, NULL, 0);
+    trace_writer_add(w, TRACE_END, thread, time_ns, fields, 2, NULL, 0);
     w->chunk->crc = chunk_crc(w->chunk);
     __atomic_store_n(&w->chunk->sealed, 1, __ATOMIC_RELEASE);
     uint64_t bytes = slot_offset(0) + w->chunk->used_bytes;
@@ -161,7 +161,7 @@ int trace_writer_advance(struct trace_writer *w, uint32_t thread,
     enum trace_end why;
 
     if (chunk_keep(w, &why)) {
-        writer_end(w, why, thread, time_ns);
+        writer_end(w, why, 0, thread, time_ns);
         return -1;
     }
     __atomic_store_n(&w->chunk->used_bytes, sizeof *w->chunk, __ATOMIC_RELEASE);
@@ -185,7 +185,14 @@ void trace_writer_close(struct trace_writer *w, enum trace_end reason,
                         uint32_t thread, uint64_t time_ns)
 {
     if (w->chunk)
-        writer_end(w, reason, thread, time_ns);
+        writer_end(w, reason, 0, thread, time_ns);
+}
+
+void trace_writer_exit(struct trace_writer *w, uint32_t status, uint32_t thread,
+                       uint64_t time_ns)
+{
+    if (w->chunk)
+        writer_end(w, TRACE_END_EXIT, status, thread, time_ns);
 }
 
 void trace_writer_abandon(struct trace_writer *w)

@@ -33,7 +33,7 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 
 /* A CLOCK, and the room that every chunk keeps for an END after one. */
 #define TRACE_CLOCK_BYTES (3 * sizeof(uint64_t))
-#define TRACE_END_BYTES   (TRACE_CLOCK_BYTES + 2 * sizeof(uint64_t))
+#define TRACE_END_BYTES   (TRACE_CLOCK_BYTES + 3 * sizeof(uint64_t))
 
 /* How far ahead of a record the chunk is called into the cache: a store that
  * waits for it holds up the program's next lock. */
@@ -111,6 +111,10 @@ trace_writer_put(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
  * was written. */
 void trace_writer_close(struct trace_writer *w, enum trace_end reason,
                         uint32_t thread, uint64_t time_ns);
+
+/* The same for a process that exits with STATUS. */
+void trace_writer_exit(struct trace_writer *w, uint32_t status, uint32_t thread,
+                       uint64_t time_ns);
 
 /* Lets go of the file without touching it: what a forked child does with its
  * parent's writer. */

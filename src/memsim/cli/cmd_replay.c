@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
@@ -68,7 +69,8 @@ static const struct options options = {
         "torch.cuda.memory._dump_snapshot() wrote on a real GPU. The summary "
         "goes to\nstdout. The exit status is that of `memsim run': 0, it fits "
         "(under one of the\nsettings at least); 120, it does not; 121, see "
-        "--fail-above; 125, memsim failed.",
+        "--fail-above; 122,\nthe recording ends too early to know; 125, memsim "
+        "failed.",
     .rows = rows,
     .wanted = "one trace, directory or snapshot, please",
     .operands_min = 1,
@@ -185,6 +187,16 @@ static bool is_wasteful(const struct whatif *w)
                            d->peak_reserved_bytes / 10;
 }
 
+/* What the job needs at least, where more than that is not known. */
+static int ask_least(struct recording *rec, struct err *err)
+{
+    struct whatif *w = &rec->whatif;
+
+    if (whatif_outcome(w, &w->rows[0].result) != WHATIF_UNKNOWN)
+        return 0;
+    return whatif_least(w, recording_capacity(rec), err);
+}
+
 static int ask(struct recording *rec, const struct replay_options *o,
                struct err *err)
 {
@@ -197,6 +209,8 @@ static int ask(struct recording *rec, const struct replay_options *o,
     if (!o->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
         return -1;
     if (!o->conf_count && is_wasteful(w) && whatif_advise(w, err))
+        return -1;
+    if (ask_least(rec, err))
         return -1;
     if (!o->sweep)
         return 0;
@@ -302,6 +316,28 @@ static int find_gpu(const struct replay_options *o, const char *path,
     return gpu_load(o->gpu ? o->gpu : DEFAULT_GPU, gpu, err);
 }
 
+/* Where the whole job can be asked. */
+static void note_whole(struct result *result, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash && is_trace(path) ? (int)(slash - path) : 0;
+    char *whole = xasprintf("%.*s" ADVICE_UNLIMITED_END, length, path);
+
+    if (result->verdict != VERDICT_UNKNOWN)
+        length = -1;
+    if (length > 0 && !access(whole, R_OK))
+        result_note(result,
+                    "%s is the same job on a card without a limit: `memsim "
+                    "replay %s' knows",
+                    whole, whole);
+    else if (length >= 0)
+        result_note(result,
+                    "run the job on a card that it fits on: `memsim run "
+                    "--advice -o DIR -- COMMAND' leaves its whole recording in "
+                    "DIR" ADVICE_UNLIMITED_END);
+    free(whole);
+}
+
 static int replay(const struct replay_options *o, const struct paths *paths,
                   char **command, struct err *err)
 {
@@ -324,6 +360,7 @@ static int replay(const struct replay_options *o, const struct paths *paths,
             replay_report_init(&r, in.recordings, paths->count, &gpu,
                                o->fail_above_percent, command);
             r.swept = o->sweep != NULL;
+            note_whole(&r.result, paths->values[0]);
             advise(o, &r, in.recordings);
             status = price(o, &r, paths, err) || report(o, &r, err)
                          ? CMD_RUN_FAILED

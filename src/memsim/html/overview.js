@@ -5,6 +5,7 @@
 const VERDICTS = {
   "fits": ["Fits", "good"], "oom": ["Out of memory", "bad"],
   "over-limit": ["Over the limit", "warn"], "failed": ["Failed", "bad"],
+  "unknown": ["Unknown", "warn"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -19,6 +20,9 @@ function sentence(result, worst, several) {
   if (result.verdict === "oom")
     return "It does not fit" + (short(worst)
       ? `: at least ${formatBytes(short(worst))} short` : "");
+  if (result.verdict === "unknown")
+    return `It needs at least ${formatBytes(result.needs_bytes || 0)}; ` +
+      (result.why || "the recording is not of the whole job");
   if (result.verdict === "over-limit")
     return `It fits, but takes ${formatPercent(worst.peak_used_bytes,
       worst.capacity_bytes)} of the card, more than ` +

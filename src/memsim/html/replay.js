@@ -31,12 +31,14 @@ function segmentsOf(device, fragmentation) {
     ({...segment, blocks: blocksOfCells(segment)}));
 }
 
+const OUTCOMES = {"fits": "fits", "unknown": "unknown"};
+
 function settingRows(recording) {
   return (recording?.configurations || []).map((tried) => {
     const fullest = (tried.devices || []).reduce((a, b) =>
       !a || b.peak_used_bytes > a.peak_used_bytes ? b : a, null) || {};
-    return {...fullest, verdict: tried.verdict === "fits" ? "fits"
-      : "out of memory", setting: tried.alloc_conf || "(defaults)"};
+    return {...fullest, verdict: OUTCOMES[tried.verdict] ||
+      "out of memory", setting: tried.alloc_conf || "(defaults)"};
   });
 }
 
@@ -47,6 +49,7 @@ function showReplay(recording) {
     told.push(`Best: PYTORCH_CUDA_ALLOC_CONF=${visible(recording.advice)}.`);
   if (recording?.smallest_memory_bytes)
     told.push("The least memory that is enough is " +
+      (recording.smallest_is_least ? "at least " : "") +
       `${formatBytes(recording.smallest_memory_bytes)}.`);
   find("settings-best").textContent = told.join(" ");
 }

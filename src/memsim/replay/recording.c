@@ -62,7 +62,7 @@ static int choose_rules(struct recording *r, const char *torch, struct err *err)
     return r->whatif.config.rules ? 0 : -1;
 }
 
-static uint64_t recorded_capacity(const struct recording *r)
+uint64_t recording_capacity(const struct recording *r)
 {
     uint64_t bytes = 0;
 
@@ -79,7 +79,7 @@ static void choose_memory(struct recording *r,
     struct replay_config *c = &r->whatif.config;
 
     c->addresses = o->addresses;
-    c->total_bytes = recorded_capacity(r);
+    c->total_bytes = recording_capacity(r);
     if (o->gpu)
         c->total_bytes = o->gpu->memory_bytes;
     if (o->memory_bytes)
@@ -117,8 +117,8 @@ static int mirror(struct recording *r, struct err *err)
 {
     struct replay_config config = r->whatif.config;
 
-    if (recorded_capacity(r))
-        config.total_bytes = recorded_capacity(r);
+    if (recording_capacity(r))
+        config.total_bytes = recording_capacity(r);
     return replay_mirror(r->whatif.source, &config, &r->plan, err);
 }
 
@@ -137,6 +137,7 @@ static int open_source(struct recording *r, const struct recording_options *o,
         r->whatif.source = &r->snapshot_source.source;
     }
     r->whatif.plan = &r->plan;
+    r->whatif.ending = r->info.ending;
     if (mirror(r, err))
         return -1;
     if (r->trace && o->gpu)

@@ -38,6 +38,9 @@ void recording_close(struct recording *r);
 /* Did the process use a GPU? */
 bool recording_is_used(const struct recording *r);
 
+/* The memory of the largest card it was recorded on; 0: it does not say. */
+uint64_t recording_capacity(const struct recording *r);
+
 /* Plays R under CONF and writes a snapshot of it, whose segments are those at
  * the end, to PATH, which PyTorch's memory_viz page can open. Returns 0 or
  * -1. */

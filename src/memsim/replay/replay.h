@@ -140,8 +140,10 @@ struct replay_device {
 struct replay_result {
     struct replay_device devices[REPLAY_DEVICES];
     uint64_t steps;
-    bool fits;                /* no request failed but those caught */
-    bool changed_course;      /* a request that had failed did not */
+    bool fits;           /* no request failed but those caught */
+    bool changed_course; /* a request that had failed did not: what follows in
+                            the recording is not what the program would do */
+    bool ends_at_oom;    /* and nothing follows */
     uint64_t plans_changed;   /* convolutions that got no workspace */
     uint64_t plan_bytes_most; /* the largest of those */
     const struct alloc *engines[REPLAY_DEVICES]; /* during `visit` only */
@@ -188,8 +190,18 @@ void replay_snapshot_close(struct replay_snapshot *r);
  * rewind. */
 struct replay_trace;
 
+/* How a recording ends. */
+enum replay_ending {
+    REPLAY_WHOLE,   /* with its process, which exited with status 0 */
+    REPLAY_FAILED,  /* ... with another status */
+    REPLAY_KILLED,  /* without an END: its process was killed */
+    REPLAY_LIMITED, /* the disk was full, or --trace-limit was reached */
+};
+
 /* What the trace says of its process; texts are "" where it says nothing. */
 struct replay_trace_info {
+    enum replay_ending ending;
+    unsigned status; /* REPLAY_FAILED */
     unsigned rank;
     char program[64];
     char torch_version[32];

@@ -107,6 +107,7 @@ static int play_alloc(struct run *r, const struct replay_op *op,
     struct alloc_block *block;
 
     mark_caught(r);
+    r->result->ends_at_oom = false;
     if (op->plan && map_get(&r->plain, op->plan)) {
         map_put(&d->absent, op->address, r);
         return 0;
@@ -133,7 +134,7 @@ static int play_oom(struct run *r, const struct replay_op *op, struct err *err)
     watch_peaks(r, op->device, op->index);
     if (block) {
         alloc_free(engine, block);
-        r->result->changed_course = true;
+        r->result->changed_course = r->result->ends_at_oom = true;
     } else {
         add_oom(r, op, true);
     }

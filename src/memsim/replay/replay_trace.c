@@ -403,14 +403,27 @@ static void read_device(struct replay_trace_info *info,
     copy_text(info->gpu, sizeof info->gpu, item, 0);
 }
 
-/* All that INFO wants stands before the first block, or as good as. */
+static void read_end(struct replay_trace_info *info,
+                     const struct trace_item *item)
+{
+    uint64_t reason = trace_field(item, 0);
+
+    info->status = (unsigned)trace_field(item, 1);
+    if (reason == TRACE_END_FULL || reason == TRACE_END_LIMIT)
+        info->ending = REPLAY_LIMITED;
+    else
+        info->ending = info->status ? REPLAY_FAILED : REPLAY_WHOLE;
+}
+
+/* All that INFO wants stands before the first block, or as good as; and the
+ * end. */
 static int read_info(struct replay_trace *t, struct replay_trace_info *info,
                      struct err *err)
 {
     struct trace_item item;
     int more;
 
-    *info = (struct replay_trace_info){0};
+    *info = (struct replay_trace_info){.ending = REPLAY_KILLED};
     while ((more = trace_reader_next(&t->reader, &item, err)) > 0) {
         replay_hints_take(&t->hints, &item);
         if (item.head.kind == TRACE_PROCESS) {
@@ -420,6 +433,8 @@ static int read_info(struct replay_trace *t, struct replay_trace_info *info,
             read_setting(info, &item);
         } else if (item.head.kind == TRACE_DEVICE) {
             read_device(info, &item);
+        } else if (item.head.kind == TRACE_END) {
+            read_end(info, &item);
         }
     }
     replay_hints_finish(&t->hints);

@@ -137,44 +137,103 @@ const char *whatif_candidate(size_t i)
     return i < sizeof candidates / sizeof *candidates ? candidates[i] : NULL;
 }
 
+enum whatif_outcome whatif_outcome(const struct whatif *w,
+                                   const struct replay_result *result)
+{
+    if (result->changed_course)
+        return WHATIF_UNKNOWN;
+    if (!result->fits)
+        return WHATIF_OOM;
+    return w->ending == REPLAY_WHOLE ? WHATIF_FITS : WHATIF_UNKNOWN;
+}
+
+typedef bool enough(struct whatif *w, const struct replay_result *result);
+
+static bool enough_as_recorded(struct whatif *w,
+                               const struct replay_result *result)
+{
+    enum whatif_outcome outcome = whatif_outcome(w, result);
+
+    if (outcome != WHATIF_OOM)
+        w->smallest_is_least = outcome == WHATIF_UNKNOWN;
+    return outcome != WHATIF_OOM;
+}
+
+/* For the request that failed in the recording. */
+static bool enough_to_depart(struct whatif *w,
+                             const struct replay_result *result)
+{
+    (void)w;
+    return result->changed_course;
+}
+
 static int fits_in(struct whatif *w, struct replay_config *config,
-                   uint64_t bytes, bool *fits, struct err *err)
+                   uint64_t bytes, enough *test, bool *fits, struct err *err)
 {
     struct replay_result result;
 
     config->total_bytes = bytes;
     if (replay_run(w->source, config, w->plan, NULL, &result, err))
         return -1;
-    *fits = result.fits;
+    *fits = test(w, &result);
     replay_result_fini(&result);
     return 0;
 }
 
-int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
-                 uint64_t most, struct err *err)
+struct range {
+    uint64_t least, most; /* bytes */
+};
+
+/* Sets *SMALLEST to the least memory from LEAST to MOST at which TEST says that
+ * there is enough; 0: there is none. */
+static int search(struct whatif *w, const char *conf, struct range range,
+                  enough *test, uint64_t *smallest, struct err *err)
 {
     struct replay_config config;
-    uint64_t low = least / GRANULE, high = (most + GRANULE - 1) / GRANULE;
+    uint64_t low = range.least / GRANULE;
+    uint64_t high = (range.most + GRANULE - 1) / GRANULE;
     bool fits = false;
 
-    w->smallest_bytes = 0;
+    *smallest = 0;
     if (row_config(w, conf, &config, err) ||
-        fits_in(w, &config, high * GRANULE, &fits, err))
+        fits_in(w, &config, high * GRANULE, test, &fits, err))
         return -1;
     if (!fits)
         return 0;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
 
-        if (fits_in(w, &config, middle * GRANULE, &fits, err))
+        if (fits_in(w, &config, middle * GRANULE, test, &fits, err))
             return -1;
         if (fits)
             high = middle;
         else
             low = middle + 1;
     }
-    w->smallest_bytes = high * GRANULE;
+    *smallest = high * GRANULE;
     return 0;
+}
+
+int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
+                 uint64_t most, struct err *err)
+{
+    return search(w, conf, (struct range){least, most}, enough_as_recorded,
+                  &w->smallest_bytes, err);
+}
+
+int whatif_least(struct whatif *w, uint64_t recorded_bytes, struct err *err)
+{
+    const struct replay_result *first = &w->rows[0].result;
+    uint64_t most = whatif_peak_used(first) + GRANULE;
+    bool departs = first->changed_course;
+    struct range range = {departs && recorded_bytes < most ? recorded_bytes : 0,
+                          most};
+
+    if (most > w->config.total_bytes)
+        range.most = w->config.total_bytes;
+    return search(w, w->rows[0].conf, range,
+                  departs ? enough_to_depart : enough_as_recorded,
+                  &w->needs_bytes, err);
 }
 
 uint64_t whatif_peak_used(const struct replay_result *r)
@@ -196,8 +255,9 @@ const struct whatif_row *whatif_best(const struct whatif *w)
         const struct whatif_row *row = &w->rows[i];
         uint64_t used = whatif_peak_used(&row->result);
 
-        if (!row->advised || !row->result.fits ||
-            (first->result.fits && used >= limit))
+        if (!row->advised ||
+            whatif_outcome(w, &row->result) == WHATIF_OOM ||
+            (whatif_outcome(w, &first->result) != WHATIF_OOM && used >= limit))
             continue;
         if (!best || used < whatif_peak_used(&best->result))
             best = row;

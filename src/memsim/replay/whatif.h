@@ -14,7 +14,16 @@ struct whatif_row {
     struct replay_result result;
 };
 
+enum whatif_outcome {
+    WHATIF_FITS,
+    WHATIF_OOM,
+    WHATIF_UNKNOWN, /* what was played fits, but the recording is not the whole
+                       job: it ends early, or went on after an out-of-memory
+                       error that this replay has not */
+};
+
 struct whatif {
+    enum replay_ending ending; /* of the recording */
     const struct replay_source *source;
     const struct replay_plan *plan;
     struct replay_config config; /* its conf is replaced by each row's */
@@ -24,6 +33,8 @@ struct whatif {
     bool at_oom;     /* else at the peak */
     struct fragments fragments;
     uint64_t smallest_bytes; /* found by whatif_sweep; 0: none fits */
+    bool smallest_is_least;  /* the job may need more */
+    uint64_t needs_bytes;    /* found by whatif_least */
 };
 
 /* Plays the recording under CONF and adds a row. The first row's device that
@@ -36,10 +47,18 @@ int whatif_add(struct whatif *w, const char *conf, bool advised,
  * version knows. */
 int whatif_advise(struct whatif *w, struct err *err);
 
+enum whatif_outcome whatif_outcome(const struct whatif *w,
+                                   const struct replay_result *result);
+
 /* Finds the least memory from LEAST to MOST bytes that the recording fits in
- * under CONF, to 2 MiB. */
+ * under CONF, to 2 MiB; where its outcome is not known there, as far as it
+ * goes (`smallest_is_least`). */
 int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
                  uint64_t most, struct err *err);
+
+/* Finds what the job needs at least (`needs_bytes`), where the first row's
+ * outcome is not known. RECORDED_BYTES: the memory of the recording's card. */
+int whatif_least(struct whatif *w, uint64_t recorded_bytes, struct err *err);
 
 /* The setting number I of those that whatif_advise tries; NULL: no more. */
 const char *whatif_candidate(size_t i);

@@ -17,6 +17,7 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
     case VERDICT_OOM:
         return BATCH_OOM;
     case VERDICT_FAILED:
+    case VERDICT_UNKNOWN:
         break;
     }
     return BATCH_FAILED;

@@ -28,14 +28,25 @@ static void add_place(cJSON *object, struct alloc_pool_id pool, bool small,
     add_hex(object, "stream", stream);
 }
 
-static void add_row(cJSON *rows, const struct whatif_row *row)
+static const char *outcome_name(enum whatif_outcome outcome)
+{
+    static const char *const names[] = {[WHATIF_FITS] = "fits",
+                                        [WHATIF_OOM] = "oom",
+                                        [WHATIF_UNKNOWN] = "unknown"};
+
+    return names[outcome];
+}
+
+static void add_row(cJSON *rows, const struct whatif *w,
+                    const struct whatif_row *row)
 {
     cJSON *to = json_add_object(rows);
     cJSON *devices;
 
     cJSON_AddStringToObject(to, "alloc_conf", row->conf);
     cJSON_AddBoolToObject(to, "advised", row->advised);
-    cJSON_AddStringToObject(to, "verdict", row->result.fits ? "fits" : "oom");
+    cJSON_AddStringToObject(to, "verdict", outcome_name(
+                                whatif_outcome(w, &row->result)));
     devices = cJSON_AddArrayToObject(to, "devices");
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         const struct replay_device *d = &row->result.devices[i];
@@ -129,11 +140,13 @@ static void add_recording(cJSON *array, const struct replay_report *r,
         cJSON_AddStringToObject(to, "difference", rec->plan.difference);
     rows = cJSON_AddArrayToObject(to, "configurations");
     for (size_t i = 0; i < w->row_count; i++)
-        add_row(rows, &w->rows[i]);
+        add_row(rows, w, &w->rows[i]);
     if (best)
         cJSON_AddStringToObject(to, "advice", best->conf);
-    if (r->swept)
+    if (r->swept) {
         json_add_bytes(to, "smallest_memory_bytes", w->smallest_bytes);
+        cJSON_AddBoolToObject(to, "smallest_is_least", w->smallest_is_least);
+    }
     look = cJSON_AddObjectToObject(to, "fragmentation");
     cJSON_AddStringToObject(look, "at", w->at_oom ? "oom" : "peak");
     json_add_bytes(look, "device", w->device);

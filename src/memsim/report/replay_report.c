@@ -76,13 +76,54 @@ static bool is_over(const struct result *r)
     return false;
 }
 
-/* Does any of the rows asked for fit? Without --alloc-conf there is one. */
-static bool any_fits(const struct recording *rec)
+/* The best of the rows asked for. Without --alloc-conf there is one. */
+static enum whatif_outcome best_outcome(const struct whatif *w)
 {
-    for (size_t i = 0; i < rec->whatif.row_count; i++)
-        if (!rec->whatif.rows[i].advised && rec->whatif.rows[i].result.fits)
-            return true;
-    return false;
+    enum whatif_outcome best = WHATIF_OOM;
+
+    for (size_t i = 0; i < w->row_count; i++) {
+        enum whatif_outcome outcome = whatif_outcome(w, &w->rows[i].result);
+
+        if (w->rows[i].advised || best == WHATIF_FITS)
+            continue;
+        if (best == WHATIF_OOM || outcome == WHATIF_FITS)
+            best = outcome;
+    }
+    return best;
+}
+
+static const char *why_unknown(const struct whatif *w)
+{
+    static const char *const endings[] = {
+        [REPLAY_FAILED] = "the recording ends where its command failed",
+        [REPLAY_KILLED] = "the recording ends where its process was killed",
+        [REPLAY_LIMITED] = "the recording is cut short",
+    };
+
+    if (w->rows[0].result.ends_at_oom)
+        return "the recording ends at an out-of-memory error";
+    if (w->rows[0].result.changed_course)
+        return "the recording went another way after an out-of-memory error";
+    return endings[w->ending] ? endings[w->ending]
+                              : "the recording is not of the whole job";
+}
+
+static void add_outcome(struct result *to, const struct whatif *w)
+{
+    enum whatif_outcome outcome = best_outcome(w);
+
+    if (outcome == WHATIF_OOM) {
+        to->verdict = VERDICT_OOM;
+        to->exit_status = CMD_RUN_OOM;
+    }
+    if (outcome != WHATIF_UNKNOWN || to->verdict == VERDICT_OOM)
+        return;
+    to->verdict = VERDICT_UNKNOWN;
+    to->exit_status = CMD_RUN_UNKNOWN;
+    if (w->needs_bytes > to->needs_bytes || !to->why) {
+        to->needs_bytes = w->needs_bytes;
+        to->why = why_unknown(w);
+    }
 }
 
 static void reach_verdict(struct replay_report *r)
@@ -90,11 +131,8 @@ static void reach_verdict(struct replay_report *r)
     struct result *to = &r->result;
 
     for (size_t i = 0; i < r->count; i++)
-        if (recording_is_used(&r->recordings[i]) &&
-            !any_fits(&r->recordings[i])) {
-            to->verdict = VERDICT_OOM;
-            to->exit_status = CMD_RUN_OOM;
-        }
+        if (recording_is_used(&r->recordings[i]))
+            add_outcome(to, &r->recordings[i].whatif);
     if (to->verdict == VERDICT_FITS && to->fail_above_percent && is_over(to)) {
         to->verdict = VERDICT_OVER_LIMIT;
         to->exit_status = CMD_RUN_OVER_LIMIT;
@@ -156,11 +194,13 @@ static void add_notes(struct result *to, const struct recording *rec)
             "may be slower",
             rec->path, rec->whatif.rows[0].result.plans_changed,
             size_text(rec->whatif.rows[0].result.plan_bytes_most, size));
-    if (rec->whatif.rows[0].result.changed_course)
+    if (rec->whatif.rows[0].result.changed_course &&
+        !rec->whatif.rows[0].result.ends_at_oom)
         result_note(to,
-                    "%s: a request that failed in the recording did not "
-                    "here; what the program would have done then is not "
-                    "known",
+                    "%s: a request that failed in the recording does not "
+                    "fail here. The recorded program caught the error and "
+                    "went on in another way; this one would not, and needs "
+                    "at least what it had at that request",
                     rec->path);
 }
 
@@ -216,8 +256,12 @@ void replay_report_fini(struct replay_report *r)
     result_fini(&r->result);
 }
 
-static void text_row(const struct whatif_row *row, FILE *out)
+static void text_row(const struct whatif *w, const struct whatif_row *row,
+                     FILE *out)
 {
+    static const char *const outcomes[] = {[WHATIF_FITS] = "fits",
+                                           [WHATIF_OOM] = "out of memory",
+                                           [WHATIF_UNKNOWN] = "unknown"};
     char used[SIZE], reserved[SIZE], allocated[SIZE];
     uint64_t most[3] = {0};
 
@@ -231,7 +275,7 @@ static void text_row(const struct whatif_row *row, FILE *out)
         most[2] = d->peak_allocated_bytes;
     }
     fprintf(out, "  %-13s %10s %10s %10s  %s\n",
-            row->result.fits ? "fits" : "out of memory",
+            outcomes[whatif_outcome(w, &row->result)],
             size_text(most[0], used), size_text(most[1], reserved),
             size_text(most[2], allocated),
             row->conf[0] ? row->conf : "(defaults)");
@@ -244,7 +288,7 @@ static void text_rows(const struct whatif *w, FILE *out)
     fprintf(out, "  %-13s %10s %10s %10s  %s\n", "settings", "used", "reserved",
             "allocated", "PYTORCH_CUDA_ALLOC_CONF");
     for (size_t i = 0; i < w->row_count; i++)
-        text_row(&w->rows[i], out);
+        text_row(w, &w->rows[i], out);
 }
 
 static void text_advice(const struct whatif *w, FILE *out)
@@ -254,9 +298,11 @@ static void text_advice(const struct whatif *w, FILE *out)
 
     if (!best)
         return;
-    if (!w->rows[0].result.fits) {
-        fprintf(out, "  advice: it fits with PYTORCH_CUDA_ALLOC_CONF=%s\n",
-                best->conf);
+    if (whatif_outcome(w, &w->rows[0].result) == WHATIF_OOM) {
+        bool fits = whatif_outcome(w, &best->result) == WHATIF_FITS;
+
+        fprintf(out, "  advice: %s with PYTORCH_CUDA_ALLOC_CONF=%s\n",
+                fits ? "it fits" : "the recorded part fits", best->conf);
         return;
     }
     fprintf(out,
@@ -358,7 +404,8 @@ static void text_sweep(const struct whatif *w, FILE *out)
     char bytes[SIZE];
 
     if (w->smallest_bytes)
-        fprintf(out, "  smallest memory that fits: %s (%" PRIu64 " bytes)\n",
+        fprintf(out, "  smallest memory that fits: %s%s (%" PRIu64 " bytes)\n",
+                w->smallest_is_least ? "at least " : "",
                 size_text(w->smallest_bytes, bytes), w->smallest_bytes);
     else
         fputs("  no memory of the sweep is enough\n", out);

@@ -108,6 +108,10 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    if (r->verdict == VERDICT_UNKNOWN) {
+        json_add_bytes(root, "needs_bytes", r->needs_bytes);
+        cJSON_AddStringToObject(root, "why", r->why);
+    }
     json_add_strings(root, "command", r->command, arguments);
     cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
     cJSON_AddStringToObject(gpu, "name", r->gpu.name);

@@ -409,6 +409,7 @@ const char *result_verdict_name(enum verdict verdict)
         [VERDICT_OOM] = "oom",
         [VERDICT_OVER_LIMIT] = "over-limit",
         [VERDICT_FAILED] = "failed",
+        [VERDICT_UNKNOWN] = "unknown",
     };
 
     return names[verdict];

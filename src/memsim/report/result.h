@@ -17,6 +17,7 @@ enum verdict {
     VERDICT_OOM,
     VERDICT_OVER_LIMIT, /* it fits, above --fail-above */
     VERDICT_FAILED,     /* the command failed for another reason */
+    VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
 };
 
 /* A request that the card could not meet. */
@@ -85,6 +86,8 @@ struct result_rank {
 struct result {
     enum verdict verdict;
     int exit_status;       /* what memsim run exits with */
+    uint64_t needs_bytes;  /* VERDICT_UNKNOWN: a card has to have at least */
+    const char *why;       /* likewise: not more is known; a literal */
     int command_status;    /* what the command exited with */
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */

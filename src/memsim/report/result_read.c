@@ -292,7 +292,7 @@ static int read_verdict(const struct source *s, const cJSON *root,
     if (!name || take_number(s, root, "exit_status", &status))
         return -1;
     r->exit_status = (int)status;
-    for (int v = VERDICT_FITS; v <= VERDICT_FAILED; v++)
+    for (int v = VERDICT_FITS; v <= VERDICT_UNKNOWN; v++)
         if (!strcmp(result_verdict_name((enum verdict)v), name)) {
             r->verdict = (enum verdict)v;
             return 0;

@@ -45,6 +45,7 @@ static const struct heading {
     [VERDICT_OOM] = {INK_BAD, "out of memory"},
     [VERDICT_OVER_LIMIT] = {INK_WARN, "fits, but over the limit"},
     [VERDICT_FAILED] = {INK_BAD, "the command failed"},
+    [VERDICT_UNKNOWN] = {INK_WARN, "unknown"},
 };
 
 static const struct heading unused = {INK_WARN, "no GPU was used"};
@@ -64,6 +65,7 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
 {
     int status = r->command_status;
     bool by_signal = status > 128 && status < 128 + SIGRTMIN;
+    char needs[SIZE_LENGTH];
 
     *detail = '\0';
     if (r->verdict == VERDICT_FAILED && r->finished)
@@ -72,13 +74,17 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
                  by_signal ? strsignal(status - 128) : "");
     if (r->verdict == VERDICT_OVER_LIMIT)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
+    if (r->verdict == VERDICT_UNKNOWN)
+        snprintf(detail, size, ": needs at least %s; %s",
+                 units_format_bytes(r->needs_bytes, needs, sizeof needs),
+                 r->why);
 }
 
 /* The verdict and the card, on two lines where one is too short. */
 static void write_verdict(const struct page *page, const struct result *r)
 {
     const struct heading *h = heading_of(r);
-    char detail[96], card[96], capacity[SIZE_LENGTH];
+    char detail[128], card[96], capacity[SIZE_LENGTH];
 
     verdict_detail(r, detail, sizeof detail);
     int width = fprintf(page->out, "memsim: %s%s%s%s", ink(page, h->ink),

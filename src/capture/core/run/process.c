@@ -188,11 +188,14 @@ static void fork_child(void)
     fork_parent();
 }
 
-static void process_end(void)
+static void process_end(uint32_t status)
 {
-    if (!slot || slot->pid != (uint32_t)getpid())
+    if (!slot || slot->pid != (uint32_t)getpid() ||
+        atomic_load(&slot->state) == SESSION_EXITED)
         return;
-    atomic_store(&slot->trace_end, record_close(TRACE_END_EXIT));
+    atomic_store(&slot->exit_status, status);
+    atomic_store(&slot->end_ns, memsim_clock_ns());
+    atomic_store(&slot->trace_end, record_close(status));
     device_close_all();
     atomic_store(&slot->state, SESSION_EXITED);
 }
@@ -201,7 +204,7 @@ static void process_end(void)
  * A child of vfork() shares our memory: its pid tells it apart. */
 CORE_API __attribute__((noreturn)) void _exit(int status)
 {
-    process_end();
+    process_end((uint32_t)status & 0xff);
     for (;;)
         syscall(SYS_exit_group, status);
 }
@@ -209,6 +212,13 @@ CORE_API __attribute__((noreturn)) void _exit(int status)
 CORE_API __attribute__((noreturn)) void _Exit(int status)
 {
     _exit(status);
+}
+
+/* After every destructor: registered before any program's start. */
+static void process_exit(int status, void *unused)
+{
+    (void)unused;
+    process_end((uint32_t)status & 0xff);
 }
 
 __attribute__((constructor)) static void process_start(void)
@@ -219,9 +229,5 @@ __attribute__((constructor)) static void process_start(void)
         return;
     session = session_map(path);
     pthread_atfork(fork_prepare, fork_parent, fork_child);
-}
-
-__attribute__((destructor)) static void process_stop(void)
-{
-    process_end();
+    on_exit(process_exit, NULL);
 }

@@ -195,10 +195,10 @@ void record_open(struct session *session, uint32_t slot)
     tag_modules_record();
 }
 
-uint32_t record_close(enum trace_end reason)
+uint32_t record_close(uint32_t status)
 {
     core_lock(LOCK_RECORD);
-    trace_writer_close(&writer, reason, record_thread(), memsim_clock_ns());
+    trace_writer_exit(&writer, status, record_thread(), memsim_clock_ns());
     core_unlock(LOCK_RECORD);
     return writer.end_reason;
 }

@@ -54,7 +54,8 @@ CORE_API uint64_t memsim_clock_ns(void); /* CLOCK_MONOTONIC */
  * forgets the parent's one. */
 struct session;
 void record_open(struct session *session, uint32_t slot);
-uint32_t record_close(enum trace_end reason); /* returns trace_end + 1 */
+/* Ends the trace of a process that exits with STATUS; returns trace_end + 1. */
+uint32_t record_close(uint32_t status);
 void record_after_fork(void);
 
 #endif
