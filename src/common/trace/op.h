@@ -6,6 +6,7 @@
 #ifndef MEMSIM_COMMON_TRACE_OP_H
 #define MEMSIM_COMMON_TRACE_OP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/trace/trace.h"
@@ -47,11 +48,13 @@ struct op {
     uint32_t name;     /* id of the kernel's or call's name; 0: none */
     uint64_t stream;   /* handle as the program knows it; 0: the legacy one */
     uint64_t event;    /* of EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; or 0 */
+    bool blocking;     /* the call returns when the work is done: a copy */
     uint64_t host_ns;  /* when the host called, on the trace's clock */
     uint64_t duration_ns; /* as measured where imported; 0: not known */
     uint32_t module;   /* id of the nn.Module at work; 0: none */
+    uint32_t operator; /* name id of PyTorch's operator at work; 0: none */
     uint32_t phase;    /* enum trace_phase */
-    uint64_t capture;  /* the capture that it is a node of; 0: carried out */
+    uint64_t capture;  /* of a graph's node: the capture it comes from; else 0 */
     uint64_t sequence; /* of a collective on its communicator, from 0 */
 
     /* the record that it was made from, with its fields in trace.h's order;
@@ -59,7 +62,8 @@ struct op {
     enum trace_kind record;
     uint32_t field_count;
     const uint64_t *fields; /* borrowed: valid as long as the record is */
-    const char *text;       /* the record's text, or NULL; borrowed */
+    const char *text; /* the record's, not terminated, or NULL; borrowed */
+    uint32_t text_bytes;
 };
 
 #endif

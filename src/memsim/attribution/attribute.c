@@ -154,7 +154,7 @@ static void card_peak(struct attribute *a, struct card_use *card)
     card->gone = NULL;
     segment_table_peak(&card->segments);
     card->peak = card->now;
-    card->peak_step = a->step;
+    card->peak_step = a->steps.step;
     card->peak_phase = a->phase;
 }
 
@@ -218,7 +218,7 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
             &card->phases,
             &(struct moment){.ordinal = a->ordinal,
                              .time_ns = item->head.time_ns - a->start_ns},
-            a->phase, a->step,
+            a->phase, a->steps.step,
             &(struct standing){&card->current, &card->holdings});
     struct piece *p = piece_make(a, item);
     map_put(&a->pieces, p->address, p);
@@ -294,14 +294,9 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
     a->told = true;
     if (phase == TRACE_PHASE_BACKWARD)
         list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION);
-    if (a->phase == TRACE_PHASE_OPTIMIZER) {
+    if (a->phase == TRACE_PHASE_OPTIMIZER)
         list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
-        a->stepped = true;
-    }
-    if (phase == TRACE_PHASE_FORWARD && a->stepped) {
-        a->stepped = false;
-        a->step++;
-    }
+    step_counter_phase(&a->steps, phase);
     a->phase = (enum trace_phase)phase;
     a->phase_count++;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
@@ -310,7 +305,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
             continue;
         card->now.ordinal = a->ordinal;
         card->now.time_ns = item->head.time_ns - a->start_ns;
-        phase_list_begin(&card->phases, &card->now, a->phase, a->step,
+        phase_list_begin(&card->phases, &card->now, a->phase, a->steps.step,
                          &(struct standing){&card->current, &card->holdings});
     }
 }

@@ -4,6 +4,7 @@
 #define MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
 
 #include "common/base/map.h"
+#include "common/trace/step.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/attribution/timeline.h"
@@ -150,8 +151,7 @@ struct attribute {
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
     enum trace_phase phase;
-    unsigned step;
-    bool stepped; /* the next forward begins another step */
+    struct step_counter steps;
 };
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/step.h"
 
 #define RANKS_MAX (1u << 20) /* of a communicator */
 
@@ -56,8 +57,7 @@ struct reading {
     struct map streams;   /* struct capture by stream_key */
     struct map captures;  /* struct capture by number */
     struct map exchanges; /* struct exchange by thread */
-    uint32_t step;
-    bool stepped; /* the optimizer has, in this step */
+    struct step_counter steps;
 };
 
 /* The collective that a function of NCCL's is; of a send or a receive the
@@ -133,6 +133,12 @@ static void call_count(struct traffic_call *c, uint32_t step)
     c->counts[step]++;
 }
 
+/* Where calls of now are counted: 0 before the first step. */
+static uint32_t step_now(const struct reading *r)
+{
+    return r->steps.begun ? r->steps.step + 1 : 0;
+}
+
 /* One more such call: made now, or each time that CAPTURE's graph is. */
 static void call_make(struct reading *r, const struct traffic_call *wanted,
                       struct capture *capture)
@@ -140,7 +146,7 @@ static void call_make(struct reading *r, const struct traffic_call *wanted,
     struct traffic_call *c = call_get(r, wanted);
 
     if (!capture) {
-        call_count(c, r->step);
+        call_count(c, step_now(r));
         return;
     }
     xgrow(&capture->calls, capture->count, &capture->capacity,
@@ -350,18 +356,10 @@ static void on_name(struct reading *r, const struct trace_item *item)
     trace_names_add(&r->names, item);
 }
 
-/* The step that attribution tells too (attribute.c, on_phase). */
 static void on_phase(struct reading *r, const struct trace_item *item)
 {
-    uint64_t phase = trace_field(item, 0);
-
     exchanges_end(r);
-    if (phase == TRACE_PHASE_OPTIMIZER)
-        r->stepped = true;
-    if (phase != TRACE_PHASE_FORWARD || (r->step && !r->stepped))
-        return;
-    r->step++;
-    r->stepped = false;
+    step_counter_phase(&r->steps, trace_field(item, 0));
 }
 
 static struct capture *capture_get(struct reading *r, uint64_t number)
@@ -395,7 +393,7 @@ static void on_graph_launch(struct reading *r, const struct trace_item *item)
         map_get(&r->captures, trace_field(item, LAUNCH_CAPTURE));
 
     for (size_t i = 0; c && i < c->count; i++)
-        call_count(c->calls[i], r->step);
+        call_count(c->calls[i], step_now(r));
 }
 
 static void (*const handlers[])(struct reading *, const struct trace_item *) = {
@@ -447,7 +445,7 @@ int traffic_log_read(struct traffic_log *log, unsigned process,
             handlers[kind](&r, &item);
     }
     exchanges_end(&r);
-    log->steps = r.step && !r.stepped ? r.step - 1 : r.step;
+    log->steps = step_counter_whole(&r.steps);
     reading_fini(&r);
     if (rc)
         traffic_log_fini(log);

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/trace/op_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+#define THREADS_MAX 4096
+#define DEPTH_MAX   64 /* modules within each other that are kept */
+#define NONE        -1
+
+/* Fields by their place in trace.h. */
+enum { CALL_COMM = 3, CALL_BYTES = 10, CALL_SEND, CALL_RECEIVE, CALL_GROUP };
+enum { JOIN_DEVICE, JOIN_STREAM, JOIN_CAPTURE };
+enum { LAUNCH_EXEC = 2, LAUNCH_CAPTURE };
+enum { ALLOC_MODULE = 9, ALLOC_OPERATOR = 11 };
+
+/* How a kind of record becomes an operation: where its fields are. */
+static const struct rule {
+    enum op_kind kind;
+    int name, device, stream, event, blocking;
+} rules[] = {
+    [TRACE_LAUNCH] = {OP_LAUNCH, 0, 1, 2, NONE, NONE},
+    [TRACE_GEMM] = {OP_GEMM, 0, 1, 2, NONE, NONE},
+    [TRACE_CONVOLUTION] = {OP_CONVOLUTION, 0, 1, 2, NONE, NONE},
+    [TRACE_ATTENTION] = {OP_ATTENTION, 0, 1, 2, NONE, NONE},
+    [TRACE_LIBRARY_CALL] = {OP_LIBRARY_CALL, 0, 1, 2, NONE, NONE},
+    [TRACE_COPY] = {OP_COPY, NONE, 0, 1, NONE, 6},
+    [TRACE_SET] = {OP_SET, NONE, 0, 1, NONE, 5},
+    [TRACE_HOST_FUNCTION] = {OP_HOST_FUNCTION, NONE, 0, 1, NONE, NONE},
+    [TRACE_COLLECTIVE] = {OP_COLLECTIVE, 0, 1, 2, NONE, NONE},
+    [TRACE_GRAPH_LAUNCH] = {OP_GRAPH_LAUNCH, NONE, 0, 1, NONE, NONE},
+    [TRACE_EVENT_RECORD] = {OP_EVENT_RECORD, NONE, 0, 1, 2, NONE},
+    [TRACE_STREAM_WAIT] = {OP_STREAM_WAIT, NONE, 0, 1, 2, NONE},
+    [TRACE_SYNC_STREAM] = {OP_SYNC_STREAM, NONE, 0, 1, NONE, NONE},
+    [TRACE_SYNC_DEVICE] = {OP_SYNC_DEVICE, NONE, 0, NONE, NONE, NONE},
+    [TRACE_SYNC_EVENT] = {OP_SYNC_EVENT, NONE, 0, NONE, 1, NONE},
+    [TRACE_DEVICE_MALLOC] = {OP_DEVICE_MALLOC, NONE, 0, NONE, NONE, NONE},
+    [TRACE_DEVICE_FREE] = {OP_DEVICE_FREE, NONE, 0, NONE, NONE, NONE},
+    [TRACE_STREAM_CREATE] = {OP_STREAM_CREATE, NONE, 0, 1, NONE, NONE},
+    [TRACE_STREAM_DESTROY] = {OP_STREAM_DESTROY, NONE, 0, 1, NONE, NONE},
+    [TRACE_EVENT_CREATE] = {OP_EVENT_CREATE, NONE, 0, NONE, 1, NONE},
+    [TRACE_EVENT_DESTROY] = {OP_EVENT_DESTROY, NONE, 0, NONE, 1, NONE},
+};
+
+/* A captured operation, with the fields and the text that it points to. */
+struct node {
+    struct op op;
+    uint64_t fields[TRACE_FIELDS_MAX];
+    char *text;
+};
+
+struct capture {
+    struct node *nodes;
+    size_t count, capacity;
+    uint64_t number;
+    uint64_t origin; /* the stream that it began on */
+    bool begun, ended;
+};
+
+struct place { /* of a thread */
+    uint32_t open[DEPTH_MAX];
+    uint32_t depth;
+    uint32_t module, operator;
+};
+
+struct op_trace {
+    op_take *take;
+    void *context;
+    struct trace_names names;
+    struct map streams;   /* struct capture by stream_key */
+    struct map captures;  /* struct capture by number */
+    struct map sequences; /* of communicators: next + 1 */
+    struct place places[THREADS_MAX];
+    uint32_t phase;
+    struct node held; /* sends and receives of a group that goes on */
+    bool holds;
+    uint64_t sent_bytes, received_bytes;
+};
+
+struct op_trace *op_trace_create(op_take *take, void *context)
+{
+    struct op_trace *t = xcalloc(1, sizeof *t);
+
+    t->take = take;
+    t->context = context;
+    return t;
+}
+
+const struct trace_names *op_trace_names(const struct op_trace *t)
+{
+    return &t->names;
+}
+
+static uint64_t stream_key(uint64_t device, uint64_t stream)
+{
+    return stream ^ device << 56; /* addresses have 48 bits */
+}
+
+static uint64_t op_field(const struct op *op, unsigned index)
+{
+    return index < op->field_count ? op->fields[index] : 0;
+}
+
+static uint64_t rule_field(const struct trace_item *item, int index)
+{
+    return index < 0 ? 0 : trace_field(item, (unsigned)index);
+}
+
+static struct place *place_of(struct op_trace *t, uint32_t thread)
+{
+    return &t->places[thread < THREADS_MAX ? thread : THREADS_MAX - 1];
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static void node_set(struct node *n, const struct op *op)
+{
+    n->op = *op;
+    memcpy(n->fields, op->fields, op->field_count * sizeof *n->fields);
+    n->text = NULL;
+    if (op->text_bytes) {
+        n->text = xmalloc(op->text_bytes);
+        memcpy(n->text, op->text, op->text_bytes);
+    }
+}
+
+/* NODE's operation; its pointers are set here, as nodes move. */
+static struct op node_op(const struct node *n)
+{
+    struct op op = n->op;
+
+    op.fields = n->fields;
+    op.text = n->text;
+    return op;
+}
+
+static struct capture *capture_get(struct op_trace *t, uint64_t number)
+{
+    struct capture *c = map_get(&t->captures, number);
+
+    if (!c) {
+        c = xcalloc(1, sizeof *c);
+        c->number = number;
+        map_put(&t->captures, number, c);
+    }
+    return c;
+}
+
+/* The capture that STREAM is in, or NULL. */
+static struct capture *capture_of(const struct op_trace *t, uint64_t device,
+                                  uint64_t stream)
+{
+    struct capture *c = map_get(&t->streams, stream_key(device, stream));
+
+    return c && !c->ended ? c : NULL;
+}
+
+static void on_capture_join(struct op_trace *t, const struct trace_item *item)
+{
+    uint64_t number = trace_field(item, JOIN_CAPTURE);
+    uint64_t stream = trace_field(item, JOIN_STREAM);
+    struct capture *c = capture_get(t, number);
+
+    if (!c->begun)
+        c->origin = stream;
+    c->begun = true;
+    map_put(&t->streams, stream_key(trace_field(item, JOIN_DEVICE), stream), c);
+}
+
+/* --- what is at work ------------------------------------------------------ */
+
+static void on_enter(struct op_trace *t, const struct trace_item *item)
+{
+    struct place *p = place_of(t, item->head.thread);
+
+    p->module = (uint32_t)trace_field(item, 0);
+    p->operator= 0;
+    if (p->depth < DEPTH_MAX)
+        p->open[p->depth] = p->module;
+    p->depth++;
+}
+
+static uint32_t place_top(const struct place *p)
+{
+    if (!p->depth)
+        return 0;
+    return p->open[(p->depth < DEPTH_MAX ? p->depth : DEPTH_MAX) - 1];
+}
+
+/* An exception leaves several modules with the outermost one's record. */
+static void on_leave(struct op_trace *t, const struct trace_item *item)
+{
+    struct place *p = place_of(t, item->head.thread);
+    uint32_t module = (uint32_t)trace_field(item, 0), at = p->depth;
+
+    while (at && at <= DEPTH_MAX && p->open[at - 1] != module)
+        at--;
+    if (at)
+        p->depth = at - 1;
+    p->module = place_top(p);
+    p->operator= 0;
+}
+
+static void on_block_alloc(struct op_trace *t, const struct trace_item *item)
+{
+    struct place *p = place_of(t, item->head.thread);
+
+    p->module = (uint32_t)trace_field(item, ALLOC_MODULE);
+    p->operator=(uint32_t) trace_field(item, ALLOC_OPERATOR);
+}
+
+static void on_phase(struct op_trace *t, const struct trace_item *item)
+{
+    struct place *p = place_of(t, item->head.thread);
+
+    t->phase = (uint32_t)trace_field(item, 0);
+    p->module = place_top(p);
+    p->operator= 0;
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+/* The operation of ITEM, which has a rule. */
+static struct op op_make(struct op_trace *t, const struct trace_item *item)
+{
+    const struct rule *r = &rules[item->head.kind];
+    const struct place *p = place_of(t, item->head.thread);
+
+    return (struct op){
+        .kind = r->kind,
+        .device = (uint32_t)rule_field(item, r->device),
+        .thread = item->head.thread,
+        .name = (uint32_t)rule_field(item, r->name),
+        .stream = rule_field(item, r->stream),
+        .event = rule_field(item, r->event),
+        .blocking = rule_field(item, r->blocking) != 0,
+        .host_ns = item->head.time_ns,
+        .module = p->module,
+        .operator= p->operator,
+        .phase = t->phase,
+        .record = (enum trace_kind)item->head.kind,
+        .field_count = item->head.fields,
+        .fields = item->fields,
+        .text = item->head.text_bytes ? item->text : NULL,
+        .text_bytes = item->head.text_bytes,
+    };
+}
+
+/* A collective's place among those of its communicator. */
+static void op_sequence(struct op_trace *t, struct op *op)
+{
+    uint64_t comm = op_field(op, CALL_COMM);
+    uintptr_t next;
+
+    if (op->kind != OP_COLLECTIVE)
+        return;
+    next = (uintptr_t)map_get(&t->sequences, comm);
+    op->sequence = next ? next - 1 : 0;
+    map_put(&t->sequences, comm, (void *)(op->sequence + 2));
+}
+
+static void op_give(struct op_trace *t, struct op *op)
+{
+    op_sequence(t, op);
+    t->take(t->context, op);
+}
+
+static void graph_launch(struct op_trace *t, const struct op *launch)
+{
+    uint64_t number = op_field(launch, LAUNCH_CAPTURE);
+    const struct capture *c = map_get(&t->captures, number);
+    uint64_t mark = OP_GRAPH_HANDLE | op_field(launch, LAUNCH_EXEC) << 8;
+
+    for (size_t i = 0; c && i < c->count; i++) {
+        struct op op = node_op(&c->nodes[i]);
+        op.stream = op.stream == c->origin ? launch->stream : op.stream ^ mark;
+        op.event = op.event ? op.event ^ mark : 0;
+        op.device = launch->device;
+        op.thread = launch->thread;
+        op.host_ns = launch->host_ns;
+        op.phase = launch->phase;
+        op.capture = number;
+        op_give(t, &op);
+    }
+}
+
+/* OP is carried out now, or becomes a node. */
+static void op_route(struct op_trace *t, struct op *op)
+{
+    struct capture *c = capture_of(t, op->device, op->stream);
+
+    if (c && op->record != TRACE_SYNC_EVENT) {
+        xgrow(&c->nodes, c->count, &c->capacity, sizeof *c->nodes);
+        node_set(&c->nodes[c->count++], op);
+        return;
+    }
+    op_give(t, op);
+    if (op->kind == OP_GRAPH_LAUNCH)
+        graph_launch(t, op);
+}
+
+/* --- groups of sends and receives ----------------------------------------- */
+
+static bool is_exchange(const struct op_trace *t, const struct op *op)
+{
+    const char *name;
+
+    if (op->kind != OP_COLLECTIVE || !op_field(op, CALL_GROUP))
+        return false;
+    name = trace_names_get(&t->names, op->name);
+    return !strcmp(name, "ncclSend") || !strcmp(name, "ncclRecv");
+}
+
+static void held_release(struct op_trace *t)
+{
+    if (!t->holds)
+        return;
+    t->holds = false;
+    t->held.fields[CALL_BYTES] =
+        t->sent_bytes > t->received_bytes ? t->sent_bytes : t->received_bytes;
+    struct op op = node_op(&t->held);
+    op_route(t, &op);
+}
+
+static void held_add(struct op_trace *t, const struct op *op)
+{
+    uint64_t bytes = op_field(op, CALL_BYTES);
+    const struct op *held = &t->held.op;
+
+    if (!t->holds || t->held.fields[CALL_GROUP] != op_field(op, CALL_GROUP) ||
+        t->held.fields[CALL_COMM] != op_field(op, CALL_COMM) ||
+        held->thread != op->thread) {
+        held_release(t);
+        node_set(&t->held, op);
+        t->holds = true;
+        t->sent_bytes = t->received_bytes = 0;
+    }
+    *(op_field(op, CALL_RECEIVE) ? &t->received_bytes : &t->sent_bytes) +=
+        bytes;
+}
+
+/* --- records -------------------------------------------------------------- */
+
+static void on_op(struct op_trace *t, const struct trace_item *item)
+{
+    struct op op = op_make(t, item);
+
+    if (is_exchange(t, &op)) {
+        held_add(t, &op);
+        return;
+    }
+    held_release(t);
+    op_route(t, &op);
+}
+
+void op_trace_add(struct op_trace *t, const struct trace_item *item)
+{
+    unsigned kind = item->head.kind;
+
+    if (kind < sizeof rules / sizeof *rules && rules[kind].kind) {
+        on_op(t, item);
+        return;
+    }
+    switch (kind) {
+    case TRACE_NAME:
+        trace_names_add(&t->names, item);
+        break;
+    case TRACE_BLOCK_ALLOC:
+        on_block_alloc(t, item);
+        break;
+    case TRACE_MODULE_ENTER:
+        on_enter(t, item);
+        break;
+    case TRACE_MODULE_LEAVE:
+        on_leave(t, item);
+        break;
+    case TRACE_PHASE:
+        on_phase(t, item);
+        break;
+    case TRACE_CAPTURE_JOIN:
+        on_capture_join(t, item);
+        break;
+    case TRACE_CAPTURE_END:
+        held_release(t);
+        capture_get(t, trace_field(item, 0))->ended = true;
+        break;
+    default:
+        break;
+    }
+}
+
+void op_trace_end(struct op_trace *t)
+{
+    held_release(t);
+}
+
+void op_trace_destroy(struct op_trace *t)
+{
+    size_t cursor = 0;
+
+    for (struct capture *c; (c = map_next(&t->captures, &cursor));) {
+        for (size_t i = 0; i < c->count; i++)
+            free(c->nodes[i].text);
+        free(c->nodes);
+        free(c);
+    }
+    map_fini(&t->captures);
+    map_fini(&t->streams);
+    map_fini(&t->sequences);
+    trace_names_fini(&t->names);
+    free(t);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/trace/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+/* Fields by their place in trace.h. */
+enum { PHASE_PHASE };
+
+#define THREADS_MAX 4096 /* whose module calls are counted */
+
+/* Ranges that mark steps: torch.profiler's, and what programs write by hand. */
+static const char *const range_starts[] = {"ProfilerStep#", "step", "Step",
+                                           "iteration", "Iteration"};
+
+bool step_counter_phase(struct step_counter *c, uint64_t phase)
+{
+    if (phase == TRACE_PHASE_OPTIMIZER)
+        c->stepped = true;
+    if (phase != TRACE_PHASE_FORWARD || (c->begun && !c->stepped))
+        return false;
+    if (c->begun)
+        c->step++;
+    else if (c->stepped)
+        c->step = 1; /* an optimizer that no forward came before */
+    c->begun = true;
+    c->stepped = false;
+    return true;
+}
+
+unsigned step_counter_whole(const struct step_counter *c)
+{
+    return c->begun ? c->step + c->stepped : 0;
+}
+
+const char *step_rule_name(enum step_rule rule)
+{
+    static const char *const names[] = {
+        [STEP_NONE] = "none",
+        [STEP_OPTIMIZER] = "optimizer steps",
+        [STEP_MODULE] = "outermost module calls",
+        [STEP_RANGE] = "profiler or NVTX ranges",
+    };
+
+    return names[rule];
+}
+
+/* --- finding -------------------------------------------------------------- */
+
+struct found {
+    struct step *steps;
+    size_t count, capacity;
+    bool open; /* the last one has not ended */
+};
+
+struct step_finder {
+    struct found by_optimizer, by_module, by_range;
+    struct step_counter counter;
+    uint64_t phase;
+    uint64_t record, time_ns; /* of the record that is taken */
+    uint64_t last_work, last_work_ns;
+    uint64_t last_memory;             /* record of the last cudaMalloc */
+    uint64_t optimized, optimized_ns; /* where the last optimizer ended */
+    uint32_t depth[THREADS_MAX];
+    uint32_t range_depth, range_at; /* at: depth of the step's range, from 1 */
+};
+
+struct step_finder *step_finder_create(void)
+{
+    return xcalloc(1, sizeof(struct step_finder));
+}
+
+static void found_end(struct found *l, uint64_t record, uint64_t time_ns)
+{
+    if (!l->open)
+        return;
+    l->steps[l->count - 1].end = record;
+    l->steps[l->count - 1].end_ns = time_ns;
+    l->open = false;
+}
+
+static void found_begin(struct step_finder *f, struct found *l)
+{
+    found_end(l, f->record, f->time_ns);
+    xgrow(&l->steps, l->count, &l->capacity, sizeof *l->steps);
+    l->steps[l->count++] =
+        (struct step){.first = f->record, .first_ns = f->time_ns};
+    l->open = true;
+}
+
+static void take_phase(struct step_finder *f, uint64_t phase)
+{
+    bool first = step_counter_phase(&f->counter, phase);
+
+    if (first)
+        found_begin(f, &f->by_optimizer);
+    if (f->phase == TRACE_PHASE_OPTIMIZER) {
+        f->optimized = f->record;
+        f->optimized_ns = f->time_ns;
+    }
+    f->phase = phase;
+}
+
+static void take_module(struct step_finder *f, const struct trace_item *item)
+{
+    bool enters = item->head.kind == TRACE_MODULE_ENTER;
+    uint32_t *depth =
+        item->head.thread < THREADS_MAX ? &f->depth[item->head.thread] : NULL;
+    bool within =
+        f->phase == TRACE_PHASE_BACKWARD || f->phase == TRACE_PHASE_RECOMPUTE;
+
+    if (!depth)
+        return;
+    if (enters && !(*depth)++ && !within)
+        found_begin(f, &f->by_module);
+    if (!enters && *depth)
+        (*depth)--;
+}
+
+static bool is_step_range(const struct trace_item *item)
+{
+    for (size_t i = 0; i < sizeof range_starts / sizeof *range_starts; i++) {
+        size_t length = strlen(range_starts[i]);
+        if (item->head.text_bytes >= length &&
+            !memcmp(item->text, range_starts[i], length))
+            return true;
+    }
+    return false;
+}
+
+static void take_range(struct step_finder *f, const struct trace_item *item)
+{
+    if (item->head.kind == TRACE_RANGE_PUSH) {
+        f->range_depth++;
+        if (f->range_at || !is_step_range(item))
+            return;
+        f->range_at = f->range_depth;
+        found_begin(f, &f->by_range);
+        return;
+    }
+    if (f->range_at && f->range_at == f->range_depth) {
+        found_end(&f->by_range, f->record, f->time_ns);
+        f->range_at = 0;
+    }
+    if (f->range_depth)
+        f->range_depth--;
+}
+
+static bool is_work(unsigned kind)
+{
+    return (kind >= TRACE_LAUNCH && kind <= TRACE_COLLECTIVE) ||
+           (kind >= TRACE_SYNC_STREAM && kind <= TRACE_SYNC_EVENT) ||
+           kind == TRACE_GRAPH_LAUNCH;
+}
+
+void step_finder_take(struct step_finder *f, const struct trace_item *item)
+{
+    unsigned kind = item->head.kind;
+
+    f->time_ns = item->head.time_ns;
+    if (kind == TRACE_PHASE)
+        take_phase(f, trace_field(item, PHASE_PHASE));
+    else if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
+        take_module(f, item);
+    else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)
+        take_range(f, item);
+    else if (kind == TRACE_DEVICE_MALLOC)
+        f->last_memory = f->record;
+    f->record++;
+    if (is_work(kind)) {
+        f->last_work = f->record;
+        f->last_work_ns = f->time_ns;
+    }
+}
+
+/* The first step has work that later ones lack (states, workspaces, tuning);
+ * so may those in which memory is still taken from the driver, of which the
+ * second half of a run is never. */
+static void steps_mark_warm_up(struct step_list *list, uint64_t last_memory)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->steps[i].warm_up =
+            list->count > 1 && (!i || (list->steps[i].first <= last_memory &&
+                                       i < list->count / 2));
+}
+
+static void list_take(struct step_list *list, struct found *l,
+                      enum step_rule rule)
+{
+    list->rule = rule;
+    list->steps = l->steps;
+    list->count = l->count;
+    l->steps = NULL;
+}
+
+void step_finder_conclude(struct step_finder *f, struct step_list *list)
+{
+    bool optimizers = step_counter_whole(&f->counter) > 0;
+
+    *list = (struct step_list){.rule = STEP_NONE};
+    if (f->counter.stepped && f->phase != TRACE_PHASE_OPTIMIZER)
+        found_end(&f->by_optimizer, f->optimized, f->optimized_ns);
+    found_end(&f->by_optimizer, f->last_work, f->last_work_ns);
+    found_end(&f->by_module, f->last_work, f->last_work_ns);
+    found_end(&f->by_range, f->last_work, f->last_work_ns);
+    if (optimizers && f->by_optimizer.count)
+        list_take(list, &f->by_optimizer, STEP_OPTIMIZER);
+    else if (f->by_module.count)
+        list_take(list, &f->by_module, STEP_MODULE);
+    else if (f->by_range.count)
+        list_take(list, &f->by_range, STEP_RANGE);
+    if (list->rule == STEP_OPTIMIZER && !f->counter.stepped && list->count)
+        list->count--; /* a forward that nothing was learnt from */
+    steps_mark_warm_up(list, f->last_memory);
+    free(f->by_optimizer.steps);
+    free(f->by_module.steps);
+    free(f->by_range.steps);
+    free(f);
+}
+
+int step_list_read(struct step_list *list, struct trace_reader *reader,
+                   struct err *err)
+{
+    struct step_finder *f = step_finder_create();
+    struct trace_item item;
+    int rc;
+
+    while ((rc = trace_reader_next(reader, &item, err)) > 0)
+        step_finder_take(f, &item);
+    step_finder_conclude(f, list);
+    if (rc)
+        step_list_fini(list);
+    return rc;
+}
+
+void step_list_fini(struct step_list *list)
+{
+    free(list->steps);
+    *list = (struct step_list){.rule = STEP_NONE};
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training steps, and operations made from a trace's records. */
+#include "common/trace/op_trace.h"
+#include "common/trace/step.h"
+
+#include "check.h"
+#include "trace_build.h"
+
+static struct trace_reader reader_of(const struct build *b)
+{
+    struct trace_reader r;
+    struct err err = {""};
+
+    CHECK(!trace_reader_open_memory(&r, b->data, b->bytes, "built", &err));
+    return r;
+}
+
+static struct step_list steps_of(const struct build *b)
+{
+    struct trace_reader r = reader_of(b);
+    struct step_list list;
+    struct err err = {""};
+
+    CHECK(!step_list_read(&list, &r, &err));
+    trace_reader_close(&r);
+    return list;
+}
+
+static void phase(struct build *b, uint64_t phase)
+{
+    BUILD(b, TRACE_PHASE, phase);
+}
+
+static void work(struct build *b)
+{
+    BUILD(b, TRACE_SET, 0, 0, 1, 0, 4);
+}
+
+static void train(struct build *b, unsigned backwards)
+{
+    for (unsigned i = 0; i < backwards; i++) {
+        phase(b, TRACE_PHASE_FORWARD);
+        BUILD(b, TRACE_MODULE_ENTER, 1);
+        work(b);
+        BUILD(b, TRACE_MODULE_LEAVE, 1);
+        phase(b, TRACE_PHASE_BACKWARD);
+        work(b);
+    }
+    phase(b, TRACE_PHASE_OPTIMIZER);
+    work(b);
+    phase(b, TRACE_PHASE_OTHER);
+}
+
+TEST(a_step_ends_where_the_forward_after_its_optimizer_begins)
+{
+    struct build b = build_start();
+
+    phase(&b, TRACE_PHASE_INIT); /* 0 */
+    work(&b);
+    train(&b, 1); /* 2 to 9 */
+    train(&b, 2); /* 10 to 23, two backwards */
+    train(&b, 1);
+    work(&b); /* no part of the last step */
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_OPTIMIZER);
+    CHECK_UINT(list.count, 3);
+    CHECK_UINT(list.steps[0].first, 2);
+    CHECK_UINT(list.steps[0].end, 11);
+    CHECK_UINT(list.steps[1].first, 11);
+    CHECK_UINT(list.steps[1].end, 26);
+    CHECK_UINT(list.steps[2].end, 34);
+    CHECK(list.steps[0].warm_up);
+    CHECK(!list.steps[1].warm_up && !list.steps[2].warm_up);
+    step_list_fini(&list);
+    free(b.data);
+}
+
+TEST(a_forward_without_an_optimizer_is_no_step)
+{
+    struct build b = build_start();
+
+    train(&b, 1);
+    phase(&b, TRACE_PHASE_FORWARD);
+    work(&b);
+    struct step_list list = steps_of(&b);
+    CHECK_UINT(list.count, 1);
+    CHECK(!list.steps[0].warm_up);
+    step_list_fini(&list);
+    free(b.data);
+}
+
+TEST(without_optimizers_outermost_module_calls_are_steps)
+{
+    struct build b = build_start();
+
+    phase(&b, TRACE_PHASE_FORWARD);
+    for (int i = 0; i < 3; i++) {
+        BUILD(&b, TRACE_MODULE_ENTER, 1);
+        BUILD(&b, TRACE_MODULE_ENTER, 2);
+        work(&b);
+        BUILD(&b, TRACE_MODULE_LEAVE, 2);
+        BUILD(&b, TRACE_MODULE_LEAVE, 1);
+    }
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_MODULE);
+    CHECK_UINT(list.count, 3);
+    CHECK_UINT(list.steps[1].first, 6);
+    CHECK_UINT(list.steps[1].end, 11);
+    step_list_fini(&list);
+    free(b.data);
+}
+
+TEST(without_modules_marked_ranges_are_steps)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 2; i++) {
+        BUILD_TEXT(&b, TRACE_RANGE_PUSH, "ProfilerStep#1", 0);
+        BUILD_TEXT(&b, TRACE_RANGE_PUSH, "mine", 0);
+        work(&b);
+        BUILD(&b, TRACE_RANGE_POP, 0);
+        BUILD(&b, TRACE_RANGE_POP, 0);
+    }
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_RANGE);
+    CHECK_UINT(list.count, 2);
+    CHECK_UINT(list.steps[1].first, 5);
+    CHECK_UINT(list.steps[1].end, 9);
+    step_list_fini(&list);
+    free(b.data);
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+struct seen {
+    struct op ops[16];
+    uint64_t bytes[16];
+    size_t count;
+};
+
+static void see(void *context, const struct op *op)
+{
+    struct seen *s = context;
+
+    s->bytes[s->count] = op->record == TRACE_COLLECTIVE && op->field_count > 10
+                             ? op->fields[10]
+                             : 0;
+    s->ops[s->count++] = *op;
+}
+
+static struct seen ops_of(const struct build *b)
+{
+    struct seen seen = {.count = 0};
+    struct trace_reader r = reader_of(b);
+    struct op_trace *t = op_trace_create(see, &seen);
+    struct trace_item item;
+    struct err err = {""};
+
+    while (trace_reader_next(&r, &item, &err) > 0)
+        op_trace_add(t, &item);
+    op_trace_end(t);
+    op_trace_destroy(t);
+    trace_reader_close(&r);
+    return seen;
+}
+
+TEST(an_operation_has_its_streams_and_its_module)
+{
+    struct build b = build_start();
+
+    BUILD(&b, TRACE_MODULE_ENTER, 7);
+    BUILD(&b, TRACE_LAUNCH, 3, 1, 0x50, 1);
+    BUILD(&b, TRACE_EVENT_RECORD, 1, 0x50, 0x90);
+    BUILD(&b, TRACE_MODULE_LEAVE, 7);
+    BUILD(&b, TRACE_COPY, 1, 0x60, 1, 2, 3, 4096, 1);
+    struct seen s = ops_of(&b);
+    CHECK_UINT(s.count, 3);
+    CHECK(s.ops[0].kind == OP_LAUNCH);
+    CHECK_UINT(s.ops[0].name, 3);
+    CHECK_UINT(s.ops[0].device, 1);
+    CHECK_UINT(s.ops[0].stream, 0x50);
+    CHECK_UINT(s.ops[0].module, 7);
+    CHECK_UINT(s.ops[1].event, 0x90);
+    CHECK(s.ops[2].blocking && s.ops[2].stream == 0x60 && !s.ops[2].module);
+    free(b.data);
+}
+
+TEST(a_graph_launch_does_the_work_of_its_capture)
+{
+    struct build b = build_start();
+
+    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 0x50, 4);
+    BUILD(&b, TRACE_LAUNCH, 1, 0, 0x50, 1);
+    BUILD(&b, TRACE_EVENT_RECORD, 0, 0x50, 0x90);
+    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 0x58, 4);
+    BUILD(&b, TRACE_LAUNCH, 2, 0, 0x58, 1);
+    BUILD(&b, TRACE_CAPTURE_END, 4, 1);
+    BUILD(&b, TRACE_LAUNCH, 3, 0, 0x50, 1);
+    BUILD(&b, TRACE_GRAPH_LAUNCH, 0, 0x60, 0x1000, 4, 2);
+    struct seen s = ops_of(&b);
+    CHECK_UINT(s.count, 5);
+    CHECK_UINT(s.ops[0].name, 3); /* carried out before the graph's */
+    CHECK(s.ops[1].kind == OP_GRAPH_LAUNCH);
+    CHECK_UINT(s.ops[2].name, 1);
+    CHECK_UINT(s.ops[2].stream, 0x60);
+    CHECK_UINT(s.ops[2].capture, 4);
+    CHECK(s.ops[3].event & OP_GRAPH_HANDLE);
+    CHECK(s.ops[4].stream & OP_GRAPH_HANDLE);
+    free(b.data);
+}
+
+TEST(collectives_have_numbers_on_their_communicator)
+{
+    struct build b = build_start();
+
+    BUILD_TEXT(&b, TRACE_NAME, "ncclAllReduce", 1);
+    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xa0, 0, 2);
+    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xb0, 0, 2);
+    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xa0, 0, 2);
+    struct seen s = ops_of(&b);
+    CHECK_UINT(s.count, 3);
+    CHECK_UINT(s.ops[0].sequence, 0);
+    CHECK_UINT(s.ops[1].sequence, 0);
+    CHECK_UINT(s.ops[2].sequence, 1);
+    free(b.data);
+}
+
+TEST(a_group_of_sends_and_receives_is_one_operation)
+{
+    struct build b = build_start();
+    enum { SEND = 1, RECEIVE };
+
+    BUILD_TEXT(&b, TRACE_NAME, "ncclSend", SEND);
+    BUILD_TEXT(&b, TRACE_NAME, "ncclRecv", RECEIVE);
+    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 1, 100, 5, 0,
+          9);
+    BUILD(&b, TRACE_COLLECTIVE, RECEIVE, 0, 0, 0xa0, 0, 4, 1, 0, 0, 1, 300, 0,
+          6, 9);
+    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 2, 100, 5, 0,
+          9);
+    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 2, 50, 5, 0,
+          10);
+    struct seen s = ops_of(&b);
+    CHECK_UINT(s.count, 2);
+    CHECK_UINT(s.bytes[0], 300);
+    CHECK_UINT(s.bytes[1], 50);
+    CHECK_UINT(s.ops[1].sequence, 1);
+    free(b.data);
+}
