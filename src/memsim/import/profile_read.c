@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a Kineto file to arrays. Of the host only calls of CUDA and the
+ * program's own ranges are kept: operators would be most of the memory. */
+#include "memsim/import/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+#define EVENTS_MAX (1u << 30)
+
+#define ADD(p, array)                                                          \
+    (xgrow(&(p)->array, (p)->array##_count, &(p)->array##_capacity,            \
+           sizeof *(p)->array),                                                \
+     &(p)->array[(p)->array##_count++])
+
+struct take {
+    struct profile *p;
+    struct err *err;
+};
+
+/* FNV-1a. */
+static uint64_t text_hash(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The index of TEXT among the names; equal texts have the same one. */
+static uint32_t name_id(struct profile *p, const char *text)
+{
+    uint64_t key = text_hash(text);
+    char **known;
+
+    for (; (known = map_get(&p->name_ids, key)); key++) {
+        uint32_t id = (uint32_t)((uintptr_t)known - 1);
+
+        if (strcmp(p->names[id], text) == 0)
+            return id;
+    }
+    *ADD(p, names) = xstrdup(text);
+    map_put(&p->name_ids, key, (void *)(uintptr_t)p->names_count);
+    return (uint32_t)p->names_count - 1;
+}
+
+static uint64_t pair_key(int64_t a, int64_t b)
+{
+    return (uint64_t)a * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)b;
+}
+
+static uint32_t stream_id(struct profile *p, int64_t device, int64_t stream)
+{
+    uint64_t key = pair_key(device, stream);
+    void *known = map_get(&p->stream_ids, key);
+
+    if (known)
+        return (uint32_t)((uintptr_t)known - 1);
+    *ADD(p, streams) = (struct profile_stream){
+        .device = device, .stream = stream, .last = PROFILE_NONE};
+    map_put(&p->stream_ids, key, (void *)(uintptr_t)p->streams_count);
+    return (uint32_t)p->streams_count - 1;
+}
+
+static uint32_t thread_id(struct profile *p, int64_t process, int64_t thread)
+{
+    uint64_t key = pair_key(process, thread);
+    void *known = map_get(&p->thread_ids, key);
+
+    if (known)
+        return (uint32_t)((uintptr_t)known - 1);
+    *ADD(p, threads) = (struct profile_thread){
+        .process = process, .thread = thread, .last = PROFILE_NONE};
+    map_put(&p->thread_ids, key, (void *)(uintptr_t)p->threads_count);
+    return (uint32_t)p->threads_count - 1;
+}
+
+static uint32_t name_or_none(struct profile *p, const char *text)
+{
+    return text ? name_id(p, text) : PROFILE_NONE;
+}
+
+static uint32_t take_collective(struct profile *p, const struct kineto_event *e)
+{
+    if (!e->collective)
+        return PROFILE_NONE;
+    *ADD(p, collectives) = (struct profile_collective){
+        .name = name_id(p, e->collective),
+        .group = name_or_none(p, e->group),
+        .type = name_or_none(p, e->type),
+        .in_elements = e->in_elements,
+        .out_elements = e->out_elements,
+        .group_size = e->group_size,
+    };
+    return (uint32_t)p->collectives_count - 1;
+}
+
+static void take_op(struct profile *p, const struct kineto_event *e)
+{
+    *ADD(p, ops) = (struct profile_op){
+        .start_ns = e->start_ns,
+        .duration_ns = e->duration_ns,
+        .correlation = e->correlation,
+        .bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,
+        .category = e->category,
+        .name = name_id(p, e->name),
+        .stream = stream_id(p, e->device,
+                            e->stream != KINETO_NONE ? e->stream : e->thread),
+        .call = PROFILE_NONE,
+        .previous = PROFILE_NONE,
+        .after = PROFILE_NONE,
+        .collective = take_collective(p, e),
+        .grid = {e->grid[0], e->grid[1], e->grid[2]},
+        .block = {e->block[0], e->block[1], e->block[2]},
+        .registers = e->registers,
+        .shared_bytes = e->shared_bytes,
+    };
+}
+
+static void take_call(struct profile *p, const struct kineto_event *e)
+{
+    *ADD(p, calls) = (struct profile_call){
+        .start_ns = e->start_ns,
+        .duration_ns = e->duration_ns,
+        .correlation = e->correlation,
+        .name = name_id(p, e->name),
+        .thread = thread_id(p, e->process, e->thread),
+        .previous = PROFILE_NONE,
+        .join = PROFILE_NONE,
+        .waits = PROFILE_NONE,
+    };
+}
+
+static void take_mark(struct profile *p, const struct kineto_event *e)
+{
+    *ADD(p, marks) = (struct profile_mark){
+        .start_ns = e->start_ns,
+        .duration_ns = e->duration_ns,
+        .name = name_id(p, e->name),
+        .thread = thread_id(p, e->process, e->thread),
+    };
+}
+
+/* ProfilerStep is an "Operator" in files of 2021. */
+static bool is_mark(const struct kineto_event *e)
+{
+    return e->category == KINETO_ANNOTATION ||
+           (e->category == KINETO_OPERATOR &&
+            strncmp(e->name, "ProfilerStep", 12) == 0);
+}
+
+static int take_event(void *context, const struct kineto_event *e)
+{
+    struct take *take = context;
+    struct profile *p = take->p;
+
+    if (e->phase != 'X' || e->start_ns == KINETO_NONE || e->duration_ns < 0)
+        return 0;
+    if (p->ops_count + p->calls_count + p->marks_count >= EVENTS_MAX)
+        return err_set(take->err, "%s: more than %u events; record fewer steps",
+                       p->path, EVENTS_MAX);
+    if (is_mark(e))
+        take_mark(p, e);
+    else if (e->category == KINETO_RUNTIME)
+        take_call(p, e);
+    else if (e->category == KINETO_KERNEL || e->category == KINETO_COPY ||
+             e->category == KINETO_SET)
+        take_op(p, e);
+    return 0;
+}
+
+static int compare_ns(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_ops(const void *a, const void *b)
+{
+    const struct profile_op *x = a, *y = b;
+    int by_start = compare_ns(x->start_ns, y->start_ns);
+
+    return by_start ? by_start : compare_ns(x->correlation, y->correlation);
+}
+
+/* The longer first: it is the outer one. */
+static int compare_calls(const void *a, const void *b)
+{
+    const struct profile_call *x = a, *y = b;
+    int by_start = compare_ns(x->start_ns, y->start_ns);
+
+    if (by_start)
+        return by_start;
+    int by_length = compare_ns(y->duration_ns, x->duration_ns);
+    return by_length ? by_length : compare_ns(x->correlation, y->correlation);
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const struct profile_mark *x = a, *y = b;
+    int by_start = compare_ns(x->start_ns, y->start_ns);
+
+    return by_start ? by_start : compare_ns(y->duration_ns, x->duration_ns);
+}
+
+static void sort_all(struct profile *p)
+{
+    if (p->ops_count)
+        qsort(p->ops, p->ops_count, sizeof *p->ops, compare_ops);
+    if (p->calls_count)
+        qsort(p->calls, p->calls_count, sizeof *p->calls, compare_calls);
+    if (p->marks_count)
+        qsort(p->marks, p->marks_count, sizeof *p->marks, compare_marks);
+}
+
+int profile_read(struct profile *p, const char *path, struct err *err)
+{
+    struct take take = {p, err};
+
+    memset(p, 0, sizeof *p);
+    p->path = path;
+    err_clear(err);
+    if (kineto_read(path, take_event, &take, NULL, &p->info, err) ||
+        err->text[0])
+        return -1;
+    if (!p->ops_count)
+        return err_set(err,
+                       "%s: no GPU events in it; record with "
+                       "activities=[ProfilerActivity.CPU, "
+                       "ProfilerActivity.CUDA]",
+                       path);
+    sort_all(p);
+    return 0;
+}
+
+void profile_fini(struct profile *p)
+{
+    for (size_t i = 0; i < p->names_count; i++)
+        free(p->names[i]);
+    free(p->names);
+    free(p->ops);
+    free(p->calls);
+    free(p->marks);
+    free(p->collectives);
+    free(p->streams);
+    free(p->threads);
+    map_fini(&p->name_ids);
+    map_fini(&p->stream_ids);
+    map_fini(&p->thread_ids);
+}
