@@ -86,8 +86,19 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 	    -Wl,--as-needed $(CAPTURE_LIB)/libmemsim.so $(foreach s,$(filter %/13,$(SONAMES)),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s))) \
 	    -ldl -lpthread
 
+# Stands in for libmemsim.so, and for a CUDA library, in tests/cli.
+STANDIN := $(O)/tests/cli/lib/libmemsim.so
+$(STANDIN): tests/cli/fake.c src/common/trace/trace_write.c \
+    src/common/base/crc32c.c src/common/base/err.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -MMD -MP -MF $(O)/tests/cli/standin.d \
+	    -o $@ $^
+	$(Q)cp $@ $(@D)/libfakecuda.so.1
+
+standin: $(STANDIN)
+
 ## check: what needs neither torch nor network, in seconds
-check: all $(call tests,unit) $(call tests,capture)
+check: all standin $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) cli fit tools unit capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
@@ -104,11 +115,13 @@ TORCH ?= 2.11.0
 ## test: everything, real torch included; sets up what it needs
 test:
 	@tools/setup packages
+	@tools/setup lint
 	@$(MAKE) --no-print-directory all
+	@tools/lint
 	@$(MAKE) --no-print-directory asan-build
 	@tools/test-torch $(VENV)
 	@tools/setup browser
-	@$(MAKE) --no-print-directory $(call tests,unit) $(call tests,capture)
+	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
 	    torch fit tools unit cli capture process replay browser asan
 
@@ -119,7 +132,7 @@ demo:
 	@tools/setup torch $(VENV) $(TORCH)
 	$(O)/bin/memsim run --gpu h100-sxm-80gb -- $(VENV)/bin/python examples/train_gpt2.py
 
-## lint: what keeps the code readable, as far as the tools are installed
+## lint: what keeps the code readable; tools/setup lint installs its tools
 lint:
 	@tools/lint
 
@@ -154,7 +167,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs check asan asan-build asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
+.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

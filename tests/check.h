@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The whole unit-test framework: TEST(name) { CHECK(...); } and TEST_MAIN.
  * Each test runs in a fork, so that a crash fails one test only. The program
- * ends with the line `N passed, N failed` that tests/run adds up. */
+ * ends with the line `N passed, N failed, N skipped` that tests/run adds up. */
 #ifndef MEMSIM_TESTS_CHECK_H
 #define MEMSIM_TESTS_CHECK_H
 
@@ -55,7 +55,40 @@ static int check_failures;
             CHECK_FAIL("%s is %.17g, not %.17g", #got, got_, want_);           \
     } while (0)
 
-static int check_run(const struct test *test)
+/* Ends the test, which counts as skipped unless a check failed before;
+ * printf-like. For what a machine may lack, such as data. */
+#define SKIP(...)                                                              \
+    do {                                                                       \
+        fputs("SKIP: ", stderr);                                               \
+        fprintf(stderr, __VA_ARGS__);                                          \
+        fputc('\n', stderr);                                                   \
+        fflush(NULL);                                                          \
+        exit(check_failures ? EXIT_FAILURE : CHECK_SKIP_STATUS);               \
+    } while (0)
+#define CHECK_SKIP_STATUS 77
+
+/* PATH in the folder of data that tests share: $MEMSIM_SHARED, else the folder
+ * "shared" beside the checkout. Valid until the next call. Skips the test
+ * where it does not exist. */
+static inline const char *check_shared(const char *path)
+{
+    static char full[4096];
+    const char *folder = getenv("MEMSIM_SHARED");
+
+    snprintf(full, sizeof full, "%s/%s", folder ? folder : "../shared", path);
+    if (access(full, R_OK))
+        SKIP("no %s", full);
+    return full;
+}
+
+enum check_outcome {
+    CHECK_PASSED,
+    CHECK_FAILED,
+    CHECK_SKIPPED,
+    CHECK_OUTCOMES,
+};
+
+static enum check_outcome check_run(const struct test *test)
 {
     int status;
     pid_t pid = fork();
@@ -64,28 +97,29 @@ static int check_run(const struct test *test)
         alarm(120);
         test->run();
         fflush(NULL);
-        exit(check_failures != 0);
+        exit(check_failures ? EXIT_FAILURE : EXIT_SUCCESS);
     }
     waitpid(pid, &status, 0);
-    if (status)
-        fprintf(stderr, "FAIL %s (status %#x)\n", test->name, status);
-    return status != 0;
+    if (!status)
+        return CHECK_PASSED;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CHECK_SKIP_STATUS)
+        return CHECK_SKIPPED;
+    fprintf(stderr, "FAIL %s (status %#x)\n", test->name, status);
+    return CHECK_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-    int passed = 0, failed = 0;
+    int counts[CHECK_OUTCOMES] = {0};
 
     for (int i = 0; i < check_count; i++) {
         if (argc > 1 && strcmp(argv[1], check_tests[i].name))
             continue;
-        if (check_run(&check_tests[i]))
-            failed++;
-        else
-            passed++;
+        counts[check_run(&check_tests[i])]++;
     }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    printf("%d passed, %d failed, %d skipped\n", counts[CHECK_PASSED],
+           counts[CHECK_FAILED], counts[CHECK_SKIPPED]);
+    return counts[CHECK_FAILED] != 0;
 }
 
 #endif

@@ -7,8 +7,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#define RAW "../shared/data/nccl/raw"
-
 static const char csv_header[] =
     "collective,nodes,gpus_per_node,size_bytes,dtype,time_us,algbw_gbps,"
     "busbw_gbps,in_place\n";
@@ -405,7 +403,7 @@ TEST(keeps_memory_bounded)
 }
 
 /* "..._n4_g8_...": what the file's name says of its run. */
-static void check_raw(const char *name)
+static void check_raw(const char *folder, const char *name)
 {
     struct err err = {""};
     struct bench b;
@@ -417,7 +415,7 @@ static void check_raw(const char *name)
         n = strstr(n + 1, "_n");
     if (!n)
         return;
-    snprintf(path, sizeof path, RAW "/%s", name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     bench_init(&b);
     if (bench_read(&b, path, &err)) {
         CHECK_FAIL("%s", err.text);
@@ -430,15 +428,11 @@ static void check_raw(const char *name)
 
 TEST(reads_published_logs)
 {
-    DIR *directory = opendir(RAW);
+    const char *raw = check_shared("data/nccl/raw");
+    DIR *directory = opendir(raw);
     struct dirent *entry;
-
-    if (!directory) {
-        fprintf(stderr, "skipped: " RAW " is not here\n");
-        return;
-    }
     while ((entry = readdir(directory)))
         if (strstr(entry->d_name, ".log"))
-            check_raw(entry->d_name);
+            check_raw(raw, entry->d_name);
     closedir(directory);
 }
