@@ -9,6 +9,7 @@
 #include "common/base/xmalloc.h"
 
 #define EVENTS_MAX (1u << 30)
+#define TIME_MAX   (INT64_C(1) << 61) /* sums of a few cannot overflow */
 
 #define ADD(p, array)                                                          \
     (xgrow(&(p)->array, (p)->array##_count, &(p)->array##_capacity,            \
@@ -152,12 +153,18 @@ static bool is_mark(const struct kineto_event *e)
             strncmp(e->name, "ProfilerStep", 12) == 0);
 }
 
+static bool has_times(const struct kineto_event *e)
+{
+    return e->start_ns > -TIME_MAX && e->start_ns < TIME_MAX &&
+           e->duration_ns >= 0 && e->duration_ns < TIME_MAX;
+}
+
 static int take_event(void *context, const struct kineto_event *e)
 {
     struct take *take = context;
     struct profile *p = take->p;
 
-    if (e->phase != 'X' || e->start_ns == KINETO_NONE || e->duration_ns < 0)
+    if (e->phase != 'X' || !has_times(e))
         return 0;
     if (p->ops_count + p->calls_count + p->marks_count >= EVENTS_MAX)
         return err_set(take->err, "%s: more than %u events; record fewer steps",
