@@ -4,6 +4,8 @@
  * and given back; between two rounds all that is still held is given back and
  * the cache emptied, in the allocator's order, so that each begins like the
  * first. For runs of one stream under PyTorch before 2.12. */
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,18 @@
 #include "common/trace/trace_write.h"
 #include "common/base/xmalloc.h"
 
-enum { FIELDS = 13 };
+enum { FIELDS = TRACE_WORD_COUNT(BLOCK_ALLOC) }; /* the most */
 
 struct record {
     enum trace_kind kind;
     unsigned count;
-    uint64_t time_ns, fields[FIELDS];
+    uint64_t time_ns;
+    union {
+        uint64_t fields[FIELDS];
+        struct trace_block_alloc alloc;
+        struct trace_block_free freed;
+        struct trace_segment_alloc segment; /* or free */
+    };
     char text[512];
 };
 
@@ -38,8 +46,8 @@ static void add(struct records *r, const struct trace_item *item)
     struct record new = {.kind = item->head.kind,
                          .time_ns = item->head.time_ns};
 
-    for (; new.count < FIELDS &&new.count < item->head.fields; new.count++)
-        new.fields[new.count] = item->fields[new.count];
+    new.count = item->head.fields < FIELDS ? item->head.fields : FIELDS;
+    memcpy(new.fields, item->fields, new.count * sizeof *new.fields);
     if (item->head.text_bytes < sizeof new.text)
         memcpy(new.text, item->text, item->head.text_bytes);
     xgrow(&r->all, r->count, &r->capacity, sizeof *r->all);
@@ -48,23 +56,28 @@ static void add(struct records *r, const struct trace_item *item)
 
 static int by_address(const void *a, const void *b)
 {
-    uint64_t x = ((const struct record *)a)->fields[1];
-    uint64_t y = ((const struct record *)b)->fields[1];
+    uint64_t x = ((const struct record *)a)->alloc.address;
+    uint64_t y = ((const struct record *)b)->alloc.address;
 
+    static_assert(offsetof(struct trace_block_free, address) ==
+                          offsetof(struct trace_block_alloc, address) &&
+                      offsetof(struct trace_segment_alloc, address) ==
+                          offsetof(struct trace_block_alloc, address),
+                  "one comparison does for blocks and segments");
     return (x > y) - (x < y);
 }
 
 /* Large ones first, by size and address (release_cached_blocks). */
 static int by_release(const void *a, const void *b)
 {
-    const uint64_t *x = ((const struct record *)a)->fields;
-    const uint64_t *y = ((const struct record *)b)->fields;
-    int small_x = x[2] <= 2 << 20, small_y = y[2] <= 2 << 20;
+    uint64_t x = ((const struct record *)a)->segment.bytes;
+    uint64_t y = ((const struct record *)b)->segment.bytes;
+    int small_x = x <= 2 << 20, small_y = y <= 2 << 20;
 
     if (small_x != small_y)
         return small_x - small_y;
-    if (x[2] != y[2])
-        return (x[2] > y[2]) - (x[2] < y[2]);
+    if (x != y)
+        return (x > y) - (x < y);
     return by_address(a, b);
 }
 
@@ -78,22 +91,24 @@ static void add_end(struct records *r)
         struct record *e = &r->all[i];
 
         if (e->kind == TRACE_BLOCK_ALLOC)
-            map_put(&blocks, e->fields[1], e);
+            map_put(&blocks, e->alloc.address, e);
         else if (e->kind == TRACE_BLOCK_FREE)
-            map_take(&blocks, e->fields[1]);
+            map_take(&blocks, e->freed.address);
         else if (e->kind == TRACE_SEGMENT_ALLOC)
-            map_put(&segments, e->fields[1], e);
+            map_put(&segments, e->segment.address, e);
         else if (e->kind == TRACE_SEGMENT_FREE)
-            map_take(&segments, e->fields[1]);
+            map_take(&segments, e->segment.address);
     }
     size_t at = 0;
     for (const struct record *e; (e = map_next(&blocks, &at));) {
         xgrow(&freed.all, freed.count, &freed.capacity, sizeof *freed.all);
         freed.all[freed.count++] =
             (struct record){.kind = TRACE_BLOCK_FREE,
-                            .count = 7,
-                            .fields = {e->fields[0], e->fields[1], e->fields[3],
-                                       0, 0, e->fields[4], 0}};
+                            .count = TRACE_WORD_COUNT(BLOCK_FREE),
+                            .freed = {.device = e->alloc.device,
+                                      .address = e->alloc.address,
+                                      .block_bytes = e->alloc.block_bytes,
+                                      .stream = e->alloc.stream}};
     }
     at = 0;
     for (const struct record *e; (e = map_next(&segments, &at));) {
@@ -101,7 +116,7 @@ static void add_end(struct records *r)
               sizeof *released.all);
         released.all[released.count] = *e;
         released.all[released.count].kind = TRACE_SEGMENT_FREE;
-        released.all[released.count++].count = 4;
+        released.count++;
     }
     qsort(freed.all, freed.count, sizeof *freed.all, by_address);
     qsort(released.all, released.count, sizeof *released.all, by_release);

@@ -90,9 +90,10 @@ static inline void build_put_text(struct build *b, unsigned kind,
     build_put_bytes(b, kind, text, text ? strlen(text) : 0, fields, count);
 }
 
+/* BUILD(&b, COPY, .device = 1, ...), and the same with a text. */
 #define BUILD_TEXT(b, kind, text, ...)                                         \
-    build_put_text(b, kind, text, (const uint64_t[]){__VA_ARGS__},             \
-                   sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+    build_put_text(b, TRACE_##kind, text, TRACE_WORDS(kind, __VA_ARGS__),      \
+                   TRACE_WORD_COUNT(kind))
 #define BUILD(b, kind, ...) BUILD_TEXT(b, kind, NULL, __VA_ARGS__)
 
 #endif

@@ -62,9 +62,9 @@ TEST(a_matrix_times_a_vector_is_a_product)
                        &one, NULL, 1));
     struct seen seen = trace_seen(TRACE_GEMM);
     CHECK_UINT(seen.count, 1);
-    CHECK_UINT(seen.fields[3], 50); /* m, n, k */
-    CHECK_UINT(seen.fields[4], 1);
-    CHECK_UINT(seen.fields[5], 30);
+    CHECK_UINT(seen.gemm.m, 50); /* m, n, k */
+    CHECK_UINT(seen.gemm.n, 1);
+    CHECK_UINT(seen.gemm.k, 30);
     CHECK(cublasSgemv(handle, CUBLAS_OP_N, 30, 50, &one, NULL, 8, NULL, 1,
                       &one, NULL, 1) == CUBLAS_STATUS_INVALID_VALUE);
 }
@@ -78,10 +78,10 @@ TEST(a_triangular_solve_is_recorded)
                        CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 30, 5, &one, NULL, 30,
                        NULL, 30));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
-    CHECK_UINT(seen.fields[4], 30);
-    CHECK_UINT(seen.fields[5], 5);
-    CHECK_UINT(seen.fields[6], 30);
-    CHECK_UINT(seen.fields[8], CUDA_R_64F);
+    CHECK_UINT(seen.call.a, 30);
+    CHECK_UINT(seen.call.b, 5);
+    CHECK_UINT(seen.call.c, 30);
+    CHECK_UINT(seen.call.e, CUDA_R_64F);
     CHECK(cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER,
                       CUBLAS_OP_N, CUBLAS_DIAG_UNIT, -1, 5, &one, NULL, 30,
                       NULL, 30) == CUBLAS_STATUS_INVALID_VALUE);
@@ -127,9 +127,9 @@ TEST(a_descriptor_may_lie_on_the_stack)
     CHECK(!cublasLtMatmul(handle, &product, &one, NULL, &a, NULL, &b, &one,
                           NULL, &d, NULL, &d, &result.algo, NULL, 0, NULL));
     struct seen seen = trace_seen(TRACE_GEMM);
-    CHECK_UINT(seen.fields[3], 32);
-    CHECK_UINT(seen.fields[4], 16);
-    CHECK_UINT(seen.fields[5], 64);
+    CHECK_UINT(seen.gemm.m, 32);
+    CHECK_UINT(seen.gemm.n, 16);
+    CHECK_UINT(seen.gemm.k, 64);
 }
 
 TEST(attributes_have_their_size)
@@ -189,7 +189,7 @@ TEST(plans_take_and_return_their_work_area)
     CHECK_UINT(before - during, estimate);
     CHECK(!cufftExecZ2Z(plan, NULL, NULL, CUFFT_INVERSE));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
-    CHECK_UINT(seen.fields[5], 1024);
+    CHECK_UINT(seen.call.b, 1024);
     CHECK(!cufftDestroy(plan));
     CHECK(!cudaMemGetInfo(&after, &total));
     CHECK_UINT(after, before);
@@ -221,7 +221,7 @@ TEST(generators_generate)
     CHECK(!curandSetPseudoRandomGeneratorSeed(device, 17));
     CHECK(!curandGenerateNormal(device, memory, 1000, 0, 1));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
-    CHECK_UINT(seen.fields[4], 1000);
+    CHECK_UINT(seen.call.a, 1000);
     CHECK(!curandCreateGeneratorHost(&host, CURAND_RNG_PSEUDO_DEFAULT));
     CHECK(!curandGenerateUniform(host, numbers, 2));
     CHECK(numbers[1] != 5);

@@ -254,10 +254,10 @@ TEST(a_convolution_is_recorded)
         CHECK(!execute(plan_for(&problem, 0), NULL));
         struct seen seen = trace_seen(TRACE_CONVOLUTION);
         CHECK(seen.count == kind + 1);
-        CHECK_UINT(seen.fields[3], kind);
-        CHECK_UINT(seen.fields[4], CUDNN_DATA_FLOAT);
-        CHECK_UINT(seen.fields[6], 0);
-        CHECK_UINT(seen.fields[7], 1); /* tensor cores */
+        CHECK_UINT(seen.convolution.operation, kind);
+        CHECK_UINT(seen.convolution.type, CUDNN_DATA_FLOAT);
+        CHECK_UINT(seen.convolution.workspace_bytes, 0);
+        CHECK_UINT(seen.convolution.engine, 1); /* tensor cores */
         CHECK_STR(seen.text, "x=8,64,32,32 xs=65536,1,2048,64 xt=float "
                              "w=128,64,3,3 ws=576,1,192,64 wt=float "
                              "y=8,128,30,30 ys=115200,1,3840,128 yt=float "
@@ -270,7 +270,7 @@ TEST(the_second_engine_has_no_tensor_cores)
 {
     CHECK(!execute(plan_for(&plain, 1), NULL));
     struct seen seen = trace_seen(TRACE_CONVOLUTION);
-    CHECK_UINT(seen.fields[7], 0);
+    CHECK_UINT(seen.convolution.engine, 0);
     CHECK(strstr(seen.text, "math=plain"));
 }
 
@@ -412,7 +412,8 @@ TEST(a_plan_that_needs_workspace_gets_some)
     CHECK(execute(plan, NULL) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
     CHECK(trace_seen(TRACE_CONVOLUTION).count == 0);
     CHECK(!execute(plan, &bytes));
-    CHECK_UINT(trace_seen(TRACE_CONVOLUTION).fields[6], (uint64_t)bytes);
+    CHECK_UINT(trace_seen(TRACE_CONVOLUTION).convolution.workspace_bytes,
+               (uint64_t)bytes);
 }
 
 TEST(attention_is_recorded)
@@ -435,7 +436,7 @@ TEST(attention_is_recorded)
     CHECK(!execute(plan_of(found[0]), NULL));
     struct seen seen = trace_seen(TRACE_ATTENTION);
     CHECK(seen.count == 1);
-    CHECK_UINT(seen.fields[4], CUDNN_DATA_HALF);
+    CHECK_UINT(seen.attention.type, CUDNN_DATA_HALF);
     CHECK_STR(seen.text,
               "q=2,8,128,64 qs=65536,8192,64,1 qt=half "
               "k=2,2,256,64 ks=32768,16384,64,1 kt=half "

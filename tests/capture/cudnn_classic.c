@@ -151,7 +151,7 @@ TEST(a_convolution_by_the_classic_api)
                                    found.algo, &one, bytes, &one, y, &one));
     struct seen seen = trace_seen(TRACE_CONVOLUTION);
     CHECK(seen.count == 1);
-    CHECK_UINT(seen.fields[6], bytes);
+    CHECK_UINT(seen.convolution.workspace_bytes, bytes);
     CHECK(strstr(seen.text, "pad=1,1 stride=2,2 dilation=1,1 groups=1 "
                             "layout=nchw math=tensor"));
     CHECK(!cudnnSetConvolutionMathType(d, CUDNN_FMA_MATH));
@@ -178,7 +178,7 @@ TEST(batch_norm_is_recorded)
         &one, &one, &one, &one, 1e-5));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK(seen.count == 1);
-    CHECK_UINT(seen.fields[4], 4 * 8 * 16 * 32 * 32);
+    CHECK_UINT(seen.call.a, 4 * 8 * 16 * 32 * 32);
     CHECK_STR(seen.text, "x=8,16,32,32 xs=16384,1024,32,1 xt=float ");
     CHECK(cudnnBatchNormalizationForwardInference(
         handle, CUDNN_BATCHNORM_SPATIAL, &one, &one, NULL, &one, x, &one, scale,
@@ -294,8 +294,8 @@ TEST(a_recurrent_step_is_recorded)
                            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
                            work, NULL, reserve, NULL));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
-    CHECK_UINT(seen.fields[3], work);
-    CHECK_UINT(seen.fields[4], 16);
+    CHECK_UINT(seen.call.workspace_bytes, work);
+    CHECK_UINT(seen.call.a, 16);
     CHECK_STR(seen.text, "mode=gru type=float input=24 hidden=32 projection=32 "
                          "layers=2 directions=1 length=7 batch=3 tokens=16 "
                          "math=tensor");
@@ -345,6 +345,6 @@ TEST(ctc_loss_is_recorded)
                            &bytes, NULL, NULL, NULL, &bytes, p, &bytes, bytes,
                            NULL));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
-    CHECK_UINT(seen.fields[4], 50);
-    CHECK_UINT(seen.fields[7], 1);
+    CHECK_UINT(seen.call.a, 50);
+    CHECK_UINT(seen.call.d, 1);
 }

@@ -11,7 +11,14 @@
 
 struct seen {
     int count; /* records of the kind */
-    uint64_t fields[TRACE_FIELDS_MAX];
+    union {    /* of the last one */
+        uint64_t fields[TRACE_FIELDS_MAX];
+        struct trace_gemm gemm;
+        struct trace_convolution convolution;
+        struct trace_attention attention;
+        struct trace_library_call call;
+        struct trace_guess guess;
+    };
     char text[4096];
 };
 
@@ -38,7 +45,7 @@ static void seen_add(struct seen *seen, const struct trace_item *item)
 
     seen->count++;
     for (unsigned i = 0; i < TRACE_FIELDS_MAX; i++)
-        seen->fields[i] = trace_field(item, i);
+        seen->fields[i] = item->fields[i];
     memcpy(seen->text, item->text, length);
     seen->text[length] = '\0';
 }

@@ -145,10 +145,11 @@ TEST(a_factorisation_succeeds_and_is_recorded)
     CHECK_UINT(info_at(info, 0), 0);
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK_UINT(seen.count, 1);
-    CHECK_UINT(seen.fields[3], 64 * 30 * sizeof(double)); /* its workspace */
-    CHECK_UINT(seen.fields[4], 30);
-    CHECK_UINT(seen.fields[5], 20);
-    CHECK_UINT(seen.fields[8], CUDA_R_64F);
+    CHECK_UINT(seen.call.workspace_bytes,
+               64 * 30 * sizeof(double)); /* its workspace */
+    CHECK_UINT(seen.call.a, 30);
+    CHECK_UINT(seen.call.b, 20);
+    CHECK_UINT(seen.call.e, CUDA_R_64F);
 }
 
 TEST(every_matrix_of_a_batch_has_its_code)

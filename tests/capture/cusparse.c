@@ -139,10 +139,10 @@ TEST(a_product_with_a_dense_matrix_is_recorded)
                         CUSPARSE_SPMM_ALG_DEFAULT, NULL));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK_UINT(seen.count, 1);
-    CHECK_UINT(seen.fields[4], 100);
-    CHECK_UINT(seen.fields[5], 200);
-    CHECK_UINT(seen.fields[6], 1234);
-    CHECK_UINT(seen.fields[7], 7);
+    CHECK_UINT(seen.call.a, 100);
+    CHECK_UINT(seen.call.b, 200);
+    CHECK_UINT(seen.call.c, 1234);
+    CHECK_UINT(seen.call.d, 7);
 }
 
 TEST(a_solve_keeps_its_levels)
@@ -201,8 +201,8 @@ TEST(a_sparse_product_has_the_count_to_expect)
     CHECK_NEAR((double)count_of(c), 95167.0, 1e-4);
     struct seen seen = trace_seen(TRACE_GUESS);
     CHECK_UINT(seen.count, 1);
-    CHECK_UINT(seen.fields[3], 1000000);
-    CHECK_UINT(seen.fields[4], (uint64_t)count_of(c));
+    CHECK_UINT(seen.guess.elements, 1000000);
+    CHECK_UINT(seen.guess.chosen, (uint64_t)count_of(c));
     multiply(csr(20, 20, 400), csr(20, 20, 400), full);
     CHECK_UINT(count_of(full), 400);
 }

@@ -106,71 +106,59 @@ static const char *trace_path(void)
 static void trace(void)
 {
     struct trace_writer w = TRACE_WRITER_INIT;
-    const uint64_t name = 1, launch[11] = {1, card};
 
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
-    trace_writer_put(&w, TRACE_NAME, 0, 1, &name, 1, "my_kernel", 9);
-    for (uint64_t i = 1; i <= 2; i++) {
-        uint64_t block[9] = {card, i << 30,      10 * MIB, 10 * MIB,
-                             0,    i * 10 * MIB, 30 * MIB};
-        trace_writer_put(&w, TRACE_BLOCK_ALLOC, 0, i + 1, block, 9, NULL, 0);
-    }
-    trace_writer_put(&w, TRACE_LAUNCH, 0, 4, launch, 11, NULL, 0);
+    TRACE_PUT_TEXT(&w, NAME, 0, 1, "my_kernel", .name = 1);
+    for (uint64_t i = 1; i <= 2; i++)
+        TRACE_PUT(&w, BLOCK_ALLOC, 0, i + 1, .device = card, .address = i << 30,
+                  .requested_bytes = 10 * MIB, .block_bytes = 10 * MIB,
+                  .allocated_bytes = i * 10 * MIB, .reserved_bytes = 30 * MIB);
+    TRACE_PUT(&w, LAUNCH, 0, 4, .name = 1, .device = card);
     trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
 }
 
 static void nccl(const char *sizes)
 {
     struct trace_writer w = TRACE_WRITER_INIT;
-    const uint64_t name = 1, forward = TRACE_PHASE_FORWARD;
-    const uint64_t optimizer = TRACE_PHASE_OPTIMIZER;
     const uint64_t ranks = number_of("WORLD_SIZE"), rank = number_of("RANK");
-    const uint64_t who[] = {1, 1, rank, card, ranks};
-    const uint64_t comm[] = {card, 16, rank, ranks};
 
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
-    trace_writer_put(&w, TRACE_PROCESS, 0, 1, who, 5, NULL, 0);
-    trace_writer_put(&w, TRACE_NAME, 0, 1, &name, 1, "ncclAllReduce", 13);
-    trace_writer_put(&w, TRACE_COMMUNICATOR, 0, 1, comm, 4,
-                     "twenty-four bytes of it.", 24);
-    trace_writer_put(&w, TRACE_PHASE, 0, 1, &forward, 1, NULL, 0);
+    TRACE_PUT(&w, PROCESS, 0, 1, .pid = 1, .parent = 1, .rank = rank,
+              .local_rank = card, .world_size = ranks);
+    TRACE_PUT_TEXT(&w, NAME, 0, 1, "ncclAllReduce", .name = 1);
+    TRACE_PUT_TEXT(&w, COMMUNICATOR, 0, 1, "twenty-four bytes of it.",
+                   .device = card, .communicator = 16, .rank = rank,
+                   .ranks = ranks);
+    TRACE_PUT(&w, PHASE, 0, 1, .phase = TRACE_PHASE_FORWARD);
     for (char *end; *sizes; sizes = end + (*end == '+')) {
         uint64_t bytes = strtoul(sizes, &end, 10) * MIB;
-        const uint64_t call[] = {name,  card,      0,       16, rank,
-                                 ranks, bytes / 4, 7,       0,  0,
-                                 bytes, 1 * GIB,   2 * GIB, 0};
-        trace_writer_put(&w, TRACE_COLLECTIVE, 0, 2, call, 14, NULL, 0);
+
+        TRACE_PUT(&w, COLLECTIVE, 0, 2, .name = 1, .device = card,
+                  .communicator = 16, .rank = rank, .ranks = ranks,
+                  .count = bytes / 4, .type = 7, .bytes = bytes,
+                  .send = 1 * GIB, .receive = 2 * GIB);
     }
-    trace_writer_put(&w, TRACE_PHASE, 0, 3, &optimizer, 1, NULL, 0);
+    TRACE_PUT(&w, PHASE, 0, 3, .phase = TRACE_PHASE_OPTIMIZER);
     trace_writer_close(&w, TRACE_END_EXIT, 0, 5);
 }
 
 static void module_put(struct trace_writer *w, uint64_t id, uint64_t root,
                        uint64_t name, const char *text)
 {
-    const uint64_t module[3] = {id, root, name};
-
-    trace_writer_put(w, TRACE_NAME, 0, 1, &name, 1, text,
-                     (uint32_t)strlen(text));
-    trace_writer_put(w, TRACE_MODULE, 0, 1, module, 3, NULL, 0);
+    TRACE_PUT_TEXT(w, NAME, 0, 1, text, .name = name);
+    TRACE_PUT(w, MODULE, 0, 1, .module = id, .root = root, .name = name);
 }
 
 static void block_put(struct trace_writer *w, uint64_t time_ns, uint64_t module,
                       uint64_t bytes, uint64_t allocated_bytes)
 {
-    uint64_t block[13] = {card,
-                          time_ns << 30,
-                          bytes,
-                          bytes,
-                          0,
-                          allocated_bytes,
-                          allocated_bytes + 100 * MIB};
-
-    block[9] = module;
-    block[10] = TRACE_PHASE_FORWARD;
-    trace_writer_put(w, TRACE_BLOCK_ALLOC, 0, time_ns, block, 13, NULL, 0);
+    TRACE_PUT(w, BLOCK_ALLOC, 0, time_ns, .device = card,
+              .address = time_ns << 30, .requested_bytes = bytes,
+              .block_bytes = bytes, .allocated_bytes = allocated_bytes,
+              .reserved_bytes = allocated_bytes + 100 * MIB, .module = module,
+              .phase = TRACE_PHASE_FORWARD);
 }
 
 static void model(const char *mib)
@@ -178,43 +166,36 @@ static void model(const char *mib)
     struct trace_writer w = TRACE_WRITER_INIT;
     const uint64_t first = 2, second = 3;
     uint64_t bytes = strtoul(mib, NULL, 10) * MIB;
-    uint64_t phase = TRACE_PHASE_FORWARD;
-    const uint64_t device[] = {card, 80 * GIB, 400 * MIB, card};
 
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
-    trace_writer_put(&w, TRACE_DEVICE, 0, 1, device, 4, NULL, 0);
+    TRACE_PUT(&w, DEVICE, 0, 1, .device = card, .capacity_bytes = 80 * GIB,
+              .context_bytes = 400 * MIB, .card = card);
     module_put(&w, 1, 1, 1, "Net");
     module_put(&w, first, 1, 2, "layers.0");
     module_put(&w, second, 1, 3, "layers.1");
-    trace_writer_put(&w, TRACE_PHASE, 0, 2, &phase, 1, NULL, 0);
+    TRACE_PUT(&w, PHASE, 0, 2, .phase = TRACE_PHASE_FORWARD);
     for (uint64_t id = first; id <= second; id++) {
-        uint64_t time_ns = 1 + id,
-                 storage[3] = {time_ns << 30, id, TRACE_CATEGORY_PARAMETER};
+        uint64_t time_ns = 1 + id;
+
         block_put(&w, time_ns, id, 10 * MIB, (id - 1) * 10 * MIB);
-        trace_writer_put(&w, TRACE_STORAGE, 0, time_ns, storage, 3, NULL, 0);
+        TRACE_PUT(&w, STORAGE, 0, time_ns, .address = time_ns << 30,
+                  .module = id, .category = TRACE_CATEGORY_PARAMETER);
     }
-    trace_writer_put(&w, TRACE_MODULE_ENTER, 0, 4, &second, 1, NULL, 0);
+    TRACE_PUT(&w, MODULE_ENTER, 0, 4, .module = second);
     block_put(&w, 5, second, bytes, 20 * MIB + bytes);
-    trace_writer_put(&w, TRACE_MODULE_LEAVE, 0, 6, &second, 1, NULL, 0);
-    phase = TRACE_PHASE_BACKWARD;
-    trace_writer_put(&w, TRACE_PHASE, 0, 7, &phase, 1, NULL, 0);
+    TRACE_PUT(&w, MODULE_LEAVE, 0, 6, .module = second);
+    TRACE_PUT(&w, PHASE, 0, 7, .phase = TRACE_PHASE_BACKWARD);
     trace_writer_close(&w, TRACE_END_EXIT, 0, 8);
 }
 
 static struct trace_writer writer = TRACE_WRITER_INIT;
 static uint64_t writer_ns;
 
-static void put(enum trace_kind kind, const uint64_t *fields, size_t count,
-                const char *text)
-{
-    trace_writer_put(&writer, kind, 0, ++writer_ns, fields, count, text,
-                     text ? strlen(text) : 0);
-}
-
-#define PUT(kind, text, ...)                                                   \
-    put(kind, (const uint64_t[]){__VA_ARGS__},                                 \
-        sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), text)
+/* The next record of the trace, and the same with a text. */
+#define PUT(kind, ...) TRACE_PUT(&writer, kind, 0, ++writer_ns, __VA_ARGS__)
+#define PUT_TEXT(kind, text, ...)                                              \
+    TRACE_PUT_TEXT(&writer, kind, 0, ++writer_ns, text, __VA_ARGS__)
 
 static void train_modules(void)
 {
@@ -222,8 +203,8 @@ static void train_modules(void)
                                         "blocks.0.a", "blocks.1", "blocks.1.a"};
 
     for (uint64_t i = 0; i < sizeof names / sizeof *names; i++) {
-        PUT(TRACE_NAME, names[i], i + 1);
-        PUT(TRACE_MODULE, NULL, i + 1, 1, i + 1);
+        PUT_TEXT(NAME, names[i], .name = i + 1);
+        PUT(MODULE, .module = i + 1, .root = 1, .name = i + 1);
     }
 }
 
@@ -233,12 +214,14 @@ static void train_forward(uint64_t id, uint64_t address, uint64_t bytes,
 {
     uint64_t sum = before_bytes + bytes;
 
-    PUT(TRACE_MODULE_ENTER, NULL, id);
-    PUT(TRACE_DEVICE_MALLOC, NULL, card, address, bytes, TRACE_HOW_MALLOC, sum);
-    PUT(TRACE_SEGMENT_ALLOC, NULL, card, address, bytes, 0, 0, 0);
-    PUT(TRACE_BLOCK_ALLOC, NULL, card, address, bytes, bytes, 0, sum, sum, 0, 0,
-        id + 1, TRACE_PHASE_FORWARD);
-    PUT(TRACE_MODULE_LEAVE, NULL, id);
+    PUT(MODULE_ENTER, .module = id);
+    PUT(DEVICE_MALLOC, .device = card, .address = address, .bytes = bytes,
+        .how = TRACE_HOW_MALLOC, .used_bytes = sum);
+    PUT(SEGMENT_ALLOC, .device = card, .address = address, .bytes = bytes);
+    PUT(BLOCK_ALLOC, .device = card, .address = address,
+        .requested_bytes = bytes, .block_bytes = bytes, .allocated_bytes = sum,
+        .reserved_bytes = sum, .module = id + 1, .phase = TRACE_PHASE_FORWARD);
+    PUT(MODULE_LEAVE, .module = id);
 }
 
 static void train(const char *gib)
@@ -254,16 +237,20 @@ static void train(const char *gib)
     if (trace_writer_open(&writer, trace_path(), session->trace_limit_bytes,
                           NULL))
         abort();
-    PUT(TRACE_SETTING, "torch=2.11.0", 0);
-    PUT(TRACE_DEVICE, "fake", card, session->devices[card].capacity_bytes,
-        400 * MIB, card);
+    PUT_TEXT(SETTING, "torch=2.11.0");
+    PUT_TEXT(DEVICE, "fake", .device = card,
+             .capacity_bytes = session->devices[card].capacity_bytes,
+             .context_bytes = 400 * MIB, .card = card);
     train_modules();
-    PUT(TRACE_PHASE, NULL, TRACE_PHASE_FORWARD);
+    PUT(PHASE, .phase = TRACE_PHASE_FORWARD);
     train_forward(3, place, half, 0);
     train_forward(5, place - half, half, half);
-    PUT(TRACE_PHASE, NULL, TRACE_PHASE_BACKWARD);
-    PUT(TRACE_BLOCK_FREE, NULL, card, place - half, half, half, 2 * half, 0, 0);
-    PUT(TRACE_BLOCK_FREE, NULL, card, place, half, 0, 2 * half, 0, 0);
+    PUT(PHASE, .phase = TRACE_PHASE_BACKWARD);
+    PUT(BLOCK_FREE, .device = card, .address = place - half,
+        .block_bytes = half, .allocated_bytes = half,
+        .reserved_bytes = 2 * half);
+    PUT(BLOCK_FREE, .device = card, .address = place, .block_bytes = half,
+        .reserved_bytes = 2 * half);
     trace_writer_close(&writer, TRACE_END_EXIT, 0, ++writer_ns);
 }
 
@@ -272,9 +259,11 @@ static void block_of_2_gib(uint64_t number)
     uint64_t bytes = 2 * GIB, at = (UINT64_C(1) << 44) - number * bytes;
     uint64_t sum = number * bytes;
 
-    PUT(TRACE_DEVICE_MALLOC, NULL, card, at, bytes, TRACE_HOW_MALLOC, sum);
-    PUT(TRACE_SEGMENT_ALLOC, NULL, card, at, bytes, 0, 0, 0);
-    PUT(TRACE_BLOCK_ALLOC, NULL, card, at, bytes, bytes, 0, sum, sum);
+    PUT(DEVICE_MALLOC, .device = card, .address = at, .bytes = bytes,
+        .how = TRACE_HOW_MALLOC, .used_bytes = sum);
+    PUT(SEGMENT_ALLOC, .device = card, .address = at, .bytes = bytes);
+    PUT(BLOCK_ALLOC, .device = card, .address = at, .requested_bytes = bytes,
+        .block_bytes = bytes, .allocated_bytes = sum, .reserved_bytes = sum);
 }
 
 static void ends(const char *how)
@@ -285,15 +274,19 @@ static void ends(const char *how)
     if (trace_writer_open(&writer, trace_path(), session->trace_limit_bytes,
                           NULL))
         abort();
-    PUT(TRACE_SETTING, "torch=2.11.0", 0);
-    PUT(TRACE_DEVICE, "fake", card, session->devices[card].capacity_bytes,
-        400 * MIB, card);
+    PUT_TEXT(SETTING, "torch=2.11.0");
+    PUT_TEXT(DEVICE, "fake", .device = card,
+             .capacity_bytes = session->devices[card].capacity_bytes,
+             .context_bytes = 400 * MIB, .card = card);
     block_of_2_gib(1);
     if (!caught)
         block_of_2_gib(2);
     if (caught || !strcmp(how, "oom")) {
-        PUT(TRACE_DEVICE_REFUSE, NULL, card, 8 * GIB, TRACE_HOW_MALLOC);
-        PUT(TRACE_OOM, NULL, card, 8 * GIB, 5 * GIB, 4 * GIB, 4 * GIB, 0);
+        PUT(DEVICE_REFUSE, .device = card, .bytes = 8 * GIB,
+            .how = TRACE_HOW_MALLOC);
+        PUT(OOM, .device = card, .requested_bytes = 8 * GIB,
+            .free_bytes = 5 * GIB, .allocated_bytes = 4 * GIB,
+            .reserved_bytes = 4 * GIB);
     }
     if (caught)
         block_of_2_gib(2);

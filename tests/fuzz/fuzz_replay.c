@@ -2,45 +2,65 @@
  * libFuzzer on memsim replay's traces: records that are whole, of any content
  * in any order, replay or are refused with a reason. The input: for each
  * record a kind, then five bytes that make its fields. */
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/units.h"
+#include "common/trace/trace_read.h"
 #include "memsim/replay/recording.h"
 #include "trace_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define WORD(kind, field)                                                      \
+    (offsetof(TRACE_STRUCT_##kind, field) / sizeof(uint64_t))
+#define PLACED(kind, bytes)                                                    \
+    {                                                                          \
+        TRACE_##kind, WORD(kind, address), WORD(kind, bytes)                   \
+    }
+#define UNPLACED(kind, bytes)                                                  \
+    {                                                                          \
+        TRACE_##kind, 0, WORD(kind, bytes)                                     \
+    }
+
 static const struct {
     enum trace_kind kind;
     unsigned address, bytes; /* fields; 0: it has none */
-    unsigned fields;
 } kinds[] = {
-    {TRACE_BLOCK_ALLOC, 1, 2, 9},   {TRACE_BLOCK_ALLOC, 1, 2, 9},
-    {TRACE_BLOCK_FREE, 1, 2, 7},    {TRACE_BLOCK_FREE, 1, 2, 7},
-    {TRACE_FREE_DONE, 1, 2, 4},     {TRACE_SEGMENT_ALLOC, 1, 2, 6},
-    {TRACE_SEGMENT_FREE, 1, 2, 4},  {TRACE_SEGMENT_MAP, 1, 2, 6},
-    {TRACE_SEGMENT_UNMAP, 1, 2, 4}, {TRACE_OOM, 0, 1, 6},
-    {TRACE_DEVICE_MALLOC, 1, 2, 6}, {TRACE_DEVICE_FREE, 1, 2, 5},
-    {TRACE_DEVICE_REFUSE, 0, 1, 5}, {TRACE_LIBRARY_MEMORY, 0, 1, 3},
-    {TRACE_DEVICE, 0, 1, 4},
+    PLACED(BLOCK_ALLOC, requested_bytes),
+    PLACED(BLOCK_ALLOC, requested_bytes),
+    PLACED(BLOCK_FREE, block_bytes),
+    PLACED(BLOCK_FREE, block_bytes),
+    PLACED(FREE_DONE, bytes),
+    PLACED(SEGMENT_ALLOC, bytes),
+    PLACED(SEGMENT_FREE, bytes),
+    PLACED(SEGMENT_MAP, bytes),
+    PLACED(SEGMENT_UNMAP, bytes),
+    UNPLACED(OOM, requested_bytes),
+    PLACED(DEVICE_MALLOC, bytes),
+    PLACED(DEVICE_FREE, bytes),
+    UNPLACED(DEVICE_REFUSE, bytes),
+    UNPLACED(LIBRARY_MEMORY, bytes),
+    UNPLACED(DEVICE, capacity_bytes),
 };
 
 static void add_record(struct build *b, const uint8_t *d)
 {
     size_t row = d[0] % (sizeof kinds / sizeof *kinds);
-    uint64_t fields[9] = {0};
+    unsigned count = trace_kind_find(kinds[row].kind)->field_count;
+    uint64_t fields[TRACE_FIELDS_MAX] = {0};
 
     fields[0] = d[1] == 255 ? UINT64_MAX : d[1] / 250; /* mostly device 0 */
     if (kinds[row].address)
         fields[kinds[row].address] =
             (UINT64_C(0x7000) << 32) + (uint64_t)d[2] * 2 * MIB;
     fields[kinds[row].bytes] = ((uint64_t)d[3] + 1) << (d[4] % 48);
-    for (unsigned i = kinds[row].bytes + 1; i < kinds[row].fields; i++)
+    for (unsigned i = kinds[row].bytes + 1; i < count; i++)
         fields[i] = d[5] >> (i % 4) & 1;
     b->thread = d[5] >> 6;
-    build_put_text(b, kinds[row].kind, NULL, fields, kinds[row].fields);
+    build_put_text(b, kinds[row].kind, NULL, fields, count);
 }
 
 static void replay(const char *path)
@@ -67,7 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     int fd = memfd_create("trace", 0);
 
-    BUILD_TEXT(&b, TRACE_DEVICE, "card", 0, 1 * GIB, 2 * MIB, 0);
+    BUILD_TEXT(&b, DEVICE, "card", .capacity_bytes = 1 * GIB,
+               .context_bytes = 2 * MIB);
     for (size_t at = 0; at + 6 <= size; at += 6)
         add_record(&b, data + at);
     build_seal(&b);

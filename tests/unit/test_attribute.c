@@ -14,7 +14,7 @@ static struct build start(void)
     struct build b = build_start();
 
     allocated = 0;
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_INIT);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_INIT);
     return b;
 }
 
@@ -22,22 +22,24 @@ static void put_alloc(struct build *b, uint64_t address, uint64_t bytes,
                       uint64_t module, uint64_t phase)
 {
     allocated += bytes;
-    BUILD(b, TRACE_BLOCK_ALLOC, 0, address, bytes, bytes, 0, allocated, 1 << 20,
-          0, 0, module, phase, 0, 0);
+    BUILD(b, BLOCK_ALLOC, .address = address, .requested_bytes = bytes,
+          .block_bytes = bytes, .allocated_bytes = allocated,
+          .reserved_bytes = 1 << 20, .module = module, .phase = phase);
 }
 
 static void put_free(struct build *b, uint64_t address, uint64_t bytes)
 {
     allocated -= bytes;
-    BUILD(b, TRACE_BLOCK_FREE, 0, address, bytes, allocated, 1 << 20, 0, 0);
+    BUILD(b, BLOCK_FREE, .address = address, .block_bytes = bytes,
+          .allocated_bytes = allocated, .reserved_bytes = 1 << 20);
 }
 
 /* Module ID at path NAME, whose id is the same number, below ROOT. */
 static void put_module(struct build *b, uint64_t id, uint64_t root,
                        const char *name)
 {
-    build_put_text(b, TRACE_NAME, name, &id, 1);
-    BUILD(b, TRACE_MODULE, id, root, id);
+    BUILD_TEXT(b, NAME, name, .name = id);
+    BUILD(b, MODULE, .module = id, .root = root, .name = id);
 }
 
 static struct attribution *attribution_of(struct build *b)
@@ -85,11 +87,11 @@ TEST(what_backward_finds_alive_is_an_activation)
     struct build b = start();
 
     put_module(&b, 1, 1, "Net");
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
     put_alloc(&b, A, 1024, 1, TRACE_PHASE_FORWARD);
     put_alloc(&b, A + 4096, 512, 1, TRACE_PHASE_FORWARD); /* the peak */
     put_free(&b, A + 4096, 512);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
     put_free(&b, A, 1024);
     struct attribution *a = attribution_of(&b);
     CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_ACTIVATION], 1024);
@@ -106,11 +108,13 @@ TEST(a_claim_files_a_block_anew_as_of_its_birth)
 
     put_module(&b, 1, 1, "Net");
     put_module(&b, 2, 1, "a.b");
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
     put_alloc(&b, A, 1024, 0, TRACE_PHASE_BACKWARD);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_OTHER);
-    BUILD(&b, TRACE_STORAGE, A, 2, TRACE_CATEGORY_GRADIENT);
-    BUILD(&b, TRACE_STORAGE, A, 1, TRACE_CATEGORY_INPUT); /* not believed */
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OTHER);
+    BUILD(&b, STORAGE, .address = A, .module = 2,
+          .category = TRACE_CATEGORY_GRADIENT);
+    BUILD(&b, STORAGE, .address = A, .module = 1,
+          .category = TRACE_CATEGORY_INPUT); /* not believed */
     struct attribution *a = attribution_of(&b);
     CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_GRADIENT], 1024);
     CHECK_UINT(a->phases[1].end.bytes[TRACE_CATEGORY_GRADIENT], 1024);
@@ -130,10 +134,11 @@ TEST(modules_are_told_at_the_end_of_each_phase)
     put_module(&b, 2, 1, "a");
     put_module(&b, 3, 1, "a.b");
     put_alloc(&b, A, 1024, 0, TRACE_PHASE_INIT); /* a.b's, as it turns out */
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
-    BUILD(&b, TRACE_STORAGE, A, 3, TRACE_CATEGORY_PARAMETER);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    BUILD(&b, STORAGE, .address = A, .module = 3,
+          .category = TRACE_CATEGORY_PARAMETER);
     put_alloc(&b, A + 4096, 512, 2, TRACE_PHASE_FORWARD);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
     put_free(&b, A + 4096, 512);
     struct attribution *a = attribution_of(&b);
     static const uint64_t want[][3] = {
@@ -156,9 +161,9 @@ TEST(modules_are_told_of_the_first_phases_the_last_and_the_largest)
     put_module(&b, 1, 1, "Net");
     for (unsigned i = 0; i < 900; i++) {
         uint64_t bytes = i == 700 ? 4096 : 512 + 512 * (i % 2);
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
         put_alloc(&b, A, bytes, 1, TRACE_PHASE_FORWARD);
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_OPTIMIZER);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
         put_free(&b, A, bytes);
     }
     struct attribution *a = attribution_of(&b);
@@ -183,12 +188,12 @@ TEST(what_outlives_a_step_is_optimizer_state)
 {
     struct build b = start();
 
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_OPTIMIZER);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
     put_alloc(&b, A, 1024, 0, TRACE_PHASE_OPTIMIZER);
     put_alloc(&b, A + 4096, 512, 0, TRACE_PHASE_OPTIMIZER);
     put_free(&b, A + 4096, 512);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_OTHER);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OTHER);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
     struct attribution *a = attribution_of(&b);
     CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_OPTIMIZER], 1024);
     CHECK_UINT(a->at_peak.bytes[TRACE_CATEGORY_TEMPORARY], 512);
@@ -204,10 +209,10 @@ TEST(a_model_that_was_called_in_part_first_is_one_tree)
     put_module(&b, 2, 1, "x");
     put_alloc(&b, A, 1024, 2, TRACE_PHASE_FORWARD);
     put_module(&b, 3, 3, "Net");
-    BUILD_TEXT(&b, TRACE_NAME, "part", 4);
-    BUILD(&b, TRACE_MODULE, 1, 3, 4);
-    BUILD_TEXT(&b, TRACE_NAME, "part.x", 5);
-    BUILD(&b, TRACE_MODULE, 2, 3, 5);
+    BUILD_TEXT(&b, NAME, "part", .name = 4);
+    BUILD(&b, MODULE, .module = 1, .root = 3, .name = 4);
+    BUILD_TEXT(&b, NAME, "part.x", .name = 5);
+    BUILD(&b, MODULE, .module = 2, .root = 3, .name = 5);
     struct attribution *a = attribution_of(&b);
     CHECK_UINT(find(a, "part.x")->self_bytes, 1024);
     CHECK_UINT(find(a, "part")->bytes_at_peak, 1024);
@@ -220,11 +225,11 @@ TEST(segments_are_filled_with_blocks_and_gaps)
 {
     struct build b = start();
 
-    BUILD(&b, TRACE_SEGMENT_ALLOC, 0, A, 4096, 0, 0, 0);
+    BUILD(&b, SEGMENT_ALLOC, .address = A, .bytes = 4096);
     put_alloc(&b, A + 512, 1024, 0, TRACE_PHASE_INIT);
     put_alloc(&b, A + 2048, 2048, 0, TRACE_PHASE_INIT);
     put_free(&b, A + 2048, 2048);
-    BUILD(&b, TRACE_SEGMENT_FREE, 0, A, 4096, 0); /* after the peak */
+    BUILD(&b, SEGMENT_FREE, .address = A, .bytes = 4096); /* after the peak */
     struct attribution *a = attribution_of(&b);
     CHECK_UINT(a->segment_count, 1);
     CHECK_UINT(a->segments[0].count, 4);
@@ -246,9 +251,9 @@ TEST(a_long_run_keeps_its_peak_and_few_points)
             bytes = 1 << 20;
         put_alloc(&b, A, bytes, 0, TRACE_PHASE_FORWARD);
         if (i % 2)
-            BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+            BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
         put_free(&b, A, bytes);
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
     }
     struct attribution *a = attribution_of(&b);
     uint64_t highest = 0;
@@ -266,37 +271,4 @@ TEST(a_long_run_keeps_its_peak_and_few_points)
     CHECK(a->phase_count <= 1000);
     CHECK(a->phases_dropped > 0);
     attribution_destroy(a);
-}
-
-/* What attribute.c and attribute_segment.c take from a record, by name. */
-TEST(the_fields_are_where_attribution_looks)
-{
-    static const struct {
-        enum trace_kind kind;
-        int index;
-        const char *field;
-    } used[] = {
-        {TRACE_BLOCK_ALLOC, 9, "module"},
-        {TRACE_BLOCK_ALLOC, 10, "phase"},
-        {TRACE_BLOCK_ALLOC, 11, "operator"},
-        {TRACE_BLOCK_ALLOC, 12, "range"},
-        {TRACE_BLOCK_FREE, 3, "allocated_bytes"},
-        {TRACE_BLOCK_FREE, 4, "reserved_bytes"},
-        {TRACE_SEGMENT_ALLOC, 3, "stream"},
-        {TRACE_SEGMENT_ALLOC, 4, "pool_low"},
-        {TRACE_OOM, 6, "module"},
-        {TRACE_COLLECTIVE, 11, "send"},
-        {TRACE_COLLECTIVE, 12, "receive"},
-        {TRACE_MODULE, 1, "root"},
-        {TRACE_MODULE, 2, "name"},
-        {TRACE_STORAGE, 1, "module"},
-        {TRACE_STORAGE, 2, "category"},
-        {TRACE_STORAGE, 3, "element_bytes"},
-        {TRACE_OUTPUT, 1, "module"},
-        {TRACE_INPUT, 1, "module"},
-    };
-
-    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
-        CHECK_UINT((uint64_t)trace_field_index(used[i].kind, used[i].field),
-                   (uint64_t)used[i].index);
 }

@@ -52,11 +52,11 @@ static void check_kind(const struct trace_kind_info *kind)
     start += strlen(title);
     const char *end = strstr(start, "\n.TP");
     end = end ? end : start + strlen(start);
-    for (const char *at = kind->fields; *at;) {
-        size_t width = strcspn(at, " ");
-        if (!has_word(start, end, at, width))
-            CHECK_FAIL("%s: %.*s is not described", kind->name, (int)width, at);
-        at += width + (at[width] == ' ');
+    for (unsigned i = 0; i < kind->field_count; i++) {
+        const char *field = kind->fields[i];
+
+        if (!has_word(start, end, field, strlen(field)))
+            CHECK_FAIL("%s: %s is not described", kind->name, field);
     }
     if (kind->text && !memmem(start, (size_t)(end - start), "text", 4) &&
         !memmem(start, (size_t)(end - start), "Text", 4))

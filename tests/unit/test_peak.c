@@ -14,21 +14,23 @@ static void put_alloc(struct build *b, uint64_t device, uint64_t address,
                       uint64_t bytes)
 {
     allocated += bytes;
-    BUILD(b, TRACE_BLOCK_ALLOC, device, address, bytes, bytes, 0, allocated,
-          reserved, 0, 0);
+    BUILD(b, BLOCK_ALLOC, .device = device, .address = address,
+          .requested_bytes = bytes, .block_bytes = bytes,
+          .allocated_bytes = allocated, .reserved_bytes = reserved);
 }
 
 static void put_free(struct build *b, uint64_t device, uint64_t address,
                      uint64_t bytes)
 {
     allocated -= bytes;
-    BUILD(b, TRACE_BLOCK_FREE, device, address, bytes, allocated, reserved, 0,
-          0);
+    BUILD(b, BLOCK_FREE, .device = device, .address = address,
+          .block_bytes = bytes, .allocated_bytes = allocated,
+          .reserved_bytes = reserved);
 }
 
 static void put_launch(struct build *b, uint64_t name, uint64_t device)
 {
-    BUILD(b, TRACE_LAUNCH, name, device, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    BUILD(b, LAUNCH, .name = name, .device = device);
 }
 
 static struct peak peak_of(struct build *b)
@@ -64,8 +66,8 @@ TEST(groups_what_was_live_at_the_peak)
     struct build b = build_start();
 
     reserved = 10000;
-    BUILD_TEXT(&b, TRACE_NAME, "k1", 1);
-    BUILD_TEXT(&b, TRACE_NAME, "k2", 2);
+    BUILD_TEXT(&b, NAME, "k1", .name = 1);
+    BUILD_TEXT(&b, NAME, "k2", .name = 2);
     put_alloc(&b, 0, A, 1000);
     put_launch(&b, 1, 0);
     put_alloc(&b, 0, A + 1000, 1000);
@@ -95,7 +97,7 @@ TEST(a_label_needs_the_same_thread_and_device)
 {
     struct build b = build_start();
 
-    BUILD_TEXT(&b, TRACE_NAME, "k", 1);
+    BUILD_TEXT(&b, NAME, "k", .name = 1);
     put_alloc(&b, 0, A, 512);
     b.thread = 1;
     put_launch(&b, 1, 0);
@@ -124,11 +126,11 @@ TEST(lending_a_workspace_is_no_work)
 {
     struct build b = build_start();
 
-    BUILD_TEXT(&b, TRACE_NAME, "cublasSetWorkspace", 1);
-    BUILD_TEXT(&b, TRACE_NAME, "k", 2);
+    BUILD_TEXT(&b, NAME, "cublasSetWorkspace", .name = 1);
+    BUILD_TEXT(&b, NAME, "k", .name = 2);
     put_alloc(&b, 0, A, 9000);
     put_alloc(&b, 0, A + 9000, 4096);
-    BUILD(&b, TRACE_LIBRARY_CALL, 1, 0, 0, 4096, A + 9000, 0, 0, 0, 0, 0);
+    BUILD(&b, LIBRARY_CALL, .name = 1, .workspace_bytes = 4096, .a = A + 9000);
     put_launch(&b, 2, 0);
     struct peak peak = peak_of(&b);
     check_thing(&peak.cards[0], 0, "k", 9000, 1);
@@ -140,7 +142,8 @@ TEST(cards_differ_from_the_processs_own_numbers)
 {
     struct build b = build_start();
 
-    BUILD_TEXT(&b, TRACE_DEVICE, "h100", 0, 80, 1, 5);
+    BUILD_TEXT(&b, DEVICE, "h100", .capacity_bytes = 80, .context_bytes = 1,
+               .card = 5);
     put_alloc(&b, 0, A, 512);
     struct peak peak = peak_of(&b);
     CHECK_UINT(peak.cards[0].thing_count, 0);
@@ -152,11 +155,12 @@ TEST(a_program_without_torch_is_told_by_its_cudamallocs)
 {
     struct build b = build_start();
 
-    BUILD(&b, TRACE_DEVICE_MALLOC, 0, A, 4096, 0, 0, 0);
-    BUILD(&b, TRACE_SET, 0, 0, A, 0, 4096, 0);
-    BUILD(&b, TRACE_DEVICE_MALLOC, 0, 2 * A, 8192, 0, 0, 0);
-    BUILD(&b, TRACE_COPY, 0, 0, TRACE_HOST_TO_DEVICE, 2 * A, 1, 8192, 1, 0);
-    BUILD(&b, TRACE_DEVICE_FREE, 0, A, 4096, 0, 0);
+    BUILD(&b, DEVICE_MALLOC, .address = A, .bytes = 4096);
+    BUILD(&b, SET, .address = A, .bytes = 4096);
+    BUILD(&b, DEVICE_MALLOC, .address = 2 * A, .bytes = 8192);
+    BUILD(&b, COPY, .direction = TRACE_HOST_TO_DEVICE, .destination = 2 * A,
+          .source = 1, .bytes = 8192, .blocking = 1);
+    BUILD(&b, DEVICE_FREE, .address = A, .bytes = 4096);
     struct peak peak = peak_of(&b);
     CHECK(!peak.cards[0].torch);
     CHECK_UINT(peak.cards[0].allocated_bytes, 12288);
@@ -174,8 +178,8 @@ TEST(tells_what_is_not_blocks)
 
     allocated = 0;
     reserved = 10000;
-    BUILD(&b, TRACE_DEVICE_MALLOC, 0, A, 10000, 0, 0, 0);
-    BUILD(&b, TRACE_DEVICE_MALLOC, 0, 2 * A, 2500, 0, 0, 0);
+    BUILD(&b, DEVICE_MALLOC, .address = A, .bytes = 10000);
+    BUILD(&b, DEVICE_MALLOC, .address = 2 * A, .bytes = 2500);
     put_alloc(&b, 0, A, 4000);
     struct peak peak = peak_of(&b);
     result_device_take(&d, &peak.cards[0]);
@@ -271,8 +275,8 @@ static uint64_t naive_bytes(const char *label, uint64_t each)
 static void random_trace(struct build *b)
 {
     for (uint64_t i = 1; i <= 3; i++)
-        BUILD_TEXT(b, TRACE_NAME, ((const char *[]){"", "k1", "k2", "k3"})[i],
-                   i);
+        BUILD_TEXT(b, NAME, ((const char *[]){"", "k1", "k2", "k3"})[i],
+                   .name = i);
     for (int i = 0; i < 8000; i++) {
         uint64_t slot = (uint64_t)rand() % SLOTS;
         b->thread = (uint32_t)rand() % 2;
@@ -316,45 +320,4 @@ TEST(agrees_with_a_simple_minded_reading)
         CHECK_UINT(sum, naive.peak);
         peak_fini(&peak);
     }
-}
-
-TEST(the_field_numbers_are_those_of_the_trace)
-{
-    static const struct {
-        enum trace_kind kind;
-        int index;
-        const char *field;
-    } used[] = {
-        {TRACE_DEVICE, 3, "card"},
-        {TRACE_BLOCK_ALLOC, 1, "address"},
-        {TRACE_BLOCK_ALLOC, 2, "requested_bytes"},
-        {TRACE_BLOCK_ALLOC, 3, "block_bytes"},
-        {TRACE_BLOCK_ALLOC, 5, "allocated_bytes"},
-        {TRACE_BLOCK_ALLOC, 6, "reserved_bytes"},
-        {TRACE_BLOCK_FREE, 1, "address"},
-        {TRACE_DEVICE_MALLOC, 1, "address"},
-        {TRACE_DEVICE_MALLOC, 2, "bytes"},
-        {TRACE_DEVICE_FREE, 1, "address"},
-        {TRACE_LAUNCH, 1, "device"},
-        {TRACE_GEMM, 1, "device"},
-        {TRACE_CONVOLUTION, 1, "device"},
-        {TRACE_ATTENTION, 1, "device"},
-        {TRACE_LIBRARY_CALL, 1, "device"},
-        {TRACE_COLLECTIVE, 1, "device"},
-        {TRACE_COPY, 0, "device"},
-        {TRACE_COPY, 2, "direction"},
-        {TRACE_SET, 0, "device"},
-        {TRACE_GEMM, 3, "m"},
-        {TRACE_GEMM, 6, "batch"},
-        {TRACE_GEMM, 17, "workspace_bytes"},
-        {TRACE_CONVOLUTION, 6, "workspace_bytes"},
-        {TRACE_ATTENTION, 5, "workspace_bytes"},
-        {TRACE_LIBRARY_CALL, 3, "workspace_bytes"},
-        {TRACE_LIBRARY_CALL, 4, "a"},
-    };
-
-    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
-        if (trace_field_index(used[i].kind, used[i].field) != used[i].index)
-            CHECK_FAIL("kind %d: %s is not field %d", used[i].kind,
-                       used[i].field, used[i].index);
 }

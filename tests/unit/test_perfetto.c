@@ -13,20 +13,16 @@ static char path[64];
 static void trace_make(uint64_t calls, uint64_t gap_ns, const char *name)
 {
     struct trace_writer w = TRACE_WRITER_INIT;
-    const uint64_t id = 1, module[] = {1, 1, 1};
 
     if (!mkdtemp(folder))
         exit(1);
     snprintf(path, sizeof path, "%s/t", folder);
     CHECK(!trace_writer_open(&w, path, UINT64_MAX, NULL));
-    trace_writer_put(&w, TRACE_NAME, 0, 1, &id, 1, name,
-                     (uint32_t)strlen(name));
-    trace_writer_put(&w, TRACE_MODULE, 0, 1, module, 3, NULL, 0);
+    TRACE_PUT_TEXT(&w, NAME, 0, 1, name, .name = 1);
+    TRACE_PUT(&w, MODULE, 0, 1, .module = 1, .root = 1, .name = 1);
     for (uint64_t i = 0; i < calls; i++) {
-        trace_writer_put(&w, TRACE_MODULE_ENTER, 0, 2 + i * gap_ns, &id, 1,
-                         NULL, 0);
-        trace_writer_put(&w, TRACE_MODULE_LEAVE, 0, 3 + i * gap_ns, &id, 1,
-                         NULL, 0);
+        TRACE_PUT(&w, MODULE_ENTER, 0, 2 + i * gap_ns, .module = 1);
+        TRACE_PUT(&w, MODULE_LEAVE, 0, 3 + i * gap_ns, .module = 1);
     }
     trace_writer_close(&w, TRACE_END_EXIT, 0, 4 + calls * gap_ns);
 }

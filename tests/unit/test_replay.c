@@ -17,9 +17,11 @@ static struct err err;
 static void start(void)
 {
     trace = build_start();
-    BUILD_TEXT(&trace, TRACE_PROCESS, "train.py", 1, 2, 3, 0, 8);
-    BUILD_TEXT(&trace, TRACE_SETTING, "torch=2.11.0");
-    BUILD_TEXT(&trace, TRACE_DEVICE, "card", 0, 1 * GIB, 100 * MIB, 5);
+    BUILD_TEXT(&trace, PROCESS, "train.py", .pid = 1, .parent = 2, .rank = 3,
+               .world_size = 8);
+    BUILD_TEXT(&trace, SETTING, "torch=2.11.0");
+    BUILD_TEXT(&trace, DEVICE, "card", .capacity_bytes = 1 * GIB,
+               .context_bytes = 100 * MIB, .card = 5);
 }
 
 static int finish(const struct recording_options *options)
@@ -46,24 +48,25 @@ static void finish_up(void)
 
 static void segment(uint64_t address, uint64_t bytes)
 {
-    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, address, bytes, 0, 0, 0);
-    BUILD(&trace, TRACE_SEGMENT_ALLOC, 0, address, bytes, 0, 0, 0);
+    BUILD(&trace, DEVICE_MALLOC, .address = address, .bytes = bytes);
+    BUILD(&trace, SEGMENT_ALLOC, .address = address, .bytes = bytes);
 }
 
 static void give_back(uint64_t address, uint64_t bytes)
 {
-    BUILD(&trace, TRACE_SEGMENT_FREE, 0, address, bytes, 0);
-    BUILD(&trace, TRACE_DEVICE_FREE, 0, address, bytes, 0, 0);
+    BUILD(&trace, SEGMENT_FREE, .address = address, .bytes = bytes);
+    BUILD(&trace, DEVICE_FREE, .address = address, .bytes = bytes);
 }
 
 static void block(uint64_t address, uint64_t bytes)
 {
-    BUILD(&trace, TRACE_BLOCK_ALLOC, 0, address, bytes, bytes, 0, 0, 0, 0, 0);
+    BUILD(&trace, BLOCK_ALLOC, .address = address, .requested_bytes = bytes,
+          .block_bytes = bytes);
 }
 
 static void block_free(uint64_t address, uint64_t deferred)
 {
-    BUILD(&trace, TRACE_BLOCK_FREE, 0, address, 0, 0, 0, 0, deferred);
+    BUILD(&trace, BLOCK_FREE, .address = address, .deferred = deferred);
 }
 
 static const struct replay_device *played(const char *conf)
@@ -83,9 +86,9 @@ TEST(tells_torchs_memory_from_others)
     start();
     segment(A, 30 * MIB);
     block(A, 30 * MIB);
-    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, B, 50 * MIB, 0, 0, 0);
-    BUILD(&trace, TRACE_LIBRARY_MEMORY, 0, 7 * MIB, 0);
-    BUILD(&trace, TRACE_DEVICE_FREE, 0, B, 50 * MIB, 0, 0);
+    BUILD(&trace, DEVICE_MALLOC, .address = B, .bytes = 50 * MIB);
+    BUILD(&trace, LIBRARY_MEMORY, .bytes = 7 * MIB);
+    BUILD(&trace, DEVICE_FREE, .address = B, .bytes = 50 * MIB);
     block_free(A, 0);
     CHECK(finish(&plain) == 0);
     CHECK_UINT(recording.info.rank, 3);
@@ -103,11 +106,12 @@ TEST(a_reset_ends_the_context_and_all_memory)
     start();
     segment(A, 30 * MIB);
     block(A, 30 * MIB);
-    BUILD(&trace, TRACE_LIBRARY_MEMORY, 0, 7 * MIB, 0);
-    BUILD(&trace, TRACE_DEVICE_FREE, 0, A, 30 * MIB, 0, 0);
-    BUILD(&trace, TRACE_DEVICE_RESET, 0, 0);
-    BUILD(&trace, TRACE_DEVICE, 0, GIB, 100 * MIB, 5);
-    BUILD(&trace, TRACE_DEVICE_MALLOC, 0, B, 50 * MIB, 0, 0, 0);
+    BUILD(&trace, LIBRARY_MEMORY, .bytes = 7 * MIB);
+    BUILD(&trace, DEVICE_FREE, .address = A, .bytes = 30 * MIB);
+    BUILD(&trace, DEVICE_RESET);
+    BUILD(&trace, DEVICE, .capacity_bytes = GIB, .context_bytes = 100 * MIB,
+          .card = 5);
+    BUILD(&trace, DEVICE_MALLOC, .address = B, .bytes = 50 * MIB);
     block_free(A, 0); /* PyTorch does not know */
     CHECK(finish(&plain) == 0);
     CHECK_UINT(played("")->peak_used_bytes, (100 + 50) * MIB);
@@ -122,7 +126,7 @@ TEST(a_refusal_is_a_retry_and_no_refusal_a_flush)
         block(A, 30 * MIB);
         block_free(A, 0);
         if (refused)
-            BUILD(&trace, TRACE_DEVICE_REFUSE, 0, 50 * MIB, 0, 0, 0);
+            BUILD(&trace, DEVICE_REFUSE, .bytes = 50 * MIB);
         give_back(A, 30 * MIB);
         segment(B, 50 * MIB);
         block(B, 50 * MIB);
@@ -146,13 +150,13 @@ TEST(another_card_has_workspaces_of_its_own)
 
     for (int lent = 0; lent < 2; lent++) {
         start();
-        BUILD_TEXT(&trace, TRACE_NAME, "cublasSetWorkspace", 9);
-        BUILD_TEXT(&trace, TRACE_LIBRARY_MEMORY, "cublas", 0, 32 * MIB, 0);
+        BUILD_TEXT(&trace, NAME, "cublasSetWorkspace", .name = 9);
+        BUILD_TEXT(&trace, LIBRARY_MEMORY, "cublas", .bytes = 32 * MIB);
         segment(A, 32 * MIB);
         block(A, 32 * MIB);
         if (lent)
-            BUILD(&trace, TRACE_LIBRARY_CALL, 9, 0, 0, 32 * MIB, A, 0, 0, 0, 0,
-                  0);
+            BUILD(&trace, LIBRARY_CALL, .name = 9, .workspace_bytes = 32 * MIB,
+                  .a = A);
         CHECK(finish(&other) == 0);
         CHECK(recording.plan.exact);
         const struct replay_device *d = played("");
@@ -172,17 +176,14 @@ TEST(settings_are_made_at_their_time)
         segment(A, 30 * MIB);
         block(A, 30 * MIB);
         if (when == 0)
-            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
-                       0);
+            BUILD_TEXT(&trace, ALLOCATOR_SETTINGS, "max_split_size_mb:24");
         block_free(A, 0);
         if (when == 1)
-            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
-                       0);
+            BUILD_TEXT(&trace, ALLOCATOR_SETTINGS, "max_split_size_mb:24");
         segment(B, 12 * MIB);
         block(B, 12 * MIB);
         if (when == 2)
-            BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "max_split_size_mb:24",
-                       0);
+            BUILD_TEXT(&trace, ALLOCATOR_SETTINGS, "max_split_size_mb:24");
         CHECK(finish(&plain) == 0);
         CHECK_UINT(recording.plan.exact, when < 2);
         CHECK_UINT(played("")->peak_reserved_bytes, (when < 2 ? 42 : 30) * MIB);
@@ -193,7 +194,8 @@ TEST(settings_are_made_at_their_time)
 static void convolution(uint64_t address, const char *dims)
 {
     block(address, 30 * MIB);
-    BUILD_TEXT(&trace, TRACE_CONVOLUTION, dims, 0, 0, 0, 2, 9, 0, 30 * MIB, 1);
+    BUILD_TEXT(&trace, CONVOLUTION, dims, .operation = 2, .type = 9,
+               .workspace_bytes = 30 * MIB, .engine = 1);
     block_free(address, 0);
 }
 
@@ -224,7 +226,7 @@ TEST(a_limit_of_the_programs_own_is_kept)
 
     for (int large = 0; large < 2; large++) {
         start();
-        BUILD_TEXT(&trace, TRACE_MEMORY_FRACTION, "0.1", 0);
+        BUILD_TEXT(&trace, MEMORY_FRACTION, "0.1");
         segment(A, 30 * MIB);
         block(A, 30 * MIB);
         block_free(A, 0);
@@ -266,7 +268,7 @@ TEST(a_deferred_free_is_done_when_the_recording_has_it_done)
     block_free(A, 1);
     segment(B, 30 * MIB);
     block(B, 30 * MIB);
-    BUILD(&trace, TRACE_FREE_DONE, 0, A, 30 * MIB, 0);
+    BUILD(&trace, FREE_DONE, .address = A, .bytes = 30 * MIB);
     block(A, 30 * MIB);
     CHECK(finish(&plain) == 0);
     CHECK(recording.plan.exact);
@@ -327,13 +329,14 @@ TEST(impossible_events_are_refused_with_their_place)
     block(A, 0);
     check_impossible(":event 6: an impossible size");
     start();
-    BUILD(&trace, TRACE_BLOCK_ALLOC, 99, A, 5, 5, 0, 0, 0, 0, 0);
+    BUILD(&trace, BLOCK_ALLOC, .device = 99, .address = A, .requested_bytes = 5,
+          .block_bytes = 5);
     check_impossible(":event 3: no such device");
     start();
-    BUILD_TEXT(&trace, TRACE_MEMORY_FRACTION, "nan", 0);
+    BUILD_TEXT(&trace, MEMORY_FRACTION, "nan");
     check_impossible(":event 3: an impossible memory fraction");
     start();
-    BUILD_TEXT(&trace, TRACE_ALLOCATOR_SETTINGS, "expandable_segments:7", 0);
+    BUILD_TEXT(&trace, ALLOCATOR_SETTINGS, "expandable_segments:7");
     segment(A, 30 * MIB);
     check_impossible(":event 3: settings that the program made: alloc-conf:21");
 }

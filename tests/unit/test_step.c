@@ -28,21 +28,21 @@ static struct step_list steps_of(const struct build *b)
 
 static void phase(struct build *b, uint64_t phase)
 {
-    BUILD(b, TRACE_PHASE, phase);
+    BUILD(b, PHASE, .phase = phase);
 }
 
 static void work(struct build *b)
 {
-    BUILD(b, TRACE_SET, 0, 0, 1, 0, 4);
+    BUILD(b, SET, .address = 1, .bytes = 4);
 }
 
 static void train(struct build *b, unsigned backwards)
 {
     for (unsigned i = 0; i < backwards; i++) {
         phase(b, TRACE_PHASE_FORWARD);
-        BUILD(b, TRACE_MODULE_ENTER, 1);
+        BUILD(b, MODULE_ENTER, .module = 1);
         work(b);
-        BUILD(b, TRACE_MODULE_LEAVE, 1);
+        BUILD(b, MODULE_LEAVE, .module = 1);
         phase(b, TRACE_PHASE_BACKWARD);
         work(b);
     }
@@ -95,11 +95,11 @@ TEST(without_optimizers_outermost_module_calls_are_steps)
 
     phase(&b, TRACE_PHASE_FORWARD);
     for (int i = 0; i < 3; i++) {
-        BUILD(&b, TRACE_MODULE_ENTER, 1);
-        BUILD(&b, TRACE_MODULE_ENTER, 2);
+        BUILD(&b, MODULE_ENTER, .module = 1);
+        BUILD(&b, MODULE_ENTER, .module = 2);
         work(&b);
-        BUILD(&b, TRACE_MODULE_LEAVE, 2);
-        BUILD(&b, TRACE_MODULE_LEAVE, 1);
+        BUILD(&b, MODULE_LEAVE, .module = 2);
+        BUILD(&b, MODULE_LEAVE, .module = 1);
     }
     struct step_list list = steps_of(&b);
     CHECK(list.rule == STEP_MODULE);
@@ -115,11 +115,11 @@ TEST(without_modules_marked_ranges_are_steps)
     struct build b = build_start();
 
     for (int i = 0; i < 2; i++) {
-        BUILD_TEXT(&b, TRACE_RANGE_PUSH, "ProfilerStep#1", 0);
-        BUILD_TEXT(&b, TRACE_RANGE_PUSH, "mine", 0);
+        BUILD_TEXT(&b, RANGE_PUSH, "ProfilerStep#1");
+        BUILD_TEXT(&b, RANGE_PUSH, "mine");
         work(&b);
-        BUILD(&b, TRACE_RANGE_POP, 0);
-        BUILD(&b, TRACE_RANGE_POP, 0);
+        BUILD(&b, RANGE_POP);
+        BUILD(&b, RANGE_POP);
     }
     struct step_list list = steps_of(&b);
     CHECK(list.rule == STEP_RANGE);
@@ -168,11 +168,12 @@ TEST(an_operation_has_its_streams_and_its_module)
 {
     struct build b = build_start();
 
-    BUILD(&b, TRACE_MODULE_ENTER, 7);
-    BUILD(&b, TRACE_LAUNCH, 3, 1, 0x50, 1);
-    BUILD(&b, TRACE_EVENT_RECORD, 1, 0x50, 0x90);
-    BUILD(&b, TRACE_MODULE_LEAVE, 7);
-    BUILD(&b, TRACE_COPY, 1, 0x60, 1, 2, 3, 4096, 1);
+    BUILD(&b, MODULE_ENTER, .module = 7);
+    BUILD(&b, LAUNCH, .name = 3, .device = 1, .stream = 0x50, .grid_x_y = 1);
+    BUILD(&b, EVENT_RECORD, .device = 1, .stream = 0x50, .event = 0x90);
+    BUILD(&b, MODULE_LEAVE, .module = 7);
+    BUILD(&b, COPY, .device = 1, .stream = 0x60, .direction = 1,
+          .destination = 2, .source = 3, .bytes = 4096, .blocking = 1);
     struct seen s = ops_of(&b);
     CHECK_UINT(s.count, 3);
     CHECK(s.ops[0].kind == OP_LAUNCH);
@@ -189,14 +190,15 @@ TEST(a_graph_launch_does_the_work_of_its_capture)
 {
     struct build b = build_start();
 
-    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 0x50, 4);
-    BUILD(&b, TRACE_LAUNCH, 1, 0, 0x50, 1);
-    BUILD(&b, TRACE_EVENT_RECORD, 0, 0x50, 0x90);
-    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 0x58, 4);
-    BUILD(&b, TRACE_LAUNCH, 2, 0, 0x58, 1);
-    BUILD(&b, TRACE_CAPTURE_END, 4, 1);
-    BUILD(&b, TRACE_LAUNCH, 3, 0, 0x50, 1);
-    BUILD(&b, TRACE_GRAPH_LAUNCH, 0, 0x60, 0x1000, 4, 2);
+    BUILD(&b, CAPTURE_JOIN, .stream = 0x50, .capture = 4);
+    BUILD(&b, LAUNCH, .name = 1, .stream = 0x50, .grid_x_y = 1);
+    BUILD(&b, EVENT_RECORD, .stream = 0x50, .event = 0x90);
+    BUILD(&b, CAPTURE_JOIN, .stream = 0x58, .capture = 4);
+    BUILD(&b, LAUNCH, .name = 2, .stream = 0x58, .grid_x_y = 1);
+    BUILD(&b, CAPTURE_END, .capture = 4, .whole = 1);
+    BUILD(&b, LAUNCH, .name = 3, .stream = 0x50, .grid_x_y = 1);
+    BUILD(&b, GRAPH_LAUNCH, .stream = 0x60, .exec = 0x1000, .capture = 4,
+          .kernels = 2);
     struct seen s = ops_of(&b);
     CHECK_UINT(s.count, 5);
     CHECK_UINT(s.ops[0].name, 3); /* carried out before the graph's */
@@ -213,10 +215,10 @@ TEST(collectives_have_numbers_on_their_communicator)
 {
     struct build b = build_start();
 
-    BUILD_TEXT(&b, TRACE_NAME, "ncclAllReduce", 1);
-    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xa0, 0, 2);
-    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xb0, 0, 2);
-    BUILD(&b, TRACE_COLLECTIVE, 1, 0, 0, 0xa0, 0, 2);
+    BUILD_TEXT(&b, NAME, "ncclAllReduce", .name = 1);
+    BUILD(&b, COLLECTIVE, .name = 1, .communicator = 0xa0, .ranks = 2);
+    BUILD(&b, COLLECTIVE, .name = 1, .communicator = 0xb0, .ranks = 2);
+    BUILD(&b, COLLECTIVE, .name = 1, .communicator = 0xa0, .ranks = 2);
     struct seen s = ops_of(&b);
     CHECK_UINT(s.count, 3);
     CHECK_UINT(s.ops[0].sequence, 0);
@@ -230,16 +232,16 @@ TEST(a_group_of_sends_and_receives_is_one_operation)
     struct build b = build_start();
     enum { SEND = 1, RECEIVE };
 
-    BUILD_TEXT(&b, TRACE_NAME, "ncclSend", SEND);
-    BUILD_TEXT(&b, TRACE_NAME, "ncclRecv", RECEIVE);
-    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 1, 100, 5, 0,
-          9);
-    BUILD(&b, TRACE_COLLECTIVE, RECEIVE, 0, 0, 0xa0, 0, 4, 1, 0, 0, 1, 300, 0,
-          6, 9);
-    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 2, 100, 5, 0,
-          9);
-    BUILD(&b, TRACE_COLLECTIVE, SEND, 0, 0, 0xa0, 0, 4, 1, 0, 0, 2, 50, 5, 0,
-          10);
+    BUILD_TEXT(&b, NAME, "ncclSend", .name = SEND);
+    BUILD_TEXT(&b, NAME, "ncclRecv", .name = RECEIVE);
+    BUILD(&b, COLLECTIVE, .name = SEND, .communicator = 0xa0, .ranks = 4,
+          .count = 1, .root = 1, .bytes = 100, .send = 5, .group = 9);
+    BUILD(&b, COLLECTIVE, .name = RECEIVE, .communicator = 0xa0, .ranks = 4,
+          .count = 1, .root = 1, .bytes = 300, .receive = 6, .group = 9);
+    BUILD(&b, COLLECTIVE, .name = SEND, .communicator = 0xa0, .ranks = 4,
+          .count = 1, .root = 2, .bytes = 100, .send = 5, .group = 9);
+    BUILD(&b, COLLECTIVE, .name = SEND, .communicator = 0xa0, .ranks = 4,
+          .count = 1, .root = 2, .bytes = 50, .send = 5, .group = 10);
     struct seen s = ops_of(&b);
     CHECK_UINT(s.count, 2);
     CHECK_UINT(s.bytes[0], 300);

@@ -44,14 +44,14 @@ static struct tape_item *add(enum tape_kind kind, uint32_t module)
     return &model.tape.items[model.tape.count - 1];
 }
 
-static void phase(enum trace_phase phase)
+static void phase(enum trace_phase_kind phase)
 {
     add(TAPE_PHASE, 0)->phase = (uint8_t)phase;
 }
 
 /* Blocks are named by letters. */
 static struct tape_item *take(char name, uint64_t bytes, uint32_t module,
-                              enum trace_phase phase)
+                              enum trace_phase_kind phase)
 {
     struct tape_item *item = add(TAPE_CALL, module);
 
@@ -358,17 +358,23 @@ TEST(reads_what_a_trace_says_of_its_blocks)
     struct err err = {""};
     struct tape tape;
 
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
-    BUILD(&b, TRACE_MODULE_ENTER, 3);
-    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'a', 10, 512, 0, 512, 0, 0, 0, 4,
-          TRACE_PHASE_FORWARD);
-    BUILD(&b, TRACE_OUTPUT, 'a', 3);
-    BUILD(&b, TRACE_MODULE_LEAVE, 3);
-    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'b', 10, 512, 0, 512, 0, 0, 0, 0, 4);
-    BUILD(&b, TRACE_STORAGE, 'b', 4, TRACE_CATEGORY_OPTIMIZER, 4);
-    BUILD(&b, TRACE_STORAGE, 'a', 4, TRACE_CATEGORY_INPUT, 4);
-    BUILD(&b, TRACE_BLOCK_ALLOC, 0, 'c', 10, 512, 0, 512, 0, 0, 0, 0, 4);
-    BUILD(&b, TRACE_STORAGE, 'c', 4, TRACE_CATEGORY_OPTIMIZER, 2);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    BUILD(&b, MODULE_ENTER, .module = 3);
+    BUILD(&b, BLOCK_ALLOC, .address = 'a', .requested_bytes = 10,
+          .block_bytes = 512, .allocated_bytes = 512, .module = 4,
+          .phase = TRACE_PHASE_FORWARD);
+    BUILD(&b, OUTPUT, .address = 'a', .module = 3);
+    BUILD(&b, MODULE_LEAVE, .module = 3);
+    BUILD(&b, BLOCK_ALLOC, .address = 'b', .requested_bytes = 10,
+          .block_bytes = 512, .allocated_bytes = 512, .phase = 4);
+    BUILD(&b, STORAGE, .address = 'b', .module = 4,
+          .category = TRACE_CATEGORY_OPTIMIZER, .element_bytes = 4);
+    BUILD(&b, STORAGE, .address = 'a', .module = 4,
+          .category = TRACE_CATEGORY_INPUT, .element_bytes = 4);
+    BUILD(&b, BLOCK_ALLOC, .address = 'c', .requested_bytes = 10,
+          .block_bytes = 512, .allocated_bytes = 512, .phase = 4);
+    BUILD(&b, STORAGE, .address = 'c', .module = 4,
+          .category = TRACE_CATEGORY_OPTIMIZER, .element_bytes = 2);
     write_trace(&b);
     struct replay_trace *t = replay_trace_open(path, &info, &err);
     CHECK(t);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "check.h"
@@ -43,19 +44,19 @@ TEST(reads_what_was_written)
     struct err err = {""};
 
     b.thread = 3;
-    BUILD_TEXT(&b, TRACE_NAME, "kernel", 7);
-    BUILD(&b, TRACE_FORK, 4711);
+    BUILD_TEXT(&b, NAME, "kernel", .name = 7);
+    BUILD(&b, FORK, .child = 4711);
     CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", &err));
     CHECK(trace_reader_next(&r, &item, &err) == 1);
     CHECK_UINT(item.head.kind, TRACE_NAME);
     CHECK_UINT(item.head.thread, 3);
-    CHECK_UINT(trace_field(&item, 0), 7);
+    CHECK_UINT(item.fields[0], 7);
     CHECK_UINT(item.head.text_bytes, 6);
     CHECK(!memcmp(item.text, "kernel", 6));
     CHECK(trace_reader_next(&r, &item, &err) == 1);
     CHECK_UINT(item.head.time_ns, 1);
-    CHECK_UINT(trace_field(&item, 0), 4711);
-    CHECK_UINT(trace_field(&item, 1), 0);
+    CHECK_UINT(item.fields[0], 4711);
+    CHECK_UINT(item.fields[1], 0);
     CHECK(trace_reader_next(&r, &item, &err) == 0);
     CHECK_UINT(r.records, 2);
     trace_reader_close(&r);
@@ -68,7 +69,7 @@ TEST(goes_from_chunk_to_chunk)
     struct err err = {""};
 
     for (int i = 0; i < 1000; i++)
-        BUILD(&b, TRACE_FORK, (uint64_t)i);
+        BUILD(&b, FORK, .child = (uint64_t)i);
     CHECK(b.bytes > TRACE_HEADER_BYTES + 3 * BUILD_CHUNK);
     CHECK_UINT(read_all(&b, &err), 1000);
     free(b.data);
@@ -91,7 +92,7 @@ TEST(tells_its_progress)
     unsigned calls = 0;
 
     for (int i = 0; i < 1000; i++)
-        BUILD(&b, TRACE_FORK, (uint64_t)i);
+        BUILD(&b, FORK, .child = (uint64_t)i);
     CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", NULL));
     r.progress = count_progress;
     r.context = &calls;
@@ -109,7 +110,7 @@ TEST(takes_a_last_chunk_cut_to_its_length)
     struct build b = build_start();
     struct err err = {""};
 
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     build_seal(&b);
     b.bytes = TRACE_HEADER_BYTES + build_chunk(&b)->used_bytes;
     CHECK_UINT(read_all(&b, &err), 1);
@@ -121,7 +122,7 @@ TEST(ends_where_the_writer_was)
     struct build b = build_start();
     struct err err = {""};
 
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     build_chunk_add(&b);
     build_chunk(&b)->magic = 0; /* space taken, nothing written yet */
     CHECK_UINT(read_all(&b, &err), 1);
@@ -140,12 +141,13 @@ TEST(skips_kinds_of_the_future)
     struct trace_item item;
     struct err err = {""};
 
-    BUILD_TEXT(&b, 250, "what is this", 1, 2, 3);
-    BUILD(&b, TRACE_FORK, 4711, 1, 2); /* fields of the future, too */
+    const uint64_t words[] = {4711, 1, 2};
+    build_put_text(&b, 250, "what is this", words, 3);
+    build_put_text(&b, TRACE_FORK, NULL, words, 3); /* new fields, too */
     CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", &err));
     CHECK(trace_reader_next(&r, &item, &err) == 1);
     CHECK_UINT(item.head.kind, TRACE_FORK);
-    CHECK_UINT(trace_field(&item, 2), 2);
+    CHECK_UINT(item.fields[2], 2);
     CHECK(trace_reader_next(&r, &item, &err) == 0);
     CHECK_UINT(r.unknown, 1);
     trace_reader_close(&r);
@@ -206,7 +208,7 @@ TEST(names_the_place_of_damage_to_a_chunk)
     build_chunk(&b)->used_bytes = 71;
     check_error(&b, "T: chunk 0, offset 8: its length is impossible" DAMAGED);
     b = build_start();
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     build_seal(&b);
     b.data[TRACE_HEADER_BYTES + 70] ^= 1;
     check_error(&b, "T: chunk 0, offset 20: its checksum is wrong" DAMAGED);
@@ -222,25 +224,25 @@ TEST(names_the_place_of_damage_to_a_record)
 {
     struct build b = build_start();
 
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     *first_record(&b) &= ~UINT64_C(0xff);
     check_error(&b, "T: chunk 0, offset 64: a record of no kind" DAMAGED);
     b = build_start();
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     *first_record(&b) |= UINT64_C(2) << TRACE_WORD_FIELD_0;
     check_error(&b, "T: chunk 0, offset 64: a record is longer than its "
                     "chunk" DAMAGED);
     b = build_start();
-    BUILD_TEXT(&b, TRACE_NAME, "a name", 1);
+    BUILD_TEXT(&b, NAME, "a name", .name = 1);
     first_record(&b)[1] = TRACE_TEXT_MAX + 1;
     check_error(&b, "T: chunk 0, offset 64: a text is too long" DAMAGED);
     b = build_start();
-    BUILD_TEXT(&b, TRACE_NAME, "a name", 1);
+    BUILD_TEXT(&b, NAME, "a name", .name = 1);
     first_record(&b)[1] = 9;
     check_error(&b, "T: chunk 0, offset 64: a record is longer than its "
                     "chunk" DAMAGED);
     b = build_start();
-    BUILD(&b, TRACE_FORK, 1);
+    BUILD(&b, FORK, .child = 1);
     build_chunk(&b)->used_bytes += 8;
     first_record(&b)[2] = TRACE_NAME | TRACE_WORD_TEXT;
     check_error(&b, "T: chunk 0, offset 80: a record is cut" DAMAGED);
@@ -259,12 +261,12 @@ TEST(tells_threads_and_times_apart)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         b.thread = all[i].thread;
         b.time_ns = all[i].time_ns;
-        BUILD(&b, TRACE_FORK, i);
+        BUILD(&b, FORK, .child = i);
     }
     CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", NULL));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         CHECK(trace_reader_next(&r, &item, NULL) == 1);
-        CHECK_UINT(trace_field(&item, 0), i);
+        CHECK_UINT(item.fields[0], i);
         CHECK_UINT(item.head.thread, all[i].thread);
         CHECK_UINT(item.head.time_ns, all[i].time_ns);
     }
@@ -280,20 +282,21 @@ TEST(leaves_away_fields_that_are_0)
     struct trace_reader r;
     struct trace_item item;
 
-    BUILD(&b, TRACE_COPY, 0, 7, 0, 0, 9, 0, 0);
+    BUILD(&b, COPY, .stream = 7, .source = 9);
     CHECK_UINT(build_chunk(&b)->used_bytes, sizeof(struct trace_chunk) + 3 * 8);
-    BUILD(&b, TRACE_COPY, 1, 1, 1, 1, 1, 1, 1);
-    BUILD(&b, TRACE_COPY, 0, 0, 0, 0, 0, 0, 0);
+    BUILD(&b, COPY, .device = 1, .stream = 1, .direction = 1, .destination = 1,
+          .source = 1, .bytes = 1, .blocking = 1);
+    BUILD(&b, COPY);
     CHECK(!trace_reader_open_memory(&r, b.data, b.bytes, "T", NULL));
     CHECK(trace_reader_next(&r, &item, NULL) == 1);
     CHECK_UINT(item.head.fields, 5);
-    CHECK_UINT(trace_field(&item, 1), 7);
-    CHECK_UINT(trace_field(&item, 3), 0);
-    CHECK_UINT(trace_field(&item, 4), 9);
+    CHECK_UINT(item.fields[1], 7);
+    CHECK_UINT(item.fields[3], 0);
+    CHECK_UINT(item.fields[4], 9);
     CHECK(trace_reader_next(&r, &item, NULL) == 1);
     CHECK(trace_reader_next(&r, &item, NULL) == 1);
     CHECK_UINT(item.head.fields, 0);
-    CHECK_UINT(trace_field(&item, 1), 0);
+    CHECK_UINT(item.fields[1], 0);
     trace_reader_close(&r);
     free(b.data);
 }
@@ -304,7 +307,7 @@ TEST(survives_every_cut)
     size_t whole;
 
     for (int i = 0; i < 300; i++)
-        BUILD_TEXT(&b, TRACE_NAME, "some text", (uint64_t)i);
+        BUILD_TEXT(&b, NAME, "some text", .name = (uint64_t)i);
     whole = b.bytes;
     for (b.bytes = 0; b.bytes < whole; b.bytes += 7) {
         /* A copy of that length, so that ASan sees what lies beyond. */
@@ -345,7 +348,7 @@ static uint64_t count_file(const char *path, uint16_t *last_kind)
     while (trace_reader_next(&r, &item, &err) > 0) {
         *last_kind = item.head.kind;
         if (item.head.kind == TRACE_MARK)
-            CHECK_UINT(trace_field(&item, 0), count);
+            CHECK_UINT(item.fields[0], count);
         count++;
     }
     CHECK_STR(err.text, "");
@@ -356,7 +359,7 @@ static uint64_t count_file(const char *path, uint16_t *last_kind)
 static void put_marks(struct trace_writer *w, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        trace_writer_put(w, TRACE_MARK, 0, i, &i, 1, "a mark", 6);
+        TRACE_PUT_TEXT(w, MARK, 0, i, "a mark", .domain = i);
 }
 
 TEST(reads_the_real_writer)
@@ -405,7 +408,7 @@ TEST(reads_what_a_writer_left_that_was_killed_when_its_chunk_was_full)
 
     CHECK(!trace_writer_open(&w, path, 64 << 20, &err));
     while (w.chunk->index < 2) {
-        trace_writer_put(&w, TRACE_MARK, 0, count, &count, 1, "a mark", 6);
+        TRACE_PUT_TEXT(&w, MARK, 0, count, "a mark", .domain = count);
         count++;
     }
     CHECK_UINT(count_file(path, &last), count);
@@ -461,10 +464,49 @@ TEST(kinds_are_found_by_number_and_name)
 #define X(...) +1
     CHECK_UINT(count, 0 TRACE_KINDS(X));
 #undef X
-    CHECK_UINT((uint64_t)trace_field_index(TRACE_GEMM, "name"), 0);
-    CHECK_UINT((uint64_t)trace_field_index(TRACE_GEMM, "batch"), 6);
-    CHECK(trace_field_index(TRACE_GEMM, "nam") == -1);
-    CHECK(trace_field_index(TRACE_SETTING, "") == -1);
+    CHECK_STR(gemm->fields[0], "name");
+    CHECK_STR(gemm->fields[6], "batch");
+    CHECK_UINT(gemm->field_count, 19);
+    CHECK_UINT(trace_kind_find(TRACE_SETTING)->field_count, 0);
+}
+
+/* What files of this version contain: numbers of kinds, fields in their order.
+ * A kind may be added, and a field behind a kind's last; then this sum is
+ * another. Anything else needs a new TRACE_VERSION. */
+TEST(the_layout_is_that_of_version_2)
+{
+    uint32_t sum = 0;
+    char line[512];
+
+    for (const struct trace_kind_info *k = trace_kind_next(0); k;
+         k = trace_kind_next(k->kind)) {
+        int n = snprintf(line, sizeof line, "%d %s", k->kind, k->name);
+
+        for (unsigned i = 0; i < k->field_count; i++)
+            n += snprintf(line + n, sizeof line - (size_t)n, " %s",
+                          k->fields[i]);
+        sum = crc32c(sum, line, (size_t)n);
+    }
+    CHECK_UINT(TRACE_VERSION, 2);
+    CHECK_UINT(sum, 0x2cf6fb2b);
+}
+
+/* Kinds that trace_work takes for work are those with its fields first. */
+TEST(work_begins_with_name_device_and_stream)
+{
+    static const uint64_t none[TRACE_FIELDS_MAX];
+
+    for (const struct trace_kind_info *k = trace_kind_next(0); k;
+         k = trace_kind_next(k->kind)) {
+        const struct trace_item item = {.head = {.kind = (uint16_t)k->kind},
+                                        .fields = none};
+        bool is_work = k->field_count >= 3 && !strcmp(k->fields[0], "name") &&
+                       !strcmp(k->fields[1], "device") &&
+                       !strcmp(k->fields[2], "stream");
+
+        if (is_work != (trace_work(&item) != NULL))
+            CHECK_FAIL("%s", k->name);
+    }
 }
 
 TEST(names_are_interned_by_id)
@@ -476,8 +518,7 @@ TEST(names_are_interned_by_id)
     CHECK_STR(trace_names_get(&names, 0), "");
     CHECK_STR(trace_names_get(&names, 5), "?");
     for (uint64_t id = 1; id < 3000; id++) {
-        uint64_t sparse = id * UINT64_C(0x100000001);
-        item.fields = &sparse;
+        item.fields = TRACE_WORDS(NAME, .name = id * UINT64_C(0x100000001));
         item.text = text;
         item.head.text_bytes =
             (uint32_t)snprintf(text, sizeof text, "n%" PRIu64, id);

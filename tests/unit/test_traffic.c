@@ -60,24 +60,27 @@ static struct build start(uint64_t rank, uint64_t world)
 {
     struct build b = build_start();
 
-    BUILD_TEXT(&b, TRACE_PROCESS, "python", 1, 1, rank, 0, world);
+    BUILD_TEXT(&b, PROCESS, "python", .pid = 1, .parent = 1, .rank = rank,
+               .world_size = world);
     for (uint64_t i = 0; i < sizeof names / sizeof *names; i++)
-        BUILD_TEXT(&b, TRACE_NAME, names[i], i + 1);
+        BUILD_TEXT(&b, NAME, names[i], .name = i + 1);
     return b;
 }
 
 static void put_comm(struct build *b, uint64_t handle, uint64_t rank,
                      uint64_t ranks, const char *id)
 {
-    BUILD_TEXT(b, TRACE_COMMUNICATOR, id, 0, handle, rank, ranks);
+    BUILD_TEXT(b, COMMUNICATOR, id, .communicator = handle, .rank = rank,
+               .ranks = ranks);
 }
 
 static void put_call(struct build *b, uint64_t name, uint64_t comm,
                      uint64_t root, uint64_t bytes, uint64_t group)
 {
-    BUILD(b, TRACE_COLLECTIVE, name, 0, 7, comm, 0, 8, 0, 0, 0, root, bytes,
-          name == RECEIVE_FROM ? 0 : SEND, name == SEND_TO ? 0 : RECEIVE,
-          group);
+    BUILD(b, COLLECTIVE, .name = name, .stream = 7, .communicator = comm,
+          .ranks = 8, .root = root, .bytes = bytes,
+          .send = name == RECEIVE_FROM ? 0 : SEND,
+          .receive = name == SEND_TO ? 0 : RECEIVE, .group = group);
 }
 
 static struct traffic_log read_log(struct build *b, unsigned process)
@@ -115,13 +118,13 @@ TEST(sums_are_those_of_the_evaluator_to_the_bit)
 
     put_comm(&b, 1, 0, 8, id);
     put_call(&b, ALL_REDUCE, 1, 0, small, 0); /* before any forward */
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
     put_call(&b, ALL_REDUCE, 1, 0, small, 0);
     put_call(&b, ALL_REDUCE, 1, 0, large, 0);
     put_call(&b, ALL_REDUCE, 1, 0, large, 0);
     put_call(&b, OTHER, 1, 0, large, 0);
-    BUILD(&b, TRACE_PHASE, TRACE_PHASE_OPTIMIZER);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
     struct traffic *t = price(&b);
     double first = fit_us(FIT_ALL_REDUCE, 2, 4, small, false);
     double second = fit_us(FIT_ALL_REDUCE, 2, 4, large, false);
@@ -156,12 +159,12 @@ TEST(steps_are_whole_ones_and_the_median_is_told)
 
     put_comm(&b, 1, 0, 8, id);
     for (uint64_t step = 0; step < 4; step++) {
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD);
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_BACKWARD);
-        BUILD(&b, TRACE_PHASE, TRACE_PHASE_FORWARD); /* accumulation */
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_BACKWARD);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD); /* accumulation */
         put_call(&b, ALL_REDUCE, 1, 0, step ? 8 * MIB : 512 * MIB, 0);
         if (step < 3) /* the last one does not end */
-            BUILD(&b, TRACE_PHASE, TRACE_PHASE_OPTIMIZER);
+            BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
     }
     struct traffic *t = price(&b);
 
@@ -261,13 +264,13 @@ TEST(a_graph_s_collectives_count_at_its_launches)
     struct build b = start(0, 8);
 
     put_comm(&b, 1, 0, 8, id);
-    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 7, 3);
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
     put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
     put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
-    BUILD(&b, TRACE_CAPTURE_END, 3, 1);
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
     put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
     for (int i = 0; i < 5; i++)
-        BUILD(&b, TRACE_GRAPH_LAUNCH, 0, 7, 99, 3);
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .exec = 99, .capture = 3);
     struct traffic *t = price(&b);
 
     CHECK_UINT(t->ranks[0].all.calls, 11);
@@ -275,7 +278,7 @@ TEST(a_graph_s_collectives_count_at_its_launches)
 
     b = start(0, 8);
     put_comm(&b, 1, 0, 8, id);
-    BUILD(&b, TRACE_CAPTURE_JOIN, 0, 7, 3);
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
     put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
     t = price(&b);
     CHECK_UINT(t->ranks[0].all.calls, 0); /* never launched */
@@ -287,8 +290,8 @@ TEST(in_place_is_where_nccl_says_it_is)
     struct build b = start(0, 8);
 
     put_comm(&b, 1, 0, 8, id);
-    BUILD(&b, TRACE_COLLECTIVE, ALL_REDUCE, 0, 7, 1, 0, 8, 0, 0, 0, 0, MIB,
-          SEND, SEND, 0);
+    BUILD(&b, COLLECTIVE, .name = ALL_REDUCE, .stream = 7, .communicator = 1,
+          .ranks = 8, .bytes = MIB, .send = SEND, .receive = SEND);
     struct traffic *t = price(&b);
     CHECK(t->ranks[0].all.us == fit_us(FIT_ALL_REDUCE, 2, 4, MIB, true));
     CHECK(t->ranks[0].all.us < fit_us(FIT_ALL_REDUCE, 2, 4, MIB, false));
@@ -296,8 +299,9 @@ TEST(in_place_is_where_nccl_says_it_is)
 
     b = start(2, 8);
     put_comm(&b, 1, 2, 8, id);
-    BUILD(&b, TRACE_COLLECTIVE, ALL_GATHER, 0, 7, 1, 2, 8, 0, 0, 0, 0, 8 * MIB,
-          SEND + 2 * MIB, SEND, 0);
+    BUILD(&b, COLLECTIVE, .name = ALL_GATHER, .stream = 7, .communicator = 1,
+          .rank = 2, .ranks = 8, .bytes = 8 * MIB, .send = SEND + 2 * MIB,
+          .receive = SEND);
     struct traffic_log log = read_log(&b, 0);
     CHECK(log.calls[0]->in_place);
     traffic_log_fini(&log);
@@ -346,12 +350,14 @@ TEST(members_are_known_where_they_ran_and_assumed_elsewhere)
 static void put_members(struct build *b, uint64_t handle, uint64_t rank,
                         uint64_t root, const uint32_t members[2])
 {
-    const uint64_t fields[] = {0, handle, rank, 2, root};
     char text[TRAFFIC_ID_BYTES + 8];
 
     memset(text, (int)handle, TRAFFIC_ID_BYTES);
     memcpy(text + TRAFFIC_ID_BYTES, members, 8);
-    build_put_bytes(b, TRACE_COMMUNICATOR, text, sizeof text, fields, 5);
+    build_put_bytes(b, TRACE_COMMUNICATOR, text, sizeof text,
+                    TRACE_WORDS(COMMUNICATOR, .communicator = handle,
+                                .rank = rank, .ranks = 2, .root = root),
+                    TRACE_WORD_COUNT(COMMUNICATOR));
 }
 
 /* Rank 5 of 8, whose group 1, 5 was split from one that ranks 0 to 7 are in

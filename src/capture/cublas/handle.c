@@ -124,8 +124,9 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace,
     if (workspace && (uint64_t)workspace % 256)
         return CUBLAS_STATUS_INVALID_VALUE;
     c->workspace_bytes = bytes;
-    RECORD(LIBRARY_CALL, NAME_OF("cublasSetWorkspace"), (uint64_t)c->device,
-           c->stream, bytes, (uint64_t)workspace, 0, 0, 0, 0, 0);
+    RECORD(LIBRARY_CALL, .name = NAME_OF("cublasSetWorkspace"),
+           .device = (uint64_t)c->device, .stream = c->stream,
+           .workspace_bytes = bytes, .a = (uint64_t)workspace);
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -29,8 +29,9 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
     memsim_kernel_count(device);
     if (!memsim_capture_step(c->stream, STEP_SET, step))
         memsim_values_copy((uint64_t)result, (uint64_t)number, bytes);
-    RECORD(LIBRARY_CALL, name, (uint64_t)device, c->stream, c->workspace_bytes,
-           (uint64_t)n, bytes, 0, 0, 0, 0);
+    RECORD(LIBRARY_CALL, .name = name, .device = (uint64_t)device,
+           .stream = c->stream, .workspace_bytes = c->workspace_bytes,
+           .a = (uint64_t)n, .b = bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
 

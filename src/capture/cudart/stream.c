@@ -134,7 +134,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
         rc = CORE_CAPTURE_UNSUPPORTED;
     if (rc)
         return cudart_result(rc);
-    RECORD(HOST_FUNCTION, (uint64_t)device, STREAM(stream));
+    RECORD(HOST_FUNCTION, .device = (uint64_t)device, .stream = STREAM(stream));
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }

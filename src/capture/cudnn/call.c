@@ -4,15 +4,12 @@
 void cudnn_call_record(const struct cudnn *cudnn, const struct cudnn_call *call)
 {
     const uint64_t *v = call->values;
-    const uint64_t fields[] = {call->name,    (uint64_t)cudnn->device,
-                               cudnn->stream, call->workspace_bytes,
-                               v[0],          v[1],
-                               v[2],          v[3],
-                               v[4],          v[5]};
 
-    memsim_record_text(TRACE_LIBRARY_CALL, fields,
-                       sizeof fields / sizeof *fields, call->detail.bytes,
-                       call->detail.used);
+    RECORD_TEXT(LIBRARY_CALL, call->detail.bytes, call->detail.used,
+                .name = call->name, .device = (uint64_t)cudnn->device,
+                .stream = cudnn->stream,
+                .workspace_bytes = call->workspace_bytes, .a = v[0], .b = v[1],
+                .c = v[2], .d = v[3], .e = v[4], .f = v[5]);
 }
 
 cudnnStatus_t cudnn_pass_record(cudnnHandle_t handle, uint32_t name,

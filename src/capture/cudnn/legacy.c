@@ -88,16 +88,12 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
         return CUDNN_STATUS_BAD_PARAM;
     convolution_describe(c, &text);
     text_add(&text, "%s", fused);
-    const uint64_t fields[] = {convolution_name(c->operation),
-                               (uint64_t)cudnn->device,
-                               cudnn->stream,
-                               c->operation,
-                               c->x.type,
-                               c->compute,
-                               workspace_bytes,
-                               c->engine};
-    memsim_record_text(TRACE_CONVOLUTION, fields,
-                       sizeof fields / sizeof *fields, text.bytes, text.used);
+    RECORD_TEXT(CONVOLUTION, text.bytes, text.used,
+                .name = convolution_name(c->operation),
+                .device = (uint64_t)cudnn->device, .stream = cudnn->stream,
+                .operation = c->operation, .type = c->x.type,
+                .compute = c->compute, .workspace_bytes = workspace_bytes,
+                .engine = c->engine);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -162,26 +162,23 @@ int plan_engines(const struct descriptor *graph, bool fallback,
     return count;
 }
 
-static void record_text(enum trace_kind kind, const uint64_t *fields,
-                        size_t count, const struct text *text)
-{
-    memsim_record_text(kind, fields, count, text->bytes, text->used);
-}
-
 void plan_record(const struct cudnn *cudnn, const struct plan *plan)
 {
     uint64_t device = (uint64_t)cudnn->device;
     uint64_t lent_bytes = plan->workspace_bytes + plan->scratch_bytes;
 
     if (plan->kind == PLAN_CONVOLUTION) {
-        const uint64_t fields[] = {
-            plan->name, device,        cudnn->stream, plan->operation,
-            plan->type, plan->compute, lent_bytes,    (uint64_t)plan->engine};
-        record_text(TRACE_CONVOLUTION, fields, 8, &plan->detail);
+        RECORD_TEXT(CONVOLUTION, plan->detail.bytes, plan->detail.used,
+                    .name = plan->name, .device = device,
+                    .stream = cudnn->stream, .operation = plan->operation,
+                    .type = plan->type, .compute = plan->compute,
+                    .workspace_bytes = lent_bytes,
+                    .engine = (uint64_t)plan->engine);
     } else if (plan->kind == PLAN_ATTENTION) {
-        const uint64_t fields[] = {plan->name,      device,     cudnn->stream,
-                                   plan->operation, plan->type, lent_bytes};
-        record_text(TRACE_ATTENTION, fields, 6, &plan->detail);
+        RECORD_TEXT(ATTENTION, plan->detail.bytes, plan->detail.used,
+                    .name = plan->name, .device = device,
+                    .stream = cudnn->stream, .operation = plan->operation,
+                    .type = plan->type, .workspace_bytes = lent_bytes);
     } else {
         struct cudnn_call call = {.name = plan->name,
                                   .workspace_bytes = lent_bytes,

@@ -98,12 +98,14 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
                (uint64_t)call->send +
                    (sends > 1 ? (uint64_t)c->rank * share : 0));
     memsim_kernel_count(device);
-    RECORD(
-        COLLECTIVE, call->name, (uint64_t)device, (uint64_t)call->stream,
-        (uint64_t)c, (uint64_t)c->rank, (uint64_t)c->ranks, call->count,
-        (uint64_t)call->type, (uint64_t)call->operation, (uint64_t)call->root,
-        share * (uint64_t)(sends > receives ? sends : receives),
-        (uint64_t)call->send, (uint64_t)call->receive, group_depth ? group : 0);
+    RECORD(COLLECTIVE, .name = call->name, .device = (uint64_t)device,
+           .stream = (uint64_t)call->stream, .communicator = (uint64_t)c,
+           .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
+           .count = call->count, .type = (uint64_t)call->type,
+           .operation = (uint64_t)call->operation, .root = (uint64_t)call->root,
+           .bytes = share * (uint64_t)(sends > receives ? sends : receives),
+           .send = (uint64_t)call->send, .receive = (uint64_t)call->receive,
+           .group = group_depth ? group : 0);
     return ncclSuccess;
 }
 

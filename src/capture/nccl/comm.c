@@ -53,8 +53,6 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 static void communicator_record(const struct communicator *c,
                                 const uint32_t *members)
 {
-    const uint64_t fields[] = {(uint64_t)c->device, (uint64_t)c,
-                               (uint64_t)c->rank, (uint64_t)c->ranks, c->root};
     uint32_t told = members ? (uint32_t)c->ranks : 0;
     struct buffer text = {0};
 
@@ -62,9 +60,10 @@ static void communicator_record(const struct communicator *c,
         told = 0;
     if (memsim_buffer_append(&text, c->id, NCCL_ID_BYTES) &&
         memsim_buffer_append(&text, members, told * sizeof *members))
-        memsim_record_text(TRACE_COMMUNICATOR, fields,
-                           sizeof fields / sizeof *fields, text.bytes,
-                           text.used);
+        RECORD_TEXT(COMMUNICATOR, text.bytes, text.used,
+                    .device = (uint64_t)c->device, .communicator = (uint64_t)c,
+                    .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
+                    .root = c->root);
     memsim_buffer_free(&text);
 }
 

@@ -6,6 +6,7 @@
 #ifndef MEMSIM_COMMON_TRACE_OP_H
 #define MEMSIM_COMMON_TRACE_OP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,17 +54,28 @@ struct op {
     uint64_t duration_ns; /* as measured where imported; 0: not known */
     uint32_t module;   /* id of the nn.Module at work; 0: none */
     uint32_t operator; /* name id of PyTorch's operator at work; 0: none */
-    uint32_t phase;    /* enum trace_phase */
+    uint32_t phase;    /* enum trace_phase_kind */
     uint64_t capture;  /* of a graph's node: the capture it comes from; else 0 */
     uint64_t sequence; /* of a collective on its communicator, from 0 */
 
-    /* the record that it was made from, with its fields in trace.h's order;
-     * what `work` and the reports read shapes and bytes from */
+    /* the record that it was made from, with all fields of its kind (0 where
+     * the record has fewer): op_as_copy(op)->bytes */
     enum trace_kind record;
-    uint32_t field_count;
+    uint32_t field_count;   /* up to the last that is not 0 */
     const uint64_t *fields; /* borrowed: valid as long as the record is */
     const char *text; /* the record's, not terminated, or NULL; borrowed */
     uint32_t text_bytes;
 };
+
+/* The fields of an operation whose `record` is of that kind, for every kind.
+ * Borrowed, as `fields` is. */
+#define X(number, kind_, name, fields_, text_)                                 \
+    static inline const struct trace_##name *op_as_##name(const struct op *op) \
+    {                                                                          \
+        assert(op->record == TRACE_##kind_);                                   \
+        return (const struct trace_##name *)op->fields;                        \
+    }
+TRACE_KINDS(X)
+#undef X
 
 #endif

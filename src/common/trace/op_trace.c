@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/op_trace.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,44 +11,38 @@
 #define DEPTH_MAX   64 /* modules within each other that are kept */
 #define NONE        -1
 
-/* Fields by their place in trace.h. */
-enum { CALL_COMM = 3, CALL_BYTES = 10, CALL_SEND, CALL_RECEIVE, CALL_GROUP };
-enum { JOIN_DEVICE, JOIN_STREAM, JOIN_CAPTURE };
-enum { LAUNCH_EXEC = 2, LAUNCH_CAPTURE };
-enum { ALLOC_MODULE = 9, ALLOC_OPERATOR = 11 };
-
-/* How a kind of record becomes an operation: where its fields are. */
+/* How a kind of record becomes an operation: which of its words are what. */
 static const struct rule {
     enum op_kind kind;
     int name, device, stream, event, blocking;
 } rules[] = {
-    [TRACE_LAUNCH] = {OP_LAUNCH, 0, 1, 2, NONE, NONE},
-    [TRACE_GEMM] = {OP_GEMM, 0, 1, 2, NONE, NONE},
-    [TRACE_CONVOLUTION] = {OP_CONVOLUTION, 0, 1, 2, NONE, NONE},
-    [TRACE_ATTENTION] = {OP_ATTENTION, 0, 1, 2, NONE, NONE},
-    [TRACE_LIBRARY_CALL] = {OP_LIBRARY_CALL, 0, 1, 2, NONE, NONE},
-    [TRACE_COPY] = {OP_COPY, NONE, 0, 1, NONE, 6},
-    [TRACE_SET] = {OP_SET, NONE, 0, 1, NONE, 5},
-    [TRACE_HOST_FUNCTION] = {OP_HOST_FUNCTION, NONE, 0, 1, NONE, NONE},
-    [TRACE_COLLECTIVE] = {OP_COLLECTIVE, 0, 1, 2, NONE, NONE},
-    [TRACE_GRAPH_LAUNCH] = {OP_GRAPH_LAUNCH, NONE, 0, 1, NONE, NONE},
-    [TRACE_EVENT_RECORD] = {OP_EVENT_RECORD, NONE, 0, 1, 2, NONE},
-    [TRACE_STREAM_WAIT] = {OP_STREAM_WAIT, NONE, 0, 1, 2, NONE},
-    [TRACE_SYNC_STREAM] = {OP_SYNC_STREAM, NONE, 0, 1, NONE, NONE},
-    [TRACE_SYNC_DEVICE] = {OP_SYNC_DEVICE, NONE, 0, NONE, NONE, NONE},
-    [TRACE_SYNC_EVENT] = {OP_SYNC_EVENT, NONE, 0, NONE, 1, NONE},
-    [TRACE_DEVICE_MALLOC] = {OP_DEVICE_MALLOC, NONE, 0, NONE, NONE, NONE},
-    [TRACE_DEVICE_FREE] = {OP_DEVICE_FREE, NONE, 0, NONE, NONE, NONE},
-    [TRACE_STREAM_CREATE] = {OP_STREAM_CREATE, NONE, 0, 1, NONE, NONE},
-    [TRACE_STREAM_DESTROY] = {OP_STREAM_DESTROY, NONE, 0, 1, NONE, NONE},
-    [TRACE_EVENT_CREATE] = {OP_EVENT_CREATE, NONE, 0, NONE, 1, NONE},
-    [TRACE_EVENT_DESTROY] = {OP_EVENT_DESTROY, NONE, 0, NONE, 1, NONE},
+#define AT(kind, field)                                                        \
+    (int)(offsetof(TRACE_STRUCT_##kind, field) / sizeof(uint64_t))
+#define ROW(kind, name, stream, event, blocking)                               \
+    [TRACE_##kind] = {OP_##kind, name,  AT(kind, device),                      \
+                      stream,    event, blocking}
+#define WORK(kind)  ROW(kind, AT(kind, name), AT(kind, stream), NONE, NONE)
+#define ON(kind)    ROW(kind, NONE, AT(kind, stream), NONE, NONE)
+#define OF(kind)    ROW(kind, NONE, NONE, NONE, NONE)
+#define ORDER(kind) ROW(kind, NONE, AT(kind, stream), AT(kind, event), NONE)
+#define EVENT(kind) ROW(kind, NONE, NONE, AT(kind, event), NONE)
+#define MOVE(kind)  ROW(kind, NONE, AT(kind, stream), NONE, AT(kind, blocking))
+    WORK(LAUNCH),       WORK(GEMM),          WORK(CONVOLUTION),
+    WORK(ATTENTION),    WORK(LIBRARY_CALL),  WORK(COLLECTIVE),
+    MOVE(COPY),         MOVE(SET),           ON(HOST_FUNCTION),
+    ON(GRAPH_LAUNCH),   ORDER(EVENT_RECORD), ORDER(STREAM_WAIT),
+    ON(SYNC_STREAM),    OF(SYNC_DEVICE),     EVENT(SYNC_EVENT),
+    OF(DEVICE_MALLOC),  OF(DEVICE_FREE),     ON(STREAM_CREATE),
+    ON(STREAM_DESTROY), EVENT(EVENT_CREATE), EVENT(EVENT_DESTROY),
 };
 
 /* A captured operation, with the fields and the text that it points to. */
 struct node {
     struct op op;
-    uint64_t fields[TRACE_FIELDS_MAX];
+    union {
+        uint64_t fields[TRACE_FIELDS_MAX];
+        struct trace_collective collective;
+    };
     char *text;
 };
 
@@ -98,14 +93,9 @@ static uint64_t stream_key(uint64_t device, uint64_t stream)
     return stream ^ device << 56; /* addresses have 48 bits */
 }
 
-static uint64_t op_field(const struct op *op, unsigned index)
-{
-    return index < op->field_count ? op->fields[index] : 0;
-}
-
 static uint64_t rule_field(const struct trace_item *item, int index)
 {
-    return index < 0 ? 0 : trace_field(item, (unsigned)index);
+    return index < 0 ? 0 : item->fields[index];
 }
 
 static struct place *place_of(struct op_trace *t, uint32_t thread)
@@ -118,6 +108,7 @@ static struct place *place_of(struct op_trace *t, uint32_t thread)
 static void node_set(struct node *n, const struct op *op)
 {
     n->op = *op;
+    memset(n->fields, 0, sizeof n->fields);
     memcpy(n->fields, op->fields, op->field_count * sizeof *n->fields);
     n->text = NULL;
     if (op->text_bytes) {
@@ -159,14 +150,13 @@ static struct capture *capture_of(const struct op_trace *t, uint64_t device,
 
 static void on_capture_join(struct op_trace *t, const struct trace_item *item)
 {
-    uint64_t number = trace_field(item, JOIN_CAPTURE);
-    uint64_t stream = trace_field(item, JOIN_STREAM);
-    struct capture *c = capture_get(t, number);
+    const struct trace_capture_join *joined = trace_as_capture_join(item);
+    struct capture *c = capture_get(t, joined->capture);
 
     if (!c->begun)
-        c->origin = stream;
+        c->origin = joined->stream;
     c->begun = true;
-    map_put(&t->streams, stream_key(trace_field(item, JOIN_DEVICE), stream), c);
+    map_put(&t->streams, stream_key(joined->device, joined->stream), c);
 }
 
 /* --- what is at work ------------------------------------------------------ */
@@ -175,7 +165,7 @@ static void on_enter(struct op_trace *t, const struct trace_item *item)
 {
     struct place *p = place_of(t, item->head.thread);
 
-    p->module = (uint32_t)trace_field(item, 0);
+    p->module = (uint32_t)trace_as_module_enter(item)->module;
     p->operator= 0;
     if (p->depth < DEPTH_MAX)
         p->open[p->depth] = p->module;
@@ -193,7 +183,8 @@ static uint32_t place_top(const struct place *p)
 static void on_leave(struct op_trace *t, const struct trace_item *item)
 {
     struct place *p = place_of(t, item->head.thread);
-    uint32_t module = (uint32_t)trace_field(item, 0), at = p->depth;
+    uint32_t module = (uint32_t)trace_as_module_leave(item)->module;
+    uint32_t at = p->depth;
 
     while (at && at <= DEPTH_MAX && p->open[at - 1] != module)
         at--;
@@ -205,17 +196,18 @@ static void on_leave(struct op_trace *t, const struct trace_item *item)
 
 static void on_block_alloc(struct op_trace *t, const struct trace_item *item)
 {
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
     struct place *p = place_of(t, item->head.thread);
 
-    p->module = (uint32_t)trace_field(item, ALLOC_MODULE);
-    p->operator=(uint32_t) trace_field(item, ALLOC_OPERATOR);
+    p->module = (uint32_t)alloc->module;
+    p->operator= (uint32_t)alloc->operator;
 }
 
 static void on_phase(struct op_trace *t, const struct trace_item *item)
 {
     struct place *p = place_of(t, item->head.thread);
 
-    t->phase = (uint32_t)trace_field(item, 0);
+    t->phase = (uint32_t)trace_as_phase(item)->phase;
     p->module = place_top(p);
     p->operator= 0;
 }
@@ -251,11 +243,12 @@ static struct op op_make(struct op_trace *t, const struct trace_item *item)
 /* A collective's place among those of its communicator. */
 static void op_sequence(struct op_trace *t, struct op *op)
 {
-    uint64_t comm = op_field(op, CALL_COMM);
+    uint64_t comm;
     uintptr_t next;
 
     if (op->kind != OP_COLLECTIVE)
         return;
+    comm = op_as_collective(op)->communicator;
     next = (uintptr_t)map_get(&t->sequences, comm);
     op->sequence = next ? next - 1 : 0;
     map_put(&t->sequences, comm, (void *)(op->sequence + 2));
@@ -269,9 +262,10 @@ static void op_give(struct op_trace *t, struct op *op)
 
 static void graph_launch(struct op_trace *t, const struct op *launch)
 {
-    uint64_t number = op_field(launch, LAUNCH_CAPTURE);
+    const struct trace_graph_launch *l = op_as_graph_launch(launch);
+    uint64_t number = l->capture;
     const struct capture *c = map_get(&t->captures, number);
-    uint64_t mark = OP_GRAPH_HANDLE | op_field(launch, LAUNCH_EXEC) << 8;
+    uint64_t mark = OP_GRAPH_HANDLE | l->exec << 8;
 
     for (size_t i = 0; c && i < c->count; i++) {
         struct op op = node_op(&c->nodes[i]);
@@ -307,7 +301,7 @@ static bool is_exchange(const struct op_trace *t, const struct op *op)
 {
     const char *name;
 
-    if (op->kind != OP_COLLECTIVE || !op_field(op, CALL_GROUP))
+    if (op->kind != OP_COLLECTIVE || !op_as_collective(op)->group)
         return false;
     name = trace_names_get(&t->names, op->name);
     return !strcmp(name, "ncclSend") || !strcmp(name, "ncclRecv");
@@ -318,7 +312,7 @@ static void held_release(struct op_trace *t)
     if (!t->holds)
         return;
     t->holds = false;
-    t->held.fields[CALL_BYTES] =
+    t->held.collective.bytes =
         t->sent_bytes > t->received_bytes ? t->sent_bytes : t->received_bytes;
     struct op op = node_op(&t->held);
     op_route(t, &op);
@@ -326,19 +320,18 @@ static void held_release(struct op_trace *t)
 
 static void held_add(struct op_trace *t, const struct op *op)
 {
-    uint64_t bytes = op_field(op, CALL_BYTES);
-    const struct op *held = &t->held.op;
+    const struct trace_collective *call = op_as_collective(op);
+    const struct trace_collective *held = &t->held.collective;
 
-    if (!t->holds || t->held.fields[CALL_GROUP] != op_field(op, CALL_GROUP) ||
-        t->held.fields[CALL_COMM] != op_field(op, CALL_COMM) ||
-        held->thread != op->thread) {
+    if (!t->holds || held->group != call->group ||
+        held->communicator != call->communicator ||
+        t->held.op.thread != op->thread) {
         held_release(t);
         node_set(&t->held, op);
         t->holds = true;
         t->sent_bytes = t->received_bytes = 0;
     }
-    *(op_field(op, CALL_RECEIVE) ? &t->received_bytes : &t->sent_bytes) +=
-        bytes;
+    *(call->receive ? &t->received_bytes : &t->sent_bytes) += call->bytes;
 }
 
 /* --- records -------------------------------------------------------------- */
@@ -384,7 +377,7 @@ void op_trace_add(struct op_trace *t, const struct trace_item *item)
         break;
     case TRACE_CAPTURE_END:
         held_release(t);
-        capture_get(t, trace_field(item, 0))->ended = true;
+        capture_get(t, trace_as_capture_end(item)->capture)->ended = true;
         break;
     default:
         break;

@@ -68,7 +68,7 @@ struct session_process {
     uint32_t rank;       /* RANK of the environment, else 0 */
     uint32_t local_rank; /* LOCAL_RANK of the environment, else 0 */
     uint32_t world_size; /* WORLD_SIZE of the environment, else 1 */
-    session_u32 trace_end;  /* enum trace_end + 1 once the trace is closed */
+    session_u32 trace_end; /* enum trace_end_reason + 1 once it is closed */
     session_u32 died_of_oom; /* an OutOfMemoryError reached the top level */
     session_u32 exit_status; /* once the state is SESSION_EXITED */
     session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */

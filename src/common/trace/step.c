@@ -6,9 +6,6 @@
 
 #include "common/base/xmalloc.h"
 
-/* Fields by their place in trace.h. */
-enum { PHASE_PHASE };
-
 #define THREADS_MAX 4096 /* whose module calls are counted */
 
 /* Ranges that mark steps: torch.profiler's, and what programs write by hand. */
@@ -161,7 +158,7 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
 
     f->time_ns = item->head.time_ns;
     if (kind == TRACE_PHASE)
-        take_phase(f, trace_field(item, PHASE_PHASE));
+        take_phase(f, trace_as_phase(item)->phase);
     else if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
         take_module(f, item);
     else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)

@@ -58,129 +58,161 @@ struct trace_chunk {
 #define TRACE_WORD_FIELD_0 9         /* this bit: field 0 follows, and so on */
 #define TRACE_WORD_TIME    32        /* from here on: ns since the last one */
 
-/* kind, name, names of its fields, name of its text or NULL.
+/* Every kind of record: number, KIND, its name, its fields, what its text says
+ * (NULL: it has none). From this list come the structs and accessors below, the
+ * writers' RECORD, the names that `memsim trace` prints, and the test that
+ * compares man/memsim-trace.5 with it.
  *
  * `device` is the index in the process's own numbering, `card` the session's
  * (CUDA_VISIBLE_DEVICES lies between them); `stream` the handle as
  * the program knows it (0 is the legacy default stream); `name` an id that a
  * NAME record gave earlier; `x_y` packs x in the low and y in the high 32
- * bits. Numbers of existing kinds and fields never change. A CLOCK sets time
- * and thread of what follows, where they are not the last record's; readers
- * keep it to themselves.
+ * bits. Numbers of existing kinds never change, and fields are only ever added
+ * behind a kind's last one. A CLOCK sets time and thread of what follows, where
+ * they are not the last record's; readers keep it to themselves.
  *
  * Work recorded of a stream between its CAPTURE_JOIN and that capture's
  * CAPTURE_END was not carried out: it is what a GRAPH_LAUNCH of the capture
  * does, as often as there are such records. Work added to a graph by hand is
  * recorded in the same manner, with the graph's handle for a stream. */
+
+/* clang-format off */
+/* What several kinds begin with, or are: work of a kernel or a library that has
+ * a name, work on a stream, a segment of PyTorch's allocator. */
+#define TRACE_FIELDS_WORK    F(name) F(device) F(stream)
+#define TRACE_FIELDS_STREAM  F(device) F(stream)
+#define TRACE_FIELDS_SEGMENT                                                   \
+    F(device) F(address) F(bytes) F(stream) F(pool_low) F(pool_high)
+
 #define TRACE_KINDS(X)                                                         \
-    X(1, PROCESS, "process", "pid parent rank local_rank world_size", "argv")  \
-    X(2, SETTING, "setting", "", "key=value")                                  \
-    X(3, DEVICE, "device", "device capacity_bytes context_bytes card", "name") \
-    X(4, NAME, "name", "name", "text")                                         \
-    X(5, END, "end", "reason status", NULL)                                           \
-    X(6, FORK, "fork", "child", NULL)                                          \
-    X(7, NOTE, "note", "", "text")                                             \
-    X(8, CLOCK, "clock", "time_ns thread", NULL)                               \
+    X(1, PROCESS, process, F(pid) F(parent) F(rank) F(local_rank)              \
+      F(world_size), "argv")                                                   \
+    X(2, SETTING, setting, , "key=value")                                      \
+    X(3, DEVICE, device, F(device) F(capacity_bytes) F(context_bytes) F(card), \
+      "name")                                                                  \
+    X(4, NAME, name, F(name), "text")                                          \
+    X(5, END, end, F(reason) F(status), NULL)                                  \
+    X(6, FORK, fork, F(child), NULL)                                           \
+    X(7, NOTE, note, , "text")                                                 \
+    X(8, CLOCK, clock, F(time_ns) F(thread), NULL)                             \
                                                                                \
-    X(10, BLOCK_ALLOC, "block_alloc",                                          \
-      "device address requested_bytes block_bytes stream allocated_bytes "     \
-      "reserved_bytes pool_low pool_high module phase operator range",         \
-      NULL)                                                                    \
-    X(11, BLOCK_FREE, "block_free",                                            \
-      "device address block_bytes allocated_bytes reserved_bytes stream "      \
-      "deferred",                                                              \
-      NULL)                                                                    \
-    X(12, FREE_DONE, "free_done", "device address bytes stream", NULL)         \
-    X(13, SEGMENT_ALLOC, "segment_alloc",                                      \
-      "device address bytes stream pool_low pool_high", NULL)                  \
-    X(14, SEGMENT_FREE, "segment_free",                                        \
-      "device address bytes stream pool_low pool_high", NULL)                  \
-    X(15, SEGMENT_MAP, "segment_map",                                          \
-      "device address bytes stream pool_low pool_high", NULL)                  \
-    X(16, SEGMENT_UNMAP, "segment_unmap",                                      \
-      "device address bytes stream pool_low pool_high", NULL)                  \
-    X(17, OOM, "oom",                                                          \
-      "device requested_bytes free_bytes allocated_bytes reserved_bytes "      \
-      "stream module phase operator range",                                    \
-      NULL)                                                                    \
-    X(18, MEMORY_FRACTION, "memory_fraction", "device", "fraction")            \
-    X(19, ALLOCATOR_SETTINGS, "allocator_settings", "", "settings")            \
+    X(10, BLOCK_ALLOC, block_alloc, F(device) F(address) F(requested_bytes)    \
+      F(block_bytes) F(stream) F(allocated_bytes) F(reserved_bytes)            \
+      F(pool_low) F(pool_high) F(module) F(phase) F(operator) F(range), NULL)  \
+    X(11, BLOCK_FREE, block_free, F(device) F(address) F(block_bytes)          \
+      F(allocated_bytes) F(reserved_bytes) F(stream) F(deferred), NULL)        \
+    X(12, FREE_DONE, free_done, F(device) F(address) F(bytes) F(stream), NULL) \
+    X(13, SEGMENT_ALLOC, segment_alloc, TRACE_FIELDS_SEGMENT, NULL)            \
+    X(14, SEGMENT_FREE, segment_free, TRACE_FIELDS_SEGMENT, NULL)              \
+    X(15, SEGMENT_MAP, segment_map, TRACE_FIELDS_SEGMENT, NULL)                \
+    X(16, SEGMENT_UNMAP, segment_unmap, TRACE_FIELDS_SEGMENT, NULL)            \
+    X(17, OOM, oom, F(device) F(requested_bytes) F(free_bytes)                 \
+      F(allocated_bytes) F(reserved_bytes) F(stream) F(module) F(phase)        \
+      F(operator) F(range), NULL)                                              \
+    X(18, MEMORY_FRACTION, memory_fraction, F(device), "fraction")             \
+    X(19, ALLOCATOR_SETTINGS, allocator_settings, , "settings")                \
                                                                                \
-    X(20, DEVICE_MALLOC, "device_malloc",                                      \
-      "device address bytes how used_bytes free_bytes", NULL)                  \
-    X(21, DEVICE_FREE, "device_free", "device address bytes how used_bytes",   \
-      NULL)                                                                    \
-    X(22, DEVICE_REFUSE, "device_refuse",                                      \
-      "device bytes how used_bytes free_bytes", NULL)                          \
-    X(23, LIBRARY_MEMORY, "library_memory", "device bytes used_bytes", "who")  \
-    X(24, HOST_MALLOC, "host_malloc", "address bytes flags", NULL)             \
-    X(25, HOST_FREE, "host_free", "address bytes", NULL)                       \
-    X(26, DEVICE_RESET, "device_reset", "device used_bytes", NULL)             \
+    X(20, DEVICE_MALLOC, device_malloc, F(device) F(address) F(bytes) F(how)   \
+      F(used_bytes) F(free_bytes), NULL)                                       \
+    X(21, DEVICE_FREE, device_free, F(device) F(address) F(bytes) F(how)       \
+      F(used_bytes), NULL)                                                     \
+    X(22, DEVICE_REFUSE, device_refuse, F(device) F(bytes) F(how)              \
+      F(used_bytes) F(free_bytes), NULL)                                       \
+    X(23, LIBRARY_MEMORY, library_memory, F(device) F(bytes) F(used_bytes),    \
+      "who")                                                                   \
+    X(24, HOST_MALLOC, host_malloc, F(address) F(bytes) F(flags), NULL)        \
+    X(25, HOST_FREE, host_free, F(address) F(bytes), NULL)                     \
+    X(26, DEVICE_RESET, device_reset, F(device) F(used_bytes), NULL)           \
                                                                                \
-    X(30, LAUNCH, "launch",                                                    \
-      "name device stream grid_x_y grid_z_block_x block_y_z shared_bytes_rule "\
-      "a b c d",                                                               \
-      NULL)                                                                    \
-    X(31, GEMM, "gemm",                                                        \
-      "name device stream m n k batch types_a_b_c_d compute_scale "            \
-      "transpose_a_b lda_ldb ldc_ldd stride_a stride_b stride_c alignment "    \
-      "epilogue workspace_bytes math_mode",                                    \
-      NULL)                                                                    \
-    X(32, CONVOLUTION, "convolution",                                          \
-      "name device stream operation type compute workspace_bytes engine",      \
-      "dims")                                                                  \
-    X(33, ATTENTION, "attention",                                              \
-      "name device stream operation type workspace_bytes", "dims")             \
-    X(34, LIBRARY_CALL, "library_call",                                        \
-      "name device stream workspace_bytes a b c d e f", "detail")              \
-    X(35, COPY, "copy",                                                        \
-      "device stream direction destination source bytes blocking peer", NULL)  \
-    X(36, SET, "set", "device stream address value bytes blocking", NULL)      \
-    X(37, HOST_FUNCTION, "host_function", "device stream", NULL)               \
-    X(38, COLLECTIVE, "collective",                                            \
-      "name device stream communicator rank ranks count type operation root "  \
-      "bytes send receive group",                                              \
-      NULL)                                                                    \
-    X(39, UNPRICED, "unpriced", "name library", NULL)                          \
-    X(40, GUESS, "guess", "name device stream elements chosen", NULL)          \
+    X(30, LAUNCH, launch, TRACE_FIELDS_WORK F(grid_x_y) F(grid_z_block_x)      \
+      F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d), NULL)             \
+    X(31, GEMM, gemm, TRACE_FIELDS_WORK F(m) F(n) F(k) F(batch)                \
+      F(types_a_b_c_d) F(compute_scale) F(transpose_a_b) F(lda_ldb) F(ldc_ldd) \
+      F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)             \
+      F(workspace_bytes) F(math_mode), NULL)                                   \
+    X(32, CONVOLUTION, convolution, TRACE_FIELDS_WORK F(operation) F(type)     \
+      F(compute) F(workspace_bytes) F(engine), "dims")                         \
+    X(33, ATTENTION, attention, TRACE_FIELDS_WORK F(operation) F(type)         \
+      F(workspace_bytes), "dims")                                              \
+    X(34, LIBRARY_CALL, library_call, TRACE_FIELDS_WORK F(workspace_bytes)     \
+      F(a) F(b) F(c) F(d) F(e) F(f), "detail")                                 \
+    X(35, COPY, copy, TRACE_FIELDS_STREAM F(direction) F(destination)          \
+      F(source) F(bytes) F(blocking) F(peer), NULL)                            \
+    X(36, SET, set, TRACE_FIELDS_STREAM F(address) F(value) F(bytes)           \
+      F(blocking), NULL)                                                       \
+    X(37, HOST_FUNCTION, host_function, TRACE_FIELDS_STREAM, NULL)             \
+    X(38, COLLECTIVE, collective, TRACE_FIELDS_WORK F(communicator) F(rank)    \
+      F(ranks) F(count) F(type) F(operation) F(root) F(bytes) F(send)          \
+      F(receive) F(group), NULL)                                               \
+    X(39, UNPRICED, unpriced, F(name) F(library), NULL)                        \
+    X(40, GUESS, guess, TRACE_FIELDS_WORK F(elements) F(chosen), NULL)         \
                                                                                \
-    X(50, STREAM_CREATE, "stream_create", "device stream flags priority", NULL)\
-    X(51, STREAM_DESTROY, "stream_destroy", "device stream", NULL)             \
-    X(52, EVENT_CREATE, "event_create", "device event flags", NULL)            \
-    X(53, EVENT_DESTROY, "event_destroy", "device event", NULL)                \
-    X(54, EVENT_RECORD, "event_record", "device stream event", NULL)           \
-    X(55, STREAM_WAIT, "stream_wait", "device stream event", NULL)             \
-    X(56, SYNC_STREAM, "sync_stream", "device stream", NULL)                   \
-    X(57, SYNC_DEVICE, "sync_device", "device", NULL)                          \
-    X(58, SYNC_EVENT, "sync_event", "device event", NULL)                      \
-    X(59, EVENT_QUERY, "event_query", "device event ready", NULL)              \
-    X(60, STREAM_QUERY, "stream_query", "device stream ready", NULL)           \
-    X(61, COMMUNICATOR, "communicator",                                        \
-      "device communicator rank ranks root", "id")                                  \
-    X(62, CAPTURE_JOIN, "capture_join", "device stream capture", NULL)         \
-    X(63, CAPTURE_END, "capture_end", "capture whole", NULL)                   \
-    X(64, GRAPH_INSTANTIATE, "graph_instantiate",                              \
-      "device exec capture nodes kernels", NULL)                                       \
-    X(65, GRAPH_LAUNCH, "graph_launch",                                        \
-      "device stream exec capture kernels", NULL)                              \
+    X(50, STREAM_CREATE, stream_create, TRACE_FIELDS_STREAM F(flags)           \
+      F(priority), NULL)                                                       \
+    X(51, STREAM_DESTROY, stream_destroy, TRACE_FIELDS_STREAM, NULL)           \
+    X(52, EVENT_CREATE, event_create, F(device) F(event) F(flags), NULL)       \
+    X(53, EVENT_DESTROY, event_destroy, F(device) F(event), NULL)              \
+    X(54, EVENT_RECORD, event_record, TRACE_FIELDS_STREAM F(event), NULL)      \
+    X(55, STREAM_WAIT, stream_wait, TRACE_FIELDS_STREAM F(event), NULL)        \
+    X(56, SYNC_STREAM, sync_stream, TRACE_FIELDS_STREAM, NULL)                 \
+    X(57, SYNC_DEVICE, sync_device, F(device), NULL)                           \
+    X(58, SYNC_EVENT, sync_event, F(device) F(event), NULL)                    \
+    X(59, EVENT_QUERY, event_query, F(device) F(event) F(ready), NULL)         \
+    X(60, STREAM_QUERY, stream_query, TRACE_FIELDS_STREAM F(ready), NULL)      \
+    X(61, COMMUNICATOR, communicator, F(device) F(communicator) F(rank)        \
+      F(ranks) F(root), "id")                                                  \
+    X(62, CAPTURE_JOIN, capture_join, TRACE_FIELDS_STREAM F(capture), NULL)    \
+    X(63, CAPTURE_END, capture_end, F(capture) F(whole), NULL)                 \
+    X(64, GRAPH_INSTANTIATE, graph_instantiate, F(device) F(exec) F(capture)   \
+      F(nodes) F(kernels), NULL)                                               \
+    X(65, GRAPH_LAUNCH, graph_launch, TRACE_FIELDS_STREAM F(exec) F(capture)   \
+      F(kernels), NULL)                                                        \
                                                                                \
-    X(70, RANGE_PUSH, "range_push", "domain", "text")                          \
-    X(71, RANGE_POP, "range_pop", "domain", NULL)                              \
-    X(72, MARK, "mark", "domain", "text")                                      \
+    X(70, RANGE_PUSH, range_push, F(domain), "text")                           \
+    X(71, RANGE_POP, range_pop, F(domain), NULL)                               \
+    X(72, MARK, mark, F(domain), "text")                                       \
                                                                                \
-    X(80, MODULE, "module", "module root name", NULL)                          \
-    X(81, MODULE_ENTER, "module_enter", "module", NULL)                        \
-    X(82, MODULE_LEAVE, "module_leave", "module", NULL)                        \
-    X(83, PHASE, "phase", "phase", NULL)                                       \
-    X(84, STORAGE, "storage", "address module category element_bytes", NULL)   \
-    X(85, OUTPUT, "output", "address module", NULL)                            \
-    X(86, INPUT, "input", "address module", NULL)
+    X(80, MODULE, module, F(module) F(root) F(name), NULL)                     \
+    X(81, MODULE_ENTER, module_enter, F(module), NULL)                         \
+    X(82, MODULE_LEAVE, module_leave, F(module), NULL)                         \
+    X(83, PHASE, phase, F(phase), NULL)                                        \
+    X(84, STORAGE, storage, F(address) F(module) F(category) F(element_bytes), \
+      NULL)                                                                    \
+    X(85, OUTPUT, output, F(address) F(module), NULL)                          \
+    X(86, INPUT, input, F(address) F(module), NULL)
+/* clang-format on */
 
 enum trace_kind {
 #define X(number, kind, ...) TRACE_##kind = number,
     TRACE_KINDS(X)
 #undef X
 };
+
+/* The fields of a record, in the order of its words: struct trace_copy, and so
+ * on for every kind. TRACE_STRUCT_COPY is the same type, for macros that are
+ * given a KIND. */
+#define F(field) uint64_t field;
+#define X(number, kind, name, fields, text)                                    \
+    struct trace_##name {                                                      \
+        fields                                                                 \
+    };                                                                         \
+    typedef struct trace_##name TRACE_STRUCT_##kind;
+TRACE_KINDS(X)
+#undef X
+#undef F
+
+/* What a record begins with whose kind begins with TRACE_FIELDS_WORK. */
+#define F(field) uint64_t field;
+struct trace_work {
+    TRACE_FIELDS_WORK
+};
+#undef F
+
+/* The words of a record of KIND, by name; what is not named is 0:
+ * TRACE_WORDS(COPY, .device = 1, .bytes = n), and how many there are. */
+#define TRACE_WORDS(kind, ...)                                                 \
+    ((const uint64_t *)&(const TRACE_STRUCT_##kind){__VA_ARGS__})
+#define TRACE_WORD_COUNT(kind) (sizeof(TRACE_STRUCT_##kind) / sizeof(uint64_t))
 
 /* The `direction` of a COPY, as cudaMemcpyKind numbers them. */
 enum trace_direction {
@@ -210,7 +242,7 @@ enum trace_rule {
 };
 
 /* The `phase` of a BLOCK_ALLOC and of PHASE: what the program is at. */
-enum trace_phase {
+enum trace_phase_kind {
     TRACE_PHASE_INIT, /* no module has been called yet */
     TRACE_PHASE_FORWARD,
     TRACE_PHASE_BACKWARD,
@@ -239,7 +271,7 @@ enum trace_category {
 };
 
 /* The `reason` of END; its `status` is that which the process exited with. */
-enum trace_end {
+enum trace_end_reason {
     TRACE_END_EXIT,  /* the process ended by itself */
     TRACE_END_EXEC,  /* and became another program */
     TRACE_END_FULL,  /* the disk is full: later events are not here */

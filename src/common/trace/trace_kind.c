@@ -6,10 +6,25 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 
+/* Names of fields, a NULL behind them: some kinds have none. */
+#define F(field) #field,
+#define X(number, kind, name, fields, text)                                    \
+    static const char *const name##_fields[] = {fields NULL};
+TRACE_KINDS(X)
+#undef X
+#undef F
+
+#define X(number, kind, name, fields, text)                                    \
+    static_assert(TRACE_WORD_COUNT(kind) <= TRACE_FIELDS_MAX,                  \
+                  "a record's word has a bit for each of " #name "'s fields");
+TRACE_KINDS(X)
+#undef X
+
 /* By number, with holes. */
 static const struct trace_kind_info kinds[] = {
 #define X(number, kind, name, fields, text)                                    \
-    [number] = {TRACE_##kind, name, fields, text},
+    [number] = {TRACE_##kind, #name, name##_fields, TRACE_WORD_COUNT(kind),    \
+                text},
     TRACE_KINDS(X)
 #undef X
 };
@@ -37,20 +52,6 @@ const struct trace_kind_info *trace_kind_find_name(const char *name)
     return NULL;
 }
 
-int trace_field_index(enum trace_kind kind, const char *name)
-{
-    const char *at = kinds[kind].fields;
-    size_t length = strlen(name);
-
-    for (int i = 0; *at; i++) {
-        size_t width = strcspn(at, " ");
-        if (width == length && !strncmp(at, name, length))
-            return i;
-        at += width + (at[width] == ' ');
-    }
-    return -1;
-}
-
 void trace_names_add(struct trace_names *names, const struct trace_item *item)
 {
     size_t length = item->head.text_bytes;
@@ -60,7 +61,7 @@ void trace_names_add(struct trace_names *names, const struct trace_item *item)
     char *text = xmalloc(length + 1);
     memcpy(text, item->text, length);
     text[length] = '\0';
-    free(map_put(&names->texts, trace_field(item, 0), text));
+    free(map_put(&names->texts, trace_as_name(item)->name, text));
 }
 
 const char *trace_names_get(const struct trace_names *names, uint64_t id)

@@ -286,8 +286,8 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item,
         if (record_decode(r, item, err))
             return -1;
         if (item->head.kind == TRACE_CLOCK) {
-            r->time_ns = trace_field(item, 0);
-            r->thread = (uint32_t)trace_field(item, 1);
+            r->time_ns = trace_as_clock(item)->time_ns;
+            r->thread = (uint32_t)trace_as_clock(item)->thread;
             continue;
         }
         item->head.time_ns = r->time_ns;

@@ -6,6 +6,7 @@
 #ifndef MEMSIM_COMMON_TRACE_READ_H
 #define MEMSIM_COMMON_TRACE_READ_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ struct trace_record {
 /* A record; its fields and its text are the reader's. */
 struct trace_item {
     struct trace_record head;
-    const uint64_t *fields; /* head.fields of them */
+    const uint64_t *fields; /* TRACE_FIELDS_MAX of them; 0 where not written */
     const char *text;       /* head.text_bytes of it, not terminated */
 };
 
@@ -65,19 +66,54 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item,
 
 void trace_reader_close(struct trace_reader *r);
 
-/* Field INDEX, 0 where the record is without it. */
-static inline uint64_t trace_field(const struct trace_item *item,
-                                   unsigned index)
+/* The fields of a record of that kind: trace_as_copy(item)->bytes, and so on
+ * for every kind. Borrowed: valid as long as ITEM is. A field that an older
+ * version did not write is 0. */
+#define X(number, kind_, name, fields_, text_)                                 \
+    static inline const struct trace_##name *trace_as_##name(                  \
+        const struct trace_item *item)                                         \
+    {                                                                          \
+        assert(item->head.kind == TRACE_##kind_);                              \
+        return (const struct trace_##name *)item->fields;                      \
+    }
+TRACE_KINDS(X)
+#undef X
+
+/* The same for a SEGMENT_ALLOC, _FREE, _MAP or _UNMAP, whose fields are the
+ * same. */
+static inline const struct trace_segment_alloc *
+trace_as_segment(const struct trace_item *item)
 {
-    return index < item->head.fields ? item->fields[index] : 0;
+    assert(item->head.kind >= TRACE_SEGMENT_ALLOC &&
+           item->head.kind <= TRACE_SEGMENT_UNMAP);
+    return (const struct trace_segment_alloc *)item->fields;
+}
+
+/* What ITEM begins with where its kind begins with TRACE_FIELDS_WORK: a launch,
+ * a library's work. NULL where it is of another kind. */
+static inline const struct trace_work *trace_work(const struct trace_item *item)
+{
+    switch (item->head.kind) {
+    case TRACE_LAUNCH:
+    case TRACE_GEMM:
+    case TRACE_CONVOLUTION:
+    case TRACE_ATTENTION:
+    case TRACE_LIBRARY_CALL:
+    case TRACE_COLLECTIVE:
+    case TRACE_GUESS:
+        return (const struct trace_work *)item->fields;
+    default:
+        return NULL;
+    }
 }
 
 /* A kind as trace.h lists it. */
 struct trace_kind_info {
     enum trace_kind kind;
     const char *name;
-    const char *fields; /* names, separated by spaces */
-    const char *text;   /* NULL where it has none */
+    const char *const *fields; /* names of the fields */
+    unsigned field_count;
+    const char *text; /* what the text says; NULL where it has none */
 };
 
 /* The kind with this number or name, and the one with the next number after
@@ -85,9 +121,6 @@ struct trace_kind_info {
 const struct trace_kind_info *trace_kind_find(unsigned kind);
 const struct trace_kind_info *trace_kind_find_name(const char *name);
 const struct trace_kind_info *trace_kind_next(unsigned kind);
-
-/* The index of field NAME of KIND, -1 where it has none. */
-int trace_field_index(enum trace_kind kind, const char *name);
 
 /* What NAME records said: texts by id. */
 struct trace_names {

@@ -96,7 +96,7 @@ static int write_all(int fd, const void *from, size_t bytes, uint64_t offset)
 /* Copies the chunk, sealed, to the slot where it stays: its records first, so
  * that none is there before its header is. Returns 0, or -1 with the reason
  * that recording must end. */
-static int chunk_keep(const struct trace_writer *w, enum trace_end *why)
+static int chunk_keep(const struct trace_writer *w, enum trace_end_reason *why)
 {
     struct trace_chunk head = *w->chunk;
     uint64_t offset = slot_offset(head.index + 1);
@@ -133,12 +133,12 @@ int trace_writer_open(struct trace_writer *w, const char *path,
     return 0;
 }
 
-static void writer_end(struct trace_writer *w, enum trace_end reason,
+static void writer_end(struct trace_writer *w, enum trace_end_reason reason,
                        uint32_t status, uint32_t thread, uint64_t time_ns)
 {
-    const uint64_t fields[] = {reason, status};
-
-    trace_writer_add(w, TRACE_END, thread, time_ns, fields, 2, NULL, 0);
+    trace_writer_add(w, TRACE_END, thread, time_ns,
+                     TRACE_WORDS(END, .reason = reason, .status = status),
+                     TRACE_WORD_COUNT(END), NULL, 0);
     w->chunk->crc = chunk_crc(w->chunk);
     __atomic_store_n(&w->chunk->sealed, 1, __ATOMIC_RELEASE);
     uint64_t bytes = slot_offset(0) + w->chunk->used_bytes;
@@ -158,7 +158,7 @@ static void writer_end(struct trace_writer *w, enum trace_end reason,
 int trace_writer_advance(struct trace_writer *w, uint32_t thread,
                          uint64_t time_ns)
 {
-    enum trace_end why;
+    enum trace_end_reason why;
 
     if (chunk_keep(w, &why)) {
         writer_end(w, why, 0, thread, time_ns);
@@ -174,14 +174,14 @@ int trace_writer_advance(struct trace_writer *w, uint32_t thread,
 void trace_writer_clock(struct trace_writer *w, uint32_t thread,
                         uint64_t time_ns)
 {
-    const uint64_t fields[] = {time_ns, thread};
-
     w->thread = thread;
     w->time_ns = time_ns;
-    trace_writer_add(w, TRACE_CLOCK, thread, time_ns, fields, 2, NULL, 0);
+    trace_writer_add(w, TRACE_CLOCK, thread, time_ns,
+                     TRACE_WORDS(CLOCK, .time_ns = time_ns, .thread = thread),
+                     TRACE_WORD_COUNT(CLOCK), NULL, 0);
 }
 
-void trace_writer_close(struct trace_writer *w, enum trace_end reason,
+void trace_writer_close(struct trace_writer *w, enum trace_end_reason reason,
                         uint32_t thread, uint64_t time_ns)
 {
     if (w->chunk)

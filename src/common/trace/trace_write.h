@@ -17,7 +17,7 @@ struct trace_writer {
     uint64_t time_ns;          /* of the last record */
     uint32_t thread;           /* likewise */
     int fd;                    /* -1 when not recording */
-    uint32_t end_reason;       /* enum trace_end + 1 once recording ended */
+    uint32_t end_reason; /* enum trace_end_reason + 1 once recording ended */
 };
 
 #define TRACE_WRITER_INIT                                                      \
@@ -107,9 +107,20 @@ trace_writer_put(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
     trace_writer_add(w, kind, thread, time_ns, fields, count, text, text_bytes);
 }
 
+/* TRACE_PUT(&w, COPY, thread, time_ns, .device = 1, ...), and the same with a
+ * text, a string. */
+#define TRACE_PUT(w, kind, thread, time_ns, ...)                               \
+    trace_writer_put(w, TRACE_##kind, thread, time_ns,                         \
+                     TRACE_WORDS(kind, __VA_ARGS__), TRACE_WORD_COUNT(kind),   \
+                     NULL, 0)
+#define TRACE_PUT_TEXT(w, kind, thread, time_ns, text, ...)                    \
+    trace_writer_put(w, TRACE_##kind, thread, time_ns,                         \
+                     TRACE_WORDS(kind, __VA_ARGS__), TRACE_WORD_COUNT(kind),   \
+                     text, strlen(text))
+
 /* Writes END with REASON, seals the chunk and closes the file, cut to what
  * was written. */
-void trace_writer_close(struct trace_writer *w, enum trace_end reason,
+void trace_writer_close(struct trace_writer *w, enum trace_end_reason reason,
                         uint32_t thread, uint64_t time_ns);
 
 /* The same for a process that exits with STATUS. */

@@ -6,11 +6,6 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 
-/* Fields by their place in trace.h. */
-enum { ALLOC_ADDRESS = 1, ALLOC_MODULE = 9, ALLOC_PHASE };
-enum { MODULE_ID, MODULE_ROOT, MODULE_NAME };
-enum { STORAGE_ADDRESS, STORAGE_MODULE, STORAGE_CATEGORY, STORAGE_ELEMENT };
-
 /* The replay's source tells of the calls, the trace of what they are for: both
  * are read side by side. */
 struct reading {
@@ -55,22 +50,22 @@ static int calls_take(struct reading *r, struct err *err)
 /* The call that was taken last is this record's. */
 static void on_block_alloc(struct reading *r, const struct trace_item *item)
 {
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
     struct tape_item *block = &r->tape->items[r->tape->count - 1];
 
-    block->module = (uint32_t)trace_field(item, ALLOC_MODULE);
-    block->phase = (uint8_t)trace_field(item, ALLOC_PHASE);
-    map_put(&r->blocks, trace_field(item, ALLOC_ADDRESS),
-            (void *)(uintptr_t)r->tape->count);
+    block->module = (uint32_t)alloc->module;
+    block->phase = (uint8_t)alloc->phase;
+    map_put(&r->blocks, alloc->address, (void *)(uintptr_t)r->tape->count);
 }
 
 static void on_module(struct reading *r, const struct trace_item *item)
 {
+    const struct trace_module *module = trace_as_module(item);
     uint32_t parent;
 
-    module_table_name(
-        r->tape->modules, (uint32_t)trace_field(item, MODULE_ID),
-        (uint32_t)trace_field(item, MODULE_ROOT),
-        trace_names_get(&r->names, trace_field(item, MODULE_NAME)), &parent);
+    module_table_name(r->tape->modules, (uint32_t)module->module,
+                      (uint32_t)module->root,
+                      trace_names_get(&r->names, module->name), &parent);
 }
 
 static void mark(struct reading *r, const struct trace_item *item,
@@ -81,38 +76,46 @@ static void mark(struct reading *r, const struct trace_item *item,
     made.op.index = r->ordinal;
     made.op.time_ns = item->head.time_ns;
     if (kind == TAPE_PHASE)
-        made.phase = (uint8_t)trace_field(item, 0);
+        made.phase = (uint8_t)trace_as_phase(item)->phase;
+    else if (kind == TAPE_ENTER)
+        made.module = (uint32_t)trace_as_module_enter(item)->module;
     else
-        made.module = (uint32_t)trace_field(item, 0);
+        made.module = (uint32_t)trace_as_module_leave(item)->module;
     tape_add(r->tape, &made);
 }
 
 static void on_storage(struct reading *r, const struct trace_item *item)
 {
-    struct tape_item *block = block_find(r, trace_field(item, STORAGE_ADDRESS));
-    uint64_t category = trace_field(item, STORAGE_CATEGORY);
+    const struct trace_storage *storage = trace_as_storage(item);
+    struct tape_item *block = block_find(r, storage->address);
+    uint64_t category = storage->category;
 
     if (!block || category == TRACE_CATEGORY_INPUT)
         return;
     block->holds |= TAPE_OWNED;
     if (category == TRACE_CATEGORY_PARAMETER) {
         block->holds |= TAPE_PARAMETER;
-        block->module = (uint32_t)trace_field(item, STORAGE_MODULE);
+        block->module = (uint32_t)storage->module;
     } else if (category == TRACE_CATEGORY_OPTIMIZER &&
-               trace_field(item, STORAGE_ELEMENT) == 4) {
+               storage->element_bytes == 4) {
         block->holds |= TAPE_FP32_STATE;
     }
 }
 
-static void on_passed(struct reading *r, const struct trace_item *item)
+static void on_output(struct reading *r, const struct trace_output *output)
 {
-    struct tape_item *block = block_find(r, trace_field(item, 0));
-    uint32_t module = (uint32_t)trace_field(item, 1);
+    struct tape_item *block = block_find(r, output->address);
 
-    if (block && item->head.kind == TRACE_OUTPUT)
-        block->output_of = module;
-    else if (block)
-        block->input_of = module;
+    if (block)
+        block->output_of = (uint32_t)output->module;
+}
+
+static void on_input(struct reading *r, const struct trace_input *input)
+{
+    struct tape_item *block = block_find(r, input->address);
+
+    if (block)
+        block->input_of = (uint32_t)input->module;
 }
 
 static void record_take(struct reading *r, const struct trace_item *item)
@@ -140,8 +143,10 @@ static void record_take(struct reading *r, const struct trace_item *item)
         on_storage(r, item);
         break;
     case TRACE_OUTPUT:
+        on_output(r, trace_as_output(item));
+        break;
     case TRACE_INPUT:
-        on_passed(r, item);
+        on_input(r, trace_as_input(item));
         break;
     default:
         break;

@@ -28,7 +28,7 @@ struct tape_item {
     uint32_t output_of;  /* the outermost module of a list that returns it */
     uint32_t input_of;   /* the last one that gets it */
     uint8_t kind;        /* enum tape_kind */
-    uint8_t phase;       /* enum trace_phase, that begins or of the block */
+    uint8_t phase; /* enum trace_phase_kind, that begins or of the block */
     uint8_t holds;       /* enum tape_holds */
 };
 

@@ -7,16 +7,6 @@
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/attribute_internal.h"
 
-/* Fields by their place in trace.h. */
-enum { ALLOC_DEVICE, ALLOC_ADDRESS, ALLOC_REQUESTED, ALLOC_BYTES };
-enum { ALLOC_ALLOCATED = 5, ALLOC_RESERVED };
-enum { ALLOC_MODULE = 9, ALLOC_PHASE, ALLOC_OPERATOR, ALLOC_RANGE };
-enum { FREE_DEVICE, FREE_ADDRESS, FREE_BYTES, FREE_ALLOCATED, FREE_RESERVED };
-enum { OOM_DEVICE, OOM_MODULE = 6 };
-enum { MODULE_ID, MODULE_ROOT, MODULE_NAME };
-enum { COLLECTIVE_SEND = 11, COLLECTIVE_RECEIVE };
-enum { STORAGE_ADDRESS, STORAGE_MODULE, STORAGE_CATEGORY };
-
 static struct card_use *card_get(struct attribute *a, uint64_t device)
 {
     return device < ATTRIBUTE_DEVICES ? &a->cards[device] : NULL;
@@ -105,11 +95,11 @@ static const struct omen {
 };
 
 static enum trace_category omen_read(const struct attribute *a,
-                                     const struct trace_item *item)
+                                     const struct trace_block_alloc *alloc)
 {
     const char *texts[] = {
-        trace_names_get(a->names, trace_field(item, ALLOC_OPERATOR)),
-        trace_names_get(a->names, trace_field(item, ALLOC_RANGE)),
+        trace_names_get(a->names, alloc->operator),
+        trace_names_get(a->names, alloc->range),
     };
 
     for (size_t i = 0; i < sizeof omens / sizeof *omens; i++)
@@ -127,7 +117,7 @@ static void piece_file(struct attribute *a, struct piece *p,
     p->category = (uint8_t)omen;
     if (omen != TRACE_CATEGORY_OTHER)
         return;
-    switch ((enum trace_phase)p->phase) {
+    switch ((enum trace_phase_kind)p->phase) {
     case TRACE_PHASE_FORWARD:
     case TRACE_PHASE_RECOMPUTE:
         p->category = TRACE_CATEGORY_TEMPORARY;
@@ -179,38 +169,39 @@ static void piece_end(struct attribute *a, struct piece *p)
 }
 
 static void moment_set(struct attribute *a, struct card_use *card,
-                       const struct trace_item *item, unsigned allocated)
+                       uint64_t time_ns, uint64_t allocated_bytes,
+                       uint64_t reserved_bytes)
 {
     card->now.ordinal = a->ordinal;
-    card->now.time_ns = item->head.time_ns - a->start_ns;
-    card->now.allocated_bytes = trace_field(item, allocated);
-    card->now.reserved_bytes = trace_field(item, allocated + 1);
+    card->now.time_ns = time_ns - a->start_ns;
+    card->now.allocated_bytes = allocated_bytes;
+    card->now.reserved_bytes = reserved_bytes;
 }
 
 static struct piece *piece_make(const struct attribute *a,
-                                const struct trace_item *item)
+                                const struct trace_block_alloc *alloc)
 {
     struct piece *p = xcalloc(1, sizeof *p);
 
-    p->address = trace_field(item, ALLOC_ADDRESS);
-    p->bytes = trace_field(item, ALLOC_BYTES);
+    p->address = alloc->address;
+    p->bytes = alloc->block_bytes;
     p->born = a->ordinal;
-    p->operation = trace_field(item, ALLOC_OPERATOR);
+    p->operation = alloc->operator;
     p->phases_before = a->phase_count;
-    p->module = (uint32_t)trace_field(item, ALLOC_MODULE);
-    p->device = (uint8_t)trace_field(item, ALLOC_DEVICE);
-    p->phase = (uint8_t)trace_field(item, ALLOC_PHASE);
+    p->module = (uint32_t)alloc->module;
+    p->device = (uint8_t)alloc->device;
+    p->phase = (uint8_t)alloc->phase;
     return p;
 }
 
 static void on_block_alloc(struct attribute *a, const struct trace_item *item)
 {
-    struct card_use *card = card_get(a, trace_field(item, ALLOC_DEVICE));
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
+    struct card_use *card = card_get(a, alloc->device);
 
     if (!card)
         return;
-    struct piece *stale =
-        map_take(&a->pieces, trace_field(item, ALLOC_ADDRESS));
+    struct piece *stale = map_take(&a->pieces, alloc->address);
     if (stale) /* freed unseen */
         piece_end(a, stale);
     if (!card->phases.count && a->phase_count) /* it is used from now on */
@@ -220,10 +211,11 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
                              .time_ns = item->head.time_ns - a->start_ns},
             a->phase, a->steps.step,
             &(struct standing){&card->current, &card->holdings});
-    struct piece *p = piece_make(a, item);
+    struct piece *p = piece_make(a, alloc);
     map_put(&a->pieces, p->address, p);
-    moment_set(a, card, item, ALLOC_ALLOCATED);
-    piece_file(a, p, omen_read(a, item));
+    moment_set(a, card, item->head.time_ns, alloc->allocated_bytes,
+               alloc->reserved_bytes);
+    piece_file(a, p, omen_read(a, alloc));
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
     card->current.bytes[p->category] += p->bytes;
     timeline_add(&card->timeline, &card->now, p->category, (int64_t)p->bytes);
@@ -234,20 +226,22 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
 
 static void on_block_free(struct attribute *a, const struct trace_item *item)
 {
-    struct card_use *card = card_get(a, trace_field(item, FREE_DEVICE));
+    const struct trace_block_free *freed = trace_as_block_free(item);
+    struct card_use *card = card_get(a, freed->device);
 
     if (!card)
         return;
-    struct piece *p = map_take(&a->pieces, trace_field(item, FREE_ADDRESS));
+    struct piece *p = map_take(&a->pieces, freed->address);
     if (!p)
         return;
-    moment_set(a, card, item, FREE_ALLOCATED);
+    moment_set(a, card, item->head.time_ns, freed->allocated_bytes,
+               freed->reserved_bytes);
     piece_end(a, p);
 }
 
 static void on_segment(struct attribute *a, const struct trace_item *item)
 {
-    struct card_use *card = card_get(a, trace_field(item, 0));
+    struct card_use *card = card_get(a, trace_as_segment(item)->device);
 
     if (card)
         segment_table_take(&card->segments, item, a->ordinal,
@@ -256,38 +250,38 @@ static void on_segment(struct attribute *a, const struct trace_item *item)
 
 static void on_oom(struct attribute *a, const struct trace_item *item)
 {
-    struct card_use *card = card_get(a, trace_field(item, OOM_DEVICE));
+    const struct trace_oom *oom = trace_as_oom(item);
+    struct card_use *card = card_get(a, oom->device);
 
     if (!card)
         return;
     xgrow(&card->oom_modules, card->oom_count, &card->oom_capacity,
           sizeof *card->oom_modules);
-    card->oom_modules[card->oom_count++] =
-        (uint32_t)trace_field(item, OOM_MODULE);
+    card->oom_modules[card->oom_count++] = (uint32_t)oom->module;
     list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION); /* all in vain */
 }
 
 static void on_module(struct attribute *a, const struct trace_item *item)
 {
-    uint32_t id = (uint32_t)trace_field(item, MODULE_ID), old_parent;
-    const char *name =
-        trace_names_get(a->names, trace_field(item, MODULE_NAME));
+    const struct trace_module *module = trace_as_module(item);
+    uint32_t id = (uint32_t)module->module, old_parent;
 
-    module_table_name(&a->modules, id, (uint32_t)trace_field(item, MODULE_ROOT),
-                      name, &old_parent);
+    module_table_name(&a->modules, id, (uint32_t)module->root,
+                      trace_names_get(a->names, module->name), &old_parent);
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++)
         holdings_move(&a->cards[i].holdings, &a->modules, id, old_parent);
 }
 
 static void on_module_enter(struct attribute *a, const struct trace_item *item)
 {
-    module_table_call(&a->modules, (uint32_t)trace_field(item, MODULE_ID));
+    module_table_call(&a->modules,
+                      (uint32_t)trace_as_module_enter(item)->module);
 }
 
 /* What the phase that ends leaves behind is what it was there for. */
 static void on_phase(struct attribute *a, const struct trace_item *item)
 {
-    uint64_t phase = trace_field(item, 0);
+    uint64_t phase = trace_as_phase(item)->phase;
 
     if (phase >= TRACE_PHASE_COUNT)
         return;
@@ -297,7 +291,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
     if (a->phase == TRACE_PHASE_OPTIMIZER)
         list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
     step_counter_phase(&a->steps, phase);
-    a->phase = (enum trace_phase)phase;
+    a->phase = (enum trace_phase_kind)phase;
     a->phase_count++;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
         struct card_use *card = &a->cards[i];
@@ -328,8 +322,9 @@ static const unsigned believed[TRACE_CATEGORY_COUNT] = {
 
 static void on_storage(struct attribute *a, const struct trace_item *item)
 {
-    uint64_t category = trace_field(item, STORAGE_CATEGORY);
-    struct piece *p = map_get(&a->pieces, trace_field(item, STORAGE_ADDRESS));
+    const struct trace_storage *storage = trace_as_storage(item);
+    uint64_t category = storage->category;
+    struct piece *p = map_get(&a->pieces, storage->address);
 
     if (!p || category >= TRACE_CATEGORY_COUNT)
         return;
@@ -338,14 +333,17 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
         return;
     piece_close(p);
     piece_refile(a, p, (enum trace_category)category);
-    piece_move(a, p, (uint32_t)trace_field(item, STORAGE_MODULE));
+    piece_move(a, p, (uint32_t)storage->module);
 }
 
 /* What collectives work on and nobody laid claim to is theirs. */
 static void on_collective(struct attribute *a, const struct trace_item *item)
 {
-    for (int i = COLLECTIVE_SEND; i <= COLLECTIVE_RECEIVE; i++) {
-        struct piece *p = map_get(&a->pieces, trace_field(item, i));
+    const struct trace_collective *call = trace_as_collective(item);
+    const uint64_t addresses[] = {call->send, call->receive};
+
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        struct piece *p = map_get(&a->pieces, addresses[i]);
         if (p && p->category == TRACE_CATEGORY_OTHER)
             piece_refile(a, p, TRACE_CATEGORY_COMMUNICATION);
     }

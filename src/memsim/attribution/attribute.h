@@ -30,7 +30,7 @@ struct attribution_module {
 
 struct attribution_phase {
     unsigned step; /* 0, 1, ...: how many optimizer steps came before */
-    enum trace_phase phase;
+    enum trace_phase_kind phase;
     uint64_t start_ns, end_ns; /* since the trace's first record */
     uint64_t peak_bytes;
     struct attribution_sums end; /* what was allocated when it ended */
@@ -64,7 +64,7 @@ struct attribution {
     struct attribution_sums at_peak;
     uint64_t peak_ns;
     unsigned peak_step;
-    enum trace_phase peak_phase;
+    enum trace_phase_kind peak_phase;
     struct attribution_module *modules; /* parents before their children */
     size_t module_count;
     struct attribution_phase *phases;
@@ -82,7 +82,7 @@ struct attribution {
 
 /* "parameter", "forward", ...: as the JSON has them. */
 const char *attribution_category_name(enum trace_category category);
-const char *attribution_phase_name(enum trace_phase phase);
+const char *attribution_phase_name(enum trace_phase_kind phase);
 
 uint64_t attribution_sum(const struct attribution_sums *sums);
 

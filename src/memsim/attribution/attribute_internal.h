@@ -64,7 +64,7 @@ struct standing {
 
 /* PHASE of STEP begins now. */
 void phase_list_begin(struct phase_list *l, const struct moment *now,
-                      enum trace_phase phase, unsigned step,
+                      enum trace_phase_kind phase, unsigned step,
                       const struct standing *standing);
 void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes);
 void phase_list_refile(struct phase_list *l, uint64_t born,
@@ -126,7 +126,7 @@ struct card_use {
     struct moment now;
     struct moment peak;
     unsigned peak_step;
-    enum trace_phase peak_phase;
+    enum trace_phase_kind peak_phase;
     struct attribution_sums current;
     struct holdings holdings;
     struct timeline timeline;
@@ -150,7 +150,7 @@ struct attribute {
     bool told;                        /* somebody says whose allocations are */
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
-    enum trace_phase phase;
+    enum trace_phase_kind phase;
     struct step_counter steps;
 };
 

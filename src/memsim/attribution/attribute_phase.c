@@ -8,7 +8,8 @@
 /* Backward and the recomputation within it alternate, once a checkpoint: each
  * of them is one phase. The row of PHASE to go on with, or NULL. */
 static struct phase_row *row_to_resume(struct phase_list *l,
-                                       enum trace_phase phase, unsigned step)
+                                       enum trace_phase_kind phase,
+                                       unsigned step)
 {
     for (size_t i = l->count; i-- > 0 && i + 2 >= l->count;) {
         struct phase_row *row = &l->rows[i];
@@ -127,7 +128,7 @@ static void row_to_end(struct phase_list *l, struct phase_row *row)
 }
 
 void phase_list_begin(struct phase_list *l, const struct moment *now,
-                      enum trace_phase phase, unsigned step,
+                      enum trace_phase_kind phase, unsigned step,
                       const struct standing *standing)
 {
     if (l->count)

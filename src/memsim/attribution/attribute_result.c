@@ -35,7 +35,7 @@ const char *attribution_category_name(enum trace_category category)
     return category_names[category];
 }
 
-const char *attribution_phase_name(enum trace_phase phase)
+const char *attribution_phase_name(enum trace_phase_kind phase)
 {
     return phase_names[phase];
 }

@@ -5,9 +5,6 @@
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/attribute_internal.h"
 
-/* Fields by their place in trace.h. */
-enum { SEGMENT_ADDRESS = 1, SEGMENT_BYTES, SEGMENT_STREAM, SEGMENT_POOL };
-
 /* What expandable segments are mapped in multiples of: the driver's granule. */
 #define GRANULE (2 * MIB)
 
@@ -74,12 +71,12 @@ static void granules_take(struct segment_table *t, struct segment_row *row,
 void segment_table_take(struct segment_table *t, const struct trace_item *item,
                         uint64_t ordinal, uint64_t peak_ordinal)
 {
+    const struct trace_segment_alloc *segment = trace_as_segment(item);
     struct segment_row row = {
-        .address = trace_field(item, SEGMENT_ADDRESS),
-        .bytes = trace_field(item, SEGMENT_BYTES),
-        .stream = trace_field(item, SEGMENT_STREAM),
-        .pool = {trace_field(item, SEGMENT_POOL),
-                 trace_field(item, SEGMENT_POOL + 1)},
+        .address = segment->address,
+        .bytes = segment->bytes,
+        .stream = segment->stream,
+        .pool = {segment->pool_low, segment->pool_high},
         .born = ordinal,
     };
 

@@ -8,34 +8,27 @@
 
 #define WORKSPACE UINT64_C(0x10000) /* added to the kind: scratch memory */
 
-/* Fields by their place in trace.h. */
-enum { WORK_NAME = 0, COPY_DIRECTION = 2 };
-enum { GEMM_M = 3, GEMM_N, GEMM_K, GEMM_BATCH };
-
-/* Where a kind's record says how much scratch memory was lent to it. */
-static int workspace_field(unsigned kind)
+/* How much scratch memory was lent to a library's work; 0: none. */
+static uint64_t workspace_bytes(const struct trace_item *item)
 {
-    switch (kind) {
+    switch (item->head.kind) {
     case TRACE_GEMM:
-        return 17;
+        return trace_as_gemm(item)->workspace_bytes;
     case TRACE_CONVOLUTION:
-        return 6;
+        return trace_as_convolution(item)->workspace_bytes;
     case TRACE_ATTENTION:
-        return 5;
+        return trace_as_attention(item)->workspace_bytes;
     case TRACE_LIBRARY_CALL:
-        return 3;
+        return trace_as_library_call(item)->workspace_bytes;
     default:
-        return -1;
+        return 0;
     }
 }
 
 static bool is_workspace(const struct trace_item *item,
                          uint64_t requested_bytes)
 {
-    int field = workspace_field(item->head.kind);
-
-    return field >= 0 && requested_bytes &&
-           trace_field(item, (unsigned)field) == requested_bytes;
+    return requested_bytes && workspace_bytes(item) == requested_bytes;
 }
 
 struct label label_workspace(enum trace_kind kind)
@@ -48,6 +41,14 @@ bool label_is_workspace(const struct label *label)
     return label->kind >= WORKSPACE;
 }
 
+static void gemm_numbers(const struct trace_gemm *gemm, uint64_t numbers[4])
+{
+    numbers[0] = gemm->m;
+    numbers[1] = gemm->n;
+    numbers[2] = gemm->k;
+    numbers[3] = gemm->batch;
+}
+
 struct label label_make(const struct trace_item *item, uint64_t requested_bytes)
 {
     struct label label = {.kind = item->head.kind};
@@ -56,16 +57,15 @@ struct label label_make(const struct trace_item *item, uint64_t requested_bytes)
         return label_workspace(item->head.kind);
     switch (item->head.kind) {
     case TRACE_COPY:
-        label.numbers[0] = trace_field(item, COPY_DIRECTION);
+        label.numbers[0] = trace_as_copy(item)->direction;
         break;
     case TRACE_SET:
         break;
     case TRACE_GEMM:
-        for (unsigned i = 0; i < 4; i++)
-            label.numbers[i] = trace_field(item, GEMM_M + i);
+        gemm_numbers(trace_as_gemm(item), label.numbers);
         break;
     default:
-        label.name = trace_field(item, WORK_NAME);
+        label.name = trace_work(item) ? trace_work(item)->name : 0;
     }
     return label;
 }

@@ -11,14 +11,6 @@
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/tracker.h"
 
-/* Fields by their place in trace.h. */
-enum { ALLOC_DEVICE, ALLOC_ADDRESS, ALLOC_REQUESTED, ALLOC_BYTES };
-enum { ALLOC_ALLOCATED = 5, ALLOC_RESERVED };
-enum { FREE_DEVICE, FREE_ADDRESS };
-enum { MALLOC_DEVICE, MALLOC_ADDRESS, MALLOC_BYTES };
-enum { DEVICE_DEVICE, DEVICE_CARD = 3 };
-enum { WORK_DEVICE = 1, TRANSFER_DEVICE = 0 };
-enum { CALL_NAME, CALL_WORKSPACE = 4 };
 
 struct card {
     struct tracker torch, raw; /* the caching allocator; cudaMalloc */
@@ -78,32 +70,29 @@ static struct card *card_get(struct analysis *a, uint64_t device)
 
 static void on_device(struct analysis *a, const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, DEVICE_DEVICE);
-    uint64_t card = trace_field(item, DEVICE_CARD);
+    const struct trace_device *d = trace_as_device(item);
 
-    if (device < SESSION_DEVICES && card < SESSION_DEVICES)
-        a->card_of[device] = (unsigned)card;
+    if (d->device < SESSION_DEVICES && d->card < SESSION_DEVICES)
+        a->card_of[d->device] = (unsigned)d->card;
 }
 
 static void on_block_alloc(struct analysis *a, const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, ALLOC_DEVICE);
-    uint64_t allocated_bytes = trace_field(item, ALLOC_ALLOCATED);
-    struct card *card = card_get(a, device);
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
+    struct card *card = card_get(a, alloc->device);
 
     if (!card)
         return;
     struct tracker *t = &card->torch;
-    struct block *b = tracker_add(t, trace_field(item, ALLOC_BYTES),
-                                  trace_field(item, ALLOC_REQUESTED));
-    b->address = trace_field(item, ALLOC_ADDRESS);
-    waiting_push(a, thread_key(item, device), b);
-    block_place(&a->torch, block_key(device, trace_field(item, ALLOC_ADDRESS)),
-                b);
-    if (allocated_bytes <= t->peak_bytes)
+    struct block *b =
+        tracker_add(t, alloc->block_bytes, alloc->requested_bytes);
+    b->address = alloc->address;
+    waiting_push(a, thread_key(item, alloc->device), b);
+    block_place(&a->torch, block_key(alloc->device, alloc->address), b);
+    if (alloc->allocated_bytes <= t->peak_bytes)
         return;
-    tracker_raise(t, allocated_bytes);
-    card->reserved_bytes = trace_field(item, ALLOC_RESERVED);
+    tracker_raise(t, alloc->allocated_bytes);
+    card->reserved_bytes = alloc->reserved_bytes;
     card->outside_bytes = card->raw.current_bytes > card->reserved_bytes
                               ? card->raw.current_bytes - card->reserved_bytes
                               : 0;
@@ -111,26 +100,22 @@ static void on_block_alloc(struct analysis *a, const struct trace_item *item)
 
 static void on_device_malloc(struct analysis *a, const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, MALLOC_DEVICE);
-    uint64_t bytes = trace_field(item, MALLOC_BYTES);
-    struct card *card = card_get(a, device);
+    const struct trace_device_malloc *m = trace_as_device_malloc(item);
+    struct card *card = card_get(a, m->device);
 
     if (!card)
         return;
     struct tracker *t = &card->raw;
-    struct block *b = tracker_add(t, bytes, bytes);
-    waiting_push(a, thread_key(item, device), b);
-    block_place(&a->raw, block_key(device, trace_field(item, MALLOC_ADDRESS)),
-                b);
+    struct block *b = tracker_add(t, m->bytes, m->bytes);
+    waiting_push(a, thread_key(item, m->device), b);
+    block_place(&a->raw, block_key(m->device, m->address), b);
     if (t->current_bytes > t->peak_bytes)
         tracker_raise(t, t->current_bytes);
 }
 
-static void free_from(struct map *blocks, const struct trace_item *item)
+static void free_from(struct map *blocks, uint64_t device, uint64_t address)
 {
-    struct block *b =
-        map_take(blocks, block_key(trace_field(item, FREE_DEVICE),
-                                   trace_field(item, FREE_ADDRESS)));
+    struct block *b = map_take(blocks, block_key(device, address));
 
     if (b)
         block_drop(b);
@@ -138,12 +123,16 @@ static void free_from(struct map *blocks, const struct trace_item *item)
 
 static void on_block_free(struct analysis *a, const struct trace_item *item)
 {
-    free_from(&a->torch, item);
+    const struct trace_block_free *freed = trace_as_block_free(item);
+
+    free_from(&a->torch, freed->device, freed->address);
 }
 
 static void on_device_free(struct analysis *a, const struct trace_item *item)
 {
-    free_from(&a->raw, item);
+    const struct trace_device_free *freed = trace_as_device_free(item);
+
+    free_from(&a->raw, freed->device, freed->address);
 }
 
 static void on_name(struct analysis *a, const struct trace_item *item)
@@ -151,11 +140,10 @@ static void on_name(struct analysis *a, const struct trace_item *item)
     trace_names_add(&a->names, item);
 }
 
-/* Names the blocks that waited for this work. */
+/* Names the blocks that waited for this work on DEVICE. */
 static void on_work(struct analysis *a, const struct trace_item *item,
-                    unsigned device_field)
+                    uint64_t device)
 {
-    uint64_t device = trace_field(item, device_field);
     struct waiting *w = map_get(&a->waiting, thread_key(item, device));
 
     while (w && w->first) {
@@ -169,21 +157,20 @@ static void on_work(struct analysis *a, const struct trace_item *item,
 
 static void on_named_work(struct analysis *a, const struct trace_item *item)
 {
-    on_work(a, item, WORK_DEVICE);
+    on_work(a, item, trace_work(item)->device);
 }
 
 /* Lending cuBLAS a block is no work, but says what that block is. */
 static void on_library_call(struct analysis *a, const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, WORK_DEVICE);
-    const char *name = trace_names_get(&a->names, trace_field(item, CALL_NAME));
+    const struct trace_library_call *call = trace_as_library_call(item);
+    const char *name = trace_names_get(&a->names, call->name);
 
     if (strcmp(name, "cublasSetWorkspace")) {
         on_named_work(a, item);
         return;
     }
-    struct block *b = map_get(
-        &a->torch, block_key(device, trace_field(item, CALL_WORKSPACE)));
+    struct block *b = map_get(&a->torch, block_key(call->device, call->a));
     if (b) {
         struct label label = label_workspace(TRACE_GEMM);
         block_wait_end(b);
@@ -192,9 +179,14 @@ static void on_library_call(struct analysis *a, const struct trace_item *item)
     }
 }
 
-static void on_transfer(struct analysis *a, const struct trace_item *item)
+static void on_copy(struct analysis *a, const struct trace_item *item)
 {
-    on_work(a, item, TRANSFER_DEVICE);
+    on_work(a, item, trace_as_copy(item)->device);
+}
+
+static void on_set(struct analysis *a, const struct trace_item *item)
+{
+    on_work(a, item, trace_as_set(item)->device);
 }
 
 static void (*const handlers[])(struct analysis *,
@@ -211,8 +203,8 @@ static void (*const handlers[])(struct analysis *,
     [TRACE_ATTENTION] = on_named_work,
     [TRACE_LIBRARY_CALL] = on_library_call,
     [TRACE_COLLECTIVE] = on_named_work,
-    [TRACE_COPY] = on_transfer,
-    [TRACE_SET] = on_transfer,
+    [TRACE_COPY] = on_copy,
+    [TRACE_SET] = on_set,
 };
 
 static void analysis_take(struct analysis *a, const struct trace_item *item)

@@ -61,11 +61,10 @@ static const struct field_form {
     {"transpose_a_b", FORM_PAIR}, {"types_a_b_c_d", FORM_HEX},
 };
 
-static enum form field_form(const char *field, size_t length)
+static enum form field_form(const char *field)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (strlen(forms[i].field) == length &&
-            !strncmp(forms[i].field, field, length))
+        if (!strcmp(forms[i].field, field))
             return forms[i].form;
     return FORM_NUMBER;
 }
@@ -111,19 +110,16 @@ static void print_fields(const struct dump *dump,
                          const struct trace_kind_info *kind,
                          const struct trace_item *item)
 {
-    const char *at = kind->fields;
-    unsigned i = 0;
-
-    for (size_t width; (width = strcspn(at, " ")); i++) {
-        enum form form = field_form(at, width);
+    for (unsigned i = 0; i < kind->field_count; i++) {
+        enum form form = field_form(kind->fields[i]);
 
         if (form == FORM_NAME && kind->kind == TRACE_NAME)
             form = FORM_NUMBER;
-        printf(" %.*s=", (int)width, at);
-        print_value(dump, form, trace_field(item, i));
-        at += width + (at[width] == ' ');
+        printf(" %s=", kind->fields[i]);
+        print_value(dump, form, item->fields[i]);
     }
-    for (; i < item->head.fields; i++) /* a later version's */
+    /* A later version's. */
+    for (unsigned i = kind->field_count; i < item->head.fields; i++)
         printf(" field%u=%" PRIu64, i, item->fields[i]);
 }
 

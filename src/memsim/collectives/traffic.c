@@ -11,27 +11,6 @@
 
 #define RANKS_MAX (1u << 20) /* of a communicator */
 
-/* Fields by their place in trace.h. */
-enum {
-    CALL_NAME,
-    CALL_DEVICE,
-    CALL_STREAM,
-    CALL_COMM,
-    CALL_RANK,
-    CALL_RANKS,
-    CALL_COUNT,
-    CALL_ROOT = 9,
-    CALL_BYTES,
-    CALL_SEND,
-    CALL_RECEIVE,
-    CALL_GROUP
-};
-enum { PROCESS_RANK = 2, PROCESS_WORLD = 4 };
-enum { COMM_DEVICE, COMM_COMM, COMM_RANK, COMM_RANKS, COMM_ROOT };
-enum { JOIN_DEVICE, JOIN_STREAM, JOIN_CAPTURE };
-enum { END_CAPTURE };
-enum { LAUNCH_CAPTURE = 3 };
-
 /* The calls of one capture, which a launch of its graph makes. */
 struct capture {
     struct traffic_call **calls; /* one for each time */
@@ -209,26 +188,25 @@ static void exchanges_end(struct reading *r)
 static void exchange_add(struct reading *r, const struct trace_item *item,
                          unsigned comm, struct capture *capture)
 {
-    uint64_t group = trace_field(item, CALL_GROUP);
-    uint64_t bytes = trace_field(item, CALL_BYTES);
+    const struct trace_collective *call = trace_as_collective(item);
     struct exchange *x = map_get(&r->exchanges, item->head.thread);
 
     if (!x) {
         x = xcalloc(1, sizeof *x);
         map_put(&r->exchanges, item->head.thread, x);
     }
-    if (!group || group != x->group || comm != x->comm) {
+    if (!call->group || call->group != x->group || comm != x->comm) {
         exchange_end(r, x);
-        *x =
-            (struct exchange){.group = group, .comm = comm, .capture = capture};
+        *x = (struct exchange){
+            .group = call->group, .comm = comm, .capture = capture};
     }
-    x->peer = (uint32_t)trace_field(item, CALL_ROOT);
-    if (trace_field(item, CALL_RECEIVE)) {
+    x->peer = (uint32_t)call->root;
+    if (call->receive) {
         x->receives++;
-        x->received_bytes += bytes;
+        x->received_bytes += call->bytes;
     } else {
         x->sends++;
-        x->sent_bytes += bytes;
+        x->sent_bytes += call->bytes;
     }
 }
 
@@ -256,8 +234,8 @@ static unsigned comm_add(struct reading *r, uint64_t handle, uint64_t rank,
 static void members_read(struct reading *r, const struct trace_item *record,
                          struct traffic_comm *comm)
 {
-    uint64_t root = trace_field(record, COMM_ROOT);
-    uint64_t ranks = trace_field(record, COMM_RANKS);
+    uint64_t root = trace_as_communicator(record)->root;
+    uint64_t ranks = trace_as_communicator(record)->ranks;
     uintptr_t known = (uintptr_t)map_get(&r->comms, root);
     size_t bytes = record->head.text_bytes - sizeof comm->id;
     uint32_t most = RANKS_MAX - 1;
@@ -277,25 +255,23 @@ static void members_read(struct reading *r, const struct trace_item *record,
 
 static void on_communicator(struct reading *r, const struct trace_item *item)
 {
+    const struct trace_communicator *made = trace_as_communicator(item);
     struct traffic_comm comm = {.id = ""};
 
     if (item->head.text_bytes >= sizeof comm.id) {
         memcpy(comm.id, item->text, sizeof comm.id);
         members_read(r, item, &comm);
     }
-    comm_add(r, trace_field(item, COMM_COMM), trace_field(item, COMM_RANK),
-             trace_field(item, COMM_RANKS), comm);
+    comm_add(r, made->communicator, made->rank, made->ranks, comm);
 }
 
-static unsigned comm_of(struct reading *r, const struct trace_item *item)
+static unsigned comm_of(struct reading *r, const struct trace_collective *call)
 {
-    uint64_t handle = trace_field(item, CALL_COMM);
-    uintptr_t known = (uintptr_t)map_get(&r->comms, handle);
+    uintptr_t known = (uintptr_t)map_get(&r->comms, call->communicator);
 
     if (known)
         return (unsigned)known - 1;
-    return comm_add(r, handle, trace_field(item, CALL_RANK),
-                    trace_field(item, CALL_RANKS),
+    return comm_add(r, call->communicator, call->rank, call->ranks,
                     (struct traffic_comm){.id = ""});
 }
 
@@ -305,34 +281,31 @@ static uint64_t stream_key(uint64_t device, uint64_t stream)
 }
 
 /* As nccl.h says for each: where a rank's own share lies in the whole. */
-static bool is_in_place(const struct trace_item *item, enum fit_coll coll)
+static bool is_in_place(const struct trace_collective *call, enum fit_coll coll)
 {
-    uint64_t send = trace_field(item, CALL_SEND);
-    uint64_t receive = trace_field(item, CALL_RECEIVE);
-    uint64_t ranks = trace_field(item, CALL_RANKS);
-    uint64_t share = ranks ? trace_field(item, CALL_BYTES) / ranks : 0;
-    uint64_t own = trace_field(item, CALL_RANK) * share;
+    uint64_t share = call->ranks ? call->bytes / call->ranks : 0;
+    uint64_t own = call->rank * share;
 
     if (coll == FIT_ALL_GATHER || coll == FIT_GATHER)
-        return send == receive + own;
+        return call->send == call->receive + own;
     if (coll == FIT_REDUCE_SCATTER || coll == FIT_SCATTER)
-        return receive == send + own;
-    return send == receive;
+        return call->receive == call->send + own;
+    return call->send == call->receive;
 }
 
 static void on_collective(struct reading *r, const struct trace_item *item)
 {
+    const struct trace_collective *call = trace_as_collective(item);
     const struct function *f =
-        function_find(trace_names_get(&r->names, trace_field(item, CALL_NAME)));
+        function_find(trace_names_get(&r->names, call->name));
     struct capture *capture =
-        map_get(&r->streams, stream_key(trace_field(item, CALL_DEVICE),
-                                        trace_field(item, CALL_STREAM)));
+        map_get(&r->streams, stream_key(call->device, call->stream));
 
     if (!f)
         return;
     if (capture && capture->ended)
         capture = NULL;
-    unsigned comm = comm_of(r, item);
+    unsigned comm = comm_of(r, call);
     if (f->coll == FIT_SENDRECV) {
         exchange_add(r, item, comm, capture);
         return;
@@ -340,15 +313,17 @@ static void on_collective(struct reading *r, const struct trace_item *item)
     call_make(r,
               &(struct traffic_call){.coll = f->coll,
                                      .comm = comm,
-                                     .in_place = is_in_place(item, f->coll),
-                                     .bytes = trace_field(item, CALL_BYTES)},
+                                     .in_place = is_in_place(call, f->coll),
+                                     .bytes = call->bytes},
               capture);
 }
 
 static void on_process(struct reading *r, const struct trace_item *item)
 {
-    r->log->rank = clamp(trace_field(item, PROCESS_RANK), 0, RANKS_MAX);
-    r->log->world = clamp(trace_field(item, PROCESS_WORLD), 1, RANKS_MAX);
+    const struct trace_process *process = trace_as_process(item);
+
+    r->log->rank = clamp(process->rank, 0, RANKS_MAX);
+    r->log->world = clamp(process->world_size, 1, RANKS_MAX);
 }
 
 static void on_name(struct reading *r, const struct trace_item *item)
@@ -359,7 +334,7 @@ static void on_name(struct reading *r, const struct trace_item *item)
 static void on_phase(struct reading *r, const struct trace_item *item)
 {
     exchanges_end(r);
-    step_counter_phase(&r->steps, trace_field(item, 0));
+    step_counter_phase(&r->steps, trace_as_phase(item)->phase);
 }
 
 static struct capture *capture_get(struct reading *r, uint64_t number)
@@ -375,22 +350,22 @@ static struct capture *capture_get(struct reading *r, uint64_t number)
 
 static void on_capture_join(struct reading *r, const struct trace_item *item)
 {
-    map_put(&r->streams,
-            stream_key(trace_field(item, JOIN_DEVICE),
-                       trace_field(item, JOIN_STREAM)),
-            capture_get(r, trace_field(item, JOIN_CAPTURE)));
+    const struct trace_capture_join *joined = trace_as_capture_join(item);
+
+    map_put(&r->streams, stream_key(joined->device, joined->stream),
+            capture_get(r, joined->capture));
 }
 
 static void on_capture_end(struct reading *r, const struct trace_item *item)
 {
     exchanges_end(r);
-    capture_get(r, trace_field(item, END_CAPTURE))->ended = true;
+    capture_get(r, trace_as_capture_end(item)->capture)->ended = true;
 }
 
 static void on_graph_launch(struct reading *r, const struct trace_item *item)
 {
     const struct capture *c =
-        map_get(&r->captures, trace_field(item, LAUNCH_CAPTURE));
+        map_get(&r->captures, trace_as_graph_launch(item)->capture);
 
     for (size_t i = 0; c && i < c->count; i++)
         call_count(c->calls[i], step_now(r));

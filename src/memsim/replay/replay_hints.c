@@ -6,31 +6,28 @@
 #include "common/base/crc32c.h"
 #include "memsim/replay/workspace.h"
 
-/* Fields by their place in trace.h. */
-enum { BLOCK_ADDRESS = 1, BLOCK_BYTES, CALL_NAME = 0, CALL_WORKSPACE = 4 };
-enum { CONVOLUTION_OPERATION = 3, CONVOLUTION_WORKSPACE = 6 };
-
 static void take_block(struct replay_hints *h, const struct trace_item *item)
 {
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
     unsigned thread = item->head.thread % REPLAY_HINT_THREADS;
-    uint64_t bytes = trace_field(item, BLOCK_BYTES);
+    uint64_t bytes = alloc->requested_bytes;
 
     h->latest[thread].bytes = bytes;
     h->latest[thread].index = h->index;
     if (workspace_is_cublas(bytes))
-        map_put(&h->blocks, trace_field(item, BLOCK_ADDRESS),
-                (void *)(uintptr_t)(h->index + 1));
+        map_put(&h->blocks, alloc->address, (void *)(uintptr_t)(h->index + 1));
 }
 
 /* A block of another size is the user's choice (CUBLAS_WORKSPACE_CONFIG). */
 static void take_call(struct replay_hints *h, const struct trace_item *item)
 {
-    const char *name = trace_names_get(&h->names, trace_field(item, CALL_NAME));
+    const struct trace_library_call *call = trace_as_library_call(item);
+    const char *name = trace_names_get(&h->names, call->name);
     void *made;
 
     if (strcmp(name, "cublasSetWorkspace"))
         return;
-    made = map_get(&h->blocks, trace_field(item, CALL_WORKSPACE));
+    made = map_get(&h->blocks, call->a);
     if (made)
         map_put(&h->lent, (uintptr_t)made, h);
 }
@@ -41,12 +38,13 @@ static void take_convolution(struct replay_hints *h,
                              const struct trace_item *item)
 {
     unsigned thread = item->head.thread % REPLAY_HINT_THREADS;
-    uint64_t bytes = trace_field(item, CONVOLUTION_WORKSPACE);
+    const struct trace_convolution *call = trace_as_convolution(item);
+    uint64_t bytes = call->workspace_bytes;
     uint64_t plan = crc32c(0, item->text, item->head.text_bytes);
 
     if (!bytes || h->latest[thread].bytes != bytes)
         return;
-    plan = plan << 8 | trace_field(item, CONVOLUTION_OPERATION) % 128 | 128;
+    plan = plan << 8 | call->operation % 128 | 128;
     map_put(&h->plans, h->latest[thread].index + 1, (void *)(uintptr_t)plan);
 }
 
@@ -60,7 +58,7 @@ void replay_hints_take(struct replay_hints *h, const struct trace_item *item)
         take_block(h, item);
         break;
     case TRACE_BLOCK_FREE:
-        map_take(&h->blocks, trace_field(item, BLOCK_ADDRESS));
+        map_take(&h->blocks, trace_as_block_free(item)->address);
         break;
     case TRACE_LIBRARY_CALL:
         take_call(h, item);

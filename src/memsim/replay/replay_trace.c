@@ -41,14 +41,13 @@ static void ready_add(struct replay_trace *t, const struct replay_op *op)
     t->ready[t->ready_count++] = *op;
 }
 
-/* FIRST is the device's field. */
 static struct replay_op op_start(const struct replay_trace *t,
                                  const struct trace_item *item,
-                                 enum replay_kind kind)
+                                 enum replay_kind kind, uint64_t device)
 {
     return (struct replay_op){
         .kind = kind,
-        .device = (unsigned)trace_field(item, 0),
+        .device = (unsigned)device,
         .index = t->index,
         .time_ns = item->head.time_ns,
     };
@@ -57,51 +56,56 @@ static struct replay_op op_start(const struct replay_trace *t,
 static void see_block_alloc(struct replay_trace *t,
                             const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_ALLOC);
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
+    struct replay_op op = op_start(t, item, REPLAY_ALLOC, alloc->device);
 
-    op.address = trace_field(item, 1);
-    op.bytes = trace_field(item, 2);
+    op.address = alloc->address;
+    op.bytes = alloc->requested_bytes;
     op.plan = (uintptr_t)map_get(&t->hints.plans, t->index + 1);
     if (t->gpu && map_get(&t->hints.lent, t->index + 1))
         op.bytes = t->workspace_bytes;
-    op.stream = trace_field(item, 4);
-    op.pool.first = trace_field(item, 7);
-    op.pool.second = trace_field(item, 8);
+    op.stream = alloc->stream;
+    op.pool.first = alloc->pool_low;
+    op.pool.second = alloc->pool_high;
     ready_add(t, &op);
 }
 
 static void see_block_free(struct replay_trace *t,
                            const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_FREE);
+    const struct trace_block_free *freed = trace_as_block_free(item);
+    struct replay_op op = op_start(t, item, REPLAY_FREE, freed->device);
 
-    op.address = trace_field(item, 1);
-    op.deferred = trace_field(item, 6) != 0;
+    op.address = freed->address;
+    op.deferred = freed->deferred != 0;
     ready_add(t, &op);
 }
 
 static void see_free_done(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_FREE_DONE);
+    const struct trace_free_done *done = trace_as_free_done(item);
+    struct replay_op op = op_start(t, item, REPLAY_FREE_DONE, done->device);
 
-    op.address = trace_field(item, 1);
+    op.address = done->address;
     ready_add(t, &op);
 }
 
 static void see_oom(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_OOM);
+    const struct trace_oom *oom = trace_as_oom(item);
+    struct replay_op op = op_start(t, item, REPLAY_OOM, oom->device);
 
-    op.bytes = trace_field(item, 1);
-    op.stream = trace_field(item, 5);
+    op.bytes = oom->requested_bytes;
+    op.stream = oom->stream;
     ready_add(t, &op);
 }
 
 static void see_refusal(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_REFUSED);
+    const struct trace_device_refuse *refused = trace_as_device_refuse(item);
+    struct replay_op op = op_start(t, item, REPLAY_REFUSED, refused->device);
 
-    op.bytes = trace_field(item, 1);
+    op.bytes = refused->bytes;
     ready_add(t, &op);
 }
 
@@ -138,9 +142,10 @@ static uint64_t library_bytes(const struct gpu *gpu,
 
 static void see_library(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
+    const struct trace_library_memory *taken = trace_as_library_memory(item);
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC, taken->device);
 
-    op.bytes = trace_field(item, 1);
+    op.bytes = taken->bytes;
     if (t->gpu)
         op.bytes = library_bytes(t->gpu, item, op.bytes);
     if (op.bytes)
@@ -161,7 +166,8 @@ static void copy_text(char *out, size_t size, const struct trace_item *item,
 /* A text that is no number is an impossible fraction. */
 static void see_fraction(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_FRACTION);
+    struct replay_op op = op_start(t, item, REPLAY_FRACTION,
+                                   trace_as_memory_fraction(item)->device);
     char text[32], *end;
 
     copy_text(text, sizeof text, item, 0);
@@ -195,9 +201,10 @@ static void see_settings(struct replay_trace *t, const struct trace_item *item)
 
 static void see_device(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC);
+    const struct trace_device *device = trace_as_device(item);
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC, device->device);
 
-    op.bytes = t->gpu ? t->gpu->context_bytes : trace_field(item, 2);
+    op.bytes = t->gpu ? t->gpu->context_bytes : device->context_bytes;
     if (op.bytes)
         ready_add(t, &op);
 }
@@ -205,12 +212,13 @@ static void see_device(struct replay_trace *t, const struct trace_item *item)
 static void see_device_malloc(struct replay_trace *t,
                               const struct trace_item *item)
 {
-    struct held h = {.op = op_start(t, item, REPLAY_OTHER_ALLOC),
+    const struct trace_device_malloc *m = trace_as_device_malloc(item);
+    struct held h = {.op = op_start(t, item, REPLAY_OTHER_ALLOC, m->device),
                      .thread = item->head.thread,
-                     .how = (enum trace_how)trace_field(item, 3)};
+                     .how = (enum trace_how)m->how};
 
-    h.op.address = trace_field(item, 1);
-    h.op.bytes = trace_field(item, 2);
+    h.op.address = m->address;
+    h.op.bytes = m->bytes;
     xgrow(&t->held, t->held_count, &t->held_capacity, sizeof *t->held);
     t->held[t->held_count++] = h;
 }
@@ -218,16 +226,18 @@ static void see_device_malloc(struct replay_trace *t,
 static void see_device_free(struct replay_trace *t,
                             const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_OTHER_FREE);
+    const struct trace_device_free *freed = trace_as_device_free(item);
+    struct replay_op op = op_start(t, item, REPLAY_OTHER_FREE, freed->device);
 
-    op.address = trace_field(item, 1);
+    op.address = freed->address;
     if (map_take(&t->others, op.address))
         ready_add(t, &op);
 }
 
 static void see_reset(struct replay_trace *t, const struct trace_item *item)
 {
-    struct replay_op op = op_start(t, item, REPLAY_RESET);
+    struct replay_op op =
+        op_start(t, item, REPLAY_RESET, trace_as_device_reset(item)->device);
 
     ready_add(t, &op);
 }
@@ -235,14 +245,15 @@ static void see_reset(struct replay_trace *t, const struct trace_item *item)
 static void see_segment(struct replay_trace *t, const struct trace_item *item,
                         enum alloc_action action)
 {
-    struct replay_op op = op_start(t, item, REPLAY_SEGMENT);
+    const struct trace_segment_alloc *segment = trace_as_segment(item);
+    struct replay_op op = op_start(t, item, REPLAY_SEGMENT, segment->device);
 
     op.action = action;
-    op.address = trace_field(item, 1);
-    op.bytes = trace_field(item, 2);
-    op.stream = trace_field(item, 3);
-    op.pool.first = trace_field(item, 4);
-    op.pool.second = trace_field(item, 5);
+    op.address = segment->address;
+    op.bytes = segment->bytes;
+    op.stream = segment->stream;
+    op.pool.first = segment->pool_low;
+    op.pool.second = segment->pool_high;
     ready_add(t, &op);
 }
 
@@ -294,7 +305,7 @@ static void (*const seers[])(struct replay_trace *t,
 static bool is_claimed(const struct held *h, const struct trace_item *item)
 {
     if (item->head.kind == TRACE_SEGMENT_ALLOC)
-        return trace_field(item, 1) == h->op.address;
+        return trace_as_segment_alloc(item)->address == h->op.address;
     return item->head.kind == TRACE_SEGMENT_MAP && h->how == TRACE_HOW_VMM;
 }
 
@@ -308,7 +319,7 @@ static void held_settle(struct replay_trace *t, const struct trace_item *item)
         struct held *h = &t->held[i];
         bool another_piece = item->head.kind == TRACE_DEVICE_MALLOC &&
                              h->how == TRACE_HOW_VMM &&
-                             trace_field(item, 3) == TRACE_HOW_VMM;
+                             trace_as_device_malloc(item)->how == TRACE_HOW_VMM;
 
         if (h->thread != item->head.thread || another_piece) {
             t->held[kept++] = *h;
@@ -393,23 +404,23 @@ static void read_setting(struct replay_trace_info *info,
 static void read_device(struct replay_trace_info *info,
                         const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, 0);
+    const struct trace_device *device = trace_as_device(item);
 
-    if (device >= REPLAY_DEVICES)
+    if (device->device >= REPLAY_DEVICES)
         return;
-    info->devices[device].used = true;
-    info->devices[device].capacity_bytes = trace_field(item, 1);
-    info->devices[device].card = (unsigned)trace_field(item, 3);
+    info->devices[device->device].used = true;
+    info->devices[device->device].capacity_bytes = device->capacity_bytes;
+    info->devices[device->device].card = (unsigned)device->card;
     copy_text(info->gpu, sizeof info->gpu, item, 0);
 }
 
 static void read_end(struct replay_trace_info *info,
                      const struct trace_item *item)
 {
-    uint64_t reason = trace_field(item, 0);
+    const struct trace_end *end = trace_as_end(item);
 
-    info->status = (unsigned)trace_field(item, 1);
-    if (reason == TRACE_END_FULL || reason == TRACE_END_LIMIT)
+    info->status = (unsigned)end->status;
+    if (end->reason == TRACE_END_FULL || end->reason == TRACE_END_LIMIT)
         info->ending = REPLAY_LIMITED;
     else
         info->ending = info->status ? REPLAY_FAILED : REPLAY_WHOLE;
@@ -427,7 +438,7 @@ static int read_info(struct replay_trace *t, struct replay_trace_info *info,
     while ((more = trace_reader_next(&t->reader, &item, err)) > 0) {
         replay_hints_take(&t->hints, &item);
         if (item.head.kind == TRACE_PROCESS) {
-            info->rank = (unsigned)trace_field(&item, 2);
+            info->rank = (unsigned)trace_as_process(&item)->rank;
             copy_text(info->program, sizeof info->program, &item, 0);
         } else if (item.head.kind == TRACE_SETTING) {
             read_setting(info, &item);

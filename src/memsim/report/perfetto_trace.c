@@ -20,14 +20,6 @@
 _Static_assert(PERFETTO_PROCESSES *PROCESS_THREADS <= RANK_THREADS,
                "a rank's threads have numbers of their own");
 
-/* Fields by their place in trace.h. */
-enum { DEVICE_DEVICE, DEVICE_CONTEXT = 2, DEVICE_CARD };
-enum { RESET_USED = 1 };
-enum { ALLOC_ALLOCATED = 5, FREE_ALLOCATED = 3 };
-enum { MALLOC_USED = 4, FREE_USED = 4, LIBRARY_USED = 2 };
-enum { OOM_REQUESTED = 1 };
-enum { MODULE_ID, MODULE_ROOT, MODULE_NAME };
-
 struct call {
     uint32_t module;
     bool told;
@@ -124,66 +116,77 @@ static struct perfetto_card *card_get(struct stream *s, uint64_t device)
     return device < SESSION_DEVICES ? &s->cards[s->card_of[device]] : NULL;
 }
 
-static void torch_set(struct stream *s, const struct trace_item *item,
-                      unsigned field)
+static void torch_set(struct stream *s, uint64_t time_ns, uint64_t device,
+                      uint64_t allocated_bytes, uint64_t reserved_bytes)
 {
-    struct perfetto_card *card = card_get(s, trace_field(item, 0));
+    struct perfetto_card *card = card_get(s, device);
 
     if (card)
-        perfetto_card_allocated(card, s->ordinal, item->head.time_ns,
-                                trace_field(item, field),
-                                trace_field(item, field + 1));
+        perfetto_card_allocated(card, s->ordinal, time_ns, allocated_bytes,
+                                reserved_bytes);
 }
 
-static void used_set(struct stream *s, const struct trace_item *item,
-                     unsigned field)
+static void used_set(struct stream *s, uint64_t time_ns, uint64_t device,
+                     uint64_t used_bytes)
 {
-    struct perfetto_card *card = card_get(s, trace_field(item, 0));
+    struct perfetto_card *card = card_get(s, device);
 
     if (card)
-        perfetto_card_used(card, s->ordinal, item->head.time_ns,
-                           trace_field(item, field));
+        perfetto_card_used(card, s->ordinal, time_ns, used_bytes);
 }
 
 static void on_device(struct stream *s, const struct trace_item *item)
 {
-    uint64_t device = trace_field(item, DEVICE_DEVICE);
-    uint64_t card = trace_field(item, DEVICE_CARD);
+    const struct trace_device *d = trace_as_device(item);
 
-    if (device >= SESSION_DEVICES || card >= SESSION_DEVICES)
+    if (d->device >= SESSION_DEVICES || d->card >= SESSION_DEVICES)
         return;
-    s->card_of[device] = (unsigned)card;
-    used_set(s, item, DEVICE_CONTEXT);
+    s->card_of[d->device] = (unsigned)d->card;
+    used_set(s, item->head.time_ns, d->device, d->context_bytes);
 }
 
 static void on_device_reset(struct stream *s, const struct trace_item *item)
 {
-    used_set(s, item, RESET_USED);
+    const struct trace_device_reset *reset = trace_as_device_reset(item);
+
+    used_set(s, item->head.time_ns, reset->device, reset->used_bytes);
 }
 
 static void on_block_alloc(struct stream *s, const struct trace_item *item)
 {
-    torch_set(s, item, ALLOC_ALLOCATED);
+    const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
+
+    torch_set(s, item->head.time_ns, alloc->device, alloc->allocated_bytes,
+              alloc->reserved_bytes);
 }
 
 static void on_block_free(struct stream *s, const struct trace_item *item)
 {
-    torch_set(s, item, FREE_ALLOCATED);
+    const struct trace_block_free *freed = trace_as_block_free(item);
+
+    torch_set(s, item->head.time_ns, freed->device, freed->allocated_bytes,
+              freed->reserved_bytes);
 }
 
 static void on_device_malloc(struct stream *s, const struct trace_item *item)
 {
-    used_set(s, item, MALLOC_USED);
+    const struct trace_device_malloc *m = trace_as_device_malloc(item);
+
+    used_set(s, item->head.time_ns, m->device, m->used_bytes);
 }
 
 static void on_device_free(struct stream *s, const struct trace_item *item)
 {
-    used_set(s, item, FREE_USED);
+    const struct trace_device_free *freed = trace_as_device_free(item);
+
+    used_set(s, item->head.time_ns, freed->device, freed->used_bytes);
 }
 
 static void on_library_memory(struct stream *s, const struct trace_item *item)
 {
-    used_set(s, item, LIBRARY_USED);
+    const struct trace_library_memory *taken = trace_as_library_memory(item);
+
+    used_set(s, item->head.time_ns, taken->device, taken->used_bytes);
 }
 
 static void on_name(struct stream *s, const struct trace_item *item)
@@ -193,17 +196,17 @@ static void on_name(struct stream *s, const struct trace_item *item)
 
 static void on_module(struct stream *s, const struct trace_item *item)
 {
-    const char *name =
-        trace_names_get(&s->names, trace_field(item, MODULE_NAME));
+    const struct trace_module *module = trace_as_module(item);
+    const char *name = trace_names_get(&s->names, module->name);
 
-    free(map_put(&s->modules, trace_field(item, MODULE_ID) + 1, xstrdup(name)));
+    free(map_put(&s->modules, module->module + 1, xstrdup(name)));
 }
 
 static void on_oom(struct stream *s, const struct trace_item *item)
 {
     char size[16], text[64];
 
-    units_format_bytes(trace_field(item, OOM_REQUESTED), size, sizeof size);
+    units_format_bytes(trace_as_oom(item)->requested_bytes, size, sizeof size);
     snprintf(text, sizeof text, "out of memory: %s asked for", size);
     perfetto_instant(s->process->to, track_of(s, item->head.thread),
                      item->head.time_ns, text);
@@ -247,7 +250,7 @@ static void thread_name(struct stream *s, struct thread *t, uint32_t number)
 static void on_module_enter(struct stream *s, const struct trace_item *item)
 {
     struct thread *t = thread_get(s, item);
-    uint32_t module = (uint32_t)trace_field(item, MODULE_ID);
+    uint32_t module = (uint32_t)trace_as_module_enter(item)->module;
 
     if (!t)
         return;
@@ -275,7 +278,7 @@ static void call_close(struct stream *s, struct thread *t, uint32_t number,
 static void on_module_leave(struct stream *s, const struct trace_item *item)
 {
     struct thread *t = thread_get(s, item);
-    uint32_t module = (uint32_t)trace_field(item, MODULE_ID);
+    uint32_t module = (uint32_t)trace_as_module_leave(item)->module;
     size_t at = t ? t->count : 0;
 
     while (at && t->open[at - 1].module != module)

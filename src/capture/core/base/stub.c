@@ -29,8 +29,8 @@ int64_t memsim_stub_called(struct stub *stub)
             memsim_note("%s is not implemented yet: memsim %s", stub->symbol,
                         answers[stub->policy]);
         atomic_fetch_add(&slot->unpriced, 1);
-        RECORD(UNPRICED, memsim_name(stub->symbol),
-               memsim_name(stub->library));
+        RECORD(UNPRICED, .name = memsim_name(stub->symbol),
+               .library = memsim_name(stub->library));
     }
     return stub->code;
 }

@@ -75,8 +75,9 @@ static void guess_count(const struct guess *guess, const char *what)
 
 void memsim_guess(const struct guess *guess, const char *what)
 {
-    RECORD(GUESS, guess->name, guess->device, guess->stream, guess->elements,
-           guess->chosen);
+    RECORD(GUESS, .name = guess->name, .device = guess->device,
+           .stream = guess->stream, .elements = guess->elements,
+           .chosen = guess->chosen);
     guess_count(guess, what);
     memsim_note("%s", what);
 }

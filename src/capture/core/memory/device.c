@@ -257,8 +257,9 @@ static int context_make(int device)
         return CORE_OUT_OF_MEMORY;
     }
     if (!card_take(device, bytes)) {
-        RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, TRACE_HOW_MALLOC,
-               card_used(device), card_free(device));
+        RECORD(DEVICE_REFUSE, .device = (uint64_t)device, .bytes = bytes,
+               .how = TRACE_HOW_MALLOC, .used_bytes = card_used(device),
+               .free_bytes = card_free(device));
         memsim_note("device %d: no room for this process's context", device);
         return CORE_OUT_OF_MEMORY;
     }
@@ -267,10 +268,10 @@ static int context_make(int device)
         atomic_store(&usage->context, bytes);
     fault_start();
     devices[device].open = true;
-    const uint64_t fields[] = {(uint64_t)device,
-                               device_shared(device)->capacity_bytes, bytes,
-                               (uint64_t)visible[device]};
-    memsim_record_text(TRACE_DEVICE, fields, 4, gpu->name, strlen(gpu->name));
+    RECORD_TEXT(DEVICE, gpu->name, strlen(gpu->name),
+                .device = (uint64_t)device,
+                .capacity_bytes = device_shared(device)->capacity_bytes,
+                .context_bytes = bytes, .card = (uint64_t)visible[device]);
     torch_fraction_record(device);
     return CORE_OK;
 }
@@ -365,8 +366,9 @@ static uint64_t device_place(int device, uint64_t bytes)
 static int refuse(int device, uint64_t bytes, enum trace_how how,
                   bool caller_retries)
 {
-    RECORD(DEVICE_REFUSE, (uint64_t)device, bytes, how, card_used(device),
-           card_free(device));
+    RECORD(DEVICE_REFUSE, .device = (uint64_t)device, .bytes = bytes,
+           .how = how, .used_bytes = card_used(device),
+           .free_bytes = card_free(device));
     refused_bytes = bytes;
     if (!caller_retries)
         device_give_up(device, false, bytes);
@@ -380,8 +382,9 @@ static void note_malloc(int device, uint64_t address, uint64_t bytes,
 
     if (usage)
         atomic_fetch_add(&usage->device, bytes);
-    RECORD(DEVICE_MALLOC, (uint64_t)device, address, bytes, how,
-           card_used(device), card_free(device));
+    RECORD(DEVICE_MALLOC, .device = (uint64_t)device, .address = address,
+           .bytes = bytes, .how = how, .used_bytes = card_used(device),
+           .free_bytes = card_free(device));
 }
 
 static void note_free(int device, uint64_t address, uint64_t bytes,
@@ -391,8 +394,8 @@ static void note_free(int device, uint64_t address, uint64_t bytes,
 
     if (usage)
         atomic_fetch_sub(&usage->device, bytes);
-    RECORD(DEVICE_FREE, (uint64_t)device, address, bytes, how,
-           card_used(device));
+    RECORD(DEVICE_FREE, .device = (uint64_t)device, .address = address,
+           .bytes = bytes, .how = how, .used_bytes = card_used(device));
 }
 
 int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
@@ -579,8 +582,8 @@ int memsim_device_library_more(int device, const char *who, uint64_t bytes)
     struct session_usage *usage = device_usage(device);
     if (usage)
         atomic_fetch_add(&usage->libraries, bytes);
-    const uint64_t fields[] = {(uint64_t)device, bytes, card_used(device)};
-    memsim_record_text(TRACE_LIBRARY_MEMORY, fields, 3, who, strlen(who));
+    RECORD_TEXT(LIBRARY_MEMORY, who, strlen(who), .device = (uint64_t)device,
+                .bytes = bytes, .used_bytes = card_used(device));
     return CORE_OK;
 }
 
@@ -636,7 +639,8 @@ void device_close(int device)
     /* The report tells what the context took while there was one. */
     card_give(device, atomic_load(&usage->context) +
                           atomic_exchange(&usage->libraries, 0));
-    RECORD(DEVICE_RESET, (uint64_t)device, card_used(device));
+    RECORD(DEVICE_RESET, .device = (uint64_t)device,
+           .used_bytes = card_used(device));
 }
 
 /* The process is going, and the driver takes all of its memory back. */

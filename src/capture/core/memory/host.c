@@ -45,8 +45,8 @@ static int range_insert(const struct host_range *range)
     int rc = range_add(range);
     core_unlock(LOCK_DEVICE);
     if (!rc)
-        RECORD(HOST_MALLOC, range->address, range->bytes,
-               trace_pack(range->flags, range->kind));
+        RECORD(HOST_MALLOC, .address = range->address, .bytes = range->bytes,
+               .flags = trace_pack(range->flags, range->kind));
     return rc;
 }
 
@@ -126,7 +126,7 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
         return rc;
     if (kind != HOST_REGISTERED)
         munmap((void *)old.address, old.bytes);
-    RECORD(HOST_FREE, old.address, old.bytes);
+    RECORD(HOST_FREE, .address = old.address, .bytes = old.bytes);
     return CORE_OK;
 }
 

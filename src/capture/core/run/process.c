@@ -110,17 +110,17 @@ static void slot_describe(const struct session_process *p)
 {
     static char text[TRACE_TEXT_MAX];
     size_t length = command_line(text, sizeof text);
-    const uint64_t who[] = {p->pid, p->parent, p->rank, p->local_rank,
-                            p->world_size};
 
-    memsim_record_text(TRACE_PROCESS, who, 5, text, length);
+    RECORD_TEXT(PROCESS, text, length, .pid = p->pid, .parent = p->parent,
+                .rank = p->rank, .local_rank = p->local_rank,
+                .world_size = p->world_size);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         const char *value = getenv(settings[i]);
 
         if (!value)
             continue;
         int n = snprintf(text, sizeof text, "%s=%s", settings[i], value);
-        memsim_record_text(TRACE_SETTING, NULL, 0, text, (size_t)n);
+        RECORD_TEXT(SETTING, text, (size_t)n);
     }
 }
 
@@ -163,7 +163,7 @@ void memsim_note(const char *format, ...)
     session->notes[i].process =
         slot ? (uint32_t)(slot - session->processes) : UINT32_MAX;
     atomic_store(&session->notes[i].ready, 1);
-    memsim_record_text(TRACE_NOTE, NULL, 0, text, strlen(text));
+    RECORD_TEXT(NOTE, text, strlen(text));
 }
 
 static void fork_prepare(void)

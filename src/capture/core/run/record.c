@@ -76,20 +76,30 @@ void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
     memsim_record_text(kind, fields, count, NULL, 0);
 }
 
-void record_block(enum trace_kind kind,
-                  const uint64_t fields[RECORD_BLOCK_FIELDS])
+/* Inline, so that COUNT is a constant. */
+static inline __attribute__((always_inline)) void
+record_block(enum trace_kind kind, const void *fields, size_t count)
 {
     uint32_t thread = record_thread();
     uint64_t now_ns = writer_take(CLOCK_MONOTONIC_COARSE);
 
-    trace_writer_put(&writer, kind, thread, now_ns, fields, RECORD_BLOCK_FIELDS,
-                     NULL, 0);
+    trace_writer_put(&writer, kind, thread, now_ns, fields, count, NULL, 0);
     core_unlock(LOCK_RECORD);
+}
+
+void record_block_alloc(const struct trace_block_alloc *fields)
+{
+    record_block(TRACE_BLOCK_ALLOC, fields, TRACE_WORD_COUNT(BLOCK_ALLOC));
+}
+
+void record_block_free(const struct trace_block_free *fields)
+{
+    record_block(TRACE_BLOCK_FREE, fields, TRACE_WORD_COUNT(BLOCK_FREE));
 }
 
 static __attribute__((noinline)) void launch_captured(uint64_t stream)
 {
-    capture_work(TRACE_LAUNCH, (const uint64_t[]){0, 0, stream});
+    capture_work(TRACE_LAUNCH, TRACE_WORDS(LAUNCH, .stream = stream));
 }
 
 void record_launch(uint32_t name, int device, const struct kernel_launch *l,
@@ -99,21 +109,23 @@ void record_launch(uint32_t name, int device, const struct kernel_launch *l,
         launch_captured(l->stream);
     uint32_t thread = record_thread();
     uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
-    const uint64_t fields[] = {name,
-                               (uint64_t)device,
-                               l->stream,
-                               trace_pack(l->grid[0], l->grid[1]),
-                               trace_pack(l->grid[2], l->block[0]),
-                               trace_pack(l->block[1], l->block[2]),
-                               trace_pack(l->shared_bytes, rule),
-                               words[0],
-                               words[1],
-                               words[2],
-                               words[3]};
-    if (!fields[3] || !fields[4] || !fields[5])
+    const struct trace_launch launch = {
+        .name = name,
+        .device = (uint64_t)device,
+        .stream = l->stream,
+        .grid_x_y = trace_pack(l->grid[0], l->grid[1]),
+        .grid_z_block_x = trace_pack(l->grid[2], l->block[0]),
+        .block_y_z = trace_pack(l->block[1], l->block[2]),
+        .shared_bytes_rule = trace_pack(l->shared_bytes, rule),
+        .a = words[0],
+        .b = words[1],
+        .c = words[2],
+        .d = words[3]};
+    if (!launch.grid_x_y || !launch.grid_z_block_x || !launch.block_y_z)
         __builtin_unreachable(); /* launch_check() refused those */
-    trace_writer_put(&writer, TRACE_LAUNCH, thread, now_ns, fields,
-                     sizeof fields / sizeof *fields, NULL, 0);
+    trace_writer_put(&writer, TRACE_LAUNCH, thread, now_ns,
+                     (const uint64_t *)&launch, TRACE_WORD_COUNT(LAUNCH), NULL,
+                     0);
     core_unlock(LOCK_RECORD);
 }
 
@@ -143,9 +155,7 @@ static struct name *name_add(const char *text, struct name **bucket)
 
 static void name_record(const struct name *name)
 {
-    uint64_t id = name->id;
-
-    memsim_record_text(TRACE_NAME, &id, 1, name->text, strlen(name->text));
+    RECORD_TEXT(NAME, name->text, strlen(name->text), .name = name->id);
 }
 
 static struct name *name_intern(const char *text)

@@ -13,10 +13,15 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                                  size_t count, const char *text,
                                  size_t text_bytes);
 
-/* RECORD(COPY, device, stream, ...): the fields in trace.h's order. */
+/* RECORD(COPY, .device = d, .stream = s, ...): the fields of struct trace_copy;
+ * those that are not named are 0. RECORD_TEXT has a text of so many bytes, too.
+ */
 #define RECORD(kind, ...)                                                      \
-    memsim_record(TRACE_##kind, (const uint64_t[]){__VA_ARGS__},               \
-                  sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+    memsim_record(TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),                \
+                  TRACE_WORD_COUNT(kind))
+#define RECORD_TEXT(kind, text, text_bytes, ...)                               \
+    memsim_record_text(TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),           \
+                       TRACE_WORD_COUNT(kind), text, text_bytes)
 
 /* The same for a LAUNCH on DEVICE, of the kernel known as NAME. */
 struct kernel_launch;
@@ -27,9 +32,8 @@ void record_launch(uint32_t name, int device,
 /* The same for what happens to a block of PyTorch's, the most frequent of all:
  * its time is the last record's, or a clock's that ticks every few
  * milliseconds. */
-#define RECORD_BLOCK_FIELDS 13
-void record_block(enum trace_kind kind,
-                  const uint64_t fields[RECORD_BLOCK_FIELDS]);
+void record_block_alloc(const struct trace_block_alloc *fields);
+void record_block_free(const struct trace_block_free *fields);
 
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);

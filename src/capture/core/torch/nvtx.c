@@ -12,28 +12,26 @@
 
 static _Thread_local int level;
 
-static void range_record(enum trace_kind kind, uint64_t domain,
-                         const char *text)
+static size_t text_bytes(const char *text)
 {
-    memsim_record_text(kind, &domain, 1, text ? text : "",
-                       text ? strnlen(text, TRACE_TEXT_MAX - 1) : 0);
+    return text ? strnlen(text, TRACE_TEXT_MAX - 1) : 0;
 }
 
 int memsim_range_push(uint64_t domain, const char *text)
 {
-    range_record(TRACE_RANGE_PUSH, domain, text);
+    RECORD_TEXT(RANGE_PUSH, text, text_bytes(text), .domain = domain);
     return level++;
 }
 
 int memsim_range_pop(uint64_t domain)
 {
-    RECORD(RANGE_POP, domain);
+    RECORD(RANGE_POP, .domain = domain);
     return level > 0 ? --level : NVTX_NO_PUSH_POP_TRACKING;
 }
 
 void memsim_mark(uint64_t domain, const char *text)
 {
-    range_record(TRACE_MARK, domain, text);
+    RECORD_TEXT(MARK, text, text_bytes(text), .domain = domain);
 }
 
 const char *memsim_range_string(const char *text)

@@ -45,13 +45,14 @@ void memsim_tag_start(void)
     sequence_attach(library);
     operator_attach(library);
     started = true;
-    RECORD(PHASE, TRACE_PHASE_INIT);
+    RECORD(PHASE, .phase = TRACE_PHASE_INIT);
 }
 
 static void module_record(uint32_t id)
 {
     if (modules[id].name)
-        RECORD(MODULE, id, modules[id].root, modules[id].name);
+        RECORD(MODULE, .module = id, .root = modules[id].root,
+               .name = modules[id].name);
 }
 
 void memsim_tag_module(uint32_t id, uint32_t root, const char *name)
@@ -72,14 +73,14 @@ void tag_modules_record(void)
         return;
     for (uint32_t id = 1; id <= top; id++)
         module_record(id);
-    RECORD(PHASE, atomic_load(&current_phase));
+    RECORD(PHASE, .phase = atomic_load(&current_phase));
 }
 
 static void phase_set(uint32_t phase)
 {
     if (atomic_exchange_explicit(&current_phase, phase, memory_order_relaxed) !=
         phase)
-        RECORD(PHASE, phase);
+        RECORD(PHASE, .phase = phase);
 }
 
 static unsigned innermost(void)
@@ -109,7 +110,7 @@ void memsim_tag_enter(uint32_t id)
     inside.depth++;
     sequence_change(id);
     phase_set(in_node ? TRACE_PHASE_RECOMPUTE : TRACE_PHASE_FORWARD);
-    RECORD(MODULE_ENTER, id);
+    RECORD(MODULE_ENTER, .module = id);
 }
 
 /* How many modules stay open where ID is left; those that an exception kept
@@ -130,7 +131,7 @@ void memsim_tag_leave(uint32_t id)
         return;
     inside.depth = below;
     sequence_change(memsim_tag_top());
-    RECORD(MODULE_LEAVE, id);
+    RECORD(MODULE_LEAVE, .module = id);
 }
 
 void memsim_tag_cut(uint32_t depth)
@@ -138,7 +139,7 @@ void memsim_tag_cut(uint32_t depth)
     while (inside.depth > depth) {
         uint32_t id = memsim_tag_top();
         inside.depth--;
-        RECORD(MODULE_LEAVE, id);
+        RECORD(MODULE_LEAVE, .module = id);
     }
     sequence_change(memsim_tag_top());
 }
@@ -156,17 +157,18 @@ void memsim_tag_step(int begins)
 void memsim_tag_storage(uint64_t address, uint32_t id, uint32_t category,
                         uint32_t element_bytes)
 {
-    RECORD(STORAGE, address, id, category, element_bytes);
+    RECORD(STORAGE, .address = address, .module = id, .category = category,
+           .element_bytes = element_bytes);
 }
 
 void memsim_tag_input(uint64_t address, uint32_t id)
 {
-    RECORD(INPUT, address, id);
+    RECORD(INPUT, .address = address, .module = id);
 }
 
 void memsim_tag_output(uint64_t address, uint32_t id)
 {
-    RECORD(OUTPUT, address, id);
+    RECORD(OUTPUT, .address = address, .module = id);
 }
 
 /* Where nothing is at work: what is computed of a forward's results, a loss

@@ -11,7 +11,7 @@
 /* What is at work on this thread now. */
 struct tag {
     uint32_t module;           /* 0: none */
-    uint32_t phase;            /* enum trace_phase */
+    uint32_t phase;            /* enum trace_phase_kind */
     uint32_t operation, range; /* ids of names, or 0 */
 };
 

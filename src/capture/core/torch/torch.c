@@ -66,9 +66,11 @@ static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
 
     torch_slots_pool(e, pool);
     memsim_record(kind,
-                  (const uint64_t[]){(uint64_t)e->device, e->address, e->bytes,
-                                     e->stream, pool[0], pool[1]},
-                  6);
+                  TRACE_WORDS(SEGMENT_ALLOC, .device = (uint64_t)e->device,
+                              .address = e->address, .bytes = e->bytes,
+                              .stream = e->stream, .pool_low = pool[0],
+                              .pool_high = pool[1]),
+                  TRACE_WORD_COUNT(SEGMENT_ALLOC));
 }
 
 static void entry_done(const struct trace_entry *e)
@@ -76,7 +78,8 @@ static void entry_done(const struct trace_entry *e)
     if (pending.freeing == e->address)
         pending.done = true;
     else
-        RECORD(FREE_DONE, (uint64_t)e->device, e->address, e->bytes, e->stream);
+        RECORD(FREE_DONE, .device = (uint64_t)e->device, .address = e->address,
+               .bytes = e->bytes, .stream = e->stream);
 }
 
 static void entry_see(const void *functor, const struct trace_entry *e)
@@ -159,7 +162,7 @@ static void torch_meet(const char *library, bool native)
         snprintf(version, sizeof version, "unknown");
     snprintf(slot->torch_version, sizeof slot->torch_version, "%s", version);
     int n = snprintf(setting, sizeof setting, "torch=%s", version);
-    memsim_record_text(TRACE_SETTING, NULL, 0, setting, (size_t)n);
+    RECORD_TEXT(SETTING, setting, (size_t)n);
     if (!native)
         return;
     if (torch_slots_find(version))
@@ -245,13 +248,14 @@ void memsim_torch_frees(const void *return_address, uint64_t address)
     if (!caching || tracked || !torch_library(return_address) ||
         !memsim_device_find(address, &device, &start, &bytes))
         return;
-    RECORD(SEGMENT_FREE, (uint64_t)device, address, bytes, 0);
+    RECORD(SEGMENT_FREE, .device = (uint64_t)device, .address = address,
+           .bytes = bytes);
 }
 
 static void segment_record(int device)
 {
-    RECORD(SEGMENT_ALLOC, (uint64_t)device, pending.segment,
-           pending.segment_bytes, 0, 0, 0);
+    RECORD(SEGMENT_ALLOC, .device = (uint64_t)device,
+           .address = pending.segment, .bytes = pending.segment_bytes);
     pending.segment = 0;
 }
 
@@ -279,12 +283,20 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (!traced || memsim_capture_holds(pending.stream))
         capture_fresh(address, bytes);
     tag_now(&tag);
-    record_block(TRACE_BLOCK_ALLOC,
-                 (const uint64_t[RECORD_BLOCK_FIELDS]){
-                     (uint64_t)device, address, block_requested(address, bytes),
-                     bytes, traced ? pending.stream : 0, allocated, reserved,
-                     pool[0], pool[1], tag.module, tag.phase, tag.operation,
-                     tag.range});
+    record_block_alloc(&(const struct trace_block_alloc){
+        .device = (uint64_t)device,
+        .address = address,
+        .requested_bytes = block_requested(address, bytes),
+        .block_bytes = bytes,
+        .stream = traced ? pending.stream : 0,
+        .allocated_bytes = allocated,
+        .reserved_bytes = reserved,
+        .pool_low = pool[0],
+        .pool_high = pool[1],
+        .module = tag.module,
+        .phase = tag.phase,
+        .operator = tag.operation,
+        .range = tag.range});
     pending.address = 0;
 }
 
@@ -293,10 +305,14 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
 {
     bool traced = pending.freeing == address;
 
-    record_block(TRACE_BLOCK_FREE,
-                 (const uint64_t[RECORD_BLOCK_FIELDS]){
-                     (uint64_t)device, address, bytes, allocated, reserved,
-                     traced ? pending.stream : 0, traced && !pending.done});
+    record_block_free(
+        &(const struct trace_block_free){.device = (uint64_t)device,
+                                         .address = address,
+                                         .block_bytes = bytes,
+                                         .allocated_bytes = allocated,
+                                         .reserved_bytes = reserved,
+                                         .stream = traced ? pending.stream : 0,
+                                         .deferred = traced && !pending.done});
     pending.freeing = 0;
 }
 
@@ -318,11 +334,10 @@ static char fractions[SESSION_DEVICES][32];
 void torch_fraction_record(int device)
 {
     const char *text = fractions[device];
-    uint64_t index = (uint64_t)device;
 
     if (*text)
-        memsim_record_text(TRACE_MEMORY_FRACTION, &index, 1, text,
-                           strlen(text));
+        RECORD_TEXT(MEMORY_FRACTION, text, strlen(text),
+                    .device = (uint64_t)device);
 }
 
 void memsim_torch_fraction(int device, const char *fraction)
@@ -337,8 +352,7 @@ void memsim_torch_fraction(int device, const char *fraction)
 void memsim_torch_settings(const char *settings)
 {
     process_join();
-    memsim_record_text(TRACE_ALLOCATOR_SETTINGS, NULL, 0, settings,
-                       strlen(settings));
+    RECORD_TEXT(ALLOCATOR_SETTINGS, settings, strlen(settings));
 }
 
 /* c10/core/Allocator.cpp. PyTorch calls it for every block handed out or taken
@@ -382,9 +396,12 @@ CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
         memsim_device_memory(device.index, &free_bytes, &total_bytes);
         torch_usage(device.index, allocated, reserved);
         tag_now(&tag);
-        RECORD(OOM, (uint64_t)device.index, (uint64_t)bytes, free_bytes,
-               allocated, reserved, pending.refused_stream, tag.module,
-               tag.phase, tag.operation, tag.range);
+        RECORD(OOM, .device = (uint64_t)device.index,
+               .requested_bytes = (uint64_t)bytes, .free_bytes = free_bytes,
+               .allocated_bytes = allocated, .reserved_bytes = reserved,
+               .stream = pending.refused_stream, .module = tag.module,
+               .phase = tag.phase, .operator = tag.operation,
+               .range = tag.range);
         device_give_up(device.index, true, (uint64_t)bytes);
         pending.refused_stream = 0;
     }

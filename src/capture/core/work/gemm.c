@@ -28,11 +28,15 @@ int memsim_gemm(uint32_t name, const struct gemm *g)
     memsim_kernel_count(device);
     uint64_t types = (uint64_t)g->type_a | (uint64_t)g->type_b << 16 |
                      (uint64_t)g->type_c << 32 | (uint64_t)g->type_d << 48;
-    RECORD(GEMM, name, (uint64_t)device, g->stream, (uint64_t)g->m,
-           (uint64_t)g->n, (uint64_t)g->k, (uint64_t)g->batch, types,
-           pack(g->compute, g->scale), pack(g->transpose_a, g->transpose_b),
-           pack(g->lda, g->ldb), pack(g->ldc, g->ldd), (uint64_t)g->stride_a,
-           (uint64_t)g->stride_b, (uint64_t)g->stride_c, alignment(g),
-           g->epilogue, g->workspace_bytes, g->math_mode);
+    RECORD(GEMM, .name = name, .device = (uint64_t)device, .stream = g->stream,
+           .m = (uint64_t)g->m, .n = (uint64_t)g->n, .k = (uint64_t)g->k,
+           .batch = (uint64_t)g->batch, .types_a_b_c_d = types,
+           .compute_scale = pack(g->compute, g->scale),
+           .transpose_a_b = pack(g->transpose_a, g->transpose_b),
+           .lda_ldb = pack(g->lda, g->ldb), .ldc_ldd = pack(g->ldc, g->ldd),
+           .stride_a = (uint64_t)g->stride_a, .stride_b = (uint64_t)g->stride_b,
+           .stride_c = (uint64_t)g->stride_c, .alignment = alignment(g),
+           .epilogue = g->epilogue, .workspace_bytes = g->workspace_bytes,
+           .math_mode = g->math_mode);
     return CORE_OK;
 }

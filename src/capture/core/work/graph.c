@@ -57,7 +57,8 @@ int memsim_graph_create(bool by_hand, uint64_t *handle)
     graph->body = body;
     *handle = (uint64_t)graph;
     if (by_hand)
-        RECORD(CAPTURE_JOIN, (uint64_t)body->device, *handle, body->id);
+        RECORD(CAPTURE_JOIN, .device = (uint64_t)body->device,
+               .stream = *handle, .capture = body->id);
     return CORE_OK;
 }
 
@@ -81,7 +82,7 @@ int memsim_graph_destroy(uint64_t handle)
     if (!graph)
         return CORE_INVALID_VALUE;
     if (graph->body->by_hand)
-        RECORD(CAPTURE_END, graph->body->id, 1);
+        RECORD(CAPTURE_END, .capture = graph->body->id, .whole = 1);
     graph->body->is_gone = true;
     graph_body_release(graph->body);
     return memsim_handle_free(HANDLE_GRAPH, graph);

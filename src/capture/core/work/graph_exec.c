@@ -15,8 +15,9 @@ static void instantiate_record(const struct graph_exec *exec)
 {
     const struct graph_body *body = exec->body;
 
-    RECORD(GRAPH_INSTANTIATE, (uint64_t)body->device, (uint64_t)exec, body->id,
-           body->count, body->kernels);
+    RECORD(GRAPH_INSTANTIATE, .device = (uint64_t)body->device,
+           .exec = (uint64_t)exec, .capture = body->id, .nodes = body->count,
+           .kernels = body->kernels);
 }
 
 /* EXEC, of no graph, becomes one of BODY as it is now. */
@@ -147,8 +148,9 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     struct graph_body *outer = capture_body(stream);
     if (outer)
         rc = launch_captured(outer, exec);
-    RECORD(GRAPH_LAUNCH, (uint64_t)device, stream, handle, exec->body->id,
-           exec->body->kernels);
+    RECORD(GRAPH_LAUNCH, .device = (uint64_t)device, .stream = stream,
+           .exec = handle, .capture = exec->body->id,
+           .kernels = exec->body->kernels);
     if (outer)
         return rc;
     launch_run(exec, stream);

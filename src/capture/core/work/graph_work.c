@@ -80,24 +80,29 @@ static void work_record(uint64_t graph, const struct graph_work *work)
 
     switch (work->type) {
     case GRAPH_KERNEL:
-        RECORD(LAUNCH, work->kernel->name, device, graph,
-               trace_pack(l->grid[0], l->grid[1]),
-               trace_pack(l->grid[2], l->block[0]),
-               trace_pack(l->block[1], l->block[2]),
-               trace_pack(l->shared_bytes, TRACE_RULE_NONE), 0, 0, 0, 0);
+        RECORD(LAUNCH, .name = work->kernel->name, .device = device,
+               .stream = graph, .grid_x_y = trace_pack(l->grid[0], l->grid[1]),
+               .grid_z_block_x = trace_pack(l->grid[2], l->block[0]),
+               .block_y_z = trace_pack(l->block[1], l->block[2]),
+               .shared_bytes_rule =
+                   trace_pack(l->shared_bytes, TRACE_RULE_NONE));
         return;
     case GRAPH_COPY:
-        RECORD(COPY, device, graph, (uint64_t)stream_copy_direction(w[0], w[1]),
-               w[0], w[1], w[2] * work->rows, 0, device);
+        RECORD(COPY, .device = device, .stream = graph,
+               .direction = (uint64_t)stream_copy_direction(w[0], w[1]),
+               .destination = w[0], .source = w[1], .bytes = w[2] * work->rows,
+               .peer = device);
         return;
     case GRAPH_SET:
-        RECORD(SET, device, graph, w[0], w[1], w[2] * w[3] * work->rows, 0);
+        RECORD(SET, .device = device, .stream = graph, .address = w[0],
+               .value = w[1], .bytes = w[2] * w[3] * work->rows);
         return;
     case GRAPH_HOST:
-        RECORD(HOST_FUNCTION, device, graph);
+        RECORD(HOST_FUNCTION, .device = device, .stream = graph);
         return;
     case GRAPH_CHILD:
-        RECORD(GRAPH_LAUNCH, device, graph, 0, child->id, child->kernels);
+        RECORD(GRAPH_LAUNCH, .device = device, .stream = graph,
+               .capture = child->id, .kernels = child->kernels);
         return;
     default:
         return;

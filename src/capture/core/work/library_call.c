@@ -18,8 +18,9 @@ int memsim_call(const struct call *call)
     if (rc)
         return rc;
     memsim_kernel_count(device);
-    RECORD(LIBRARY_CALL, call->name, (uint64_t)device, call->stream,
-           call->workspace_bytes, v[0], v[1], v[2], v[3], v[4], v[5]);
+    RECORD(LIBRARY_CALL, .name = call->name, .device = (uint64_t)device,
+           .stream = call->stream, .workspace_bytes = call->workspace_bytes,
+           .a = v[0], .b = v[1], .c = v[2], .d = v[3], .e = v[4], .f = v[5]);
     return CORE_OK;
 }
 

@@ -321,12 +321,16 @@ static void torch_block(const struct range *range, uint64_t stream, bool alloc)
         return;
     torch_usage(range->pool->device, values[POOL_USED], values[POOL_RESERVED]);
     if (alloc)
-        RECORD(BLOCK_ALLOC, device, range->address, range->requested_bytes,
-               range->bytes, stream, values[POOL_USED], values[POOL_RESERVED],
-               0, 0);
+        RECORD(BLOCK_ALLOC, .device = device, .address = range->address,
+               .requested_bytes = range->requested_bytes,
+               .block_bytes = range->bytes, .stream = stream,
+               .allocated_bytes = values[POOL_USED],
+               .reserved_bytes = values[POOL_RESERVED]);
     else
-        RECORD(BLOCK_FREE, device, range->address, range->bytes,
-               values[POOL_USED], values[POOL_RESERVED], stream, 0);
+        RECORD(BLOCK_FREE, .device = device, .address = range->address,
+               .block_bytes = range->bytes,
+               .allocated_bytes = values[POOL_USED],
+               .reserved_bytes = values[POOL_RESERVED], .stream = stream);
 }
 
 static int take(struct pool *pool, uint64_t bytes, uint64_t stream, bool torch,

@@ -22,7 +22,8 @@ static void stream_end(void *handle, void *device)
     if (stream->device != *(const int *)device)
         return;
     capture_forget_stream(stream);
-    RECORD(STREAM_DESTROY, (uint64_t)stream->device, (uint64_t)handle);
+    RECORD(STREAM_DESTROY, .device = (uint64_t)stream->device,
+           .stream = (uint64_t)handle);
     memsim_handle_free(HANDLE_STREAM, handle);
 }
 
@@ -32,7 +33,8 @@ static void event_end(void *handle, void *device)
 
     if (event->device != *(const int *)device)
         return;
-    RECORD(EVENT_DESTROY, (uint64_t)event->device, (uint64_t)handle);
+    RECORD(EVENT_DESTROY, .device = (uint64_t)event->device,
+           .event = (uint64_t)handle);
     memsim_handle_free(HANDLE_EVENT, handle);
 }
 

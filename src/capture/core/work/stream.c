@@ -59,8 +59,8 @@ int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
                               .priority = priority,
                               .id = streams++};
     *handle = (uint64_t)stream;
-    RECORD(STREAM_CREATE, (uint64_t)device, *handle, flags,
-           (uint64_t)(int64_t)priority);
+    RECORD(STREAM_CREATE, .device = (uint64_t)device, .stream = *handle,
+           .flags = flags, .priority = (uint64_t)(int64_t)priority);
     return CORE_OK;
 }
 
@@ -72,7 +72,7 @@ int memsim_stream_destroy(uint64_t handle)
     if (rc || handle < DEFAULT_STREAMS)
         return rc ? rc : CORE_INVALID_HANDLE;
     capture_forget_stream(memsim_stream_get(handle));
-    RECORD(STREAM_DESTROY, (uint64_t)device, handle);
+    RECORD(STREAM_DESTROY, .device = (uint64_t)device, .stream = handle);
     return memsim_handle_free(HANDLE_STREAM, (void *)handle);
 }
 
@@ -85,7 +85,7 @@ int memsim_stream_synchronize(uint64_t handle)
         rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
-    RECORD(SYNC_STREAM, (uint64_t)device, handle);
+    RECORD(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
     pool_synchronized(device);
     return CORE_OK;
 }
@@ -98,7 +98,8 @@ int memsim_stream_query(uint64_t handle)
     if (!rc)
         rc = capture_synchronizes(memsim_stream_get(handle));
     if (!rc)
-        RECORD(STREAM_QUERY, (uint64_t)device, handle, 1);
+        RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
+               .ready = 1);
     return rc;
 }
 
@@ -123,7 +124,8 @@ int memsim_stream_wait(uint64_t handle, uint64_t event, bool is_external)
         rc = capture_wait_event(stream, handle, found);
     if (rc)
         return rc;
-    RECORD(STREAM_WAIT, (uint64_t)device, handle, event);
+    RECORD(STREAM_WAIT, .device = (uint64_t)device, .stream = handle,
+           .event = event);
     return CORE_OK;
 }
 
@@ -142,7 +144,8 @@ int memsim_event_create(uint32_t flags, uint64_t *handle)
     event->device = device;
     event->flags = flags;
     *handle = (uint64_t)event;
-    RECORD(EVENT_CREATE, (uint64_t)device, *handle, flags);
+    RECORD(EVENT_CREATE, .device = (uint64_t)device, .event = *handle,
+           .flags = flags);
     return CORE_OK;
 }
 
@@ -155,7 +158,7 @@ int memsim_event_destroy(uint64_t handle)
         rc = device_fault(event->device);
     if (rc)
         return rc;
-    RECORD(EVENT_DESTROY, (uint64_t)event->device, handle);
+    RECORD(EVENT_DESTROY, .device = (uint64_t)event->device, .event = handle);
     return memsim_handle_free(HANDLE_EVENT, event);
 }
 
@@ -179,7 +182,8 @@ int memsim_event_record(uint64_t handle, uint64_t stream, bool is_external)
     event->stream = stream;
     event->time_ns = memsim_clock_ns();
     capture_record_event(memsim_stream_get(stream), event);
-    RECORD(EVENT_RECORD, (uint64_t)device, stream, handle);
+    RECORD(EVENT_RECORD, .device = (uint64_t)device, .stream = stream,
+           .event = handle);
     return CORE_OK;
 }
 
@@ -204,7 +208,8 @@ int memsim_event_query(uint64_t handle)
 
     if (rc)
         return rc;
-    RECORD(EVENT_QUERY, (uint64_t)event->device, handle, 1);
+    RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
+           .ready = 1);
     return CORE_OK;
 }
 
@@ -215,7 +220,7 @@ int memsim_event_synchronize(uint64_t handle)
 
     if (rc)
         return rc;
-    RECORD(SYNC_EVENT, (uint64_t)event->device, handle);
+    RECORD(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
     pool_synchronized(event->device);
     return CORE_OK;
 }
@@ -256,7 +261,7 @@ int memsim_device_synchronize(void)
         rc = memsim_capture_forbids();
     if (rc)
         return rc;
-    RECORD(SYNC_DEVICE, (uint64_t)device);
+    RECORD(SYNC_DEVICE, .device = (uint64_t)device);
     pool_synchronized(device);
     return CORE_OK;
 }
@@ -270,7 +275,7 @@ int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
         return rc;
     const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
     bool captured = memsim_capture_step(stream, STEP_HOST, step);
-    RECORD(HOST_FUNCTION, (uint64_t)device, stream);
+    RECORD(HOST_FUNCTION, .device = (uint64_t)device, .stream = stream);
     if (!captured)
         function(data);
     return CORE_OK;
@@ -321,8 +326,10 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
             reading_check(source, bytes, device, stream);
         memsim_values_copy(destination, source, bytes);
     }
-    RECORD(COPY, (uint64_t)device, stream, (uint64_t)real, destination, source,
-           bytes, blocking, (uint64_t)peer);
+    RECORD(COPY, .device = (uint64_t)device, .stream = stream,
+           .direction = (uint64_t)real, .destination = destination,
+           .source = source, .bytes = bytes, .blocking = blocking,
+           .peer = (uint64_t)peer);
     return CORE_OK;
 }
 
@@ -342,7 +349,8 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
     const uint64_t step[STEP_WORDS] = {address, value, unit, count};
     if (!memsim_capture_step(stream, STEP_SET, step))
         memsim_values_fill(address, &value, unit, count);
-    RECORD(SET, (uint64_t)device, stream, address, value, unit * count,
-           blocking);
+    RECORD(SET, .device = (uint64_t)device, .stream = stream,
+           .address = address, .value = value, .bytes = unit * count,
+           .blocking = blocking);
     return CORE_OK;
 }

@@ -71,7 +71,8 @@ static bool join(struct capture *capture, struct stream *stream,
     member->handle = handle;
     stream->capture = (uint32_t)(capture - captures) + 1;
     stream->capture_member = capture->member_count++;
-    RECORD(CAPTURE_JOIN, (uint64_t)stream->device, handle, capture->id);
+    RECORD(CAPTURE_JOIN, .device = (uint64_t)stream->device, .stream = handle,
+           .capture = capture->id);
     return true;
 }
 
@@ -146,7 +147,8 @@ static void finish(struct capture *capture)
     for (uint32_t i = 0; i < capture->member_count; i++)
         if (capture->members[i].stream)
             capture->members[i].stream->capture = 0;
-    RECORD(CAPTURE_END, capture->id, capture->status == CAPTURE_ACTIVE);
+    RECORD(CAPTURE_END, .capture = capture->id,
+           .whole = capture->status == CAPTURE_ACTIVE);
     capture->id = 0;
     atomic_fetch_sub(&capture_count, 1);
 }
@@ -266,8 +268,9 @@ bool memsim_capture_holds(uint64_t handle)
     return capture_is_on() && capture_of(stream_find(handle));
 }
 
-/* The field of a record of KIND that says the stream; 0: it is no work. */
-static int stream_field(enum trace_kind kind, enum graph_node_type *type)
+/* The stream of a record of KIND that is work; 0: it is none. */
+static uint64_t stream_field(enum trace_kind kind, const void *fields,
+                             enum graph_node_type *type)
 {
     *type = GRAPH_KERNEL;
     switch (kind) {
@@ -277,19 +280,19 @@ static int stream_field(enum trace_kind kind, enum graph_node_type *type)
     case TRACE_ATTENTION:
     case TRACE_LIBRARY_CALL:
     case TRACE_COLLECTIVE:
-        return 2;
+        return ((const struct trace_work *)fields)->stream;
     case TRACE_COPY:
         *type = GRAPH_COPY;
-        return 1;
+        return ((const struct trace_copy *)fields)->stream;
     case TRACE_SET:
         *type = GRAPH_SET;
-        return 1;
+        return ((const struct trace_set *)fields)->stream;
     case TRACE_HOST_FUNCTION:
         *type = GRAPH_HOST;
-        return 1;
+        return ((const struct trace_host_function *)fields)->stream;
     case TRACE_GRAPH_LAUNCH:
         *type = GRAPH_CHILD;
-        return 1;
+        return ((const struct trace_graph_launch *)fields)->stream;
     default:
         return 0;
     }
@@ -318,8 +321,8 @@ static void node_capture(struct stream *stream, enum graph_node_type type)
 void capture_work(enum trace_kind kind, const uint64_t *fields)
 {
     enum graph_node_type type;
-    int field = stream_field(kind, &type);
-    struct stream *stream = field ? stream_find(fields[field]) : NULL;
+    uint64_t handle = stream_field(kind, fields, &type);
+    struct stream *stream = handle ? stream_find(handle) : NULL;
 
     if (!capture_of(stream))
         return;
