@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device: which operations run, how fast, and what happens next. */
+#include "runtime/sim/sim_internal.h"
+
+#define CAPACITY_MIN (SIM_WHOLE / 16) /* what compute keeps in any case */
+
+/* --- order of devices ----------------------------------------------------- */
+
+static bool heap_before(const struct sim *s, uint32_t a, uint32_t b)
+{
+    const struct sim_device *x = &s->devices[a], *y = &s->devices[b];
+
+    return x->next_ns != y->next_ns ? x->next_ns < y->next_ns : a < b;
+}
+
+static void heap_set(struct sim *s, uint32_t at, uint32_t device)
+{
+    s->heap[at] = device;
+    s->devices[device].heap_at = at;
+}
+
+void device_sift(struct sim *s, uint32_t device)
+{
+    uint32_t at = s->devices[device].heap_at;
+
+    while (at && heap_before(s, device, s->heap[(at - 1) / 2])) {
+        heap_set(s, at, s->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    for (uint32_t child; (child = 2 * at + 1) < s->device_count; at = child) {
+        if (child + 1 < s->device_count &&
+            heap_before(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (heap_before(s, device, s->heap[child]))
+            break;
+        heap_set(s, at, s->heap[child]);
+    }
+    heap_set(s, at, device);
+}
+
+/* --- order of streams ----------------------------------------------------- */
+
+static bool stream_before(const struct sim *s, uint32_t a, uint32_t b)
+{
+    int32_t x = s->streams[a].priority, y = s->streams[b].priority;
+
+    return x != y ? x < y : a < b;
+}
+
+static bool is_active(const struct sim_device *d, uint32_t stream)
+{
+    for (uint32_t i = 0; i < d->active_count; i++)
+        if (d->active[i] == stream)
+            return true;
+    return false;
+}
+
+static int active_insert(struct sim *s, struct sim_device *d, uint32_t stream)
+{
+    uint32_t at = d->active_count;
+
+    if (sim_room(s, &d->active, at, &d->active_capacity, sizeof *d->active))
+        return -1;
+    for (; at && stream_before(s, stream, d->active[at - 1]); at--)
+        d->active[at] = d->active[at - 1];
+    d->active[at] = stream;
+    d->active_count++;
+    return 0;
+}
+
+int device_activate(struct sim *s, uint32_t device, uint32_t stream)
+{
+    struct sim_device *d = &s->devices[device];
+    struct sim_queue *q = &s->streams[stream];
+
+    if (!is_active(d, stream) && active_insert(s, d, stream))
+        return -1;
+    q->state = SIM_WAITING;
+    q->checked = false;
+    uint64_t called_ns = queue_at(q, q->head)->called_ns;
+    called_ns = called_ns < d->now ? d->now : called_ns;
+    if (d->next_ns > called_ns) {
+        d->next_ns = called_ns;
+        device_sift(s, device);
+    }
+    return 0;
+}
+
+static void active_compact(const struct sim *s, struct sim_device *d)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < d->active_count; i++)
+        if (s->streams[d->active[i]].state != SIM_EMPTY)
+            d->active[kept++] = d->active[i];
+    d->active_count = kept;
+}
+
+uint64_t device_completed(const struct sim *s, const struct sim_device *d)
+{
+    uint64_t least = d->submitted;
+
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        const struct sim_queue *q = &s->streams[d->active[i]];
+        if (q->head != q->tail && queue_at(q, q->head)->ordinal < least)
+            least = queue_at(q, q->head)->ordinal;
+    }
+    return least;
+}
+
+/* --- speeds --------------------------------------------------------------- */
+
+static bool is_copy(unsigned engine)
+{
+    return engine >= SIM_COPY_IN && engine <= SIM_COPY_PEER;
+}
+
+static uint32_t copies_running(const struct sim_device *d)
+{
+    return d->busy[SIM_COPY_IN] + d->busy[SIM_COPY_OUT] +
+           d->busy[SIM_COPY_PEER];
+}
+
+static uint32_t compute_capacity(const struct sim_device *d)
+{
+    uint32_t capacity = SIM_WHOLE;
+    uint32_t taken = (d->busy[SIM_COMM] ? d->gpu.comm_takes : 0) +
+                     (copies_running(d) ? d->gpu.copy_takes : 0);
+
+    capacity = taken < capacity ? capacity - taken : 0;
+    return capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity;
+}
+
+static bool computes(const struct sim_queue *q)
+{
+    return q->state == SIM_RUNNING &&
+           queue_at(q, q->head)->engine == SIM_COMPUTE;
+}
+
+/* The shares of those of FIRST's priority that compute; *LAST is behind them.
+ */
+static uint64_t shares_of(const struct sim *s, const struct sim_device *d,
+                          uint32_t first, uint32_t *last)
+{
+    int32_t priority = s->streams[d->active[first]].priority;
+    uint64_t sum = 0;
+    uint32_t i = first;
+
+    for (; i < d->active_count; i++) {
+        const struct sim_queue *q = &s->streams[d->active[i]];
+        if (q->priority != priority)
+            break;
+        if (computes(q))
+            sum += queue_at(q, q->head)->share;
+    }
+    *last = i;
+    return sum;
+}
+
+static void set_compute_speeds(struct sim *s, struct sim_device *d)
+{
+    uint64_t capacity = compute_capacity(d);
+
+    for (uint32_t first = 0, last; first < d->active_count; first = last) {
+        uint64_t sum = shares_of(s, d, first, &last);
+        uint64_t speed =
+            sum > capacity ? SIM_WHOLE * capacity / sum : SIM_WHOLE;
+        for (uint32_t i = first; sum && i < last; i++)
+            if (computes(&s->streams[d->active[i]]))
+                s->streams[d->active[i]].speed = (uint32_t)speed;
+        capacity -= sum < capacity ? sum : capacity;
+    }
+}
+
+static void set_speeds(struct sim *s, struct sim_device *d)
+{
+    uint32_t link =
+        d->busy[SIM_COMPUTE] ? SIM_WHOLE - d->gpu.comm_loses : SIM_WHOLE;
+
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        struct sim_queue *q = &s->streams[d->active[i]];
+        if (q->state != SIM_RUNNING)
+            continue;
+        q->speed = queue_at(q, q->head)->engine == SIM_COMM
+                       ? link / d->busy[SIM_COMM]
+                       : SIM_WHOLE;
+    }
+    if (d->busy[SIM_COMPUTE])
+        set_compute_speeds(s, d);
+}
+
+/* --- what comes next ------------------------------------------------------ */
+
+static bool engine_is_free(const struct sim_device *d, const struct sim_op *op)
+{
+    return !op->timed || !is_copy(op->engine) || !d->busy[op->engine];
+}
+
+/* When something happens to Q's head. */
+static uint64_t queue_next(const struct sim_device *d,
+                           const struct sim_queue *q)
+{
+    uint64_t ready_ns = q->ready_ns < d->now ? d->now : q->ready_ns;
+
+    if (q->state == SIM_READY)
+        return engine_is_free(d, queue_at(q, q->head)) ? ready_ns : SIM_NEVER;
+    if (q->state == SIM_WAITING && !q->checked)
+        return d->now;
+    if (q->state != SIM_RUNNING || !q->speed)
+        return SIM_NEVER;
+    return d->now + (q->left + q->speed - 1) / q->speed;
+}
+
+void device_refresh(struct sim *s, uint32_t device)
+{
+    struct sim_device *d = &s->devices[device];
+    uint64_t next_ns = d->stale ? d->now : SIM_NEVER;
+
+    set_speeds(s, d);
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        uint64_t ns = queue_next(d, &s->streams[d->active[i]]);
+        next_ns = ns < next_ns ? ns : next_ns;
+    }
+    if (d->mark_head < d->mark_count) {
+        const struct sim_mark_entry *m = &d->marks[d->mark_head];
+        uint64_t ns = m->ns < d->now ? d->now : m->ns;
+        if (ns < next_ns && device_completed(s, d) >= m->ordinal)
+            next_ns = ns;
+    }
+    if (next_ns == d->next_ns)
+        return;
+    d->next_ns = next_ns;
+    device_sift(s, device);
+}
+
+/* --- progress ------------------------------------------------------------- */
+
+/* Idle: does the host keep every head waiting? */
+static bool waits_for_host(const struct sim *s, const struct sim_device *d)
+{
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        const struct sim_queue *q = &s->streams[d->active[i]];
+        if (q->state == SIM_READY && q->cause != SIM_BY_HOST)
+            return false;
+        if (q->state == SIM_RUNNING)
+            return false;
+    }
+    return true;
+}
+
+static enum sim_use use_now(const struct sim *s, const struct sim_device *d)
+{
+    bool comm = d->busy[SIM_COMM] || d->peers_missing;
+
+    if (d->busy[SIM_COMPUTE] && comm)
+        return SIM_USE_COMPUTE_COMM;
+    if (d->busy[SIM_COMPUTE])
+        return copies_running(d) ? SIM_USE_COMPUTE_COPY : SIM_USE_COMPUTE;
+    if (comm)
+        return SIM_USE_COMM;
+    if (copies_running(d))
+        return SIM_USE_COPY;
+    return waits_for_host(s, d) ? SIM_USE_HOST : SIM_USE_IDLE;
+}
+
+static void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
+{
+    uint64_t passed = ns - d->now;
+
+    if (ns <= d->now)
+        return;
+    d->use_ns[use_now(s, d)] += passed;
+    d->now = ns;
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        struct sim_queue *q = &s->streams[d->active[i]];
+        if (q->state != SIM_RUNNING)
+            continue;
+        uint64_t done = passed * q->speed;
+        q->left -= done < q->left ? done : q->left;
+    }
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+/* Heads of other streams that waited for what STREAM has completed. */
+static void waiters_release(struct sim *s, uint32_t stream, uint64_t ns)
+{
+    for (uint32_t *at = &s->streams[stream].waiters; *at != SIM_NONE;) {
+        struct sim_queue *q = &s->streams[*at];
+        const struct sim_op *op = queue_at(q, q->head);
+        if (s->streams[stream].head <= op->dep_sequence) {
+            at = &q->next_waiter;
+            continue;
+        }
+        *at = q->next_waiter;
+        q->state = SIM_READY;
+        q->dep_ns = ns;
+        q->ready_ns = op->called_ns > ns ? op->called_ns : ns;
+        q->cause = op->called_ns > ns ? SIM_BY_HOST : SIM_BY_EVENT;
+        q->cause_tag = op->tag;
+        struct sim_device *d = &s->devices[q->device];
+        if (d->next_ns > ns) {
+            d->next_ns = ns < d->now ? d->now : ns;
+            device_sift(s, q->device);
+        }
+    }
+}
+
+static void tell_done(const struct sim *s, uint32_t stream, uint64_t ns)
+{
+    const struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+
+    if (!s->sink.done)
+        return;
+    s->sink.done(s->sink.context,
+                 &(struct sim_done){
+                     .tag = op->tag,
+                     .device = q->device,
+                     .stream = stream,
+                     .thread = op->thread,
+                     .engine = (enum sim_engine)op->engine,
+                     .called_ns = op->called_ns,
+                     .ready_ns = q->ready_ns,
+                     .start_ns = q->start_ns,
+                     .end_ns = ns,
+                     .duration_ns = op->duration_ns,
+                     .cause = (enum sim_cause)q->cause,
+                     .before_tag = q->before_tag,
+                     .event_tag = q->event_tag,
+                     .cause_tag = q->cause == SIM_BY_HOST ? 0 : q->cause_tag,
+                 });
+}
+
+/* The head of STREAM is completed. */
+static void head_complete(struct sim *s, uint32_t stream, uint64_t ns)
+{
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+
+    if (op->timed) {
+        tell_done(s, stream, ns);
+        q->free_ns = ns;
+        q->before_tag = op->tag;
+        q->event_tag = 0;
+        s->devices[q->device].last_tag = op->tag;
+        s->devices[q->device].engine_tag[op->engine] = op->tag;
+    } else if (op->dep_stream != SIM_NONE) {
+        q->event_tag = op->tag;
+    }
+    if (op->event != SIM_NONE && s->events[op->event].stream == stream &&
+        s->events[op->event].sequence == q->head)
+        s->events[op->event].ns = ns;
+    q->done_ns = ns;
+    s->devices[q->device].done_ns = ns;
+    q->head++;
+    q->state = q->head == q->tail ? SIM_EMPTY : SIM_WAITING;
+    q->checked = false;
+    if (q->waiters != SIM_NONE)
+        waiters_release(s, stream, ns);
+}
+
+/* When a head of work may start, and why not sooner. */
+static void head_ready(struct sim_queue *q, const struct sim_op *op)
+{
+    uint64_t after = q->before_tag || q->free_ns ? q->free_ns + op->gap_ns : 0;
+
+    q->cause = SIM_BY_STREAM;
+    q->cause_tag = q->before_tag;
+    q->ready_ns = after;
+    if (q->dep_ns > after) {
+        q->cause = SIM_BY_EVENT;
+        q->cause_tag = q->event_tag;
+        q->ready_ns = q->dep_ns;
+    }
+    if (op->called_ns > q->ready_ns) {
+        q->cause = SIM_BY_HOST;
+        q->ready_ns = op->called_ns;
+    }
+    q->state = SIM_READY;
+}
+
+/* A new head: what does it wait for? */
+static void head_check(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+
+    q->checked = true;
+    if (op->timed) {
+        head_ready(q, op);
+        return;
+    }
+    if (op->dep_stream != SIM_NONE &&
+        s->streams[op->dep_stream].head <= op->dep_sequence) {
+        q->next_waiter = s->streams[op->dep_stream].waiters;
+        s->streams[op->dep_stream].waiters = stream;
+        return;
+    }
+    q->ready_ns = op->called_ns;
+    q->cause = SIM_BY_HOST;
+    q->state = SIM_READY;
+}
+
+static void head_start(struct sim_device *d, struct sim_queue *q)
+{
+    const struct sim_op *op = queue_at(q, q->head);
+
+    q->state = SIM_RUNNING;
+    q->start_ns = d->now;
+    q->left = op->duration_ns > UINT64_MAX / SIM_WHOLE
+                  ? UINT64_MAX
+                  : op->duration_ns * SIM_WHOLE;
+    q->speed = SIM_WHOLE;
+    d->busy[op->engine]++;
+}
+
+/* All have come: they start together. */
+static void group_start(struct sim *s, struct sim_group *g, uint64_t ns,
+                        uint64_t by_tag)
+{
+    for (uint32_t m = g->members; m != SIM_NONE;
+         m = s->streams[m].next_member) {
+        struct sim_queue *q = &s->streams[m];
+        struct sim_device *d = &s->devices[q->device];
+        device_progress(s, d, ns);
+        d->peers_missing--;
+        if (q->ready_ns < ns) {
+            q->cause = SIM_BY_PEER;
+            q->cause_tag = by_tag;
+        }
+        head_start(d, q);
+        device_refresh(s, q->device);
+    }
+}
+
+static void head_arrive(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+    struct sim_group *g = &s->groups[op->meet];
+    struct sim_device *d = &s->devices[q->device];
+
+    q->state = SIM_ARRIVED;
+    q->next_member = g->members;
+    g->members = stream;
+    d->peers_missing++;
+    if (++g->arrived == g->expected)
+        group_start(s, g, d->now, op->tag);
+}
+
+static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
+{
+    struct sim_group *g = &s->groups[group];
+
+    for (uint32_t m = g->members, next; m != SIM_NONE; m = next) {
+        struct sim_queue *q = &s->streams[m];
+        struct sim_device *d = &s->devices[q->device];
+        next = q->next_member;
+        device_progress(s, d, ns);
+        d->peers_missing--;
+        head_complete(s, m, ns);
+        d->stale = true;
+        device_refresh(s, q->device);
+    }
+    g->next_free = s->free_group;
+    s->free_group = group;
+}
+
+static void head_finish(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+    struct sim_device *d = &s->devices[q->device];
+
+    d->busy[op->engine]--;
+    if (op->meet == SIM_NONE) {
+        head_complete(s, stream, d->now);
+        return;
+    }
+    q->state = SIM_FINISHED;
+    d->peers_missing++;
+    if (++s->groups[op->meet].finished == s->groups[op->meet].expected)
+        group_complete(s, op->meet, d->now);
+}
+
+/* Is STREAM's head the one that its copy engine takes now? */
+static bool is_next_copy(const struct sim *s, const struct sim_device *d,
+                         uint32_t stream)
+{
+    const struct sim_queue *q = &s->streams[stream];
+    unsigned engine = queue_at(q, q->head)->engine;
+
+    for (uint32_t i = 0; i < d->active_count; i++) {
+        const struct sim_queue *o = &s->streams[d->active[i]];
+        if (o->state != SIM_READY || o->priority != q->priority ||
+            !queue_at(o, o->head)->timed ||
+            queue_at(o, o->head)->engine != engine)
+            continue;
+        if (o->ready_ns < q->ready_ns)
+            return false;
+    }
+    return true;
+}
+
+/* Starts STREAM's head where it can. Returns whether something has happened. */
+static bool head_try(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    struct sim_device *d = &s->devices[q->device];
+    const struct sim_op *op = queue_at(q, q->head);
+
+    if (q->state != SIM_READY || q->ready_ns > d->now || !op->timed)
+        return false;
+    if (op->meet != SIM_NONE) {
+        head_arrive(s, stream);
+        return true;
+    }
+    if (is_copy(op->engine) &&
+        (d->busy[op->engine] || !is_next_copy(s, d, stream)))
+        return false;
+    if (is_copy(op->engine) && q->ready_ns < d->now) {
+        q->cause = SIM_BY_ENGINE;
+        q->cause_tag = d->engine_tag[op->engine];
+    }
+    head_start(d, q);
+    return true;
+}
+
+/* Ends STREAM's head, or sees what the next one waits for. Returns whether
+ * something has happened. */
+static bool head_pass(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    struct sim_device *d = &s->devices[q->device];
+
+    switch ((enum sim_state)q->state) {
+    case SIM_WAITING:
+        if (q->checked)
+            return false;
+        head_check(s, stream);
+        return true;
+    case SIM_READY:
+        if (q->ready_ns > d->now || queue_at(q, q->head)->timed)
+            return false;
+        head_complete(s, stream, d->now);
+        return true;
+    case SIM_RUNNING:
+        if (q->left)
+            return false;
+        head_finish(s, stream);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void marks_tell(struct sim *s, uint32_t device)
+{
+    struct sim_device *d = &s->devices[device];
+
+    for (; d->mark_head < d->mark_count; d->mark_head++) {
+        const struct sim_mark_entry *m = &d->marks[d->mark_head];
+        if (m->ns > d->now || device_completed(s, d) < m->ordinal)
+            return;
+        struct sim_marked marked = {
+            .tag = m->tag, .device = device, .ns = d->now};
+        for (int i = 0; i < SIM_USES; i++)
+            marked.use_ns[i] = d->use_ns[i];
+        if (s->sink.marked)
+            s->sink.marked(s->sink.context, &marked);
+    }
+}
+
+/* All that ends now ends before anything starts, so that what is ready at one
+ * time starts in one order. */
+static void device_pass(struct sim *s, struct sim_device *d)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < d->active_count; i++)
+            changed |= head_pass(s, d->active[i]);
+    }
+}
+
+static bool device_start(struct sim *s, struct sim_device *d)
+{
+    bool changed = false;
+
+    for (uint32_t i = 0; i < d->active_count; i++)
+        changed |= head_try(s, d->active[i]);
+    return changed;
+}
+
+void device_run(struct sim *s, uint32_t device)
+{
+    struct sim_device *d = &s->devices[device];
+
+    device_progress(s, d, d->next_ns);
+    do {
+        device_pass(s, d);
+    } while (device_start(s, d));
+    d->stale = false;
+    active_compact(s, d);
+    if (d->mark_head < d->mark_count)
+        marks_tell(s, device);
+    if (d->blocked != SIM_NONE)
+        hosts_wake(s, d);
+    device_refresh(s, device);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the simulator's files share. */
+#ifndef MEMSIM_RUNTIME_SIM_INTERNAL_H
+#define MEMSIM_RUNTIME_SIM_INTERNAL_H
+
+#include "runtime/sim/sim.h"
+
+#define SIM_NEVER UINT64_MAX
+
+struct sim_op {
+    uint64_t tag, called_ns, duration_ns;
+    uint64_t ordinal;      /* among all of the device */
+    uint64_t dep_sequence; /* the operation of dep_stream that it waits for;
+                              its tag is that of the work before that one */
+    uint32_t dep_stream;   /* SIM_NONE: nothing */
+    uint32_t event;        /* that it records; SIM_NONE */
+    uint32_t share, gap_ns, meet, thread;
+    uint8_t engine;
+    bool timed; /* work, else a record or a wait, which take no time */
+};
+
+/* waiting: an event or nothing known; ready: at ready_ns; arrived: peers are
+ * missing; running; finished: peers are not. */
+enum sim_state {
+    SIM_EMPTY,
+    SIM_WAITING,
+    SIM_READY,
+    SIM_ARRIVED,
+    SIM_RUNNING,
+    SIM_FINISHED,
+};
+
+struct sim_queue { /* a stream */
+    struct sim_op *ring;
+    uint32_t capacity; /* a power of two */
+    uint32_t device;
+    uint64_t head, tail; /* sequences: head completed, tail submitted so far */
+    int32_t priority;
+    uint8_t flags;
+    /* of the head */
+    uint8_t state; /* enum sim_state */
+    uint8_t cause; /* enum sim_cause, of ready_ns */
+    bool checked;  /* it is known what it waits for */
+    uint64_t cause_tag;
+    uint64_t ready_ns, start_ns;
+    uint64_t left; /* of it, in ns of SIM_WHOLE parts */
+    uint32_t speed;
+    uint32_t next_member; /* of its meet */
+    /* of the stream */
+    uint64_t free_ns;        /* the end of the last work */
+    uint64_t done_ns;        /* when its last operation was completed */
+    uint64_t dep_ns;         /* when the last wait ended */
+    uint64_t last_tag;       /* of the work submitted last */
+    uint64_t before_tag;     /* of the work completed last */
+    uint64_t event_tag;      /* of what the last wait waited for */
+    uint64_t legacy_seen;    /* the legacy stream's tail that it waits for */
+    uint64_t seen_by_legacy; /* its own tail that the legacy stream waits for */
+    uint32_t waiters;        /* first stream whose head waits for this one */
+    uint32_t next_waiter;
+};
+
+struct sim_device {
+    struct sim_gpu gpu;
+    uint64_t now;
+    uint64_t next_ns; /* of its next event */
+    uint32_t heap_at;
+    uint64_t submitted; /* operations */
+    uint32_t *active;   /* streams that are not empty, by priority and number */
+    uint32_t active_count, active_capacity;
+    uint32_t *streams; /* all */
+    uint32_t stream_count, stream_capacity;
+    uint32_t legacy;            /* SIM_NONE */
+    uint32_t busy[SIM_ENGINES]; /* running */
+    uint32_t peers_missing;     /* heads that have arrived */
+    struct sim_mark_entry {
+        uint64_t ordinal, ns, tag;
+    } * marks; /* in order, a ring from mark_head */
+    uint32_t mark_head, mark_count, mark_capacity;
+    uint32_t blocked;  /* first thread that waits for this device */
+    uint64_t last_tag; /* completed last, at done_ns */
+    uint64_t done_ns;
+    uint64_t engine_tag[SIM_ENGINES]; /* likewise, of each engine */
+    bool stale; /* heads were completed from elsewhere: run it at once */
+    uint64_t use_ns[SIM_USES];
+};
+
+struct sim_event_state {
+    uint32_t stream; /* SIM_NONE: never recorded */
+    uint64_t sequence;
+    uint64_t ns;  /* SIM_NEVER: not reached */
+    uint64_t tag; /* of the work before it in its stream */
+};
+
+enum sim_target { SIM_FREE, SIM_FOR_SEQUENCE, SIM_FOR_DEVICE };
+
+struct sim_host {
+    uint64_t now;
+    enum sim_target waits;
+    uint32_t stream, device;
+    uint64_t until; /* sequence or ordinal that must be completed */
+    uint64_t woken_by;
+    uint32_t next_blocked;
+};
+
+struct sim_group {
+    uint32_t expected, arrived, finished;
+    uint32_t members; /* first stream */
+    uint32_t next_free;
+};
+
+struct sim {
+    struct sim_memory memory;
+    struct sim_sink sink;
+    struct sim_queue *streams;
+    struct sim_device *devices;
+    struct sim_event_state *events;
+    struct sim_host *threads;
+    struct sim_group *groups;
+    uint32_t *heap; /* devices by next_ns */
+    uint32_t stream_count, stream_capacity, device_count, device_capacity,
+        event_count, event_capacity, thread_count, thread_capacity, group_count,
+        group_capacity, heap_capacity, free_group;
+};
+
+/* Makes room for element COUNT. Returns 0 or -1. */
+int sim_room(struct sim *s, void *array, uint32_t count, uint32_t *capacity,
+             size_t bytes);
+
+static inline struct sim_op *queue_at(const struct sim_queue *q,
+                                      uint64_t sequence)
+{
+    return &q->ring[sequence & (q->capacity - 1)];
+}
+
+/* sim_device.c */
+
+/* STREAM of DEVICE was empty and has an operation now. Returns 0 or -1. */
+int device_activate(struct sim *s, uint32_t device, uint32_t stream);
+/* DEVICE does what happens at its next event. */
+void device_run(struct sim *s, uint32_t device);
+/* Works out DEVICE's speeds and its next event anew. */
+void device_refresh(struct sim *s, uint32_t device);
+/* How many of DEVICE's operations, in the order of their calls, are completed
+ * without exception. */
+uint64_t device_completed(const struct sim *s, const struct sim_device *d);
+/* DEVICE's place among those by next event. */
+void device_sift(struct sim *s, uint32_t device);
+
+/* sim_host.c: threads that wait for D are looked at. */
+void hosts_wake(struct sim *s, struct sim_device *d);
+
+#endif
