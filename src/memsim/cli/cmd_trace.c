@@ -13,17 +13,25 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/time/work_table.h"
 
 #define KINDS_MAX 128
 
 struct trace_options {
     const char *kinds;
+    const char *gpu;
+    bool work;
 };
 
 static const struct option_row rows[] = {
     {"kind", 'k', OPTION_STRING, "KIND[,KIND]...",
      offsetof(struct trace_options, kinds),
      .help = "only these, gemm,launch say; see memsim-trace(5)"},
+    {"work", 'w', OPTION_FLAG, NULL, offsetof(struct trace_options, work),
+     .help = "instead, what the kernels and library calls have to do"},
+    {"gpu", 'g', OPTION_STRING, "NAME|FILE",
+     offsetof(struct trace_options, gpu),
+     .help = "with --work: times of this GPU, not of the trace's"},
     {0},
 };
 
@@ -40,6 +48,7 @@ static const struct options options = {
 struct dump {
     bool wanted[KINDS_MAX];
     struct trace_names names;
+    struct work_table *work; /* NULL: the records are printed */
 };
 
 enum form { FORM_NUMBER, FORM_HEX, FORM_PAIR, FORM_NAME };
@@ -144,6 +153,8 @@ static int dump_file(struct dump *dump, const char *path, struct err *err)
     struct trace_item item;
     int rc;
 
+    if (dump->work)
+        return work_table_add(dump->work, path, err);
     if (trace_reader_open(&reader, path, err))
         return -1;
     while ((rc = trace_reader_next(&reader, &item, err)) > 0) {
@@ -171,7 +182,7 @@ static int dump_directory(struct dump *dump, const char *path, struct err *err)
     if (rc)
         return err_set(err, "%s: there is no trace in this directory", path);
     for (size_t i = 0; i < found.gl_pathc && !rc; i++) {
-        if (found.gl_pathc > 1)
+        if (found.gl_pathc > 1 && !dump->work)
             printf("# %s\n", found.gl_pathv[i]);
         rc = dump_file(dump, found.gl_pathv[i], err);
     }
@@ -220,6 +231,18 @@ static int dump_path(struct dump *dump, const char *path, struct err *err)
     return dump_file(dump, path, err);
 }
 
+static int dump_paths(struct dump *dump, const struct operands *paths,
+                      struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < paths->count && !rc; i++)
+        rc = dump_path(dump, paths->values[i], err);
+    if (!rc && dump->work)
+        rc = work_table_print(dump->work, stdout, err);
+    return rc;
+}
+
 int cmd_trace(int argc, char **argv)
 {
     struct trace_options o = {NULL};
@@ -232,9 +255,13 @@ int cmd_trace(int argc, char **argv)
         return status;
     if (choose_kinds(&dump, o.kinds, &err))
         return cmd_usage(&options, CMD_USAGE, &err);
-    for (int i = 0; i < operands.count; i++)
-        if (dump_path(&dump, operands.values[i], &err))
-            return cmd_fail(CMD_FAILED, &err);
+    if (o.work && !(dump.work = work_table_create(o.gpu, &err)))
+        return cmd_fail(CMD_FAILED, &err);
+    int rc = dump_paths(&dump, &operands, &err);
+    if (dump.work)
+        work_table_destroy(dump.work);
+    if (rc)
+        return cmd_fail(CMD_FAILED, &err);
     if (fflush(stdout) || ferror(stdout)) {
         err_set(&err, "stdout: %s", strerror(errno));
         return cmd_fail(CMD_FAILED, &err);

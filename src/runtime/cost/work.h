@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/trace/op.h"
+
 /* Families are priced by models of their own (cost.h). */
 enum work_family {
-    WORK_NOTHING,     /* takes no time on the device */
-    WORK_ELEMENTWISE, /* contiguous arithmetic, casts, fills, dropout */
-    WORK_STRIDED,     /* broadcast and transposed arithmetic and copies, cat */
-    WORK_REDUCE,      /* sums, means, norms of vectors, arg max */
+    WORK_NOTHING,      /* takes no time on the device */
+    WORK_ELEMENTWISE,  /* contiguous arithmetic, casts, fills, dropout */
+    WORK_STRIDED,      /* broadcast and transposed arithmetic and copies, cat */
+    WORK_REDUCE,       /* sums, means, norms of vectors, arg max */
     WORK_NORM_FORWARD, /* layer, group, RMS and batch norm */
     WORK_NORM_BACKWARD,
     WORK_SOFTMAX_FORWARD, /* softmax, log_softmax, losses over rows */
@@ -66,10 +68,10 @@ enum work_source {
 
 struct work_gemm { /* row-major: out[batch][m][n] = A[m][k] B[k][n] */
     uint64_t m, n, k, batch;
-    uint64_t lda, ldb, ldc;  /* leading dimensions in elements; 0: packed */
-    uint32_t alignment;      /* bytes, of the worst operand; 0: not known */
+    uint64_t lda, ldb, ldc; /* leading dimensions in elements; 0: packed */
+    uint32_t alignment;     /* bytes, of the worst operand; 0: not known */
     bool transpose_a, transpose_b;
-    uint32_t epilogue; /* cublasLtEpilogue_t */
+    uint32_t epilogue;  /* cublasLtEpilogue_t */
     uint32_t out_bytes; /* of an element of the result */
 };
 
@@ -90,7 +92,7 @@ struct work_convolution {
     enum work_layout layout;
 };
 
-struct work_rows { /* reductions, norms, softmax */
+struct work_rows {          /* reductions, norms, softmax */
     uint64_t rows, columns; /* columns are reduced */
     uint64_t stride;        /* between reduced elements; 1: contiguous */
 };
@@ -103,7 +105,7 @@ struct work {
     double flops;           /* arithmetic, multiply and add counted as two */
     double read_bytes, written_bytes;
     uint64_t elements;
-    uint64_t blocks; /* of the grid; 0: not known */
+    uint64_t blocks;  /* of the grid; 0: not known */
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
     uint32_t registers; /* a thread; 0: not known */
@@ -116,6 +118,31 @@ struct work {
         struct work_rows rows;
     };
 };
+
+/* What a kernel's name says of its work, read once for each name: a caller with
+ * many launches keeps one for each. */
+#define WORK_OPERANDS_MAX 8
+#define WORK_NUMBERS_MAX  8
+struct work_kernel {
+    uint16_t rule;    /* row of work_rules.c plus 1; 0: none knows it */
+    uint8_t type;     /* enum work_type of its main operand */
+    uint8_t operands; /* of an elementwise kernel: the result, then inputs */
+    uint8_t bytes[WORK_OPERANDS_MAX];     /* of an element of each */
+    uint8_t type_bytes[WORK_NUMBERS_MAX]; /* of the types among the template
+                                             arguments, in their order */
+    int32_t numbers[WORK_NUMBERS_MAX];    /* the numbers among them */
+};
+
+/* Reads NAME, mangled or not; NULL or "": a name that says nothing. */
+void work_kernel_read(const char *name, struct work_kernel *kernel);
+
+/* Describes the work of OP, whose kernel's name is NAME, mangled or not (other
+ * operations: NULL). What is not known of it is 0. Always gives a family. */
+void work_describe(const struct op *op, const char *name, struct work *work);
+
+/* The same, of a launch whose kernel's name has been read. */
+void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
+                          struct work *work);
 
 /* The family's name, as in fits and reports: "gemm", "attention_forward". */
 const char *work_family_name(enum work_family family);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Work whose record says all of it: calls of cuBLAS and cuDNN, copies. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cost/work_internal.h"
+
+/* --- matrix products ------------------------------------------------------ */
+
+/* Fields of a GEMM by their place in trace.h. */
+enum {
+    GEMM_M = 3,
+    GEMM_N,
+    GEMM_K,
+    GEMM_BATCH,
+    GEMM_TYPES,
+    GEMM_COMPUTE,
+    GEMM_TRANSPOSE,
+    GEMM_LDA_LDB,
+    GEMM_LDC_LDD,
+    GEMM_STRIDE_A,
+    GEMM_STRIDE_B,
+    GEMM_STRIDE_C,
+    GEMM_ALIGNMENT,
+    GEMM_EPILOGUE,
+    GEMM_WORKSPACE,
+    GEMM_MATH_MODE,
+};
+
+/* cudaDataType (library_types.h): bytes of an element, type of arithmetic. */
+static const struct data_type {
+    uint16_t number;
+    uint8_t bytes, type;
+} data_types[] = {
+    {0, 4, WORK_FP32}, {1, 8, WORK_FP64},     {2, 2, WORK_FP16},
+    {3, 1, WORK_INT8}, {4, 8, WORK_FP32},     {5, 16, WORK_FP64},
+    {8, 1, WORK_INT8}, {10, 4, WORK_INTEGER}, {14, 2, WORK_BF16},
+    {28, 1, WORK_FP8}, {29, 1, WORK_FP8},     {33, 1, WORK_FP8},
+};
+
+#define CUDA_R_32F 0
+#define CUDA_R_64F 1
+
+/* cublasComputeType_t and cublasMath_t (cublas_api.h). */
+#define COMPUTE_32F_FAST_16F     74
+#define COMPUTE_32F_FAST_16BF    75
+#define COMPUTE_32F_FAST_TF32    77
+#define COMPUTE_32F              68
+#define MATH_TF32                3
+#define MATH_MODE_BITS           15
+#define EPILOGUE_BIAS            4 /* cublasLtEpilogue_t's bits */
+#define EPILOGUE_AUX             128
+#define EPILOGUE_BIAS_GRADIENT_A 512
+#define EPILOGUE_BIAS_GRADIENT_B 1024
+
+static const struct data_type *data_type_of(uint64_t number)
+{
+    for (size_t i = 0; i < sizeof data_types / sizeof *data_types; i++)
+        if (data_types[i].number == (number & UINT16_MAX))
+            return &data_types[i];
+    return &data_types[0];
+}
+
+/* fp32 operands: whether tensor cores may take them as a narrower type. */
+static enum work_type fp32_arithmetic(uint64_t compute, uint64_t math)
+{
+    switch (compute) {
+    case COMPUTE_32F_FAST_16F:
+        return WORK_FP16;
+    case COMPUTE_32F_FAST_16BF:
+        return WORK_BF16;
+    case COMPUTE_32F_FAST_TF32:
+        return WORK_TF32;
+    case COMPUTE_32F:
+        return (math & MATH_MODE_BITS) == MATH_TF32 ? WORK_TF32 : WORK_FP32;
+    default:
+        return WORK_FP32;
+    }
+}
+
+/* What bias and auxiliary tensors of an epilogue add, for each matrix. */
+static double epilogue_bytes(const struct work_gemm *g)
+{
+    double bytes = 0;
+
+    if (g->epilogue &
+        (EPILOGUE_BIAS | EPILOGUE_BIAS_GRADIENT_A | EPILOGUE_BIAS_GRADIENT_B))
+        bytes += (double)g->n * g->out_bytes;
+    if (g->epilogue & EPILOGUE_AUX)
+        bytes += (double)g->m * (double)g->n * g->out_bytes;
+    return bytes;
+}
+
+/* cuBLAS counts columns first: its result, transposed, is ours, with A and B
+ * in each other's place. */
+static void gemm_shape(const struct op *op, struct work_gemm *g)
+{
+    uint64_t lda_ldb = work_field(op, GEMM_LDA_LDB);
+    uint64_t transpose = work_field(op, GEMM_TRANSPOSE);
+
+    *g = (struct work_gemm){
+        .m = work_field(op, GEMM_N),
+        .n = work_field(op, GEMM_M),
+        .k = work_field(op, GEMM_K),
+        .batch = work_field(op, GEMM_BATCH),
+        .lda = lda_ldb >> 32,
+        .ldb = lda_ldb & UINT32_MAX,
+        .ldc = work_field(op, GEMM_LDC_LDD) & UINT32_MAX,
+        .alignment = (uint32_t)work_field(op, GEMM_ALIGNMENT),
+        .transpose_a = transpose >> 32,
+        .transpose_b = transpose & UINT32_MAX,
+        .epilogue = (uint32_t)work_field(op, GEMM_EPILOGUE),
+    };
+    if (!g->batch)
+        g->batch = 1;
+}
+
+void work_gemm(const struct op *op, struct work *work)
+{
+    uint64_t types = work_field(op, GEMM_TYPES);
+    const struct data_type *a = data_type_of(types >> 16);
+    const struct data_type *b = data_type_of(types);
+    const struct data_type *c = data_type_of(types >> 32);
+    struct work_gemm *g = &work->gemm;
+
+    gemm_shape(op, g);
+    g->out_bytes = c->bytes;
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double batch = (double)g->batch;
+    work->family = WORK_GEMM;
+    work->element_bytes = a->bytes;
+    work->type = (enum work_type)a->type;
+    if (work->type == WORK_FP32)
+        work->type = fp32_arithmetic(work_field(op, GEMM_COMPUTE) & UINT32_MAX,
+                                     work_field(op, GEMM_MATH_MODE));
+    work->elements = g->m * g->n * g->batch;
+    work->flops = 2 * m * n * k * batch;
+    work->read_bytes = batch * (m * k * a->bytes + k * n * b->bytes);
+    work->written_bytes = batch * (m * n * c->bytes + epilogue_bytes(g));
+}
+
+/* --- text of dimensions --------------------------------------------------- */
+
+#define DIMENSIONS_MAX 5
+
+/* The numbers of KEY, "x" of " x=8,3,224,224 "; how many there are. */
+static unsigned text_numbers(const struct op *op, const char *key,
+                             uint64_t numbers[DIMENSIONS_MAX])
+{
+    size_t length = strlen(key);
+    const char *at = op->text, *end = op->text + op->text_bytes;
+    unsigned count = 0;
+
+    memset(numbers, 0, DIMENSIONS_MAX * sizeof *numbers);
+    while (at && end - at > (ptrdiff_t)length) {
+        if (!memcmp(at, key, length) && at[length] == '=')
+            break;
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        at = space ? space + 1 : NULL;
+    }
+    if (!at || end - at <= (ptrdiff_t)length)
+        return 0;
+    for (at += length + 1; at < end && count < DIMENSIONS_MAX; at++) {
+        while (at < end && *at >= '0' && *at <= '9')
+            numbers[count] = numbers[count] * 10 + (uint64_t)(*at++ - '0');
+        count++;
+        if (at >= end || *at != ',')
+            break;
+    }
+    return count;
+}
+
+static uint64_t text_number_of(const struct op *op, const char *key)
+{
+    uint64_t numbers[DIMENSIONS_MAX];
+
+    text_numbers(op, key, numbers);
+    return numbers[0];
+}
+
+/* cudnnDataType_t (cudnn_graph.h). */
+static const struct data_type cudnn_types[] = {
+    {0, 4, WORK_FP32}, {1, 8, WORK_FP64},    {2, 2, WORK_FP16},
+    {3, 1, WORK_INT8}, {4, 4, WORK_INTEGER}, {9, 2, WORK_BF16},
+    {12, 1, WORK_FP8}, {13, 1, WORK_FP8},
+};
+
+static void set_cudnn_type(struct work *work, uint64_t type)
+{
+    const struct data_type *found = &cudnn_types[0];
+
+    for (size_t i = 0; i < sizeof cudnn_types / sizeof *cudnn_types; i++)
+        if (cudnn_types[i].number == type)
+            found = &cudnn_types[i];
+    work->type = (enum work_type)found->type;
+    work->element_bytes = found->bytes;
+}
+
+/* --- convolutions --------------------------------------------------------- */
+
+enum {
+    CUDNN_OPERATION = 3,
+    CUDNN_TYPE,
+    CUDNN_COMPUTE,
+    CUDNN_WORKSPACE,
+    ENGINE
+};
+
+static bool text_has(const struct op *op, const char *word)
+{
+    return op->text && memmem(op->text, op->text_bytes, word, strlen(word));
+}
+
+/* Two dimensions as they are; one and three as h is 1 and with depth. */
+static void set_pair(uint64_t *h, uint64_t *w, const uint64_t *numbers,
+                     unsigned count)
+{
+    *h = count > 1 ? numbers[count - 2] : 0;
+    *w = count > 0 ? numbers[count - 1] : 0;
+}
+
+static bool convolution_shape(const struct op *op, struct work_convolution *c)
+{
+    uint64_t x[DIMENSIONS_MAX], w[DIMENSIONS_MAX], y[DIMENSIONS_MAX];
+    uint64_t pair[DIMENSIONS_MAX];
+    unsigned dimensions = text_numbers(op, "x", x);
+
+    if (dimensions < 3 || text_numbers(op, "w", w) != dimensions ||
+        text_numbers(op, "y", y) != dimensions)
+        return false;
+    *c = (struct work_convolution){
+        .n = x[0],
+        .c = x[1],
+        .k = w[0],
+        .d = dimensions > 4 ? x[2] : 1,
+        .t = dimensions > 4 ? w[2] : 1,
+        .groups = text_number_of(op, "groups"),
+        .layout = text_has(op, "layout=nhwc") ? WORK_NHWC : WORK_NCHW,
+    };
+    if (!c->groups)
+        c->groups = 1;
+    set_pair(&c->h, &c->w, x, dimensions > 3 ? dimensions : 1);
+    set_pair(&c->r, &c->s, w, dimensions > 3 ? dimensions : 1);
+    set_pair(&c->out_h, &c->out_w, y, dimensions > 3 ? dimensions : 1);
+    if (dimensions == 3) {
+        c->h = c->r = c->out_h = 1;
+        c->w = x[2];
+        c->s = w[2];
+        c->out_w = y[2];
+    }
+    set_pair(&c->pad_h, &c->pad_w, pair, text_numbers(op, "pad", pair));
+    set_pair(&c->stride_h, &c->stride_w, pair,
+             text_numbers(op, "stride", pair));
+    set_pair(&c->dilation_h, &c->dilation_w, pair,
+             text_numbers(op, "dilation", pair));
+    return true;
+}
+
+void work_convolution(const struct op *op, struct work *work)
+{
+    static const enum work_family families[] = {WORK_CONVOLUTION_FORWARD,
+                                                WORK_CONVOLUTION_DGRAD,
+                                                WORK_CONVOLUTION_WGRAD};
+    uint64_t operation = work_field(op, CUDNN_OPERATION);
+    struct work_convolution *c = &work->convolution;
+    uint64_t y[DIMENSIONS_MAX];
+
+    work->family = families[operation < 3 ? operation : 0];
+    set_cudnn_type(work, work_field(op, CUDNN_TYPE));
+    if (work->type == WORK_FP32 && work_field(op, ENGINE))
+        work->type = WORK_TF32;
+    if (!convolution_shape(op, c)) {
+        work->source = WORK_UNKNOWN;
+        return;
+    }
+    unsigned dimensions = text_numbers(op, "y", y);
+    double depth = dimensions > 4 ? (double)y[2] : 1;
+    double in = (double)c->n * (double)c->c * (double)c->d * (double)c->h *
+                (double)c->w;
+    double filter = (double)c->k * (double)(c->c / c->groups) * (double)c->t *
+                    (double)c->r * (double)c->s;
+    double out = (double)c->n * (double)c->k * depth * (double)c->out_h *
+                 (double)c->out_w;
+    double written = operation == 1 ? in : operation == 2 ? filter : out;
+    work->elements = (uint64_t)written;
+    work->flops = 2 * out * filter / (double)(c->k ? c->k : 1);
+    work->written_bytes = written * work->element_bytes;
+    work->read_bytes = (in + filter + out - written) * work->element_bytes;
+}
+
+/* --- attention ------------------------------------------------------------ */
+
+/* Pairs of a query and a key that it sees. Causal: the last query sees all. */
+static double visible_pairs(double queries, double keys, bool causal)
+{
+    if (!causal)
+        return queries * keys;
+    if (queries <= keys)
+        return queries * (keys - queries) + queries * (queries + 1) / 2;
+    return keys * (keys + 1) / 2;
+}
+
+void work_attention_set(const struct work_attention_shape *shape, bool backward,
+                        struct work *work)
+{
+    const struct work_attention_shape *a = shape;
+    double heads = (double)a->batch * (double)a->heads;
+    double kv_heads = (double)a->batch * (double)a->kv_heads;
+    double pairs =
+        heads * visible_pairs((double)a->queries, (double)a->keys, a->causal);
+    double q = heads * (double)a->queries * (double)a->head_size;
+    double k = kv_heads * (double)a->keys * (double)a->head_size;
+    double v = kv_heads * (double)a->keys * (double)a->value_size;
+    double o = heads * (double)a->queries * (double)a->value_size;
+    double statistics = 4 * heads * (double)a->queries; /* log-sum-exp */
+    double bytes = work->element_bytes;
+
+    work->attention = *a;
+    work->elements = (uint64_t)o;
+    if (!backward) {
+        work->family = WORK_ATTENTION_FORWARD;
+        work->flops = 2 * pairs * (double)(a->head_size + a->value_size);
+        work->read_bytes = bytes * (q + k + v);
+        work->written_bytes = bytes * o + statistics;
+        return;
+    }
+    /* five products instead of two: S again, dV, dP, dQ, dK */
+    work->family = WORK_ATTENTION_BACKWARD;
+    work->flops =
+        2 * pairs * (3.0 * (double)a->head_size + 2.0 * (double)a->value_size);
+    work->read_bytes = bytes * (q + k + v + 2 * o) + statistics;
+    work->written_bytes = bytes * (q + k + v);
+}
+
+void work_attention(const struct op *op, struct work *work)
+{
+    bool backward = work_field(op, CUDNN_OPERATION);
+    uint64_t q[DIMENSIONS_MAX], k[DIMENSIONS_MAX], v[DIMENSIONS_MAX];
+
+    work->family = backward ? WORK_ATTENTION_BACKWARD : WORK_ATTENTION_FORWARD;
+    set_cudnn_type(work, work_field(op, CUDNN_TYPE));
+    if (text_numbers(op, "q", q) != 4 || text_numbers(op, "k", k) != 4 ||
+        text_numbers(op, "v", v) != 4) {
+        work->source = WORK_UNKNOWN;
+        return;
+    }
+    const struct work_attention_shape shape = {
+        .batch = q[0],
+        .heads = q[1],
+        .kv_heads = k[1],
+        .queries = q[2],
+        .keys = k[2],
+        .head_size = q[3],
+        .value_size = v[3],
+        .causal = text_number_of(op, "causal"),
+        .kernel = WORK_ATTENTION_CUDNN,
+    };
+    work_attention_set(&shape, backward, work);
+}
+
+/* --- other calls ---------------------------------------------------------- */
+
+enum { CALL_READ = 4, CALL_WRITTEN };
+
+/* Calls whose first two numbers are bytes read and written, and those that do
+ * nothing on the device. */
+static const struct library_call {
+    const char *name;
+    enum work_family family;
+} library_calls[] = {
+    {"cublasSetWorkspace", WORK_NOTHING},
+    {"batch norm inference", WORK_NORM_FORWARD},
+    {"batch norm training", WORK_NORM_FORWARD},
+    {"batch norm backward", WORK_NORM_BACKWARD},
+    {"pooling forward", WORK_POOL},
+    {"pooling backward", WORK_POOL},
+};
+
+void work_library_call(const struct op *op, const char *name, struct work *work)
+{
+    work->family = WORK_OTHER;
+    work->source = WORK_UNKNOWN;
+    for (size_t i = 0; i < sizeof library_calls / sizeof *library_calls; i++) {
+        if (!name || strcmp(name, library_calls[i].name))
+            continue;
+        work->family = library_calls[i].family;
+        work->source = WORK_EXACT;
+        if (work->family == WORK_NOTHING)
+            return;
+        work->read_bytes = (double)work_field(op, CALL_READ);
+        work->written_bytes = (double)work_field(op, CALL_WRITTEN);
+        work->element_bytes = 4;
+        work->elements = (uint64_t)(work->written_bytes / 4);
+        work->flops = (double)work->elements;
+    }
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+enum { COPY_DIRECTION = 2, COPY_DESTINATION, COPY_SOURCE, COPY_BYTES };
+enum { SET_BYTES = 4 };
+enum { COLLECTIVE_BYTES = 10 };
+
+void work_copy(const struct op *op, struct work *work)
+{
+    uint64_t bytes = work_field(op, COPY_BYTES);
+
+    work->direction = (uint32_t)work_field(op, COPY_DIRECTION);
+    if (work->direction == TRACE_HOST_TO_HOST)
+        return;
+    work->family = WORK_COPY;
+    work->type = WORK_INTEGER;
+    work->element_bytes = 1;
+    work->elements = bytes;
+    work->read_bytes = work->written_bytes = (double)bytes;
+}
+
+void work_set(const struct op *op, struct work *work)
+{
+    uint64_t bytes = work_field(op, SET_BYTES);
+
+    work->family = WORK_SET;
+    work->type = WORK_INTEGER;
+    work->element_bytes = 1;
+    work->elements = bytes;
+    work->written_bytes = (double)bytes;
+}
+
+void work_collective(const struct op *op, struct work *work)
+{
+    uint64_t bytes = work_field(op, COLLECTIVE_BYTES);
+
+    work->family = WORK_COLLECTIVE;
+    work->element_bytes = 1;
+    work->elements = bytes;
+    work->read_bytes = work->written_bytes = (double)bytes;
+}
