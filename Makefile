@@ -13,6 +13,8 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
              sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
 
+SCHEMA_VERSION := $(shell awk '/define SCHEMA_VERSION/ { print $$3 }' src/memsim/report/schema.h)
+
 # As many jobs as cores, here and in what make starts.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
@@ -43,7 +45,7 @@ CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(FITS) $(MEMSIM) $(FITT
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
 tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 
-all: programs capture
+all: programs capture $(O)/share/schema.json $(O)/man/memsim-json.5
 programs: $(PROGRAMS)
 
 include src/capture/capture.mk
@@ -65,6 +67,15 @@ $(PAGE): tools/html-page $(wildcard src/memsim/html/*) \
 
 $(O)/src/memsim/report/report_html.o: $(PAGE)
 $(O)/src/memsim/report/report_html.o: CPPFLAGS += -DREPORT_HTML_PAGE='"$(PAGE)"'
+
+# What memsim writes as JSON: a JSON Schema, and a page of the manual.
+$(O)/share/schema.json: $(O)/bin/memsim
+	@mkdir -p $(@D)
+	$(Q)$< report --schema > $@-t && mv $@-t $@
+
+$(O)/man/memsim-json.5: $(O)/share/schema.json tools/json-man
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tools/json-man $< -o $@
 
 $(O)/libcore.a: $(CORE)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -150,6 +161,7 @@ fuzz-alloc: all
 install: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits \
+	    share/memsim/schema \
 	    share/man/man1 share/man/man5)
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
@@ -158,7 +170,9 @@ install: all
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(wildcard man/*.5) $(O)/man/memsim-json.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 $(O)/share/schema.json \
+	    $(DESTDIR)$(PREFIX)/share/memsim/schema/memsim-$(SCHEMA_VERSION).json
 
 ## clean: removes what was built
 clean:

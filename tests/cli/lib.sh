@@ -22,6 +22,7 @@ fi
 [ -n "${MEMSIM_BUILD-}" ] || make -s -C "$root" O="$build" standin || exit 1
 cp -r "$build/tests/cli/lib" "$dir/lib"
 mkdir "$dir/tmp"
+export MEMSIM_CHECK_JSON=1 # see schema_assert
 export MEMSIM_LIBDIR=$dir/lib TMPDIR=$dir/tmp XDG_CACHE_HOME=$dir/cache
 
 pass() {

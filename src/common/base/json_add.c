@@ -4,19 +4,24 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-void json_add_bytes(cJSON *object, const char *name, uint64_t bytes)
+void json_add_uint(cJSON *object, const char *name, uint64_t number)
 {
     char digits[24];
 
-    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
+    snprintf(digits, sizeof digits, "%" PRIu64, number);
     cJSON_AddRawToObject(object, name, digits);
 }
 
-void json_append_bytes(cJSON *array, uint64_t bytes)
+void json_add_bytes(cJSON *object, const char *name, uint64_t bytes)
+{
+    json_add_uint(object, name, bytes);
+}
+
+void json_append_uint(cJSON *array, uint64_t number)
 {
     char digits[24];
 
-    snprintf(digits, sizeof digits, "%" PRIu64, bytes);
+    snprintf(digits, sizeof digits, "%" PRIu64, number);
     cJSON_AddItemToArray(array, cJSON_CreateRaw(digits));
 }
 
@@ -45,13 +50,4 @@ void json_print(cJSON *root, FILE *out)
         fprintf(out, "%s\n", text);
     free(text);
     cJSON_Delete(root);
-}
-
-void json_print_named(int schema, const char *key, cJSON *value, FILE *out)
-{
-    cJSON *root = cJSON_CreateObject();
-
-    cJSON_AddNumberToObject(root, "schema", schema);
-    cJSON_AddItemToObject(root, key, value);
-    json_print(root, out);
 }

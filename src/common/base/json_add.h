@@ -11,10 +11,13 @@
 
 /* A whole number, digit by digit: cJSON prints a large double in the shortest
  * form that is nearly equal, 9.00719925474099e+15. */
+void json_add_uint(cJSON *object, const char *name, uint64_t number);
+
+/* The same, of a number of bytes. */
 void json_add_bytes(cJSON *object, const char *name, uint64_t bytes);
 
 /* So at the end of ARRAY. */
-void json_append_bytes(cJSON *array, uint64_t bytes);
+void json_append_uint(cJSON *array, uint64_t number);
 
 /* An empty object at the end of ARRAY, which owns it. */
 cJSON *json_add_object(cJSON *array);
@@ -25,8 +28,5 @@ void json_add_strings(cJSON *object, const char *name, char *const *texts,
 
 /* Prints ROOT and a line's end to OUT, and deletes it. */
 void json_print(cJSON *root, FILE *out);
-
-/* So, an object of the SCHEMA and of VALUE, which it takes, as KEY. */
-void json_print_named(int schema, const char *key, cJSON *value, FILE *out);
 
 #endif

@@ -10,9 +10,8 @@
 
 #include "fits/cluster.h"
 #include "common/base/units.h"
-#include "common/base/json_add.h"
+#include "memsim/report/schema.h"
 
-#define SCHEMA 1
 
 struct values {
     bool json;
@@ -168,7 +167,7 @@ static int list_all(bool json)
     for (size_t i = 0; i < count && json; i++)
         cJSON_AddItemToArray(array, json_cluster(&list[i]));
     if (json)
-        json_print_named(SCHEMA, "clusters", array, stdout);
+        schema_print_as("clusters", array, stdout);
     else
         print_table(list, count);
     for (size_t i = 0; i < count; i++)
@@ -185,7 +184,7 @@ static int show_one(const char *name, bool json)
     if (cluster_load(name, &c, &err))
         return cmd_fail(CMD_FAILED, &err);
     if (json)
-        json_print_named(SCHEMA, "cluster", json_cluster(&c), stdout);
+        schema_print_as("cluster", json_cluster(&c), stdout);
     else
         print_cluster(&c);
     cluster_fini(&c);

@@ -14,9 +14,8 @@
 #include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
-#include "common/base/json_add.h"
+#include "memsim/report/schema.h"
 
-#define SCHEMA         1
 #define LINE_MAX_WIDTH 78
 
 struct values {
@@ -285,7 +284,7 @@ static void json_print_list(const struct gpu *list, size_t count)
 
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(gpus, json_card(&list[i]));
-    json_print_named(SCHEMA, "gpus", gpus, stdout);
+    schema_print_as("gpus", gpus, stdout);
 }
 
 static void json_print_card(const struct gpu *gpu, const cJSON *card)
@@ -298,7 +297,7 @@ static void json_print_card(const struct gpu *gpu, const cJSON *card)
         if (item)
             cJSON_AddItemToObject(object, prose[i], cJSON_Duplicate(item, 1));
     }
-    json_print_named(SCHEMA, "gpu", object, stdout);
+    schema_print_as("gpu", object, stdout);
 }
 
 static int list_all(bool json)

@@ -2,17 +2,23 @@
  * memsim report: a run's report again, from its directory. */
 #include <stdlib.h>
 
+#include "common/base/json_add.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
+#include "memsim/report/schema.h"
 
 struct report_options {
     struct output_options output;
+    bool schema;
 };
 
 static const struct option_row rows[] = {
     OUTPUT_ROWS(struct report_options, output),
+    {"schema", 0, OPTION_FLAG, NULL, offsetof(struct report_options, schema),
+     .help = "print the JSON Schema of all that memsim writes as\n"
+             "JSON, and exit"},
     {0},
 };
 
@@ -22,7 +28,6 @@ static const struct options options = {
     .summary = "Reports again on the run that `memsim run -o DIR' left in DIR.",
     .rows = rows,
     .wanted = "one directory, please",
-    .operands_min = 1,
     .operands_max = 1,
 };
 
@@ -48,6 +53,14 @@ int cmd_report(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (o.schema) {
+        json_print(schema_to_json(), stdout);
+        return CMD_OK;
+    }
+    if (!operands.count) {
+        err_set(&err, "%s", options.wanted);
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
     if (output_check(&o.output, &err))
         return cmd_fail(CMD_FAILED, &err);
     if (rundir_open(&dir, operands.values[0], &err))

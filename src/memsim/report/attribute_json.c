@@ -82,7 +82,7 @@ static void add_owners(cJSON *device, const struct attribution *a)
         add_sums(owner, "categories", &owners[i]->self);
     }
     if (count > MODULES_MAX)
-        json_add_bytes(device, "modules_at_peak_dropped", count - MODULES_MAX);
+        json_add_uint(device, "modules_at_peak_dropped", count - MODULES_MAX);
     free(owners);
 }
 
@@ -109,7 +109,7 @@ static void add_phase_ends(cJSON *object, const struct attribution *a,
         if (!bytes)
             continue;
         any |= bytes[module] != 0;
-        json_append_bytes(ends, bytes[module]);
+        json_append_uint(ends, bytes[module]);
     }
     if (any)
         cJSON_AddItemToObject(object, "phase_end_bytes", ends);
@@ -135,11 +135,11 @@ static void add_modules(cJSON *device, const struct attribution *a)
         json_add_bytes(module, "bytes_at_peak", modules[i]->bytes_at_peak);
         json_add_bytes(module, "self_bytes_at_peak", modules[i]->self_bytes);
         json_add_bytes(module, "own_peak_bytes", modules[i]->own_peak_bytes);
-        json_add_bytes(module, "calls", modules[i]->calls);
+        json_add_uint(module, "calls", modules[i]->calls);
         add_phase_ends(module, a, (size_t)(modules[i] - a->modules));
     }
     if (a->module_count > MODULES_MAX)
-        json_add_bytes(device, "modules_dropped",
+        json_add_uint(device, "modules_dropped",
                        a->module_count - MODULES_MAX);
     free(modules);
 }
@@ -151,20 +151,20 @@ static void add_phases(cJSON *device, const struct attribution *a)
     for (size_t i = 0; i < a->phase_count; i++) {
         const struct attribution_phase *p = &a->phases[i];
         cJSON *phase = json_add_object(array);
-        json_add_bytes(phase, "step", p->step);
+        json_add_uint(phase, "step", p->step);
         cJSON_AddStringToObject(phase, "phase",
                                 attribution_phase_name(p->phase));
-        json_add_bytes(phase, "start_ns", p->start_ns);
-        json_add_bytes(phase, "end_ns", p->end_ns);
+        json_add_uint(phase, "start_ns", p->start_ns);
+        json_add_uint(phase, "end_ns", p->end_ns);
         json_add_bytes(phase, "peak_bytes", p->peak_bytes);
         json_add_bytes(phase, "end_bytes", attribution_sum(&p->end));
         add_sums(phase, "end_categories", &p->end);
     }
-    json_add_bytes(device, "phases_dropped", a->phases_dropped);
+    json_add_uint(device, "phases_dropped", a->phases_dropped);
     cJSON *kept = cJSON_AddArrayToObject(device, "module_phases");
     for (size_t i = 0; i < a->phase_count; i++)
         if (a->phases[i].module_bytes)
-            json_append_bytes(kept, i);
+            json_append_uint(kept, i);
 }
 
 static void add_timeline(cJSON *device, const struct attribution *a)
@@ -174,7 +174,7 @@ static void add_timeline(cJSON *device, const struct attribution *a)
     for (size_t i = 0; i < a->point_count; i++) {
         const struct attribution_point *p = &a->points[i];
         cJSON *point = json_add_object(array);
-        json_add_bytes(point, "time_ns", p->time_ns);
+        json_add_uint(point, "time_ns", p->time_ns);
         json_add_bytes(point, "allocated", attribution_sum(&p->sums));
         json_add_bytes(point, "reserved", p->reserved_bytes);
         add_sums(point, "categories", &p->sums);
@@ -216,7 +216,7 @@ static void add_cached(cJSON *segment, const struct attribution_segment *s,
     }
     json_add_bytes(segment, "allocated_bytes", s->bytes - free_bytes);
     json_add_bytes(segment, "largest_cached_bytes", largest);
-    json_add_bytes(segment, "cached_pieces", pieces);
+    json_add_uint(segment, "cached_pieces", pieces);
 }
 
 static void add_segments(cJSON *device, const struct attribution *a)
@@ -241,7 +241,7 @@ static void add_segments(cJSON *device, const struct attribution *a)
         for (size_t j = 0; j < count; j++)
             add_block(blocks, a, &a->blocks[s->first + j], s->address);
         if (count < s->count)
-            json_add_bytes(segment, "blocks_dropped", s->count - count);
+            json_add_uint(segment, "blocks_dropped", s->count - count);
         told += count;
     }
 }
@@ -250,8 +250,8 @@ static void add_peak(cJSON *device, const struct attribution *a)
 {
     cJSON *peak = cJSON_AddObjectToObject(device, "peak");
 
-    json_add_bytes(peak, "time_ns", a->peak_ns);
-    json_add_bytes(peak, "step", a->peak_step);
+    json_add_uint(peak, "time_ns", a->peak_ns);
+    json_add_uint(peak, "step", a->peak_step);
     cJSON_AddStringToObject(peak, "phase",
                             attribution_phase_name(a->peak_phase));
 }

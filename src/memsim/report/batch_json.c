@@ -4,12 +4,13 @@
 
 #include "common/base/json_add.h"
 #include "memsim/report/batch_report.h"
+#include "memsim/report/schema.h"
 
 static void add_outcome(cJSON *array, const struct batch_outcome *o)
 {
     cJSON *to = json_add_object(array);
 
-    json_add_bytes(to, "batch", o->batch);
+    json_add_uint(to, "batch", o->batch);
     cJSON_AddStringToObject(to, "verdict", batch_verdict_name(o->verdict));
     cJSON_AddNumberToObject(to, "command_status", o->status);
     json_add_bytes(to, "peak_used_bytes", o->peak_used_bytes);
@@ -41,9 +42,9 @@ static void add_range(cJSON *root, const struct batch_search *s)
 {
     add_batch(root, "largest_batch", batch_search_largest(s));
     add_batch(root, "smallest_too_large", batch_search_limit(s));
-    json_add_bytes(root, "from", s->from);
-    json_add_bytes(root, "to", s->to);
-    json_add_bytes(root, "multiple_of", s->multiple);
+    json_add_uint(root, "from", s->from);
+    json_add_uint(root, "to", s->to);
+    json_add_uint(root, "multiple_of", s->multiple);
     cJSON_AddBoolToObject(root, "uneven", batch_search_is_uneven(s));
 }
 
@@ -54,7 +55,7 @@ static cJSON *json_make(const struct batch_report *r)
 
     while (r->result.command[arguments])
         arguments++;
-    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddNumberToObject(root, "schema", SCHEMA_VERSION);
     cJSON_AddStringToObject(root, "verdict", verdict_of(r));
     cJSON_AddNumberToObject(root, "exit_status", r->result.exit_status);
     json_add_strings(root, "command", r->result.command, arguments);
@@ -73,7 +74,7 @@ static void json_write(const void *report, const struct report_style *style,
                        FILE *out)
 {
     (void)style;
-    json_print(json_make(report), out);
+    schema_print("fit_batch", json_make(report), out);
 }
 
 const struct report_ops batch_report_json = {.write = json_write};

@@ -4,6 +4,7 @@
 
 #include "memsim/report/diff_report.h"
 #include "common/base/json_add.h"
+#include "memsim/report/schema.h"
 
 static void add_pair(cJSON *object, const char *name, const struct diff_pair *p)
 {
@@ -76,8 +77,8 @@ static void add_device(cJSON *array, const struct diff_device *d)
 {
     cJSON *device = json_add_object(array);
 
-    json_add_bytes(device, "rank", d->rank);
-    json_add_bytes(device, "index", d->index);
+    json_add_uint(device, "rank", d->rank);
+    json_add_uint(device, "index", d->index);
     add_pair(device, "peak_allocated_bytes", &d->allocated);
     add_pair(device, "peak_reserved_bytes", &d->reserved);
     add_pair(device, "peak_used_bytes", &d->used);
@@ -110,7 +111,7 @@ void diff_report_json(const void *report, FILE *out)
     const struct diff_report *r = report;
     cJSON *root = cJSON_CreateObject();
 
-    cJSON_AddNumberToObject(root, "diff_schema", 1);
+    cJSON_AddNumberToObject(root, "diff_schema", SCHEMA_VERSION);
     cJSON_AddStringToObject(root, "words", r->words);
     add_limit(root, r);
     add_run(root, "before", r->before, r->diff->before);
@@ -119,5 +120,5 @@ void diff_report_json(const void *report, FILE *out)
     for (size_t i = 0; i < r->diff->device_count; i++)
         add_device(devices, &r->diff->devices[i]);
     json_add_strings(root, "notes", r->notes, r->note_count);
-    json_print(root, out);
+    schema_print("diff", root, out);
 }

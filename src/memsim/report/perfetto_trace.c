@@ -371,9 +371,9 @@ cJSON *perfetto_process_told(cJSON *told, unsigned rank,
 {
     cJSON *object = json_add_object(told);
 
-    json_add_bytes(object, "rank", rank);
-    json_add_bytes(object, "module_calls", process->calls);
-    json_add_bytes(object, "module_calls_told", process->calls_told);
+    json_add_uint(object, "rank", rank);
+    json_add_uint(object, "module_calls", process->calls);
+    json_add_uint(object, "module_calls_told", process->calls_told);
     if (err->text[0])
         cJSON_AddStringToObject(object, "cut_short", err->text);
     return object;

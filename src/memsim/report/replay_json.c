@@ -7,6 +7,7 @@
 #include "memsim/report/replay_report.h"
 #include "memsim/report/report_html.h"
 #include "memsim/report/report_json.h"
+#include "memsim/report/schema.h"
 
 /* Addresses and streams may need more than the 53 bits of a JSON number. */
 static void add_hex(cJSON *object, const char *name, uint64_t number)
@@ -55,16 +56,16 @@ static void add_row(cJSON *rows, const struct whatif *w,
         if (!d->used)
             continue;
         device = json_add_object(devices);
-        json_add_bytes(device, "index", i);
+        json_add_uint(device, "index", i);
         json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
         json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
         json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
-        json_add_bytes(device, "ooms", d->oom_count);
-        json_add_bytes(device, "num_alloc_retries",
+        json_add_uint(device, "ooms", d->oom_count);
+        json_add_uint(device, "num_alloc_retries",
                        (uint64_t)d->stats.num_alloc_retries);
-        json_add_bytes(device, "num_device_alloc",
+        json_add_uint(device, "num_device_alloc",
                        (uint64_t)d->stats.num_device_alloc);
-        json_add_bytes(device, "num_device_free",
+        json_add_uint(device, "num_device_free",
                        (uint64_t)d->stats.num_device_free);
     }
 }
@@ -82,8 +83,8 @@ static void add_groups(cJSON *to, const struct fragments *f)
         json_add_bytes(group, "waiting_bytes", g->waiting_bytes);
         json_add_bytes(group, "cached_bytes", g->cached_bytes);
         json_add_bytes(group, "largest_cached_bytes", g->largest_cached_bytes);
-        json_add_bytes(group, "segments", g->segments);
-        json_add_bytes(group, "blocks", g->blocks);
+        json_add_uint(group, "segments", g->segments);
+        json_add_uint(group, "blocks", g->blocks);
     }
 }
 
@@ -101,7 +102,7 @@ static void add_reasons(cJSON *to, const struct fragments *f)
 
         json_add_bytes(reason, "bytes", f->reasons[i].bytes);
         json_add_bytes(reason, "largest_bytes", f->reasons[i].largest_bytes);
-        json_add_bytes(reason, "blocks", f->reasons[i].blocks);
+        json_add_uint(reason, "blocks", f->reasons[i].blocks);
     }
 }
 
@@ -132,10 +133,10 @@ static void add_recording(cJSON *array, const struct replay_report *r,
     cJSON *to = json_add_object(array), *rows, *look;
 
     cJSON_AddStringToObject(to, "recording", rec->path);
-    json_add_bytes(to, "rank", rec->info.rank);
+    json_add_uint(to, "rank", rec->info.rank);
     cJSON_AddStringToObject(to, "torch", rec->info.torch_version);
     cJSON_AddBoolToObject(to, "exact", rec->plan.exact);
-    json_add_bytes(to, "blocks_checked", rec->plan.blocks_checked);
+    json_add_uint(to, "blocks_checked", rec->plan.blocks_checked);
     if (!rec->plan.exact)
         cJSON_AddStringToObject(to, "difference", rec->plan.difference);
     rows = cJSON_AddArrayToObject(to, "configurations");
@@ -149,7 +150,7 @@ static void add_recording(cJSON *array, const struct replay_report *r,
     }
     look = cJSON_AddObjectToObject(to, "fragmentation");
     cJSON_AddStringToObject(look, "at", w->at_oom ? "oom" : "peak");
-    json_add_bytes(look, "device", w->device);
+    json_add_uint(look, "device", w->device);
     add_reasons(look, &w->fragments);
     add_groups(look, &w->fragments);
     add_segments(look, &w->fragments);
@@ -170,7 +171,7 @@ static void json_write(const void *report, const struct report_style *style,
                        FILE *out)
 {
     (void)style;
-    json_print(json_make(report), out);
+    schema_print("report", json_make(report), out);
 }
 
 static void html_write(const void *report, const struct report_style *style,

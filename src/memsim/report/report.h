@@ -29,8 +29,6 @@ extern const struct report_ops report_json;     /* for programs */
 extern const struct report_ops report_html;     /* see report_html_check */
 extern const struct report_ops report_perfetto; /* for ui.perfetto.dev */
 
-#define REPORT_JSON_SCHEMA 1
-
 /* Writes REPORT, which is of the kind that OPS writes, to the file PATH: see
  * file_write. Returns 0 or -1. */
 int report_write(const struct report_ops *ops, const void *report,

@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/report.h"
 #include "memsim/report/report_json.h"
+#include "memsim/report/schema.h"
 
 #define SLOT       "@RESULT@"
 #define DATA_BYTES (24 * MIB) /* of lists: what a browser reads in a second */
@@ -143,6 +144,7 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
 {
     const char *slot = strstr(report_html_page, SLOT);
 
+    schema_assert("report", root);
     root_bound(root, result);
     char *text = cJSON_PrintUnformatted(root);
     if (text && slot) {

@@ -10,6 +10,7 @@
 #include "common/base/json_add.h"
 #include "memsim/report/report.h"
 #include "memsim/collectives/traffic.h"
+#include "memsim/report/schema.h"
 
 static void add_ooms(cJSON *device, const struct result_device *d)
 {
@@ -40,7 +41,7 @@ static void add_things(cJSON *device, const struct result_device *d)
         cJSON_AddStringToObject(thing, "label", t->label);
         json_add_bytes(thing, "bytes", t->bytes);
         if (t->count)
-            json_add_bytes(thing, "count", t->count);
+            json_add_uint(thing, "count", t->count);
     }
 }
 
@@ -48,7 +49,7 @@ static void add_device(cJSON *array, const struct result_device *d)
 {
     cJSON *device = json_add_object(array);
 
-    json_add_bytes(device, "index", d->index);
+    json_add_uint(device, "index", d->index);
     json_add_bytes(device, "capacity_bytes", d->capacity_bytes);
     json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
     json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
@@ -71,7 +72,7 @@ static void add_ranks(cJSON *root, const struct result *r)
 
     for (size_t i = 0; i < r->rank_count; i++) {
         cJSON *rank = json_add_object(ranks);
-        json_add_bytes(rank, "rank", r->ranks[i].rank);
+        json_add_uint(rank, "rank", r->ranks[i].rank);
         cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
@@ -89,12 +90,12 @@ static void add_guesses(cJSON *root, const struct result *r)
         cJSON_AddStringToObject(guess, "operator", g->operation);
         cJSON_AddStringToObject(guess, "module", g->module);
         cJSON_AddStringToObject(guess, "what", g->what);
-        json_add_bytes(guess, "times", g->times);
-        json_add_bytes(guess, "elements", g->elements);
-        json_add_bytes(guess, "chosen", g->chosen);
+        json_add_uint(guess, "times", g->times);
+        json_add_uint(guess, "elements", g->elements);
+        json_add_uint(guess, "chosen", g->chosen);
     }
     if (r->guesses_dropped)
-        json_add_bytes(root, "guesses_dropped", r->guesses_dropped);
+        json_add_uint(root, "guesses_dropped", r->guesses_dropped);
 }
 
 cJSON *report_json_make(const struct result *r)
@@ -104,7 +105,7 @@ cJSON *report_json_make(const struct result *r)
 
     while (r->command[arguments])
         arguments++;
-    cJSON_AddNumberToObject(root, "schema", REPORT_JSON_SCHEMA);
+    cJSON_AddNumberToObject(root, "schema", SCHEMA_VERSION);
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
@@ -137,7 +138,7 @@ static void json_write(const void *result, const struct report_style *style,
                        FILE *out)
 {
     (void)style;
-    json_print(report_json_make(result), out);
+    schema_print("report", report_json_make(result), out);
 }
 
 const struct report_ops report_json = {.write = json_write};

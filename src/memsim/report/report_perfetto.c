@@ -177,7 +177,7 @@ static void process_write(struct writer *w, const struct result_rank *rank,
             categories_write(&w->to, track, origin_ns, &rank->devices[i]);
     cJSON *told = perfetto_process_told(w->told, rank->rank, &process, &err);
     if (d->attribution)
-        json_add_bytes(told, "phases_dropped", d->attribution->phases_dropped);
+        json_add_uint(told, "phases_dropped", d->attribution->phases_dropped);
 }
 
 static bool is_first_of_slot(const struct result_rank *rank, size_t device)

@@ -7,7 +7,7 @@
 
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
-#include "memsim/report/report.h"
+#include "memsim/report/schema.h"
 
 #define BYTES_MAX 9007199254740992.0 /* 2^53: what a double counts to */
 
@@ -351,11 +351,11 @@ static int check_schema(const struct source *s, const cJSON *root)
                        "%s: is no report of a run; `memsim run --json' writes "
                        "one",
                        s->origin);
-    if (schema->valuedouble != REPORT_JSON_SCHEMA)
+    if (schema->valuedouble != SCHEMA_VERSION)
         return err_set(s->err,
                        "%s: its schema is %g, and this memsim reads %d; write "
                        "the file again with the same version",
-                       s->origin, schema->valuedouble, REPORT_JSON_SCHEMA);
+                       s->origin, schema->valuedouble, SCHEMA_VERSION);
     return 0;
 }
 

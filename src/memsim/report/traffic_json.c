@@ -16,7 +16,7 @@ static cJSON *exact(double value)
 
 static void add_sum(cJSON *to, const struct traffic_sum *sum)
 {
-    json_add_bytes(to, "calls", sum->calls);
+    json_add_uint(to, "calls", sum->calls);
     json_add_bytes(to, "bytes", sum->bytes);
     cJSON_AddItemToObject(to, "time_us", exact(sum->us));
 }
@@ -27,7 +27,7 @@ static void add_warning(cJSON *array, const char *text, uint64_t calls)
         return;
     cJSON *warning = json_add_object(array);
     cJSON_AddStringToObject(warning, "text", text);
-    json_add_bytes(warning, "calls", calls);
+    json_add_uint(warning, "calls", calls);
 }
 
 static void add_sizes(cJSON *to, const struct traffic_row *row)
@@ -38,7 +38,7 @@ static void add_sizes(cJSON *to, const struct traffic_row *row)
         cJSON *size = json_add_object(sizes);
 
         json_add_bytes(size, "bytes", row->sizes[i].bytes);
-        json_add_bytes(size, "calls", row->sizes[i].calls);
+        json_add_uint(size, "calls", row->sizes[i].calls);
         cJSON_AddItemToObject(size, "call_us", exact(row->sizes[i].us));
     }
 }
@@ -46,9 +46,9 @@ static void add_sizes(cJSON *to, const struct traffic_row *row)
 static void add_row(cJSON *to, const struct traffic_row *row, bool steps)
 {
     cJSON_AddStringToObject(to, "collective", fit_coll_name(row->coll));
-    json_add_bytes(to, "ranks", row->ranks);
-    json_add_bytes(to, "nodes", row->nodes);
-    json_add_bytes(to, "gpus_per_node", row->gpus_per_node);
+    json_add_uint(to, "ranks", row->ranks);
+    json_add_uint(to, "nodes", row->nodes);
+    json_add_uint(to, "gpus_per_node", row->gpus_per_node);
     cJSON_AddBoolToObject(to, "members_assumed", row->assumed);
     add_sum(to, &row->all);
     if (steps)
@@ -64,14 +64,14 @@ static void add_row(cJSON *to, const struct traffic_row *row, bool steps)
 
 static void add_rank(cJSON *to, const struct traffic_rank *r)
 {
-    json_add_bytes(to, "rank", r->rank);
-    json_add_bytes(to, "process", r->process);
+    json_add_uint(to, "rank", r->rank);
+    json_add_uint(to, "process", r->process);
     add_sum(to, &r->all);
     add_sum(cJSON_AddObjectToObject(to, "before_steps"), &r->before);
     if (r->typical) {
         cJSON *step = cJSON_AddObjectToObject(to, "step");
 
-        json_add_bytes(step, "index", r->typical - 1);
+        json_add_uint(step, "index", r->typical - 1);
         add_sum(step, &r->step);
     }
     cJSON *steps = cJSON_AddArrayToObject(to, "steps_time_us");
@@ -88,8 +88,8 @@ void traffic_json_add(cJSON *root, const struct traffic *traffic)
 
     cJSON_AddStringToObject(to, "cluster", traffic->cluster);
     cJSON_AddBoolToObject(to, "measured", traffic->measured);
-    json_add_bytes(to, "gpus_per_node", traffic->gpus_per_node);
-    json_add_bytes(to, "world", traffic->world);
+    json_add_uint(to, "gpus_per_node", traffic->gpus_per_node);
+    json_add_uint(to, "world", traffic->world);
     cJSON *ranks = cJSON_AddArrayToObject(to, "ranks");
     for (size_t i = 0; i < traffic->rank_count; i++)
         add_rank(json_add_object(ranks), &traffic->ranks[i]);

@@ -271,7 +271,7 @@ static char *entry_text(const char *key, const struct batch_outcome *o)
 {
     cJSON *entry = cJSON_CreateObject();
 
-    json_add_bytes(entry, "batch", o->batch);
+    json_add_uint(entry, "batch", o->batch);
     cJSON_AddStringToObject(entry, "verdict", batch_verdict_name(o->verdict));
     cJSON_AddNumberToObject(entry, "status", o->status);
     json_add_bytes(entry, "peak_used_bytes", o->peak_used_bytes);
