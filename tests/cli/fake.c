@@ -34,6 +34,7 @@
 static struct session *session;
 static struct session_process *process;
 static uint32_t card, slot;
+static int session_fd;
 
 static uint32_t number_of(const char *name)
 {
@@ -47,7 +48,12 @@ static void join(void)
     if (process)
         return;
     slot = atomic_fetch_add(&session->process_count, 1);
+    atomic_fetch_add(&session->slot_count, 1);
     process = &session->processes[slot];
+    process->number = slot;
+    struct flock lock = {.l_type = F_WRLCK, .l_start = slot, .l_len = 1};
+    if (fcntl(session_fd, F_OFD_SETLK, &lock)) /* while it lives */
+        abort();
     process->pid = (uint32_t)getpid();
     process->rank = number_of("RANK");
     card = number_of("LOCAL_RANK");
@@ -338,13 +344,12 @@ __attribute__((constructor)) static void start(void)
 {
     const char *path = getenv("MEMSIM_SESSION"), *words = getenv("FAKE");
     char copy[512], *rest = copy, *word;
-    int fd = path && words ? open(path, O_RDWR) : -1;
-
-    if (fd < 0 || !*words)
+    session_fd = path && words ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (session_fd < 0 || !*words)
         return;
     session =
-        mmap(NULL, sizeof *session, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
+        mmap(NULL, session_bytes(SESSION_SLOTS), PROT_READ | PROT_WRITE,
+             MAP_SHARED, session_fd, 0);
     snprintf(copy, sizeof copy, "%s", words);
     unsetenv("FAKE"); /* its children are not to do it again */
     while ((word = strsep(&rest, ",")))

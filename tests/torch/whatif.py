@@ -78,7 +78,7 @@ def figures(report):
 
 
 def recorded(directory, *options):
-    status, report = run(directory, "-o", f"{directory}/out", *options)
+    status, report = run(directory, "--force", "-o", f"{directory}/out", *options)
     equal(status, 0)
     return report
 
@@ -158,7 +158,7 @@ CONFIGURATIONS = [
 @test
 def models_are_as_truly_run():
     with tempfile.TemporaryDirectory() as directory:
-        status, _ = run(directory, "-o", f"{directory}/out", job=MODELS_JOB)
+        status, _ = run(directory, "--force", "-o", f"{directory}/out", job=MODELS_JOB)
         equal(status, 0)
         for options, conf in CONFIGURATIONS:
             confs = ["--alloc-conf", conf] if conf else []
@@ -188,7 +188,7 @@ for device, count in ((0, 60), (1, 40)):
 def limits_that_a_program_sets_are_kept():
     with tempfile.TemporaryDirectory() as directory:
         two = ["--gpus", "2"]
-        status, real = run(directory, *two, "--memory", "6GiB", "-o",
+        status, real = run(directory, *two, "--memory", "6GiB", "--force", "-o",
                            f"{directory}/out", job=LIMITED_JOB)
         equal(status, 0)
         status, replay = memsim("replay", "--memory", "6GiB",
@@ -223,7 +223,7 @@ for i in range(150):
 @test
 def settings_made_at_run_time_are_made_again():
     with tempfile.TemporaryDirectory() as directory:
-        status, real = run(directory, "-o", f"{directory}/out", job=SETTING_JOB)
+        status, real = run(directory, "--force", "-o", f"{directory}/out", job=SETTING_JOB)
         equal(status, 0)
         for conf in (None, "roundup_power2_divisions:8"):
             extra = ["--alloc-conf", conf] if conf else []

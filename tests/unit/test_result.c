@@ -8,12 +8,16 @@
 #include "common/base/units.h"
 #include "memsim/report/report.h"
 
-static struct session session;
+static union {
+    struct session session;
+    char bytes[sizeof(struct session) + 8 * sizeof(struct session_process)];
+} memory;
+#define session memory.session
 static char *command[] = {"python", "train \"x\".py", NULL};
 
 static void session_start(uint32_t devices)
 {
-    memset(&session, 0, sizeof session);
+    memset(&memory, 0, sizeof memory);
     session.start_ns = 1000;
     session.end_ns = 1000 + UINT64_C(12300000000);
     session.device_count = devices;
@@ -28,9 +32,10 @@ static void session_start(uint32_t devices)
 static struct session_process *add_process(uint32_t rank, uint32_t device,
                                            uint64_t allocated)
 {
-    struct session_process *p = &session.processes[session.process_count++];
+    struct session_process *p = &session.processes[session.slot_count++];
 
     p->state = SESSION_EXITED;
+    p->number = session.process_count++;
     p->rank = rank;
     strcpy(p->torch_version, "2.11.0");
     p->usage[device].context = GIB;
@@ -200,7 +205,7 @@ TEST(ranks_and_cards_are_in_order)
     CHECK_UINT(r.ranks[0].device_count, 2);
     CHECK_UINT(r.ranks[0].devices[0].index, 0);
     CHECK_UINT(r.ranks[0].devices[1].index, 2);
-    CHECK_UINT(r.ranks[0].devices[1].slot, 3);
+    CHECK_UINT(r.ranks[0].devices[1].process, 3);
     result_fini(&r);
 }
 
@@ -215,7 +220,7 @@ TEST(processes_of_a_rank_are_not_added_up)
     CHECK_UINT(r.rank_count, 1);
     const struct result_device *d = &r.ranks[0].devices[0];
     CHECK_UINT(d->peak_allocated_bytes, 30 * GIB);
-    CHECK_UINT(d->slot, 1);
+    CHECK_UINT(d->process, 1);
     CHECK_UINT(d->others_bytes, 18 * GIB); /* beside its 32 */
     result_fini(&r);
 }
@@ -240,7 +245,7 @@ TEST(notes_say_what_is_odd)
     p->unpriced = 7;
     p->trace_end = TRACE_END_LIMIT + 1;
     session.background = 2;
-    session.process_count = SESSION_PROCESSES + 3;
+    session.lost_count = 3;
     session.oom_count = SESSION_OOMS + 1;
     session.note_count = 1;
     strcpy(session.notes[0].text, "cudaFrobnicate is not modelled");
@@ -249,7 +254,9 @@ TEST(notes_say_what_is_odd)
     CHECK(has_note(&r, "7 calls"));
     CHECK(has_note(&r, "--trace-limit was reached"));
     CHECK(has_note(&r, "2 processes are still running"));
-    CHECK(has_note(&r, "259 processes used a GPU; only the first 256"));
+    CHECK(has_note(&r, "3 processes of the run could not be measured"));
+    CHECK_UINT(r.verdict, VERDICT_FAILED);
+    CHECK_UINT(r.exit_status, 125);
     CHECK(has_note(&r, "65 requests were refused; only the first 64"));
     CHECK(has_note(&r, "cudaFrobnicate"));
     CHECK(!has_note(&r, "never used"));

@@ -6,11 +6,13 @@
 #include <sys/resource.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
 static char *command[] = {"python", "a b", "", "c\nd", NULL};
 static char root[64];
+static bool force;
 
 /* A scratch directory of this test's own; PATH in it, in a static buffer. */
 static const char *in_root(const char *path)
@@ -48,7 +50,7 @@ static bool exists(const char *path)
 static bool create(struct rundir *dir, const char *path, struct err *err)
 {
     err_clear(err);
-    return !rundir_create(dir, path, in_root(""), command, err);
+    return !rundir_create(dir, path, in_root(""), force, command, err);
 }
 
 TEST(makes_a_private_directory_and_removes_it)
@@ -85,18 +87,31 @@ TEST(keeps_files_to_the_owner)
     clean();
 }
 
-TEST(replaces_an_earlier_runs_files_only)
+TEST(replaces_an_earlier_runs_files_only_and_by_force)
 {
     struct rundir dir;
     struct err err;
 
     CHECK(create(&dir, in_root("d"), &err));
     rundir_close(&dir);
+    CHECK(!exists(in_root("d/lock")));
     touch(in_root("d/process-0007.trace"));
+    touch(in_root("d/process-10007.trace"));
     touch(in_root("d/mine.txt"));
+    touch(in_root("d/mine.trace"));
+    touch(in_root("d/process-007.trace"));
+    CHECK(!create(&dir, in_root("d"), &err));
+    CHECK(strstr(err.text, "holds an earlier run"));
+    CHECK(strstr(err.text, "--force"));
+    CHECK(exists(in_root("d/session")) && exists(in_root("d/command")));
+    CHECK(exists(in_root("d/process-0007.trace")));
+    CHECK(!exists(in_root("d/lock")));
+    force = true;
     CHECK(create(&dir, in_root("d"), &err));
     CHECK(!exists(in_root("d/process-0007.trace")));
-    CHECK(exists(in_root("d/mine.txt")));
+    CHECK(!exists(in_root("d/process-10007.trace")));
+    CHECK(exists(in_root("d/mine.txt")) && exists(in_root("d/mine.trace")));
+    CHECK(exists(in_root("d/process-007.trace")));
     rundir_remove(&dir);
     CHECK(!exists(in_root("d/session")));
     CHECK(exists(in_root("d/mine.txt")));
@@ -128,16 +143,115 @@ TEST(one_run_at_a_time)
     struct rundir first, second;
     struct err err = {""};
 
+    char pid[32];
+
+    force = true;
     CHECK(create(&first, in_root("d"), &err));
     CHECK(rundir_is_live(in_root("d/session")));
     CHECK(!create(&second, in_root("d"), &err));
     CHECK(strstr(err.text, "another memsim run is using it"));
-    CHECK(exists(in_root("d/session")));
+    snprintf(pid, sizeof pid, "(process %d)", getpid());
+    CHECK(strstr(err.text, pid));
+    CHECK(exists(in_root("d/session")) && exists(in_root("d/lock")));
     rundir_close(&first);
     CHECK(!rundir_is_live(in_root("d/session")));
     CHECK(!rundir_is_live(in_root("d/nothing")));
     CHECK(create(&first, in_root("d"), &err));
     rundir_close(&first);
+    clean();
+}
+
+/* Waits at START, tries, and, where it wins, keeps the directory until STOP. */
+static int race(int start, int stop)
+{
+    struct rundir dir;
+    struct err err;
+    char c;
+
+    if (read(start, &c, 1))
+        return 5;
+    if (!create(&dir, in_root("d"), &err))
+        return strstr(err.text, "another memsim run") ? 2 : 3;
+    if (read(stop, &c, 1))
+        return 5;
+    bool whole = exists(in_root("d/session")) && exists(in_root("d/command")) &&
+                 rundir_is_live(in_root("d/session"));
+    rundir_close(&dir);
+    return whole ? 1 : 4;
+}
+
+/* Many processes at once want a directory: one gets it, and its files stay. */
+TEST(a_race_for_a_directory_has_one_winner)
+{
+    enum { MANY = 8 };
+
+    in_root("");
+    for (int round = 0; round < 30; round++) {
+        int start[2], stop[2], status, lost = 0;
+
+        CHECK(!pipe(start) && !pipe(stop));
+        force = round % 3 != 0; /* 0: a new directory, then twice the same */
+        for (int i = 0; i < MANY; i++)
+            if (!fork()) {
+                close(start[1]);
+                close(stop[1]);
+                _exit(race(start[0], stop[0]));
+            }
+        close(start[1]);
+        for (int i = 0; i < MANY - 1; i++)
+            lost += wait(&status) > 0 && WEXITSTATUS(status) == 2;
+        CHECK_UINT(lost, MANY - 1);
+        close(stop[1]);
+        CHECK(wait(&status) > 0 && WEXITSTATUS(status) == 1);
+        close(start[0]);
+        close(stop[0]);
+        if (round % 3 == 2)
+            clean(), mkdir(root, 0700);
+    }
+    clean();
+}
+
+TEST(a_session_cut_short_is_an_error)
+{
+    struct rundir dir;
+    struct err err;
+
+    CHECK(create(&dir, in_root("d"), &err));
+    dir.session->slot_count = 3;
+    CHECK(!truncate(in_root("d/session"), (off_t)session_bytes(3) - 1));
+    CHECK(rundir_collect(&dir, &err) == -1);
+    CHECK(strstr(err.text, "is cut short"));
+    rundir_close(&dir);
+    err_clear(&err);
+    CHECK(rundir_open(&dir, in_root("d"), &err) == -1);
+    CHECK(strstr(err.text, "is cut short"));
+    CHECK(!truncate(in_root("d/session"), 0));
+    err_clear(&err);
+    CHECK(rundir_open(&dir, in_root("d"), &err) == -1);
+    CHECK(strstr(err.text, "is not the session"));
+    clean();
+}
+
+TEST(traces_are_listed_by_number)
+{
+    struct rundir dir;
+    struct rundir_traces traces;
+    struct err err;
+
+    CHECK(create(&dir, in_root("d"), &err));
+    touch(in_root("d/process-10000.trace"));
+    touch(in_root("d/process-0002.trace"));
+    touch(in_root("d/process-9999.trace"));
+    touch(in_root("d/process-0002.trace.bak"));
+    CHECK(!rundir_traces_init(&traces, dir.path, &err));
+    CHECK_UINT(traces.count, 3);
+    CHECK_UINT(traces.entries[0].number, 2);
+    CHECK_UINT(traces.entries[2].number, 10000);
+    CHECK(exists(traces.entries[1].path));
+    rundir_traces_fini(&traces);
+    CHECK(rundir_traces_init(&traces, in_root("none"), &err) == -1);
+    rundir_traces_fini(&traces);
+    rundir_close(&dir);
     clean();
 }
 
@@ -163,7 +277,9 @@ TEST(a_run_can_be_opened_again)
     struct err err = {""};
 
     CHECK(create(&dir, in_root("d"), &err));
+    CHECK(!rundir_collect(&dir, &err));
     dir.session->exit_status = 77;
+    CHECK(!rundir_finish(&dir, &err));
     rundir_close(&dir);
     CHECK(!rundir_open(&dir, in_root("d"), &err));
     CHECK_UINT(dir.session->exit_status, 77);

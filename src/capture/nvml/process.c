@@ -10,14 +10,14 @@
 static const struct session_process *next_user(unsigned card, uint32_t *slot)
 {
     struct session *session = memsim_session();
-    uint32_t count = atomic_load(&session->process_count);
 
-    while (*slot < count && *slot < SESSION_PROCESSES) {
-        struct session_process *p = &session->processes[(*slot)++];
+    for (; *slot < memsim_process_count(); ++*slot) {
+        struct session_process *p = &session->processes[*slot];
 
-        if (atomic_load(&p->state) == SESSION_RUNNING &&
-            atomic_load(&p->usage[card].used))
+        if (atomic_load(&p->usage[card].used) && memsim_process_lives(*slot)) {
+            ++*slot;
             return p;
+        }
     }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/core/memory/device_attribute.h"
+#include "capture/core/memory/device.h"
 #include "capture/nvml/nvml_card.h"
 
 #define DRIVER_TEXT  "580.82.07" /* a data centre driver that has CUDA 13.0 */
@@ -34,6 +35,7 @@ const struct gpu *nvml_gpu(void)
 
 struct session_device *nvml_usage(unsigned card)
 {
+    memsim_process_reclaim(card);
     return &memsim_session()->devices[card];
 }
 
@@ -49,8 +51,10 @@ nvmlReturn_t nvml_text(char *out, unsigned length, const char *text)
 
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
-    if (!memsim_session())
+    if (!memsim_session()) {
+        memsim_device_count(); /* which says why */
         return NVML_ERROR_DRIVER_NOT_LOADED;
+    }
     if (!memsim_session()->device_count && !(flags & NVML_INIT_FLAG_NO_GPUS))
         return NVML_ERROR_GPU_NOT_FOUND;
     atomic_fetch_add(&started, 1);

@@ -12,6 +12,7 @@
 #define MEMSIM_COMMON_SESSION_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/catalogue/gpu.h"
@@ -20,10 +21,12 @@
 #define SESSION_VERSION    2
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
-#define SESSION_TRACE      "process-%04u.trace" /* with its slot */
+#define SESSION_LOCK       "lock"    /* locked, with its pid, by the owner */
+#define SESSION_TRACE      "process-%04u.trace" /* with its number */
 #define SESSION_TRACE_END  ".trace"
 #define SESSION_DEVICES    16
-#define SESSION_PROCESSES  256
+#define SESSION_SLOTS      256        /* of processes, in a new session */
+#define SESSION_SLOTS_MAX  (1u << 16) /* the file grows up to here */
 #define SESSION_OOMS       64
 #define SESSION_NOTES      64
 #define SESSION_GUESSES    256
@@ -56,13 +59,14 @@ struct session_usage {
 };
 
 enum session_state {
-    SESSION_FREE,    /* the slot was never used */
+    SESSION_FREE,    /* the slot is not in use */
     SESSION_RUNNING, /* still so after the run: killed */
     SESSION_EXITED,  /* ended by itself, exec included */
 };
 
 struct session_process {
     session_u32 state;
+    uint32_t number; /* 0, 1, ... in order of their first use; of the trace */
     uint32_t pid;
     uint32_t parent;
     uint32_t rank;       /* RANK of the environment, else 0 */
@@ -84,7 +88,7 @@ struct session_process {
  * not torch (torch is 0), as cudaMalloc did. */
 struct session_oom {
     session_u32 ready; /* 1 once the rest is written */
-    uint32_t process;  /* slot */
+    uint32_t process;  /* slot, which is then never used again */
     uint32_t device;
     uint32_t torch;
     uint64_t time_ns;
@@ -127,15 +131,23 @@ struct session {
     struct gpu gpu;
     char directory[512]; /* where traces go; absolute */
     struct session_device devices[SESSION_DEVICES];
-    session_u32 process_count; /* slots handed out, may exceed the array */
-    session_u32 oom_count;     /* likewise */
+    session_u32 process_count; /* processes that used a GPU */
+    session_u32 lost_count;    /* those that could not be measured */
+    session_u32 slot_count;    /* of PROCESSES that the file has */
+    session_u32 oom_count;     /* may exceed the array */
     session_u32 note_count;    /* likewise */
     session_u32 guess_count;   /* likewise */
-    struct session_process processes[SESSION_PROCESSES];
     struct session_oom ooms[SESSION_OOMS];
     struct session_note notes[SESSION_NOTES];
     struct session_guess guesses[SESSION_GUESSES];
+    struct session_process processes[]; /* session_table.h */
 };
+
+/* A session's size with SLOTS processes. */
+static inline size_t session_bytes(uint32_t slots)
+{
+    return sizeof(struct session) + slots * sizeof(struct session_process);
+}
 
 /* Raises *PEAK to VALUE where that is higher. */
 static inline void session_raise(session_u64 *peak, uint64_t value)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/file_limit.h"
 
 static_assert(sizeof(struct trace_chunk) == 64, "chunks start aligned");
 static_assert(TRACE_WORD_FIELD_0 + TRACE_FIELDS_MAX == TRACE_WORD_TIME,
@@ -24,21 +25,6 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static int header_write(int fd)
-{
-    struct trace_header h = {
-        .version = TRACE_VERSION,
-        .chunk_bytes = TRACE_CHUNK_BYTES,
-        .start_unix_ns = clock_ns(CLOCK_REALTIME),
-        .start_monotonic_ns = clock_ns(CLOCK_MONOTONIC),
-        .pid = (uint32_t)getpid(),
-    };
-
-    memcpy(h.magic, TRACE_MAGIC, sizeof h.magic);
-    h.crc = crc32c(0, &h, sizeof h);
-    return pwrite(fd, &h, sizeof h, 0) == sizeof h ? 0 : -1;
-}
-
 static uint64_t slot_offset(uint32_t slot)
 {
     return TRACE_HEADER_BYTES + (uint64_t)slot * TRACE_CHUNK_BYTES;
@@ -49,10 +35,14 @@ static uint64_t slot_offset(uint32_t slot)
  * process. */
 static int chunk_map(struct trace_writer *w)
 {
+    struct file_limit limit;
+
+    file_limit_enter(&limit);
     int rc =
         slot_offset(1) > w->limit_bytes
             ? EFBIG
             : posix_fallocate(w->fd, (off_t)slot_offset(0), TRACE_CHUNK_BYTES);
+    file_limit_leave(&limit);
 
     if (rc) {
         errno = rc;
@@ -78,19 +68,37 @@ static uint32_t chunk_crc(const struct trace_chunk *chunk)
 static int write_all(int fd, const void *from, size_t bytes, uint64_t offset)
 {
     const char *at = from;
+    struct file_limit limit;
 
+    file_limit_enter(&limit);
     while (bytes) {
         ssize_t n = pwrite(fd, at, bytes, (off_t)offset);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return -1;
+            break;
         at += n;
         bytes -= (size_t)n;
         offset += (size_t)n;
     }
-    return 0;
+    file_limit_leave(&limit);
+    return bytes ? -1 : 0;
+}
+
+static int header_write(int fd)
+{
+    struct trace_header h = {
+        .version = TRACE_VERSION,
+        .chunk_bytes = TRACE_CHUNK_BYTES,
+        .start_unix_ns = clock_ns(CLOCK_REALTIME),
+        .start_monotonic_ns = clock_ns(CLOCK_MONOTONIC),
+        .pid = (uint32_t)getpid(),
+    };
+
+    memcpy(h.magic, TRACE_MAGIC, sizeof h.magic);
+    h.crc = crc32c(0, &h, sizeof h);
+    return write_all(fd, &h, sizeof h, 0);
 }
 
 /* Copies the chunk, sealed, to the slot where it stays: its records first, so

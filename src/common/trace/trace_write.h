@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing a trace. Made for life inside another program: no heap, no stdio,
- * no locks (the caller holds one), and a full disk only ends the recording. */
+ * no locks (the caller holds one), and a full disk or a limit on the size of
+ * files (RLIMIT_FSIZE) only ends the recording. */
 #ifndef MEMSIM_COMMON_TRACE_WRITE_H
 #define MEMSIM_COMMON_TRACE_WRITE_H
 

@@ -89,8 +89,8 @@ static const char *short_name(const struct rundir *dir)
     return dir->path;
 }
 
-/* Asks the trace of process SLOT. */
-static void ask_process(const struct advising *a, unsigned slot,
+/* Asks the trace of process NUMBER. */
+static void ask_process(const struct advising *a, uint32_t number,
                         struct result_rank *rank)
 {
     struct advice_options options = {
@@ -104,7 +104,7 @@ static void ask_process(const struct advising *a, unsigned slot,
     struct err err = {""};
     char path[PATH_MAX];
 
-    rundir_trace(a->dir, slot, path, sizeof path);
+    rundir_trace(a->dir, number, path, sizeof path);
     if (a->settings_only && is_large(path))
         return;
     if (!recording_open(&rec, path, &as_it_is, &err)) {
@@ -119,13 +119,13 @@ static void ask_process(const struct advising *a, unsigned slot,
 }
 
 /* The process of the other run that is RANK's on card INDEX. */
-static int slot_find(const struct result *of, unsigned rank, unsigned index)
+static int64_t process_find(const struct result *of, unsigned rank, unsigned index)
 {
     for (size_t i = 0; i < of->rank_count; i++)
         for (size_t k = 0; k < of->ranks[i].device_count; k++)
             if (of->ranks[i].rank == rank &&
                 of->ranks[i].devices[k].index == index)
-                return (int)of->ranks[i].devices[k].slot;
+                return of->ranks[i].devices[k].process;
     return -1;
 }
 
@@ -134,10 +134,11 @@ static void ask_ranks(const struct advising *a)
     for (size_t i = 0; i < a->result->rank_count; i++)
         for (size_t k = 0; k < a->result->ranks[i].device_count; k++) {
             struct result_rank *rank = &a->result->ranks[i];
-            int slot = slot_find(a->of, rank->rank, rank->devices[k].index);
+            int64_t process =
+                process_find(a->of, rank->rank, rank->devices[k].index);
 
-            if (slot >= 0 && !rank->devices[k].advised)
-                ask_process(a, (unsigned)slot, rank);
+            if (process >= 0 && !rank->devices[k].advised)
+                ask_process(a, (uint32_t)process, rank);
         }
 }
 

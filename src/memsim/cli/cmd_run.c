@@ -18,6 +18,7 @@
 struct run_options {
     struct job_options job;
     const char *directory;
+    bool force;
     uint64_t trace_limit_bytes;
     bool no_modules;
     struct output_options output;
@@ -31,6 +32,8 @@ static const struct option_row rows[] = {
      .help = "do not ask PyTorch whose each allocation is"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
      .help = "keep the run's trace there, for `memsim report'"},
+    {"force", 0, OPTION_FLAG, NULL, ROW(force),
+     .help = "replace the earlier run that DIR holds"},
     {"trace-limit", 0, OPTION_BYTES, "SIZE", ROW(trace_limit_bytes),
      .help = "of each process's trace (default 8GiB)"},
     OUTPUT_ROWS(struct run_options, output),
@@ -204,6 +207,7 @@ int cmd_run(int argc, char **argv)
     struct job job = {.options = o.job,
                       .command = operands.values,
                       .directory = o.directory,
+                      .force = o.force,
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .no_modules = o.no_modules,
                       .output = -1};

@@ -2,7 +2,6 @@
  * memsim trace: a trace as text, one record a line. */
 #include <ctype.h>
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/run/rundir.h"
 #include "memsim/time/work_table.h"
 
 #define KINDS_MAX 128
@@ -174,19 +174,17 @@ static int dump_file(struct dump *dump, const char *path, struct err *err)
 
 static int dump_directory(struct dump *dump, const char *path, struct err *err)
 {
-    glob_t found;
-    char *pattern = xasprintf("%s/*" SESSION_TRACE_END, path);
-    int rc = glob(pattern, 0, NULL, &found); /* sorted */
+    struct rundir_traces found;
+    int rc = rundir_traces_init(&found, path, err);
 
-    free(pattern);
-    if (rc)
-        return err_set(err, "%s: there is no trace in this directory", path);
-    for (size_t i = 0; i < found.gl_pathc && !rc; i++) {
-        if (found.gl_pathc > 1 && !dump->work)
-            printf("# %s\n", found.gl_pathv[i]);
-        rc = dump_file(dump, found.gl_pathv[i], err);
+    if (!rc && !found.count)
+        rc = err_set(err, "%s: there is no trace in this directory", path);
+    for (size_t i = 0; i < found.count && !rc; i++) {
+        if (found.count > 1 && !dump->work)
+            printf("# %s\n", found.entries[i].path);
+        rc = dump_file(dump, found.entries[i].path, err);
     }
-    globfree(&found);
+    rundir_traces_fini(&found);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static int unknown_command(const char *name)
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* writing past RLIMIT_FSIZE is an error */
     if (argc < 2) {
         fputs("memsim: no command given\nTry `memsim --help'.\n", stderr);
         return CMD_USAGE;

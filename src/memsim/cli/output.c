@@ -93,12 +93,13 @@ int output_files(const struct output_options *options,
     return 0;
 }
 
-static void things_tell(struct result *result, unsigned slot, struct peak *peak)
+static void things_tell(struct result *result, uint32_t process,
+                        struct peak *peak)
 {
     for (size_t i = 0; i < result->rank_count; i++)
         for (size_t j = 0; j < result->ranks[i].device_count; j++) {
             struct result_device *d = &result->ranks[i].devices[j];
-            if (d->slot == slot && d->index < SESSION_DEVICES)
+            if (d->process == process && d->index < SESSION_DEVICES)
                 result_device_take(d, &peak->cards[d->index]);
         }
 }
@@ -155,7 +156,7 @@ static int trace_open(struct trace_reader *reader, const char *path,
 /* What was in memory at the peaks of one process's cards; a trace that cannot
  * be read costs these only. */
 static void things_read(struct result *result, const struct rundir *dir,
-                        unsigned slot)
+                        uint32_t process)
 {
     char path[PATH_MAX];
     struct progress progress = {0};
@@ -163,10 +164,10 @@ static void things_read(struct result *result, const struct rundir *dir,
     struct peak peak;
     struct err err = {""};
 
-    rundir_trace(dir, slot, path, sizeof path);
+    rundir_trace(dir, process, path, sizeof path);
     if (!trace_open(&reader, path, &progress, &err)) {
         if (!peak_read(&peak, &reader, &err)) {
-            things_tell(result, slot, &peak);
+            things_tell(result, process, &peak);
             peak_fini(&peak);
         }
         progress_clear(&progress);
@@ -181,7 +182,7 @@ static void things_read_all(struct result *result, const struct rundir *dir)
     for (size_t i = 0; i < result->rank_count; i++)
         for (size_t j = 0; j < result->ranks[i].device_count; j++)
             if (!result->ranks[i].devices[j].things)
-                things_read(result, dir, result->ranks[i].devices[j].slot);
+                things_read(result, dir, result->ranks[i].devices[j].process);
 }
 
 static int traffic_read(struct traffic_log *log, unsigned process,
@@ -228,18 +229,18 @@ static int price_run(const struct output_options *options,
                      const struct rundir *dir, struct result *result,
                      struct err *err)
 {
-    char *paths[SESSION_PROCESSES] = {NULL}, path[PATH_MAX];
-    uint32_t count = atomic_load(&dir->session->process_count);
+    struct rundir_traces traces;
+    int rc = -1;
 
-    if (count > SESSION_PROCESSES)
-        count = SESSION_PROCESSES;
-    for (uint32_t i = 0; i < count; i++) {
-        rundir_trace(dir, i, path, sizeof path);
-        paths[i] = xstrdup(path);
+    if (!rundir_traces_init(&traces, dir->path, err)) {
+        char **paths = xcalloc(traces.count + 1, sizeof *paths);
+
+        for (size_t i = 0; i < traces.count; i++)
+            paths[i] = traces.entries[i].path;
+        rc = output_price(options, paths, traces.count, result, err);
+        free(paths);
     }
-    int rc = output_price(options, paths, count, result, err);
-    for (uint32_t i = 0; i < count; i++)
-        free(paths[i]);
+    rundir_traces_fini(&traces);
     return rc;
 }
 
@@ -297,7 +298,7 @@ static int write_snapshot(const char *to, const struct result *result,
     if (!device)
         return err_set(err, "--snapshot: no GPU was used: there is nothing to "
                             "write");
-    rundir_trace(dir, device->slot, path, sizeof path);
+    rundir_trace(dir, device->process, path, sizeof path);
     if (recording_open(&recording, path, &as_recorded, err))
         return -1;
     int rc = recording_write_snapshot(&recording, recording.info.alloc_conf, to,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/trace/session.h"
+#include "common/trace/session_table.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
@@ -20,13 +20,10 @@ struct writer {
     cJSON *told; /* of each process, in the metadata */
 };
 
-static void trace_path(const struct result *r, unsigned slot, char *path,
+static void trace_path(const struct result *r, uint32_t process, char *path,
                        size_t size)
 {
-    int n = snprintf(path, size, "%s/", r->traces);
-
-    if (n > 0 && (size_t)n < size)
-        snprintf(path + n, size - (size_t)n, SESSION_TRACE, slot);
+    session_trace_path(r->traces, process, path, size);
 }
 
 /* --- steps and phases ----------------------------------------------------- */
@@ -162,7 +159,7 @@ static void process_write(struct writer *w, const struct result_rank *rank,
         .counters = true,
     };
 
-    trace_path(w->result, d->slot, path, sizeof path);
+    trace_path(w->result, d->process, path, sizeof path);
     if (!perfetto_trace_start(path, &origin_ns, &err)) {
         if (d->attribution) {
             struct slices slices = {
@@ -173,17 +170,17 @@ static void process_write(struct writer *w, const struct result_rank *rank,
         perfetto_trace_write(&process, path, &err);
     }
     for (size_t i = 0; i < rank->device_count; i++)
-        if (rank->devices[i].slot == d->slot && rank->devices[i].attribution)
+        if (rank->devices[i].process == d->process && rank->devices[i].attribution)
             categories_write(&w->to, track, origin_ns, &rank->devices[i]);
     cJSON *told = perfetto_process_told(w->told, rank->rank, &process, &err);
     if (d->attribution)
         json_add_uint(told, "phases_dropped", d->attribution->phases_dropped);
 }
 
-static bool is_first_of_slot(const struct result_rank *rank, size_t device)
+static bool is_first_of_process(const struct result_rank *rank, size_t device)
 {
     for (size_t i = 0; i < device; i++)
-        if (rank->devices[i].slot == rank->devices[device].slot)
+        if (rank->devices[i].process == rank->devices[device].process)
             return false;
     return true;
 }
@@ -198,7 +195,7 @@ static void rank_write(struct writer *w, const struct result_rank *rank)
     perfetto_name_process(&w->to, track, name);
     free(name);
     for (size_t i = 0; i < rank->device_count; i++)
-        if (is_first_of_slot(rank, i) && nth < PERFETTO_PROCESSES)
+        if (is_first_of_process(rank, i) && nth < PERFETTO_PROCESSES)
             process_write(w, rank, nth++, &rank->devices[i]);
 }
 
@@ -211,7 +208,7 @@ static uint64_t earliest(const struct result *r)
 
     for (size_t i = 0; i < r->rank_count; i++)
         for (size_t j = 0; j < r->ranks[i].device_count; j++) {
-            trace_path(r, r->ranks[i].devices[j].slot, path, sizeof path);
+            trace_path(r, r->ranks[i].devices[j].process, path, sizeof path);
             if (!perfetto_trace_start(path, &time_ns, &err) &&
                 time_ns < first_ns)
                 first_ns = time_ns;

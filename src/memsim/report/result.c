@@ -38,7 +38,7 @@ static uint32_t slots(const session_u32 *count, uint32_t limit)
 
 static uint32_t process_slots(const struct session *s)
 {
-    return slots(&s->process_count, SESSION_PROCESSES);
+    return atomic_load(&s->slot_count);
 }
 
 static bool usage_is_empty(const struct session_usage *u)
@@ -113,12 +113,12 @@ static struct result_device *device_get(struct result_rank *rank,
 /* A rank's processes on one card: each has an allocator of its own, so the
  * figures are those of the process with the highest peak, not sums. */
 static void device_merge(struct result_device *d, const struct session_usage *u,
-                         uint32_t slot, bool first)
+                         uint32_t number, bool first)
 {
     uint64_t peak = load(&u->peak_allocated);
 
     if (first || peak > d->peak_allocated_bytes) {
-        d->slot = slot;
+        d->process = number;
         d->context_bytes = load(&u->context);
         d->libraries_bytes = load(&u->libraries);
         d->others_bytes = difference(d->peak_used_bytes, load(&u->peak_used));
@@ -138,7 +138,8 @@ static void ranks_collect(struct result *r, const struct session *s)
             struct result_rank *rank = rank_get(r, s, slot);
             size_t before = rank->device_count;
             struct result_device *d = device_get(rank, &s->devices[i], i);
-            device_merge(d, u, slot, rank->device_count > before);
+            device_merge(d, u, s->processes[slot].number,
+                         rank->device_count > before);
         }
 }
 
@@ -202,7 +203,7 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 static void ooms_collect(struct result *r, const struct session *s)
 {
     for (uint32_t i = 0; i < slots(&s->oom_count, SESSION_OOMS); i++)
-        if (s->ooms[i].ready && s->ooms[i].process < SESSION_PROCESSES)
+        if (s->ooms[i].ready && s->ooms[i].process < process_slots(s))
             oom_add(r, s, i);
 }
 
@@ -228,6 +229,9 @@ static void verdict_reach(struct result *r, const struct session *s)
         r->exit_status = CMD_RUN_OOM;
     } else if (r->command_status) {
         r->verdict = VERDICT_FAILED;
+    } else if (atomic_load(&s->lost_count)) {
+        r->verdict = VERDICT_FAILED;
+        r->exit_status = CMD_RUN_FAILED;
     } else if (is_over_limit(r)) {
         r->verdict = VERDICT_OVER_LIMIT;
         r->exit_status = CMD_RUN_OVER_LIMIT;
@@ -273,7 +277,7 @@ static void traces_note(struct result *r, const struct session *s)
 static void counts_note(struct result *r, const struct session *s)
 {
     uint64_t unpriced = 0;
-    uint32_t processes = atomic_load(&s->process_count);
+    uint32_t lost = atomic_load(&s->lost_count);
     uint32_t ooms = atomic_load(&s->oom_count);
 
     for (uint32_t i = 0; i < process_slots(s); i++)
@@ -283,9 +287,11 @@ static void counts_note(struct result *r, const struct session *s)
                     "%llu calls went to functions that memsim does not "
                     "model; `memsim trace --kind unpriced' names them",
                     (unsigned long long)unpriced);
-    if (processes > SESSION_PROCESSES)
-        result_note(r, "%u processes used a GPU; only the first %u are here",
-                    processes, SESSION_PROCESSES);
+    if (lost)
+        result_note(r,
+                    "%u process%s of the run could not be measured: these "
+                    "figures are too low",
+                    lost, lost == 1 ? "" : "es");
     if (ooms > SESSION_OOMS)
         result_note(r, "%u requests were refused; only the first %u are here",
                     ooms, SESSION_OOMS);

@@ -54,7 +54,7 @@ struct result_advice {
 
 struct result_device {
     unsigned index; /* of the card */
-    unsigned slot;  /* the process with the highest peak */
+    uint32_t process; /* the number of the one with the highest peak */
     uint64_t capacity_bytes;
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes;

@@ -82,46 +82,8 @@ static void session_fill(struct session *s, const struct job *job)
     s->start_ns = now_ns();
 }
 
-static bool is_alive(pid_t pid)
-{
-    char path[64], state = 'X';
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'R'; /* a name with a parenthesis in it */
-    fclose(f);
-    return state != 'Z' && state != 'X';
-}
-
-static uint32_t count_running(const struct session *s)
-{
-    uint32_t slots = atomic_load(&s->process_count), running = 0;
-
-    for (uint32_t i = 0; i < slots && i < SESSION_PROCESSES; i++) {
-        const struct session_process *p = &s->processes[i];
-        running += atomic_load(&p->state) == SESSION_RUNNING &&
-                   is_alive((pid_t)p->pid);
-    }
-    return running;
-}
-
-/* Workers that end with their parent get a moment to do so. */
-static uint32_t count_background(const struct session *s)
-{
-    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
-    uint32_t running = count_running(s);
-
-    for (int i = 0; running && i < 10; i++) {
-        nanosleep(&moment, NULL);
-        running = count_running(s);
-    }
-    return running;
-}
-
-static int run_command(const struct job *job, struct session *s,
+/* Returns the command's status, or -1 with ERR set. */
+static int run_command(const struct job *job, const struct session *s,
                        const char *libraries, const char *preload,
                        struct err *err)
 {
@@ -135,10 +97,23 @@ static int run_command(const struct job *job, struct session *s,
     spawn_environment_free(environment);
     if (error)
         return err_set(err, "%s: %s", job->command[0], strerror(error));
-    s->exit_status = (uint32_t)status;
-    s->background = count_background(s);
-    s->end_ns = now_ns();
-    return 0;
+    return status;
+}
+
+/* What the run left, with how it ended. */
+static int collect(struct rundir *dir, int status, struct err *err)
+{
+    uint64_t end_ns = now_ns();
+
+    if (rundir_collect(dir, err))
+        return -1;
+    uint32_t background = rundir_background(dir);
+    if (background && rundir_collect(dir, err))
+        return -1;
+    dir->session->exit_status = (uint32_t)status;
+    dir->session->background = background;
+    dir->session->end_ns = end_ns;
+    return rundir_finish(dir, err);
 }
 
 char *job_programs(struct err *err)
@@ -166,18 +141,21 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
     if (!preload)
         return CMD_RUN_FAILED;
-    if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->command,
-                      err)) {
+    if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->force,
+                      job->command, err)) {
         free(preload);
         return CMD_RUN_FAILED;
     }
     session_fill(dir->session, job);
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
-    int rc = run_command(job, dir->session, libraries, preload, err);
+    int status = run_command(job, dir->session, libraries, preload, err);
     free(preload);
-    if (!rc)
+    if (status >= 0 && !collect(dir, status, err))
         return 0;
-    rundir_remove(dir);
-    return CMD_RUN_NOT_EXECUTABLE;
+    if (status < 0 || dir->temporary)
+        rundir_remove(dir);
+    else
+        rundir_close(dir);
+    return status < 0 ? CMD_RUN_NOT_EXECUTABLE : CMD_RUN_FAILED;
 }

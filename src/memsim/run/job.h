@@ -60,6 +60,7 @@ struct job {
     struct gpu gpu; /* as job_gpu finds it */
     char **command;
     const char *directory; /* NULL: a private one */
+    bool force;            /* it may replace an earlier run there */
     uint64_t trace_limit_bytes;
     bool no_modules;
     int output; /* where stdout and stderr go; -1: they are inherited */
@@ -78,7 +79,9 @@ int job_check(const char *command, struct err *err);
 char *job_programs(struct err *err);
 
 /* Runs JOB and waits for its end. Returns 0 with *DIR to be closed or removed,
- * or memsim's exit status with ERR set and nothing left behind. */
+ * or memsim's exit status with ERR set and nothing left behind, unless the
+ * command ran and its figures cannot be read: then a directory of the user's
+ * keeps the traces. */
 int job_run(const struct job *job, struct rundir *dir, struct err *err);
 
 #endif

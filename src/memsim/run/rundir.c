@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,13 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/xmalloc.h"
+#include "common/trace/session_table.h"
+
+#define PATH_SAID 300 /* of a path, in an error */
 
 static int file_path(const char *dir, const char *name, char *path, size_t size)
 {
@@ -22,12 +27,33 @@ static int file_path(const char *dir, const char *name, char *path, size_t size)
     return width >= 0 && (size_t)width < size ? 0 : -1;
 }
 
+/* PATH, or its end where the whole would leave no room for an error's cause. */
+static const char *path_end(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > PATH_SAID ? path + length - PATH_SAID : path;
+}
+
+/* --- the files of a run --------------------------------------------------- */
+
+/* Whether NAME is that of a process's trace, and of which one. */
+static bool trace_number(const char *name, uint32_t *number)
+{
+    char again[64];
+
+    if (sscanf(name, "process-%" SCNu32, number) != 1)
+        return false;
+    snprintf(again, sizeof again, SESSION_TRACE, *number);
+    return !strcmp(name, again);
+}
+
 static bool is_run_file(const char *name)
 {
-    size_t length = strlen(name), end = strlen(SESSION_TRACE_END);
+    uint32_t number;
 
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           (length > end && !strcmp(name + length - end, SESSION_TRACE_END));
+           trace_number(name, &number);
 }
 
 static bool is_session(int fd)
@@ -38,47 +64,218 @@ static bool is_session(int fd)
            !memcmp(magic, SESSION_MAGIC, sizeof magic);
 }
 
+/* Nothing but what a run that is just beginning has made. */
 static bool directory_is_empty(DIR *d)
 {
+    rewinddir(d);
     for (const struct dirent *entry; (entry = readdir(d));)
-        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+            strcmp(entry->d_name, SESSION_LOCK))
             return false;
     return true;
 }
 
+/* The session last: a directory without it is not a run's any more. */
 static void remove_run_files(DIR *d)
 {
     rewinddir(d);
     for (const struct dirent *entry; (entry = readdir(d));)
-        if (is_run_file(entry->d_name))
+        if (is_run_file(entry->d_name) && strcmp(entry->d_name, SESSION_FILE))
             unlinkat(dirfd(d), entry->d_name, 0);
+    unlinkat(dirfd(d), SESSION_FILE, 0);
 }
 
-/* An existing directory may be used where it is empty, or holds an earlier run
- * that is over; that run's files go, and nothing else. */
-static int directory_reuse(const char *path, struct err *err)
+/* --- reading a session ---------------------------------------------------- */
+
+static int read_all(int fd, void *to, size_t bytes, size_t offset)
 {
-    DIR *d = opendir(path);
+    char *at = to;
+
+    while (bytes) {
+        ssize_t n = pread(fd, at, bytes, (off_t)offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        bytes -= (size_t)n;
+        offset += (size_t)n;
+    }
+    return 0;
+}
+
+static int session_check(const struct session *s, int rc, const char *name,
+                         struct err *err)
+{
+    if (rc || memcmp(s->magic, SESSION_MAGIC, sizeof s->magic))
+        return err_set(err, "%s: is not the session of a memsim run", name);
+    if (s->version != SESSION_VERSION || s->bytes != sizeof *s)
+        return err_set(err, "%s: written by another version of memsim", name);
+    if (atomic_load(&s->slot_count) > SESSION_SLOTS_MAX)
+        return err_set(err, "%s: is damaged: %u processes", name,
+                       atomic_load(&s->slot_count));
+    return 0;
+}
+
+/* A copy of the session in FD, on the heap: a mapping of a file that somebody
+ * cuts short would end this program. */
+static struct session *session_read(int fd, const char *name, struct err *err)
+{
+    struct session *s = xmalloc(sizeof *s);
+    int rc = read_all(fd, s, sizeof *s, 0);
+
+    if (session_check(s, rc, name, err)) {
+        free(s);
+        return NULL;
+    }
+    size_t bytes = session_bytes(atomic_load(&s->slot_count));
+    s = xreallocarray(s, bytes, 1);
+    if (read_all(fd, s->processes, bytes - sizeof *s, sizeof *s)) {
+        err_set(err, "%s: is cut short: of its %zu bytes the last are missing",
+                name, bytes);
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void session_release(struct rundir *dir)
+{
+    if (dir->mapped)
+        munmap(dir->session, session_bytes(SESSION_SLOTS));
+    else
+        free(dir->session);
+    dir->session = NULL;
+    dir->mapped = false;
+}
+
+/* --- owning a directory --------------------------------------------------- */
+
+static int lock_refused(int fd, const char *path, struct err *err)
+{
+    char pid[16] = "";
+
+    if (errno != EWOULDBLOCK)
+        return err_set(err, "%s/" SESSION_LOCK
+                       ": cannot lock it: %s; use -o on another disk",
+                       path, strerror(errno));
+    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+    return err_set(err, "%s: another memsim run is using it (process %.*s)",
+                   path, n > 0 ? (int)strcspn(pid, "\n") : 1,
+                   n > 0 ? pid : "?");
+}
+
+static bool is_at(int fd, int directory, const char *name)
+{
+    struct stat mine, there;
+
+    return !fstat(fd, &mine) && !fstatat(directory, name, &there, 0) &&
+           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+/* Locks the directory D at PATH by a file in it that holds our pid, until this
+ * process ends. An owner removes the file as it leaves: the lock that counts
+ * is that of the file which has the name. */
+static int directory_lock(struct rundir *dir, int d, struct err *err)
+{
+    for (;;) {
+        int fd = openat(d, SESSION_LOCK,
+                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return err_set(err, "%s/" SESSION_LOCK
+                           ": cannot create it: %s; use another -o",
+                           dir->path, strerror(errno));
+        if (flock(fd, LOCK_EX | LOCK_NB)) {
+            lock_refused(fd, dir->path, err);
+            close(fd);
+            return -1;
+        }
+        if (is_at(fd, d, SESSION_LOCK)) {
+            dir->lock = fd;
+            break;
+        }
+        close(fd);
+    }
+    if (ftruncate(dir->lock, 0) || dprintf(dir->lock, "%d\n", getpid()) < 0)
+        return err_set(err, "%s/" SESSION_LOCK
+                       ": cannot write it: %s; use -o on another disk",
+                       dir->path, strerror(errno));
+    return 0;
+}
+
+/* The pid of a process of an earlier run that lives on; 0: none. */
+static uint32_t survivor(int session, const char *path)
+{
+    struct err ignored = {""};
+    struct session *s = session_read(session, path, &ignored);
+    uint32_t pid = 0;
+
+    for (uint32_t i = 0; s && !pid && i < atomic_load(&s->slot_count); i++)
+        if (session_slot_is_held(session, i))
+            pid = s->processes[i].pid;
+    free(s);
+    return pid;
+}
+
+static bool is_locked(int d, const char *name)
+{
+    int fd = openat(d, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    bool locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    close(fd);
+    return locked;
+}
+
+/* Whether an existing directory may become this run's. What is there is
+ * removed only by its OWNER, who has it locked. */
+static int directory_check(DIR *d, const char *path, bool force, bool owner,
+                           struct err *err)
+{
+    uint32_t pid = 0;
+
+    if (directory_is_empty(d))
+        return 0;
+    int fd = openat(dirfd(d), SESSION_FILE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (!owner && (fd >= 0 || is_locked(dirfd(d), SESSION_LOCK)))
+        ; /* a run's, maybe one that is just beginning: the lock decides */
+    else if (fd < 0 || !is_session(fd))
+        err_set(err,
+                "%s: is not empty, and no directory of a memsim run; give "
+                "-o a new or empty one",
+                path);
+    else if (owner && !force)
+        err_set(err,
+                "%s: holds an earlier run; give -o another directory, or "
+                "--force to replace that run",
+                path);
+    else if (owner && (pid = survivor(fd, path)))
+        err_set(err, "%s: process %u of an earlier run is still using it",
+                path, pid);
+    else if (owner)
+        remove_run_files(d);
+    if (fd >= 0)
+        close(fd);
+    return err->text[0] ? -1 : 0;
+}
+
+/* Locked from before anything is removed until the run is over. */
+static int directory_own(struct rundir *dir, bool force, struct err *err)
+{
+    DIR *d = opendir(dir->path);
 
     if (!d)
-        return err_set(err, "%s: cannot be the run's directory: %s", path,
+        return err_set(err, "%s: cannot be the run's directory: %s", dir->path,
                        strerror(errno));
-    if (!directory_is_empty(d)) {
-        int fd = openat(dirfd(d), SESSION_FILE, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || !is_session(fd))
-            err_set(err,
-                    "%s: is not empty, and no directory of a memsim run; give "
-                    "-o a new or empty one",
-                    path);
-        else if (flock(fd, LOCK_SH | LOCK_NB))
-            err_set(err, "%s: another memsim run is using it", path);
-        else
-            remove_run_files(d);
-        if (fd >= 0)
-            close(fd);
-    }
+    int rc = directory_check(d, dir->path, force, false, err);
+    if (!rc)
+        rc = directory_lock(dir, dirfd(d), err);
+    if (!rc)
+        rc = directory_check(d, dir->path, force, true, err);
     closedir(d);
-    return err->text[0] ? -1 : 0;
+    return rc;
 }
 
 static int directory_make(struct rundir *dir, const char *path,
@@ -96,26 +293,33 @@ static int directory_make(struct rundir *dir, const char *path,
     if (!path)
         path = name;
     else if (!dir->created && errno != EEXIST)
-        return err_set(err, "%s: cannot create it: %s; use another -o", path,
-                       strerror(errno));
+        return err_set(err, "%s: cannot create it: %s; use another -o",
+                       path_end(path), strerror(errno));
     if (!realpath(path, absolute))
         return err_set(err, "%s: %s", path, strerror(errno));
-    if (strlen(absolute) >= sizeof dir->path)
-        return err_set(err, "%s: the path is too long; use a shorter one",
-                       path);
+    if (strlen(absolute) >= sizeof dir->path) {
+        err_set(err, "...%s: the path is too long; use a shorter one",
+                path_end(path));
+        if (dir->created)
+            rmdir(path);
+        return -1;
+    }
     strcpy(dir->path, absolute);
-    return dir->created ? 0 : directory_reuse(dir->path, err);
+    return 0;
 }
 
-static int session_map(struct rundir *dir, int protection, struct err *err)
+/* --- a run of ours -------------------------------------------------------- */
+
+static int session_map(struct rundir *dir, struct err *err)
 {
-    void *p = mmap(NULL, sizeof(struct session), protection, MAP_SHARED,
-                   dir->lock, 0);
+    void *p = mmap(NULL, session_bytes(SESSION_SLOTS), PROT_READ | PROT_WRITE,
+                   MAP_SHARED, dir->file, 0);
 
     if (p == MAP_FAILED)
         return err_set(err, "%s/%s: cannot map it: %s", dir->path, SESSION_FILE,
                        strerror(errno));
     dir->session = p;
+    dir->mapped = true;
     return 0;
 }
 
@@ -126,18 +330,20 @@ static int session_create(struct rundir *dir, struct err *err)
     char path[PATH_MAX];
 
     file_path(dir->path, SESSION_FILE, path, sizeof path);
-    dir->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (dir->lock < 0)
+    dir->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (dir->file < 0)
         return err_set(err, "%s: cannot create it: %s; use another -o", path,
                        strerror(errno));
-    int error = posix_fallocate(dir->lock, 0, sizeof(struct session));
+    int error =
+        posix_fallocate(dir->file, 0, (off_t)session_bytes(SESSION_SLOTS));
     if (error)
         return err_set(err, "%s: cannot write it: %s; use -o on another disk",
                        path, strerror(error));
-    if (flock(dir->lock, LOCK_EX | LOCK_NB))
-        return err_set(err, "%s: cannot lock it: %s; use -o on another disk",
+    if (session_slot_is_held(dir->file, 0))
+        return err_set(err, "%s: cannot lock parts of it: %s; use -o on "
+                            "another disk",
                        path, strerror(errno));
-    if (session_map(dir, PROT_READ | PROT_WRITE, err))
+    if (session_map(dir, err))
         return -1;
     struct session *s = dir->session;
     memcpy(s->magic, SESSION_MAGIC, sizeof s->magic);
@@ -153,7 +359,7 @@ static int command_write(const struct rundir *dir, char *const *command,
     char path[PATH_MAX];
 
     file_path(dir->path, SESSION_COMMAND, path, sizeof path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     for (; f && *command; command++)
         fwrite(*command, 1, strlen(*command) + 1, f);
@@ -163,42 +369,93 @@ static int command_write(const struct rundir *dir, char *const *command,
 }
 
 int rundir_create(struct rundir *dir, const char *path, const char *temporary,
-                  char *const *command, struct err *err)
+                  bool force, char *const *command, struct err *err)
 {
-    *dir = (struct rundir){.lock = -1};
+    *dir = (struct rundir){.lock = -1, .file = -1};
     if (directory_make(dir, path, temporary, err))
         return -1;
+    if (directory_own(dir, force, err)) { /* which removes nothing of others */
+        rundir_close(dir);
+        if (dir->created)
+            rmdir(dir->path);
+        return -1;
+    }
     if (!session_create(dir, err) && !command_write(dir, command, err))
         return 0;
     rundir_remove(dir);
     return -1;
 }
 
+int rundir_collect(struct rundir *dir, struct err *err)
+{
+    char path[PATH_MAX];
+
+    file_path(dir->path, SESSION_FILE, path, sizeof path);
+    struct session *s = session_read(dir->file, path, err);
+    if (!s)
+        return -1;
+    session_release(dir);
+    dir->session = s;
+    return 0;
+}
+
+static uint32_t count_alive(const struct rundir *dir)
+{
+    const struct session *s = dir->session;
+    uint32_t alive = 0;
+
+    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+        alive += atomic_load(&s->processes[i].state) == SESSION_RUNNING &&
+                 session_slot_is_held(dir->file, i);
+    return alive;
+}
+
+uint32_t rundir_background(const struct rundir *dir)
+{
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    uint32_t alive = count_alive(dir);
+
+    for (int i = 0; alive && i < 10; i++) {
+        nanosleep(&moment, NULL);
+        alive = count_alive(dir);
+    }
+    return alive;
+}
+
+int rundir_finish(const struct rundir *dir, struct err *err)
+{
+    size_t from = offsetof(struct session, end_ns);
+    size_t bytes = offsetof(struct session, fail_above_percent) - from;
+
+    if (pwrite(dir->file, (const char *)dir->session + from, bytes,
+               (off_t)from) == (ssize_t)bytes)
+        return 0;
+    return err_set(err, "%s/%s: cannot write it: %s", dir->path, SESSION_FILE,
+                   strerror(errno));
+}
+
+/* --- a run that was kept -------------------------------------------------- */
+
 int rundir_open(struct rundir *dir, const char *path, struct err *err)
 {
     char file[PATH_MAX];
     struct stat st;
 
-    *dir = (struct rundir){.lock = -1};
+    *dir = (struct rundir){.lock = -1, .file = -1};
     if (strlen(path) >= sizeof dir->path)
-        return err_set(err, "%s: the path is too long", path);
+        return err_set(err, "...%s: the path is too long", path_end(path));
     strcpy(dir->path, path);
     file_path(path, SESSION_FILE, file, sizeof file);
-    dir->lock = open(file, O_RDONLY | O_CLOEXEC);
-    if (dir->lock < 0)
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
         return err_set(err, "%s: %s; is %s the directory of a memsim run?",
                        file, strerror(errno), path);
-    if (!is_session(dir->lock) || fstat(dir->lock, &st) ||
-        st.st_size < (off_t)sizeof(struct session)) {
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
         err_set(err, "%s: is not the session of a memsim run", file);
-    } else if (!session_map(dir, PROT_READ, err)) {
-        if (dir->session->version == SESSION_VERSION &&
-            dir->session->bytes == sizeof(struct session))
-            return 0;
-        err_set(err, "%s: written by another version of memsim", file);
-    }
-    rundir_close(dir);
-    return -1;
+    else
+        dir->session = session_read(fd, file, err);
+    close(fd);
+    return dir->session ? 0 : -1;
 }
 
 static char *read_whole(const char *path, size_t *length, struct err *err)
@@ -244,44 +501,89 @@ char **rundir_command(const struct rundir *dir, struct err *err)
 
 bool rundir_is_live(const char *session_file)
 {
-    int fd = open(session_file, O_RDONLY | O_CLOEXEC);
+    const char *slash = strrchr(session_file, '/');
+    char path[PATH_MAX];
 
-    if (fd < 0)
-        return false;
-    bool live =
-        is_session(fd) && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-    close(fd);
-    return live;
+    snprintf(path, sizeof path, "%.*s/" SESSION_LOCK,
+             slash ? (int)(slash - session_file) : 1,
+             slash ? session_file : ".");
+    return is_locked(AT_FDCWD, path);
 }
 
-void rundir_trace(const struct rundir *dir, unsigned slot, char *path,
+/* --- traces --------------------------------------------------------------- */
+
+void rundir_trace(const struct rundir *dir, uint32_t number, char *path,
                   size_t size)
 {
-    char name[64];
-
-    snprintf(name, sizeof name, SESSION_TRACE, slot);
-    file_path(dir->path, name, path, size);
+    session_trace_path(dir->path, number, path, size);
 }
 
+static int compare_numbers(const void *one, const void *other)
+{
+    const struct rundir_entry *a = one, *b = other;
+
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+int rundir_traces_init(struct rundir_traces *traces, const char *directory,
+                       struct err *err)
+{
+    DIR *d = opendir(directory);
+    size_t capacity = 0;
+    uint32_t number;
+
+    *traces = (struct rundir_traces){0};
+    if (!d)
+        return err_set(err, "%s: %s", directory, strerror(errno));
+    for (const struct dirent *entry; (entry = readdir(d));) {
+        if (!trace_number(entry->d_name, &number))
+            continue;
+        xgrow(&traces->entries, traces->count, &capacity,
+              sizeof *traces->entries);
+        traces->entries[traces->count++] = (struct rundir_entry){
+            number, xasprintf("%s/%s", directory, entry->d_name)};
+    }
+    closedir(d);
+    if (traces->count)
+        qsort(traces->entries, traces->count, sizeof *traces->entries,
+              compare_numbers);
+    return 0;
+}
+
+void rundir_traces_fini(struct rundir_traces *traces)
+{
+    for (size_t i = 0; i < traces->count; i++)
+        free(traces->entries[i].path);
+    free(traces->entries);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+/* The lock's file goes while it is locked: see directory_lock(). */
 void rundir_close(struct rundir *dir)
 {
-    if (dir->session)
-        munmap(dir->session, sizeof *dir->session);
-    if (dir->lock >= 0)
+    char path[PATH_MAX];
+
+    session_release(dir);
+    if (dir->file >= 0)
+        close(dir->file);
+    if (dir->lock >= 0) {
+        file_path(dir->path, SESSION_LOCK, path, sizeof path);
+        unlink(path);
         close(dir->lock);
-    dir->session = NULL;
-    dir->lock = -1;
+    }
+    dir->lock = dir->file = -1;
 }
 
 void rundir_remove(struct rundir *dir)
 {
     DIR *d = opendir(dir->path);
 
+    if (d) {
+        remove_run_files(d);
+        closedir(d);
+    }
     rundir_close(dir);
-    if (!d)
-        return;
-    remove_run_files(d);
-    closedir(d);
-    if (dir->created)
+    if (d && dir->created)
         rmdir(dir->path);
 }

@@ -14,19 +14,34 @@ struct rundir {
     char path[sizeof((struct session *)0)->directory]; /* absolute */
     bool temporary; /* a private one, nobody asked for its name */
     bool created;   /* it was not there before the run */
-    int lock;       /* fd of the session file, locked while the run lives */
+    int lock;       /* fd of the lock file while this process owns the run */
+    int file;       /* fd of the session file, likewise */
+    bool mapped;    /* the session is the file; else a copy on the heap */
     struct session *session;
 };
 
-/* Makes a run's directory: PATH, created where it is not there and emptied of
- * an earlier run's files where it holds one; or, where PATH is NULL, a private
- * one under TEMPORARY (NULL: /tmp). The session in it is mapped, zeroed but
- * for its magic, sizes and directory, and all its disk space is taken. COMMAND
- * is written beside it. Returns 0, or -1 with nothing left behind. */
+/* Makes a run's directory and owns it, until it is closed: PATH, which must be
+ * new, empty, or, with FORCE, hold an earlier run that is over; that run's
+ * files are removed, and no others. Where PATH is NULL, a private directory
+ * under TEMPORARY (NULL: /tmp). The session in it is mapped, zeroed but for
+ * its magic, sizes and directory, and all its disk space is taken. COMMAND is
+ * written beside it. Returns 0, or -1 with nothing left behind. */
 int rundir_create(struct rundir *dir, const char *path, const char *temporary,
-                  char *const *command, struct err *err);
+                  bool force, char *const *command, struct err *err);
 
-/* Maps the session of the run in PATH, finished or not, read-only. */
+/* Reads the session of an own run whose command has ended, in place of the
+ * mapping: the command may have damaged the file. Returns 0 or -1. */
+int rundir_collect(struct rundir *dir, struct err *err);
+
+/* The processes of a collected run that are alive, after a moment in which
+ * workers may end with their parent. */
+uint32_t rundir_background(const struct rundir *dir);
+
+/* Writes what the session says of the end (end_ns, exit_status, background)
+ * to the file. Returns 0 or -1. */
+int rundir_finish(const struct rundir *dir, struct err *err);
+
+/* Reads the session of the run in PATH, finished or not. */
 int rundir_open(struct rundir *dir, const char *path, struct err *err);
 
 /* Reads the command of an opened run: a NULL-terminated array in one piece of
@@ -36,11 +51,26 @@ char **rundir_command(const struct rundir *dir, struct err *err);
 /* True where SESSION_FILE, a path, belongs to a run that still goes on. */
 bool rundir_is_live(const char *session_file);
 
-/* Writes the path of process SLOT's trace to PATH. */
-void rundir_trace(const struct rundir *dir, unsigned slot, char *path,
+/* Writes the path of the trace of process NUMBER to PATH. */
+void rundir_trace(const struct rundir *dir, uint32_t number, char *path,
                   size_t size);
 
-/* Unmaps the session and lets go of the directory. */
+/* The traces in a directory, by number. */
+struct rundir_traces {
+    struct rundir_entry {
+        uint32_t number;
+        char *path;
+    } * entries;
+    size_t count;
+};
+
+/* Lists the traces in DIRECTORY. Returns 0, or -1 with ERR set; the caller
+ * ends the list in both cases. */
+int rundir_traces_init(struct rundir_traces *traces, const char *directory,
+                       struct err *err);
+void rundir_traces_fini(struct rundir_traces *traces);
+
+/* Lets go of the session and of the directory. */
 void rundir_close(struct rundir *dir);
 
 /* The same, and removes the run's files, and the directory where the run

@@ -221,6 +221,7 @@ static void child_exec(const struct child *c, const sigset_t *mask)
     if (c->output >= 0 && (dup2(c->output, STDOUT_FILENO) < 0 ||
                            dup2(c->output, STDERR_FILENO) < 0))
         _exit(125);
+    signal(SIGXFSZ, SIG_DFL); /* main() ignores it */
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvpe(c->argv[0], c->argv, c->environment);
     int error = errno;

@@ -10,6 +10,7 @@
 enum core_lock {
     LOCK_POOL,   /* stream-ordered memory pools */
     LOCK_DEVICE, /* address spaces, contexts */
+    LOCK_TABLE,  /* the session's table of processes */
     LOCK_GRAPH,  /* captures, graphs' nodes */
     LOCK_HANDLE, /* handle pools */
     LOCK_KERNEL, /* registered kernels */

@@ -94,8 +94,10 @@ static int visible_find(void)
     const struct session *session = memsim_session();
     const char *text = getenv("CUDA_VISIBLE_DEVICES");
 
-    if (!session)
+    if (!session) {
+        process_explain();
         return 0;
+    }
     int cards = (int)session->device_count;
     if (text)
         return visible_parse(text, cards);
@@ -189,12 +191,25 @@ struct session_usage *device_usage(int device)
     return slot ? &slot->usage[visible[device]] : NULL;
 }
 
+/* Memory belongs to living processes: what others left is taken back before
+ * the card is said to be full, or fuller than ever. */
+static void card_reclaim(int device, uint64_t bytes)
+{
+    struct session_device *card = device_shared(device);
+    uint64_t used = atomic_load(&card->used_bytes);
+    uint64_t peak = atomic_load(&card->peak_used_bytes);
+
+    if (used > peak || bytes > peak - used)
+        memsim_process_reclaim((unsigned)visible[device]);
+}
+
 /* Takes BYTES of the card, unless they would pass its capacity. */
 static bool card_take(int device, uint64_t bytes)
 {
     struct session_device *card = device_shared(device);
-    uint64_t used = atomic_load(&card->used_bytes);
 
+    card_reclaim(device, bytes);
+    uint64_t used = atomic_load(&card->used_bytes);
     do {
         if (bytes > card->capacity_bytes - used)
             return false;
@@ -209,13 +224,24 @@ static bool card_take(int device, uint64_t bytes)
     return true;
 }
 
+/* Takes BYTES from what USAGE counts, as far as it still does: a program that
+ * has closed our descriptors is taken for dead, and its memory is gone. */
+static uint64_t usage_take_back(struct session_usage *usage, uint64_t bytes)
+{
+    uint64_t used = atomic_load(&usage->used), left;
+
+    do
+        left = used > bytes ? used - bytes : 0;
+    while (!atomic_compare_exchange_weak(&usage->used, &used, left));
+    return used - left;
+}
+
 static void card_give(int device, uint64_t bytes)
 {
     struct session_usage *usage = device_usage(device);
 
-    atomic_fetch_sub(&device_shared(device)->used_bytes, bytes);
-    if (usage)
-        atomic_fetch_sub(&usage->used, bytes);
+    atomic_fetch_sub(&device_shared(device)->used_bytes,
+                     usage ? usage_take_back(usage, bytes) : bytes);
 }
 
 static uint64_t card_used(int device)
@@ -310,6 +336,8 @@ int memsim_device_open(int device)
     if (memsim_process_forked())
         return CORE_NOT_INITIALIZED;
     process_join();
+    if (!process_slot())
+        return CORE_NOT_INITIALIZED;
     core_lock(LOCK_DEVICE);
     if (!devices[device].open)
         rc = context_make(device);
@@ -351,6 +379,7 @@ static uint64_t device_place(int device, uint64_t bytes)
     struct vaspace *va = &devices[device].va;
     uint64_t before = va->used_bytes;
 
+    card_reclaim(device, bytes);
     if (bytes > card_free(device))
         return 0;
     uint64_t address = vaspace_alloc(va, bytes);
@@ -424,7 +453,7 @@ int device_take(int device, uint64_t bytes, enum trace_how how,
 
     if (rc)
         return rc;
-    if (bytes > card_free(device) || !card_take(device, bytes))
+    if (!card_take(device, bytes))
         return refuse(device, bytes, how, caller_retries);
     note_malloc(device, name, bytes, how);
     return CORE_OK;
@@ -533,6 +562,7 @@ bool device_is_mapped(uint64_t address)
 void memsim_device_memory(int device, uint64_t *free_bytes,
                           uint64_t *total_bytes)
 {
+    memsim_process_reclaim((unsigned)visible[device]);
     *free_bytes = card_free(device);
     *total_bytes = device_shared(device)->capacity_bytes;
 }

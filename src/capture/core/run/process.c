@@ -8,17 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/core/memory/device.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/run/record.h"
+#include "common/trace/session_table.h"
 
+static struct session_table table = SESSION_TABLE_INIT;
 static struct session *session;
 static struct session_process *slot;
+static int session_error; /* why there is none in a run */
 static bool forked;
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -50,28 +51,6 @@ bool memsim_process_forked(void)
     return forked;
 }
 
-static struct session *session_map(const char *path)
-{
-    struct stat st;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-
-    if (fd < 0)
-        return NULL;
-    void *map = MAP_FAILED;
-    if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof(struct session))
-        map = mmap(NULL, sizeof(struct session), PROT_READ | PROT_WRITE,
-                   MAP_SHARED, fd, 0);
-    close(fd);
-    if (map == MAP_FAILED)
-        return NULL;
-    struct session *s = map;
-    if (!memcmp(s->magic, SESSION_MAGIC, sizeof s->magic) &&
-        s->version == SESSION_VERSION && s->bytes == sizeof *s)
-        return s;
-    munmap(map, sizeof(struct session));
-    return NULL;
-}
-
 static uint32_t environment_number(const char *name, uint32_t otherwise)
 {
     const char *text = getenv(name);
@@ -89,19 +68,25 @@ static size_t command_line(char *out, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-static struct session_process *slot_take(uint32_t *index)
+static struct session_process *slot_take(void)
 {
-    *index = atomic_fetch_add(&session->process_count, 1);
-    if (*index >= SESSION_PROCESSES)
+    core_lock(LOCK_TABLE);
+    uint32_t index = session_table_join(&table, environment_number("RANK", 0),
+                                        program_invocation_short_name);
+    int error = errno;
+    core_unlock(LOCK_TABLE);
+    if (index == UINT32_MAX) {
+        atomic_fetch_add(&session->lost_count, 1);
+        memsim_note("%s/" SESSION_FILE ": no room for process %d (%s): its "
+                    "memory is not counted; use -o on another disk",
+                    session->directory, (int)getpid(), strerror(error));
         return NULL;
-    struct session_process *p = &session->processes[*index];
+    }
+    struct session_process *p = &session->processes[index];
     p->pid = (uint32_t)getpid();
     p->parent = (uint32_t)getppid();
-    p->rank = environment_number("RANK", 0);
     p->local_rank = environment_number("LOCAL_RANK", 0);
     p->world_size = environment_number("WORLD_SIZE", 1);
-    snprintf(p->program, sizeof p->program, "%s",
-             program_invocation_short_name);
     atomic_store(&p->state, SESSION_RUNNING);
     return p;
 }
@@ -126,21 +111,61 @@ static void slot_describe(const struct session_process *p)
 
 void process_join(void)
 {
-    uint32_t index;
+    static bool refused;
 
-    if (slot || !session)
+    if (slot || !session || refused)
         return;
     pthread_mutex_lock(&join_lock);
-    if (!slot) {
-        struct session_process *p = slot_take(&index);
+    if (!slot && !refused) {
+        struct session_process *p = slot_take();
 
+        refused = !p;
         if (p) {
-            record_open(session, index);
+            record_open(session, p->number);
             slot_describe(p);
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
         }
     }
     pthread_mutex_unlock(&join_lock);
+}
+
+void memsim_process_reclaim(unsigned card)
+{
+    core_lock(LOCK_TABLE);
+    session_table_reclaim(&table, card);
+    core_unlock(LOCK_TABLE);
+}
+
+uint32_t memsim_process_count(void)
+{
+    return session_table_count(&table);
+}
+
+bool memsim_process_lives(uint32_t index)
+{
+    if (atomic_load(&session->processes[index].state) != SESSION_RUNNING)
+        return false;
+    core_lock(LOCK_TABLE);
+    bool held = session_table_is_held(&table, index);
+    core_unlock(LOCK_TABLE);
+    return held;
+}
+
+void process_explain(void)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    char line[1024];
+    const char *path = getenv("MEMSIM_SESSION");
+
+    if (!session_error || !path || atomic_flag_test_and_set(&said))
+        return;
+    int n = snprintf(line, sizeof line,
+                     "memsim: process %d (%s) sees no GPU and is not measured: "
+                     "it cannot open %.400s: %s\n",
+                     (int)getpid(), program_invocation_short_name, path,
+                     strerror(session_error));
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        return; /* it has closed its stderr */
 }
 
 void memsim_note(const char *format, ...)
@@ -183,6 +208,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     record_after_fork();
+    session_table_forked(&table);
     forked = forked || slot;
     slot = NULL;
     fork_parent();
@@ -227,7 +253,9 @@ __attribute__((constructor)) static void process_start(void)
 
     if (!path)
         return;
-    session = session_map(path);
+    session_error = session_table_open(
+        &table, path, (int)environment_number("MEMSIM_SESSION_FD", UINT32_MAX));
+    session = table.session;
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     on_exit(process_exit, NULL);
 }

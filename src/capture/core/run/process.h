@@ -15,8 +15,21 @@ CORE_API struct session *memsim_session(void);
 /* This process's slot, taken when it first touches a GPU; NULL before. */
 struct session_process *process_slot(void);
 
-/* Takes the slot and opens the trace. Cheap when done already. */
+/* Takes the slot and opens the trace. Cheap when done already. Without a slot
+ * afterwards this process cannot be measured, and has no device. */
 void process_join(void);
+
+/* Says once on stderr, inside a run whose session this process cannot open,
+ * why it sees no device. */
+void process_explain(void);
+
+/* Gives the memory of CARD that dead processes held back to it. */
+CORE_API void memsim_process_reclaim(unsigned card);
+
+/* The processes of the run, this one included, whose slots are from 0 to the
+ * count; and whether one of them is alive, in its first program. */
+CORE_API uint32_t memsim_process_count(void);
+CORE_API bool memsim_process_lives(uint32_t slot);
 
 /* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
 CORE_API void memsim_process_died_of_oom(void);

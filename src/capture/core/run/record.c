@@ -12,6 +12,7 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
 #include "capture/core/torch/tag.h"
+#include "common/trace/session_table.h"
 #include "common/trace/trace_write.h"
 
 #define NAME_BUCKETS (1u << 16)
@@ -189,12 +190,12 @@ const char *record_name(uint32_t id)
     return names[id - 1]->text;
 }
 
-void record_open(struct session *session, uint32_t slot)
+void record_open(struct session *session, uint32_t number)
 {
     char path[sizeof session->directory + 32];
     struct err err = {0};
 
-    snprintf(path, sizeof path, "%s/" SESSION_TRACE, session->directory, slot);
+    session_trace_path(session->directory, number, path, sizeof path);
     if (trace_writer_open(&writer, path, session->trace_limit_bytes, &err))
         memsim_note("%s; the figures below are complete all the same",
                     err.text);

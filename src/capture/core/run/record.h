@@ -54,10 +54,10 @@ const char *record_name(uint32_t id);
 uint32_t record_thread(void);
 CORE_API uint64_t memsim_clock_ns(void); /* CLOCK_MONOTONIC */
 
-/* For process.c: opens SESSION's trace for slot SLOT; ends the trace; and
+/* For process.c: opens SESSION's trace of process NUMBER; ends the trace; and
  * forgets the parent's one. */
 struct session;
-void record_open(struct session *session, uint32_t slot);
+void record_open(struct session *session, uint32_t number);
 /* Ends the trace of a process that exits with STATUS; returns trace_end + 1. */
 uint32_t record_close(uint32_t status);
 void record_after_fork(void);
