@@ -160,7 +160,7 @@ fuzz-alloc: all
 ## install: to $(DESTDIR)$(PREFIX)
 install: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
-	    share/memsim/gpus share/memsim/clusters share/memsim/fits \
+	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5)
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -169,6 +169,7 @@ install: all
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
+	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(wildcard man/*.5) $(O)/man/memsim-json.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(O)/share/schema.json \

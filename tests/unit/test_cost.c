@@ -28,7 +28,9 @@ static struct work gemm(double m, double n, double k, enum work_type type)
         .flops = 2 * m * n * k,
         .read_bytes = 2 * (m * k + k * n),
         .written_bytes = 2 * m * n,
-        .gemm = {.m = (uint64_t)m, .n = (uint64_t)n, .k = (uint64_t)k,
+        .gemm = {.m = (uint64_t)m,
+                 .n = (uint64_t)n,
+                 .k = (uint64_t)k,
                  .batch = 1},
     };
 }
@@ -62,8 +64,8 @@ TEST(a_product_is_bound_by_arithmetic)
 TEST(what_is_not_described_is_a_fallback)
 {
     struct cost_gpu gpu = h100();
-    struct work work = {.family = WORK_OTHER, .source = WORK_GUESSED,
-                        .read_bytes = 1e9};
+    struct work work = {
+        .family = WORK_OTHER, .source = WORK_GUESSED, .read_bytes = 1e9};
     struct cost_answer answer;
 
     cost_price(NULL, &gpu, &work, &answer);
@@ -84,9 +86,12 @@ TEST(nothing_takes_no_time)
 TEST(a_copy_from_the_host_goes_over_pcie)
 {
     struct cost_gpu gpu = h100();
-    struct work work = {.family = WORK_COPY, .source = WORK_EXACT,
-                        .direction = TRACE_HOST_TO_DEVICE, .pinned = true,
-                        .read_bytes = 1e9, .written_bytes = 1e9};
+    struct work work = {.family = WORK_COPY,
+                        .source = WORK_EXACT,
+                        .direction = TRACE_HOST_TO_DEVICE,
+                        .pinned = true,
+                        .read_bytes = 1e9,
+                        .written_bytes = 1e9};
     struct cost_answer pinned, pageable;
 
     cost_price(NULL, &gpu, &work, &pinned);

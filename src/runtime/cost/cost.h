@@ -62,12 +62,12 @@ double cost_roofline_ns(const struct cost_roofline *line,
 const struct cost_roofline *cost_roofline_default(enum work_family family,
                                                   enum work_type type);
 
-/* A model of some families. STATE is flat and read-only. */
+/* A model of some families. STATE is flat and read-only, in the image. */
 struct cost_ops {
-    const char *name; /* as in a fit's JSON: "segments", "tree", "forest" */
+    const char *name; /* as in a fit's JSON: "roofline", "segments", "trees" */
     /* Prices WORK on GPU. Returns 0, or -1 where it has no answer. */
     int (*price)(const void *state, const struct cost_gpu *gpu,
-                 const struct work *work, struct cost_answer *answer);
+                 const struct work *work, double *ns);
 };
 
 /* All models of one GPU behind one question: which model answers which family

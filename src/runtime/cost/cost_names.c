@@ -52,3 +52,16 @@ const char *cost_basis_name(enum cost_basis basis)
 {
     return (unsigned)basis < COST_BASES ? bases[basis] : "unknown";
 }
+
+static const char *const kernels[] = {
+    [WORK_ATTENTION_FLASH2] = "flash2",
+    [WORK_ATTENTION_FLASH3] = "flash3",
+    [WORK_ATTENTION_EFFICIENT] = "efficient",
+    [WORK_ATTENTION_CUDNN] = "cudnn",
+};
+
+const char *work_attention_name(enum work_attention kernel)
+{
+    return (unsigned)kernel < sizeof kernels / sizeof *kernels ? kernels[kernel]
+                                                               : "unknown";
+}

@@ -3,6 +3,8 @@
 #include "common/catalogue/gpu.h"
 #include "common/trace/trace.h"
 #include "runtime/cost/cost.h"
+#include "runtime/cost/cost_features.h"
+#include "runtime/cost/cost_image.h"
 
 #include <math.h>
 
@@ -65,10 +67,24 @@ static double memory_bytes(const struct work *work)
     return work->read_bytes + work->written_bytes;
 }
 
-/* 1 Gbyte/s is one byte a nanosecond; 1 TFLOP/s is 1000 operations. */
-static double compute_ns(const struct cost_gpu *gpu, const struct work *work)
+/* Backward attention computes 5 products where forward computes 2. */
+#define ATTENTION_BACKWARD 2.5
+
+/* What the kernel computes: attention works on whole tiles. */
+static double computed_flops(const struct work *work)
 {
-    return work->flops / (1e3 * peak_tflops(gpu, work->type));
+    if (work->family == WORK_ATTENTION_FORWARD)
+        return cost_attention_flops(&work->attention);
+    if (work->family == WORK_ATTENTION_BACKWARD)
+        return ATTENTION_BACKWARD * cost_attention_flops(&work->attention);
+    return work->flops;
+}
+
+/* 1 Gbyte/s is one byte a nanosecond; 1 TFLOP/s is 1000 operations. */
+static double compute_ns(const struct cost_gpu *gpu, enum work_type type,
+                         double flops)
+{
+    return flops / (1e3 * peak_tflops(gpu, type));
 }
 
 /* Rate between the host and the card, or within it. A pageable copy goes
@@ -92,7 +108,7 @@ static double moved_ns(const struct cost_gpu *gpu, const struct work *work)
 
 double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 {
-    double arithmetic = compute_ns(gpu, work);
+    double arithmetic = compute_ns(gpu, work->type, work->flops);
     double memory =
         memory_bytes(work) > gpu->l2_bytes ? moved_ns(gpu, work) : 0;
 
@@ -104,8 +120,10 @@ double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work)
 {
-    return line->floor_ns + fmax(compute_ns(gpu, work) / line->compute,
-                                 moved_ns(gpu, work) / line->memory);
+    return line->floor_ns +
+           fmax(compute_ns(gpu, work->type, computed_flops(work)) /
+                    line->compute,
+                moved_ns(gpu, work) / line->memory);
 }
 
 /* {floor, compute, memory}. Rates are those of an H100's published kernel
@@ -151,4 +169,16 @@ const struct cost_roofline *cost_roofline_default(enum work_family family,
     if (family == WORK_ATTENTION_FORWARD && plain)
         return &plain_attention;
     return &lines[(unsigned)family < WORK_FAMILIES ? family : WORK_OTHER];
+}
+
+const char *cost_roofline_check(const struct cost_roofline *line, size_t size)
+{
+    if (size < sizeof *line)
+        return "a roofline is cut short";
+    if (!(line->floor_ns >= 0 && isfinite(line->floor_ns)))
+        return "a roofline's floor is negative";
+    if (!(line->compute > 0 && line->compute < 1e3) ||
+        !(line->memory > 0 && line->memory < 1e7))
+        return "a roofline's efficiency is not above 0";
+    return NULL;
 }

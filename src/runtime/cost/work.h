@@ -147,5 +147,6 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
 /* The family's name, as in fits and reports: "gemm", "attention_forward". */
 const char *work_family_name(enum work_family family);
 const char *work_type_name(enum work_type type);
+const char *work_attention_name(enum work_attention kernel);
 
 #endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding a GPU's fit, and borrowing from its neighbours what it lacks. */
+#include "fits/cost_fit.h"
+#include "common/base/err.h"
+#include "common/base/json_text.h"
+#include "common/base/share.h"
+#include "common/base/xmalloc.h"
+#include "common/catalogue/gpu.h"
+#include "fits/cost_build.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As installed, and in the build tree, where share_path() gives data/. */
+static const char *const places[] = {"fits/ops", "../fits/ops"};
+
+/* A borrowed model's band is this much wider each way; see doc/costs.md. */
+#define BORROWED_BAND 1.3
+
+/* GPUs that differ more than this (see distance) have their kernels' shapes in
+ * nothing but a roofline in common. */
+#define NEAR 1.0
+
+#define NEIGHBOURS 3
+
+struct neighbour {
+    struct gpu gpu;
+    double distance;
+    char path[PATH_MAX + 320];
+};
+
+static int read_path(const char *path, struct cost_build *build,
+                     struct err *err)
+{
+    size_t length;
+    char *text = json_text_read(path, &length, err);
+
+    if (!text)
+        return -1;
+    int rc = cost_read(text, length, path, build, err);
+    free(text);
+    return rc;
+}
+
+/* How unlike two GPUs are: their generations, and how much they compute for
+ * each byte that they move. */
+static double distance(const struct gpu *a, const struct gpu *b)
+{
+    double generations =
+        fabs((double)a->capability_major + a->capability_minor / 10.0 -
+             b->capability_major - b->capability_minor / 10.0);
+    double x = fmax(a->fp16_tflops, a->fp32_tflops) / fmax(a->memory_gbps, 1);
+    double y = fmax(b->fp16_tflops, b->fp32_tflops) / fmax(b->memory_gbps, 1);
+
+    return generations + 2 * fabs(log(x / y)) +
+           0.2 * fabs(log(a->memory_gbps / fmax(b->memory_gbps, 1)));
+}
+
+static int find_place(char *directory, size_t size)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (!share_path(places[i], directory, size, NULL) &&
+            !access(directory, R_OK))
+            return 0;
+    return -1;
+}
+
+static int compare_neighbours(const void *a, const void *b)
+{
+    const struct neighbour *x = a, *y = b;
+
+    return x->distance != y->distance
+               ? (x->distance > y->distance) - (x->distance < y->distance)
+               : strcmp(x->gpu.name, y->gpu.name);
+}
+
+/* The GPUs that have a fit, the nearest to GPU first. */
+static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
+{
+    char directory[PATH_MAX];
+    struct dirent **files;
+    size_t count = 0, capacity = 0;
+
+    *list = NULL;
+    if (find_place(directory, sizeof directory))
+        return 0;
+    int found = scandir(directory, &files, NULL, alphasort);
+    for (int i = 0; i < found; i++) {
+        char *dot = strrchr(files[i]->d_name, '.');
+        struct neighbour n;
+
+        snprintf(n.path, sizeof n.path, "%s/%s", directory, files[i]->d_name);
+        if (dot && !strcmp(dot, ".json")) {
+            *dot = '\0';
+            if (!gpu_load(files[i]->d_name, &n.gpu, NULL)) {
+                n.distance = distance(gpu, &n.gpu);
+                xgrow(list, count, &capacity, sizeof **list);
+                (*list)[count++] = n;
+            }
+        }
+        free(files[i]);
+    }
+    if (found >= 0)
+        free(files);
+    qsort(*list, count, sizeof **list, compare_neighbours);
+    return count;
+}
+
+/* A tree's roofline, moved by what the trees say on average. */
+static void flatten_trees(struct cost_part *part)
+{
+    struct cost_trees *trees = part->state;
+    struct cost_roofline line = trees->line;
+
+    line.compute /= exp(trees->offset);
+    line.memory /= exp(trees->offset);
+    memcpy(part->state, &line, sizeof line);
+    part->model.kind = COST_LINE;
+    part->model.bytes = sizeof line;
+}
+
+/* Where memory bounds the time, it scales with the memories' rates. */
+static void scale_segments(struct cost_segments *s, double ratio)
+{
+    s->y2 = fmax(s->y1, s->y2 + log(ratio));
+}
+
+/* Moves FROM's models, measured on another GPU, behind those of BUILD. */
+static void borrow_models(struct cost_build *build, struct cost_build *from,
+                          const struct neighbour *n, const struct gpu *gpu)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        struct cost_part *part = &from->parts[i];
+
+        part->model.basis = COST_BORROWED;
+        part->model.low /= BORROWED_BAND;
+        part->model.high *= BORROWED_BAND;
+        if (part->model.kind == COST_SEGMENTS)
+            scale_segments(part->state,
+                           n->gpu.memory_gbps / fmax(gpu->memory_gbps, 1));
+        if (part->model.kind == COST_TREES && n->distance > NEAR)
+            flatten_trees(part);
+        cost_build_add(build, &part->model, part->state);
+    }
+    from->count = 0;
+}
+
+static int read_neighbours(const struct gpu *gpu, bool own,
+                           struct cost_build *build, struct err *err)
+{
+    struct neighbour *list;
+    size_t count = list_neighbours(gpu, &list);
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < count && i < NEIGHBOURS; i++) {
+        struct cost_build from = {.gpu = ""};
+        bool same = !strcmp(list[i].gpu.name, gpu->name);
+
+        if (same && own)
+            continue;
+        rc = read_path(list[i].path, same ? build : &from, err);
+        borrow_models(build, &from, &list[i], gpu);
+        cost_build_fini(&from);
+    }
+    free(list);
+    return rc;
+}
+
+struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
+                                 struct err *err)
+{
+    struct cost_build build = {.gpu = ""};
+    struct cost_image *image = NULL;
+
+    int rc = path ? read_path(path, &build, err) : 0;
+    if (!rc && path && strcmp(build.gpu, gpu->name))
+        rc = err_set(err,
+                     "%s: fitted for %s, not for %s; fit that GPU's own "
+                     "times, or leave --fit away to borrow",
+                     path, build.gpu, gpu->name);
+    if (!rc)
+        rc = read_neighbours(gpu, path != NULL, &build, err);
+    snprintf(build.gpu, sizeof build.gpu, "%s", gpu->name);
+    if (!rc)
+        image = cost_build_image(&build, path ? path : "fits/ops", err);
+    cost_build_fini(&build);
+    return image;
+}
+
+struct cost_image *cost_fit_load_text(const char *json, size_t length,
+                                      const char *origin, struct err *err)
+{
+    struct cost_build build = {.gpu = ""};
+    struct cost_image *image = NULL;
+
+    if (!cost_read(json, length, origin, &build, err))
+        image = cost_build_image(&build, origin, err);
+    cost_build_fini(&build);
+    return image;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rows of one class of work, and fitting the candidates to parts of them.
+ */
+#ifndef MEMSIM_FITTING_FIT_CLASS_H
+#define MEMSIM_FITTING_FIT_CLASS_H
+
+#include "fitting/fit_ops.h"
+#include "fitting/line.h"
+
+#define CLASS_GPUS 32
+
+/* One class on the GPU that is fitted. OWN rows are its own, OTHER rows those
+ * of other GPUs, which trees learn from where there are few of its own. */
+struct fit_class {
+    const struct ops *ops;
+    const struct cost_gpu *limits;
+    enum work_family family;
+    uint32_t types, kernels;
+    uint32_t *own, *other;
+    size_t own_count, other_count;
+    uint32_t *source_rank; /* by source: 0 is the one that prices are for */
+    struct cost_roofline *source_lines; /* by source: of its GPU */
+    uint64_t seed;
+};
+
+struct fit_state {
+    void *state;
+    size_t bytes;
+};
+
+/* Whether KIND suits a class that has ROWS rows to learn from. */
+bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
+                     size_t rows);
+
+/* Fits KIND to PART of the own rows; the caller frees the state. */
+struct fit_state fit_class_state(const struct fit_class *c, enum cost_kind kind,
+                                 const struct ops_part *part);
+
+/* What STATE says of row ROW, in ns. */
+double fit_class_price(const struct fit_class *c, enum cost_kind kind,
+                       const void *state, uint32_t row);
+
+/* Ranks the sources and fits the other GPUs' rooflines. */
+void fit_class_prepare(struct fit_class *c, const char *gpu);
+
+void fit_class_fini(struct fit_class *c);
+
+/* Holds out shape groups, then the largest; fills ERRORS, chooses a kind and
+ * its band. */
+enum cost_kind fit_class_validate(const struct fit_class *c,
+                                  struct fit_errors *errors, double *low,
+                                  double *high);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fitting/fit_ops.h"
+#include "common/base/xmalloc.h"
+#include "fitting/fit_class.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_ROWS 6
+
+#define BIT(type)  (UINT32_C(1) << (type))
+#define HALF       (BIT(WORK_FP16) | BIT(WORK_BF16))
+#define ANY_TYPE   (BIT(WORK_TYPES) - 1)
+#define ANY_KERNEL UINT32_MAX
+
+/* Types whose arithmetic runs at one rate share a model; families that memory
+ * bounds have one for all. */
+static const uint32_t type_classes[] = {
+    HALF,           BIT(WORK_FP32), BIT(WORK_TF32),
+    BIT(WORK_FP64), BIT(WORK_FP8),  BIT(WORK_INT8),
+};
+
+static bool is_attention(enum work_family family)
+{
+    return family == WORK_ATTENTION_FORWARD ||
+           family == WORK_ATTENTION_BACKWARD;
+}
+
+static bool is_typed(enum work_family family)
+{
+    return family >= WORK_GEMM && family <= WORK_CONVOLUTION_WGRAD;
+}
+
+static bool in_class(const struct fit_class *c, const struct work *work)
+{
+    return work->family == c->family && (c->types >> work->type & 1) &&
+           (!is_attention(work->family) ||
+            (c->kernels >> work->attention.kernel & 1));
+}
+
+static void pick_rows(struct fit_class *c, const char *gpu)
+{
+    size_t n = c->ops->count;
+
+    c->own = xmalloc((n + 1) * sizeof *c->own);
+    c->other = xmalloc((n + 1) * sizeof *c->other);
+    for (size_t i = 0; i < n; i++) {
+        const struct ops_sample *s = &c->ops->samples[i];
+
+        if (!in_class(c, &s->work))
+            continue;
+        if (!strcmp(c->ops->sources[s->source].gpu_name, gpu))
+            c->own[c->own_count++] = (uint32_t)i;
+        else
+            c->other[c->other_count++] = (uint32_t)i;
+    }
+}
+
+static void fit_class(struct fit_ops *fit, enum work_family family,
+                      uint32_t types, uint32_t kernels)
+{
+    struct fit_class c = {.ops = fit->ops,
+                          .limits = &fit->limits,
+                          .family = family,
+                          .types = types,
+                          .kernels = kernels,
+                          .seed = fit->seed};
+    struct ops_model model = {.family = family,
+                              .types = types,
+                              .kernels = kernels,
+                              .basis = COST_FITTED,
+                              .low = 1,
+                              .high = 1};
+
+    pick_rows(&c, fit->gpu);
+    if (c.own_count >= MIN_ROWS) {
+        struct ops_part all = {c.ops, c.own, c.own_count};
+
+        fit_class_prepare(&c, fit->gpu);
+        model.kind =
+            fit_class_validate(&c, &model.errors, &model.low, &model.high);
+        struct fit_state state = fit_class_state(&c, model.kind, &all);
+        model.state = state.state;
+        model.state_bytes = state.bytes;
+        xgrow(&fit->models, fit->count, &fit->capacity, sizeof *fit->models);
+        fit->models[fit->count++] = model;
+    }
+    fit_class_fini(&c);
+}
+
+static void fit_family(struct fit_ops *fit, enum work_family family)
+{
+    if (!is_typed(family)) {
+        fit_class(fit, family, ANY_TYPE, ANY_KERNEL);
+        return;
+    }
+    for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++)
+        if (!is_attention(family))
+            fit_class(fit, family, type_classes[t], ANY_KERNEL);
+        else
+            for (int kernel = 0; kernel <= WORK_ATTENTION_CUDNN; kernel++)
+                fit_class(fit, family, type_classes[t], BIT(kernel));
+}
+
+void fit_ops_run(const struct ops *ops, const char *gpu,
+                 const struct cost_gpu *limits, uint64_t seed,
+                 struct fit_ops *fit)
+{
+    *fit = (struct fit_ops){.limits = *limits, .ops = ops, .seed = seed};
+    snprintf(fit->gpu, sizeof fit->gpu, "%s", gpu);
+    for (int family = 0; family < WORK_FAMILIES; family++)
+        fit_family(fit, family);
+}
+
+void fit_ops_free(struct fit_ops *fit)
+{
+    for (size_t i = 0; i < fit->count; i++)
+        free(fit->models[i].state);
+    free(fit->models);
+    *fit = (struct fit_ops){0};
+}
+
+static void append_name(char *name, size_t size, const char *word)
+{
+    size_t length = strlen(name);
+
+    snprintf(name + length, size - length, " %s", word);
+}
+
+void ops_model_name(const struct ops_model *model, char *name, size_t size)
+{
+    snprintf(name, size, "%s", work_family_name(model->family));
+    for (int t = 0; t < WORK_TYPES && model->types != ANY_TYPE; t++)
+        if (model->types >> t & 1)
+            append_name(name, size, work_type_name(t));
+    for (int k = 0; k <= WORK_ATTENTION_CUDNN && is_attention(model->family);
+         k++)
+        if (model->kernels >> k & 1)
+            append_name(name, size, work_attention_name(k));
+}
+
+static void print_percent(FILE *out, double percent)
+{
+    if (percent < 0)
+        fprintf(out, " %9s", "-");
+    else
+        fprintf(out, " %8.1f%%", percent);
+}
+
+void fit_ops_print(const struct fit_ops *fit, FILE *out)
+{
+    fprintf(out, "%-36s %6s %6s %9s %9s %9s %9s  %-9s %9s %9s\n",
+            "mean |error|, shape groups held out", "rows", "groups", "limits",
+            "roofline", "segments", "trees", "chosen", "median", "larger");
+    for (size_t i = 0; i < fit->count; i++) {
+        const struct ops_model *m = &fit->models[i];
+        char name[96];
+
+        ops_model_name(m, name, sizeof name);
+        fprintf(out, "%-36s %6zu %6zu", name, m->errors.rows, m->errors.groups);
+        print_percent(out, m->errors.plain);
+        for (int kind = 0; kind < COST_KINDS; kind++)
+            print_percent(out, m->errors.mape[kind]);
+        fprintf(out, "  %-9s", cost_kind_ops(m->kind)->name);
+        print_percent(out, m->errors.median);
+        print_percent(out, m->errors.larger);
+        fputc('\n', out);
+    }
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fits with few numbers, by GSL's simplex: rooflines with a floor, and three
+ * segments. Both make the mean of |ln(price / time)| small. */
+#ifndef MEMSIM_FITTING_LINE_H
+#define MEMSIM_FITTING_LINE_H
+
+#include "fitting/ops.h"
+#include "runtime/cost/cost_image.h"
+
+/* Some samples of OPS, by index. */
+struct ops_part {
+    const struct ops *ops;
+    const uint32_t *rows;
+    size_t count;
+};
+
+/* The floor and two efficiencies that suit PART best. */
+struct cost_roofline line_fit(const struct ops_part *part);
+
+/* The three segments that suit PART best. PART is not empty. */
+struct cost_segments segments_fit(const struct ops_part *part);
+
+#endif

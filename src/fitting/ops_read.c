@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/err.h"
+#include "common/base/xmalloc.h"
+#include "common/catalogue/gpu.h"
+#include "fitting/ops.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_MAX 64
+
+static const char *const clock_names[OPS_CLOCKS] = {
+    [OPS_SUSTAINED] = "sustained", [OPS_BURSTS] = "bursts",
+    [OPS_LAUNCH] = "launch",       [OPS_LOOP] = "loop",
+    [OPS_DERIVED] = "derived",
+};
+
+/* What the clocks of known sources cover, for tables that do not say. */
+static const struct {
+    const char *text;
+    enum ops_clock clock;
+    double launch_us, floor_us;
+} known[] = {
+    {"NeuSight", OPS_LAUNCH, 8, 60},
+    {"aiconfigurator", OPS_BURSTS, 0, 0},
+    {"vidur", OPS_SUSTAINED, 0, 0},
+    {"LLMServingSim", OPS_SUSTAINED, 0, 0},
+    {"HolisticTraceAnalysis", OPS_SUSTAINED, 0, 0},
+    {"cudnn-frontend", OPS_SUSTAINED, 0, 0},
+    {"DeepBench", OPS_LOOP, 0, 0},
+    {"KernelBench", OPS_LAUNCH, 8, 60},
+    {"Liger", OPS_LAUNCH, 8, 60},
+    {"efficient-attention", OPS_LAUNCH, 8, 300},
+    {"SimuMax", OPS_DERIVED, 0, 0},
+    {"xla", OPS_DERIVED, 0, 0},
+};
+
+struct table {
+    const char *path;
+    unsigned line;
+    char *header;
+    const char *names[COLUMNS_MAX];
+    int columns;
+    struct ops_source source;
+};
+
+const char *ops_clock_name(enum ops_clock clock)
+{
+    return (unsigned)clock < OPS_CLOCKS ? clock_names[clock] : "unknown";
+}
+
+static int split_line(char *line, const char **fields)
+{
+    int count = 0;
+
+    line[strcspn(line, "\r\n")] = '\0';
+    while (count < COLUMNS_MAX) {
+        char *comma = strchr(line, ',');
+
+        fields[count++] = line;
+        if (!comma)
+            break;
+        *comma = '\0';
+        line = comma + 1;
+    }
+    return count;
+}
+
+static void assume_clock(struct ops_source *source)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(source->text, known[i].text)) {
+            source->clock = known[i].clock;
+            source->launch_ns = known[i].launch_us * 1e3;
+            source->floor_ns = known[i].floor_us * 1e3;
+            return;
+        }
+}
+
+static int read_clock(struct table *table, const char *text, struct err *err)
+{
+    char name[16];
+    double launch_us = 0, floor_us = 0;
+
+    sscanf(text, "%15s launch_us=%lf floor_us=%lf", name, &launch_us,
+           &floor_us);
+    for (int i = 0; i < OPS_CLOCKS; i++)
+        if (!strcmp(name, clock_names[i])) {
+            table->source.clock = i;
+            table->source.launch_ns = launch_us * 1e3;
+            table->source.floor_ns = floor_us * 1e3;
+            return 0;
+        }
+    return err_set(err,
+                   "%s:%u: clock \"%s\" is none of sustained, bursts, "
+                   "launch, loop, derived",
+                   table->path, table->line, name);
+}
+
+static int read_gpu(struct table *table, const char *text, struct err *err)
+{
+    struct gpu gpu;
+
+    if (gpu_load(text, &gpu, err))
+        return -1;
+    cost_gpu_set(&gpu, &table->source.gpu);
+    snprintf(table->source.gpu_name, sizeof table->source.gpu_name, "%s",
+             gpu.name);
+    return 0;
+}
+
+/* A "#" line: the source, the GPU or the clock. */
+static int read_comment(struct table *table, char *line, struct err *err)
+{
+    static const char source[] = "# source: ", gpu[] = "# gpu: ",
+                      clock[] = "# clock: ";
+
+    line[strcspn(line, "\r\n")] = '\0';
+    if (!strncmp(line, source, sizeof source - 1) && !table->source.text) {
+        table->source.text = xstrdup(line + sizeof source - 1);
+        assume_clock(&table->source);
+    } else if (!strncmp(line, gpu, sizeof gpu - 1)) {
+        return read_gpu(table, line + sizeof gpu - 1, err);
+    } else if (!strncmp(line, clock, sizeof clock - 1)) {
+        return read_clock(table, line + sizeof clock - 1, err);
+    }
+    return 0;
+}
+
+static int read_header(struct table *table, const char *line, struct err *err)
+{
+    if (!table->source.text)
+        return err_set(err,
+                       "%s:%u: no line \"# source: ...\" before the "
+                       "columns; say where the times come from",
+                       table->path, table->line);
+    if (!table->source.gpu_name[0])
+        return err_set(err,
+                       "%s: no line \"# gpu: NAME\" before the columns; say "
+                       "what the times were measured on",
+                       table->path);
+    table->header = xstrdup(line);
+    table->columns = split_line(table->header, table->names);
+    return 0;
+}
+
+static int read_time(const struct table *table, const struct ops_row *row,
+                     double *ns, struct err *err)
+{
+    const char *text = ops_row_text(row, "time_us");
+    char *end = NULL;
+    double us = text ? strtod(text, &end) : 0;
+
+    if (!text)
+        return err_set(err, "no column time_us");
+    if (end == text || *end || !(us > 0 && us < 1e9))
+        return err_set(err, "time_us is \"%s\", not a time above 0", text);
+    *ns = us * 1e3;
+    (void)table;
+    return 0;
+}
+
+/* Adds a sample unless its time is the launch's rather than the kernel's. */
+static void add_sample(struct table *table, struct ops *ops,
+                       struct ops_sample *sample)
+{
+    struct ops_source *source = &table->source;
+
+    if (sample->ns <= source->floor_ns) {
+        source->dropped++;
+        return;
+    }
+    sample->ns -= source->launch_ns;
+    sample->source = (uint32_t)ops->source_count;
+    xgrow(&ops->samples, ops->count, &ops->capacity, sizeof *ops->samples);
+    ops->samples[ops->count++] = *sample;
+    source->rows++;
+}
+
+static int read_row(struct table *table, char *line, struct ops *ops,
+                    struct err *err)
+{
+    char *values[COLUMNS_MAX];
+    struct ops_row row = {table->names, values, table->columns};
+    struct ops_sample sample = {0};
+    struct err cause = {""};
+    int count = split_line(line, (const char **)values);
+
+    if (count != table->columns)
+        return err_set(err, "%s:%u: %d fields, the header has %d", table->path,
+                       table->line, count, table->columns);
+    if (ops_row_work(&row, &sample.work, &sample.group, &cause) ||
+        read_time(table, &row, &sample.ns, &cause))
+        return err_set(err, "%s:%u: %s", table->path, table->line, cause.text);
+    add_sample(table, ops, &sample);
+    return 0;
+}
+
+static int read_lines(FILE *file, struct table *table, struct ops *ops,
+                      struct err *err)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    int failed = 0;
+
+    while (!failed && getline(&line, &capacity, file) >= 0) {
+        table->line++;
+        if (line[0] == '#')
+            failed = read_comment(table, line, err);
+        else if (!table->columns)
+            failed = read_header(table, line, err);
+        else if (line[strspn(line, " \t\r\n")])
+            failed = read_row(table, line, ops, err);
+    }
+    free(line);
+    return failed;
+}
+
+int ops_read(const char *path, struct ops *ops, struct err *err)
+{
+    struct table table = {.path = path};
+    FILE *file = fopen(path, "r");
+
+    if (!file)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    int failed = read_lines(file, &table, ops, err);
+    fclose(file);
+    free(table.header);
+    if (!failed && !table.columns)
+        failed = err_set(err, "%s: no table in it", path);
+    table.source.file = xstrdup(path);
+    xgrow(&ops->sources, ops->source_count, &ops->source_capacity,
+          sizeof *ops->sources);
+    ops->sources[ops->source_count++] = table.source;
+    return failed;
+}
+
+void ops_free(struct ops *ops)
+{
+    for (size_t i = 0; i < ops->source_count; i++) {
+        free(ops->sources[i].file);
+        free(ops->sources[i].text);
+    }
+    free(ops->sources);
+    free(ops->samples);
+    *ops = (struct ops){0};
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim fit: measured operators to the cost models of a GPU. */
+#include "memsim/cli/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/catalogue/gpu.h"
+#include "fitting/fit_ops.h"
+
+struct values {
+    const char *output;
+    const char *gpu;
+    uint32_t seed;
+};
+
+static const struct option_row rows[] = {
+    {"output", 'o', OPTION_STRING, "FILE", offsetof(struct values, output),
+     "write the fit as JSON", 0, 0},
+    {"gpu", 0, OPTION_STRING, "NAME", offsetof(struct values, gpu),
+     "the GPU to fit (default: that of the first file); rows of\n"
+     "other GPUs help where it has few of its own",
+     0, 0},
+    {"seed", 0, OPTION_COUNT, "N", offsetof(struct values, seed),
+     "of the trees' random draws (1)", 0, UINT32_MAX},
+    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+};
+
+static const struct options options = {
+    .command = "memsim fit",
+    .operands = "OPS.csv...",
+    .summary = "Fits the cost models of a GPU to measured times of operators, "
+               "and prints\ntheir errors on shapes that were held out.",
+    .rows = rows,
+    .wanted = "no table of measured operators given",
+    .operands_min = 1,
+};
+
+static int read_files(const struct operands *files, struct ops *ops,
+                      struct err *err)
+{
+    for (int i = 0; i < files->count; i++)
+        if (ops_read(files->values[i], ops, err))
+            return -1;
+    return 0;
+}
+
+/* The GPU to fit: as asked for, else the first file's. */
+static int choose_gpu(const struct values *values, const struct ops *ops,
+                      struct gpu *gpu, struct err *err)
+{
+    if (!values->gpu)
+        return gpu_load(ops->sources[0].gpu_name, gpu, err);
+    return gpu_load(values->gpu, gpu, err);
+}
+
+static int write_file(const struct fit_ops *fit, const char *path,
+                      struct err *err)
+{
+    FILE *out = fopen(path, "w");
+
+    if (!out)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    fit_ops_write(fit, out);
+    int failed = ferror(out);
+    if (fclose(out) || failed)
+        return err_set(err, "%s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int fit_files(const struct values *values, const struct ops *ops,
+                     struct err *err)
+{
+    struct gpu gpu;
+    struct cost_gpu limits;
+    struct fit_ops fit;
+
+    if (choose_gpu(values, ops, &gpu, err))
+        return -1;
+    cost_gpu_set(&gpu, &limits);
+    fit_ops_run(ops, gpu.name, &limits, values->seed, &fit);
+    int rc = fit.count ? 0
+                       : err_set(err,
+                                 "%s: fewer than 6 times of any operator "
+                                 "were measured on it",
+                                 gpu.name);
+    if (!rc) {
+        fit_ops_print(&fit, stdout);
+        rc = values->output ? write_file(&fit, values->output, err) : 0;
+    }
+    fit_ops_free(&fit);
+    return rc;
+}
+
+int cmd_fit(int argc, char **argv)
+{
+    struct values values = {.seed = 1};
+    struct operands operands;
+    struct ops ops = {0};
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (read_files(&operands, &ops, &err) || fit_files(&values, &ops, &err))
+        status = cmd_fail(CMD_FAILED, &err);
+    else
+        status = CMD_OK;
+    ops_free(&ops);
+    return status;
+}

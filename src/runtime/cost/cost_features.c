@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/cost/cost_features.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#define TILE 128
+
+struct list {
+    float *x;
+    unsigned count;
+};
+
+static void add(struct list *list, double value)
+{
+    list->x[list->count++] = (float)value;
+}
+
+static void add_log(struct list *list, double value)
+{
+    add(list, log2(fmax(value, 1e-3)));
+}
+
+static double tiles_of(double extent, double tile)
+{
+    return ceil(fmax(extent, 1) / tile);
+}
+
+/* The share of TILES' last wave that is used, over all waves. */
+static double wave_fill(const struct cost_gpu *gpu, double tiles)
+{
+    double sms = fmax(gpu->sm_count, 1);
+
+    return tiles / (sms * ceil(tiles / sms));
+}
+
+static double tile_fill(double extent, double tile)
+{
+    return extent / (tile * tiles_of(extent, tile));
+}
+
+/* How often 2 divides EXTENT, at most 7 times: 16-byte loads of 16-bit
+ * elements need 3, whole tiles 6 or 7. */
+static double alignment_of(uint64_t extent)
+{
+    int bits = extent ? __builtin_ctzll(extent) : 7;
+
+    return bits < 7 ? bits : 7;
+}
+
+static void add_limits(struct list *list, const struct cost_gpu *gpu,
+                       const struct work *work)
+{
+    static const struct cost_roofline compute = {0, 1, 1e6};
+    static const struct cost_roofline memory = {0, 1e6, 1};
+    double compute_ns = cost_roofline_ns(&compute, gpu, work);
+    double memory_ns = cost_roofline_ns(&memory, gpu, work);
+
+    add_log(list, fmax(compute_ns, memory_ns));
+    add_log(list, fmax(compute_ns, 1e-3) / fmax(memory_ns, 1e-3));
+}
+
+static void add_tiles(struct list *list, const struct cost_gpu *gpu,
+                      double tiles)
+{
+    add_log(list, tiles / fmax(gpu->sm_count, 1));
+    add(list, wave_fill(gpu, tiles));
+}
+
+static void gemm_features(struct list *list, const struct cost_gpu *gpu,
+                          const struct work *work)
+{
+    const struct work_gemm *g = &work->gemm;
+    double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    double batch = (double)g->batch;
+
+    add_log(list, m);
+    add_log(list, n);
+    add_log(list, k);
+    add_log(list, batch);
+    add_log(list, m * n * batch);
+    add_limits(list, gpu, work);
+    add_tiles(list, gpu, tiles_of(m, TILE) * tiles_of(n, TILE) * batch);
+    add(list, wave_fill(gpu, tiles_of(m, 256) * tiles_of(n, TILE) * batch));
+    add(list, wave_fill(gpu, tiles_of(m, TILE) * tiles_of(n, 256) * batch));
+    add(list, wave_fill(gpu, tiles_of(m, 64) * tiles_of(n, 64) * batch));
+    add(list, tile_fill(m, TILE));
+    add(list, tile_fill(n, TILE));
+    add(list, alignment_of(g->m));
+    add(list, alignment_of(g->n));
+    add(list, alignment_of(g->k));
+    add(list, g->transpose_a + 2 * g->transpose_b);
+}
+
+double cost_attention_flops(const struct work_attention_shape *s)
+{
+    double tile_q = s->tile_q ? s->tile_q : TILE;
+    double tile_k = s->tile_k ? s->tile_k : TILE;
+    double q = tiles_of((double)s->queries, tile_q) * tile_q;
+    double k = tiles_of((double)s->keys, tile_k) * tile_k;
+    double head = s->padded_head_size ? s->padded_head_size
+                                      : tiles_of((double)s->head_size, 32) * 32;
+    double value = s->value_size && s->value_size != s->head_size
+                       ? tiles_of((double)s->value_size, 32) * 32
+                       : head;
+    double square = q * k;
+
+    if (s->causal)
+        square = fmin(square, square / 2 + q * tile_k / 2);
+    return 2 * (double)s->batch * (double)s->heads * square * (head + value);
+}
+
+static void attention_features(struct list *list, const struct cost_gpu *gpu,
+                               const struct work *work)
+{
+    const struct work_attention_shape *s = &work->attention;
+    double heads = (double)s->batch * (double)s->heads;
+
+    add_log(list, heads);
+    add_log(list, (double)s->heads / fmax((double)s->kv_heads, 1));
+    add_log(list, (double)s->queries);
+    add_log(list, (double)s->keys);
+    add_log(list, (double)s->head_size);
+    add(list, s->causal);
+    add_log(list, heads * (double)s->queries);
+    add_limits(list, gpu, work);
+    add_tiles(list, gpu, heads * tiles_of((double)s->queries, TILE));
+    add(list, wave_fill(gpu, heads * tiles_of((double)s->queries, 192)));
+    add(list, tile_fill((double)s->queries, TILE));
+    add(list, tile_fill((double)s->keys, TILE));
+    add(list, s->kernel);
+    add_log(list, (double)s->batch);
+}
+
+static void convolution_features(struct list *list, const struct cost_gpu *gpu,
+                                 const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    double groups = fmax((double)c->groups, 1);
+    double pixels = (double)c->n * (double)c->out_h * (double)c->out_w;
+    double in = (double)c->c / groups, out = (double)c->k / groups;
+    double filter = (double)(c->r * c->s * (c->t ? c->t : 1));
+
+    add_log(list, (double)c->n);
+    add_log(list, in);
+    add_log(list, out);
+    add_log(list, (double)c->h);
+    add_log(list, (double)c->w);
+    add_log(list, filter);
+    add(list, (double)c->stride_h);
+    add_log(list, groups);
+    add_log(list, pixels);
+    add_log(list, in * filter);
+    add_limits(list, gpu, work);
+    add_tiles(list, gpu, tiles_of(pixels, TILE) * tiles_of(out, TILE) * groups);
+    add(list, wave_fill(gpu, tiles_of(pixels, TILE) * tiles_of(out, 64)));
+    add(list, tile_fill(out, TILE));
+    add(list, tile_fill(pixels, TILE));
+    add(list, alignment_of(c->c));
+    add(list, alignment_of(c->k));
+    add(list, (double)c->layout);
+    add(list, (double)(c->out_h % 4));
+    add(list, (double)(c->pad_h * 2 + 1) / (double)(c->r ? c->r : 1));
+}
+
+static void rows_features(struct list *list, const struct cost_gpu *gpu,
+                          const struct work *work)
+{
+    const struct work_rows *r = &work->rows;
+
+    add_log(list, (double)r->rows);
+    add_log(list, (double)r->columns);
+    add_log(list, (double)(r->rows * r->columns));
+    add_log(list, work->read_bytes + work->written_bytes);
+    add_limits(list, gpu, work);
+    add_log(list, (double)r->stride);
+    add(list, work->element_bytes);
+    add_log(list, (double)r->rows / fmax(gpu->sm_count, 1));
+    add(list, alignment_of(r->columns));
+    add(list, wave_fill(gpu, (double)r->rows));
+}
+
+static void plain_features(struct list *list, const struct cost_gpu *gpu,
+                           const struct work *work)
+{
+    double elements = fmax((double)work->elements, 1);
+
+    add_log(list, elements);
+    add_log(list, work->read_bytes + work->written_bytes);
+    add_limits(list, gpu, work);
+    add(list, work->read_bytes / elements);
+    add(list, work->written_bytes / elements);
+    add(list, work->element_bytes);
+}
+
+typedef void fill_features(struct list *list, const struct cost_gpu *gpu,
+                           const struct work *work);
+
+static fill_features *const fillers[WORK_FAMILIES] = {
+    [WORK_ELEMENTWISE] = plain_features,
+    [WORK_STRIDED] = plain_features,
+    [WORK_REDUCE] = rows_features,
+    [WORK_NORM_FORWARD] = rows_features,
+    [WORK_NORM_BACKWARD] = rows_features,
+    [WORK_SOFTMAX_FORWARD] = rows_features,
+    [WORK_SOFTMAX_BACKWARD] = rows_features,
+    [WORK_INDEX] = plain_features,
+    [WORK_OPTIMIZER] = plain_features,
+    [WORK_POOL] = plain_features,
+    [WORK_GEMM] = gemm_features,
+    [WORK_ATTENTION_FORWARD] = attention_features,
+    [WORK_ATTENTION_BACKWARD] = attention_features,
+    [WORK_CONVOLUTION_FORWARD] = convolution_features,
+    [WORK_CONVOLUTION_DGRAD] = convolution_features,
+    [WORK_CONVOLUTION_WGRAD] = convolution_features,
+};
+
+unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
+                       uint32_t source, float x[COST_FEATURES])
+{
+    struct list list = {x, 0};
+
+    if ((unsigned)work->family >= WORK_FAMILIES || !fillers[work->family])
+        return 0;
+    add(&list, source);
+    add(&list, work->type);
+    fillers[work->family](&list, gpu, work);
+    return list.count;
+}
+
+/* One step of a 64-bit hash: FNV's multiplication over words, then mixed. */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static bool is_packed(const struct work_gemm *g)
+{
+    uint64_t a = g->transpose_a ? g->m : g->k;
+    uint64_t b = g->transpose_b ? g->k : g->n;
+
+    return (!g->lda || g->lda == a) && (!g->ldb || g->ldb == b) &&
+           (!g->ldc || g->ldc == g->n);
+}
+
+#define PUT(...)                                                               \
+    put_words(words, (const uint64_t[]){__VA_ARGS__},                          \
+              sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static unsigned put_words(uint64_t *words, const uint64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        words[i] = from[i];
+    return (unsigned)count;
+}
+
+unsigned cost_shape_words(const struct work *work,
+                          uint64_t words[COST_SHAPE_WORDS])
+{
+    const struct work_gemm *g = &work->gemm;
+    const struct work_attention_shape *a = &work->attention;
+    const struct work_convolution *c = &work->convolution;
+
+    switch (work->family) {
+    case WORK_GEMM:
+        if (!is_packed(g))
+            return 0;
+        return PUT(g->m, g->n, g->k, g->batch,
+                   g->transpose_a + 2u * g->transpose_b);
+    case WORK_ATTENTION_FORWARD:
+    case WORK_ATTENTION_BACKWARD:
+        return PUT(a->batch, a->heads, a->kv_heads, a->queries, a->keys,
+                   a->head_size, a->value_size, a->causal, a->kernel);
+    case WORK_CONVOLUTION_FORWARD:
+    case WORK_CONVOLUTION_DGRAD:
+    case WORK_CONVOLUTION_WGRAD:
+        return PUT(c->n, c->c, c->h, c->w, c->k, c->r, c->s, c->d, c->t,
+                   c->stride_h, c->stride_w, c->pad_h, c->pad_w, c->dilation_h,
+                   c->dilation_w, c->groups, c->layout);
+    default:
+        return 0;
+    }
+}
+
+uint64_t cost_words_key(enum work_family family, enum work_type type,
+                        const uint64_t *words, unsigned count)
+{
+    uint64_t hash = mix(mix(0, family), type);
+
+    for (unsigned i = 0; i < count; i++)
+        hash = mix(hash, words[i]);
+    return hash ? hash : 1;
+}
+
+uint64_t cost_shape_key(const struct work *work)
+{
+    uint64_t words[COST_SHAPE_WORDS];
+    unsigned count = cost_shape_words(work, words);
+
+    return count ? cost_words_key(work->family, work->type, words, count) : 0;
+}

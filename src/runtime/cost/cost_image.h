@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A GPU's fit as one flat, read-only image: no pointers, offsets in bytes from
+ * its start, so that it can be mapped anywhere. Made from a
+ * fit's JSON by fit_ops_load(); checked once by cost_image_check(), after which
+ * no price reads beyond it.
+ *
+ *   struct cost_image | models[] | table[] | states of the models
+ */
+#ifndef MEMSIM_RUNTIME_COST_IMAGE_H
+#define MEMSIM_RUNTIME_COST_IMAGE_H
+
+#include <stddef.h>
+
+#include "runtime/cost/cost.h"
+
+#define COST_IMAGE_MAGIC   UINT64_C(0x3174736f636d656d) /* "memcost1" */
+#define COST_IMAGE_VERSION 1
+#define COST_EDGES         255 /* of one input; bins are 0 to COST_EDGES */
+#define COST_LEAF          255 /* in place of a node's feature */
+
+enum cost_kind { COST_LINE, COST_SEGMENTS, COST_TREES, COST_KINDS };
+
+struct cost_image {
+    uint64_t magic;
+    uint32_t version, bytes; /* BYTES: of the whole image */
+    char gpu[32];            /* the catalogue's name of the GPU it prices */
+    uint32_t model_count, models_at;
+    uint32_t table_slots, table_at; /* slots: 0 or a power of 2 */
+};
+
+/* Which work a model answers. The first one that does is asked. */
+struct cost_model {
+    uint32_t family;    /* enum work_family */
+    uint32_t types;     /* bit 1 << type for each */
+    uint32_t kernels;   /* of attention: bit 1 << kernel; else all bits */
+    uint32_t kind;      /* enum cost_kind */
+    uint32_t basis;     /* enum cost_basis */
+    uint32_t at, bytes; /* of its state */
+    uint32_t flags;     /* of the answers */
+    double low, high;   /* the band, as factors of the price */
+};
+
+/* A shape that was measured. Open addressing, a free slot has key 0. */
+struct cost_entry {
+    uint64_t key; /* cost_shape_key() */
+    double ns;
+};
+
+/* COST_SEGMENTS: ln t over x = ln bytes; y1 at k1, y2 at k2, slope b1 before
+ * k1 and 1 after k2. T = exp(a1 + b1 ln x), exp(a2 + b2 ln x), exp(a3 + ln x)
+ * with a1 = y1 - b1 k1 and so on: continuous at both breaks. */
+struct cost_segments {
+    double k1, k2, y1, y2, b1;
+};
+
+/* COST_TREES: ln(t / roofline) = OFFSET + SCALE x sum of one leaf per tree.
+ * After it: edge_counts[feature_count] (uint32_t), edges (float, ascending,
+ * feature after feature), tree ends (uint32_t, in nodes), nodes. */
+struct cost_trees {
+    struct cost_roofline line;
+    double offset, scale;
+    uint32_t feature_count, edge_count, tree_count, node_count;
+};
+
+/* An input up to and including edge CUT goes to CHILD, a larger one to
+ * CHILD + 1, both counted from the tree's first node. A leaf's value is CHILD,
+ * signed. */
+struct cost_node {
+    uint8_t feature;
+    uint8_t cut;
+    uint16_t child;
+};
+
+/* Checks all of IMAGE, which has SIZE bytes. Returns NULL, or what is wrong. */
+const char *cost_image_check(const struct cost_image *image, size_t size);
+
+/* The evaluator of KIND, NULL where there is none. */
+const struct cost_ops *cost_kind_ops(enum cost_kind kind);
+
+/* The model that answers for WORK, or NULL. */
+const struct cost_model *cost_image_model(const struct cost_image *image,
+                                          const struct work *work);
+
+/* Looks WORK's shape up. Returns 0 and its time, or -1. */
+int cost_image_find(const struct cost_image *image, const struct work *work,
+                    double *ns);
+
+/* The evaluators; STATE was checked. */
+double cost_segments_ns(const struct cost_segments *segments, double bytes);
+double cost_trees_ns(const struct cost_trees *trees, const struct cost_gpu *gpu,
+                     const struct work *work, uint32_t source);
+
+/* The bins of X: edges below. What training and evaluation share. */
+void cost_trees_bin(const struct cost_trees *trees, const float *x,
+                    uint8_t *bins);
+
+/* The sum of the leaves for BINS. */
+double cost_trees_sum(const struct cost_trees *trees, const uint8_t *bins);
+
+/* Checks a state of SIZE bytes; NULL, or what is wrong. */
+const char *cost_trees_check(const struct cost_trees *trees, size_t size);
+const char *cost_segments_check(const struct cost_segments *s, size_t size);
+const char *cost_roofline_check(const struct cost_roofline *line, size_t size);
+
+#endif

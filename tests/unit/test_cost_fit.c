@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fits of operators: recovered from times of a known law, written, read and
+ * evaluated; and what is wrong with a fit. */
+#include "check.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "fits/cost_fit.h"
+#include "fitting/fit_ops.h"
+#include "runtime/cost/cost_image.h"
+
+static struct gpu load_gpu(const char *name)
+{
+    struct gpu gpu = {.name = ""};
+    struct err err = {""};
+
+    if (gpu_load(name, &gpu, &err))
+        CHECK_FAIL("%s", err.text);
+    return gpu;
+}
+
+static uint32_t draw_extent(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(64 + (*state >> 33) % 4096);
+}
+
+static struct work product(uint64_t m, uint64_t n, uint64_t k)
+{
+    double a = (double)(m * k), b = (double)(k * n), c = (double)(m * n);
+
+    return (struct work){.family = WORK_GEMM,
+                         .type = WORK_FP32,
+                         .source = WORK_EXACT,
+                         .element_bytes = 4,
+                         .flops = 2 * a * (double)n,
+                         .read_bytes = 4 * (a + b),
+                         .written_bytes = 4 * c,
+                         .gemm = {.m = m, .n = n, .k = k, .batch = 1}};
+}
+
+/* A table of COUNT products whose times follow LINE, and a step that no
+ * roofline has: odd k take half as long again. */
+static void write_table(const char *path, const struct cost_roofline *line,
+                        int count)
+{
+    struct gpu gpu = load_gpu("h100");
+    struct cost_gpu limits;
+    uint64_t state = 7;
+    FILE *out = fopen(path, "w");
+
+    cost_gpu_set(&gpu, &limits);
+    fputs("# source: a law\n# gpu: h100\n# clock: sustained\n"
+          "op,dtype,b,m,n,k,time_us\n",
+          out);
+    for (int i = 0; i < count; i++) {
+        uint32_t m = draw_extent(&state), n = draw_extent(&state),
+                 k = draw_extent(&state);
+        struct work work = product(m, n, k);
+        double ns = cost_roofline_ns(line, &limits, &work);
+
+        fprintf(out, "mm,fp32,1,%u,%u,%u,%.6g\n", m, n, k,
+                ns * (k % 2 ? 1.5 : 1) / 1e3);
+    }
+    fclose(out);
+}
+
+static void fit_table(const char *path, struct ops *ops, struct fit_ops *fit)
+{
+    struct gpu gpu = load_gpu("h100");
+    struct cost_gpu limits;
+    struct err err = {""};
+
+    cost_gpu_set(&gpu, &limits);
+    if (ops_read(path, ops, &err))
+        CHECK_FAIL("%s", err.text);
+    fit_ops_run(ops, gpu.name, &limits, 1, fit);
+}
+
+static char *fit_text(const struct fit_ops *fit)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    fit_ops_write(fit, out);
+    fclose(out);
+    return text;
+}
+
+static const struct cost_roofline law = {4000, 0.6, 0.7};
+
+TEST(trees_learn_what_a_roofline_cannot_say)
+{
+    struct ops ops = {0};
+    struct fit_ops fit;
+    char path[] = "/tmp/memsim-ops-XXXXXX";
+
+    close(mkstemp(path));
+    write_table(path, &law, 1200);
+    fit_table(path, &ops, &fit);
+    CHECK_UINT(fit.count, 1);
+    CHECK_UINT(fit.models[0].kind, COST_TREES);
+    CHECK(fit.models[0].errors.mape[COST_LINE] > 15);
+    CHECK(fit.models[0].errors.mape[COST_TREES] < 3);
+    fit_ops_free(&fit);
+    ops_free(&ops);
+    unlink(path);
+}
+
+TEST(a_fit_that_was_written_prices_as_the_fit)
+{
+    struct ops ops = {0};
+    struct fit_ops fit, again;
+    struct err err = {""};
+    char path[] = "/tmp/memsim-ops-XXXXXX";
+
+    close(mkstemp(path));
+    write_table(path, &law, 800);
+    fit_table(path, &ops, &fit);
+    fit_ops_run(&ops, fit.gpu, &fit.limits, 1, &again);
+    char *text = fit_text(&fit), *same = fit_text(&again);
+    CHECK_STR(text, same);
+    struct cost_image *image =
+        cost_fit_load_text(text, strlen(text), "fit.json", &err);
+    if (!image)
+        CHECK_FAIL("%s", err.text);
+    for (int i = 0; image && i < 50; i++) {
+        struct work work = product(100 + 37 * i, 512, 301 + i);
+        struct cost_answer answer;
+        double ns = cost_trees_ns(fit.models[0].state, &fit.limits, &work, 0);
+
+        cost_price(image, &fit.limits, &work, &answer);
+        CHECK_UINT(answer.basis, COST_FITTED);
+        CHECK(fabs((double)answer.ns - ns) <= 1);
+        CHECK(answer.low_ns <= answer.ns && answer.ns <= answer.high_ns);
+    }
+    struct cost_answer measured;
+    cost_price(image, &fit.limits, &ops.samples[0].work, &measured);
+    CHECK_UINT(measured.basis, COST_MEASURED);
+    CHECK(fabs((double)measured.ns - ops.samples[0].ns) <= 1);
+    free(image);
+    free(text);
+    free(same);
+    fit_ops_free(&fit);
+    fit_ops_free(&again);
+    ops_free(&ops);
+    unlink(path);
+}
+
+static void check_refused(const char *text, const char *why)
+{
+    struct err err = {""};
+    struct cost_image *image =
+        cost_fit_load_text(text, strlen(text), "fit.json", &err);
+
+    CHECK(!image);
+    if (!strstr(err.text, why))
+        CHECK_FAIL("\"%s\" does not say \"%s\"", err.text, why);
+    free(image);
+}
+
+#define HEAD "{\"schema\":1,\"kind\":\"operators\",\"gpu\":\"h100-sxm-80gb\","
+#define MODEL(band, rest)                                                      \
+    HEAD "\"models\":[{\"family\":\"gemm\",\"types\":[\"fp32\"]," band         \
+         "," rest "}]}"
+#define BAND "\"low\":0.9,\"high\":1.1"
+#define LINE "\"roofline\":{\"floor_ns\":1,\"compute\":0.5,\"memory\":0.5}"
+
+TEST(what_is_wrong_with_a_fit_is_said)
+{
+    check_refused("{\"schema\":1}", "not a fit of operators");
+    check_refused("{\"schema\":2,\"kind\":\"operators\"}", "another schema");
+    check_refused(MODEL(BAND, "\"model\":\"oracle\""), "does not know");
+    check_refused(MODEL(BAND, "\"model\":\"roofline\",\"roofline\":"
+                              "{\"floor_ns\":-1,\"compute\":1,\"memory\":1}"),
+                  "negative");
+    check_refused(MODEL(BAND, "\"model\":\"roofline\",\"roofline\":"
+                              "{\"floor_ns\":null,\"compute\":1}"),
+                  "models[0]: floor_ns is missing or no number");
+    check_refused(
+        MODEL("\"low\":1.1,\"high\":1.2", "\"model\":\"roofline\"," LINE),
+        "band");
+    check_refused(MODEL(BAND, "\"model\":\"trees\"," LINE ",\"trees\":"
+                              "{\"offset\":0,\"scale\":1,\"edges\":[[1,2]],"
+                              "\"trees\":[[0,1,0]]}"),
+                  "children");
+    check_refused(MODEL(BAND, "\"model\":\"trees\"," LINE ",\"trees\":"
+                              "{\"offset\":0,\"scale\":1,\"edges\":[[2,1]],"
+                              "\"trees\":[[-1,5]]}"),
+                  "ascend");
+    check_refused(HEAD "\"table\":[[\"gemm\",\"fp32\",-5,1,1,1,1,0]]}",
+                  "not above 0");
+    check_refused(HEAD "\"table\":[[\"gemm\"]]}", "table[0]");
+}
+
+static void check_row(const char *row, const char *why)
+{
+    struct ops ops = {0};
+    struct err err = {""};
+    char path[] = "/tmp/memsim-ops-XXXXXX";
+    FILE *out = fdopen(mkstemp(path), "w");
+
+    fprintf(out, "# source: x\n# gpu: h100\nop,dtype,b,m,n,k,time_us\n%s\n",
+            row);
+    fclose(out);
+    CHECK(ops_read(path, &ops, &err) == -1);
+    if (!strstr(err.text, why) || !strstr(err.text, ":4: "))
+        CHECK_FAIL("\"%s\" does not say \"%s\"", err.text, why);
+    ops_free(&ops);
+    unlink(path);
+}
+
+TEST(what_is_wrong_with_a_row_is_said)
+{
+    check_row("mm,fp32,1,8,8,8,-3", "not a time above 0");
+    check_row("mm,fp32,1,8,8,8,nan", "not a time above 0");
+    check_row("mm,fp32,1,8,x,8,3", "n is \"x\"");
+    check_row("mm,fp33,1,8,8,8,3", "dtype \"fp33\"");
+    check_row("wave,fp32,1,8,8,8,3", "operator \"wave\"");
+    check_row("mm,fp32,1,8,8,8", "6 fields, the header has 7");
+}
+
+TEST(the_shipped_fits_price_their_gpu_and_lend_to_others)
+{
+    static const char *const names[] = {"h100-sxm-80gb", "rtx-4090", "l4"};
+    struct work work = product(4096, 4096, 4096);
+
+    work.type = WORK_BF16;
+    for (int i = 0; i < 3; i++) {
+        struct gpu gpu = load_gpu(names[i]);
+        struct cost_gpu limits;
+        struct cost_answer answer;
+        struct err err = {""};
+        struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+
+        if (!image) {
+            CHECK_FAIL("%s", err.text);
+            continue;
+        }
+        CHECK(!cost_image_check(image, image->bytes));
+        cost_gpu_set(&gpu, &limits);
+        cost_price(image, &limits, &work, &answer);
+        CHECK_UINT(answer.basis, i ? COST_BORROWED : COST_FITTED);
+        CHECK((double)answer.ns >= cost_bound_ns(&limits, &work));
+        CHECK((double)answer.ns < 3 * cost_bound_ns(&limits, &work));
+        free(image);
+    }
+}
+
+TEST(another_gpu_s_fit_is_refused)
+{
+    struct gpu gpu = load_gpu("l4");
+    struct err err = {""};
+    char path[] = "/tmp/memsim-fit-XXXXXX";
+    FILE *out = fdopen(mkstemp(path), "w");
+
+    fputs(HEAD "\"models\":[]}", out);
+    fclose(out);
+    CHECK(!cost_fit_load(&gpu, path, &err));
+    CHECK(strstr(err.text, "fitted for h100-sxm-80gb, not for l4") != NULL);
+    unlink(path);
+}
+
+TEST(a_damaged_image_is_refused)
+{
+    struct gpu gpu = load_gpu("h100");
+    struct err err = {""};
+    struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+    uint32_t bytes = image ? image->bytes : 0;
+    uint64_t state = 3;
+
+    /* whatever is changed: refused, or still safe to ask */
+    for (int i = 0; image && i < 300; i++) {
+        struct cost_gpu limits;
+        struct cost_answer answer;
+        struct work work = product(512, 512, 512);
+        uint32_t at = draw_extent(&state) % (i % 2 ? bytes : 4096);
+        uint8_t old = ((uint8_t *)image)[at];
+
+        cost_gpu_set(&gpu, &limits);
+        ((uint8_t *)image)[at] = (uint8_t)draw_extent(&state);
+        if (!cost_image_check(image, bytes))
+            cost_price(image, &limits, &work, &answer);
+        ((uint8_t *)image)[at] = old;
+    }
+    CHECK(image && !cost_image_check(image, bytes));
+    CHECK(image && cost_image_check(image, bytes - 8) != NULL);
+    free(image);
+}
