@@ -39,6 +39,7 @@ enum op_kind {
     OP_STREAM_DESTROY,
     OP_EVENT_CREATE,
     OP_EVENT_DESTROY,
+    OP_HOST_JOIN, /* the thread goes on after another one's last call */
     OP_KINDS,
 };
 
@@ -51,7 +52,14 @@ struct op {
     uint64_t event;    /* of EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; or 0 */
     bool blocking;     /* the call returns when the work is done: a copy */
     uint64_t host_ns;  /* when the host called, on the trace's clock */
-    uint64_t duration_ns; /* as measured where imported; 0: not known */
+    /* as measured, where the trace is an imported profile; otherwise 0 */
+    bool measured;
+    uint64_t duration_ns;
+    uint64_t start_ns;   /* on the device, on the trace's clock */
+    uint64_t latency_ns; /* from the call to the earliest start */
+    uint64_t held_ns;    /* how long a call that waits held the host ... */
+    uint64_t return_ns;  /* ... and the part of it after the wait had ended */
+    uint32_t joined;     /* of HOST_JOIN: the other thread */
     uint32_t module;   /* id of the nn.Module at work; 0: none */
     uint32_t operator; /* name id of PyTorch's operator at work; 0: none */
     uint32_t phase;    /* enum trace_phase_kind */

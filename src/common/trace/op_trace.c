@@ -34,6 +34,7 @@ static const struct rule {
     ON(SYNC_STREAM),    OF(SYNC_DEVICE),     EVENT(SYNC_EVENT),
     OF(DEVICE_MALLOC),  OF(DEVICE_FREE),     ON(STREAM_CREATE),
     ON(STREAM_DESTROY), EVENT(EVENT_CREATE), EVENT(EVENT_DESTROY),
+    [TRACE_JOIN] = {OP_HOST_JOIN, NONE, NONE, NONE, NONE, NONE},
 };
 
 /* A captured operation, with the fields and the text that it points to. */
@@ -72,6 +73,8 @@ struct op_trace {
     struct node held; /* sends and receives of a group that goes on */
     bool holds;
     uint64_t sent_bytes, received_bytes;
+    struct trace_measured measured; /* of the operation that follows */
+    bool is_measured;
 };
 
 struct op_trace *op_trace_create(op_take *take, void *context)
@@ -214,6 +217,22 @@ static void on_phase(struct op_trace *t, const struct trace_item *item)
 
 /* --- operations ----------------------------------------------------------- */
 
+/* What an imported profile measured of OP. */
+static void op_measure(struct op_trace *t, struct op *op)
+{
+    const struct trace_measured *m = &t->measured;
+
+    if (!t->is_measured)
+        return;
+    t->is_measured = false;
+    op->measured = true;
+    op->start_ns = m->start_ns;
+    op->duration_ns = m->duration_ns;
+    op->latency_ns = m->latency_ns;
+    op->held_ns = m->held_ns;
+    op->return_ns = m->return_ns;
+}
+
 /* The operation of ITEM, which has a rule. */
 static struct op op_make(struct op_trace *t, const struct trace_item *item)
 {
@@ -340,6 +359,9 @@ static void on_op(struct op_trace *t, const struct trace_item *item)
 {
     struct op op = op_make(t, item);
 
+    op_measure(t, &op);
+    if (op.kind == OP_HOST_JOIN)
+        op.joined = (uint32_t)trace_as_join(item)->joined;
     if (is_exchange(t, &op)) {
         held_add(t, &op);
         return;
@@ -359,6 +381,10 @@ void op_trace_add(struct op_trace *t, const struct trace_item *item)
     switch (kind) {
     case TRACE_NAME:
         trace_names_add(&t->names, item);
+        break;
+    case TRACE_MEASURED:
+        t->measured = *trace_as_measured(item);
+        t->is_measured = true;
         break;
     case TRACE_BLOCK_ALLOC:
         on_block_alloc(t, item);

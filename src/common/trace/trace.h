@@ -179,7 +179,11 @@ struct trace_chunk {
     X(84, STORAGE, storage, F(address) F(module) F(category) F(element_bytes), \
       NULL)                                                                    \
     X(85, OUTPUT, output, F(address) F(module), NULL)                          \
-    X(86, INPUT, input, F(address) F(module), NULL)
+    X(86, INPUT, input, F(address) F(module), NULL)                            \
+                                                                               \
+    X(90, MEASURED, measured, F(start_ns) F(duration_ns) F(held_ns)            \
+      F(return_ns) F(latency_ns), NULL)                                        \
+    X(91, JOIN, join, F(joined), NULL)
 /* clang-format on */
 
 enum trace_kind {

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each call that matters becomes records, in the order in which the host
+ * called:
+ *
+ *   an operation that launched       MEASURED, LAUNCH | COPY | SET | COLLECTIVE
+ *   ... that waits for another one   STREAM_WAIT before it; EVENT_RECORD
+ *                                    behind the other one
+ *   ... that has an unexplained gap  MEASURED, HOST_FUNCTION before it
+ *   a call that waited               MEASURED, SYNC_EVENT
+ *   a thread that waited for one     JOIN
+ *   a range                          RANGE_PUSH, RANGE_POP
+ *
+ * A call without any of these is a part of its thread's time between records.
+ */
+#include "memsim/import/profile_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "common/trace/trace_write.h"
+
+#define TRACE_BYTES_MAX (UINT64_C(1) << 40)
+#define DOMAIN_PROFILE  1 /* of ranges; NVTX's default domain is 0 */
+/* Handles of streams: never the default stream's, as CUPTI numbers that like
+ * any other, and whatever waited is found by times. */
+#define STREAM_HANDLE(index) (UINT64_C(0x100) + (index))
+#define EVENT_HANDLE(op)     (UINT64_C(0x10000) + (op))
+
+/* In the order of items of one moment. */
+enum item_kind { ITEM_POP, ITEM_PUSH, ITEM_JOIN, ITEM_POLL, ITEM_OP, ITEM_WAIT };
+
+struct item {
+    int64_t ns;
+    enum item_kind kind;
+    uint32_t index; /* of an op, a call or a mark */
+};
+
+struct out {
+    const struct profile *p;
+    const struct profile_target *target;
+    struct trace_writer writer;
+    struct item *items;
+    size_t count, capacity;
+    int64_t *called_ns; /* of ops: when their call was, put in order */
+    bool *waited;       /* of ops: something waits for their end */
+    uint64_t last_ns;
+};
+
+/* --- items ---------------------------------------------------------------- */
+
+static void item_add(struct out *o, int64_t ns, enum item_kind kind,
+                     size_t index)
+{
+    xgrow(&o->items, o->count, &o->capacity, sizeof *o->items);
+    o->items[o->count++] =
+        (struct item){.ns = ns, .kind = kind, .index = (uint32_t)index};
+}
+
+/* When an operation was called. One without a call follows the one before it
+ * on its stream; none is called before that one. */
+static void find_called(struct out *o)
+{
+    const struct profile *p = o->p;
+
+    for (size_t i = 0; i < p->ops_count; i++) {
+        const struct profile_op *op = &p->ops[i];
+        int64_t ns = op->start_ns - p->latency_ns;
+
+        if (op->call != PROFILE_NONE)
+            ns = p->calls[op->call].start_ns;
+        else if (op->previous != PROFILE_NONE)
+            ns = o->called_ns[op->previous];
+        if (op->previous != PROFILE_NONE && ns < o->called_ns[op->previous])
+            ns = o->called_ns[op->previous];
+        if (op->after != PROFILE_NONE && ns < o->called_ns[op->after])
+            ns = o->called_ns[op->after];
+        o->called_ns[i] = ns;
+    }
+}
+
+static void add_calls(struct out *o)
+{
+    const struct profile *p = o->p;
+
+    for (size_t i = 0; i < p->calls_count; i++) {
+        const struct profile_call *call = &p->calls[i];
+
+        if (call->join != PROFILE_NONE)
+            item_add(o, call->start_ns, ITEM_JOIN, i);
+        if (call->waits == PROFILE_NONE)
+            continue;
+        o->waited[call->waits] = true;
+        if (call->polled)
+            item_add(o, profile_call_end(&p->calls[call->previous]), ITEM_POLL,
+                     i);
+        else
+            item_add(o, call->start_ns, ITEM_WAIT, i);
+    }
+}
+
+static void add_items(struct out *o)
+{
+    const struct profile *p = o->p;
+
+    add_calls(o);
+    for (size_t i = 0; i < p->ops_count; i++) {
+        item_add(o, o->called_ns[i], ITEM_OP, i);
+        if (p->ops[i].after != PROFILE_NONE)
+            o->waited[p->ops[i].after] = true;
+    }
+    for (size_t i = 0; i < p->marks_count; i++) {
+        const struct profile_mark *mark = &p->marks[i];
+
+        item_add(o, mark->start_ns, ITEM_PUSH, i);
+        item_add(o, mark->start_ns + mark->duration_ns, ITEM_POP, i);
+    }
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    if (x->kind != y->kind)
+        return (x->kind > y->kind) - (x->kind < y->kind);
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* --- records -------------------------------------------------------------- */
+
+static void put(struct out *o, enum trace_kind kind, uint32_t thread,
+                const void *fields, size_t bytes, const char *text)
+{
+    trace_writer_put(&o->writer, kind, thread, o->last_ns, fields,
+                     bytes / sizeof(uint64_t), text, text ? strlen(text) : 0);
+}
+
+#define PUT(o, thread, KIND, ...)                                              \
+    put(o, TRACE_##KIND, thread, &(TRACE_STRUCT_##KIND){__VA_ARGS__},          \
+        sizeof(TRACE_STRUCT_##KIND), NULL)
+
+static uint64_t trace_ns(const struct out *o, int64_t ns)
+{
+    return (uint64_t)(ns - o->target->origin_ns);
+}
+
+static uint32_t name_of(uint32_t name)
+{
+    return name + 1; /* 0 is no name */
+}
+
+static void put_head(struct out *o)
+{
+    const struct profile *p = o->p;
+    const struct profile_target *target = o->target;
+    struct trace_process process = {.pid = target->rank + 1,
+                                    .rank = target->rank + 1,
+                                    .local_rank = target->rank + 1,
+                                    .world_size = target->ranks};
+    struct trace_device device = {.capacity_bytes = target->capacity_bytes,
+                                  .card = target->rank};
+
+    put(o, TRACE_PROCESS, 0, &process, sizeof process, p->path);
+    put(o, TRACE_SETTING, 0, NULL, 0, "memsim_imported=kineto");
+    put(o, TRACE_DEVICE, 0, &device, sizeof device, target->gpu);
+    for (size_t i = 0; i < p->names_count; i++) {
+        struct trace_name name = {.name = name_of((uint32_t)i)};
+
+        put(o, TRACE_NAME, 0, &name, sizeof name, p->names[i]);
+    }
+    for (size_t i = 0; i < p->streams_count; i++)
+        PUT(o, 0, STREAM_CREATE, .stream = STREAM_HANDLE(i), .flags = 1);
+}
+
+static void put_copy(struct out *o, uint32_t thread,
+                     const struct profile_op *op)
+{
+    const char *name = o->p->names[op->name];
+    enum trace_direction direction =
+        strstr(name, "HtoD")   ? TRACE_HOST_TO_DEVICE
+        : strstr(name, "DtoH") ? TRACE_DEVICE_TO_HOST
+                               : TRACE_DEVICE_TO_DEVICE;
+
+    PUT(o, thread, COPY, .stream = STREAM_HANDLE(op->stream),
+        .direction = direction, .bytes = op->bytes);
+}
+
+/* Bytes of an element of the types that c10d names. */
+static uint64_t type_bytes(const char *type)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } types[] = {{"Float", 4},  {"BFloat16", 2}, {"Half", 2},
+                 {"Double", 8}, {"Long", 8},     {"Int", 4},
+                 {"Byte", 1},   {"Char", 1},     {"Bool", 1},
+                 {"Float8_e4m3fn", 1}};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, type) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+static uint64_t collective_bytes(const struct profile *p,
+                                 const struct profile_collective *c)
+{
+    int64_t elements =
+        c->in_elements > c->out_elements ? c->in_elements : c->out_elements;
+
+    if (c->type == PROFILE_NONE || elements <= 0)
+        return 0;
+    return (uint64_t)elements * type_bytes(p->names[c->type]);
+}
+
+static void put_collective(struct out *o, uint32_t thread,
+                           const struct profile_op *op)
+{
+    const struct profile *p = o->p;
+    struct trace_collective fields = {
+        .name = name_of(op->name),
+        .stream = STREAM_HANDLE(op->stream),
+        .communicator = op->stream + UINT64_C(1),
+        .rank = o->target->rank,
+        .ranks = o->target->ranks,
+    };
+
+    if (op->collective != PROFILE_NONE) {
+        const struct profile_collective *c = &p->collectives[op->collective];
+
+        fields.bytes = collective_bytes(p, c);
+        if (c->group_size > 0)
+            fields.ranks = (uint64_t)c->group_size;
+    }
+    put(o, TRACE_COLLECTIVE, thread, &fields, sizeof fields, NULL);
+}
+
+static void put_launch(struct out *o, uint32_t thread,
+                       const struct profile_op *op)
+{
+    PUT(o, thread, LAUNCH, .name = name_of(op->name),
+        .stream = STREAM_HANDLE(op->stream),
+        .grid_x_y = trace_pack(op->grid[0], op->grid[1]),
+        .grid_z_block_x = trace_pack(op->grid[2], op->block[0]),
+        .block_y_z = trace_pack(op->block[1], op->block[2]),
+        .shared_bytes_rule = trace_pack(op->shared_bytes, TRACE_RULE_NONE));
+}
+
+static bool is_collective(const struct profile *p, const struct profile_op *op)
+{
+    return op->category == KINETO_KERNEL &&
+           strstr(p->names[op->name], "nccl") != NULL;
+}
+
+static uint32_t op_thread(const struct profile *p, const struct profile_op *op)
+{
+    return op->call == PROFILE_NONE ? 0 : p->calls[op->call].thread;
+}
+
+static void put_op(struct out *o, uint32_t index)
+{
+    const struct profile *p = o->p;
+    const struct profile_op *op = &p->ops[index];
+    uint32_t thread = op_thread(p, op);
+    uint64_t stream = STREAM_HANDLE(op->stream);
+    uint64_t latency = op->call == PROFILE_NONE ? 0 : (uint64_t)p->latency_ns;
+
+    if (op->after != PROFILE_NONE)
+        PUT(o, thread, STREAM_WAIT, .stream = stream,
+            .event = EVENT_HANDLE(op->after));
+    if (op->gap_ns) {
+        PUT(o, thread, MEASURED,
+            .start_ns = trace_ns(o, op->start_ns - op->gap_ns),
+            .duration_ns = (uint64_t)op->gap_ns, .latency_ns = latency);
+        PUT(o, thread, HOST_FUNCTION, .stream = stream);
+    }
+    PUT(o, thread, MEASURED, .start_ns = trace_ns(o, op->start_ns),
+        .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency);
+    if (op->category == KINETO_COPY)
+        put_copy(o, thread, op);
+    else if (op->category == KINETO_SET)
+        PUT(o, thread, SET, .stream = stream, .bytes = op->bytes);
+    else if (is_collective(p, op))
+        put_collective(o, thread, op);
+    else
+        put_launch(o, thread, op);
+    if (o->waited[index])
+        PUT(o, thread, EVENT_RECORD, .stream = stream,
+            .event = EVENT_HANDLE(index));
+}
+
+/* A call that waited from FROM_NS on; it returned some time after the
+ * operation had ended. */
+static void put_wait(struct out *o, uint32_t index, int64_t from_ns,
+                     int64_t until_ns)
+{
+    const struct profile_call *call = &o->p->calls[index];
+    int64_t ended = profile_op_end(&o->p->ops[call->waits]);
+
+    PUT(o, call->thread, MEASURED, .held_ns = (uint64_t)(until_ns - from_ns),
+        .return_ns = (uint64_t)(ended > from_ns ? until_ns - ended
+                                                : until_ns - from_ns));
+    PUT(o, call->thread, SYNC_EVENT, .event = EVENT_HANDLE(call->waits));
+}
+
+static void put_item(struct out *o, const struct item *item)
+{
+    const struct profile *p = o->p;
+    const struct profile_call *call = &p->calls[item->index];
+
+    o->last_ns = trace_ns(o, item->ns);
+    switch (item->kind) {
+    case ITEM_POP:
+        PUT(o, p->marks[item->index].thread, RANGE_POP,
+            .domain = DOMAIN_PROFILE);
+        break;
+    case ITEM_PUSH: {
+        struct trace_range_push push = {.domain = DOMAIN_PROFILE};
+
+        put(o, TRACE_RANGE_PUSH, p->marks[item->index].thread, &push,
+            sizeof push, p->names[p->marks[item->index].name]);
+        break;
+    }
+    case ITEM_JOIN:
+        PUT(o, call->thread, JOIN, .joined = p->calls[call->join].thread);
+        break;
+    case ITEM_POLL:
+        put_wait(o, item->index, item->ns, call->start_ns);
+        break;
+    case ITEM_OP:
+        put_op(o, item->index);
+        break;
+    case ITEM_WAIT:
+        put_wait(o, item->index, item->ns, profile_call_end(call));
+        break;
+    }
+}
+
+int64_t profile_origin(const struct profile *p)
+{
+    int64_t ns = INT64_MAX;
+
+    for (size_t i = 0; i < p->ops_count; i++)
+        if (p->ops[i].start_ns < ns)
+            ns = p->ops[i].start_ns;
+    if (p->calls_count && p->calls[0].start_ns < ns)
+        ns = p->calls[0].start_ns;
+    if (p->marks_count && p->marks[0].start_ns < ns)
+        ns = p->marks[0].start_ns;
+    return ns - p->latency_ns;
+}
+
+static void write_all(struct out *o)
+{
+    put_head(o);
+    find_called(o);
+    add_items(o);
+    qsort(o->items, o->count, sizeof *o->items, compare_items);
+    for (size_t i = 0; i < o->count; i++)
+        put_item(o, &o->items[i]);
+}
+
+int profile_write(const struct profile *p, const struct profile_target *target,
+                  struct err *err)
+{
+    struct out o = {
+        .p = p, .target = target, .writer = TRACE_WRITER_INIT};
+
+    if (trace_writer_open(&o.writer, target->path, TRACE_BYTES_MAX, err))
+        return -1;
+    o.called_ns = xcalloc(p->ops_count + 1, sizeof *o.called_ns);
+    o.waited = xcalloc(p->ops_count + 1, sizeof *o.waited);
+    write_all(&o);
+    bool full = o.writer.end_reason != 0;
+    trace_writer_close(&o.writer, TRACE_END_EXIT, 0, o.last_ns);
+    free(o.items);
+    free(o.called_ns);
+    free(o.waited);
+    if (full)
+        return err_set(err, "%s: the disk is full", target->path);
+    return 0;
+}
