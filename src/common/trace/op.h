@@ -57,6 +57,7 @@ struct op {
     uint64_t duration_ns;
     uint64_t start_ns;   /* on the device, on the trace's clock */
     uint64_t latency_ns; /* from the call to the earliest start */
+    uint64_t gap_ns;     /* the same from the end of the one before it */
     uint64_t held_ns;    /* how long a call that waits held the host ... */
     uint64_t return_ns;  /* ... and the part of it after the wait had ended */
     uint32_t joined;     /* of HOST_JOIN: the other thread */

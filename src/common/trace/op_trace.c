@@ -229,6 +229,7 @@ static void op_measure(struct op_trace *t, struct op *op)
     op->start_ns = m->start_ns;
     op->duration_ns = m->duration_ns;
     op->latency_ns = m->latency_ns;
+    op->gap_ns = m->gap_ns;
     op->held_ns = m->held_ns;
     op->return_ns = m->return_ns;
 }

@@ -182,7 +182,7 @@ struct trace_chunk {
     X(86, INPUT, input, F(address) F(module), NULL)                            \
                                                                                \
     X(90, MEASURED, measured, F(start_ns) F(duration_ns) F(held_ns)            \
-      F(return_ns) F(latency_ns), NULL)                                        \
+      F(return_ns) F(latency_ns) F(gap_ns), NULL)                                        \
     X(91, JOIN, join, F(joined), NULL)
 /* clang-format on */
 

@@ -23,6 +23,9 @@
 #define JUST_BEFORE_NS 10000 /* an end so close to a start is a reason */
 #define LATENCY_NS   5000  /* where no operation found its stream idle */
 #define HANDOVER_NS  1000  /* likewise busy */
+/* More than this is no property of the GPU: calls or kernels were dropped. */
+#define LATENCY_MAX_NS  50000
+#define HANDOVER_MAX_NS 10000
 
 static int compare_i64(const void *a, const void *b)
 {
@@ -31,12 +34,15 @@ static int compare_i64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int64_t median_or(int64_t *values, size_t count, int64_t otherwise)
+/* The PERCENT-th percentile, at most MOST; OTHERWISE where there is none. */
+static int64_t percentile(int64_t *values, size_t count, unsigned percent,
+                          int64_t most, int64_t otherwise)
 {
     if (!count)
         return otherwise;
     qsort(values, count, sizeof *values, compare_i64);
-    return values[count / 2];
+    int64_t value = values[count * percent / 100];
+    return value <= most ? value : otherwise;
 }
 
 /* --- calls ------------------------------------------------------------- */
@@ -134,8 +140,7 @@ static void order_streams(struct profile *p)
     }
 }
 
-/* The two medians, from operations of which it is sure what they waited for.
- */
+/* The two medians, from operations that surely waited for nothing else. */
 static void measure_latencies(struct profile *p)
 {
     int64_t *idle = xcalloc(p->ops_count + 1, sizeof *idle);
@@ -154,8 +159,9 @@ static void measure_latencies(struct profile *p)
         else if (freed > called + 4 * LATE_NS && op->start_ns >= freed)
             busy[busies++] = op->start_ns - freed;
     }
-    p->latency_ns = median_or(idle, idles, LATENCY_NS);
-    p->handover_ns = median_or(busy, busies, HANDOVER_NS);
+    p->latency_ns = percentile(idle, idles, 50, LATENCY_MAX_NS, LATENCY_NS);
+    p->handover_ns =
+        percentile(busy, busies, 50, HANDOVER_MAX_NS, HANDOVER_NS);
     free(idle);
     free(busy);
 }

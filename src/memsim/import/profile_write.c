@@ -96,6 +96,10 @@ static void add_calls(struct out *o)
                      i);
         else
             item_add(o, call->start_ns, ITEM_WAIT, i);
+        /* none waits for what was not called yet */
+        struct item *wait = &o->items[o->count - 1];
+        if (wait->ns < o->called_ns[call->waits])
+            wait->ns = o->called_ns[call->waits];
     }
 }
 
@@ -277,7 +281,8 @@ static void put_op(struct out *o, uint32_t index)
         PUT(o, thread, HOST_FUNCTION, .stream = stream);
     }
     PUT(o, thread, MEASURED, .start_ns = trace_ns(o, op->start_ns),
-        .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency);
+        .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency,
+        .gap_ns = (uint64_t)p->handover_ns);
     if (op->category == KINETO_COPY)
         put_copy(o, thread, op);
     else if (op->category == KINETO_SET)

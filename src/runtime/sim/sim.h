@@ -76,6 +76,7 @@ struct sim_work {
     uint64_t duration_ns; /* at full speed */
     uint32_t share;       /* of compute that it can fill; 0: all */
     uint32_t gap_ns;      /* since the end of the one before it */
+    uint32_t latency_ns;  /* from the call to the earliest start */
     uint32_t meet;        /* sim_meet's, of a collective; SIM_NONE */
     uint64_t tag;         /* the caller's, in sim_done */
 };

@@ -51,14 +51,14 @@ static int ring_grow(struct sim *s, struct sim_queue *q)
 }
 
 static int queue_put(struct sim *s, uint32_t thread, uint32_t stream,
-                     struct sim_op op)
+                     uint32_t latency_ns, struct sim_op op)
 {
     struct sim_queue *q = &s->streams[stream];
     struct sim_device *d = &s->devices[q->device];
 
     if (q->tail - q->head == q->capacity && ring_grow(s, q))
         return -1;
-    op.called_ns = s->threads[thread].now;
+    op.called_ns = s->threads[thread].now + latency_ns;
     op.thread = thread;
     op.ordinal = d->submitted++;
     *queue_at(q, q->tail++) = op;
@@ -82,7 +82,7 @@ static int wait_for_stream(struct sim *s, uint32_t thread, uint32_t stream,
     op.dep_stream = other;
     op.dep_sequence = s->streams[other].tail - 1;
     op.tag = s->streams[other].last_tag;
-    return queue_put(s, thread, stream, op);
+    return queue_put(s, thread, stream, 0, op);
 }
 
 /* The legacy default stream and blocking streams wait for each other. */
@@ -196,7 +196,7 @@ int sim_submit(struct sim *s, uint32_t thread, uint32_t stream,
     s->threads[thread].woken_by = 0;
     if (sim_waits(s, thread) || queue_order(s, thread, stream) ||
         queue_put(
-            s, thread, stream,
+            s, thread, stream, work->latency_ns,
             (struct sim_op){.tag = work->tag,
                             .duration_ns = work->duration_ns,
                             .dep_stream = SIM_NONE,
@@ -228,7 +228,7 @@ int sim_record(struct sim *s, uint32_t thread, uint32_t stream, uint32_t event)
         .ns = SIM_NEVER,
         .tag = s->streams[stream].last_tag,
     };
-    return queue_put(s, thread, stream, op);
+    return queue_put(s, thread, stream, 0, op);
 }
 
 int sim_wait_event(struct sim *s, uint32_t thread, uint32_t stream,
@@ -244,7 +244,7 @@ int sim_wait_event(struct sim *s, uint32_t thread, uint32_t stream,
     op.dep_stream = e->stream;
     op.dep_sequence = e->sequence;
     op.tag = e->tag;
-    return queue_put(s, thread, stream, op);
+    return queue_put(s, thread, stream, 0, op);
 }
 
 int sim_sync_stream(struct sim *s, uint32_t thread, uint32_t stream)
