@@ -28,7 +28,7 @@
 #define EVENT_HANDLE(op)     (UINT64_C(0x10000) + (op))
 
 /* In the order of items of one moment. */
-enum item_kind { ITEM_POP, ITEM_PUSH, ITEM_JOIN, ITEM_POLL, ITEM_OP, ITEM_WAIT };
+enum item_kind { ITEM_POP, ITEM_PUSH, ITEM_JOIN, ITEM_OP, ITEM_POLL, ITEM_WAIT };
 
 struct item {
     int64_t ns;
@@ -304,6 +304,10 @@ static void put_wait(struct out *o, uint32_t index, int64_t from_ns,
     const struct profile_call *call = &o->p->calls[index];
     int64_t ended = profile_op_end(&o->p->ops[call->waits]);
 
+    if (until_ns < from_ns)
+        until_ns = from_ns;
+    if (ended > until_ns)
+        ended = until_ns;
     PUT(o, call->thread, MEASURED, .held_ns = (uint64_t)(until_ns - from_ns),
         .return_ns = (uint64_t)(ended > from_ns ? until_ns - ended
                                                 : until_ns - from_ns));
