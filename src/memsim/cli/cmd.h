@@ -16,6 +16,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);
 int cmd_clusters(int argc, char **argv);
 

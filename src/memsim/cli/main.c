@@ -24,6 +24,7 @@ static const struct command {
     {"report", cmd_report, "report again on a run that was kept"},
     {"diff", cmd_diff, "tell what changed between two runs"},
     {"trace", cmd_trace, "print a run's trace as text"},
+    {"import", cmd_import, "make a recording of profiler traces"},
     {"fit", cmd_fit, "fit cost models to measured operators"},
     {"clusters", cmd_clusters,
      "list the clusters whose collectives are fitted"},

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_write.h"
@@ -44,6 +45,7 @@ struct out {
     size_t count, capacity;
     int64_t *called_ns; /* of ops: when their call was, put in order */
     bool *waited;       /* of ops: something waits for their end */
+    uint64_t begin_ns; /* of the trace's clock: the profile's origin */
     uint64_t last_ns;
 };
 
@@ -147,7 +149,7 @@ static void put(struct out *o, enum trace_kind kind, uint32_t thread,
 
 static uint64_t trace_ns(const struct out *o, int64_t ns)
 {
-    return (uint64_t)(ns - o->target->origin_ns);
+    return o->begin_ns + (uint64_t)(ns - o->target->origin_ns);
 }
 
 static uint32_t name_of(uint32_t name)
@@ -361,8 +363,19 @@ int64_t profile_origin(const struct profile *p)
     return ns - p->latency_ns;
 }
 
+/* The trace's clock begins where its header says. */
+static void find_begin(struct out *o)
+{
+    struct trace_header header;
+
+    if (pread(o->writer.fd, &header, sizeof header, 0) == sizeof header)
+        o->begin_ns = header.start_monotonic_ns;
+    o->last_ns = o->begin_ns;
+}
+
 static void write_all(struct out *o)
 {
+    find_begin(o);
     put_head(o);
     find_called(o);
     add_items(o);

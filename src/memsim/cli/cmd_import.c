@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim import: profilers' traces, one for each rank, as a recording. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "common/trace/session.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/import/profile_write.h"
+
+#define RANKS_MAX 4096
+
+struct import_options {
+    const char *directory;
+    bool quiet;
+};
+
+static const struct option_row rows[] = {
+    {"output", 'o', OPTION_STRING, "DIR",
+     offsetof(struct import_options, directory),
+     .help = "where the recording goes; a new or an empty directory"},
+    {"quiet", 'q', OPTION_FLAG, NULL, offsetof(struct import_options, quiet),
+     .help = "print errors only"},
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim import",
+    .operands = "TRACE.json[.gz]...",
+    .summary = "Makes a recording of PyTorch profiler (Kineto) traces, one file "
+               "for each rank, in\nthe order of ranks. `memsim replay DIR' "
+               "plays it.",
+    .rows = rows,
+    .wanted = "no profiler trace given",
+    .operands_min = 1,
+    .operands_max = RANKS_MAX,
+};
+
+/* Makes DIR, or takes an empty one. */
+static int directory_make(const char *dir, struct err *err)
+{
+    if (mkdir(dir, 0700) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return err_set(err, "%s: %m", dir);
+    if (rmdir(dir) == 0 && mkdir(dir, 0700) == 0)
+        return 0;
+    return err_set(err,
+                   "%s: is there already and not empty; name a new directory",
+                   dir);
+}
+
+/* Profiler steps: the ranges by which torch.profiler counts. */
+static unsigned count_steps(const struct profile *p)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < p->marks_count; i++)
+        count += strncmp(p->names[p->marks[i].name], "ProfilerStep", 12) == 0;
+    return count;
+}
+
+static double percent_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* All streams' time from the first operation to the last. */
+static int64_t stream_time(const struct profile *p, int64_t *span_ns)
+{
+    int64_t first = p->ops[0].start_ns, last = first;
+
+    for (size_t i = 0; i < p->ops_count; i++)
+        if (profile_op_end(&p->ops[i]) > last)
+            last = profile_op_end(&p->ops[i]);
+    *span_ns = last - first;
+    return *span_ns * (int64_t)p->streams_count;
+}
+
+static void print_doubts(const struct profile *p, int64_t streams_ns)
+{
+    if (p->info.truncated)
+        puts("    the file ends in the middle: what is whole was imported");
+    if (p->skew_ns)
+        printf("    the GPU's clock ran %.1f us behind the host's: shifted\n",
+               (double)p->skew_ns / 1e3);
+    if (p->dropped_calls)
+        printf("    %" PRIu64 " operations have no call in the file: they "
+               "follow the one before them\n",
+               p->dropped_calls);
+    printf("    waits found by their times: %" PRIu64 " between streams, "
+           "%" PRIu64 " of the host for the GPU,\n    %" PRIu64
+           " between threads\n",
+           p->inferred_streams, p->inferred_waits, p->inferred_joins);
+    if (p->gaps)
+        printf("    %" PRIu64 " operations start later than the file explains: "
+               "these pauses, %.1f%% of the\n    streams' time, are kept as "
+               "measured\n",
+               p->gaps, percent_of(p->gaps_ns, streams_ns));
+}
+
+static void print_rank(const struct profile *p, uint32_t rank)
+{
+    int64_t span_ns, streams_ns = stream_time(p, &span_ns);
+
+    printf("  rank %" PRIu32 "  %s\n", rank,
+           p->info.gpu[0] ? p->info.gpu : "GPU not named");
+    printf("    %zu operations on %zu streams, %zu calls of %zu threads, "
+           "%.3f ms\n",
+           p->ops_count, p->streams_count, p->calls_count, p->threads_count,
+           (double)span_ns / 1e6);
+    printf("    %u profiler steps\n", count_steps(p));
+    print_doubts(p, streams_ns);
+}
+
+static int write_rank(const struct import_options *values,
+                      const struct profile *p, uint32_t rank, uint32_t ranks,
+                      struct err *err)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, SESSION_TRACE, rank);
+    char *path = xasprintf("%s/%s", values->directory, name);
+    struct profile_target target = {
+        .path = path,
+        .gpu = p->info.gpu,
+        .capacity_bytes = p->info.memory_bytes,
+        .origin_ns = profile_origin(p),
+        .rank = rank,
+        .ranks = ranks,
+    };
+    int rc = profile_write(p, &target, err);
+
+    free(path);
+    return rc;
+}
+
+static int import_rank(const struct import_options *values, const char *file,
+                       uint32_t rank, uint32_t ranks, struct err *err)
+{
+    struct profile p;
+    int rc = profile_read(&p, file, err);
+
+    if (rc == 0) {
+        profile_link(&p);
+        rc = write_rank(values, &p, rank, ranks, err);
+    }
+    if (rc == 0 && !values->quiet)
+        print_rank(&p, rank);
+    profile_fini(&p);
+    return rc;
+}
+
+/* Removes the traces of RANKS ranks, and the directory where nothing else is
+ * in it. */
+static void undo(const char *dir, uint32_t ranks)
+{
+    char name[64];
+
+    for (uint32_t i = 0; i < ranks; i++) {
+        snprintf(name, sizeof name, SESSION_TRACE, i);
+        char *path = xasprintf("%s/%s", dir, name);
+        unlink(path);
+        free(path);
+    }
+    rmdir(dir);
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct import_options values = {0};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (!values.directory) {
+        err_set(&err, "-o DIR is missing: where the recording goes");
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
+    if (directory_make(values.directory, &err))
+        return cmd_fail(CMD_FAILED, &err);
+    uint32_t ranks = (uint32_t)operands.count;
+    if (!values.quiet)
+        printf("memsim: importing %" PRIu32 " rank%s into %s\n", ranks,
+               ranks == 1 ? "" : "s", values.directory);
+    for (uint32_t i = 0; i < ranks; i++)
+        if (import_rank(&values, operands.values[i], i, ranks, &err)) {
+            undo(values.directory, i + 1);
+            return cmd_fail(CMD_FAILED, &err);
+        }
+    if (!values.quiet)
+        printf("memsim: `memsim replay %s' plays it\n", values.directory);
+    return CMD_OK;
+}
