@@ -136,9 +136,13 @@ static void write_all(struct trace_writer *w, const struct records *r,
                       uint64_t shift_ns)
 {
     for (size_t i = 0; i < r->count; i++)
-        trace_writer_put(w, r->all[i].kind, 0, r->all[i].time_ns + shift_ns,
-                         r->all[i].fields, r->all[i].count, r->all[i].text,
-                         strlen(r->all[i].text));
+        trace_writer_put(
+            w, &(struct trace_put){.kind = r->all[i].kind,
+                                   .time_ns = r->all[i].time_ns + shift_ns,
+                                   .fields = r->all[i].fields,
+                                   .count = r->all[i].count,
+                                   .text = r->all[i].text,
+                                   .text_bytes = strlen(r->all[i].text)});
 }
 
 int main(int argc, char **argv)

@@ -77,8 +77,13 @@ static inline void build_put_bytes(struct build *b, unsigned kind,
     struct trace_chunk *c = build_chunk(b);
     struct trace_writer w = {
         .chunk = c, .time_ns = b->last_ns, .thread = b->last_thread};
-    trace_writer_add(&w, (enum trace_kind)kind, b->thread, b->time_ns++, fields,
-                     count, text, text ? text_bytes : 0);
+    trace_writer_add(&w, &(struct trace_put){.kind = (enum trace_kind)kind,
+                                             .thread = b->thread,
+                                             .time_ns = b->time_ns++,
+                                             .fields = fields,
+                                             .count = count,
+                                             .text = text,
+                                             .text_bytes = text_bytes});
     b->last_ns = w.time_ns;
     b->last_thread = w.thread;
 }

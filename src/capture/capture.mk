@@ -16,7 +16,7 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 # thread-locals may use the initial-exec model that $(PIC) asks for.
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/err base/file_limit catalogue/nccl_memory \
-               trace/trace_write trace/session_table catalogue/vaspace)
+               trace/op_record trace/trace_write trace/session_table catalogue/vaspace)
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.

@@ -8,6 +8,7 @@
 #include "capture/core/base/datatype.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 #include "capture/core/memory/values.h"
 
@@ -29,7 +30,7 @@ static cublasStatus_t reduce(cublasHandle_t handle, uint32_t name, int64_t n,
     memsim_kernel_count(device);
     if (!memsim_capture_step(c->stream, STEP_SET, step))
         memsim_values_copy((uint64_t)result, (uint64_t)number, bytes);
-    RECORD(LIBRARY_CALL, .name = name, .device = (uint64_t)device,
+    SUBMIT(LIBRARY_CALL, .name = name, .device = (uint64_t)device,
            .stream = c->stream, .workspace_bytes = c->workspace_bytes,
            .a = (uint64_t)n, .b = bytes);
     return CUBLAS_STATUS_SUCCESS;

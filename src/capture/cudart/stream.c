@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/stream.h"
-#include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/cudart/cudart.h"
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
@@ -134,7 +134,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
         rc = CORE_CAPTURE_UNSUPPORTED;
     if (rc)
         return cudart_result(rc);
-    RECORD(HOST_FUNCTION, .device = (uint64_t)device, .stream = STREAM(stream));
+    SUBMIT(HOST_FUNCTION, .device = (uint64_t)device, .stream = STREAM(stream));
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }

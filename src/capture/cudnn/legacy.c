@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions by the classic API, which torch uses where the backend API is
  * turned off (TORCH_CUDNN_V8_API_DISABLED). */
+#include "capture/core/work/submit.h"
 #include "capture/cudnn/convolution_descriptor.h"
 
 /* The data that the program passes is of no use to a fake. */
@@ -88,7 +89,7 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
         return CUDNN_STATUS_BAD_PARAM;
     convolution_describe(c, &text);
     text_add(&text, "%s", fused);
-    RECORD_TEXT(CONVOLUTION, text.bytes, text.used,
+    SUBMIT_TEXT(CONVOLUTION, text.bytes, text.used,
                 .name = convolution_name(c->operation),
                 .device = (uint64_t)cudnn->device, .stream = cudnn->stream,
                 .operation = c->operation, .type = c->x.type,

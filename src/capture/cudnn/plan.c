@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/work/submit.h"
 #include "capture/cudnn/plan.h"
 
 #include <stdio.h>
@@ -168,14 +169,14 @@ void plan_record(const struct cudnn *cudnn, const struct plan *plan)
     uint64_t lent_bytes = plan->workspace_bytes + plan->scratch_bytes;
 
     if (plan->kind == PLAN_CONVOLUTION) {
-        RECORD_TEXT(CONVOLUTION, plan->detail.bytes, plan->detail.used,
+        SUBMIT_TEXT(CONVOLUTION, plan->detail.bytes, plan->detail.used,
                     .name = plan->name, .device = device,
                     .stream = cudnn->stream, .operation = plan->operation,
                     .type = plan->type, .compute = plan->compute,
                     .workspace_bytes = lent_bytes,
                     .engine = (uint64_t)plan->engine);
     } else if (plan->kind == PLAN_ATTENTION) {
-        RECORD_TEXT(ATTENTION, plan->detail.bytes, plan->detail.used,
+        SUBMIT_TEXT(ATTENTION, plan->detail.bytes, plan->detail.used,
                     .name = plan->name, .device = device,
                     .stream = cudnn->stream, .operation = plan->operation,
                     .type = plan->type, .workspace_bytes = lent_bytes);

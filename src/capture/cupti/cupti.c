@@ -4,7 +4,7 @@
  * through it torch.profiler. Enabling, flushing and subscribing do nothing, so
  * their stubs in api/cupti.api serve; here is what answers in host memory. */
 #include <stddef.h>
-#include <time.h>
+#include "capture/core/run/clock.h"
 
 #include <cupti.h>
 
@@ -46,15 +46,12 @@ CUptiResult cuptiGetVersion(uint32_t *version)
     return CUPTI_SUCCESS;
 }
 
-/* The host's clock: there is no activity whose times it would have to match. */
+/* There is no activity whose times it would have to match. */
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
-    struct timespec now;
-
     if (!timestamp)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    clock_gettime(CLOCK_REALTIME, &now);
-    *timestamp = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    *timestamp = memsim_clock_unix();
     return CUPTI_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/stream.h"
 
-#include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/driver/driver.h"
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags,
@@ -148,7 +148,7 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
     NEED(driver_result(memsim_stream_device(HANDLE(stream), &device)));
     if (memsim_capture_holds(HANDLE(stream)))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    RECORD(HOST_FUNCTION, .device = (uint64_t)device, .stream = HANDLE(stream));
+    SUBMIT(HOST_FUNCTION, .device = (uint64_t)device, .stream = HANDLE(stream));
     callback(stream, CUDA_SUCCESS, data);
     return CUDA_SUCCESS;
 }

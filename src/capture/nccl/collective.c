@@ -6,6 +6,7 @@
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 #include "capture/core/memory/values.h"
 
@@ -98,7 +99,7 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
                (uint64_t)call->send +
                    (sends > 1 ? (uint64_t)c->rank * share : 0));
     memsim_kernel_count(device);
-    RECORD(COLLECTIVE, .name = call->name, .device = (uint64_t)device,
+    SUBMIT(COLLECTIVE, .name = call->name, .device = (uint64_t)device,
            .stream = (uint64_t)call->stream, .communicator = (uint64_t)c,
            .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
            .count = call->count, .type = (uint64_t)call->type,

@@ -12,6 +12,7 @@
 #include "capture/core/base/handle.h"
 #include "capture/core/base/log.h"
 #include "capture/core/base/pages.h"
+#include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
 
 struct communicator *communicator_get(ncclComm_t comm)
@@ -42,7 +43,7 @@ ncclResult_t ncclGetVersion(int *version)
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     static _Atomic uint64_t count;
-    const uint64_t words[] = {(uint64_t)getpid(), memsim_clock_ns(), ++count};
+    const uint64_t words[] = {(uint64_t)getpid(), memsim_clock_now(), ++count};
 
     memset(id, 0, sizeof *id);
     memcpy(id, words, sizeof words);

@@ -76,6 +76,11 @@ struct op {
     uint32_t text_bytes;
 };
 
+/* The operation that a record of KIND with FIELDS, all of its kind's
+ * (borrowed), is: its kind, device, name, stream, event and whether it blocks;
+ * the rest is 0. OP_NONE where the kind is no operation. */
+struct op op_of_record(enum trace_kind kind, const uint64_t *fields);
+
 /* The fields of an operation whose `record` is of that kind, for every kind.
  * Borrowed, as `fields` is. */
 #define X(number, kind_, name, fields_, text_)                                 \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/op_trace.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,33 +8,6 @@
 
 #define THREADS_MAX 4096
 #define DEPTH_MAX   64 /* modules within each other that are kept */
-#define NONE        -1
-
-/* How a kind of record becomes an operation: which of its words are what. */
-static const struct rule {
-    enum op_kind kind;
-    int name, device, stream, event, blocking;
-} rules[] = {
-#define AT(kind, field)                                                        \
-    (int)(offsetof(TRACE_STRUCT_##kind, field) / sizeof(uint64_t))
-#define ROW(kind, name, stream, event, blocking)                               \
-    [TRACE_##kind] = {OP_##kind, name,  AT(kind, device),                      \
-                      stream,    event, blocking}
-#define WORK(kind)  ROW(kind, AT(kind, name), AT(kind, stream), NONE, NONE)
-#define ON(kind)    ROW(kind, NONE, AT(kind, stream), NONE, NONE)
-#define OF(kind)    ROW(kind, NONE, NONE, NONE, NONE)
-#define ORDER(kind) ROW(kind, NONE, AT(kind, stream), AT(kind, event), NONE)
-#define EVENT(kind) ROW(kind, NONE, NONE, AT(kind, event), NONE)
-#define MOVE(kind)  ROW(kind, NONE, AT(kind, stream), NONE, AT(kind, blocking))
-    WORK(LAUNCH),       WORK(GEMM),          WORK(CONVOLUTION),
-    WORK(ATTENTION),    WORK(LIBRARY_CALL),  WORK(COLLECTIVE),
-    MOVE(COPY),         MOVE(SET),           ON(HOST_FUNCTION),
-    ON(GRAPH_LAUNCH),   ORDER(EVENT_RECORD), ORDER(STREAM_WAIT),
-    ON(SYNC_STREAM),    OF(SYNC_DEVICE),     EVENT(SYNC_EVENT),
-    OF(DEVICE_MALLOC),  OF(DEVICE_FREE),     ON(STREAM_CREATE),
-    ON(STREAM_DESTROY), EVENT(EVENT_CREATE), EVENT(EVENT_DESTROY),
-    [TRACE_JOIN] = {OP_HOST_JOIN, NONE, NONE, NONE, NONE, NONE},
-};
 
 /* A captured operation, with the fields and the text that it points to. */
 struct node {
@@ -96,14 +68,14 @@ static uint64_t stream_key(uint64_t device, uint64_t stream)
     return stream ^ device << 56; /* addresses have 48 bits */
 }
 
-static uint64_t rule_field(const struct trace_item *item, int index)
+static uint32_t place_index(uint32_t thread)
 {
-    return index < 0 ? 0 : item->fields[index];
+    return thread < THREADS_MAX ? thread : THREADS_MAX - 1;
 }
 
 static struct place *place_of(struct op_trace *t, uint32_t thread)
 {
-    return &t->places[thread < THREADS_MAX ? thread : THREADS_MAX - 1];
+    return &t->places[place_index(thread)];
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -234,30 +206,20 @@ static void op_measure(struct op_trace *t, struct op *op)
     op->return_ns = m->return_ns;
 }
 
-/* The operation of ITEM, which has a rule. */
-static struct op op_make(struct op_trace *t, const struct trace_item *item)
+/* OP, of which the record's fields are known, as of ITEM's time and place. */
+static void op_place(const struct op_trace *t, const struct trace_item *item,
+                     struct op *op)
 {
-    const struct rule *r = &rules[item->head.kind];
-    const struct place *p = place_of(t, item->head.thread);
+    const struct place *p = &t->places[place_index(item->head.thread)];
 
-    return (struct op){
-        .kind = r->kind,
-        .device = (uint32_t)rule_field(item, r->device),
-        .thread = item->head.thread,
-        .name = (uint32_t)rule_field(item, r->name),
-        .stream = rule_field(item, r->stream),
-        .event = rule_field(item, r->event),
-        .blocking = rule_field(item, r->blocking) != 0,
-        .host_ns = item->head.time_ns,
-        .module = p->module,
-        .operator= p->operator,
-        .phase = t->phase,
-        .record = (enum trace_kind)item->head.kind,
-        .field_count = item->head.fields,
-        .fields = item->fields,
-        .text = item->head.text_bytes ? item->text : NULL,
-        .text_bytes = item->head.text_bytes,
-    };
+    op->thread = item->head.thread;
+    op->host_ns = item->head.time_ns;
+    op->module = p->module;
+    op->operator= p->operator;
+    op->phase = t->phase;
+    op->field_count = item->head.fields;
+    op->text = item->head.text_bytes ? item->text : NULL;
+    op->text_bytes = item->head.text_bytes;
 }
 
 /* A collective's place among those of its communicator. */
@@ -356,30 +318,30 @@ static void held_add(struct op_trace *t, const struct op *op)
 
 /* --- records -------------------------------------------------------------- */
 
-static void on_op(struct op_trace *t, const struct trace_item *item)
+static void on_op(struct op_trace *t, const struct trace_item *item,
+                  struct op *op)
 {
-    struct op op = op_make(t, item);
-
-    op_measure(t, &op);
-    if (op.kind == OP_HOST_JOIN)
-        op.joined = (uint32_t)trace_as_join(item)->joined;
-    if (is_exchange(t, &op)) {
-        held_add(t, &op);
+    op_place(t, item, op);
+    op_measure(t, op);
+    if (op->kind == OP_HOST_JOIN)
+        op->joined = (uint32_t)trace_as_join(item)->joined;
+    if (is_exchange(t, op)) {
+        held_add(t, op);
         return;
     }
     held_release(t);
-    op_route(t, &op);
+    op_route(t, op);
 }
 
 void op_trace_add(struct op_trace *t, const struct trace_item *item)
 {
-    unsigned kind = item->head.kind;
+    struct op op = op_of_record((enum trace_kind)item->head.kind, item->fields);
 
-    if (kind < sizeof rules / sizeof *rules && rules[kind].kind) {
-        on_op(t, item);
+    if (op.kind) {
+        on_op(t, item, &op);
         return;
     }
-    switch (kind) {
+    switch (item->head.kind) {
     case TRACE_NAME:
         trace_names_add(&t->names, item);
         break;

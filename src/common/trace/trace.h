@@ -22,6 +22,7 @@
 #ifndef MEMSIM_COMMON_TRACE_H
 #define MEMSIM_COMMON_TRACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define TRACE_MAGIC         "memsim\0T" /* 8 bytes, without the terminator */
@@ -211,6 +212,10 @@ struct trace_work {
     TRACE_FIELDS_WORK
 };
 #undef F
+
+/* The bit of a KIND's FIELD, for trace_put's `always`. */
+#define TRACE_BIT(kind, field)                                                 \
+    (1u << offsetof(TRACE_STRUCT_##kind, field) / sizeof(uint64_t))
 
 /* The words of a record of KIND, by name; what is not named is 0:
  * TRACE_WORDS(COPY, .device = 1, .bytes = n), and how many there are. */

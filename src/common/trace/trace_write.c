@@ -144,9 +144,13 @@ int trace_writer_open(struct trace_writer *w, const char *path,
 static void writer_end(struct trace_writer *w, enum trace_end_reason reason,
                        uint32_t status, uint32_t thread, uint64_t time_ns)
 {
-    trace_writer_add(w, TRACE_END, thread, time_ns,
-                     TRACE_WORDS(END, .reason = reason, .status = status),
-                     TRACE_WORD_COUNT(END), NULL, 0);
+    trace_writer_add(
+        w, &(struct trace_put){
+               .kind = TRACE_END,
+               .thread = thread,
+               .time_ns = time_ns,
+               .fields = TRACE_WORDS(END, .reason = reason, .status = status),
+               .count = TRACE_WORD_COUNT(END)});
     w->chunk->crc = chunk_crc(w->chunk);
     __atomic_store_n(&w->chunk->sealed, 1, __ATOMIC_RELEASE);
     uint64_t bytes = slot_offset(0) + w->chunk->used_bytes;
@@ -184,9 +188,13 @@ void trace_writer_clock(struct trace_writer *w, uint32_t thread,
 {
     w->thread = thread;
     w->time_ns = time_ns;
-    trace_writer_add(w, TRACE_CLOCK, thread, time_ns,
-                     TRACE_WORDS(CLOCK, .time_ns = time_ns, .thread = thread),
-                     TRACE_WORD_COUNT(CLOCK), NULL, 0);
+    trace_writer_add(
+        w, &(struct trace_put){.kind = TRACE_CLOCK,
+                               .thread = thread,
+                               .time_ns = time_ns,
+                               .fields = TRACE_WORDS(CLOCK, .time_ns = time_ns,
+                                                     .thread = thread),
+                               .count = TRACE_WORD_COUNT(CLOCK)});
 }
 
 void trace_writer_close(struct trace_writer *w, enum trace_end_reason reason,

@@ -50,35 +50,45 @@ int trace_writer_advance(struct trace_writer *w, uint32_t thread,
 void trace_writer_clock(struct trace_writer *w, uint32_t thread,
                         uint64_t time_ns);
 
+/* A record to be written. */
+struct trace_put {
+    enum trace_kind kind;
+    uint32_t thread;
+    uint64_t time_ns;
+    const uint64_t *fields;
+    size_t count;     /* at most TRACE_FIELDS_MAX */
+    uint32_t always;  /* bit i: field i is written even where it is 0 */
+    const char *text; /* over TRACE_TEXT_MAX bytes it is cut */
+    size_t text_bytes;
+};
+
 /* Writes a record for which there is room. */
 static inline __attribute__((always_inline)) void
-trace_writer_add(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
-                 uint64_t time_ns, const uint64_t *fields, size_t count,
-                 const char *text, size_t text_bytes)
+trace_writer_add(struct trace_writer *w, const struct trace_put *r)
 {
-    if (thread != w->thread || time_ns - w->time_ns > UINT32_MAX)
-        trace_writer_clock(w, thread, time_ns);
+    if (r->thread != w->thread || r->time_ns - w->time_ns > UINT32_MAX)
+        trace_writer_clock(w, r->thread, r->time_ns);
     uint64_t *word = (uint64_t *)((char *)w->chunk + w->chunk->used_bytes);
     uint64_t *at = word + 1;
     __builtin_prefetch((char *)word + TRACE_AHEAD_BYTES, 1);
-    uint64_t head = (time_ns - w->time_ns) << TRACE_WORD_TIME | kind;
+    uint64_t head = (r->time_ns - w->time_ns) << TRACE_WORD_TIME | r->kind;
 
-    w->time_ns = time_ns;
-    if (text_bytes) {
+    w->time_ns = r->time_ns;
+    if (r->text_bytes) {
         head |= TRACE_WORD_TEXT;
-        *at++ = text_bytes;
+        *at++ = r->text_bytes;
     }
 #pragma GCC unroll 23
-    for (size_t i = 0; i < count; i++)
-        if (fields[i]) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->always >> i & 1 || r->fields[i]) {
             head |= UINT64_C(1) << (TRACE_WORD_FIELD_0 + i);
-            *at++ = fields[i];
+            *at++ = r->fields[i];
         }
-    if (text_bytes) {
-        size_t words = (text_bytes + 7) / 8;
+    if (r->text_bytes) {
+        size_t words = (r->text_bytes + 7) / 8;
 
         at[words - 1] = 0;
-        memcpy(at, text, text_bytes);
+        memcpy(at, r->text, r->text_bytes);
         at += words;
     }
     *word = head;
@@ -87,37 +97,33 @@ trace_writer_add(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
                      __ATOMIC_RELEASE);
 }
 
-/* Appends a record. COUNT is at most TRACE_FIELDS_MAX; text over
- * TRACE_TEXT_MAX is cut. Does nothing when W is not recording. Inline, so that
- * a caller whose COUNT is a constant pays for no loop: this is most of what
- * recording a launch costs. */
+/* Appends R. Does nothing when W is not recording. Inline, so that a caller
+ * whose count is a constant pays for no loop: this is most of what recording a
+ * launch costs. */
 static inline __attribute__((always_inline)) void
-trace_writer_put(struct trace_writer *w, enum trace_kind kind, uint32_t thread,
-                 uint64_t time_ns, const uint64_t *fields, size_t count,
-                 const char *text, size_t text_bytes)
+trace_writer_put(struct trace_writer *w, struct trace_put *r)
 {
     if (!w->chunk)
         return;
-    if (text_bytes > TRACE_TEXT_MAX)
-        text_bytes = TRACE_TEXT_MAX;
-    size_t most = TRACE_CLOCK_BYTES + (2 + count) * sizeof *fields +
-                  ((text_bytes + 7) & ~(size_t)7) + TRACE_END_BYTES;
+    if (r->text_bytes > TRACE_TEXT_MAX)
+        r->text_bytes = TRACE_TEXT_MAX;
+    size_t most = TRACE_CLOCK_BYTES + (2 + r->count) * sizeof *r->fields +
+                  ((r->text_bytes + 7) & ~(size_t)7) + TRACE_END_BYTES;
     if (w->chunk->used_bytes + most > TRACE_CHUNK_BYTES &&
-        trace_writer_advance(w, thread, time_ns))
+        trace_writer_advance(w, r->thread, r->time_ns))
         return;
-    trace_writer_add(w, kind, thread, time_ns, fields, count, text, text_bytes);
+    trace_writer_add(w, r);
 }
 
 /* TRACE_PUT(&w, COPY, thread, time_ns, .device = 1, ...), and the same with a
  * text, a string. */
 #define TRACE_PUT(w, kind, thread, time_ns, ...)                               \
-    trace_writer_put(w, TRACE_##kind, thread, time_ns,                         \
-                     TRACE_WORDS(kind, __VA_ARGS__), TRACE_WORD_COUNT(kind),   \
-                     NULL, 0)
+    TRACE_PUT_TEXT(w, kind, thread, time_ns, "", __VA_ARGS__)
 #define TRACE_PUT_TEXT(w, kind, thread, time_ns, text, ...)                    \
-    trace_writer_put(w, TRACE_##kind, thread, time_ns,                         \
-                     TRACE_WORDS(kind, __VA_ARGS__), TRACE_WORD_COUNT(kind),   \
-                     text, strlen(text))
+    trace_writer_put(w, &(struct trace_put){TRACE_##kind, thread, time_ns,     \
+                                            TRACE_WORDS(kind, __VA_ARGS__),    \
+                                            TRACE_WORD_COUNT(kind), 0, text,   \
+                                            strlen(text)})
 
 /* Writes END with REASON, seals the chunk and closes the file, cut to what
  * was written. */

@@ -139,8 +139,14 @@ static int compare_items(const void *a, const void *b)
 static void put(struct out *o, enum trace_kind kind, uint32_t thread,
                 const void *fields, size_t bytes, const char *text)
 {
-    trace_writer_put(&o->writer, kind, thread, o->last_ns, fields,
-                     bytes / sizeof(uint64_t), text, text ? strlen(text) : 0);
+    trace_writer_put(&o->writer,
+                     &(struct trace_put){.kind = kind,
+                                         .thread = thread,
+                                         .time_ns = o->last_ns,
+                                         .fields = fields,
+                                         .count = bytes / sizeof(uint64_t),
+                                         .text = text,
+                                         .text_bytes = text ? strlen(text) : 0});
 }
 
 #define PUT(o, thread, KIND, ...)                                              \

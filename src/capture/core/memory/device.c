@@ -11,6 +11,7 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/work/mem_pool.h"
 #include "capture/core/run/process.h"
+#include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/values.h"
@@ -354,7 +355,7 @@ void device_give_up(int device, bool torch, uint64_t requested_bytes)
 
     if (!usage)
         return;
-    atomic_store(&slot->last_oom_ns, memsim_clock_ns());
+    atomic_store(&slot->last_oom_ns, clock_now());
     atomic_fetch_add(&usage->ooms, 1);
     uint32_t i = atomic_fetch_add(&session->oom_count, 1);
     if (i >= SESSION_OOMS)
@@ -363,7 +364,7 @@ void device_give_up(int device, bool torch, uint64_t requested_bytes)
     oom->process = (uint32_t)(slot - session->processes);
     oom->device = (uint32_t)visible[device];
     oom->torch = torch;
-    oom->time_ns = memsim_clock_ns();
+    oom->time_ns = clock_now();
     oom->requested_bytes = requested_bytes;
     oom->refused_bytes = refused_bytes;
     oom->free_bytes = card_free(device);

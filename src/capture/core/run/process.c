@@ -13,6 +13,7 @@
 
 #include "capture/core/memory/device.h"
 #include "capture/core/base/lock.h"
+#include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
 #include "common/trace/session_table.h"
 
@@ -220,7 +221,7 @@ static void process_end(uint32_t status)
         atomic_load(&slot->state) == SESSION_EXITED)
         return;
     atomic_store(&slot->exit_status, status);
-    atomic_store(&slot->end_ns, memsim_clock_ns());
+    atomic_store(&slot->end_ns, clock_host(CLOCK_MONOTONIC));
     atomic_store(&slot->trace_end, record_close(status));
     device_close_all();
     atomic_store(&slot->state, SESSION_EXITED);

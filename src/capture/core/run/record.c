@@ -4,16 +4,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "capture/core/work/stream_capture.h"
-#include "capture/core/work/kernel.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
+#include "capture/core/run/record_put.h"
 #include "capture/core/torch/tag.h"
 #include "common/trace/session_table.h"
-#include "common/trace/trace_write.h"
 
 #define NAME_BUCKETS (1u << 16)
 #define NAMES_MAX    (1u << 20)
@@ -24,23 +21,10 @@ struct name {
     uint32_t id;       /* 1, 2, ... */
 };
 
-static struct trace_writer writer = TRACE_WRITER_INIT;
+struct trace_writer record_writer = TRACE_WRITER_INIT;
 static struct name **buckets;
 static struct name **names; /* by id - 1 */
 static uint32_t name_count;
-
-static inline uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-uint64_t memsim_clock_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
 
 uint32_t record_thread(void)
 {
@@ -52,82 +36,20 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
-/* Takes the writer; returns the time of what is to be recorded. */
-static inline uint64_t writer_take(clockid_t clock)
-{
-    core_lock(LOCK_RECORD);
-    uint64_t now_ns = clock_ns(clock);
-    return now_ns > writer.time_ns ? now_ns : writer.time_ns;
-}
-
 void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                         size_t count, const char *text, size_t text_bytes)
 {
-    if (capture_is_on())
-        capture_work(kind, fields);
-    uint32_t thread = record_thread();
-    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
-    trace_writer_put(&writer, kind, thread, now_ns, fields, count, text,
-                     text_bytes);
-    core_unlock(LOCK_RECORD);
+    record_put(&(struct trace_put){.kind = kind,
+                                   .fields = fields,
+                                   .count = count,
+                                   .text = text,
+                                   .text_bytes = text_bytes},
+               false);
 }
 
 void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
 {
     memsim_record_text(kind, fields, count, NULL, 0);
-}
-
-/* Inline, so that COUNT is a constant. */
-static inline __attribute__((always_inline)) void
-record_block(enum trace_kind kind, const void *fields, size_t count)
-{
-    uint32_t thread = record_thread();
-    uint64_t now_ns = writer_take(CLOCK_MONOTONIC_COARSE);
-
-    trace_writer_put(&writer, kind, thread, now_ns, fields, count, NULL, 0);
-    core_unlock(LOCK_RECORD);
-}
-
-void record_block_alloc(const struct trace_block_alloc *fields)
-{
-    record_block(TRACE_BLOCK_ALLOC, fields, TRACE_WORD_COUNT(BLOCK_ALLOC));
-}
-
-void record_block_free(const struct trace_block_free *fields)
-{
-    record_block(TRACE_BLOCK_FREE, fields, TRACE_WORD_COUNT(BLOCK_FREE));
-}
-
-static __attribute__((noinline)) void launch_captured(uint64_t stream)
-{
-    capture_work(TRACE_LAUNCH, TRACE_WORDS(LAUNCH, .stream = stream));
-}
-
-void record_launch(uint32_t name, int device, const struct kernel_launch *l,
-                   enum trace_rule rule, const uint64_t words[4])
-{
-    if (capture_is_on())
-        launch_captured(l->stream);
-    uint32_t thread = record_thread();
-    uint64_t now_ns = writer_take(CLOCK_MONOTONIC);
-    const struct trace_launch launch = {
-        .name = name,
-        .device = (uint64_t)device,
-        .stream = l->stream,
-        .grid_x_y = trace_pack(l->grid[0], l->grid[1]),
-        .grid_z_block_x = trace_pack(l->grid[2], l->block[0]),
-        .block_y_z = trace_pack(l->block[1], l->block[2]),
-        .shared_bytes_rule = trace_pack(l->shared_bytes, rule),
-        .a = words[0],
-        .b = words[1],
-        .c = words[2],
-        .d = words[3]};
-    if (!launch.grid_x_y || !launch.grid_z_block_x || !launch.block_y_z)
-        __builtin_unreachable(); /* launch_check() refused those */
-    trace_writer_put(&writer, TRACE_LAUNCH, thread, now_ns,
-                     (const uint64_t *)&launch, TRACE_WORD_COUNT(LAUNCH), NULL,
-                     0);
-    core_unlock(LOCK_RECORD);
 }
 
 static uint32_t text_hash(const char *text)
@@ -196,7 +118,8 @@ void record_open(struct session *session, uint32_t number)
     struct err err = {0};
 
     session_trace_path(session->directory, number, path, sizeof path);
-    if (trace_writer_open(&writer, path, session->trace_limit_bytes, &err))
+    if (trace_writer_open(&record_writer, path, session->trace_limit_bytes,
+                          &err))
         memsim_note("%s; the figures below are complete all the same",
                     err.text);
     core_lock(LOCK_NAME);
@@ -209,12 +132,12 @@ void record_open(struct session *session, uint32_t number)
 uint32_t record_close(uint32_t status)
 {
     core_lock(LOCK_RECORD);
-    trace_writer_exit(&writer, status, record_thread(), memsim_clock_ns());
+    trace_writer_exit(&record_writer, status, record_thread(), clock_now());
     core_unlock(LOCK_RECORD);
-    return writer.end_reason;
+    return record_writer.end_reason;
 }
 
 void record_after_fork(void)
 {
-    trace_writer_abandon(&writer);
+    trace_writer_abandon(&record_writer);
 }

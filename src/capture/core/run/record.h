@@ -23,18 +23,6 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
     memsim_record_text(TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),           \
                        TRACE_WORD_COUNT(kind), text, text_bytes)
 
-/* The same for a LAUNCH on DEVICE, of the kernel known as NAME. */
-struct kernel_launch;
-void record_launch(uint32_t name, int device,
-                   const struct kernel_launch *launch, enum trace_rule rule,
-                   const uint64_t words[4]);
-
-/* The same for what happens to a block of PyTorch's, the most frequent of all:
- * its time is the last record's, or a clock's that ticks every few
- * milliseconds. */
-void record_block_alloc(const struct trace_block_alloc *fields);
-void record_block_free(const struct trace_block_free *fields);
-
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);
 
@@ -52,7 +40,6 @@ const char *record_name(uint32_t id);
 
 /* The number by which this thread's records are known. */
 uint32_t record_thread(void);
-CORE_API uint64_t memsim_clock_ns(void); /* CLOCK_MONOTONIC */
 
 /* For process.c: opens SESSION's trace of process NUMBER; ends the trace; and
  * forgets the parent's one. */

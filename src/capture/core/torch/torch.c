@@ -10,7 +10,7 @@
 #include "capture/core/memory/device.h"
 #include "capture/core/base/log.h"
 #include "capture/core/run/process.h"
-#include "capture/core/run/record.h"
+#include "capture/core/run/record_put.h"
 #include "capture/core/torch/tag.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
@@ -269,6 +269,15 @@ static uint64_t block_requested(uint64_t address, uint64_t bytes)
     return requested && requested <= bytes ? requested : bytes;
 }
 
+/* Fields that are never 0 in a PyTorch that allocates. A block's records are
+ * the most frequent of all, so that their time is a coarse one. */
+#define ALLOC_ALWAYS                                                           \
+    (TRACE_BIT(BLOCK_ALLOC, address) |                                         \
+     TRACE_BIT(BLOCK_ALLOC, requested_bytes) |                                 \
+     TRACE_BIT(BLOCK_ALLOC, block_bytes))
+#define FREE_ALWAYS                                                            \
+    (TRACE_BIT(BLOCK_FREE, address) | TRACE_BIT(BLOCK_FREE, block_bytes))
+
 static void block_alloc(int device, uint64_t address, uint64_t bytes,
                         uint64_t allocated, uint64_t reserved)
 {
@@ -283,20 +292,13 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (!traced || memsim_capture_holds(pending.stream))
         capture_fresh(address, bytes);
     tag_now(&tag);
-    record_block_alloc(&(const struct trace_block_alloc){
-        .device = (uint64_t)device,
-        .address = address,
-        .requested_bytes = block_requested(address, bytes),
-        .block_bytes = bytes,
-        .stream = traced ? pending.stream : 0,
-        .allocated_bytes = allocated,
-        .reserved_bytes = reserved,
-        .pool_low = pool[0],
-        .pool_high = pool[1],
-        .module = tag.module,
-        .phase = tag.phase,
-        .operator = tag.operation,
-        .range = tag.range});
+    RECORD_PUT(
+        true, ALLOC_ALWAYS, BLOCK_ALLOC, .device = (uint64_t)device,
+        .address = address, .requested_bytes = block_requested(address, bytes),
+        .block_bytes = bytes, .stream = traced ? pending.stream : 0,
+        .allocated_bytes = allocated, .reserved_bytes = reserved,
+        .pool_low = pool[0], .pool_high = pool[1], .module = tag.module,
+        .phase = tag.phase, .operator= tag.operation, .range = tag.range);
     pending.address = 0;
 }
 
@@ -305,14 +307,11 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
 {
     bool traced = pending.freeing == address;
 
-    record_block_free(
-        &(const struct trace_block_free){.device = (uint64_t)device,
-                                         .address = address,
-                                         .block_bytes = bytes,
-                                         .allocated_bytes = allocated,
-                                         .reserved_bytes = reserved,
-                                         .stream = traced ? pending.stream : 0,
-                                         .deferred = traced && !pending.done});
+    RECORD_PUT(true, FREE_ALWAYS, BLOCK_FREE, .device = (uint64_t)device,
+               .address = address, .block_bytes = bytes,
+               .allocated_bytes = allocated, .reserved_bytes = reserved,
+               .stream = traced ? pending.stream : 0,
+               .deferred = traced && !pending.done);
     pending.freeing = 0;
 }
 

@@ -2,7 +2,7 @@
 #include "capture/core/work/gemm.h"
 
 #include "capture/core/work/kernel.h"
-#include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 
 /* The largest power of two that divides all three addresses, up to 256. */
@@ -28,7 +28,7 @@ int memsim_gemm(uint32_t name, const struct gemm *g)
     memsim_kernel_count(device);
     uint64_t types = (uint64_t)g->type_a | (uint64_t)g->type_b << 16 |
                      (uint64_t)g->type_c << 32 | (uint64_t)g->type_d << 48;
-    RECORD(GEMM, .name = name, .device = (uint64_t)device, .stream = g->stream,
+    SUBMIT(GEMM, .name = name, .device = (uint64_t)device, .stream = g->stream,
            .m = (uint64_t)g->m, .n = (uint64_t)g->n, .k = (uint64_t)g->k,
            .batch = (uint64_t)g->batch, .types_a_b_c_d = types,
            .compute_scale = pack(g->compute, g->scale),

@@ -9,6 +9,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 
 static void instantiate_record(const struct graph_exec *exec)
@@ -148,7 +149,7 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     struct graph_body *outer = capture_body(stream);
     if (outer)
         rc = launch_captured(outer, exec);
-    RECORD(GRAPH_LAUNCH, .device = (uint64_t)device, .stream = stream,
+    SUBMIT(GRAPH_LAUNCH, .device = (uint64_t)device, .stream = stream,
            .exec = handle, .capture = exec->body->id,
            .kernels = exec->body->kernels);
     if (outer)

@@ -12,9 +12,11 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/base/pages.h"
+#include "capture/core/run/clock.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/stream.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/memory/values.h"
 
 #define TABLE_SLOTS (1u << 20) /* torch 2.11 registers about 30,000 */
@@ -187,7 +189,7 @@ launch_is_special(struct session_process *slot, int device)
     if (!modules_loaded[device])
         modules_load(device);
     if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
-        atomic_store_explicit(&slot->last_launch_ns, memsim_clock_ns(),
+        atomic_store_explicit(&slot->last_launch_ns, clock_now(),
                               memory_order_relaxed);
 }
 
@@ -238,7 +240,7 @@ int memsim_kernel_launch(const struct kernel *kernel,
         !(capture_is_on() && capture_kernel(kernel, launch)))
         rc = kernel_run(kernel, launch, device);
     memsim_kernel_count(device);
-    record_launch(kernel->name, device, launch, rule, words);
+    submit_launch(kernel->name, device, launch, rule, words);
     return rc;
 }
 

@@ -7,26 +7,8 @@
 #include <stdbool.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/work/launch.h"
 #include "common/trace/trace.h"
-
-struct compute;
-struct kernel_rule;
-
-struct kernel {
-    uint32_t name; /* memsim_name() of the mangled one */
-    uint32_t shared_static_bytes;
-    uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
-    uint32_t pointers; /* bit i: argument i is an address, certainly */
-    const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
-    const struct compute *compute;  /* NULL: not carried out */
-};
-
-struct kernel_launch {
-    uint32_t grid[3], block[3];
-    uint32_t shared_bytes;
-    uint64_t stream;
-    void **arguments; /* one pointer each; NULL where not known */
-};
 
 /* Says that HOST stands for the kernel NAME, which must stay where it is. */
 CORE_API void memsim_kernel_register(const void *host, const char *name);

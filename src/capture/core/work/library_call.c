@@ -5,6 +5,7 @@
 
 #include "capture/core/work/kernel.h"
 #include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 #include "capture/core/memory/values.h"
 
@@ -18,7 +19,7 @@ int memsim_call(const struct call *call)
     if (rc)
         return rc;
     memsim_kernel_count(device);
-    RECORD(LIBRARY_CALL, .name = call->name, .device = (uint64_t)device,
+    SUBMIT(LIBRARY_CALL, .name = call->name, .device = (uint64_t)device,
            .stream = call->stream, .workspace_bytes = call->workspace_bytes,
            .a = v[0], .b = v[1], .c = v[2], .d = v[3], .e = v[4], .f = v[5]);
     return CORE_OK;

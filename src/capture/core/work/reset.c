@@ -12,7 +12,7 @@
 #include "capture/core/memory/limit.h"
 #include "capture/core/work/mem_pool.h"
 #include "capture/core/run/process.h"
-#include "capture/core/run/record.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
 
 static void stream_end(void *handle, void *device)
@@ -22,7 +22,7 @@ static void stream_end(void *handle, void *device)
     if (stream->device != *(const int *)device)
         return;
     capture_forget_stream(stream);
-    RECORD(STREAM_DESTROY, .device = (uint64_t)stream->device,
+    SUBMIT(STREAM_DESTROY, .device = (uint64_t)stream->device,
            .stream = (uint64_t)handle);
     memsim_handle_free(HANDLE_STREAM, handle);
 }
@@ -33,7 +33,7 @@ static void event_end(void *handle, void *device)
 
     if (event->device != *(const int *)device)
         return;
-    RECORD(EVENT_DESTROY, .device = (uint64_t)event->device,
+    SUBMIT(EVENT_DESTROY, .device = (uint64_t)event->device,
            .event = (uint64_t)handle);
     memsim_handle_free(HANDLE_EVENT, handle);
 }

@@ -6,7 +6,10 @@
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/work/mem_pool.h"
 #include "capture/core/compute/host_read.h"
+#include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
+#include "capture/core/work/done.h"
+#include "capture/core/work/submit.h"
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/values.h"
 
@@ -59,7 +62,7 @@ int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
                               .priority = priority,
                               .id = streams++};
     *handle = (uint64_t)stream;
-    RECORD(STREAM_CREATE, .device = (uint64_t)device, .stream = *handle,
+    SUBMIT(STREAM_CREATE, .device = (uint64_t)device, .stream = *handle,
            .flags = flags, .priority = (uint64_t)(int64_t)priority);
     return CORE_OK;
 }
@@ -72,7 +75,7 @@ int memsim_stream_destroy(uint64_t handle)
     if (rc || handle < DEFAULT_STREAMS)
         return rc ? rc : CORE_INVALID_HANDLE;
     capture_forget_stream(memsim_stream_get(handle));
-    RECORD(STREAM_DESTROY, .device = (uint64_t)device, .stream = handle);
+    SUBMIT(STREAM_DESTROY, .device = (uint64_t)device, .stream = handle);
     return memsim_handle_free(HANDLE_STREAM, (void *)handle);
 }
 
@@ -85,7 +88,8 @@ int memsim_stream_synchronize(uint64_t handle)
         rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
-    RECORD(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
+    SUBMIT(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
+    clock_wait_until(stream_done_at(device, handle));
     pool_synchronized(device);
     return CORE_OK;
 }
@@ -97,10 +101,12 @@ int memsim_stream_query(uint64_t handle)
 
     if (!rc)
         rc = capture_synchronizes(memsim_stream_get(handle));
-    if (!rc)
-        RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
-               .ready = 1);
-    return rc;
+    if (rc)
+        return rc;
+    bool ready = done_by_now(stream_done_at(device, handle));
+    RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
+           .ready = ready);
+    return ready ? CORE_OK : CORE_NOT_READY;
 }
 
 static int event_find(uint64_t handle, struct event **event)
@@ -124,7 +130,7 @@ int memsim_stream_wait(uint64_t handle, uint64_t event, bool is_external)
         rc = capture_wait_event(stream, handle, found);
     if (rc)
         return rc;
-    RECORD(STREAM_WAIT, .device = (uint64_t)device, .stream = handle,
+    SUBMIT(STREAM_WAIT, .device = (uint64_t)device, .stream = handle,
            .event = event);
     return CORE_OK;
 }
@@ -144,7 +150,7 @@ int memsim_event_create(uint32_t flags, uint64_t *handle)
     event->device = device;
     event->flags = flags;
     *handle = (uint64_t)event;
-    RECORD(EVENT_CREATE, .device = (uint64_t)device, .event = *handle,
+    SUBMIT(EVENT_CREATE, .device = (uint64_t)device, .event = *handle,
            .flags = flags);
     return CORE_OK;
 }
@@ -158,7 +164,7 @@ int memsim_event_destroy(uint64_t handle)
         rc = device_fault(event->device);
     if (rc)
         return rc;
-    RECORD(EVENT_DESTROY, .device = (uint64_t)event->device, .event = handle);
+    SUBMIT(EVENT_DESTROY, .device = (uint64_t)event->device, .event = handle);
     return memsim_handle_free(HANDLE_EVENT, event);
 }
 
@@ -180,9 +186,9 @@ int memsim_event_record(uint64_t handle, uint64_t stream, bool is_external)
         return CORE_OK;
     event->recorded = true;
     event->stream = stream;
-    event->time_ns = memsim_clock_ns();
+    event->time_ns = clock_now();
     capture_record_event(memsim_stream_get(stream), event);
-    RECORD(EVENT_RECORD, .device = (uint64_t)device, .stream = stream,
+    SUBMIT(EVENT_RECORD, .device = (uint64_t)device, .stream = stream,
            .event = handle);
     return CORE_OK;
 }
@@ -208,9 +214,10 @@ int memsim_event_query(uint64_t handle)
 
     if (rc)
         return rc;
+    bool ready = done_by_now(event_done_at(handle, event->time_ns));
     RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
-           .ready = 1);
-    return CORE_OK;
+           .ready = ready);
+    return ready ? CORE_OK : CORE_NOT_READY;
 }
 
 int memsim_event_synchronize(uint64_t handle)
@@ -220,7 +227,8 @@ int memsim_event_synchronize(uint64_t handle)
 
     if (rc)
         return rc;
-    RECORD(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
+    SUBMIT(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
+    clock_wait_until(event_done_at(handle, event->time_ns));
     pool_synchronized(event->device);
     return CORE_OK;
 }
@@ -248,7 +256,9 @@ int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
     rc = device_fault(a->device);
     if (rc)
         return rc;
-    *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
+    *ms = (float)((double)(int64_t)(event_done_at(end, b->time_ns) -
+                                    event_done_at(start, a->time_ns)) /
+                  1e6);
     return CORE_OK;
 }
 
@@ -261,7 +271,8 @@ int memsim_device_synchronize(void)
         rc = memsim_capture_forbids();
     if (rc)
         return rc;
-    RECORD(SYNC_DEVICE, .device = (uint64_t)device);
+    SUBMIT(SYNC_DEVICE, .device = (uint64_t)device);
+    clock_wait_until(device_done_at(device));
     pool_synchronized(device);
     return CORE_OK;
 }
@@ -275,7 +286,7 @@ int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
         return rc;
     const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
     bool captured = memsim_capture_step(stream, STEP_HOST, step);
-    RECORD(HOST_FUNCTION, .device = (uint64_t)device, .stream = stream);
+    SUBMIT(HOST_FUNCTION, .device = (uint64_t)device, .stream = stream);
     if (!captured)
         function(data);
     return CORE_OK;
@@ -326,7 +337,7 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
             reading_check(source, bytes, device, stream);
         memsim_values_copy(destination, source, bytes);
     }
-    RECORD(COPY, .device = (uint64_t)device, .stream = stream,
+    SUBMIT(COPY, .device = (uint64_t)device, .stream = stream,
            .direction = (uint64_t)real, .destination = destination,
            .source = source, .bytes = bytes, .blocking = blocking,
            .peer = (uint64_t)peer);
@@ -349,7 +360,7 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
     const uint64_t step[STEP_WORDS] = {address, value, unit, count};
     if (!memsim_capture_step(stream, STEP_SET, step))
         memsim_values_fill(address, &value, unit, count);
-    RECORD(SET, .device = (uint64_t)device, .stream = stream,
+    SUBMIT(SET, .device = (uint64_t)device, .stream = stream,
            .address = address, .value = value, .bytes = unit * count,
            .blocking = blocking);
     return CORE_OK;

@@ -12,6 +12,7 @@
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/stream.h"
+#include "common/trace/op.h"
 
 #define CAPTURES_MAX 32 /* at one time */
 
@@ -268,33 +269,32 @@ bool memsim_capture_holds(uint64_t handle)
     return capture_is_on() && capture_of(stream_find(handle));
 }
 
-/* The stream of a record of KIND that is work; 0: it is none. */
-static uint64_t stream_field(enum trace_kind kind, const void *fields,
-                             enum graph_node_type *type)
+/* The type of the node that OP becomes; false where it becomes none. */
+static bool node_type_of(enum op_kind kind, enum graph_node_type *type)
 {
     *type = GRAPH_KERNEL;
     switch (kind) {
-    case TRACE_LAUNCH:
-    case TRACE_GEMM:
-    case TRACE_CONVOLUTION:
-    case TRACE_ATTENTION:
-    case TRACE_LIBRARY_CALL:
-    case TRACE_COLLECTIVE:
-        return ((const struct trace_work *)fields)->stream;
-    case TRACE_COPY:
+    case OP_LAUNCH:
+    case OP_GEMM:
+    case OP_CONVOLUTION:
+    case OP_ATTENTION:
+    case OP_LIBRARY_CALL:
+    case OP_COLLECTIVE:
+        return true;
+    case OP_COPY:
         *type = GRAPH_COPY;
-        return ((const struct trace_copy *)fields)->stream;
-    case TRACE_SET:
+        return true;
+    case OP_SET:
         *type = GRAPH_SET;
-        return ((const struct trace_set *)fields)->stream;
-    case TRACE_HOST_FUNCTION:
+        return true;
+    case OP_HOST_FUNCTION:
         *type = GRAPH_HOST;
-        return ((const struct trace_host_function *)fields)->stream;
-    case TRACE_GRAPH_LAUNCH:
+        return true;
+    case OP_GRAPH_LAUNCH:
         *type = GRAPH_CHILD;
-        return ((const struct trace_graph_launch *)fields)->stream;
+        return true;
     default:
-        return 0;
+        return false;
     }
 }
 
@@ -318,17 +318,19 @@ static void node_capture(struct stream *stream, enum graph_node_type type)
     }
 }
 
-void capture_work(enum trace_kind kind, const uint64_t *fields)
+bool capture_work(const struct op *op)
 {
+    struct stream *stream = stream_find(op->stream);
     enum graph_node_type type;
-    uint64_t handle = stream_field(kind, fields, &type);
-    struct stream *stream = handle ? stream_find(handle) : NULL;
 
     if (!capture_of(stream))
-        return;
+        return false;
+    if (!node_type_of(op->kind, &type))
+        return true;
     core_lock(LOCK_GRAPH);
     node_capture(stream, type);
     core_unlock(LOCK_GRAPH);
+    return true;
 }
 
 bool capture_event(uint64_t stream, uint64_t event, bool is_record)

@@ -17,6 +17,7 @@ struct event;
 struct graph_body;
 struct graph_node;
 struct kernel;
+struct op;
 struct stream;
 
 #define CAPTURE_STREAMS 32 /* in one capture */
@@ -65,7 +66,7 @@ CORE_API int memsim_capture_forbids(void);
 CORE_API bool memsim_capture_holds(uint64_t stream);
 
 /* Makes a step, or a launch of KERNEL, one of the graph that STREAM's work is
- * captured into, before the work is recorded: the record makes it a node. False
+ * captured into, before the work is submitted, which makes it a node. False
  * where it is not captured: it is to be done at once. */
 CORE_API bool memsim_capture_step(uint64_t stream, enum step_kind kind,
                                   const uint64_t words[STEP_WORDS]);
@@ -89,8 +90,9 @@ static inline bool capture_is_on(void)
     return atomic_load_explicit(&capture_count, memory_order_relaxed);
 }
 
-/* For record.c: work of KIND was recorded. */
-void capture_work(enum trace_kind kind, const uint64_t *fields);
+/* For submit.c: OP was given to its stream. Where that is captured, work
+ * becomes a node. False where it is not: OP is carried out now. */
+bool capture_work(const struct op *op);
 
 /* For stream.c. Whether STREAM (NULL: the legacy one) may be given work; what
  * a synchronisation of it would break; events between streams. */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The body of record.c's functions, inline: for the two kinds of record that
+ * are too frequent for a call with a count that is not a constant, launches and
+ * PyTorch's blocks. */
+#ifndef MEMSIM_CAPTURE_RECORD_PUT_H
+#define MEMSIM_CAPTURE_RECORD_PUT_H
+
+#include <stdbool.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/run/clock.h"
+#include "capture/core/run/record.h"
+#include "common/trace/trace_write.h"
+
+/* record.c's, under LOCK_RECORD. */
+extern struct trace_writer record_writer;
+
+/* Takes the writer, and sets R's thread and time: now, or a coarse now. */
+static inline __attribute__((always_inline)) void
+record_begin(struct trace_put *r, bool coarse)
+{
+    r->thread = record_thread();
+    core_lock(LOCK_RECORD);
+    r->time_ns = coarse ? clock_now_coarse() : clock_now();
+    if (r->time_ns < record_writer.time_ns)
+        r->time_ns = record_writer.time_ns;
+}
+
+/* Appends R, and lets go of the writer. */
+static inline __attribute__((always_inline)) void
+record_end(struct trace_put *r)
+{
+    trace_writer_put(&record_writer, r);
+    core_unlock(LOCK_RECORD);
+}
+
+static inline __attribute__((always_inline)) void
+record_put(struct trace_put *r, bool coarse)
+{
+    record_begin(r, coarse);
+    record_end(r);
+}
+
+/* RECORD, inline: RECORD_PUT(false, ALWAYS, LAUNCH, .name = n, ...). */
+#define RECORD_PUT(coarse, always_, kind_, ...)                                \
+    record_put(&(struct trace_put){.kind = TRACE_##kind_,                      \
+                                   .fields = TRACE_WORDS(kind_, __VA_ARGS__),  \
+                                   .count = TRACE_WORD_COUNT(kind_),           \
+                                   .always = always_},                         \
+               coarse)
+
+#endif

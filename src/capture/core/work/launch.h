@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A kernel and a launch of it, for whoever looks at them. */
+#ifndef MEMSIM_CAPTURE_LAUNCH_H
+#define MEMSIM_CAPTURE_LAUNCH_H
+
+#include <stdint.h>
+
+struct compute;
+struct kernel_rule;
+
+struct kernel {
+    uint32_t name; /* memsim_name() of the mangled one */
+    uint32_t shared_static_bytes;
+    uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
+    uint32_t pointers; /* bit i: argument i is an address, certainly */
+    const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
+    const struct compute *compute;  /* NULL: not carried out */
+};
+
+struct kernel_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    uint64_t stream;
+    void **arguments; /* one pointer each; NULL where not known */
+};
+
+#endif

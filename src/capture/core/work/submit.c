@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/work/submit.h"
+
+#include "capture/core/run/record_put.h"
+#include "capture/core/work/done.h"
+#include "capture/core/work/stream_capture.h"
+#include "common/trace/op.h"
+
+/* Whether anybody but the trace wants to know. */
+static inline bool is_watched(void)
+{
+    return capture_is_on() || done_model;
+}
+
+/* What is captured is not carried out: it is the graph's. */
+static void op_submit(struct op *op)
+{
+    op->thread = record_thread();
+    op->host_ns = clock_now();
+    if (!(capture_is_on() && capture_work(op)) && done_model)
+        done_model->submit(op);
+}
+
+void memsim_submit(enum trace_kind kind, const uint64_t *fields, size_t count,
+                   const char *text, size_t text_bytes)
+{
+    if (is_watched()) {
+        struct op op = op_of_record(kind, fields);
+
+        op.field_count = (uint32_t)count;
+        op.text = text;
+        op.text_bytes = (uint32_t)text_bytes;
+        op_submit(&op);
+    }
+    memsim_record_text(kind, fields, count, text, text_bytes);
+}
+
+static inline __attribute__((always_inline)) struct trace_launch
+launch_fields(uint32_t name, int device, const struct kernel_launch *l,
+              enum trace_rule rule, const uint64_t words[4])
+{
+    return (struct trace_launch){
+        .name = name,
+        .device = (uint64_t)device,
+        .stream = l->stream,
+        .grid_x_y = trace_pack(l->grid[0], l->grid[1]),
+        .grid_z_block_x = trace_pack(l->grid[2], l->block[0]),
+        .block_y_z = trace_pack(l->block[1], l->block[2]),
+        .shared_bytes_rule = trace_pack(l->shared_bytes, rule),
+        .a = words[0],
+        .b = words[1],
+        .c = words[2],
+        .d = words[3]};
+}
+
+/* Not inline: a launch that nobody watches then keeps its fields in registers.
+ */
+static __attribute__((noinline)) void
+launch_watched(uint32_t name, int device, const struct kernel_launch *l,
+               enum trace_rule rule, const uint64_t words[4])
+{
+    const struct trace_launch fields =
+        launch_fields(name, device, l, rule, words);
+    struct op op = op_of_record(TRACE_LAUNCH, (const uint64_t *)&fields);
+
+    op.field_count = TRACE_WORD_COUNT(LAUNCH);
+    op_submit(&op);
+}
+
+/* Fields of a launch that are never 0. */
+#define LAUNCH_ALWAYS                                                          \
+    (TRACE_BIT(LAUNCH, name) | TRACE_BIT(LAUNCH, grid_x_y) |                   \
+     TRACE_BIT(LAUNCH, grid_z_block_x) | TRACE_BIT(LAUNCH, block_y_z))
+
+/* The fields are made between the clock's call, which would have to keep them,
+ * and the writing. */
+void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
+                   enum trace_rule rule, const uint64_t words[4])
+{
+    struct trace_put r = {.kind = TRACE_LAUNCH,
+                          .count = TRACE_WORD_COUNT(LAUNCH),
+                          .always = LAUNCH_ALWAYS};
+
+    if (is_watched())
+        launch_watched(name, device, l, rule, words);
+    record_begin(&r, false);
+    const struct trace_launch fields =
+        launch_fields(name, device, l, rule, words);
+    r.fields = (const uint64_t *)&fields;
+    record_end(&r);
+}
