@@ -7,6 +7,8 @@
  *   oom         then a request of 512 MiB was refused, and nothing came after
  *   survived    ... and the program went on
  *   note=TEXT   a note
+ *   dies=STATUS a rank that exits with STATUS after what came before; `killed':
+ *               it is
  *   trace       a trace of two blocks
  *   nccl=MIB+MIB  a trace of a step with all-reduces of so much among the
  *               ranks of WORLD_SIZE
@@ -56,6 +58,7 @@ static void join(void)
         abort();
     process->pid = (uint32_t)getpid();
     process->rank = number_of("RANK");
+    process->world_size = number_of("WORLD_SIZE");
     card = number_of("LOCAL_RANK");
     process->state = SESSION_RUNNING;
     strcpy(process->torch_version, "2.11.0");
@@ -98,6 +101,16 @@ static void note(const char *text)
 
     snprintf(n->text, sizeof n->text, "%s", text);
     n->ready = 1;
+}
+
+static void die(const char *status)
+{
+    if (!strcmp(status, "killed"))
+        _exit(9);
+    process->exit_status = (uint32_t)strtoul(status, NULL, 10);
+    process->end_ns = session->start_ns + 1500000000;
+    process->state = SESSION_EXITED;
+    _exit((int)process->exit_status);
 }
 
 static const char *trace_path(void)
@@ -324,6 +337,8 @@ static void act(const char *word)
         refuse(!strcmp(word, "survived") ? word : NULL);
     else if (!strncmp(word, "note", 4))
         note(value);
+    else if (!strncmp(word, "dies", 4))
+        die(value);
     else if (!strncmp(word, "model", 5))
         model(value);
     else if (!strncmp(word, "train", 5))

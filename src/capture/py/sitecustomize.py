@@ -3,8 +3,9 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, groups.py and modules.py follow. Then it makes way for the
-sitecustomize that the user may have.
+imports torch, it has limits.py, groups.py and modules.py follow; when it imports
+safetensors, files.py. Then it makes way for the sitecustomize that the user may
+have.
 """
 import atexit
 import importlib.util
@@ -34,17 +35,20 @@ def _at_exit():
         ctypes.CDLL("libmemsim.so").memsim_process_died_of_oom()
 
 
-class _TorchFinder:
-    """First on sys.meta_path until torch is imported, then gone."""
+class _Finder:
+    """First on sys.meta_path until MODULE is imported, then gone; FUNCTION is
+    called then."""
 
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != "torch" or path is not None:
+    def __init__(self, module, function):
+        self.module, self.function = module, function
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.module or path is not None:
             return None
-        sys.meta_path.remove(_TorchFinder)
-        spec = importlib.util.find_spec("torch")
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            _call_after(spec.loader, _follow)
+            _call_after(spec.loader, self.function)
         return spec
 
 
@@ -80,6 +84,10 @@ def _follow():
         _start("modules", "modules are not told apart")
 
 
+def _follow_safetensors():
+    _start("files", "files that safetensors writes are not kept")
+
+
 def _hand_over():
     """Imports the next sitecustomize on the path, as if we were not there."""
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _HERE]
@@ -95,5 +103,6 @@ def _hand_over():
 
 if os.environ.get("MEMSIM_SESSION"):
     atexit.register(_at_exit)
-    sys.meta_path.insert(0, _TorchFinder)
+    sys.meta_path.insert(0, _Finder("torch", _follow))
+    sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
 _hand_over()

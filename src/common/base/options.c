@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,17 @@ static int parse_fraction(const struct given *g, void *value, struct err *err)
     return 0;
 }
 
+static int parse_number(const struct given *g, void *value, struct err *err)
+{
+    char *end;
+    double number = strtod(g->value, &end);
+
+    if (*end || !isdigit((unsigned char)*g->value) || !isfinite(number))
+        return value_error(g, "a finite number, not below 0", err);
+    *(double *)value = number;
+    return 0;
+}
+
 static int parse_choice(const struct given *g, void *value, struct err *err)
 {
     const char *choice = g->row->argument;
@@ -119,7 +131,7 @@ static int (*const parsers[])(const struct given *, void *, struct err *) = {
     [OPTION_FLAG] = parse_flag,         [OPTION_STRING] = parse_string,
     [OPTION_BYTES] = parse_bytes,       [OPTION_COUNT] = parse_count,
     [OPTION_PERCENT] = parse_percent,   [OPTION_CHOICE] = parse_choice,
-    [OPTION_FRACTION] = parse_fraction,
+    [OPTION_FRACTION] = parse_fraction, [OPTION_NUMBER] = parse_number,
 };
 
 static const struct option_row *row_by_name(const struct option_row *rows,

@@ -30,6 +30,9 @@
 #define SESSION_OOMS       64
 #define SESSION_NOTES      64
 #define SESSION_GUESSES    256
+#define SESSION_FILES      128
+#define SESSION_PATH_BYTES 512
+#define SESSION_SCRATCH    "files" /* copies, by absolute path */
 #define SESSION_TEXT_BYTES 200
 #define SESSION_NAME_BYTES 96
 
@@ -79,6 +82,8 @@ struct session_process {
     session_u64 last_oom_ns;    /* CLOCK_MONOTONIC of the last refusal */
     session_u64 last_launch_ns; /* ... and of work launched after it */
     session_u64 unpriced;       /* calls of stubs */
+    session_u64 unknown_reads;  /* copies to the host of what is not known */
+    char unknown_where[SESSION_NAME_BYTES]; /* the last one's file:line, or "" */
     char torch_version[32];
     char program[64];
     struct session_usage usage[SESSION_DEVICES];
@@ -115,12 +120,28 @@ struct session_guess {
     char what[SESSION_TEXT_BYTES];
 };
 
+enum session_file_kind {
+    SESSION_FILE_WRITTEN, /* where the program put it */
+    SESSION_FILE_KEPT,    /* the user's is as it was; the copy was written */
+};
+
+/* A file of tensors that a process opened to write. */
+struct session_file {
+    session_u32 ready;
+    session_u32 kind;
+    char path[SESSION_PATH_BYTES]; /* absolute; a longer one's end */
+};
+
 struct session {
     char magic[8];
     uint32_t version;
     uint32_t bytes; /* sizeof(struct session) */
     uint64_t trace_limit_bytes;
     uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t start_unix_ns;
+    uint32_t write_through; /* --write-through: checkpoints are not kept */
+    uint32_t require_gpu;   /* --require-gpu */
+    double unknown_value;   /* --unknown-value */
     uint64_t end_ns;   /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */
     uint32_t background;       /* processes it left running */
@@ -137,9 +158,11 @@ struct session {
     session_u32 oom_count;     /* may exceed the array */
     session_u32 note_count;    /* likewise */
     session_u32 guess_count;   /* likewise */
+    session_u32 file_count;    /* likewise */
     struct session_oom ooms[SESSION_OOMS];
     struct session_note notes[SESSION_NOTES];
     struct session_guess guesses[SESSION_GUESSES];
+    struct session_file files[SESSION_FILES];
     struct session_process processes[]; /* session_table.h */
 };
 

@@ -243,6 +243,7 @@ static void fold(struct session *s, struct session_process *p,
                  struct session_process *q)
 {
     atomic_fetch_add(&q->unpriced, atomic_load(&p->unpriced));
+    atomic_fetch_add(&q->unknown_reads, atomic_load(&p->unknown_reads));
     for (uint32_t i = 0; i < SESSION_DEVICES; i++) {
         atomic_fetch_add(&q->usage[i].launches,
                          atomic_load(&p->usage[i].launches));

@@ -98,6 +98,17 @@ static void add_guesses(cJSON *root, const struct result *r)
         json_add_uint(root, "guesses_dropped", r->guesses_dropped);
 }
 
+static void add_files(cJSON *root, const struct result *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "files");
+
+    for (size_t i = 0; i < r->file_count; i++) {
+        cJSON *file = json_add_object(list);
+        cJSON_AddStringToObject(file, "path", r->files[i].path);
+        cJSON_AddBoolToObject(file, "kept", r->files[i].kept);
+    }
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -131,6 +142,7 @@ cJSON *report_json_make(const struct result *r)
         traffic_json_add(root, r->traffic);
     json_add_strings(root, "notes", r->notes, r->note_count);
     add_guesses(root, r);
+    add_files(root, r);
     return root;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/result_process.h"
 #include "memsim/report/result.h"
 
 #include <signal.h>
@@ -63,6 +64,12 @@ static bool died_of_oom(const struct session *s)
         if (process_gave_up(&s->processes[i]))
             return true;
     return false;
+}
+
+/* A rank died, and its launcher, which ended with status 0, hid it. */
+static bool hides_death(const struct result *r, const struct session *s)
+{
+    return r->finished && !r->command_status && result_dead_rank(s);
 }
 
 static struct result_rank *rank_get(struct result *r, const struct session *s,
@@ -186,8 +193,8 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 
     if (!d)
         return;
-    bool fatal =
-        r->command_status && process_gave_up(p) && oom_is_last(s, index);
+    bool fatal = (r->command_status || r->verdict == VERDICT_OOM) &&
+                 process_gave_up(p) && oom_is_last(s, index);
     d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
     d->ooms[d->oom_count++] = (struct result_oom){
         .caught = !fatal,
@@ -219,17 +226,26 @@ static bool is_over_limit(const struct result *r)
     return false;
 }
 
+/* A gate that measured nothing is not passed. */
+static bool is_unmeasured(const struct result *r, const struct session *s)
+{
+    return !r->rank_count && (s->require_gpu || r->fail_above_percent);
+}
+
 static void verdict_reach(struct result *r, const struct session *s)
 {
+    bool hidden = hides_death(r, s);
+
     if (!r->finished)
         r->command_status = CMD_RUN_FAILED;
     r->exit_status = r->command_status;
-    if (r->command_status && died_of_oom(s)) {
+    if ((r->command_status && died_of_oom(s)) ||
+        (hidden && process_gave_up(result_dead_rank(s)))) {
         r->verdict = VERDICT_OOM;
         r->exit_status = CMD_RUN_OOM;
     } else if (r->command_status) {
         r->verdict = VERDICT_FAILED;
-    } else if (atomic_load(&s->lost_count)) {
+    } else if (hidden || is_unmeasured(r, s) || atomic_load(&s->lost_count)) {
         r->verdict = VERDICT_FAILED;
         r->exit_status = CMD_RUN_FAILED;
     } else if (is_over_limit(r)) {
@@ -309,13 +325,17 @@ static void notes_collect(struct result *r, const struct session *s)
                        "of its own memory: see dmesg");
     if (!r->rank_count)
         result_note(r, "the command never used a GPU: there was nothing to "
-                       "measure");
+                       "measure%s",
+                    is_unmeasured(r, s) ? ", and a limit was to be kept: is its "
+                                          "PyTorch one for CPUs only?"
+                                        : "");
     if (!r->finished)
         result_note(r, "the run is not over, or memsim was killed: these are "
                        "the figures so far");
     for (uint32_t i = 0; i < slots(&s->note_count, SESSION_NOTES); i++)
         if (atomic_load(&s->notes[i].ready))
             result_note(r, "%.*s", SESSION_TEXT_BYTES, s->notes[i].text);
+    result_process_notes(r, s);
     counts_note(r, s);
     traces_note(r, s);
 }
@@ -405,6 +425,9 @@ void result_fini(struct result *result)
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);
+    for (size_t i = 0; i < result->file_count; i++)
+        free(result->files[i].path);
+    free(result->files);
     free(result->guesses);
 }
 

@@ -83,6 +83,12 @@ struct result_rank {
     size_t device_count;
 };
 
+/* A file of tensors that the command wrote. */
+struct result_file_written {
+    char *path;
+    bool kept; /* as it was; its new content is in the run's directory */
+};
+
 struct result {
     enum verdict verdict;
     int exit_status;       /* what memsim run exits with */
@@ -104,6 +110,8 @@ struct result {
     size_t note_count;
     struct result_guess *guesses; /* by how often, most first */
     size_t guess_count, guesses_dropped;
+    struct result_file_written *files;
+    size_t file_count;
 };
 
 /* Works out *RESULT from SESSION; COMMAND is borrowed. */

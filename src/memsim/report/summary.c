@@ -49,14 +49,17 @@ static const struct heading {
 };
 
 static const struct heading unused = {INK_WARN, "no GPU was used"};
+static const struct heading rank_failed = {INK_BAD, "a rank failed"};
 static const struct heading unfinished = {INK_WARN, "not finished"};
 
 static const struct heading *heading_of(const struct result *r)
 {
     if (!r->finished && r->verdict == VERDICT_FAILED)
         return &unfinished;
-    if (r->verdict == VERDICT_FITS && !r->rank_count)
+    if (!r->command_status && !r->rank_count)
         return &unused;
+    if (!r->command_status && r->verdict == VERDICT_FAILED)
+        return &rank_failed;
     return &headings[r->verdict];
 }
 
@@ -68,7 +71,7 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
     char needs[SIZE_LENGTH];
 
     *detail = '\0';
-    if (r->verdict == VERDICT_FAILED && r->finished)
+    if (r->verdict == VERDICT_FAILED && r->finished && status)
         snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
                  status, by_signal ? ", " : "",
                  by_signal ? strsignal(status - 128) : "");

@@ -23,6 +23,14 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t unix_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /* Gives GPU the memory asked for; what nvidia-smi shows beyond CUDA's total
  * stays as it is. */
 static int apply_memory(struct gpu *gpu, uint64_t memory_bytes, struct err *err)
@@ -75,11 +83,15 @@ static void session_fill(struct session *s, const struct job *job)
     s->trace_limit_bytes = job->trace_limit_bytes;
     s->fail_above_percent = o->fail_above_percent;
     s->selected_fraction = o->selected_fraction;
+    s->unknown_value = o->unknown_value;
+    s->require_gpu = o->require_gpu;
+    s->write_through = o->write_through;
     s->address_model = (uint32_t)o->addresses;
     s->device_count = o->gpus;
     for (uint32_t i = 0; i < o->gpus; i++)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
     s->start_ns = now_ns();
+    s->start_unix_ns = unix_ns();
 }
 
 /* Returns the command's status, or -1 with ERR set. */

@@ -25,10 +25,13 @@ struct job_options {
     int addresses;         /* enum vaspace_model */
     double fail_above_percent;
     double selected_fraction;
+    double unknown_value;
+    bool require_gpu, scratch, write_through;
 };
 
 /* clang-format off */
-#define JOB_DEFAULTS {.gpu = JOB_GPU, .gpus = 1, .selected_fraction = 0.5}
+#define JOB_DEFAULTS {.gpu = JOB_GPU, .gpus = 1, .selected_fraction = 0.5,     \
+                      .unknown_value = 1}
 
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
 #define JOB_ROWS(structure, member)                                            \
@@ -49,10 +52,24 @@ struct job_options {
     {"fail-above", 0, OPTION_PERCENT, "PCT",                                   \
      offsetof(structure, member.fail_above_percent),                           \
      .help = "exit with 121 if more of a card than this was used"},            \
+    {"require-gpu", 0, OPTION_FLAG, NULL,                                      \
+     offsetof(structure, member.require_gpu),                                  \
+     .help = "exit with 125 if no GPU was used"},                              \
     {"selected-fraction", 0, OPTION_FRACTION, "F",                             \
      offsetof(structure, member.selected_fraction),                            \
      .help = "how much a mask selects that is computed on the GPU,\n"          \
-             "which memsim cannot know (default 0.5)"}
+             "which memsim cannot know (default 0.5)"},                        \
+    {"unknown-value", 0, OPTION_NUMBER, "X",                                   \
+     offsetof(structure, member.unknown_value),                                \
+     .help = "the first floating number that the command reads and\n"          \
+             "that memsim does not compute; those that follow fall\n"          \
+             "slowly (default 1; 0: all are 0)"},                              \
+    {"scratch", 0, OPTION_FLAG, NULL, offsetof(structure, member.scratch),     \
+     .help = "keep the command's checkpoints as they are, and let it\n"        \
+             "write and read copies (the default)"},                           \
+    {"write-through", 0, OPTION_FLAG, NULL,                                    \
+     offsetof(structure, member.write_through),                                \
+     .help = "write over them"}
 /* clang-format on */
 
 struct job {

@@ -75,9 +75,28 @@ static bool directory_is_empty(DIR *d)
     return true;
 }
 
+/* Removes NAME in the directory FD and all below it; follows no link. */
+static void remove_tree(int fd, const char *name)
+{
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+                                     O_CLOEXEC);
+    DIR *d = inner < 0 ? NULL : fdopendir(inner);
+
+    for (const struct dirent *entry; d && (entry = readdir(d));) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (unlinkat(inner, entry->d_name, 0))
+            remove_tree(inner, entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    unlinkat(fd, name, AT_REMOVEDIR);
+}
+
 /* The session last: a directory without it is not a run's any more. */
 static void remove_run_files(DIR *d)
 {
+    remove_tree(dirfd(d), SESSION_SCRATCH);
     rewinddir(d);
     for (const struct dirent *entry; (entry = readdir(d));)
         if (is_run_file(entry->d_name) && strcmp(entry->d_name, SESSION_FILE))

@@ -139,6 +139,7 @@ char **spawn_environment(char *const *environment, const char *session,
     const char *python = variable_value(environment, "PYTHONPATH");
     char *settings[] = {
         xasprintf("MEMSIM_SESSION=%s", session),
+        xstrdup("MEMSIM=1"),
         xasprintf("LD_PRELOAD=%s", preload),
         xasprintf("PYTHONPATH=%s/py%s%s", dir, python && *python ? ":" : "",
                   python ? python : ""),

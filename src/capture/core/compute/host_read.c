@@ -2,9 +2,15 @@
 #include "capture/core/compute/host_read.h"
 
 #include "capture/core/compute/assumption.h"
+#include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/read_type.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/memory/values.h"
+
+/* A larger copy has zeros where nothing is known, as a checkpoint's. */
+#define SERIES_BYTES (UINT64_C(64) << 10)
+#define SERIES_FALL  100 /* reads until half of the first value */
 
 /* Above so many bytes four stand for the first of them. */
 #define EACH_BYTES (UINT64_C(64) << 10)
@@ -16,7 +22,21 @@ static bool is_single(uint64_t bytes)
     return (bytes == 8 || bytes == 1) && operator_outermost();
 }
 
-/* How many of BYTES at SOURCE are of integers and flags and not known. */
+/* Of a TYPE that PyTorch names: how many of BYTES at SOURCE are not known. */
+static uint64_t unknown_typed_bytes(uint64_t source, uint64_t bytes,
+                                    enum number_type type)
+{
+    uint64_t step = number_bytes(type), unknown = 0;
+
+    if (number_is_float(type) || bytes > VALUES_COPY_BYTES)
+        return 0;
+    for (uint64_t i = 0; i + step <= bytes; i += step)
+        unknown += values_known(source + i, step) ? 0 : step;
+    return unknown;
+}
+
+/* Where nobody names the type: how many of BYTES at SOURCE are of integers and
+ * flags and not known. */
 static uint64_t unknown_bytes(uint64_t source, uint64_t bytes)
 {
     const struct values_window *w = values_window(source);
@@ -33,11 +53,16 @@ static uint64_t unknown_bytes(uint64_t source, uint64_t bytes)
     return is_single(bytes) ? bytes : 0;
 }
 
-void reading_check(uint64_t source, uint64_t bytes, int device, uint64_t stream)
+static void guess_count(uint64_t source, uint64_t bytes, enum number_type type,
+                        int device, uint64_t stream)
 {
-    uint64_t unknown = unknown_bytes(source, bytes);
     uint64_t unit = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+    uint64_t unknown = type == NUMBER_NONE
+                           ? unknown_bytes(source, bytes)
+                           : unknown_typed_bytes(source, bytes, type);
 
+    if (type != NUMBER_NONE)
+        unit = number_bytes(type);
     if (!unknown)
         return;
     const struct guess guess = {.name = memsim_name("a copy to the host"),
@@ -50,4 +75,47 @@ void reading_check(uint64_t source, uint64_t bytes, int device, uint64_t stream)
                  "integers or flags that the program reads are not known: "
                  "taken to be what follows from zeros, of checks that nothing "
                  "is wrong; what it does then is a guess");
+}
+
+/* The next of the series X, X / 1.01, X / 1.02, ...: what a loss looks like
+ * that falls. One for each read, the same in each run. */
+static double series_next(void)
+{
+    static uint64_t reads;
+    const struct session *s = memsim_session();
+    uint64_t n = __atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
+
+    return s ? s->unknown_value / (1 + (double)n / SERIES_FALL) : 0;
+}
+
+/* Puts numbers of TYPE where the BYTES at TO, copied from SOURCE, are not
+ * known. */
+static void series_fill(char *to, uint64_t source, uint64_t bytes,
+                        enum number_type type)
+{
+    uint64_t step = number_bytes(type);
+    double value = series_next();
+
+    for (uint64_t i = 0; i + step <= bytes; i += step)
+        if (!values_known(source + i, step))
+            number_store(type, to + i, value);
+}
+
+void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
+               int device, uint64_t stream)
+{
+    struct session_process *slot = process_slot();
+
+    if (values_known(source, bytes)) {
+        memsim_values_copy(destination, source, bytes);
+        return;
+    }
+    enum number_type type = torch_read_type();
+    if (slot)
+        atomic_fetch_add_explicit(&slot->unknown_reads, 1,
+                                  memory_order_relaxed);
+    guess_count(source, bytes, type, device, stream);
+    memsim_values_copy(destination, source, bytes);
+    if (number_is_float(type) && bytes <= SERIES_BYTES)
+        series_fill((char *)destination, source, bytes, type);
 }

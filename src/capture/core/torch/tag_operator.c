@@ -31,6 +31,8 @@ struct callback {
 /* What runs on a thread, the innermost last. Deeper ones are only counted. */
 static _Thread_local struct {
     const void *functions[DEPTH];
+    uint64_t serials[DEPTH];
+    uint64_t started; /* so far */
     unsigned depth;
     struct {
         const void *function;
@@ -44,8 +46,11 @@ static const char *(*function_name)(const void *function);
 
 static void *function_start(void **result, const void *function)
 {
-    if (running.depth < DEPTH)
+    running.started++;
+    if (running.depth < DEPTH) {
         running.functions[running.depth] = function;
+        running.serials[running.depth] = running.started;
+    }
     running.depth++;
     *result = NULL;
     return result;
@@ -184,6 +189,13 @@ uint32_t operator_name(void)
 uint32_t operator_outermost(void)
 {
     return running.depth ? memsim_name(function_name(running.functions[0])) : 0;
+}
+
+uint64_t operator_serial(void)
+{
+    return running.depth && running.depth <= DEPTH
+               ? running.serials[running.depth - 1]
+               : 0;
 }
 
 uint32_t operator_range(void)

@@ -22,6 +22,10 @@ uint32_t operator_range(void);
 /* The operator that the program itself called; 0: none. */
 uint32_t operator_outermost(void);
 
+/* The number of the innermost operator that runs on this thread, of all that
+ * have run there; 0: none. */
+uint64_t operator_serial(void);
+
 /* True within an optimizer's step. An exception ends it like a return. */
 bool operator_in_step(void);
 

@@ -334,8 +334,9 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     const uint64_t step[STEP_WORDS] = {destination, source, bytes};
     if (!memsim_capture_step(stream, STEP_COPY, step)) {
         if (real == TRACE_DEVICE_TO_HOST)
-            reading_check(source, bytes, device, stream);
-        memsim_values_copy(destination, source, bytes);
+            host_read(destination, source, bytes, device, stream);
+        else
+            memsim_values_copy(destination, source, bytes);
     }
     SUBMIT(COPY, .device = (uint64_t)device, .stream = stream,
            .direction = (uint64_t)real, .destination = destination,

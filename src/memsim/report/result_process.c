@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/result_process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+
+#define NAMED 3 /* files that a note names; --json has all */
+
+static uint32_t count_slots(const session_u32 *count, uint32_t limit)
+{
+    uint32_t value = atomic_load(count);
+
+    return value < limit ? value : limit;
+}
+
+static uint32_t processes(const struct session *s)
+{
+    return atomic_load(&s->slot_count);
+}
+
+/* --- ranks ---------------------------------------------------------------- */
+
+/* A program that became another one has the slot of the first for ever. */
+static bool has_successor(const struct session *s, uint32_t slot)
+{
+    for (uint32_t i = slot + 1; i < processes(s); i++)
+        if (s->processes[i].pid == s->processes[slot].pid)
+            return true;
+    return false;
+}
+
+/* Of a job of one process nothing is said that its status does not say. */
+static bool is_dead(const struct session *s, uint32_t slot)
+{
+    const struct session_process *p = &s->processes[slot];
+
+    if (p->world_size < 2)
+        return false;
+    if (atomic_load(&p->state) == SESSION_EXITED)
+        return atomic_load(&p->exit_status) != 0;
+    return s->end_ns && !s->background && !has_successor(s, slot);
+}
+
+static uint64_t death_ns(const struct session_process *p)
+{
+    uint64_t end_ns = atomic_load(&p->end_ns);
+
+    return end_ns ? end_ns : UINT64_MAX;
+}
+
+const struct session_process *result_dead_rank(const struct session *s)
+{
+    const struct session_process *first = NULL;
+
+    for (uint32_t i = 0; i < processes(s); i++)
+        if (is_dead(s, i) &&
+            (!first || death_ns(&s->processes[i]) < death_ns(first)))
+            first = &s->processes[i];
+    return first;
+}
+
+static void rank_note(struct result *r, const struct session *s)
+{
+    const struct session_process *p = result_dead_rank(s);
+
+    if (p && atomic_load(&p->end_ns))
+        result_note(r, "rank %u ended with status %u after %.1f s", p->rank,
+                    atomic_load(&p->exit_status),
+                    (double)(atomic_load(&p->end_ns) - s->start_ns) / 1e9);
+    else if (p)
+        result_note(r, "rank %u was killed, or crashed", p->rank);
+    if (p && !r->command_status)
+        result_note(r, "the command itself ended with status 0: what the other "
+                       "ranks used is not what a whole job uses");
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static uint64_t unknown_reads(const struct session *s)
+{
+    uint64_t reads = 0;
+
+    for (uint32_t i = 0; i < processes(s); i++)
+        reads += atomic_load(&s->processes[i].unknown_reads);
+    return reads;
+}
+
+static void files_collect(struct result *r, const struct session *s)
+{
+    uint32_t count = count_slots(&s->file_count, SESSION_FILES);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct session_file *f = &s->files[i];
+        bool kept = atomic_load(&f->kind) == SESSION_FILE_KEPT;
+
+        if (!atomic_load(&f->ready) || (!kept && !unknown_reads(s)))
+            continue;
+        r->files =
+            xreallocarray(r->files, r->file_count + 1, sizeof *r->files);
+        r->files[r->file_count++] = (struct result_file_written){
+            .path = xasprintf("%.*s", SESSION_PATH_BYTES - 1, f->path),
+            .kept = kept,
+        };
+    }
+}
+
+/* The first of R's files that are KEPT or not, and how many there are more. */
+static char *file_names(const struct result *r, bool kept, size_t *count)
+{
+    char *text = xstrdup("");
+
+    *count = 0;
+    for (size_t i = 0; i < r->file_count; i++) {
+        if (r->files[i].kept != kept)
+            continue;
+        if (++*count > NAMED)
+            continue;
+        char *longer = xasprintf("%s%s%s", text, *count > 1 ? ", " : "",
+                                 r->files[i].path);
+        free(text);
+        text = longer;
+    }
+    if (*count > NAMED) {
+        char *longer = xasprintf("%s and %zu more", text, *count - NAMED);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static void files_note(struct result *r, const struct session *s)
+{
+    size_t count;
+    char *names;
+
+    files_collect(r, s);
+    names = file_names(r, true, &count);
+    if (count)
+        result_note(r,
+                    "kept as %s: %s. What the command wrote there, with values "
+                    "that memsim does not compute, is below " SESSION_SCRATCH
+                    "/ in the run's directory (-o DIR keeps it); "
+                    "--write-through overwrites",
+                    count > 1 ? "they were" : "it was", names);
+    free(names);
+    names = file_names(r, false, &count);
+    if (count)
+        result_note(r,
+                    "written with values that memsim does not compute: %s; do "
+                    "not use %s",
+                    names, count > 1 ? "them" : "it");
+    free(names);
+    if (atomic_load(&s->file_count) > SESSION_FILES)
+        result_note(r, "%u files were written; only the first %d are here",
+                    atomic_load(&s->file_count), SESSION_FILES);
+}
+
+/* --- reads ---------------------------------------------------------------- */
+
+static void reads_note(struct result *r, const struct session *s)
+{
+    uint64_t reads = unknown_reads(s);
+    const char *where = NULL;
+
+    if (r->verdict != VERDICT_FAILED || !reads)
+        return;
+    for (uint32_t i = processes(s); i-- > 0 && !where;)
+        if (s->processes[i].unknown_where[0])
+            where = s->processes[i].unknown_where;
+    result_note(r,
+                "before it failed, the command had read %llu value%s that "
+                "memsim does not compute%s%s: see --unknown-value and "
+                "doc/values.md",
+                (unsigned long long)reads, reads > 1 ? "s" : "",
+                where ? ", last at " : "", where ? where : "");
+}
+
+void result_process_notes(struct result *r, const struct session *s)
+{
+    rank_note(r, s);
+    reads_note(r, s);
+    files_note(r, s);
+}
