@@ -41,7 +41,12 @@ const struct schema_object schema_objects[] = {
     {"notes", "list of text", "what else is worth knowing"},
     {"guesses", "list of guess", "each place where the program read a value that memsim does not compute"},
     {"guesses_dropped", "optional uint", "how many more such places there were"},
+    {"files", "list of file", "checkpoints and other files of tensors that the command wrote"},
     {"replay", "optional list of replay", "of replay: each recording"},
+)},
+{"file", "a file of tensors that the command wrote", NULL, FIELDS(
+    {"path", "text", "where the command wrote it; absolute"},
+    {"kept", "bool", "it is as it was before the run, and the run has a copy of its own"},
 )},
 {"card", "a card of the catalogue", NULL, FIELDS(
     {"name", "text", "in the catalogue"},
@@ -231,7 +236,7 @@ const struct schema_object schema_objects[] = {
     {"configurations", "list of replay_row", "each setting of the allocator"},
     {"advice", "optional text", "the setting that needs least"},
     {"smallest_memory_bytes", "optional uint", "with --sweep"},
-    {"smallest_is_least", "optional bool", "it is the least that was asked for"},
+    {"smallest_is_least", "optional bool", "the job may need more, for the recording is not of the whole job"},
     {"fragmentation", "replay_look", "the allocator at one moment"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},
 )},
