@@ -324,11 +324,13 @@ static void notes_collect(struct result *r, const struct session *s)
         result_note(r, "the command was killed, maybe by this machine for lack "
                        "of its own memory: see dmesg");
     if (!r->rank_count)
-        result_note(r, "the command never used a GPU: there was nothing to "
-                       "measure%s",
-                    is_unmeasured(r, s) ? ", and a limit was to be kept: is its "
-                                          "PyTorch one for CPUs only?"
-                                        : "");
+        result_note(r,
+                    "the command never used a GPU: there was nothing to "
+                    "measure%s",
+                    is_unmeasured(r, s)
+                        ? ", and a limit was to be kept: is its "
+                          "PyTorch one for CPUs only?"
+                        : "");
     if (!r->finished)
         result_note(r, "the run is not over, or memsim was killed: these are "
                        "the figures so far");

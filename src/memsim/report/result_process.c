@@ -97,8 +97,7 @@ static void files_collect(struct result *r, const struct session *s)
 
         if (!atomic_load(&f->ready) || (!kept && !unknown_reads(s)))
             continue;
-        r->files =
-            xreallocarray(r->files, r->file_count + 1, sizeof *r->files);
+        r->files = xreallocarray(r->files, r->file_count + 1, sizeof *r->files);
         r->files[r->file_count++] = (struct result_file_written){
             .path = xasprintf("%.*s", SESSION_PATH_BYTES - 1, f->path),
             .kept = kept,
@@ -117,8 +116,8 @@ static char *file_names(const struct result *r, bool kept, size_t *count)
             continue;
         if (++*count > NAMED)
             continue;
-        char *longer = xasprintf("%s%s%s", text, *count > 1 ? ", " : "",
-                                 r->files[i].path);
+        char *longer =
+            xasprintf("%s%s%s", text, *count > 1 ? ", " : "", r->files[i].path);
         free(text);
         text = longer;
     }

@@ -78,8 +78,8 @@ static bool directory_is_empty(DIR *d)
 /* Removes NAME in the directory FD and all below it; follows no link. */
 static void remove_tree(int fd, const char *name)
 {
-    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-                                     O_CLOEXEC);
+    int inner =
+        openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = inner < 0 ? NULL : fdopendir(inner);
 
     for (const struct dirent *entry; d && (entry = readdir(d));) {

@@ -4,7 +4,7 @@
 #include "capture/core/compute/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
-#include "capture/core/torch/read_type.h"
+#include "capture/core/compute/read_type.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/memory/values.h"
 

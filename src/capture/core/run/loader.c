@@ -34,13 +34,10 @@ static const char *const unversioned[][2] = {
 static char directory[512]; /* where our libraries lie */
 
 /* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
-static const char *const kept_names[] = {"LD_PRELOAD=",
-                                         "MEMSIM_SESSION=",
-                                         "MEMSIM=",
-                                         "PYTHONPATH=",
-                                         "TRITON_LIBCUDA_PATH=",
-                                         "USE_PYTORCH_KERNEL_CACHE=",
-                                         "CUPY_CACHE_IN_MEMORY="};
+static const char *const kept_names[] = {
+    "LD_PRELOAD=",          "MEMSIM_SESSION=",      "MEMSIM=",
+    "PYTHONPATH=",          "TRITON_LIBCUDA_PATH=", "USE_PYTORCH_KERNEL_CACHE=",
+    "CUPY_CACHE_IN_MEMORY="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PYTHONPATH 3
 #define NEWEST_SONAME   13 /* the highest number that ends one of ours */

@@ -26,9 +26,10 @@ static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The environment that shapes what the allocator and the libraries do. */
 static const char *const settings[] = {
-    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES",
-    "CUDA_LAUNCH_BLOCKING",    "CUBLAS_WORKSPACE_CONFIG",
-    "CUBLASLT_WORKSPACE_SIZE", "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "PYTORCH_CUDA_ALLOC_CONF",        "PYTORCH_ALLOC_CONF",
+    "CUDA_VISIBLE_DEVICES",           "CUDA_LAUNCH_BLOCKING",
+    "CUBLAS_WORKSPACE_CONFIG",        "CUBLASLT_WORKSPACE_SIZE",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
 };
 
 struct session *memsim_session(void)

@@ -44,8 +44,8 @@ static bool has_end(const char *path, const char *const *ends)
 
 static bool is_checkpoint_name(const char *path)
 {
-    static const char *const ends[] = {".pt",   ".pth",     ".bin",
-                                       ".ckpt", ".pth.tar", ".safetensors",
+    static const char *const ends[] = {".pt",     ".pth",     ".bin",
+                                       ".ckpt",   ".pth.tar", ".safetensors",
                                        ".distcp", NULL};
 
     return has_end(path, ends);
@@ -151,8 +151,7 @@ static bool is_users(const struct session *s, const struct place *p)
     uint64_t changed_ns = (uint64_t)p->st.st_ctim.tv_sec * 1000000000 +
                           (uint64_t)p->st.st_ctim.tv_nsec;
 
-    return p->exists && S_ISREG(p->st.st_mode) &&
-           changed_ns < s->start_unix_ns;
+    return p->exists && S_ISREG(p->st.st_mode) && changed_ns < s->start_unix_ns;
 }
 
 static int mark_gone(const struct place *p)
@@ -312,11 +311,12 @@ static int move(const struct session *s, const struct place *from,
     const char *target = to_copy ? to->copy : to->path;
     struct scratch_room part;
 
-    snprintf(part.path, sizeof part.path, "%.*s.memsim-part",
-             PATH_MAX - 16, target);
+    snprintf(part.path, sizeof part.path, "%.*s.memsim-part", PATH_MAX - 16,
+             target);
     if (to_copy && scratch_file_parents(target))
         return -1;
-    if (users || syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0)) {
+    if (users ||
+        syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0)) {
         if (!users && errno != EXDEV)
             return -1;
         if (scratch_file_make(part.path, from->st.st_mode & 0777) ||

@@ -16,15 +16,46 @@
 #include "capture/core/base/core.h"
 #include "capture/core/run/scratch.h"
 
-#define REAL(name, type)                                                       \
-    ({                                                                         \
-        static __typeof__(type) *real_;                                        \
-        if (!real_)                                                            \
-            real_ = (__typeof__(type) *)dlsym(RTLD_NEXT, name);                \
-        real_;                                                                 \
-    })
+/* Those of the C library. They are looked up when the program starts: later,
+ * dlsym() would spoil what dlerror() is about to say. */
+#define REALS(X)                                                               \
+    X(open)                                                                    \
+    X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2)    \
+        X(__openat64_2) X(fopen) X(fopen64) X(freopen) X(freopen64) X(access)  \
+            X(faccessat) X(unlink) X(unlinkat) X(rmdir) X(remove) X(rename)    \
+                X(renameat) X(renameat2)
 
-#define NEEDS_MODE(flags) ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE)
+enum real {
+#define X(name) REAL_##name,
+    REALS(X)
+#undef X
+        REAL_COUNT,
+};
+
+static void *reals[REAL_COUNT];
+
+static void *real_find(enum real which)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        REALS(X)
+#undef X
+    };
+
+    if (!reals[which])
+        reals[which] = dlsym(RTLD_NEXT, names[which]);
+    return reals[which];
+}
+
+__attribute__((constructor)) static void reals_find(void)
+{
+    for (int i = 0; i < REAL_COUNT; i++)
+        real_find((enum real)i);
+}
+
+#define REAL(name, type) ((__typeof__(type) *)real_find(REAL_##name))
+
+#define NEEDS_MODE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
 /* The mode that follows FLAGS, where there is one. */
 #define MODE(flags, mode)                                                      \
@@ -51,7 +82,7 @@ typedef int openat_2_call(int, const char *, int);
                                                                                \
         MODE(flags, mode);                                                     \
         path = scratch_open(AT_FDCWD, path, flags, &room);                     \
-        return path ? REAL(#name, open_call)(path, flags, mode) : -1;          \
+        return path ? REAL(name, open_call)(path, flags, mode) : -1;           \
     }
 
 #define OPENAT(name)                                                           \
@@ -62,9 +93,8 @@ typedef int openat_2_call(int, const char *, int);
                                                                                \
         MODE(flags, mode);                                                     \
         path = scratch_open(directory, path, flags, &room);                    \
-        return path                                                            \
-                   ? REAL(#name, openat_call)(directory, path, flags, mode)    \
-                   : -1;                                                       \
+        return path ? REAL(name, openat_call)(directory, path, flags, mode)    \
+                    : -1;                                                      \
     }
 
 #define OPEN_2(name)                                                           \
@@ -74,7 +104,7 @@ typedef int openat_2_call(int, const char *, int);
         struct scratch_room room;                                              \
                                                                                \
         path = scratch_open(AT_FDCWD, path, flags, &room);                     \
-        return path ? REAL(#name, open_2_call)(path, flags) : -1;              \
+        return path ? REAL(name, open_2_call)(path, flags) : -1;               \
     }
 
 #define OPENAT_2(name)                                                         \
@@ -84,7 +114,7 @@ typedef int openat_2_call(int, const char *, int);
         struct scratch_room room;                                              \
                                                                                \
         path = scratch_open(directory, path, flags, &room);                    \
-        return path ? REAL(#name, openat_2_call)(directory, path, flags) : -1; \
+        return path ? REAL(name, openat_2_call)(directory, path, flags) : -1;  \
     }
 
 OPEN(open)
@@ -132,7 +162,7 @@ static int flags_of(const char *mode)
         struct scratch_room room;                                              \
                                                                                \
         path = scratch_open(AT_FDCWD, path, flags_of(mode), &room);            \
-        return path ? REAL(#name, fopen_call)(path, mode) : NULL;              \
+        return path ? REAL(name, fopen_call)(path, mode) : NULL;               \
     }
 
 #define FREOPEN(name)                                                          \
@@ -142,7 +172,7 @@ static int flags_of(const char *mode)
                                                                                \
         if (path)                                                              \
             path = scratch_open(AT_FDCWD, path, flags_of(mode), &room);        \
-        return REAL(#name, freopen_call)(path, mode, file);                    \
+        return REAL(name, freopen_call)(path, mode, file);                     \
     }
 
 FOPEN(fopen)
@@ -238,7 +268,7 @@ CORE_API int access(const char *path, int mode)
     struct scratch_room room;
 
     path = scratch_look(AT_FDCWD, path, true, &room);
-    return path ? REAL("access", access_call)(path, mode) : -1;
+    return path ? REAL(access, access_call)(path, mode) : -1;
 }
 
 CORE_API int faccessat(int directory, const char *path, int mode, int flags)
@@ -246,8 +276,7 @@ CORE_API int faccessat(int directory, const char *path, int mode, int flags)
     struct scratch_room room;
 
     path = scratch_look(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), &room);
-    return path ? REAL("faccessat", faccessat_call)(directory, path, mode,
-                                                    flags)
+    return path ? REAL(faccessat, faccessat_call)(directory, path, mode, flags)
                 : -1;
 }
 
@@ -265,7 +294,7 @@ CORE_API int unlink(const char *path)
 
     if (scratch_unlink(AT_FDCWD, path, &result))
         return result;
-    return REAL("unlink", path_call)(path);
+    return REAL(unlink, path_call)(path);
 }
 
 /* RESULT of removing the directory PATH. */
@@ -281,7 +310,7 @@ static int removed(int result, int directory, const char *path)
 
 CORE_API int rmdir(const char *path)
 {
-    return removed(REAL("rmdir", path_call)(path), AT_FDCWD, path);
+    return removed(REAL(rmdir, path_call)(path), AT_FDCWD, path);
 }
 
 CORE_API int remove(const char *path)
@@ -290,7 +319,7 @@ CORE_API int remove(const char *path)
 
     if (scratch_unlink(AT_FDCWD, path, &result))
         return result;
-    return removed(REAL("remove", path_call)(path), AT_FDCWD, path);
+    return removed(REAL(remove, path_call)(path), AT_FDCWD, path);
 }
 
 CORE_API int unlinkat(int directory, const char *path, int flags)
@@ -299,7 +328,7 @@ CORE_API int unlinkat(int directory, const char *path, int flags)
 
     if (!(flags & AT_REMOVEDIR) && scratch_unlink(directory, path, &result))
         return result;
-    result = REAL("unlinkat", unlinkat_call)(directory, path, flags);
+    result = REAL(unlinkat, unlinkat_call)(directory, path, flags);
     return flags & AT_REMOVEDIR ? removed(result, directory, path) : result;
 }
 
@@ -310,7 +339,7 @@ CORE_API int rename(const char *from, const char *to)
     if (scratch_rename((struct scratch_end){AT_FDCWD, from},
                        (struct scratch_end){AT_FDCWD, to}, &result))
         return result;
-    return REAL("rename", rename_call)(from, to);
+    return REAL(rename, rename_call)(from, to);
 }
 
 CORE_API int renameat(int from_directory, const char *from, int to_directory,
@@ -321,8 +350,8 @@ CORE_API int renameat(int from_directory, const char *from, int to_directory,
     if (scratch_rename((struct scratch_end){from_directory, from},
                        (struct scratch_end){to_directory, to}, &result))
         return result;
-    return REAL("renameat", renameat_call)(from_directory, from, to_directory,
-                                           to);
+    return REAL(renameat, renameat_call)(from_directory, from, to_directory,
+                                         to);
 }
 
 CORE_API int renameat2(int from_directory, const char *from, int to_directory,
@@ -330,10 +359,10 @@ CORE_API int renameat2(int from_directory, const char *from, int to_directory,
 {
     int result;
 
-    if (!flags && scratch_rename((struct scratch_end){from_directory, from},
-                                 (struct scratch_end){to_directory, to},
-                                 &result))
+    if (!flags &&
+        scratch_rename((struct scratch_end){from_directory, from},
+                       (struct scratch_end){to_directory, to}, &result))
         return result;
-    return REAL("renameat2", renameat2_call)(from_directory, from, to_directory,
-                                             to, flags);
+    return REAL(renameat2, renameat2_call)(from_directory, from, to_directory,
+                                           to, flags);
 }
