@@ -72,18 +72,19 @@ struct session_process {
     uint32_t number; /* 0, 1, ... in order of their first use; of the trace */
     uint32_t pid;
     uint32_t parent;
-    uint32_t rank;       /* RANK of the environment, else 0 */
-    uint32_t local_rank; /* LOCAL_RANK of the environment, else 0 */
-    uint32_t world_size; /* WORLD_SIZE of the environment, else 1 */
-    session_u32 trace_end; /* enum trace_end_reason + 1 once it is closed */
+    uint32_t rank;           /* RANK of the environment, else 0 */
+    uint32_t local_rank;     /* LOCAL_RANK of the environment, else 0 */
+    uint32_t world_size;     /* WORLD_SIZE of the environment, else 1 */
+    session_u32 trace_end;   /* enum trace_end_reason + 1 once it is closed */
     session_u32 died_of_oom; /* an OutOfMemoryError reached the top level */
     session_u32 exit_status; /* once the state is SESSION_EXITED */
     session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */
-    session_u64 last_oom_ns;    /* CLOCK_MONOTONIC of the last refusal */
+    session_u64 last_oom_ns; /* CLOCK_MONOTONIC of the last refusal */
     session_u64 last_launch_ns; /* ... and of work launched after it */
     session_u64 unpriced;       /* calls of stubs */
     session_u64 unknown_reads;  /* copies to the host of what is not known */
-    char unknown_where[SESSION_NAME_BYTES]; /* the last one's file:line, or "" */
+    char
+        unknown_where[SESSION_NAME_BYTES]; /* the last one's file:line, or "" */
     char torch_version[32];
     char program[64];
     struct session_usage usage[SESSION_DEVICES];
@@ -142,7 +143,7 @@ struct session {
     uint32_t write_through; /* --write-through: checkpoints are not kept */
     uint32_t require_gpu;   /* --require-gpu */
     double unknown_value;   /* --unknown-value */
-    uint64_t end_ns;   /* when the command ended; 0: memsim was killed first */
+    uint64_t end_ns; /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */
     uint32_t background;       /* processes it left running */
     double fail_above_percent; /* --fail-above; 0: not given */
@@ -177,9 +178,9 @@ static inline void session_raise(session_u64 *peak, uint64_t value)
 {
     uint64_t old = atomic_load_explicit(peak, memory_order_relaxed);
 
-    while (old < value && !atomic_compare_exchange_weak_explicit(
-                              peak, &old, value, memory_order_relaxed,
-                              memory_order_relaxed))
+    while (old < value &&
+           !atomic_compare_exchange_weak_explicit(
+               peak, &old, value, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
