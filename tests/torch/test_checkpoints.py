@@ -58,7 +58,7 @@ class Folder:
         """The report on CODE, run here."""
         done = subprocess.run(
             [os.path.join(BUILD, "bin", "memsim"), "run", "-q", *options,
-             "-o", self.at("run"), "--json", self.at("json"), "--",
+             "-o", self.at("run"), "--force", "--json", self.at("json"), "--",
              sys.executable, "-c", MODEL + code], text=True, cwd=self.path,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         equal((done.returncode, done.stdout), (status, done.stdout))

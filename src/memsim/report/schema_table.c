@@ -41,7 +41,7 @@ const struct schema_object schema_objects[] = {
     {"notes", "list of text", "what else is worth knowing"},
     {"guesses", "list of guess", "each place where the program read a value that memsim does not compute"},
     {"guesses_dropped", "optional uint", "how many more such places there were"},
-    {"files", "list of file", "checkpoints and other files of tensors that the command wrote"},
+    {"files", "optional list of file", "checkpoints and other files of tensors that the command wrote"},
     {"replay", "optional list of replay", "of replay: each recording"},
 )},
 {"file", "a file of tensors that the command wrote", NULL, FIELDS(
