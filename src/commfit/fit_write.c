@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/fit_write.h"
+#include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static cJSON *numbers(const double *values, int count)
 {
@@ -330,49 +328,6 @@ cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story)
     return root;
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, text, length);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        text += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
-int text_write(const char *text, size_t length, const char *path,
-               struct err *err)
-{
-    if (!strcmp(path, "-"))
-        return write_all(STDOUT_FILENO, text, length)
-                   ? err_set(err, "standard output: %s", strerror(errno))
-                   : 0;
-    char *temporary = xasprintf("%s.XXXXXX", path);
-    int fd = mkstemp(temporary); /* mode 0600 */
-    int rc = 0;
-
-    if (fd < 0) {
-        rc = err_set(err, "%s: %s", path, strerror(errno));
-        goto free_name;
-    }
-    if (write_all(fd, text, length) || fsync(fd))
-        rc = err_set(err, "%s: %s", path, strerror(errno));
-    if (close(fd) && !rc)
-        rc = err_set(err, "%s: %s", path, strerror(errno));
-    if (!rc && rename(temporary, path))
-        rc = err_set(err, "%s: %s", path, strerror(errno));
-    if (rc)
-        unlink(temporary);
-free_name:
-    free(temporary);
-    return rc;
-}
-
 static char *exact_text(double value)
 {
     char text[32];
@@ -404,7 +359,7 @@ int json_write(cJSON *root, const char *path, struct err *err)
     if (!text)
         return err_set(err, "%s: the host has no memory left", path);
     char *line = xasprintf("%s\n", text);
-    int rc = text_write(line, strlen(line), path, err);
+    int rc = file_write_text(line, strlen(line), path, err);
     free(line);
     free(text);
     return rc;

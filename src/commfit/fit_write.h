@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fits to JSON, and files that appear whole or not at all. */
+ * Fits to JSON. */
 #ifndef MEMSIM_COMMFIT_FIT_WRITE_H
 #define MEMSIM_COMMFIT_FIT_WRITE_H
 
@@ -29,12 +29,7 @@ struct cJSON *update_to_json(const struct fit_update *update);
  * bits; cJSON alone drops the last one. */
 void json_make_exact(struct cJSON *root);
 
-/* Writes ROOT, made exact, to PATH ("-": standard output) through a file beside
- * it that is renamed, with mode 0600. Returns 0 or -1. */
+/* Writes ROOT, made exact, to PATH as file_write does. Returns 0 or -1. */
 int json_write(struct cJSON *root, const char *path, struct err *err);
-
-/* The same for any text. */
-int text_write(const char *text, size_t length, const char *path,
-               struct err *err);
 
 #endif

@@ -6,6 +6,9 @@
 #include "commfit/update.h"
 #include "common/base/json_text.h"
 #include "common/base/options.h"
+#include "common/base/standard.h"
+#include "common/base/temporary.h"
+#include "common/base/file_write.h"
 #include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
@@ -294,6 +297,27 @@ static int run_update(const struct settings *s)
     return OK;
 }
 
+static int check_input(const struct settings *s, const char *input,
+                       struct err *err)
+{
+    return file_write_check("-o", s->output, input, err) ||
+                   file_write_check("--json", s->json, input, err) ||
+                   file_write_check("--plot", s->plot, input, err)
+               ? -1
+               : 0;
+}
+
+/* Refuses an output that is also an input; --update's own fit may be both. */
+static int check_inputs(const struct settings *s,
+                        const struct operands *operands, struct err *err)
+{
+    for (int i = 0; i < operands->count; i++)
+        if (check_input(s, operands->values[i], err))
+            return -1;
+    return check_input(s, s->eval, err) || check_input(s, s->from, err) ? -1
+                                                                        : 0;
+}
+
 static int run(const struct settings *s, const struct operands *operands)
 {
     struct err err = {""};
@@ -304,6 +328,8 @@ static int run(const struct settings *s, const struct operands *operands)
         plan_print(stdout);
         return OK;
     }
+    if (check_inputs(s, operands, &err))
+        return fail_usage(err.text);
     if (!s->update != !s->from)
         return fail_usage("--update FIT.json and --from FILE go together");
     if (s->update)
@@ -321,13 +347,12 @@ static int run(const struct settings *s, const struct operands *operands)
     return status;
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
     struct settings settings = {0};
     struct operands operands;
     struct err err = {""};
 
-    gsl_set_error_handler_off();
     switch (options_parse(&options, argc, argv, &settings, &operands, &err)) {
     case OPTIONS_HELP:
         options_help(&options, stdout);
@@ -337,10 +362,18 @@ int main(int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
-    int status = run(&settings, &operands);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "commfit: standard output: %m\n");
-        return FAILED;
-    }
-    return status;
+    return run(&settings, &operands);
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = {""};
+
+    standard_hold();
+    temporary_handle_signals();
+    gsl_set_error_handler_off();
+    int status = start(argc, argv);
+    if (!standard_finish(&err) || status == FAILED)
+        return status;
+    return fail(&err);
 }

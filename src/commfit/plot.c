@@ -4,6 +4,7 @@
 #include "commfit/plot_png.h"
 #include "commfit/svg.h"
 #include "common/base/units.h"
+#include "common/base/file_write.h"
 #include "runtime/cost/cost_nccl.h"
 #include "runtime/cost/fit_curve.h"
 
@@ -309,7 +310,7 @@ int plot_write(const struct fit *fit, const struct series_set *set,
     int rc = fclose(out) ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
     if (!rc)
         rc = ends_in(path, ".png") ? plot_png_write(text, length, path, err)
-                                   : text_write(text, length, path, err);
+                                   : file_write_text(text, length, path, err);
     free(text);
     return rc;
 }

@@ -5,10 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/temporary.h"
 
 /* What is to be written, by whom. */
 struct work {
@@ -16,12 +17,12 @@ struct work {
     const void *what;
 };
 
+/* errno says what failed where this returns -1. */
 static int write_stream(const struct work *work, FILE *out)
 {
     errno = 0;
     work->write(work->what, out);
-    fflush(out);
-    return ferror(out) ? -1 : 0;
+    return fflush(out) || ferror(out) ? -1 : 0;
 }
 
 /* What is not itself a plain file must not be replaced: a pipe, a device, a
@@ -40,7 +41,11 @@ static int write_special(const struct work *work, const char *path)
     if (!out)
         return -1;
     int rc = write_stream(work, out);
-    return fclose(out) | rc;
+    int error = errno;
+    if (fclose(out) && !rc)
+        return -1;
+    errno = error;
+    return rc;
 }
 
 /* A file that is there keeps its mode; a new one is nobody else's to read. */
@@ -51,31 +56,54 @@ static mode_t file_mode(const char *path)
     return stat(path, &st) ? 0600 : st.st_mode & 0777;
 }
 
-static int write_replacing(const struct work *work, const char *path)
+/* Some file systems have no fsync; on others it is what tells of a full disk
+ * or an exceeded quota. */
+static int sync_file(int fd)
 {
-    char temporary[PATH_MAX];
+    return fsync(fd) && errno != EINVAL && errno != ENOSYS ? -1 : 0;
+}
 
-    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >=
-        (int)sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out)
-        return -1;
-    int rc = write_stream(work, out) | fchmod(fd, file_mode(path));
-    if (fclose(out) | rc || rename(temporary, path)) {
+static int write_whole(const struct work *work, int fd, mode_t mode)
+{
+    FILE *out = fdopen(fd, "w");
+
+    if (!out) {
         int error = errno;
-        unlink(temporary);
+        close(fd);
         errno = error;
         return -1;
     }
-    return 0;
+    if (write_stream(work, out) || fchmod(fd, mode) || sync_file(fd)) {
+        int error = errno;
+        fclose(out);
+        errno = error;
+        return -1;
+    }
+    return fclose(out);
 }
 
-int file_write(void (*write)(const void *what, FILE *out),
-                      const void *what, const char *path, struct err *err)
+static int write_replacing(const struct work *work, const char *path)
+{
+    char temporary[PATH_MAX];
+    mode_t mode = file_mode(path);
+    int fd = temporary_file(path, temporary);
+
+    if (fd < 0)
+        return -1;
+    int rc = write_whole(work, fd, mode);
+    if (!rc)
+        rc = rename(temporary, path);
+    if (rc) {
+        int error = errno;
+        unlink(temporary);
+        errno = error;
+    }
+    temporary_forget(temporary);
+    return rc;
+}
+
+int file_write(void (*write)(const void *what, FILE *out), const void *what,
+               const char *path, struct err *err)
 {
     const struct work work = {write, what};
     int rc;
@@ -87,6 +115,42 @@ int file_write(void (*write)(const void *what, FILE *out),
     else
         rc = write_replacing(&work, path);
     if (rc)
-        return err_set(err, "%s: cannot write it: %s", path, strerror(errno));
+        return err_set(err, "%s: cannot write it: %s",
+                       strcmp(path, "-") ? path : "standard output",
+                       strerror(errno ? errno : EIO));
     return 0;
+}
+
+struct bytes {
+    const char *text;
+    size_t length;
+};
+
+static void bytes_write(const void *what, FILE *out)
+{
+    const struct bytes *bytes = what;
+
+    fwrite(bytes->text, 1, bytes->length, out);
+}
+
+int file_write_text(const char *text, size_t length, const char *path,
+                    struct err *err)
+{
+    const struct bytes bytes = {text, length};
+
+    return file_write(bytes_write, &bytes, path, err);
+}
+
+int file_write_check(const char *option, const char *output, const char *input,
+                     struct err *err)
+{
+    struct stat out, in;
+
+    if (!output || !input || !strcmp(output, "-") || !strcmp(input, "-"))
+        return 0;
+    if (stat(output, &out) || stat(input, &in) || !S_ISREG(out.st_mode) ||
+        out.st_dev != in.st_dev || out.st_ino != in.st_ino)
+        return 0;
+    return err_set(err, "%s %s: this file is also read; give another name",
+                   option, output);
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/file_write.h"
 #include "common/base/json_text.h"
+#include "common/base/file_write.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/report/diff_report.h"
 #include "memsim/cli/output.h"
@@ -191,6 +192,9 @@ int cmd_diff(int argc, char **argv)
         return status;
     struct side before = {.name = operands.values[0]};
     struct side after = {.name = operands.values[1]};
+    if (output_check_input(&o.output, before.name, &err) ||
+        output_check_input(&o.output, after.name, &err))
+        return cmd_fail(CMD_RUN_FAILED, &err);
     status = diff_sides(&o, &before, &after, &err);
     return err.text[0] ? cmd_fail(status, &err) : status;
 }

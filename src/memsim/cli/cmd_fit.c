@@ -2,11 +2,11 @@
  * memsim fit: measured operators to the cost models of a GPU. */
 #include "memsim/cli/cmd.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file_write.h"
 #include "common/catalogue/gpu.h"
 #include "fitting/fit_ops.h"
 
@@ -56,17 +56,17 @@ static int choose_gpu(const struct values *values, const struct ops *ops,
     return gpu_load(values->gpu, gpu, err);
 }
 
-static int write_file(const struct fit_ops *fit, const char *path,
-                      struct err *err)
+static void write_fit(const void *what, FILE *out)
 {
-    FILE *out = fopen(path, "w");
+    fit_ops_write(what, out);
+}
 
-    if (!out)
-        return err_set(err, "%s: %s", path, strerror(errno));
-    fit_ops_write(fit, out);
-    int failed = ferror(out);
-    if (fclose(out) || failed)
-        return err_set(err, "%s: %s", path, strerror(errno));
+static int check_inputs(const struct values *values,
+                        const struct operands *operands, struct err *err)
+{
+    for (int i = 0; i < operands->count; i++)
+        if (file_write_check("-o", values->output, operands->values[i], err))
+            return -1;
     return 0;
 }
 
@@ -88,7 +88,8 @@ static int fit_files(const struct values *values, const struct ops *ops,
                                  gpu.name);
     if (!rc) {
         fit_ops_print(&fit, stdout);
-        rc = values->output ? write_file(&fit, values->output, err) : 0;
+        rc = values->output ? file_write(write_fit, &fit, values->output, err)
+                            : 0;
     }
     fit_ops_free(&fit);
     return rc;
@@ -104,7 +105,8 @@ int cmd_fit(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (read_files(&operands, &ops, &err) || fit_files(&values, &ops, &err))
+    if (check_inputs(&values, &operands, &err) ||
+        read_files(&operands, &ops, &err) || fit_files(&values, &ops, &err))
         status = cmd_fail(CMD_FAILED, &err);
     else
         status = CMD_OK;

@@ -11,6 +11,7 @@
 #include "memsim/report/batch_report.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/output.h"
 #include "memsim/run/spawn.h"
 
 #define DEFAULT_TO  65536
@@ -238,7 +239,8 @@ static int tell(struct fit *f, struct err *err)
         }
         batch_write_conclusion(r, out);
     }
-    if (json && report_write(&batch_report_json, r, json, err))
+    if (output_summary_check(out, err) ||
+        (json && report_write(&batch_report_json, r, json, err)))
         return CMD_RUN_FAILED;
     return r->result.exit_status;
 }

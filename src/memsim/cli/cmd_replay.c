@@ -388,6 +388,8 @@ int cmd_replay(int argc, char **argv)
         if (o.what_if && o.output.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
         else if (!output_check(&o.output, &err) &&
+                 !output_check_input(&o.output, o.gpu, &err) &&
+                 !output_check_input(&o.output, operands.values[0], &err) &&
                  !paths_find(&paths, operands.values[0], &err))
             status = replay(&o, &paths, command, &err);
         if (err.text[0])

@@ -61,7 +61,8 @@ int cmd_report(int argc, char **argv)
         err_set(&err, "%s", options.wanted);
         return cmd_usage(&options, CMD_USAGE, &err);
     }
-    if (output_check(&o.output, &err))
+    if (output_check(&o.output, &err) ||
+        output_check_input(&o.output, operands.values[0], &err))
         return cmd_fail(CMD_FAILED, &err);
     if (rundir_open(&dir, operands.values[0], &err))
         return cmd_fail(CMD_FAILED, &err);

@@ -102,7 +102,8 @@ static int report(struct rundir *dir, const struct output_sources *sources,
     bool told;
     int status = output_run(dir, sources, command, &o->output, stderr, &told);
 
-    if (dir->temporary && told && !dir->session->background) {
+    bool can_say = !ferror(stderr); /* where a trace was kept */
+    if (dir->temporary && (told || !can_say) && !dir->session->background) {
         rundir_remove(dir);
         return status;
     }
@@ -212,6 +213,7 @@ int cmd_run(int argc, char **argv)
                       .no_modules = o.no_modules,
                       .output = -1};
     if (output_check(&o.output, &err) ||
+        output_check_input(&o.output, o.job.gpu, &err) ||
         check_trace_limit(o.trace_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = cmd_check_job(&job);

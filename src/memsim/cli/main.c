@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/standard.h"
 #include "common/base/suggest.h"
+#include "common/base/temporary.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/target.h"
 
@@ -17,18 +18,22 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *summary;
+    int failed; /* the status where its output cannot be written */
 } commands[] = {
-    {"run", cmd_run, "run a command on a GPU that is not there"},
-    {"fit-batch", cmd_fit_batch, "find the largest batch that fits"},
-    {"replay", cmd_replay, "play a recording again under other conditions"},
-    {"report", cmd_report, "report again on a run that was kept"},
-    {"diff", cmd_diff, "tell what changed between two runs"},
-    {"trace", cmd_trace, "print a run's trace as text"},
-    {"import", cmd_import, "make a recording of profiler traces"},
-    {"fit", cmd_fit, "fit cost models to measured operators"},
-    {"clusters", cmd_clusters,
-     "list the clusters whose collectives are fitted"},
-    {"gpus", cmd_gpus, "list the cards that --gpu knows"},
+    {"run", cmd_run, "run a command on a GPU that is not there",
+     CMD_RUN_FAILED},
+    {"fit-batch", cmd_fit_batch, "find the largest batch that fits",
+     CMD_RUN_FAILED},
+    {"replay", cmd_replay, "play a recording again under other conditions",
+     CMD_RUN_FAILED},
+    {"report", cmd_report, "report again on a run that was kept", CMD_FAILED},
+    {"diff", cmd_diff, "tell what changed between two runs", CMD_RUN_FAILED},
+    {"trace", cmd_trace, "print a run's trace as text", CMD_FAILED},
+    {"import", cmd_import, "make a recording of profiler traces", CMD_FAILED},
+    {"fit", cmd_fit, "fit cost models to measured operators", CMD_FAILED},
+    {"clusters", cmd_clusters, "list the clusters whose collectives are fitted",
+     CMD_FAILED},
+    {"gpus", cmd_gpus, "list the cards that --gpu knows", CMD_FAILED},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -69,21 +74,33 @@ static int unknown_command(const char *name)
     return CMD_USAGE;
 }
 
+/* STATUS, or FAILED where not all that was printed was written. */
+static int finish(int status, int failed)
+{
+    struct err err = {""};
+
+    if (!standard_finish(&err) || status == failed)
+        return status;
+    return cmd_fail(failed, &err);
+}
+
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* writing past RLIMIT_FSIZE is an error */
+    standard_hold();
+    temporary_handle_signals();
     if (argc < 2) {
         fputs("memsim: no command given\nTry `memsim --help'.\n", stderr);
         return CMD_USAGE;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-        return help();
+        return finish(help(), CMD_FAILED);
     if (!strcmp(argv[1], "--version")) {
         puts("memsim " MEMSIM_VERSION);
-        return CMD_OK;
+        return finish(CMD_OK, CMD_FAILED);
     }
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
+            return finish(commands[i].run(argc - 1, argv + 1),
+                          commands[i].failed);
     return unknown_command(argv[1]);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/output.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file_write.h"
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
@@ -41,6 +45,90 @@ static int stdout_count(const struct output_options *o)
            is_stdout(o->snapshot);
 }
 
+/* The files that can be asked for, as the options name them. */
+#define FILES 4
+
+struct file_option {
+    const char *option, *path; /* NULL: not asked for */
+};
+
+static void list_files(const struct output_options *o,
+                       struct file_option files[FILES])
+{
+    files[0] = (struct file_option){"--json", o->json};
+    files[1] = (struct file_option){"--html", o->html};
+    files[2] = (struct file_option){"--perfetto", o->perfetto};
+    files[3] = (struct file_option){"--snapshot", o->snapshot};
+}
+
+/* Two options with one name: the later file would replace the earlier. */
+static int check_different(const struct output_options *o, struct err *err)
+{
+    struct file_option files[FILES];
+    struct stat st;
+
+    list_files(o, files);
+    for (int i = 0; i < FILES; i++)
+        for (int j = 0; j < i; j++) {
+            const char *a = files[i].path, *b = files[j].path;
+            if (!a || !b || strcmp(a, b) || is_stdout(a) ||
+                (!stat(a, &st) && !S_ISREG(st.st_mode)))
+                continue;
+            return err_set(err, "%s and %s: both name the file %s",
+                           files[j].option, files[i].option, a);
+        }
+    return 0;
+}
+
+static bool is_run_file(const char *name)
+{
+    size_t length = strlen(name), end = strlen(SESSION_TRACE_END);
+
+    return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
+           (length > end && !strcmp(name + length - end, SESSION_TRACE_END));
+}
+
+static int check_file_input(const struct output_options *o, const char *input,
+                            struct err *err)
+{
+    struct file_option files[FILES];
+
+    list_files(o, files);
+    for (int i = 0; i < FILES; i++)
+        if (file_write_check(files[i].option, files[i].path, input, err))
+            return -1;
+    return 0;
+}
+
+static int check_directory_input(const struct output_options *o,
+                                 const char *path, DIR *dir, struct err *err)
+{
+    int rc = 0;
+
+    for (const struct dirent *e; !rc && (e = readdir(dir));) {
+        if (!is_run_file(e->d_name))
+            continue;
+        char *file = xasprintf("%s/%s", path, e->d_name);
+        rc = check_file_input(o, file, err);
+        free(file);
+    }
+    return rc;
+}
+
+int output_check_input(const struct output_options *options, const char *input,
+                       struct err *err)
+{
+    if (!input || !(options->json || options->html || options->perfetto ||
+                    options->snapshot))
+        return 0;
+    DIR *dir = opendir(input);
+    if (!dir)
+        return check_file_input(options, input, err);
+    int rc = check_directory_input(options, input, dir, err);
+    closedir(dir);
+    return rc;
+}
+
 static int check_cluster(const char *name, struct err *err)
 {
     struct cluster cluster;
@@ -57,6 +145,9 @@ int output_check(const struct output_options *options, struct err *err)
         return -1;
     if (options->html && report_html_check(err))
         return -1;
+    if (check_different(options, err) ||
+        output_check_input(options, options->cluster, err))
+        return -1;
     if (stdout_count(options) > 1)
         return err_set(err, "--json, --html, --perfetto and --snapshot: one "
                             "of them only can be -");
@@ -66,6 +157,16 @@ int output_check(const struct output_options *options, struct err *err)
 FILE *output_summary_stream(const struct output_options *options)
 {
     return stdout_count(options) ? stderr : stdout;
+}
+
+int output_summary_check(FILE *out, struct err *err)
+{
+    errno = 0;
+    if (!fflush(out) && !ferror(out))
+        return 0;
+    return err_set(err, "standard %s: cannot write it: %s",
+                   out == stdout ? "output" : "error",
+                   strerror(errno ? errno : EIO));
 }
 
 int output_files(const struct output_options *options,
@@ -347,7 +448,12 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)
         report_summary.write(&result, &style, out);
-    if (*told && write_files(options, &result, dir, &err)) {
+    if (!options->quiet && output_summary_check(out, &err)) {
+        *told = false;
+        status = cmd_fail(CMD_RUN_FAILED, &err);
+    }
+    if (*told && (output_check_input(options, dir->path, &err) ||
+                  write_files(options, &result, dir, &err))) {
         *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }

@@ -74,8 +74,16 @@ struct output_writers {
  * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
 
+/* Refuses an output of OPTIONS that is INPUT, a file, or a run's file in INPUT,
+ * a directory; NULL: no input. Returns 0 or -1. */
+int output_check_input(const struct output_options *options, const char *input,
+                       struct err *err);
+
 /* Where the summary of a command goes whose data is on stdout. */
 FILE *output_summary_stream(const struct output_options *options);
+
+/* Returns 0, or -1 where not all of the summary reached OUT. */
+int output_summary_check(FILE *out, struct err *err);
 
 /* Writes REPORT, of the kind that WRITERS write, to the files that OPTIONS
  * name. Returns 0 or -1. */

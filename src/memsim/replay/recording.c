@@ -272,6 +272,11 @@ int recording_write_snapshot(const struct recording *r, const char *conf,
 {
     struct snapshot snapshot;
 
+    if (!recording_is_used(r))
+        return err_set(err,
+                       "%s: no GPU was used as far as this trace goes: there "
+                       "is no snapshot to write",
+                       r->path);
     if (recording_snapshot(r, conf, &snapshot, err))
         return -1;
     int rc = file_write(write_pickle, &snapshot, path, err);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/json_text.h"
+#include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 
@@ -285,36 +286,21 @@ static char *entry_text(const char *key, const struct batch_outcome *o)
     return text;
 }
 
-/* The file appears whole or not at all: two searches may share a cache. */
-static int write_whole(const char *path, const char *text)
-{
-    char *temporary = xasprintf("%s.XXXXXX", path);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    int rc = -1;
-
-    if (file) {
-        fputs(text, file);
-        rc = ferror(file) | fclose(file) ? -1 : rename(temporary, path);
-        if (rc)
-            unlink(temporary);
-    }
-    free(temporary);
-    return rc;
-}
-
 int batch_cache_store(const char *dir, const char *key,
                       const struct batch_outcome *outcome, struct err *err)
 {
     char *path = entry_path(dir, key), *text = entry_text(key, outcome);
-    int rc = make_directories(dir) || write_whole(path, text);
+    struct err cause = {""};
+    int rc = make_directories(dir)
+                 ? err_set(&cause, "%s: %s", path, strerror(errno))
+                 : file_write_text(text, strlen(text), path, &cause);
 
     if (rc)
         err_set(err,
-                "%s: cannot keep what was found: %s; see --cache and "
+                "%s; what was found is not kept: see --cache and "
                 "--no-cache",
-                path, strerror(errno));
+                cause.text);
     free(text);
     free(path);
-    return rc ? -1 : 0;
+    return rc;
 }

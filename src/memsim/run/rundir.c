@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 
@@ -176,7 +177,8 @@ static int lock_refused(int fd, const char *path, struct err *err)
     char pid[16] = "";
 
     if (errno != EWOULDBLOCK)
-        return err_set(err, "%s/" SESSION_LOCK
+        return err_set(err,
+                       "%s/" SESSION_LOCK
                        ": cannot lock it: %s; use -o on another disk",
                        path, strerror(errno));
     ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
@@ -202,7 +204,8 @@ static int directory_lock(struct rundir *dir, int d, struct err *err)
         int fd = openat(d, SESSION_LOCK,
                         O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
-            return err_set(err, "%s/" SESSION_LOCK
+            return err_set(err,
+                           "%s/" SESSION_LOCK
                            ": cannot create it: %s; use another -o",
                            dir->path, strerror(errno));
         if (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -217,7 +220,8 @@ static int directory_lock(struct rundir *dir, int d, struct err *err)
         close(fd);
     }
     if (ftruncate(dir->lock, 0) || dprintf(dir->lock, "%d\n", getpid()) < 0)
-        return err_set(err, "%s/" SESSION_LOCK
+        return err_set(err,
+                       "%s/" SESSION_LOCK
                        ": cannot write it: %s; use -o on another disk",
                        dir->path, strerror(errno));
     return 0;
@@ -271,8 +275,8 @@ static int directory_check(DIR *d, const char *path, bool force, bool owner,
                 "--force to replace that run",
                 path);
     else if (owner && (pid = survivor(fd, path)))
-        err_set(err, "%s: process %u of an earlier run is still using it",
-                path, pid);
+        err_set(err, "%s: process %u of an earlier run is still using it", path,
+                pid);
     else if (owner)
         remove_run_files(d);
     if (fd >= 0)
@@ -295,6 +299,25 @@ static int directory_own(struct rundir *dir, bool force, struct err *err)
         rc = directory_check(d, dir->path, force, true, err);
     closedir(d);
     return rc;
+}
+
+/* For a private directory. Async-signal-safe: the kernel's own directory
+ * entries, no heap. */
+static void remove_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char entries[4096];
+    ssize_t got;
+
+    while (fd >= 0 && (got = getdents64(fd, entries, sizeof entries)) > 0)
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *e = (const void *)(entries + at);
+            unlinkat(fd, e->d_name, 0); /* fails for . and .. */
+            at += e->d_reclen;
+        }
+    if (fd >= 0)
+        close(fd);
+    rmdir(path);
 }
 
 static int directory_make(struct rundir *dir, const char *path,
@@ -324,6 +347,8 @@ static int directory_make(struct rundir *dir, const char *path,
         return -1;
     }
     strcpy(dir->path, absolute);
+    if (dir->temporary)
+        temporary_add(dir->path, remove_directory);
     return 0;
 }
 
@@ -359,8 +384,9 @@ static int session_create(struct rundir *dir, struct err *err)
         return err_set(err, "%s: cannot write it: %s; use -o on another disk",
                        path, strerror(error));
     if (session_slot_is_held(dir->file, 0))
-        return err_set(err, "%s: cannot lock parts of it: %s; use -o on "
-                            "another disk",
+        return err_set(err,
+                       "%s: cannot lock parts of it: %s; use -o on "
+                       "another disk",
                        path, strerror(errno));
     if (session_map(dir, err))
         return -1;
@@ -596,6 +622,10 @@ void rundir_close(struct rundir *dir)
 
 void rundir_remove(struct rundir *dir)
 {
+    session_release(dir);
+    if (dir->file >= 0)
+        close(dir->file); /* opendir may need the descriptor */
+    dir->file = -1;
     DIR *d = opendir(dir->path);
 
     if (d) {
@@ -605,4 +635,5 @@ void rundir_remove(struct rundir *dir)
     rundir_close(dir);
     if (d && dir->created)
         rmdir(dir->path);
+    temporary_forget(dir->path);
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 
 #define CORE_LIBRARY "libmemsim.so"
@@ -188,19 +189,29 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 static const int passed_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,
                                      SIGTERM, SIGUSR1, SIGUSR2};
 
+#define PASSED (sizeof passed_signals / sizeof *passed_signals)
+
+static struct sigaction actions_before[PASSED];
+
 /* What was ignored (nohup, a background job) stays ignored, here and in the
  * command. */
 static void handle_signals(void)
 {
     struct sigaction action = {.sa_sigaction = pass_on,
                                .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct sigaction old;
 
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof passed_signals / sizeof(int); i++)
-        if (!sigaction(passed_signals[i], NULL, &old) &&
-            old.sa_handler != SIG_IGN)
+    for (size_t i = 0; i < PASSED; i++)
+        if (!sigaction(passed_signals[i], NULL, &actions_before[i]) &&
+            actions_before[i].sa_handler != SIG_IGN)
             sigaction(passed_signals[i], &action, NULL);
+}
+
+/* Once the command has ended, a signal is memsim's own again. */
+static void restore_signals(void)
+{
+    for (size_t i = 0; i < PASSED; i++)
+        sigaction(passed_signals[i], &actions_before[i], NULL);
 }
 
 static void block_signals(sigset_t *old)
@@ -222,7 +233,7 @@ static void child_exec(const struct child *c, const sigset_t *mask)
     if (c->output >= 0 && (dup2(c->output, STDOUT_FILENO) < 0 ||
                            dup2(c->output, STDERR_FILENO) < 0))
         _exit(125);
-    signal(SIGXFSZ, SIG_DFL); /* main() ignores it */
+    temporary_restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvpe(c->argv[0], c->argv, c->environment);
     int error = errno;
@@ -284,5 +295,6 @@ int spawn_run(char *const *argv, char *const *environment, int output,
     if (pid > 0)
         *status = wait_status(pid);
     child_pid = 0;
+    restore_signals();
     return error;
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/temporary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int ending_signals[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+
+#define SIGNALS (sizeof ending_signals / sizeof *ending_signals)
+
+static struct entry {
+    char path[PATH_MAX];
+    void (*remove)(const char *path);
+    volatile sig_atomic_t used;
+} entries[TEMPORARY_MAX];
+
+static pid_t owner; /* a child of fork() must remove nothing */
+static struct sigaction xfsz_before;
+static bool xfsz_is_ignored;
+
+static void remove_all_and_end(int signal)
+{
+    for (size_t i = 0; i < TEMPORARY_MAX && getpid() == owner; i++)
+        if (entries[i].used)
+            entries[i].remove(entries[i].path);
+    raise(signal); /* SA_RESETHAND: the default action, once this returns */
+}
+
+void temporary_handle_signals(void)
+{
+    struct sigaction action = {.sa_handler = remove_all_and_end,
+                               .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
+
+    owner = getpid();
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (!sigaction(ending_signals[i], NULL, &old) &&
+            old.sa_handler == SIG_DFL)
+            sigaction(ending_signals[i], &action, NULL);
+    xfsz_is_ignored = !sigaction(SIGXFSZ, &ignore, &xfsz_before);
+}
+
+void temporary_restore_signals(void)
+{
+    if (xfsz_is_ignored)
+        sigaction(SIGXFSZ, &xfsz_before, NULL);
+}
+
+static void block_signals(sigset_t *old)
+{
+    sigset_t ending;
+
+    sigemptyset(&ending);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&ending, ending_signals[i]);
+    sigprocmask(SIG_BLOCK, &ending, old);
+}
+
+static void register_path(const char *path, void (*remove)(const char *path))
+{
+    for (size_t i = 0; i < TEMPORARY_MAX; i++) {
+        struct entry *entry = &entries[i];
+        if (entry->used)
+            continue;
+        snprintf(entry->path, sizeof entry->path, "%s", path);
+        entry->remove = remove;
+        entry->used = true;
+        return;
+    }
+}
+
+void temporary_add(const char *path, void (*remove)(const char *path))
+{
+    sigset_t mask;
+
+    block_signals(&mask);
+    register_path(path, remove);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+void temporary_forget(const char *path)
+{
+    for (size_t i = 0; i < TEMPORARY_MAX; i++)
+        if (entries[i].used && !strcmp(entries[i].path, path))
+            entries[i].used = false;
+}
+
+static void remove_file(const char *path)
+{
+    unlink(path);
+}
+
+int temporary_file(const char *base, char *name)
+{
+    sigset_t mask;
+
+    if (snprintf(name, PATH_MAX, "%s.XXXXXX", base) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    block_signals(&mask);
+    int fd = mkostemp(name, O_CLOEXEC);
+    int error = errno;
+    if (fd >= 0)
+        register_path(name, remove_file);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    errno = error;
+    return fd;
+}
