@@ -365,12 +365,14 @@ static void (*const handlers[])(struct attribute *,
     [TRACE_STORAGE] = on_storage,
 };
 
-void attribute_take(struct attribute *a, const struct trace_item *item)
+void attribute_take(struct attribute *a, const struct trace_item *item,
+                    const struct trace_now *now)
 {
     unsigned kind = item->head.kind;
 
-    if (!a->ordinal++)
-        a->start_ns = item->head.time_ns;
+    a->names = now->names;
+    a->start_ns = now->first_ns;
+    a->ordinal = now->ordinal + 1;
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
 }
@@ -389,12 +391,9 @@ void attribute_label(struct attribute *a, uint64_t address,
     piece_refile(a, p, TRACE_CATEGORY_WORKSPACE);
 }
 
-struct attribute *attribute_create(const struct trace_names *names)
+struct attribute *attribute_create(void)
 {
-    struct attribute *a = xcalloc(1, sizeof *a);
-
-    a->names = names;
-    return a;
+    return xcalloc(1, sizeof(struct attribute));
 }
 
 static void card_fini(struct card_use *card)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/trace/trace_read.h"
+#include "common/trace/play.h"
 #include "memsim/attribution/label.h"
 
 /* Bytes by enum trace_category. */
@@ -86,12 +86,12 @@ const char *attribution_phase_name(enum trace_phase_kind phase);
 
 uint64_t attribution_sum(const struct attribution_sums *sums);
 
-/* NAMES, borrowed, is to have each NAME record before attribute_take does. */
-struct attribute *attribute_create(const struct trace_names *names);
+struct attribute *attribute_create(void);
 void attribute_destroy(struct attribute *a);
 
-/* The next record of the trace, of whatever kind. */
-void attribute_take(struct attribute *a, const struct trace_item *item);
+/* The next record of the trace, of whatever kind, as trace_play gives it. */
+void attribute_take(struct attribute *a, const struct trace_item *item,
+                    const struct trace_now *now);
 
 /* What first used the block at ADDRESS. */
 void attribute_label(struct attribute *a, uint64_t address,

@@ -144,7 +144,7 @@ struct attribute {
     struct card_use cards[ATTRIBUTE_DEVICES];
     struct map pieces; /* struct piece by address: live */
     struct module_table modules;
-    const struct trace_names *names;
+    const struct trace_names *names; /* of the pass */
     struct piece *forward, *stepping; /* what backward, or the step's end, will
                                          find alive */
     bool told;                        /* somebody says whose allocations are */

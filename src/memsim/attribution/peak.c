@@ -27,7 +27,7 @@ struct analysis {
     unsigned card_of[SESSION_DEVICES]; /* by the process's own numbering */
     struct map torch, raw;             /* struct block by block_key */
     struct map waiting;                /* struct waiting by thread_key */
-    struct trace_names names;
+    const struct trace_names *names;   /* of the pass */
     struct attribute *attribute;
 };
 
@@ -135,11 +135,6 @@ static void on_device_free(struct analysis *a, const struct trace_item *item)
     free_from(&a->raw, freed->device, freed->address);
 }
 
-static void on_name(struct analysis *a, const struct trace_item *item)
-{
-    trace_names_add(&a->names, item);
-}
-
 /* Names the blocks that waited for this work on DEVICE. */
 static void on_work(struct analysis *a, const struct trace_item *item,
                     uint64_t device)
@@ -164,7 +159,7 @@ static void on_named_work(struct analysis *a, const struct trace_item *item)
 static void on_library_call(struct analysis *a, const struct trace_item *item)
 {
     const struct trace_library_call *call = trace_as_library_call(item);
-    const char *name = trace_names_get(&a->names, call->name);
+    const char *name = trace_names_get(a->names, call->name);
 
     if (strcmp(name, "cublasSetWorkspace")) {
         on_named_work(a, item);
@@ -192,7 +187,6 @@ static void on_set(struct analysis *a, const struct trace_item *item)
 static void (*const handlers[])(struct analysis *,
                                 const struct trace_item *) = {
     [TRACE_DEVICE] = on_device,
-    [TRACE_NAME] = on_name,
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
     [TRACE_BLOCK_FREE] = on_block_free,
     [TRACE_DEVICE_MALLOC] = on_device_malloc,
@@ -207,13 +201,17 @@ static void (*const handlers[])(struct analysis *,
     [TRACE_SET] = on_set,
 };
 
-static void analysis_take(struct analysis *a, const struct trace_item *item)
+static void analysis_take(void *context, const struct trace_item *item,
+                          const struct trace_now *now)
 {
+    struct peak_reading *r = context;
+    struct analysis *a = r->analysis;
     unsigned kind = item->head.kind;
 
+    a->names = now->names;
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
-    attribute_take(a->attribute, item);
+    attribute_take(a->attribute, item, now);
 }
 
 static void blocks_fini(struct map *blocks)
@@ -235,7 +233,6 @@ static void analysis_fini(struct analysis *a)
         tracker_fini(&a->cards[i].raw);
     }
     attribute_destroy(a->attribute);
-    trace_names_fini(&a->names);
     free(a);
 }
 
@@ -267,22 +264,44 @@ static void attribution_conclude(struct peak *peak, const struct analysis *a,
     card->attribution = found;
 }
 
-int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err)
+/* Works out what R's records come to, while their names are known. */
+static void analysis_conclude(void *context, const struct trace_now *now)
+{
+    struct peak_reading *r = context;
+    const struct analysis *a = r->analysis;
+
+    for (size_t i = 0; i < SESSION_DEVICES; i++)
+        card_conclude(&r->peak.cards[i], &a->cards[i], now->names);
+    for (unsigned i = 0; i < SESSION_DEVICES; i++)
+        attribution_conclude(&r->peak, a, i);
+}
+
+struct trace_listener peak_reading_init(struct peak_reading *r)
 {
     struct analysis *a = xcalloc(1, sizeof *a);
-    struct trace_item item;
-    int rc;
 
+    *r = (struct peak_reading){.analysis = a};
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
         a->card_of[i] = i;
-    a->attribute = attribute_create(&a->names);
-    while ((rc = trace_reader_next(reader, &item, err)) > 0)
-        analysis_take(a, &item);
-    for (size_t i = 0; !rc && i < SESSION_DEVICES; i++)
-        card_conclude(&peak->cards[i], &a->cards[i], &a->names);
-    for (unsigned i = 0; !rc && i < SESSION_DEVICES; i++)
-        attribution_conclude(peak, a, i);
-    analysis_fini(a);
+    a->attribute = attribute_create();
+    return (struct trace_listener){analysis_take, analysis_conclude, r};
+}
+
+void peak_reading_fini(struct peak_reading *r)
+{
+    analysis_fini(r->analysis);
+    peak_fini(&r->peak);
+}
+
+int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err)
+{
+    struct peak_reading r;
+    const struct trace_listener listener = peak_reading_init(&r);
+    int rc = trace_play(reader, &listener, 1, err);
+
+    *peak = r.peak;
+    r.peak = (struct peak){0};
+    peak_reading_fini(&r);
     return rc;
 }
 

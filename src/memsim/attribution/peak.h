@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/trace/play.h"
 #include "common/trace/session.h"
-#include "common/trace/trace_read.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/tracker.h"
 
@@ -31,7 +31,18 @@ struct peak {
     struct peak_card cards[SESSION_DEVICES];
 };
 
-/* Reads all of READER. Returns 0 with *PEAK to be given to peak_fini, or -1
+/* What a pass over a trace comes to: the listener's context. */
+struct peak_reading {
+    struct peak peak; /* empty until the pass has ended */
+    struct analysis *analysis;
+};
+
+/* A listener for trace_play; *R must not move, and is given to
+ * peak_reading_fini after the pass. */
+struct trace_listener peak_reading_init(struct peak_reading *r);
+void peak_reading_fini(struct peak_reading *r);
+
+/* The same, of all of READER. Returns 0 with *PEAK to be given to peak_fini, or -1
  * with ERR set and nothing to free. */
 int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err);
 void peak_fini(struct peak *peak);

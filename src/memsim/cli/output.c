@@ -11,16 +11,13 @@
 #include <unistd.h>
 
 #include "common/base/file_write.h"
-#include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/attribution/peak.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/report_html.h"
-#include "memsim/collectives/traffic.h"
-
-#define PROGRESS_MS 500
+#include "fits/cluster.h"
+#include "memsim/cli/traces.h"
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -194,162 +191,20 @@ int output_files(const struct output_options *options,
     return 0;
 }
 
-static void things_tell(struct result *result, uint32_t process,
-                        struct peak *peak)
-{
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
-            struct result_device *d = &result->ranks[i].devices[j];
-            if (d->process == process && d->index < SESSION_DEVICES)
-                result_device_take(d, &peak->cards[d->index]);
-        }
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* Long traces only: a line on the terminal, which goes when all is read. */
-struct progress {
-    uint64_t next_ms; /* when to write it again */
-    bool written;
-};
-
-static void progress_tell(const struct trace_reader *r, void *context)
-{
-    struct progress *p = context;
-    uint64_t now = now_ms();
-
-    if (now < p->next_ms)
-        return;
-    p->next_ms = now + PROGRESS_MS;
-    p->written = true;
-    fprintf(stderr, "\rmemsim: reading the trace, %3.0f%%",
-            100.0 * (double)r->read_bytes /
-                (double)(r->file_bytes > r->read_bytes ? r->file_bytes
-                                                       : r->read_bytes));
-}
-
-static void progress_clear(const struct progress *p)
-{
-    if (p->written)
-        fputs("\r\033[K", stderr);
-}
-
-/* Opens PATH; tells how far it is read, where someone is watching. */
-static int trace_open(struct trace_reader *reader, const char *path,
-                      struct progress *progress, struct err *err)
-{
-    if (trace_reader_open(reader, path, err))
-        return -1;
-    if (isatty(STDERR_FILENO)) {
-        progress->next_ms = now_ms() + PROGRESS_MS;
-        reader->progress = progress_tell;
-        reader->context = progress;
-    }
-    return 0;
-}
-
-/* What was in memory at the peaks of one process's cards; a trace that cannot
- * be read costs these only. */
-static void things_read(struct result *result, const struct rundir *dir,
-                        uint32_t process)
-{
-    char path[PATH_MAX];
-    struct progress progress = {0};
-    struct trace_reader reader;
-    struct peak peak;
-    struct err err = {""};
-
-    rundir_trace(dir, process, path, sizeof path);
-    if (!trace_open(&reader, path, &progress, &err)) {
-        if (!peak_read(&peak, &reader, &err)) {
-            things_tell(result, process, &peak);
-            peak_fini(&peak);
-        }
-        progress_clear(&progress);
-        trace_reader_close(&reader);
-    }
-    if (err.text[0])
-        result_note(result, "what was in memory is not known: %s", err.text);
-}
-
-static void things_read_all(struct result *result, const struct rundir *dir)
-{
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++)
-            if (!result->ranks[i].devices[j].things)
-                things_read(result, dir, result->ranks[i].devices[j].process);
-}
-
-static int traffic_read(struct traffic_log *log, unsigned process,
-                        const char *path, struct result *result)
-{
-    struct progress progress = {0};
-    struct trace_reader reader;
-    struct err err = {""};
-    int rc = trace_open(&reader, path, &progress, &err);
-
-    if (!rc) {
-        rc = traffic_log_read(log, process, &reader, &err);
-        progress_clear(&progress);
-        trace_reader_close(&reader);
-    }
-    if (rc)
-        result_note(result, "its collectives are not known: %s", err.text);
-    return rc;
-}
-
 int output_price(const struct output_options *options, char *const *paths,
                  size_t count, struct result *result, struct err *err)
 {
-    struct cluster cluster;
-    size_t read = 0;
-
-    if (!options->cluster)
-        return 0;
-    if (cluster_load(options->cluster, &cluster, err))
-        return -1;
-    struct traffic_log *logs = xcalloc(count + 1, sizeof *logs);
-    for (size_t i = 0; i < count; i++)
-        if (!traffic_read(&logs[read], (unsigned)i, paths[i], result))
-            read++;
-    result->traffic = traffic_price(logs, read, &cluster);
-    while (read)
-        traffic_log_fini(&logs[--read]);
-    free(logs);
-    cluster_fini(&cluster);
-    return 0;
-}
-
-static int price_run(const struct output_options *options,
-                     const struct rundir *dir, struct result *result,
-                     struct err *err)
-{
-    struct rundir_traces traces;
-    int rc = -1;
-
-    if (!rundir_traces_init(&traces, dir->path, err)) {
-        char **paths = xcalloc(traces.count + 1, sizeof *paths);
-
-        for (size_t i = 0; i < traces.count; i++)
-            paths[i] = traces.entries[i].path;
-        rc = output_price(options, paths, traces.count, result, err);
-        free(paths);
-    }
-    rundir_traces_fini(&traces);
-    return rc;
+    return traces_price(result, paths, count, options->cluster, err);
 }
 
 void output_result(struct result *result, const struct rundir *dir,
                    char *const *command)
 {
+    const struct traces_wanted peaks_alone = {0};
+    struct err err = {""};
+
     result_init(result, dir->session, command);
-    things_read_all(result, dir);
+    traces_read(result, dir, &peaks_alone, &err);
 }
 
 /* Unasked, only where a job did not fit. */
@@ -437,12 +292,13 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
-    result.traces = dir->path;
     *told = true;
     if (!options->quiet || options->json || options->html ||
         options->perfetto) {
-        things_read_all(&result, dir);
-        *told = !price_run(options, dir, &result, &err);
+        const struct traces_wanted wanted = {.cluster = options->cluster,
+                                             .events = options->perfetto};
+
+        *told = !traces_read(&result, dir, &wanted, &err);
         advise(&result, dir, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);

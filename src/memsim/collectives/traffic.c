@@ -28,14 +28,14 @@ struct exchange {
     uint32_t sends, receives, peer;
 };
 
-struct reading {
+struct traffic_reading {
     struct traffic_log *log;
-    struct trace_names names;
-    struct map comms;     /* index + 1 by handle */
-    struct map calls;     /* struct traffic_call by hash */
-    struct map streams;   /* struct capture by stream_key */
-    struct map captures;  /* struct capture by number */
-    struct map exchanges; /* struct exchange by thread */
+    const struct trace_names *names; /* of the pass */
+    struct map comms;                /* index + 1 by handle */
+    struct map calls;                /* struct traffic_call by hash */
+    struct map streams;              /* struct capture by stream_key */
+    struct map captures;             /* struct capture by number */
+    struct map exchanges;            /* struct exchange by thread */
     struct step_counter steps;
 };
 
@@ -80,7 +80,7 @@ static bool call_is(const struct traffic_call *a, const struct traffic_call *b)
 }
 
 /* The log's own of the calls like WANTED. */
-static struct traffic_call *call_get(struct reading *r,
+static struct traffic_call *call_get(struct traffic_reading *r,
                                      const struct traffic_call *wanted)
 {
     struct traffic_log *log = r->log;
@@ -113,13 +113,14 @@ static void call_count(struct traffic_call *c, uint32_t step)
 }
 
 /* Where calls of now are counted: 0 before the first step. */
-static uint32_t step_now(const struct reading *r)
+static uint32_t step_now(const struct traffic_reading *r)
 {
     return r->steps.begun ? r->steps.step + 1 : 0;
 }
 
 /* One more such call: made now, or each time that CAPTURE's graph is. */
-static void call_make(struct reading *r, const struct traffic_call *wanted,
+static void call_make(struct traffic_reading *r,
+                      const struct traffic_call *wanted,
                       struct capture *capture)
 {
     struct traffic_call *c = call_get(r, wanted);
@@ -154,7 +155,7 @@ static uint64_t with_own(uint64_t bytes, uint32_t calls, uint32_t ranks)
     return calls < ranks ? bytes + bytes / calls : bytes;
 }
 
-static void exchange_end(struct reading *r, const struct exchange *x)
+static void exchange_end(struct traffic_reading *r, const struct exchange *x)
 {
     uint32_t ranks = r->log->comms[x->comm].ranks;
 
@@ -175,7 +176,7 @@ static void exchange_end(struct reading *r, const struct exchange *x)
     call_make(r, &call, x->capture);
 }
 
-static void exchanges_end(struct reading *r)
+static void exchanges_end(struct traffic_reading *r)
 {
     size_t cursor = 0;
 
@@ -185,8 +186,9 @@ static void exchanges_end(struct reading *r)
     }
 }
 
-static void exchange_add(struct reading *r, const struct trace_item *item,
-                         unsigned comm, struct capture *capture)
+static void exchange_add(struct traffic_reading *r,
+                         const struct trace_item *item, unsigned comm,
+                         struct capture *capture)
 {
     const struct trace_collective *call = trace_as_collective(item);
     struct exchange *x = map_get(&r->exchanges, item->head.thread);
@@ -216,8 +218,9 @@ static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
 }
 
 /* Adds COMM, with RANK of RANKS. */
-static unsigned comm_add(struct reading *r, uint64_t handle, uint64_t rank,
-                         uint64_t ranks, struct traffic_comm comm)
+static unsigned comm_add(struct traffic_reading *r, uint64_t handle,
+                         uint64_t rank, uint64_t ranks,
+                         struct traffic_comm comm)
 {
     struct traffic_log *log = r->log;
 
@@ -231,7 +234,8 @@ static unsigned comm_add(struct reading *r, uint64_t handle, uint64_t rank,
 }
 
 /* The members that RECORD tells behind the id. */
-static void members_read(struct reading *r, const struct trace_item *record,
+static void members_read(struct traffic_reading *r,
+                         const struct trace_item *record,
                          struct traffic_comm *comm)
 {
     uint64_t root = trace_as_communicator(record)->root;
@@ -253,7 +257,8 @@ static void members_read(struct reading *r, const struct trace_item *record,
         comm->members[i] = clamp(comm->members[i], 0, most);
 }
 
-static void on_communicator(struct reading *r, const struct trace_item *item)
+static void on_communicator(struct traffic_reading *r,
+                            const struct trace_item *item)
 {
     const struct trace_communicator *made = trace_as_communicator(item);
     struct traffic_comm comm = {.id = ""};
@@ -265,7 +270,8 @@ static void on_communicator(struct reading *r, const struct trace_item *item)
     comm_add(r, made->communicator, made->rank, made->ranks, comm);
 }
 
-static unsigned comm_of(struct reading *r, const struct trace_collective *call)
+static unsigned comm_of(struct traffic_reading *r,
+                        const struct trace_collective *call)
 {
     uintptr_t known = (uintptr_t)map_get(&r->comms, call->communicator);
 
@@ -293,11 +299,12 @@ static bool is_in_place(const struct trace_collective *call, enum fit_coll coll)
     return call->send == call->receive;
 }
 
-static void on_collective(struct reading *r, const struct trace_item *item)
+static void on_collective(struct traffic_reading *r,
+                          const struct trace_item *item)
 {
     const struct trace_collective *call = trace_as_collective(item);
     const struct function *f =
-        function_find(trace_names_get(&r->names, call->name));
+        function_find(trace_names_get(r->names, call->name));
     struct capture *capture =
         map_get(&r->streams, stream_key(call->device, call->stream));
 
@@ -318,7 +325,7 @@ static void on_collective(struct reading *r, const struct trace_item *item)
               capture);
 }
 
-static void on_process(struct reading *r, const struct trace_item *item)
+static void on_process(struct traffic_reading *r, const struct trace_item *item)
 {
     const struct trace_process *process = trace_as_process(item);
 
@@ -326,18 +333,13 @@ static void on_process(struct reading *r, const struct trace_item *item)
     r->log->world = clamp(process->world_size, 1, RANKS_MAX);
 }
 
-static void on_name(struct reading *r, const struct trace_item *item)
-{
-    trace_names_add(&r->names, item);
-}
-
-static void on_phase(struct reading *r, const struct trace_item *item)
+static void on_phase(struct traffic_reading *r, const struct trace_item *item)
 {
     exchanges_end(r);
     step_counter_phase(&r->steps, trace_as_phase(item)->phase);
 }
 
-static struct capture *capture_get(struct reading *r, uint64_t number)
+static struct capture *capture_get(struct traffic_reading *r, uint64_t number)
 {
     struct capture *c = map_get(&r->captures, number);
 
@@ -348,7 +350,8 @@ static struct capture *capture_get(struct reading *r, uint64_t number)
     return c;
 }
 
-static void on_capture_join(struct reading *r, const struct trace_item *item)
+static void on_capture_join(struct traffic_reading *r,
+                            const struct trace_item *item)
 {
     const struct trace_capture_join *joined = trace_as_capture_join(item);
 
@@ -356,13 +359,15 @@ static void on_capture_join(struct reading *r, const struct trace_item *item)
             capture_get(r, joined->capture));
 }
 
-static void on_capture_end(struct reading *r, const struct trace_item *item)
+static void on_capture_end(struct traffic_reading *r,
+                           const struct trace_item *item)
 {
     exchanges_end(r);
     capture_get(r, trace_as_capture_end(item)->capture)->ended = true;
 }
 
-static void on_graph_launch(struct reading *r, const struct trace_item *item)
+static void on_graph_launch(struct traffic_reading *r,
+                            const struct trace_item *item)
 {
     const struct capture *c =
         map_get(&r->captures, trace_as_graph_launch(item)->capture);
@@ -371,9 +376,9 @@ static void on_graph_launch(struct reading *r, const struct trace_item *item)
         call_count(c->calls[i], step_now(r));
 }
 
-static void (*const handlers[])(struct reading *, const struct trace_item *) = {
+static void (*const handlers[])(struct traffic_reading *,
+                                const struct trace_item *) = {
     [TRACE_PROCESS] = on_process,
-    [TRACE_NAME] = on_name,
     [TRACE_COLLECTIVE] = on_collective,
     [TRACE_COMMUNICATOR] = on_communicator,
     [TRACE_CAPTURE_JOIN] = on_capture_join,
@@ -391,7 +396,7 @@ static void values_free(struct map *map)
     map_fini(map);
 }
 
-static void reading_fini(struct reading *r)
+static void reading_destroy(struct traffic_reading *r)
 {
     size_t cursor = 0;
 
@@ -402,26 +407,47 @@ static void reading_fini(struct reading *r)
     map_fini(&r->streams);
     map_fini(&r->calls);
     map_fini(&r->comms);
-    trace_names_fini(&r->names);
+    free(r);
+}
+
+static void log_take(void *context, const struct trace_item *item,
+                     const struct trace_now *now)
+{
+    struct traffic_log *log = context;
+    unsigned kind = item->head.kind;
+
+    log->reading->names = now->names;
+    if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
+        handlers[kind](log->reading, item);
+}
+
+static void log_conclude(void *context, const struct trace_now *now)
+{
+    struct traffic_log *log = context;
+
+    (void)now;
+    exchanges_end(log->reading);
+    log->steps = step_counter_whole(&log->reading->steps);
+    reading_destroy(log->reading);
+    log->reading = NULL;
+}
+
+struct trace_listener traffic_log_init(struct traffic_log *log,
+                                       unsigned process)
+{
+    *log = (struct traffic_log){.process = process,
+                                .world = 1,
+                                .reading = xcalloc(1, sizeof *log->reading)};
+    log->reading->log = log;
+    return (struct trace_listener){log_take, log_conclude, log};
 }
 
 int traffic_log_read(struct traffic_log *log, unsigned process,
                      struct trace_reader *reader, struct err *err)
 {
-    struct reading r = {.log = log};
-    struct trace_item item;
-    int rc;
+    const struct trace_listener listener = traffic_log_init(log, process);
+    int rc = trace_play(reader, &listener, 1, err);
 
-    *log = (struct traffic_log){.process = process, .world = 1};
-    while ((rc = trace_reader_next(reader, &item, err)) > 0) {
-        unsigned kind = item.head.kind;
-
-        if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
-            handlers[kind](&r, &item);
-    }
-    exchanges_end(&r);
-    log->steps = step_counter_whole(&r.steps);
-    reading_fini(&r);
     if (rc)
         traffic_log_fini(log);
     return rc;
@@ -429,6 +455,8 @@ int traffic_log_read(struct traffic_log *log, unsigned process,
 
 void traffic_log_fini(struct traffic_log *log)
 {
+    if (log->reading)
+        reading_destroy(log->reading);
     for (size_t i = 0; i < log->call_count; i++) {
         free(log->calls[i]->counts);
         free(log->calls[i]);

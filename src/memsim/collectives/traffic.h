@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "fits/cluster.h"
-#include "common/trace/trace_read.h"
+#include "common/trace/play.h"
 #include "runtime/cost/cost_nccl.h"
 
 /* Of calls that cost_nccl has no answer to. */
@@ -46,9 +46,15 @@ struct traffic_log {
     struct traffic_call **calls; /* by first appearance */
     size_t call_count, call_capacity;
     uint32_t steps; /* whole ones: 1 to this */
+    struct traffic_reading *reading; /* during the pass */
 };
 
-/* Reads all of READER. Returns 0 with *LOG to be given to traffic_log_fini,
+/* A listener for trace_play of the trace of PROCESS; *LOG must not move until
+ * the pass ends, and is to be given to traffic_log_fini. */
+struct trace_listener traffic_log_init(struct traffic_log *log,
+                                       unsigned process);
+
+/* The same, of all of READER. Returns 0 with *LOG to be given to traffic_log_fini,
  * or -1 with ERR set and nothing to free. */
 int traffic_log_read(struct traffic_log *log, unsigned process,
                      struct trace_reader *reader, struct err *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What one process's trace gives to a Perfetto trace: its counters and its
- * modules' calls. Read once, with what is open kept and no more. */
+ * modules' calls. */
 #ifndef MEMSIM_MEMSIM_PERFETTO_TRACE_H
 #define MEMSIM_MEMSIM_PERFETTO_TRACE_H
 
 #include "common/base/err.h"
-#include "common/trace/trace_read.h"
+#include "common/trace/play.h"
 #include "memsim/report/perfetto.h"
 #include "memsim/report/result.h"
 #include "memsim/attribution/timeline.h"
@@ -16,14 +16,32 @@
 #define PERFETTO_CALLS_PEAK 50000
 #define PERFETTO_PEAK_NS    UINT64_C(1000000000)
 
+/* What is kept of a trace while it is read: all that is told in the end, and
+ * calls that would be, should the peak turn out to be near them. */
+struct perfetto_log;
+
+/* PEAK_CARD: the card, by the session's number, about whose peak calls are
+ * kept; PERFETTO_NO_PEAK: none's. */
+struct perfetto_log *perfetto_log_create(unsigned peak_card);
+void perfetto_log_destroy(struct perfetto_log *log); /* NULL is fine */
+struct trace_listener perfetto_log_listener(struct perfetto_log *log);
+
+#define PERFETTO_NO_PEAK UINT32_MAX
+
+/* The time of its first record; 0: it had none. */
+uint64_t perfetto_log_start(const struct perfetto_log *log);
+
 struct perfetto_process {
     struct perfetto *to;
     struct perfetto_track track; /* its threads' numbers come after this one */
-    bool counters;    /* are told of this trace, not by somebody else */
-    uint64_t peak_ns; /* of the trace's clock; 0: not known */
-    uint64_t calls;   /* out: how many there were */
+    bool counters;  /* are told of this trace, not by somebody else */
+    uint64_t calls; /* out: how many there were */
     uint64_t calls_told;
 };
+
+/* Writes LOG, which ends where reading did. */
+void perfetto_log_write(struct perfetto_log *log,
+                        struct perfetto_process *process);
 
 /* How many processes a rank may have. */
 #define PERFETTO_PROCESSES 15
@@ -38,13 +56,10 @@ cJSON *perfetto_process_told(cJSON *told, unsigned rank,
                              const struct perfetto_process *process,
                              const struct err *err);
 
-/* The time of the first record. Returns 0 or -1. */
-int perfetto_trace_start(const char *path, uint64_t *time_ns, struct err *err);
-
-/* Returns 0, or -1 where the trace ends in what cannot be read; what came
- * before is told then. */
-int perfetto_trace_write(struct perfetto_process *process, const char *path,
-                         struct err *err);
+/* Reads the trace PATH. Returns its log; where it ends in what cannot be read,
+ * ERR is set, and the log has what came before. */
+struct perfetto_log *perfetto_trace_read(const char *path, unsigned peak_card,
+                                         struct err *err);
 
 /* What a card stands at over time. Zeroed, it is empty. */
 struct perfetto_card {

@@ -11,6 +11,8 @@
 struct player {
     struct perfetto_card cards[REPLAY_DEVICES];
     uint64_t start_ns; /* of the first step; UINT64_MAX: there is none */
+    struct perfetto_log *log; /* of the trace; NULL: it is a snapshot */
+    struct err err;           /* why it was not read to its end */
 };
 
 static void watch(void *context, const struct replay_moment *now)
@@ -42,10 +44,10 @@ static int play(const struct recording *rec, struct player *p, struct err *err)
 }
 
 /* The NTH recording of REC's rank. */
-static void recording_write(const struct recording *rec, struct player *p,
-                            struct perfetto *to, unsigned nth, cJSON *told)
+static void recording_write(const struct recording *rec,
+                            struct player *p, struct perfetto *to,
+                            unsigned nth, cJSON *told)
 {
-    struct err err = {""};
     struct perfetto_process process = {
         .to = to, .track = perfetto_track_of(rec->info.rank, nth)};
 
@@ -58,9 +60,9 @@ static void recording_write(const struct recording *rec, struct player *p,
     for (unsigned i = 0; i < REPLAY_DEVICES; i++)
         perfetto_card_write(&p->cards[i], to, process.track,
                             rec->trace ? rec->info.devices[i].card : i);
-    if (rec->trace)
-        perfetto_trace_write(&process, rec->path, &err);
-    perfetto_process_told(told, rec->info.rank, &process, &err);
+    if (p->log)
+        perfetto_log_write(p->log, &process);
+    perfetto_process_told(told, rec->info.rank, &process, &p->err);
 }
 
 static unsigned earlier_of_rank(const struct replay_report *r, size_t index)
@@ -86,8 +88,11 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
         if (!recording_is_used(&r->recordings[i]))
             continue;
         play(&r->recordings[i], &players[i], &err);
-        if (r->recordings[i].trace)
-            perfetto_trace_start(r->recordings[i].path, &start_ns, &err);
+        if (r->recordings[i].trace) {
+            players[i].log = perfetto_trace_read(
+                r->recordings[i].path, PERFETTO_NO_PEAK, &players[i].err);
+            start_ns = perfetto_log_start(players[i].log);
+        }
         if (players[i].start_ns < start_ns)
             start_ns = players[i].start_ns;
         if (start_ns < to->origin_ns)
@@ -99,6 +104,7 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
             recording_write(&r->recordings[i], &players[i], to, nth, told);
         for (size_t j = 0; j < REPLAY_DEVICES; j++)
             perfetto_card_fini(&players[i].cards[j]);
+        perfetto_log_destroy(players[i].log);
     }
     free(players);
 }

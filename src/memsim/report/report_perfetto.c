@@ -2,8 +2,6 @@
  * The report as a trace of events: a process for each rank, with counters of
  * its cards, a thread of steps and phases, and one for each of its threads that
  * calls modules. */
-#include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +18,14 @@ struct writer {
     cJSON *told; /* of each process, in the metadata */
 };
 
-static void trace_path(const struct result *r, uint32_t process, char *path,
-                       size_t size)
+/* What the trace of PROCESS says; NULL: nobody has read it. */
+static const struct result_events *events_of(const struct result *r,
+                                             uint32_t process)
 {
-    session_trace_path(r->traces, process, path, size);
+    for (size_t i = 0; i < r->event_count; i++)
+        if (r->events[i].process == process)
+            return &r->events[i];
+    return NULL;
 }
 
 /* --- steps and phases ----------------------------------------------------- */
@@ -145,13 +147,11 @@ static void categories_write(struct perfetto *to, struct perfetto_track track,
 
 /* --- processes ------------------------------------------------------------ */
 
-/* The process SLOT of RANK, its NTH there; D is one of its cards. */
+/* The process of RANK that had the highest peak on D, its NTH there. */
 static void process_write(struct writer *w, const struct result_rank *rank,
                           unsigned nth, const struct result_device *d)
 {
-    char path[PATH_MAX];
-    uint64_t origin_ns;
-    struct err err = {""};
+    const struct result_events *events = events_of(w->result, d->process);
     const struct perfetto_track track = perfetto_track_of(rank->rank, nth);
     struct perfetto_process process = {
         .to = &w->to,
@@ -159,20 +159,21 @@ static void process_write(struct writer *w, const struct result_rank *rank,
         .counters = true,
     };
 
-    trace_path(w->result, d->process, path, sizeof path);
-    if (!perfetto_trace_start(path, &origin_ns, &err)) {
-        if (d->attribution) {
-            struct slices slices = {
-                .to = &w->to, .track = track, .origin_ns = origin_ns};
-            phases_write(&slices, d->attribution);
-            process.peak_ns = origin_ns + d->attribution->peak_ns;
-        }
-        perfetto_trace_write(&process, path, &err);
+    if (!events)
+        return;
+    uint64_t origin_ns = perfetto_log_start(events->log);
+    if (d->attribution) {
+        struct slices slices = {
+            .to = &w->to, .track = track, .origin_ns = origin_ns};
+        phases_write(&slices, d->attribution);
     }
+    perfetto_log_write(events->log, &process);
     for (size_t i = 0; i < rank->device_count; i++)
-        if (rank->devices[i].process == d->process && rank->devices[i].attribution)
+        if (rank->devices[i].process == d->process &&
+            rank->devices[i].attribution)
             categories_write(&w->to, track, origin_ns, &rank->devices[i]);
-    cJSON *told = perfetto_process_told(w->told, rank->rank, &process, &err);
+    cJSON *told =
+        perfetto_process_told(w->told, rank->rank, &process, &events->err);
     if (d->attribution)
         json_add_uint(told, "phases_dropped", d->attribution->phases_dropped);
 }
@@ -202,17 +203,13 @@ static void rank_write(struct writer *w, const struct result_rank *rank)
 /* Processes of one machine have one clock. */
 static uint64_t earliest(const struct result *r)
 {
-    uint64_t first_ns = UINT64_MAX, time_ns;
-    char path[PATH_MAX];
-    struct err err = {""};
+    uint64_t first_ns = UINT64_MAX;
 
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t j = 0; j < r->ranks[i].device_count; j++) {
-            trace_path(r, r->ranks[i].devices[j].process, path, sizeof path);
-            if (!perfetto_trace_start(path, &time_ns, &err) &&
-                time_ns < first_ns)
-                first_ns = time_ns;
-        }
+    for (size_t i = 0; i < r->event_count; i++) {
+        uint64_t time_ns = perfetto_log_start(r->events[i].log);
+        if (time_ns && time_ns < first_ns)
+            first_ns = time_ns;
+    }
     return first_ns == UINT64_MAX ? 0 : first_ns;
 }
 
@@ -226,11 +223,9 @@ static void perfetto_report_write(const void *report,
     (void)style;
     w.told = cJSON_AddArrayToObject(metadata, "processes");
     perfetto_begin(&w.to, out);
-    if (result->traces) {
-        w.to.origin_ns = earliest(result);
-        for (size_t i = 0; i < result->rank_count; i++)
-            rank_write(&w, &result->ranks[i]);
-    }
+    w.to.origin_ns = earliest(result);
+    for (size_t i = 0; result->events && i < result->rank_count; i++)
+        rank_write(&w, &result->ranks[i]);
     perfetto_end(&w.to, metadata);
     cJSON_Delete(metadata);
 }

@@ -13,6 +13,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
 #include "memsim/collectives/traffic.h"
+#include "memsim/report/perfetto_trace.h"
 
 static uint64_t load(const session_u64 *value)
 {
@@ -424,6 +425,9 @@ void result_fini(struct result *result)
     }
     free(result->ranks);
     traffic_destroy(result->traffic);
+    for (size_t i = 0; i < result->event_count; i++)
+        perfetto_log_destroy(result->events[i].log);
+    free(result->events);
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);

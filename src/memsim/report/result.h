@@ -89,6 +89,13 @@ struct result_file_written {
     bool kept; /* as it was; its new content is in the run's directory */
 };
 
+/* What a process's trace has for --perfetto. */
+struct result_events {
+    uint32_t process;
+    struct perfetto_log *log;
+    struct err err; /* why it was not read to its end */
+};
+
 struct result {
     enum verdict verdict;
     int exit_status;       /* what memsim run exits with */
@@ -98,7 +105,6 @@ struct result {
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */
     const char *directory; /* borrowed; NULL where the traces are not kept */
-    const char *traces; /* borrowed: where they are now; NULL: there are none */
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
@@ -106,6 +112,8 @@ struct result {
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;
     struct traffic *traffic; /* NULL: no cluster was named */
+    struct result_events *events; /* of processes; filled where asked for */
+    size_t event_count;
     char **notes;
     size_t note_count;
     struct result_guess *guesses; /* by how often, most first */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/trace/play.h"
+
+int trace_play(struct trace_reader *reader,
+               const struct trace_listener *listeners, size_t count,
+               struct err *err)
+{
+    struct trace_names names = {{0}};
+    struct trace_now now = {.names = &names};
+    struct trace_item item;
+    int more;
+
+    for (; (more = trace_reader_next(reader, &item, err)) > 0; now.ordinal++) {
+        if (!now.ordinal)
+            now.first_ns = item.head.time_ns;
+        trace_names_add(&names, &item);
+        for (size_t i = 0; i < count; i++)
+            listeners[i].take(listeners[i].context, &item, &now);
+    }
+    for (size_t i = 0; !more && i < count; i++)
+        if (listeners[i].end)
+            listeners[i].end(listeners[i].context, &now);
+    trace_names_fini(&names);
+    return more;
+}

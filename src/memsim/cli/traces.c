@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/traces.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "common/trace/play.h"
+#include "memsim/collectives/traffic.h"
+#include "memsim/report/perfetto_trace.h"
+
+#define PROGRESS_MS 500
+#define LISTENERS   3
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Long traces only: a line on the terminal, which goes when all is read. */
+struct progress {
+    uint64_t next_ms; /* when to write it again */
+    bool written;
+};
+
+static void progress_tell(const struct trace_reader *r, void *context)
+{
+    struct progress *p = context;
+    uint64_t now = now_ms();
+
+    if (now < p->next_ms)
+        return;
+    p->next_ms = now + PROGRESS_MS;
+    p->written = true;
+    fprintf(stderr, "\rmemsim: reading the trace, %3.0f%%",
+            100.0 * (double)r->read_bytes /
+                (double)(r->file_bytes > r->read_bytes ? r->file_bytes
+                                                       : r->read_bytes));
+}
+
+/* Gives the records of PATH to COUNT LISTENERS; says how far it is, where
+ * someone is watching. */
+static int play(const char *path, const struct trace_listener *listeners,
+                size_t count, struct err *err)
+{
+    struct progress progress = {.next_ms = now_ms() + PROGRESS_MS};
+    struct trace_reader reader;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    if (isatty(STDERR_FILENO)) {
+        reader.progress = progress_tell;
+        reader.context = &progress;
+    }
+    int rc = trace_play(&reader, listeners, count, err);
+    if (progress.written)
+        fputs("\r\033[K", stderr);
+    trace_reader_close(&reader);
+    return rc;
+}
+
+/* --- collectives ---------------------------------------------------------- */
+
+/* What processes sent each other, until it is priced. */
+struct pricing {
+    bool wanted;
+    struct cluster cluster;
+    struct traffic_log *logs;
+    size_t count;
+};
+
+static int pricing_init(struct pricing *p, const char *cluster, size_t traces,
+                        struct err *err)
+{
+    *p = (struct pricing){.wanted = cluster != NULL};
+    if (!cluster)
+        return 0;
+    if (cluster_load(cluster, &p->cluster, err))
+        return -1;
+    p->logs = xcalloc(traces + 1, sizeof *p->logs);
+    return 0;
+}
+
+/* The log in hand is whole, or, where RC is not 0, is not. */
+static void pricing_add(struct pricing *p, int rc, struct result *result,
+                        const struct err *err)
+{
+    if (!rc) {
+        p->count++;
+        return;
+    }
+    traffic_log_fini(&p->logs[p->count]);
+    result_note(result, "its collectives are not known: %s", err->text);
+}
+
+static void pricing_conclude(struct pricing *p, struct result *result)
+{
+    if (!p->wanted)
+        return;
+    result->traffic = traffic_price(p->logs, p->count, &p->cluster);
+    while (p->count)
+        traffic_log_fini(&p->logs[--p->count]);
+    free(p->logs);
+    cluster_fini(&p->cluster);
+}
+
+int traces_price(struct result *result, char *const *paths, size_t count,
+                 const char *cluster, struct err *err)
+{
+    struct pricing pricing;
+
+    if (pricing_init(&pricing, cluster, count, err))
+        return -1;
+    for (size_t i = 0; i < count && pricing.wanted; i++) {
+        struct err why = {""};
+        const struct trace_listener listener =
+            traffic_log_init(&pricing.logs[pricing.count], (unsigned)i);
+        pricing_add(&pricing, play(paths[i], &listener, 1, &why), result,
+                    &why);
+    }
+    pricing_conclude(&pricing, result);
+    return 0;
+}
+
+/* --- a run's traces ------------------------------------------------------- */
+
+/* The first card that PROCESS is shown for; NULL: it is not shown. */
+static const struct result_device *device_of(const struct result *result,
+                                             uint32_t process)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++)
+            if (result->ranks[i].devices[j].process == process)
+                return &result->ranks[i].devices[j];
+    return NULL;
+}
+
+static void peaks_take(struct result *result, uint32_t process,
+                       struct peak *peak)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
+            struct result_device *d = &result->ranks[i].devices[j];
+            if (d->process == process && d->index < SESSION_DEVICES)
+                result_device_take(d, &peak->cards[d->index]);
+        }
+}
+
+static struct perfetto_log *events_add(struct result *result, uint32_t process,
+                                       unsigned card)
+{
+    result->events = xreallocarray(result->events, result->event_count + 1,
+                                   sizeof *result->events);
+    struct result_events *e = &result->events[result->event_count++];
+    *e = (struct result_events){.process = process,
+                                .log = perfetto_log_create(card)};
+    return e->log;
+}
+
+/* Plays the trace of a process that is shown. */
+static int shown_play(struct result *result, const char *path,
+                      uint32_t process, const struct traces_wanted *wanted,
+                      struct pricing *pricing, struct err *err)
+{
+    struct trace_listener listeners[LISTENERS];
+    struct peak_reading peak;
+    size_t count = 0;
+
+    listeners[count++] = peak_reading_init(&peak);
+    if (pricing->wanted)
+        listeners[count++] =
+            traffic_log_init(&pricing->logs[pricing->count], process);
+    if (wanted->events)
+        listeners[count++] = perfetto_log_listener(
+            events_add(result, process, device_of(result, process)->index));
+    int rc = play(path, listeners, count, err);
+    if (rc)
+        result_note(result, "what was in memory is not known: %s", err->text);
+    else
+        peaks_take(result, process, &peak.peak);
+    if (rc && wanted->events)
+        result->events[result->event_count - 1].err = *err;
+    peak_reading_fini(&peak);
+    return rc;
+}
+
+static void process_play(struct result *result, const struct rundir *dir,
+                         uint32_t process, const struct traces_wanted *wanted,
+                         struct pricing *pricing)
+{
+    struct err err = {""};
+    char path[PATH_MAX];
+    int rc;
+
+    rundir_trace(dir, process, path, sizeof path);
+    if (device_of(result, process)) {
+        rc = shown_play(result, path, process, wanted, pricing, &err);
+    } else {
+        const struct trace_listener listener =
+            traffic_log_init(&pricing->logs[pricing->count], process);
+        rc = play(path, &listener, 1, &err);
+    }
+    if (pricing->wanted)
+        pricing_add(pricing, rc, result, &err);
+}
+
+/* Numbers of processes, each once. */
+struct numbers {
+    uint32_t *all;
+    size_t count, capacity;
+};
+
+static void numbers_add(struct numbers *n, uint32_t number)
+{
+    for (size_t i = 0; i < n->count; i++)
+        if (n->all[i] == number)
+            return;
+    xgrow(&n->all, n->count, &n->capacity, sizeof *n->all);
+    n->all[n->count++] = number;
+}
+
+/* Those whose traces are to be read: the ones that are shown and, where
+ * collectives are to be priced, all others. */
+static int numbers_find(struct numbers *n, const struct result *result,
+                        const struct rundir *dir, bool all, struct err *err)
+{
+    struct rundir_traces traces = {0};
+    int rc = all ? rundir_traces_init(&traces, dir->path, err) : 0;
+
+    for (size_t i = 0; !rc && i < traces.count; i++)
+        numbers_add(n, traces.entries[i].number);
+    rundir_traces_fini(&traces);
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0; j < result->ranks[i].device_count; j++)
+            numbers_add(n, result->ranks[i].devices[j].process);
+    return rc;
+}
+
+int traces_read(struct result *result, const struct rundir *dir,
+                const struct traces_wanted *wanted, struct err *err)
+{
+    struct numbers numbers = {0};
+    struct pricing pricing;
+    int rc =
+        numbers_find(&numbers, result, dir, wanted->cluster != NULL, err);
+
+    if (!rc)
+        rc = pricing_init(&pricing, wanted->cluster, numbers.count, err);
+    for (size_t i = 0; !rc && i < numbers.count; i++)
+        process_play(result, dir, numbers.all[i], wanted, &pricing);
+    if (!rc)
+        pricing_conclude(&pricing, result);
+    free(numbers.all);
+    return rc;
+}
