@@ -75,32 +75,52 @@ static const char *type_name(int i)
     return work_type_name(i);
 }
 
-static const char *kernel_name(int i)
-{
-    return work_attention_name(i);
-}
-
 static const char *kind_name(int i)
 {
     return cost_kind_ops(i)->name;
 }
 
-static int read_names(const struct reader *r, const cJSON *list, int count,
-                      const char *(*name_of)(int), uint32_t *bits)
+static int read_types(const struct reader *r, const cJSON *list, uint32_t *bits)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        int at = cJSON_IsString(item)
+                     ? find_name(item->valuestring, WORK_TYPES, type_name)
+                     : -1;
+
+        if (at < 0)
+            return fail(r, "a type that memsim does not know");
+        *bits |= UINT32_C(1) << at;
+    }
+    return *bits ? 0 : fail(r, "types are missing");
+}
+
+static int find_variant(enum work_family family, const cJSON *item)
+{
+    for (unsigned v = 0; cJSON_IsString(item) && v < WORK_VARIANTS; v++) {
+        const char *name = work_variant_name(family, v);
+
+        if (name && !strcmp(name, item->valuestring))
+            return (int)v;
+    }
+    return -1;
+}
+
+static int read_variants(const struct reader *r, const cJSON *list,
+                         enum work_family family, uint32_t *bits)
 {
     const cJSON *item;
 
     if (!list)
-        return 0;
-    *bits = 0;
+        *bits = UINT32_MAX;
     cJSON_ArrayForEach(item, list)
     {
-        int at = cJSON_IsString(item)
-                     ? find_name(item->valuestring, count, name_of)
-                     : -1;
+        int at = find_variant(family, item);
 
         if (at < 0)
-            return fail(r, "a type or kernel that memsim does not know");
+            return fail(r, "a variant that memsim does not know");
         *bits |= UINT32_C(1) << at;
     }
     return 0;
@@ -278,8 +298,7 @@ static void *read_state(const struct reader *r, const cJSON *model,
 static int read_model(const struct reader *r, const cJSON *model,
                       struct cost_build *build)
 {
-    struct cost_model m = {
-        .types = UINT32_MAX, .kernels = UINT32_MAX, .basis = COST_FITTED};
+    struct cost_model m = {.basis = COST_FITTED};
     int family =
         find_name(json_text_of(model, "family"), WORK_FAMILIES, family_name);
     int kind = find_name(json_text_of(model, "model"), COST_KINDS, kind_name);
@@ -290,10 +309,9 @@ static int read_model(const struct reader *r, const cJSON *model,
     m.kind = (uint32_t)kind;
     if (read_number(r, model, "low", &m.low) ||
         read_number(r, model, "high", &m.high) ||
-        read_names(r, cJSON_GetObjectItem(model, "types"), WORK_TYPES,
-                   type_name, &m.types) ||
-        read_names(r, cJSON_GetObjectItem(model, "kernels"),
-                   WORK_ATTENTION_CUDNN + 1, kernel_name, &m.kernels))
+        read_types(r, cJSON_GetObjectItem(model, "types"), &m.types) ||
+        read_variants(r, cJSON_GetObjectItem(model, "variants"), family,
+                      &m.variants))
         return -1;
     void *state = read_state(r, model, &m);
     if (!state)

@@ -15,7 +15,7 @@ struct fit_class {
     const struct ops *ops;
     const struct cost_gpu *limits;
     enum work_family family;
-    uint32_t types, kernels;
+    uint32_t types, variants;
     uint32_t *own, *other;
     size_t own_count, other_count;
     uint32_t *source_rank; /* by source: 0 is the one that prices are for */

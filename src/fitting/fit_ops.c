@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_ROWS 6
+#define MIN_ROWS 4
 
-#define BIT(type)  (UINT32_C(1) << (type))
-#define HALF       (BIT(WORK_FP16) | BIT(WORK_BF16))
-#define ANY_TYPE   (BIT(WORK_TYPES) - 1)
-#define ANY_KERNEL UINT32_MAX
+#define BIT(type)   (UINT32_C(1) << (type))
+#define HALF        (BIT(WORK_FP16) | BIT(WORK_BF16))
+#define ANY_TYPE    (BIT(WORK_TYPES) - 1)
+#define ANY_VARIANT UINT32_MAX
 
 /* Types whose arithmetic runs at one rate share a model; families that memory
  * bounds have one for all. */
@@ -20,12 +20,6 @@ static const uint32_t type_classes[] = {
     HALF,           BIT(WORK_FP32), BIT(WORK_TF32),
     BIT(WORK_FP64), BIT(WORK_FP8),  BIT(WORK_INT8),
 };
-
-static bool is_attention(enum work_family family)
-{
-    return family == WORK_ATTENTION_FORWARD ||
-           family == WORK_ATTENTION_BACKWARD;
-}
 
 static bool is_typed(enum work_family family)
 {
@@ -35,8 +29,7 @@ static bool is_typed(enum work_family family)
 static bool in_class(const struct fit_class *c, const struct work *work)
 {
     return work->family == c->family && (c->types >> work->type & 1) &&
-           (!is_attention(work->family) ||
-            (c->kernels >> work->attention.kernel & 1));
+           (c->variants >> work_variant(work) & 1);
 }
 
 static void pick_rows(struct fit_class *c, const char *gpu)
@@ -58,17 +51,17 @@ static void pick_rows(struct fit_class *c, const char *gpu)
 }
 
 static void fit_class(struct fit_ops *fit, enum work_family family,
-                      uint32_t types, uint32_t kernels)
+                      uint32_t types, uint32_t variants)
 {
     struct fit_class c = {.ops = fit->ops,
                           .limits = &fit->limits,
                           .family = family,
                           .types = types,
-                          .kernels = kernels,
+                          .variants = variants,
                           .seed = fit->seed};
     struct ops_model model = {.family = family,
                               .types = types,
-                              .kernels = kernels,
+                              .variants = variants,
                               .basis = COST_FITTED,
                               .low = 1,
                               .high = 1};
@@ -92,15 +85,13 @@ static void fit_class(struct fit_ops *fit, enum work_family family,
 static void fit_family(struct fit_ops *fit, enum work_family family)
 {
     if (!is_typed(family)) {
-        fit_class(fit, family, ANY_TYPE, ANY_KERNEL);
+        fit_class(fit, family, ANY_TYPE, ANY_VARIANT);
         return;
     }
     for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++)
-        if (!is_attention(family))
-            fit_class(fit, family, type_classes[t], ANY_KERNEL);
-        else
-            for (int kernel = 0; kernel <= WORK_ATTENTION_CUDNN; kernel++)
-                fit_class(fit, family, type_classes[t], BIT(kernel));
+        for (unsigned v = 0; v < WORK_VARIANTS; v++)
+            if (!v || work_variant_name(family, v))
+                fit_class(fit, family, type_classes[t], BIT(v));
 }
 
 void fit_ops_run(const struct ops *ops, const char *gpu,
@@ -134,10 +125,9 @@ void ops_model_name(const struct ops_model *model, char *name, size_t size)
     for (int t = 0; t < WORK_TYPES && model->types != ANY_TYPE; t++)
         if (model->types >> t & 1)
             append_name(name, size, work_type_name(t));
-    for (int k = 0; k <= WORK_ATTENTION_CUDNN && is_attention(model->family);
-         k++)
-        if (model->kernels >> k & 1)
-            append_name(name, size, work_attention_name(k));
+    for (unsigned v = 0; v < WORK_VARIANTS; v++)
+        if ((model->variants >> v & 1) && work_variant_name(model->family, v))
+            append_name(name, size, work_variant_name(model->family, v));
 }
 
 static void print_percent(FILE *out, double percent)

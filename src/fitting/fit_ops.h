@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From measured operators to the models of one GPU. Each class of work (a
- * family, the types and kernels that share a model) gets the candidate whose
+ * family, the types and variants that share a model) gets the candidate whose
  * error is least on shapes held out: a roofline with three numbers, three
  * segments, or boosted trees over the roofline. */
 #ifndef MEMSIM_FITTING_FIT_OPS_H
@@ -24,7 +24,7 @@ struct fit_errors {
 
 struct ops_model {
     enum work_family family;
-    uint32_t types, kernels;
+    uint32_t types, variants;
     enum cost_kind kind;
     enum cost_basis basis;
     void *state;

@@ -121,37 +121,41 @@ static void write_trees(const struct cost_trees *t, FILE *out)
     fputs("]}", out);
 }
 
-static void write_names(FILE *out, const char *key, uint32_t bits, int count,
-                        const char *(*name)(int))
+static void write_types(FILE *out, uint32_t types)
 {
     const char *separator = "";
 
-    fprintf(out, ", \"%s\": [", key);
-    for (int i = 0; i < count; i++)
-        if (bits >> i & 1) {
-            fprintf(out, "%s\"%s\"", separator, name(i));
+    fputs(", \"types\": [", out);
+    for (int i = 0; i < WORK_TYPES; i++)
+        if (types >> i & 1) {
+            fprintf(out, "%s\"%s\"", separator, work_type_name(i));
             separator = ", ";
         }
     fputc(']', out);
 }
 
-static const char *type_name(int type)
+/* The variants, of a family that has any. */
+static void write_variants(FILE *out, const struct ops_model *m)
 {
-    return work_type_name(type);
-}
+    const char *separator = "";
 
-static const char *kernel_name(int kernel)
-{
-    return work_attention_name(kernel);
+    if (!work_variant_name(m->family, 0))
+        return;
+    fputs(", \"variants\": [", out);
+    for (unsigned v = 0; v < WORK_VARIANTS; v++)
+        if ((m->variants >> v & 1) && work_variant_name(m->family, v)) {
+            fprintf(out, "%s\"%s\"", separator,
+                    work_variant_name(m->family, v));
+            separator = ", ";
+        }
+    fputc(']', out);
 }
 
 static void write_model(const struct ops_model *m, FILE *out)
 {
     fprintf(out, "\n  {\"family\": \"%s\"", work_family_name(m->family));
-    write_names(out, "types", m->types, WORK_TYPES, type_name);
-    if (m->kernels != UINT32_MAX)
-        write_names(out, "kernels", m->kernels, WORK_ATTENTION_CUDNN + 1,
-                    kernel_name);
+    write_types(out, m->types);
+    write_variants(out, m);
     fprintf(out, ",\n   \"model\": \"%s\", \"low\": %.4f, \"high\": %.4f,\n",
             cost_kind_ops(m->kind)->name, m->low, m->high);
     write_errors(&m->errors, out);

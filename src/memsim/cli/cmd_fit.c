@@ -83,7 +83,7 @@ static int fit_files(const struct values *values, const struct ops *ops,
     fit_ops_run(ops, gpu.name, &limits, values->seed, &fit);
     int rc = fit.count ? 0
                        : err_set(err,
-                                 "%s: fewer than 6 times of any operator "
+                                 "%s: fewer than 4 times of any operator "
                                  "were measured on it",
                                  gpu.name);
     if (!rc) {

@@ -25,8 +25,7 @@ static uint64_t whole_ns(double ns)
 static void price_roofline(const struct cost_gpu *gpu, const struct work *work,
                            struct cost_answer *answer)
 {
-    double ns = cost_roofline_ns(
-        cost_roofline_default(work->family, work->type), gpu, work);
+    double ns = cost_roofline_ns(cost_roofline_default(work), gpu, work);
     bool known = work->source == WORK_EXACT || work->source == WORK_RULE;
     double band = known ? ROOFLINE_BAND : FALLBACK_BAND;
 

@@ -57,10 +57,8 @@ struct cost_roofline {
 double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work);
 
-/* The roofline of FAMILY where no fit answers: medians over the GPUs that were
- * measured. */
-const struct cost_roofline *cost_roofline_default(enum work_family family,
-                                                  enum work_type type);
+/* The roofline of WORK's family and type where no fit answers. */
+const struct cost_roofline *cost_roofline_default(const struct work *work);
 
 /* A model of some families. STATE is flat and read-only, in the image. */
 struct cost_ops {

@@ -223,7 +223,8 @@ unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
     if ((unsigned)work->family >= WORK_FAMILIES || !fillers[work->family])
         return 0;
     add(&list, source);
-    add(&list, work->type);
+    /* bf16 runs at fp16's rates */
+    add(&list, work->type == WORK_BF16 ? WORK_FP16 : work->type);
     fillers[work->family](&list, gpu, work);
     return list.count;
 }

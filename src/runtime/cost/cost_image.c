@@ -89,11 +89,8 @@ const char *cost_image_check(const struct cost_image *image, size_t size)
 
 static bool model_answers(const struct cost_model *m, const struct work *work)
 {
-    if (m->family != work->family || !(m->types >> work->type & 1))
-        return false;
-    return (work->family != WORK_ATTENTION_FORWARD &&
-            work->family != WORK_ATTENTION_BACKWARD) ||
-           (m->kernels >> work->attention.kernel & 1);
+    return m->family == work->family && (m->types >> work->type & 1) &&
+           (m->variants >> work_variant(work) & 1);
 }
 
 const struct cost_model *cost_image_model(const struct cost_image *image,

@@ -32,7 +32,7 @@ struct cost_image {
 struct cost_model {
     uint32_t family;    /* enum work_family */
     uint32_t types;     /* bit 1 << type for each */
-    uint32_t kernels;   /* of attention: bit 1 << kernel; else all bits */
+    uint32_t variants;  /* bit 1 << work_variant() for each */
     uint32_t kind;      /* enum cost_kind */
     uint32_t basis;     /* enum cost_basis */
     uint32_t at, bytes; /* of its state */

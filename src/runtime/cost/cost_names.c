@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/cost.h"
 
+#include <stddef.h>
+
 static const char *const families[WORK_FAMILIES] = {
     [WORK_NOTHING] = "nothing",
     [WORK_ELEMENTWISE] = "elementwise",
@@ -53,15 +55,39 @@ const char *cost_basis_name(enum cost_basis basis)
     return (unsigned)basis < COST_BASES ? bases[basis] : "unknown";
 }
 
-static const char *const kernels[] = {
+static const char *const kernels[WORK_VARIANTS] = {
     [WORK_ATTENTION_FLASH2] = "flash2",
     [WORK_ATTENTION_FLASH3] = "flash3",
     [WORK_ATTENTION_EFFICIENT] = "efficient",
     [WORK_ATTENTION_CUDNN] = "cudnn",
 };
 
-const char *work_attention_name(enum work_attention kernel)
+static const char *const groupings[WORK_VARIANTS] = {"dense", "grouped"};
+
+static bool is_attention(enum work_family family)
 {
-    return (unsigned)kernel < sizeof kernels / sizeof *kernels ? kernels[kernel]
-                                                               : "unknown";
+    return family == WORK_ATTENTION_FORWARD ||
+           family == WORK_ATTENTION_BACKWARD;
+}
+
+static bool is_convolution(enum work_family family)
+{
+    return family >= WORK_CONVOLUTION_FORWARD &&
+           family <= WORK_CONVOLUTION_WGRAD;
+}
+
+unsigned work_variant(const struct work *work)
+{
+    if (is_attention(work->family))
+        return (unsigned)work->attention.kernel % WORK_VARIANTS;
+    return is_convolution(work->family) && work->convolution.groups > 1;
+}
+
+const char *work_variant_name(enum work_family family, unsigned variant)
+{
+    if (variant >= WORK_VARIANTS)
+        return NULL;
+    return is_attention(family)     ? kernels[variant]
+           : is_convolution(family) ? groupings[variant]
+                                    : NULL;
 }

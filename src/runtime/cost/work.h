@@ -147,6 +147,15 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
 /* The family's name, as in fits and reports: "gemm", "attention_forward". */
 const char *work_family_name(enum work_family family);
 const char *work_type_name(enum work_type type);
-const char *work_attention_name(enum work_attention kernel);
+
+/* Families that differ by more than shape have variants, which models tell
+ * apart: attention by its kernel, convolutions by whether they have groups
+ * (depthwise ones run other kernels); all others have variant 0. */
+#define WORK_VARIANTS 4
+unsigned work_variant(const struct work *work);
+
+/* The variant's name, as in fits: "flash2", "grouped"; NULL where FAMILY has no
+ * such variant. */
+const char *work_variant_name(enum work_family family, unsigned variant);
 
 #endif
