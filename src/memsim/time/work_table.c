@@ -11,6 +11,7 @@
 #include "common/base/xmalloc.h"
 #include "common/catalogue/gpu.h"
 #include "common/trace/op_trace.h"
+#include "fits/cost_fit.h"
 #include "runtime/cost/cost.h"
 
 #define NAME_MAX_CHARS 4096
@@ -32,6 +33,7 @@ struct kernel {
 
 struct work_table {
     struct cost_gpu gpu;
+    struct cost_image *image;
     bool gpu_known;
     struct line **lines;
     size_t line_count, line_capacity;
@@ -47,7 +49,8 @@ static int gpu_set(struct work_table *t, const char *name, struct err *err)
         return -1;
     cost_gpu_set(&gpu, &t->gpu);
     t->gpu_known = true;
-    return 0;
+    t->image = cost_fit_load(&gpu, NULL, err);
+    return t->image ? 0 : -1;
 }
 
 struct work_table *work_table_create(const char *gpu, struct err *err)
@@ -68,6 +71,7 @@ void work_table_destroy(struct work_table *t)
         free(t->lines[i]);
     }
     free(t->lines);
+    free(t->image);
     free(t);
 }
 
@@ -135,7 +139,7 @@ static void op_add(void *context, const struct op *op)
     size_t i = work.family * (WORK_UNKNOWN + 1) + work.source;
     if (!kernel->lines[i])
         kernel->lines[i] = line_add(t, op_name(t, op), &work);
-    cost_price(NULL, &t->gpu, &work, &answer);
+    cost_price(t->image, &t->gpu, &work, &answer);
     kernel->lines[i]->count++;
     kernel->lines[i]->ns += (double)answer.ns;
     kernel->lines[i]->read_bytes += work.read_bytes;
