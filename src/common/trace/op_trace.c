@@ -63,6 +63,14 @@ const struct trace_names *op_trace_names(const struct op_trace *t)
     return &t->names;
 }
 
+struct trace_names op_trace_names_take(struct op_trace *t)
+{
+    struct trace_names names = t->names;
+
+    t->names = (struct trace_names){0};
+    return names;
+}
+
 static uint64_t stream_key(uint64_t device, uint64_t stream)
 {
     return stream ^ device << 56; /* addresses have 48 bits */

@@ -40,4 +40,7 @@ void op_trace_end(struct op_trace *t);
 /* The names that the records gave so far; borrowed. */
 const struct trace_names *op_trace_names(const struct op_trace *t);
 
+/* Gives them away, to be given to trace_names_fini. */
+struct trace_names op_trace_names_take(struct op_trace *t);
+
 #endif

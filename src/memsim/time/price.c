@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/time/price.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+#include "common/base/xmalloc.h"
+
+#define SCALE_MAX 1e6
+#define GEMM_TILE 128 /* rows and columns of a block: cuBLAS' usual tile */
+
+/* A link's share of its data sheet that NCCL reaches on large messages, and the
+ * time of a small one; used where no cluster is named. The band says the rest. */
+#define LINK_EFFICIENCY 0.75
+#define LINK_LATENCY_US 15
+#define LINK_BAND       1.5
+
+struct pricer {
+    struct price_options options;
+    struct cost_gpu limits;
+    struct map kernels; /* struct work_kernel by the name's id + 1 */
+};
+
+struct pricer *pricer_create(const struct price_options *options)
+{
+    struct pricer *p = xcalloc(1, sizeof *p);
+
+    p->options = *options;
+    cost_gpu_set(options->gpu, &p->limits);
+    return p;
+}
+
+void pricer_destroy(struct pricer *p)
+{
+    size_t cursor = 0;
+
+    for (void *kernel; (kernel = map_next(&p->kernels, &cursor));)
+        free(kernel);
+    map_fini(&p->kernels);
+    free(p);
+}
+
+/* --- collectives ---------------------------------------------------------- */
+
+static const struct function {
+    const char *name;
+    enum fit_coll coll;
+} functions[] = {
+    {"ncclAllReduce", FIT_ALL_REDUCE},
+    {"ncclAllGather", FIT_ALL_GATHER},
+    {"ncclReduceScatter", FIT_REDUCE_SCATTER},
+    {"ncclBroadcast", FIT_BROADCAST},
+    {"ncclBcast", FIT_BROADCAST},
+    {"ncclReduce", FIT_REDUCE},
+    {"ncclAlltoAll", FIT_ALLTOALL},
+    {"ncclGather", FIT_GATHER},
+    {"ncclScatter", FIT_SCATTER},
+};
+
+static enum fit_coll coll_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!strcmp(functions[i].name, name))
+            return functions[i].coll;
+    return FIT_SENDRECV;
+}
+
+static const struct trace_collective *collective_of(const struct op *op)
+{
+    return (const struct trace_collective *)op->fields;
+}
+
+/* Bus bytes over the link, at the data sheet's rate. */
+static double link_us(const struct pricer *p, enum fit_coll coll, double bytes,
+                      uint32_t ranks)
+{
+    double gbps = p->limits.nvlink_gbps > 0 ? p->limits.nvlink_gbps
+                                            : p->limits.pcie_gbps;
+
+    if (ranks < 2 || !(gbps > 0))
+        return 0;
+    return LINK_LATENCY_US + fit_coll_factor(coll, ranks) * bytes /
+                                 (1e3 * gbps * LINK_EFFICIENCY);
+}
+
+/* Ranks of a communicator fill nodes in order. */
+static int cluster_us(const struct pricer *p, struct cost_nccl_query *q,
+                      uint32_t ranks, struct cost_nccl_answer *answer)
+{
+    const struct cluster *c = p->options.cluster;
+    uint32_t width = c->gpus_per_node ? c->gpus_per_node : 8;
+
+    q->gpus_per_node = ranks < width ? ranks : width;
+    q->nodes = (ranks + width - 1) / width;
+    return cost_nccl(&c->fit, q, answer);
+}
+
+static void price_band(struct cost_answer *a, double us, double error)
+{
+    a->ns = (uint64_t)llround(us * 1e3);
+    a->low_ns = (uint64_t)llround(us * 1e3 / (1 + error));
+    a->high_ns = (uint64_t)llround(us * 1e3 * (1 + error));
+}
+
+static void price_collective(const struct pricer *p, const struct op *op,
+                             const char *name, struct price *price)
+{
+    const struct trace_collective *c = collective_of(op);
+    uint32_t ranks = (uint32_t)c->ranks;
+    struct cost_nccl_query q = {.coll = coll_of(name),
+                                .bytes = (double)c->bytes,
+                                .in_place = c->send == c->receive};
+    struct cost_nccl_answer answer;
+
+    price->family = WORK_COLLECTIVE;
+    price->engine = SIM_COMM;
+    if (ranks < 2)
+        return;
+    if (p->options.cluster && !cluster_us(p, &q, ranks, &answer)) {
+        price->answer.basis = p->options.cluster->measured && !answer.flags
+                                  ? COST_FITTED
+                                  : COST_ROOFLINE;
+        /* Four of five errors lie within about twice the median one. */
+        price_band(&price->answer, answer.us,
+                   answer.error >= 0 ? 2 * answer.error : LINK_BAND - 1);
+        return;
+    }
+    price->answer.basis = COST_FALLBACK;
+    price_band(&price->answer, link_us(p, q.coll, q.bytes, ranks),
+               LINK_BAND - 1);
+}
+
+/* --- work ----------------------------------------------------------------- */
+
+static const struct work_kernel *kernel_get(struct pricer *p, uint32_t name,
+                                            const struct trace_names *names)
+{
+    struct work_kernel *kernel = map_get(&p->kernels, (uint64_t)name + 1);
+
+    if (kernel)
+        return kernel;
+    kernel = xcalloc(1, sizeof *kernel);
+    work_kernel_read(trace_names_get(names, name), kernel);
+    map_put(&p->kernels, (uint64_t)name + 1, kernel);
+    return kernel;
+}
+
+static enum sim_engine engine_of(const struct op *op, const struct work *work)
+{
+    if (op->kind == OP_HOST_FUNCTION)
+        return SIM_STREAM_ONLY;
+    if (op->kind != OP_COPY)
+        return SIM_COMPUTE;
+    switch (work->direction) {
+    case TRACE_HOST_TO_DEVICE:
+        return SIM_COPY_IN;
+    case TRACE_DEVICE_TO_HOST:
+        return SIM_COPY_OUT;
+    default:
+        return SIM_COMPUTE; /* within a card a copy is the memory's work */
+    }
+}
+
+static uint64_t tiles(uint64_t extent)
+{
+    return (extent + GEMM_TILE - 1) / GEMM_TILE;
+}
+
+/* How many of WORK's blocks the GPU holds at a time. */
+static double blocks_held(const struct gpu *gpu, const struct work *work)
+{
+    double of_sm = work->family == WORK_GEMM || !work->threads
+                       ? 1
+                       : gpu->max_threads_per_sm / work->threads;
+
+    if (gpu->max_blocks_per_sm && of_sm > gpu->max_blocks_per_sm)
+        of_sm = gpu->max_blocks_per_sm;
+    return gpu->sm_count * (of_sm < 1 ? 1 : of_sm);
+}
+
+static uint32_t share_of(const struct pricer *p, const struct work *work)
+{
+    double blocks = (double)work->blocks;
+
+    if (work->family == WORK_GEMM && !work->blocks)
+        blocks = (double)(tiles(work->gemm.m) * tiles(work->gemm.n)) *
+                 (double)(work->gemm.batch ? work->gemm.batch : 1);
+    double share = blocks / blocks_held(p->options.gpu, work);
+    if (!(blocks > 0) || share >= 1)
+        return SIM_WHOLE;
+    return (uint32_t)(share * SIM_WHOLE) + 1;
+}
+
+static void price_work(struct pricer *p, const struct op *op,
+                       const struct trace_names *names, struct price *price)
+{
+    struct work work;
+
+    if (op->kind == OP_LAUNCH)
+        work_describe_launch(op, kernel_get(p, op->name, names), &work);
+    else
+        work_describe(op, trace_names_get(names, op->name), &work);
+    price->family = work.family;
+    price->type = work.type;
+    price->flops = work.flops;
+    if (work.family == WORK_NOTHING)
+        return;
+    cost_price(p->options.image, &p->limits, &work, &price->answer);
+    price->engine = engine_of(op, &work);
+    price->share = share_of(p, &work);
+}
+
+static void price_scale(struct cost_answer *a, double scale)
+{
+    a->ns = (uint64_t)llround((double)a->ns * scale);
+    a->low_ns = (uint64_t)llround((double)a->low_ns * scale);
+    a->high_ns = (uint64_t)llround((double)a->high_ns * scale);
+}
+
+void pricer_price(struct pricer *p, const struct op *op,
+                  const struct trace_names *names, struct price *price)
+{
+    *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
+    if (op->duration_ns) {
+        price_work(p, op, names, price);
+        price->answer = (struct cost_answer){
+            .ns = op->duration_ns,
+            .low_ns = op->duration_ns,
+            .high_ns = op->duration_ns,
+            .basis = COST_MEASURED,
+        };
+    } else if (op->kind == OP_COLLECTIVE) {
+        price_collective(p, op, trace_names_get(names, op->name), price);
+    } else {
+        price_work(p, op, names, price);
+    }
+    double scale = p->options.scale[price->family];
+    if (scale > 0)
+        price_scale(&price->answer, scale);
+}
+
+/* --- --scale -------------------------------------------------------------- */
+
+static int scale_one(const char *text, size_t length,
+                     double scale[WORK_FAMILIES], struct err *err)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t name = equals ? (size_t)(equals - text) : 0;
+    char *end;
+
+    if (!equals)
+        return err_set(err, "--scale: '%.*s' is not of the form gemm=0.8",
+                       (int)length, text);
+    double factor = strtod(equals + 1, &end);
+    if (end == equals + 1 || end != text + length || !(factor > 0) ||
+        factor > SCALE_MAX)
+        return err_set(err, "--scale: '%.*s' is no factor above 0",
+                       (int)(length - name - 1), equals + 1);
+    for (int i = 0; i < WORK_FAMILIES; i++) {
+        const char *known = work_family_name((enum work_family)i);
+        if (strlen(known) == name && !memcmp(known, text, name)) {
+            scale[i] = factor;
+            return 0;
+        }
+    }
+    return err_set(err,
+                   "--scale: no family is called '%.*s'; gemm, "
+                   "elementwise, copy, collective are (memsim(1) lists "
+                   "all)",
+                   (int)name, text);
+}
+
+int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
+                      struct err *err)
+{
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        if (scale_one(text, length, scale, err))
+            return -1;
+        text += length + (text[length] == ',');
+    }
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an operation of a trace costs on a GPU: its work, its price, and how the
+ * simulator is to run it. */
+#ifndef MEMSIM_MEMSIM_PRICE_H
+#define MEMSIM_MEMSIM_PRICE_H
+
+#include "common/catalogue/gpu.h"
+#include "common/trace/op_trace.h"
+#include "fits/cluster.h"
+#include "runtime/cost/cost.h"
+#include "runtime/cost/cost_nccl.h"
+#include "runtime/sim/sim.h"
+
+struct price_options {
+    const struct gpu *gpu;
+    const struct cost_image *image; /* NULL: rooflines alone */
+    const struct cluster *cluster;  /* NULL: collectives by the data sheet */
+    double scale[WORK_FAMILIES];    /* factors of the prices; 0: 1 */
+};
+
+struct price {
+    struct cost_answer answer; /* ns 0: nothing runs on the device */
+    enum work_family family;
+    enum work_type type;
+    double flops;
+    enum sim_engine engine;
+    uint32_t share; /* of compute, of SIM_WHOLE */
+};
+
+struct pricer;
+
+/* OPTIONS is copied, what it points to is borrowed. */
+struct pricer *pricer_create(const struct price_options *options);
+void pricer_destroy(struct pricer *p);
+
+/* Prices OP, whose names are in NAMES. */
+void pricer_price(struct pricer *p, const struct op *op,
+                  const struct trace_names *names, struct price *price);
+
+/* Reads "gemm=0.8" or "gemm=0.8,copy=2" into SCALE. Returns 0 or -1. */
+int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
+                      struct err *err);
+
+#endif

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/time/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+#include "common/base/xmalloc.h"
+#include "runtime/sim/sim_cost.h"
+
+#define INFOS_FIRST 4096 /* a power of two */
+
+/* Handles of CUDA's default streams. */
+enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
+
+struct run {
+    struct timeline *t;
+    const struct timeline_options *options;
+    const struct timeline_sink *sink;
+    struct op_trace *ops;
+    struct pricer *pricer;
+    struct sim *sim;
+    void **blocks; /* the simulator's memory */
+    size_t block_count, block_capacity;
+    struct map streams, events; /* numbers + 1 */
+    struct map threads;
+    uint32_t devices[SESSION_DEVICES]; /* numbers; SIM_NONE */
+    struct timeline_op *infos;         /* by tag, a ring */
+    size_t info_capacity;
+    uint64_t tag, call; /* the last given */
+    struct map last_calls; /* numbers by thread */
+    uint64_t record;    /* of the trace, from 0 */
+    uint64_t record_ns; /* the time of the last one, on the trace's clock */
+    uint64_t host_ns;   /* on the simulation's */
+    double lost_ns;     /* of a nanosecond, by the factor */
+    uint32_t step;      /* that runs, or comes next */
+    bool in_step;
+};
+
+/* --- the simulator's memory ----------------------------------------------- */
+
+static void *block_grow(void *context, void *old, size_t old_bytes,
+                        size_t bytes)
+{
+    struct run *r = context;
+    size_t at = 0;
+
+    while (at < r->block_count && r->blocks[at] != old)
+        at++;
+    if (!old || at == r->block_count) {
+        at = r->block_count;
+        xgrow(&r->blocks, r->block_count, &r->block_capacity, sizeof(void *));
+        r->block_count++;
+        old = NULL;
+    }
+    char *grown = xreallocarray(old, bytes ? bytes : 1, 1);
+    if (bytes > old_bytes)
+        memset(grown + old_bytes, 0, bytes - old_bytes);
+    r->blocks[at] = grown;
+    return grown;
+}
+
+/* --- what the simulator tells --------------------------------------------- */
+
+static struct timeline_op *info_of(const struct run *r, uint64_t tag)
+{
+    return &r->infos[tag & (r->info_capacity - 1)];
+}
+
+static void on_done(void *context, const struct sim_done *done)
+{
+    struct run *r = context;
+    struct timeline_op *info = info_of(r, done->tag);
+
+    info->done = *done;
+    if (done->end_ns > r->t->end_ns)
+        r->t->end_ns = done->end_ns;
+    if (r->sink->op)
+        r->sink->op(r->sink->context, info);
+    info->done.tag = 0;
+}
+
+static void on_marked(void *context, const struct sim_marked *m)
+{
+    struct run *r = context;
+    struct timeline_moment *moments =
+        m->tag & 1 ? r->t->ends : r->t->begins;
+    struct timeline_moment *at = &moments[m->tag / 2];
+
+    if (m->ns > at->ns)
+        at->ns = m->ns;
+    memcpy(at->use_ns[m->device], m->use_ns, sizeof m->use_ns);
+}
+
+/* The place of a new operation; those that are not done stay where they are. */
+static struct timeline_op *info_new(struct run *r)
+{
+    uint64_t tag = ++r->tag;
+
+    while (info_of(r, tag)->done.tag) {
+        size_t capacity = r->info_capacity;
+        struct timeline_op *old = r->infos;
+        r->info_capacity *= 2;
+        r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
+        for (size_t i = 0; i < capacity; i++)
+            if (old[i].done.tag)
+                *info_of(r, old[i].done.tag) = old[i];
+        free(old);
+    }
+    *info_of(r, tag) = (struct timeline_op){.done.tag = tag};
+    return info_of(r, tag);
+}
+
+/* --- numbers of the simulator's ------------------------------------------- */
+
+static uint32_t device_of(struct run *r, uint32_t device)
+{
+    const struct gpu *gpu = r->options->price.gpu;
+    struct cost_gpu limits;
+    struct sim_gpu sim_gpu;
+
+    device = device < SESSION_DEVICES ? device : SESSION_DEVICES - 1;
+    if (r->devices[device] != SIM_NONE)
+        return r->devices[device];
+    cost_gpu_set(gpu, &limits);
+    sim_gpu_set(&sim_gpu, gpu->sm_count, gpu->nccl_channels, limits.pcie_gbps,
+                gpu->memory_gbps);
+    r->devices[device] = sim_device(r->sim, &sim_gpu);
+    r->t->device_count = r->devices[device] + 1;
+    return r->devices[device];
+}
+
+static uint32_t number_get(const struct map *map, uint64_t key)
+{
+    return (uint32_t)(uintptr_t)map_get(map, key) - 1; /* SIM_NONE: none */
+}
+
+static void number_put(struct map *map, uint64_t key, uint32_t number)
+{
+    map_put(map, key, (void *)((uintptr_t)number + 1));
+}
+
+static uint64_t stream_key(const struct op *op)
+{
+    uint64_t key = op->stream;
+
+    if (key == STREAM_LEGACY)
+        key = 0;
+    if (key == STREAM_PER_THREAD)
+        key |= (uint64_t)(op->thread + 1) << 8;
+    return key ^ (uint64_t)op->device << 56;
+}
+
+/* A stream whose creation the trace does not have is PyTorch's or a graph's:
+ * they do not wait for the legacy stream. */
+static uint32_t stream_of(struct run *r, const struct op *op)
+{
+    uint64_t key = stream_key(op);
+    uint32_t stream = number_get(&r->streams, key);
+    enum sim_stream_flags flags = SIM_NON_BLOCKING;
+
+    if (stream != SIM_NONE)
+        return stream;
+    if (op->stream <= STREAM_LEGACY)
+        flags = SIM_LEGACY;
+    else if (op->stream == STREAM_PER_THREAD)
+        flags = SIM_BLOCKING;
+    stream = sim_stream(r->sim, device_of(r, op->device), flags, 0);
+    number_put(&r->streams, key, stream);
+    return stream;
+}
+
+static void stream_create(struct run *r, const struct op *op)
+{
+    const struct trace_stream_create *c =
+        (const struct trace_stream_create *)op->fields;
+    uint32_t stream = sim_stream(r->sim, device_of(r, op->device),
+                                 c->flags & 1 ? SIM_NON_BLOCKING : SIM_BLOCKING,
+                                 (int32_t)c->priority);
+
+    number_put(&r->streams, stream_key(op), stream);
+}
+
+static uint32_t event_of(struct run *r, uint64_t event)
+{
+    uint32_t number = number_get(&r->events, event);
+
+    if (number != SIM_NONE)
+        return number;
+    number = sim_event(r->sim);
+    number_put(&r->events, event, number);
+    return number;
+}
+
+static uint32_t thread_of(struct run *r, uint32_t thread)
+{
+    uint32_t number = number_get(&r->threads, thread);
+
+    if (number != SIM_NONE)
+        return number;
+    number = sim_thread(r->sim);
+    number_put(&r->threads, thread, number);
+    return number;
+}
+
+/* --- the host ------------------------------------------------------------- */
+
+/* The host comes to what was recorded at TIME_NS. */
+static void host_advance(struct run *r, uint64_t time_ns)
+{
+    double passed = time_ns > r->record_ns ? (double)(time_ns - r->record_ns)
+                                           : 0;
+
+    passed = passed * r->options->host_factor + r->lost_ns;
+    uint64_t whole = (uint64_t)passed;
+    r->lost_ns = passed - (double)whole;
+    r->host_ns += whole;
+    if (time_ns > r->record_ns)
+        r->record_ns = time_ns;
+}
+
+/* THREAD has made a call; where it has to wait, it does. */
+static void host_settle(struct run *r, uint32_t thread)
+{
+    if (sim_waits(r->sim, thread) && sim_settle(r->sim, thread))
+        r->t->stuck = true;
+    if (r->host_ns < sim_now(r->sim, thread))
+        r->host_ns = sim_now(r->sim, thread);
+}
+
+static uint32_t step_now(const struct run *r)
+{
+    return r->in_step ? r->step : TIMELINE_NO_STEP;
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+static uint64_t op_bytes(const struct op *op)
+{
+    switch (op->record) {
+    case TRACE_COPY:
+        return ((const struct trace_copy *)op->fields)->bytes;
+    case TRACE_SET:
+        return ((const struct trace_set *)op->fields)->bytes;
+    case TRACE_COLLECTIVE:
+        return ((const struct trace_collective *)op->fields)->bytes;
+    default:
+        return 0;
+    }
+}
+
+static void submit(struct run *r, const struct op *op, uint32_t thread,
+                   const struct price *price)
+{
+    uint32_t stream = stream_of(r, op);
+    struct timeline_op *info = info_new(r);
+    const struct sim_work work = {
+        .engine = price->engine,
+        .duration_ns = price->answer.ns,
+        .share = price->share,
+        .gap_ns = SIM_GAP_NS,
+        .meet = SIM_NONE,
+        .tag = r->tag,
+    };
+
+    info->price = *price;
+    info->kind = op->kind;
+    info->device = op->device;
+    info->name = op->name;
+    info->module = op->module;
+    info->operator = op->operator;
+    info->thread = op->thread;
+    info->stream = op->stream;
+    info->step = step_now(r);
+    info->call = r->call;
+    info->bytes = op_bytes(op);
+    r->t->ops++;
+    if (sim_submit(r->sim, thread, stream, &work))
+        r->t->stuck = true;
+    host_settle(r, thread);
+    if (!op->blocking)
+        return;
+    sim_sync_stream(r->sim, thread, stream);
+    host_settle(r, thread);
+}
+
+/* The price of OP; false: it is no work of the device's, and no call. */
+static bool price_of(struct run *r, const struct op *op, struct price *price)
+{
+    if (op->kind == OP_HOST_FUNCTION) {
+        *price = (struct price){.family = WORK_OTHER,
+                                .engine = SIM_STREAM_ONLY,
+                                .answer = {.ns = SIM_HOST_FUNCTION_NS,
+                                           .low_ns = 0,
+                                           .high_ns = 2 * SIM_HOST_FUNCTION_NS,
+                                           .basis = COST_FALLBACK}};
+        return true;
+    }
+    if (op->kind == OP_NONE || op->kind > OP_COLLECTIVE)
+        return false;
+    pricer_price(r->pricer, op, op_trace_names(r->ops), price);
+    return price->family != WORK_NOTHING;
+}
+
+/* Calls that are no work: order, waits, what comes and goes. */
+static void do_call(struct run *r, const struct op *op, uint32_t thread)
+{
+    switch (op->kind) {
+    case OP_EVENT_RECORD:
+        sim_record(r->sim, thread, stream_of(r, op), event_of(r, op->event));
+        break;
+    case OP_STREAM_WAIT:
+        sim_wait_event(r->sim, thread, stream_of(r, op),
+                       event_of(r, op->event));
+        break;
+    case OP_SYNC_STREAM:
+        sim_sync_stream(r->sim, thread, stream_of(r, op));
+        break;
+    case OP_SYNC_EVENT:
+        sim_sync_event(r->sim, thread, event_of(r, op->event));
+        break;
+    case OP_SYNC_DEVICE:
+    case OP_DEVICE_FREE:
+        sim_sync_device(r->sim, thread, device_of(r, op->device));
+        break;
+    case OP_STREAM_CREATE:
+        stream_create(r, op);
+        break;
+    case OP_STREAM_DESTROY:
+        map_take(&r->streams, stream_key(op));
+        break;
+    case OP_EVENT_DESTROY:
+        map_take(&r->events, op->event);
+        break;
+    default:
+        break;
+    }
+    host_settle(r, thread);
+}
+
+/* Memory calls of pools neither wait nor cost much. */
+static enum op_kind call_kind(const struct op *op)
+{
+    const struct trace_device_malloc *m =
+        (const struct trace_device_malloc *)op->fields;
+
+    if ((op->record == TRACE_DEVICE_MALLOC ||
+         op->record == TRACE_DEVICE_FREE) &&
+        m->how == TRACE_HOW_ASYNC)
+        return OP_EVENT_RECORD; /* as cheap, and done with below */
+    return op->kind;
+}
+
+static void call_tell(struct run *r, const struct op *op, uint32_t thread,
+                      uint64_t start_ns, uint64_t first_tag)
+{
+    struct timeline_call call = {
+        .number = r->call,
+        .before = (uint64_t)(uintptr_t)map_get(&r->last_calls, thread),
+        .start_ns = start_ns,
+        .end_ns = sim_now(r->sim, thread),
+        .woken_by = sim_woken_by(r->sim, thread),
+        .tag = r->tag > first_tag ? first_tag + 1 : 0,
+        .kind = op->kind,
+        .thread = op->thread,
+        .step = step_now(r),
+    };
+
+    map_put(&r->last_calls, thread, (void *)(uintptr_t)r->call);
+    if (r->sink->call)
+        r->sink->call(r->sink->context, &call);
+}
+
+static void on_op(void *context, const struct op *op)
+{
+    struct run *r = context;
+    uint32_t thread = thread_of(r, op->thread);
+    enum op_kind kind = call_kind(op);
+    uint64_t first_tag = r->tag, start_ns;
+    struct price price;
+    bool works = price_of(r, op, &price);
+
+    if (!works && kind <= OP_COLLECTIVE && kind != OP_HOST_FUNCTION)
+        return; /* a setting of a library's */
+    host_advance(r, op->host_ns);
+    sim_until(r->sim, thread, r->host_ns);
+    start_ns = sim_now(r->sim, thread);
+    if (!op->capture) {
+        r->call++;
+        sim_spend(r->sim, thread, sim_call_ns(kind));
+    }
+    if (works)
+        submit(r, op, thread, &price);
+    else if (kind == op->kind)
+        do_call(r, op, thread);
+    host_settle(r, thread);
+    if (!op->capture)
+        call_tell(r, op, thread, start_ns, first_tag);
+}
+
+/* --- steps ---------------------------------------------------------------- */
+
+static void mark_all(struct run *r, uint64_t tag)
+{
+    if (!r->t->device_count) /* nothing was called yet */
+        (tag & 1 ? r->t->ends : r->t->begins)[tag / 2].ns = r->host_ns;
+    for (uint32_t i = 0; i < r->t->device_count; i++)
+        sim_mark(r->sim, i, r->host_ns, tag);
+}
+
+static void steps_follow(struct run *r)
+{
+    const struct step_list *l = &r->t->steps;
+
+    if (r->in_step && r->record >= l->steps[r->step].end) {
+        mark_all(r, (uint64_t)r->step * 2 + 1);
+        r->in_step = false;
+        r->step++;
+    }
+    if (!r->in_step && r->step < l->count &&
+        r->record >= l->steps[r->step].first) {
+        mark_all(r, (uint64_t)r->step * 2);
+        r->in_step = true;
+    }
+}
+
+static void on_record(struct run *r, const struct trace_item *item)
+{
+    if (!r->record)
+        r->record_ns = item->head.time_ns;
+    host_advance(r, item->head.time_ns);
+    steps_follow(r);
+    if (r->sink->record)
+        r->sink->record(r->sink->context, item, r->host_ns);
+    op_trace_add(r->ops, item);
+    r->record++;
+}
+
+static int steps_find(struct timeline *t, const char *path, struct err *err)
+{
+    struct trace_reader reader;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    int rc = step_list_read(&t->steps, &reader, err);
+    trace_reader_close(&reader);
+    return rc;
+}
+
+static int records_read(struct run *r, const char *path, struct err *err)
+{
+    struct trace_reader reader;
+    struct trace_item item;
+    int rc;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    while ((rc = trace_reader_next(&reader, &item, err)) > 0)
+        on_record(r, &item);
+    op_trace_end(r->ops);
+    steps_follow(r);
+    if (r->in_step)
+        mark_all(r, (uint64_t)r->step * 2 + 1);
+    trace_reader_close(&reader);
+    return rc;
+}
+
+static void run_start(struct run *r)
+{
+    const struct sim_memory memory = {.grow = block_grow, .context = r};
+    const struct sim_sink sink = {
+        .done = on_done, .marked = on_marked, .context = r};
+
+    r->sim = sim_create(&memory, &sink);
+    r->ops = op_trace_create(on_op, r);
+    r->pricer = pricer_create(&r->options->price);
+    r->info_capacity = INFOS_FIRST;
+    r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
+    for (unsigned i = 0; i < SESSION_DEVICES; i++)
+        r->devices[i] = SIM_NONE;
+}
+
+static void run_fini(struct run *r)
+{
+    pricer_destroy(r->pricer);
+    op_trace_destroy(r->ops);
+    free(r->infos);
+    map_fini(&r->streams);
+    map_fini(&r->events);
+    map_fini(&r->threads);
+    map_fini(&r->last_calls);
+    for (size_t i = 0; i < r->block_count; i++)
+        free(r->blocks[i]);
+    free(r->blocks);
+}
+
+int timeline_run(struct timeline *t, const char *path,
+                 const struct timeline_options *options,
+                 const struct timeline_sink *sink, struct trace_names *names,
+                 struct err *err)
+{
+    static const struct timeline_sink nobody = {NULL};
+    struct run r = {
+        .t = t, .options = options, .sink = sink ? sink : &nobody};
+
+    *t = (struct timeline){.device_count = 0};
+    if (steps_find(t, path, err))
+        return -1;
+    t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
+    t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
+    run_start(&r);
+    int rc = records_read(&r, path, err);
+    if (!sim_drain(r.sim))
+        t->stuck = true;
+    if (r.host_ns > t->end_ns)
+        t->end_ns = r.host_ns;
+    if (names)
+        *names = op_trace_names_take(r.ops);
+    run_fini(&r);
+    if (rc)
+        timeline_fini(t);
+    return rc;
+}
+
+void timeline_fini(struct timeline *t)
+{
+    step_list_fini(&t->steps);
+    free(t->begins);
+    free(t->ends);
+    *t = (struct timeline){.device_count = 0};
+}

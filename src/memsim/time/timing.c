@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/time/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/time/timing_internal.h"
+
+/* The host's times of a step differ by so much from run to run and from
+ * machine to machine; see doc/time.md. */
+#define HOST_ERROR 0.3
+
+/* Device time of one step, by family, for the band. */
+struct step_sum {
+    double ns[WORK_FAMILIES];
+    double below[WORK_FAMILIES], above[WORK_FAMILIES];
+};
+
+struct reading {
+    struct timeline timeline;
+    struct timing *t;
+    struct step_sum *sums; /* by step */
+    size_t sum_count;
+    struct module_table modules;
+    struct trace_names names;
+    struct tally by_module, by_operator;
+    struct map examples; /* struct timeline_op by operator_key + 1 */
+    struct path path;
+    double basis_ns[COST_BASES], flop_ns;
+    uint64_t steady; /* steps that are counted */
+    bool prepared;
+    const struct gpu *gpu;
+    struct cost_gpu limits;
+};
+
+/* --- while the trace is read ---------------------------------------------- */
+
+static bool is_counted(const struct reading *r, uint32_t step)
+{
+    const struct step_list *l = &r->timeline.steps;
+
+    return step < l->count && (!l->steps[step].warm_up || !r->steady);
+}
+
+/* The steps are known before the first operation. */
+static void prepare(struct reading *r)
+{
+    const struct step_list *l = &r->timeline.steps;
+
+    if (r->prepared)
+        return;
+    r->prepared = true;
+    r->sums = xcalloc(l->count + 1, sizeof *r->sums);
+    for (size_t i = 0; i < l->count; i++)
+        r->steady += !l->steps[i].warm_up;
+    r->path.step = l->count ? (uint32_t)l->count - 1 : TIMELINE_NO_STEP - 1;
+}
+
+static void band_add(struct step_sum *s, const struct price *p)
+{
+    const struct cost_answer *a = &p->answer;
+
+    s->ns[p->family] += (double)a->ns;
+    if (a->low_ns < a->ns)
+        s->below[p->family] += (double)(a->ns - a->low_ns);
+    if (a->high_ns > a->ns)
+        s->above[p->family] += (double)(a->high_ns - a->ns);
+}
+
+static void on_op(void *context, const struct timeline_op *op)
+{
+    struct reading *r = context;
+    uint64_t key = operator_key(op);
+    double ns = (double)op->price.answer.ns;
+
+    prepare(r);
+    path_add_op(&r->path, op);
+    if (op->step < r->timeline.steps.count)
+        band_add(&r->sums[op->step], &op->price);
+    if (!is_counted(r, op->step))
+        return;
+    tally_add(&r->by_module, op->module, ns);
+    tally_add(&r->by_operator, key, ns);
+    if (!map_get(&r->examples, key + 1)) {
+        struct timeline_op *example = xmalloc(sizeof *example);
+        *example = *op;
+        map_put(&r->examples, key + 1, example);
+    }
+    r->basis_ns[op->price.answer.basis] += ns;
+    double peak = r->limits.tflops[op->price.type];
+    if (op->price.family >= WORK_GEMM &&
+        op->price.family <= WORK_CONVOLUTION_WGRAD && peak > 0)
+        r->flop_ns += op->price.flops / (peak * 1e3);
+}
+
+static void on_call(void *context, const struct timeline_call *call)
+{
+    struct reading *r = context;
+
+    prepare(r);
+    path_add_call(&r->path, call);
+}
+
+static void on_record(void *context, const struct trace_item *item, uint64_t ns)
+{
+    struct reading *r = context;
+    uint32_t parent;
+
+    (void)ns;
+    trace_names_add(&r->names, item);
+    if (item->head.kind != TRACE_MODULE)
+        return;
+    const struct trace_module *m = trace_as_module(item);
+    module_table_name(&r->modules, (uint32_t)m->module, (uint32_t)m->root,
+                      trace_names_get(&r->names, m->name), &parent);
+}
+
+/* --- steps ---------------------------------------------------------------- */
+
+/* The device that computed most in all. */
+static uint32_t main_device(const struct timeline *t)
+{
+    uint64_t most = 0;
+    uint32_t found = 0;
+
+    for (uint32_t d = 0; t->steps.count && d < t->device_count; d++) {
+        const uint64_t *use = t->ends[t->steps.count - 1].use_ns[d];
+        if (use[SIM_USE_COMPUTE] > most) {
+            most = use[SIM_USE_COMPUTE];
+            found = d;
+        }
+    }
+    return found;
+}
+
+static uint64_t used(const struct timeline *t, size_t step, uint32_t device,
+                     enum sim_use use)
+{
+    uint64_t from = t->begins[step].use_ns[device][use];
+    uint64_t to = t->ends[step].use_ns[device][use];
+
+    return to > from ? to - from : 0;
+}
+
+static uint64_t take(uint64_t *left, uint64_t wanted)
+{
+    uint64_t taken = wanted < *left ? wanted : *left;
+
+    *left -= taken;
+    return taken;
+}
+
+static void step_uses(const struct timeline *t, size_t i, uint32_t d,
+                      struct timing_step *step)
+{
+    uint64_t left = step->duration_ns;
+
+    step->overlapped_comm_ns = used(t, i, d, SIM_USE_COMPUTE_COMM);
+    step->compute_ns = take(&left, used(t, i, d, SIM_USE_COMPUTE) +
+                                       used(t, i, d, SIM_USE_COMPUTE_COMM) +
+                                       used(t, i, d, SIM_USE_COMPUTE_COPY));
+    step->exposed_comm_ns = take(&left, used(t, i, d, SIM_USE_COMM));
+    step->exposed_copy_ns = take(&left, used(t, i, d, SIM_USE_COPY));
+    step->host_bound_ns = take(&left, used(t, i, d, SIM_USE_HOST));
+    step->other_ns = left;
+}
+
+/* Errors of one family go the same way, those of different ones do not; while
+ * the GPU waits for the host, only the host's count. */
+static void step_band(const struct step_sum *s, struct timing_step *step)
+{
+    double below = 0, above = 0, all = 0, duration = (double)step->duration_ns;
+    double busy = duration - (double)step->host_bound_ns;
+    double host = HOST_ERROR * (double)step->host_bound_ns;
+
+    for (int f = 0; f < WORK_FAMILIES; f++) {
+        below += s->below[f] * s->below[f];
+        above += s->above[f] * s->above[f];
+        all += s->ns[f];
+    }
+    double part = all > busy ? busy / all : 1; /* the rest is hidden */
+    double low = duration - part * sqrt(below) - host;
+    step->low_ns = low > 0 ? (uint64_t)low : 0;
+    step->high_ns = (uint64_t)(duration + part * sqrt(above) + host);
+}
+
+static void steps_conclude(struct reading *r)
+{
+    const struct timeline *l = &r->timeline;
+    struct timing *t = r->t;
+    uint32_t device = main_device(l);
+
+    t->rule = l->steps.rule;
+    t->step_count = l->steps.count;
+    t->steps = xcalloc(t->step_count + 1, sizeof *t->steps);
+    for (size_t i = 0; i < t->step_count; i++) {
+        struct timing_step *step = &t->steps[i];
+        step->duration_ns = l->ends[i].ns > l->begins[i].ns
+                                ? l->ends[i].ns - l->begins[i].ns
+                                : 0;
+        step->warm_up = l->steps.steps[i].warm_up;
+        step_uses(l, i, device, step);
+        step_band(&r->sums[i], step);
+    }
+}
+
+static int duration_compare(const void *a, const void *b)
+{
+    const struct timing_step *x = *(struct timing_step *const *)a;
+    const struct timing_step *y = *(struct timing_step *const *)b;
+
+    if (x->duration_ns != y->duration_ns)
+        return x->duration_ns < y->duration_ns ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void typical_find(struct timing *t)
+{
+    struct timing_step **sorted =
+        xcalloc(t->step_count + 1, sizeof(struct timing_step *));
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->step_count; i++)
+        if (!t->steps[i].warm_up)
+            sorted[count++] = &t->steps[i];
+    qsort(sorted, count, sizeof(struct timing_step *), duration_compare);
+    t->typical = count ? (size_t)(sorted[(count - 1) / 2] - t->steps) : 0;
+    free(sorted);
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+static void operators_conclude(struct reading *r, double steps)
+{
+    struct timing *t = r->t;
+    char text[256];
+
+    t->operators = xcalloc(r->by_operator.count + 1, sizeof *t->operators);
+    for (size_t i = 0; i < r->by_operator.count; i++) {
+        const struct tally_row *row = &r->by_operator.rows[i];
+        size_t at = 0;
+        operator_name(map_get(&r->examples, row->key + 1), &r->names, text,
+                      sizeof text);
+        while (at < t->operator_count && strcmp(t->operators[at].name, text))
+            at++;
+        if (at == t->operator_count)
+            t->operators[t->operator_count++].name = xstrdup(text);
+        t->operators[at].ns += row->ns / steps;
+        t->operators[at].calls += row->calls / steps;
+    }
+    t->operator_count = rows_finish(t->operators, t->operator_count);
+}
+
+/* A module has the time of what lies below it. */
+static void modules_conclude(struct reading *r, double steps)
+{
+    struct timing *t = r->t;
+    struct tally total = {.count = 0};
+
+    for (size_t i = 0; i < r->by_module.count; i++) {
+        const struct tally_row *row = &r->by_module.rows[i];
+        uint32_t id = (uint32_t)row->key;
+        for (unsigned depth = 0; id && id < r->modules.count && depth < 1000;
+             depth++) {
+            tally_add(&total, id, row->ns);
+            id = r->modules.rows[id].parent;
+        }
+    }
+    module_table_count(&r->modules);
+    t->modules = xcalloc(total.count + 1, sizeof *t->modules);
+    for (size_t i = 0; i < total.count; i++) {
+        const struct tally_row *row = &total.rows[i];
+        t->modules[t->module_count++] = (struct timing_row){
+            .name = module_table_title(&r->modules, (uint32_t)row->key),
+            .ns = row->ns / steps,
+        };
+    }
+    t->module_count = rows_finish(t->modules, t->module_count);
+    tally_fini(&total);
+}
+
+static void basis_conclude(struct reading *r, double steps)
+{
+    double all = 0;
+
+    for (int i = 0; i < COST_BASES; i++)
+        all += r->basis_ns[i];
+    r->t->device_ns = all / steps;
+    for (int i = 0; all > 0 && i < COST_BASES; i++)
+        r->t->basis[i] = r->basis_ns[i] / all;
+    r->t->unknown = r->t->basis[COST_FALLBACK];
+}
+
+static void conclude(struct reading *r)
+{
+    struct timing *t = r->t;
+    double steps;
+
+    steps_conclude(r);
+    typical_find(t);
+    steps = (double)(r->steady ? r->steady : t->step_count);
+    steps = steps > 0 ? steps : 1;
+    basis_conclude(r, steps);
+    operators_conclude(r, steps);
+    modules_conclude(r, steps);
+    if (timing_step_ns(t))
+        t->mfu = r->flop_ns / steps / (double)timing_step_ns(t);
+    if (t->step_count)
+        path_find(&r->path, &r->names, t);
+    t->ops = r->timeline.ops;
+    t->end_ns = r->timeline.end_ns;
+    t->stuck = r->timeline.stuck;
+}
+
+static void reading_fini(struct reading *r)
+{
+    size_t cursor = 0;
+
+    for (void *example; (example = map_next(&r->examples, &cursor));)
+        free(example);
+    map_fini(&r->examples);
+    tally_fini(&r->by_module);
+    tally_fini(&r->by_operator);
+    module_table_fini(&r->modules);
+    trace_names_fini(&r->names);
+    path_fini(&r->path);
+    free(r->sums);
+}
+
+int timing_read(struct timing *t, const char *path,
+                const struct timeline_options *options, struct err *err)
+{
+    struct reading r = {.t = t, .gpu = options->price.gpu};
+    const struct timeline_sink sink = {
+        .op = on_op, .call = on_call, .record = on_record, .context = &r};
+
+    *t = (struct timing){.rule = STEP_NONE};
+    cost_gpu_set(r.gpu, &r.limits);
+    int rc = timeline_run(&r.timeline, path, options, &sink, NULL, err);
+    if (!rc) {
+        prepare(&r);
+        conclude(&r);
+        timeline_fini(&r.timeline);
+    }
+    reading_fini(&r);
+    return rc;
+}
+
+void timing_fini(struct timing *t)
+{
+    rows_free(t->modules, t->module_count);
+    rows_free(t->operators, t->operator_count);
+    rows_free(t->path, t->path_count);
+    free(t->steps);
+    *t = (struct timing){.rule = STEP_NONE};
+}
+
+uint64_t timing_step_ns(const struct timing *t)
+{
+    return t->step_count ? t->steps[t->typical].duration_ns : 0;
+}

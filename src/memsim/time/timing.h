@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long a process's steps take, and on what: made from its trace on the
+ * stream simulator. Pure but for the reading of the trace. */
+#ifndef MEMSIM_MEMSIM_TIMING_H
+#define MEMSIM_MEMSIM_TIMING_H
+
+#include "memsim/time/timeline.h"
+
+/* Where a step's time went on the device that computed most. The parts from
+ * compute_ns to other_ns add up to duration_ns, but for the overlapped one,
+ * which is a part of compute_ns. */
+struct timing_step {
+    uint64_t duration_ns;
+    uint64_t low_ns, high_ns; /* the band: see doc/time.md */
+    uint64_t compute_ns, exposed_comm_ns, overlapped_comm_ns;
+    uint64_t exposed_copy_ns, host_bound_ns, other_ns;
+    bool warm_up;
+};
+
+/* Device time of one step, on average over the steps that are no warm-up. */
+struct timing_row {
+    char *name;
+    double ns;
+    double calls; /* operations */
+};
+
+struct timing {
+    enum step_rule rule;
+    struct timing_step *steps;
+    size_t step_count;
+    size_t typical; /* the step of the median duration, warm-up left out */
+    double basis[COST_BASES]; /* shares of the device time; sum 1, or all 0 */
+    double unknown;           /* share of work of which little is known */
+    double mfu; /* arithmetic of a step over what the peak allows; 0: none */
+    double device_ns;         /* of a step: all operations added up */
+    uint64_t ops;             /* of the whole trace */
+    uint64_t end_ns;          /* when the last of them ends */
+    struct timing_row *modules; /* with what lies below each; longest first */
+    size_t module_count;
+    struct timing_row *operators;
+    size_t operator_count;
+    struct timing_row *path; /* the critical path of a step, by what is on it */
+    size_t path_count;
+    bool stuck;
+};
+
+/* The most rows that a list holds. */
+#define TIMING_ROWS 200
+
+/* Reads and simulates the trace PATH. Returns 0 with *T to be given to
+ * timing_fini, or -1 with ERR set and nothing to free. */
+int timing_read(struct timing *t, const char *path,
+                const struct timeline_options *options, struct err *err);
+void timing_fini(struct timing *t);
+
+/* The step's time that stands for the run; 0: there is no step. */
+uint64_t timing_step_ns(const struct timing *t);
+
+#endif
