@@ -14,6 +14,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/output_time.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/report_html.h"
 #include "fits/cluster.h"
@@ -140,6 +141,8 @@ int output_check(const struct output_options *options, struct err *err)
 {
     if (options->cluster && check_cluster(options->cluster, err))
         return -1;
+    if (output_time_check(options, err))
+        return -1;
     if (options->html && report_html_check(err))
         return -1;
     if (check_different(options, err) ||
@@ -195,6 +198,31 @@ int output_price(const struct output_options *options, char *const *paths,
                  size_t count, struct result *result, struct err *err)
 {
     return traces_price(result, paths, count, options->cluster, err);
+}
+
+/* How long each rank's steps take, by the processes whose peaks it has. */
+static int time_ranks(const struct output_options *options,
+                      const struct rundir *dir, struct result *result,
+                      struct err *err)
+{
+    struct output_time time;
+    char path[PATH_MAX];
+
+    if (!result->rank_count)
+        return 0;
+    if (output_time_init(&time, options, &result->gpu, err))
+        return -1;
+    for (size_t i = 0; i < result->rank_count; i++) {
+        struct result_rank *rank = &result->ranks[i];
+        for (size_t j = 0; j < rank->device_count; j++) {
+            if (j && rank->devices[j].process == rank->devices[j - 1].process)
+                continue;
+            rundir_trace(dir, rank->devices[j].process, path, sizeof path);
+            output_time_rank(&time, result, rank, path);
+        }
+    }
+    output_time_fini(&time);
+    return 0;
 }
 
 void output_result(struct result *result, const struct rundir *dir,
@@ -295,10 +323,16 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     *told = true;
     if (!options->quiet || options->json || options->html ||
         options->perfetto) {
+<<<<<<< HEAD
         const struct traces_wanted wanted = {.cluster = options->cluster,
                                              .events = options->perfetto};
 
         *told = !traces_read(&result, dir, &wanted, &err);
+=======
+        things_read_all(&result, dir);
+        *told = !price_run(options, dir, &result, &err) &&
+                !time_ranks(options, dir, &result, &err);
+>>>>>>> 8b3cc5a (time: wip)
         advise(&result, dir, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);

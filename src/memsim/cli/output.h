@@ -15,6 +15,7 @@
 struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
+    const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
     int color;           /* index in "auto|always|never" */
@@ -39,6 +40,16 @@ struct output_options {
      offsetof(structure, member.cluster),                                      \
      .help = "what NCCL's collectives would take there\n"                      \
              "(`memsim clusters' lists them)"},                                \
+    {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.fit),     \
+     .help = "operators' times: a fit that `memsim fit' wrote, in\n"           \
+             "place of the GPU's own"},                                        \
+    {"scale", 0, OPTION_STRING, "FAMILY=X[,FAMILY=X]...",                      \
+     offsetof(structure, member.scale),                                        \
+     .help = "what if these took X times as long: gemm=0.8"},                  \
+    {"host-speed", 0, OPTION_STRING, "X",                                      \
+     offsetof(structure, member.host_speed),                                   \
+     .help = "the host's speed over this machine's (default 1);\n"             \
+             "0: the host takes no time"},                                     \
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "memory over time in the summary, by category, by\n"              \
              "phase, and what each module held at most"},                     \

@@ -9,6 +9,7 @@
 #include "memsim/report/attribute_json.h"
 #include "common/base/json_add.h"
 #include "memsim/report/report.h"
+#include "memsim/report/time_report.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/schema.h"
 
@@ -77,6 +78,8 @@ static void add_ranks(cJSON *root, const struct result *r)
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
             add_device(devices, &r->ranks[i].devices[j]);
+        if (r->ranks[i].timing)
+            time_json_steps(rank, r->ranks[i].timing);
     }
 }
 
@@ -138,6 +141,7 @@ cJSON *report_json_make(const struct result *r)
         cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
+    time_json_add(root, r);
     if (r->traffic)
         traffic_json_add(root, r->traffic);
     json_add_strings(root, "notes", r->notes, r->note_count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/result_process.h"
 #include "memsim/report/result.h"
+#include "memsim/time/timing.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -422,6 +423,7 @@ void result_fini(struct result *result)
             advice_free(&rank->devices[j]);
         }
         free(rank->devices);
+        timing_destroy(rank->timing);
     }
     free(result->ranks);
     traffic_destroy(result->traffic);

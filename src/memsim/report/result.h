@@ -12,6 +12,8 @@
 #include "common/trace/session.h"
 #include "memsim/attribution/peak.h"
 
+struct timing;
+
 enum verdict {
     VERDICT_FITS,
     VERDICT_OOM,
@@ -81,6 +83,7 @@ struct result_rank {
     char program[sizeof((struct session_process *)0)->program];
     struct result_device *devices; /* by index; only those it used */
     size_t device_count;
+    struct timing *timing; /* of its steps; NULL: not known */
 };
 
 /* A file of tensors that the command wrote. */

@@ -12,6 +12,7 @@
 #include "memsim/report/report.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/text_columns.h"
+#include "memsim/report/time_report.h"
 #include "memsim/report/tree.h"
 
 #define BAR_CELLS   24
@@ -332,6 +333,7 @@ static void summary_write(const void *result, const struct report_style *style,
 
     write_verdict(&page, r);
     write_ranks(&page, r);
+    time_text_write(r, ink(&page, INK_DIM), ink(&page, INK_PLAIN), out);
     if (r->traffic)
         traffic_text_write(r->traffic, ink(&page, INK_DIM),
                            ink(&page, INK_PLAIN), out);

@@ -19,14 +19,14 @@ struct step_sum {
 };
 
 struct reading {
-    struct timeline timeline;
+    struct simulation timeline;
     struct timing *t;
     struct step_sum *sums; /* by step */
     size_t sum_count;
     struct module_table modules;
     struct trace_names names;
     struct tally by_module, by_operator;
-    struct map examples; /* struct timeline_op by operator_key + 1 */
+    struct map examples; /* struct simulation_op by operator_key + 1 */
     struct path path;
     double basis_ns[COST_BASES], flop_ns;
     uint64_t steady; /* steps that are counted */
@@ -55,7 +55,7 @@ static void prepare(struct reading *r)
     r->sums = xcalloc(l->count + 1, sizeof *r->sums);
     for (size_t i = 0; i < l->count; i++)
         r->steady += !l->steps[i].warm_up;
-    r->path.step = l->count ? (uint32_t)l->count - 1 : TIMELINE_NO_STEP - 1;
+    r->path.step = l->count ? (uint32_t)l->count - 1 : SIMULATION_NO_STEP - 1;
 }
 
 static void band_add(struct step_sum *s, const struct price *p)
@@ -69,7 +69,7 @@ static void band_add(struct step_sum *s, const struct price *p)
         s->above[p->family] += (double)(a->high_ns - a->ns);
 }
 
-static void on_op(void *context, const struct timeline_op *op)
+static void on_op(void *context, const struct simulation_op *op)
 {
     struct reading *r = context;
     uint64_t key = operator_key(op);
@@ -84,7 +84,7 @@ static void on_op(void *context, const struct timeline_op *op)
     tally_add(&r->by_module, op->module, ns);
     tally_add(&r->by_operator, key, ns);
     if (!map_get(&r->examples, key + 1)) {
-        struct timeline_op *example = xmalloc(sizeof *example);
+        struct simulation_op *example = xmalloc(sizeof *example);
         *example = *op;
         map_put(&r->examples, key + 1, example);
     }
@@ -95,7 +95,7 @@ static void on_op(void *context, const struct timeline_op *op)
         r->flop_ns += op->price.flops / (peak * 1e3);
 }
 
-static void on_call(void *context, const struct timeline_call *call)
+static void on_call(void *context, const struct simulation_call *call)
 {
     struct reading *r = context;
 
@@ -120,7 +120,7 @@ static void on_record(void *context, const struct trace_item *item, uint64_t ns)
 /* --- steps ---------------------------------------------------------------- */
 
 /* The device that computed most in all. */
-static uint32_t main_device(const struct timeline *t)
+static uint32_t main_device(const struct simulation *t)
 {
     uint64_t most = 0;
     uint32_t found = 0;
@@ -135,7 +135,7 @@ static uint32_t main_device(const struct timeline *t)
     return found;
 }
 
-static uint64_t used(const struct timeline *t, size_t step, uint32_t device,
+static uint64_t used(const struct simulation *t, size_t step, uint32_t device,
                      enum sim_use use)
 {
     uint64_t from = t->begins[step].use_ns[device][use];
@@ -152,7 +152,7 @@ static uint64_t take(uint64_t *left, uint64_t wanted)
     return taken;
 }
 
-static void step_uses(const struct timeline *t, size_t i, uint32_t d,
+static void step_uses(const struct simulation *t, size_t i, uint32_t d,
                       struct timing_step *step)
 {
     uint64_t left = step->duration_ns;
@@ -188,7 +188,7 @@ static void step_band(const struct step_sum *s, struct timing_step *step)
 
 static void steps_conclude(struct reading *r)
 {
-    const struct timeline *l = &r->timeline;
+    const struct simulation *l = &r->timeline;
     struct timing *t = r->t;
     uint32_t device = main_device(l);
 
@@ -330,19 +330,19 @@ static void reading_fini(struct reading *r)
 }
 
 int timing_read(struct timing *t, const char *path,
-                const struct timeline_options *options, struct err *err)
+                const struct simulation_options *options, struct err *err)
 {
     struct reading r = {.t = t, .gpu = options->price.gpu};
-    const struct timeline_sink sink = {
+    const struct simulation_sink sink = {
         .op = on_op, .call = on_call, .record = on_record, .context = &r};
 
     *t = (struct timing){.rule = STEP_NONE};
     cost_gpu_set(r.gpu, &r.limits);
-    int rc = timeline_run(&r.timeline, path, options, &sink, NULL, err);
+    int rc = simulation_run(&r.timeline, path, options, &sink, NULL, err);
     if (!rc) {
         prepare(&r);
         conclude(&r);
-        timeline_fini(&r.timeline);
+        simulation_fini(&r.timeline);
     }
     reading_fini(&r);
     return rc;
@@ -355,6 +355,13 @@ void timing_fini(struct timing *t)
     rows_free(t->path, t->path_count);
     free(t->steps);
     *t = (struct timing){.rule = STEP_NONE};
+}
+
+void timing_destroy(struct timing *t)
+{
+    if (t)
+        timing_fini(t);
+    free(t);
 }
 
 uint64_t timing_step_ns(const struct timing *t)

@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_TIMING_H
 #define MEMSIM_MEMSIM_TIMING_H
 
-#include "memsim/time/timeline.h"
+#include "memsim/time/simulation.h"
 
 /* Where a step's time went on the device that computed most. The parts from
  * compute_ns to other_ns add up to duration_ns, but for the overlapped one,
@@ -50,8 +50,9 @@ struct timing {
 /* Reads and simulates the trace PATH. Returns 0 with *T to be given to
  * timing_fini, or -1 with ERR set and nothing to free. */
 int timing_read(struct timing *t, const char *path,
-                const struct timeline_options *options, struct err *err);
+                const struct simulation_options *options, struct err *err);
 void timing_fini(struct timing *t);
+void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
 
 /* The step's time that stands for the run; 0: there is no step. */
 uint64_t timing_step_ns(const struct timing *t);

@@ -22,20 +22,20 @@ void tally_fini(struct tally *t);
 
 /* What an operation is called in reports; names are the trace's. The key tells
  * apart what has different names. */
-uint64_t operator_key(const struct timeline_op *op);
-void operator_name(const struct timeline_op *op,
+uint64_t operator_key(const struct simulation_op *op);
+void operator_name(const struct simulation_op *op,
                    const struct trace_names *names, char *text, size_t size);
 
 /* A step's operations and calls, for its critical path. */
 struct path {
     uint32_t step;
-    struct timeline_op *ops; /* sorted by path_find */
-    struct timeline_call *calls;
+    struct simulation_op *ops; /* sorted by path_find */
+    struct simulation_call *calls;
     size_t op_count, op_capacity, call_count, call_capacity;
 };
 
-void path_add_op(struct path *p, const struct timeline_op *op);
-void path_add_call(struct path *p, const struct timeline_call *call);
+void path_add_op(struct path *p, const struct simulation_op *op);
+void path_add_call(struct path *p, const struct simulation_call *call);
 /* Sets T's path, by name, the longest first. */
 void path_find(struct path *p, const struct trace_names *names,
                struct timing *t);

@@ -15,7 +15,7 @@
 
 #define STEPS_MAX 100000000 /* of the walk: it ends in any case */
 
-void path_add_op(struct path *p, const struct timeline_op *op)
+void path_add_op(struct path *p, const struct simulation_op *op)
 {
     if (op->step != p->step)
         return;
@@ -23,7 +23,7 @@ void path_add_op(struct path *p, const struct timeline_op *op)
     p->ops[p->op_count++] = *op;
 }
 
-void path_add_call(struct path *p, const struct timeline_call *call)
+void path_add_call(struct path *p, const struct simulation_call *call)
 {
     if (call->step != p->step)
         return;
@@ -39,15 +39,15 @@ void path_fini(struct path *p)
 
 static int op_compare(const void *a, const void *b)
 {
-    uint64_t x = ((const struct timeline_op *)a)->done.tag;
-    uint64_t y = ((const struct timeline_op *)b)->done.tag;
+    uint64_t x = ((const struct simulation_op *)a)->done.tag;
+    uint64_t y = ((const struct simulation_op *)b)->done.tag;
 
     return x < y ? -1 : x > y;
 }
 
-static const struct timeline_op *op_find(const struct path *p, uint64_t tag)
+static const struct simulation_op *op_find(const struct path *p, uint64_t tag)
 {
-    const struct timeline_op key = {.done.tag = tag};
+    const struct simulation_op key = {.done.tag = tag};
 
     return p->op_count ? bsearch(&key, p->ops, p->op_count, sizeof key,
                                  op_compare)
@@ -56,16 +56,16 @@ static const struct timeline_op *op_find(const struct path *p, uint64_t tag)
 
 static int call_compare(const void *a, const void *b)
 {
-    uint64_t x = ((const struct timeline_call *)a)->number;
-    uint64_t y = ((const struct timeline_call *)b)->number;
+    uint64_t x = ((const struct simulation_call *)a)->number;
+    uint64_t y = ((const struct simulation_call *)b)->number;
 
     return x < y ? -1 : x > y;
 }
 
-static const struct timeline_call *call_find(const struct path *p,
+static const struct simulation_call *call_find(const struct path *p,
                                              uint64_t number)
 {
-    const struct timeline_call key = {.number = number};
+    const struct simulation_call key = {.number = number};
 
     return p->call_count ? bsearch(&key, p->calls, p->call_count, sizeof key,
                                    call_compare)
@@ -77,12 +77,12 @@ struct walk {
     const struct path *path;
     const struct trace_names *names;
     struct tally ops; /* by operator_key */
-    struct map examples; /* const struct timeline_op by key + 1 */
+    struct map examples; /* const struct simulation_op by key + 1 */
     double host_ns, driver_ns, gap_ns;
     uint64_t host_calls, driver_calls, gaps;
 };
 
-static void walk_op(struct walk *w, const struct timeline_op *op)
+static void walk_op(struct walk *w, const struct simulation_op *op)
 {
     tally_add(&w->ops, operator_key(op),
               (double)(op->done.end_ns - op->done.start_ns));
@@ -96,11 +96,11 @@ static double between(uint64_t from_ns, uint64_t to_ns)
 
 /* From CALL, which begins at a time that its thread decided, back to what the
  * thread waited for. Returns that operation, or NULL where the step begins. */
-static const struct timeline_op *walk_host(struct walk *w,
-                                           const struct timeline_call *call)
+static const struct simulation_op *walk_host(struct walk *w,
+                                           const struct simulation_call *call)
 {
     while (call) {
-        const struct timeline_call *before = call_find(w->path, call->before);
+        const struct simulation_call *before = call_find(w->path, call->before);
         if (!before)
             return NULL;
         w->host_ns += between(before->end_ns, call->start_ns);
@@ -114,20 +114,20 @@ static const struct timeline_op *walk_host(struct walk *w,
     return NULL;
 }
 
-static const struct timeline_op *walk_back(struct walk *w,
-                                           const struct timeline_op *op)
+static const struct simulation_op *walk_back(struct walk *w,
+                                           const struct simulation_op *op)
 {
     const struct sim_done *d = &op->done;
 
     if (d->cause == SIM_BY_HOST) {
-        const struct timeline_call *call = call_find(w->path, op->call);
+        const struct simulation_call *call = call_find(w->path, op->call);
         if (!call)
             return NULL;
         w->driver_ns += between(call->start_ns, d->called_ns);
         w->driver_calls++;
         return walk_host(w, call);
     }
-    const struct timeline_op *before = op_find(w->path, d->cause_tag);
+    const struct simulation_op *before = op_find(w->path, d->cause_tag);
     if (before) {
         w->gap_ns += between(before->done.end_ns, d->start_ns);
         w->gaps++;
@@ -166,7 +166,7 @@ void path_find(struct path *p, const struct trace_names *names,
                struct timing *t)
 {
     struct walk w = {.path = p, .names = names};
-    const struct timeline_op *last = NULL;
+    const struct simulation_op *last = NULL;
 
     qsort(p->ops, p->op_count, sizeof *p->ops, op_compare);
     qsort(p->calls, p->call_count, sizeof *p->calls, call_compare);

@@ -28,7 +28,7 @@ void tally_fini(struct tally *t)
     free(t->rows);
 }
 
-uint64_t operator_key(const struct timeline_op *op)
+uint64_t operator_key(const struct simulation_op *op)
 {
     if (op->kind == OP_LAUNCH || op->kind == OP_LIBRARY_CALL ||
         op->kind == OP_COLLECTIVE)
@@ -37,7 +37,7 @@ uint64_t operator_key(const struct timeline_op *op)
            (uint64_t)op->price.engine << 48;
 }
 
-void operator_name(const struct timeline_op *op,
+void operator_name(const struct simulation_op *op,
                    const struct trace_names *names, char *text, size_t size)
 {
     static const char *const copies[SIM_ENGINES] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/time/timeline.h"
+#include "memsim/time/simulation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
 struct run {
-    struct timeline *t;
-    const struct timeline_options *options;
-    const struct timeline_sink *sink;
+    struct simulation *t;
+    const struct simulation_options *options;
+    const struct simulation_sink *sink;
     struct op_trace *ops;
     struct pricer *pricer;
     struct sim *sim;
@@ -25,7 +25,7 @@ struct run {
     struct map streams, events; /* numbers + 1 */
     struct map threads;
     uint32_t devices[SESSION_DEVICES]; /* numbers; SIM_NONE */
-    struct timeline_op *infos;         /* by tag, a ring */
+    struct simulation_op *infos;         /* by tag, a ring */
     size_t info_capacity;
     uint64_t tag, call; /* the last given */
     struct map last_calls; /* numbers by thread */
@@ -62,7 +62,7 @@ static void *block_grow(void *context, void *old, size_t old_bytes,
 
 /* --- what the simulator tells --------------------------------------------- */
 
-static struct timeline_op *info_of(const struct run *r, uint64_t tag)
+static struct simulation_op *info_of(const struct run *r, uint64_t tag)
 {
     return &r->infos[tag & (r->info_capacity - 1)];
 }
@@ -70,7 +70,7 @@ static struct timeline_op *info_of(const struct run *r, uint64_t tag)
 static void on_done(void *context, const struct sim_done *done)
 {
     struct run *r = context;
-    struct timeline_op *info = info_of(r, done->tag);
+    struct simulation_op *info = info_of(r, done->tag);
 
     info->done = *done;
     if (done->end_ns > r->t->end_ns)
@@ -83,9 +83,9 @@ static void on_done(void *context, const struct sim_done *done)
 static void on_marked(void *context, const struct sim_marked *m)
 {
     struct run *r = context;
-    struct timeline_moment *moments =
+    struct simulation_moment *moments =
         m->tag & 1 ? r->t->ends : r->t->begins;
-    struct timeline_moment *at = &moments[m->tag / 2];
+    struct simulation_moment *at = &moments[m->tag / 2];
 
     if (m->ns > at->ns)
         at->ns = m->ns;
@@ -93,13 +93,13 @@ static void on_marked(void *context, const struct sim_marked *m)
 }
 
 /* The place of a new operation; those that are not done stay where they are. */
-static struct timeline_op *info_new(struct run *r)
+static struct simulation_op *info_new(struct run *r)
 {
     uint64_t tag = ++r->tag;
 
     while (info_of(r, tag)->done.tag) {
         size_t capacity = r->info_capacity;
-        struct timeline_op *old = r->infos;
+        struct simulation_op *old = r->infos;
         r->info_capacity *= 2;
         r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
         for (size_t i = 0; i < capacity; i++)
@@ -107,7 +107,7 @@ static struct timeline_op *info_new(struct run *r)
                 *info_of(r, old[i].done.tag) = old[i];
         free(old);
     }
-    *info_of(r, tag) = (struct timeline_op){.done.tag = tag};
+    *info_of(r, tag) = (struct simulation_op){.done.tag = tag};
     return info_of(r, tag);
 }
 
@@ -230,7 +230,7 @@ static void host_settle(struct run *r, uint32_t thread)
 
 static uint32_t step_now(const struct run *r)
 {
-    return r->in_step ? r->step : TIMELINE_NO_STEP;
+    return r->in_step ? r->step : SIMULATION_NO_STEP;
 }
 
 /* --- operations ----------------------------------------------------------- */
@@ -253,7 +253,7 @@ static void submit(struct run *r, const struct op *op, uint32_t thread,
                    const struct price *price)
 {
     uint32_t stream = stream_of(r, op);
-    struct timeline_op *info = info_new(r);
+    struct simulation_op *info = info_new(r);
     const struct sim_work work = {
         .engine = price->engine,
         .duration_ns = price->answer.ns,
@@ -354,7 +354,7 @@ static enum op_kind call_kind(const struct op *op)
 static void call_tell(struct run *r, const struct op *op, uint32_t thread,
                       uint64_t start_ns, uint64_t first_tag)
 {
-    struct timeline_call call = {
+    struct simulation_call call = {
         .number = r->call,
         .before = (uint64_t)(uintptr_t)map_get(&r->last_calls, thread),
         .start_ns = start_ns,
@@ -436,7 +436,7 @@ static void on_record(struct run *r, const struct trace_item *item)
     r->record++;
 }
 
-static int steps_find(struct timeline *t, const char *path, struct err *err)
+static int steps_find(struct simulation *t, const char *path, struct err *err)
 {
     struct trace_reader reader;
 
@@ -494,16 +494,16 @@ static void run_fini(struct run *r)
     free(r->blocks);
 }
 
-int timeline_run(struct timeline *t, const char *path,
-                 const struct timeline_options *options,
-                 const struct timeline_sink *sink, struct trace_names *names,
+int simulation_run(struct simulation *t, const char *path,
+                 const struct simulation_options *options,
+                 const struct simulation_sink *sink, struct trace_names *names,
                  struct err *err)
 {
-    static const struct timeline_sink nobody = {NULL};
+    static const struct simulation_sink nobody = {NULL};
     struct run r = {
         .t = t, .options = options, .sink = sink ? sink : &nobody};
 
-    *t = (struct timeline){.device_count = 0};
+    *t = (struct simulation){.device_count = 0};
     if (steps_find(t, path, err))
         return -1;
     t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
@@ -518,14 +518,14 @@ int timeline_run(struct timeline *t, const char *path,
         *names = op_trace_names_take(r.ops);
     run_fini(&r);
     if (rc)
-        timeline_fini(t);
+        simulation_fini(t);
     return rc;
 }
 
-void timeline_fini(struct timeline *t)
+void simulation_fini(struct simulation *t)
 {
     step_list_fini(&t->steps);
     free(t->begins);
     free(t->ends);
-    *t = (struct timeline){.device_count = 0};
+    *t = (struct simulation){.device_count = 0};
 }

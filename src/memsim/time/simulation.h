@@ -8,8 +8,8 @@
  * then what the driver's call costs (sim_cost.h), then what it waits. Calls of
  * several threads follow each other as they were recorded: PyTorch's threads
  * hand work to each other and seldom run at the same time. */
-#ifndef MEMSIM_MEMSIM_TIMELINE_H
-#define MEMSIM_MEMSIM_TIMELINE_H
+#ifndef MEMSIM_MEMSIM_SIMULATION_H
+#define MEMSIM_MEMSIM_SIMULATION_H
 
 #include "common/trace/session.h"
 #include "common/trace/step.h"
@@ -17,7 +17,7 @@
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
-struct timeline_op {
+struct simulation_op {
     struct sim_done done; /* tags count from 1 */
     struct price price;
     enum op_kind kind;
@@ -25,13 +25,13 @@ struct timeline_op {
     uint32_t name, module, operator;
     uint32_t thread;
     uint64_t stream;      /* as the program knows it */
-    uint32_t step;        /* index in the steps; TIMELINE_NO_STEP */
+    uint32_t step;        /* index in the steps; SIMULATION_NO_STEP */
     uint64_t call;        /* the host call that launched it: its number */
     uint64_t bytes;       /* of a copy, set or collective */
 };
 
 /* A call of a host thread into the driver. Numbers count from 1. */
-struct timeline_call {
+struct simulation_call {
     uint64_t number, before; /* before: the thread's last one; 0: none */
     uint64_t start_ns, end_ns;
     uint64_t woken_by; /* tag of the operation that it waited for; 0: none */
@@ -40,45 +40,45 @@ struct timeline_call {
     uint32_t thread, step;
 };
 
-#define TIMELINE_NO_STEP UINT32_MAX
+#define SIMULATION_NO_STEP UINT32_MAX
 
 /* A moment of the simulation at which a step begins or ends: all that was
  * called before has completed, and the host has come there. */
-struct timeline_moment {
+struct simulation_moment {
     uint64_t ns;                                /* on the last device */
     uint64_t use_ns[SESSION_DEVICES][SIM_USES]; /* since the start */
 };
 
 /* Any may be NULL. */
-struct timeline_sink {
-    void (*op)(void *context, const struct timeline_op *op);
-    void (*call)(void *context, const struct timeline_call *call);
+struct simulation_sink {
+    void (*op)(void *context, const struct simulation_op *op);
+    void (*call)(void *context, const struct simulation_call *call);
     /* A record of the trace, and when the host comes there. */
     void (*record)(void *context, const struct trace_item *item, uint64_t ns);
     void *context;
 };
 
-struct timeline_options {
+struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
 };
 
 /* What is known when all of a trace was simulated. */
-struct timeline {
+struct simulation {
     struct step_list steps;
-    struct timeline_moment *begins, *ends; /* of each step */
+    struct simulation_moment *begins, *ends; /* of each step */
     uint32_t device_count; /* those that had work: 0 to this, less one */
     uint64_t ops, end_ns;
     bool stuck; /* something waits for what never comes */
 };
 
-/* Simulates the trace PATH. Returns 0 with *T to be given to timeline_fini, or
+/* Simulates the trace PATH. Returns 0 with *T to be given to simulation_fini, or
  * -1 with ERR set and nothing to free. NAMES, where it is not NULL, is given
  * the trace's names, to be given to trace_names_fini. */
-int timeline_run(struct timeline *t, const char *path,
-                 const struct timeline_options *options,
-                 const struct timeline_sink *sink, struct trace_names *names,
+int simulation_run(struct simulation *t, const char *path,
+                 const struct simulation_options *options,
+                 const struct simulation_sink *sink, struct trace_names *names,
                  struct err *err);
-void timeline_fini(struct timeline *t);
+void simulation_fini(struct simulation *t);
 
 #endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/output_time.h"
+
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+#include "fits/cost_fit.h"
+
+#define HOST_SPEED_MAX 1e6
+
+/* 0: the host takes no time. */
+static int host_factor(const char *text, double *factor, struct err *err)
+{
+    char *end;
+
+    *factor = 1;
+    if (!text)
+        return 0;
+    double speed = strtod(text, &end);
+    if (end == text || *end || !(speed >= 0) || speed > HOST_SPEED_MAX)
+        return err_set(err, "--host-speed: '%s' is no number from 0 to %g",
+                       text, HOST_SPEED_MAX);
+    *factor = speed > 0 ? 1 / speed : 0;
+    return 0;
+}
+
+int output_time_check(const struct output_options *options, struct err *err)
+{
+    double scale[WORK_FAMILIES] = {0}, factor;
+
+    if (options->scale && price_scale_parse(options->scale, scale, err))
+        return -1;
+    return host_factor(options->host_speed, &factor, err);
+}
+
+int output_time_init(struct output_time *t,
+                     const struct output_options *options,
+                     const struct gpu *gpu, struct err *err)
+{
+    struct price_options *price = &t->timeline.price;
+
+    *t = (struct output_time){.options = options};
+    price->gpu = gpu;
+    if ((options->scale &&
+         price_scale_parse(options->scale, price->scale, err)) ||
+        host_factor(options->host_speed, &t->timeline.host_factor, err))
+        return -1;
+    t->image = cost_fit_load(gpu, options->fit, err);
+    if (!t->image)
+        return -1;
+    price->image = t->image;
+    if (!options->cluster)
+        return 0;
+    if (cluster_load(options->cluster, &t->cluster, err)) {
+        free(t->image);
+        return -1;
+    }
+    t->has_cluster = true;
+    price->cluster = &t->cluster;
+    return 0;
+}
+
+void output_time_fini(struct output_time *t)
+{
+    if (t->has_cluster)
+        cluster_fini(&t->cluster);
+    free(t->image);
+}
+
+static bool has_more(const struct timing *a, const struct timing *b)
+{
+    if (!b || (a->step_count && !b->step_count))
+        return true;
+    return (a->step_count || !b->step_count) && a->device_ns > b->device_ns;
+}
+
+void output_time_rank(const struct output_time *t, struct result *result,
+                      struct result_rank *rank, const char *path)
+{
+    struct timing *timing = xcalloc(1, sizeof *timing);
+    struct err err = {""};
+
+    if (timing_read(timing, path, &t->timeline, &err)) {
+        result_note(result, "its time is not known: %s", err.text);
+        free(timing);
+        return;
+    }
+    if (!timing->ops || !has_more(timing, rank->timing)) {
+        timing_destroy(timing);
+        return;
+    }
+    timing_destroy(rank->timing);
+    rank->timing = timing;
+    if (timing->stuck)
+        result_note(result, "rank %u: something waits for work that never "
+                            "comes; its times end there",
+                    rank->rank);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Predicted times for a result: the options, and the reading of traces. */
+#ifndef MEMSIM_MEMSIM_OUTPUT_TIME_H
+#define MEMSIM_MEMSIM_OUTPUT_TIME_H
+
+#include "memsim/cli/output.h"
+#include "memsim/time/timing.h"
+
+/* Are --fit, --scale and --host-speed as they should be? Returns 0 or -1. */
+int output_time_check(const struct output_options *options, struct err *err);
+
+/* What the traces are timed with. */
+struct output_time {
+    const struct output_options *options;
+    struct simulation_options timeline;
+    struct cost_image *image;
+    struct cluster cluster;
+    bool has_cluster;
+};
+
+/* Readies *T for GPU, which is borrowed. Returns 0 with *T to be given to
+ * output_time_fini, or -1 with ERR set and nothing to free. */
+int output_time_init(struct output_time *t,
+                     const struct output_options *options,
+                     const struct gpu *gpu, struct err *err);
+void output_time_fini(struct output_time *t);
+
+/* Times RANK of RESULT by the trace PATH, unless it has a timing with more
+ * work already. What cannot be read becomes a note. */
+void output_time_rank(const struct output_time *t, struct result *result,
+                      struct result_rank *rank, const char *path);
+
+#endif

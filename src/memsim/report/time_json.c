@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/json_add.h"
+#include "memsim/report/time_report.h"
+
+const struct timing *time_slowest(const struct result *result)
+{
+    const struct timing *found = NULL;
+
+    for (size_t i = 0; i < result->rank_count; i++) {
+        const struct timing *t = result->ranks[i].timing;
+        if (t && timing_step_ns(t) > (found ? timing_step_ns(found) : 0))
+            found = t;
+    }
+    return found;
+}
+
+void time_json_steps(cJSON *rank, const struct timing *timing)
+{
+    cJSON *steps = cJSON_AddArrayToObject(rank, "steps");
+
+    for (size_t i = 0; i < timing->step_count; i++) {
+        const struct timing_step *s = &timing->steps[i];
+        cJSON *step = json_add_object(steps);
+        json_add_uint(step, "index", i);
+        json_add_uint(step, "duration_ns", s->duration_ns);
+        json_add_uint(step, "low_ns", s->low_ns);
+        json_add_uint(step, "high_ns", s->high_ns);
+        json_add_uint(step, "compute_ns", s->compute_ns);
+        json_add_uint(step, "exposed_comm_ns", s->exposed_comm_ns);
+        json_add_uint(step, "overlapped_comm_ns", s->overlapped_comm_ns);
+        json_add_uint(step, "exposed_copy_ns", s->exposed_copy_ns);
+        json_add_uint(step, "host_bound_ns", s->host_bound_ns);
+        json_add_uint(step, "other_ns", s->other_ns);
+        cJSON_AddBoolToObject(step, "warm_up", s->warm_up);
+    }
+}
+
+static void add_rows(cJSON *to, const char *name, const char *what,
+                     const struct timing_row *rows, size_t count)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, name);
+
+    for (size_t i = 0; i < count; i++) {
+        cJSON *row = json_add_object(list);
+        cJSON_AddStringToObject(row, what, rows[i].name);
+        cJSON_AddNumberToObject(row, "ns", rows[i].ns);
+        cJSON_AddNumberToObject(row, "operations", rows[i].calls);
+    }
+}
+
+void time_json_add(cJSON *root, const struct result *result)
+{
+    const struct timing *t = time_slowest(result);
+
+    if (!t)
+        return;
+    const struct timing_step *step = &t->steps[t->typical];
+    cJSON *time = cJSON_AddObjectToObject(root, "time");
+    json_add_uint(time, "step_ns", step->duration_ns);
+    json_add_uint(time, "low_ns", step->low_ns);
+    json_add_uint(time, "high_ns", step->high_ns);
+    json_add_uint(time, "step_index", t->typical);
+    cJSON_AddStringToObject(time, "step_is", step_rule_name(t->rule));
+    cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
+    cJSON_AddNumberToObject(time, "mfu", t->mfu);
+    cJSON *basis = cJSON_AddObjectToObject(time, "basis");
+    for (int i = 0; i < COST_BASES; i++)
+        cJSON_AddNumberToObject(basis, cost_basis_name((enum cost_basis)i),
+                                t->basis[i]);
+    add_rows(time, "by_module", "module", t->modules, t->module_count);
+    add_rows(time, "by_operator", "operator", t->operators, t->operator_count);
+    add_rows(time, "critical_path", "what", t->path, t->path_count);
+}

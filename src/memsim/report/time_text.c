@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Predicted step times for people, in 80 columns. */
+#include <string.h>
+
+#include "memsim/report/text_columns.h"
+#include "memsim/report/time_report.h"
+
+#define ROWS          5
+#define NAME_COLUMNS  52
+#define HOST_BOUND    0.1  /* of the step: worth a line */
+#define UNKNOWN_SHARE 0.05 /* of the device time: worth a line */
+
+struct page {
+    FILE *out;
+    const char *dim, *plain;
+};
+
+static void format_ns(double ns, char *text, size_t size)
+{
+    if (ns < 1e6)
+        snprintf(text, size, "%.1f us", ns / 1e3);
+    else if (ns < 1e10)
+        snprintf(text, size, "%.1f ms", ns / 1e6);
+    else
+        snprintf(text, size, "%.1f s", ns / 1e9);
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void write_part(const struct page *p, const char *name, uint64_t ns,
+                       uint64_t whole)
+{
+    char text[32];
+
+    if (!ns)
+        return;
+    format_ns((double)ns, text, sizeof text);
+    fprintf(p->out, "    %-28s %10s %5.1f%%\n", name, text,
+            share((double)ns, (double)whole));
+}
+
+static void write_parts(const struct page *p, const struct timing_step *s)
+{
+    write_part(p, "compute", s->compute_ns, s->duration_ns);
+    write_part(p, "  of it beside communication", s->overlapped_comm_ns,
+               s->duration_ns);
+    write_part(p, "communication, exposed", s->exposed_comm_ns,
+               s->duration_ns);
+    write_part(p, "copies, exposed", s->exposed_copy_ns, s->duration_ns);
+    write_part(p, "waits for the host", s->host_bound_ns, s->duration_ns);
+    write_part(p, "gaps and waits of streams", s->other_ns, s->duration_ns);
+}
+
+static void write_rows(const struct page *p, const char *title,
+                       const struct timing_row *rows, size_t count,
+                       double whole)
+{
+    char text[32];
+
+    if (!count)
+        return;
+    fprintf(p->out, "  %s%s%s\n", p->dim, title, p->plain);
+    for (size_t i = 0; i < count && i < ROWS; i++) {
+        format_ns(rows[i].ns, text, sizeof text);
+        fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
+        text_write_end(p->out, rows[i].name, NAME_COLUMNS);
+        fputc('\n', p->out);
+    }
+}
+
+/* "  basis: 61% fitted, 30% roofline" */
+static void write_basis(const struct page *p, const struct timing *t)
+{
+    const char *between = "";
+
+    fputs("  of the device time", p->out);
+    for (int i = 0; i < COST_BASES; i++) {
+        if (t->basis[i] < 0.005)
+            continue;
+        fprintf(p->out, "%s %.0f%% %s", between, 100 * t->basis[i],
+                cost_basis_name((enum cost_basis)i));
+        between = ",";
+    }
+    fputc('\n', p->out);
+}
+
+static void write_warnings(const struct page *p, const struct timing *t,
+                           const struct timing_step *s)
+{
+    char text[200];
+    double host = share((double)s->host_bound_ns, (double)s->duration_ns);
+
+    if (host >= 100 * HOST_BOUND) {
+        snprintf(text, sizeof text,
+                 "host-bound: the GPU waits %.0f%% of the step for this "
+                 "machine's CPU; --host-speed says how fast another is",
+                 host);
+        text_write_wrapped(p->out, " ", text);
+    }
+    if (t->unknown >= UNKNOWN_SHARE) {
+        snprintf(text, sizeof text,
+                 "%.0f%% of the device time is of kernels of which little is "
+                 "known: the step's time is rough",
+                 100 * t->unknown);
+        text_write_wrapped(p->out, " ", text);
+    }
+}
+
+void time_text_write(const struct result *result, const char *dim,
+                     const char *plain, FILE *out)
+{
+    const struct page page = {out, dim, plain};
+    const struct timing *t = time_slowest(result);
+    char time[32], low[32], high[32];
+
+    if (!t)
+        return;
+    const struct timing_step *s = &t->steps[t->typical];
+    double whole = (double)s->duration_ns;
+    format_ns(whole, time, sizeof time);
+    format_ns((double)s->low_ns, low, sizeof low);
+    format_ns((double)s->high_ns, high, sizeof high);
+    fprintf(out, "  %-16s %11s  (%s to %s)", "step", time, low, high);
+    if (t->mfu > 0)
+        fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
+    fputc('\n', out);
+    write_parts(&page, s);
+    write_rows(&page, "modules, device time of a step", t->modules,
+               t->module_count, whole);
+    write_rows(&page, "operators, device time of a step", t->operators,
+               t->operator_count, whole);
+    write_rows(&page, "the critical path of a step", t->path, t->path_count,
+               whole);
+    write_basis(&page, t);
+    write_warnings(&page, t, s);
+}
