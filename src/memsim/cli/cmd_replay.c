@@ -14,6 +14,7 @@
 #include "memsim/advice/change.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
+#include "memsim/cli/output_time.h"
 #include "memsim/report/replay_report.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
@@ -232,6 +233,33 @@ static int price(const struct replay_options *o, struct replay_report *r,
                         err);
 }
 
+/* Times the ranks, which are those of the recordings that are used, in order.
+ * Snapshots have no work. */
+static int time_all(const struct replay_options *o, struct replay_report *r,
+                    const struct recording *recordings, const struct gpu *gpu,
+                    struct err *err)
+{
+    struct output_time time;
+    struct gpu recorded;
+    size_t rank = 0;
+
+    if (!r->count || !is_trace(recordings[0].path))
+        return 0;
+    if (!gpu && output_time_gpu(recordings[0].path, &recorded, err)) {
+        result_note(&r->result, "its time is not known: %s", err->text);
+        err->text[0] = '\0';
+        return 0;
+    }
+    if (output_time_init(&time, &o->output, gpu ? gpu : &recorded, err))
+        return -1;
+    for (size_t i = 0; i < r->count; i++)
+        if (recordings[i].whatif.row_count)
+            output_time_rank(&time, &r->result, &r->result.ranks[rank++],
+                             recordings[i].path);
+    output_time_fini(&time);
+    return 0;
+}
+
 static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
@@ -362,7 +390,9 @@ static int replay(const struct replay_options *o, const struct paths *paths,
             r.swept = o->sweep != NULL;
             note_whole(&r.result, paths->values[0]);
             advise(o, &r, in.recordings);
-            status = price(o, &r, paths, err) || report(o, &r, err)
+            status = price(o, &r, paths, err) ||
+                             time_all(o, &r, in.recordings, ro.gpu, err) ||
+                             report(o, &r, err)
                          ? CMD_RUN_FAILED
                          : r.result.exit_status;
             replay_report_fini(&r);

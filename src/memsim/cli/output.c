@@ -323,16 +323,11 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     *told = true;
     if (!options->quiet || options->json || options->html ||
         options->perfetto) {
-<<<<<<< HEAD
         const struct traces_wanted wanted = {.cluster = options->cluster,
                                              .events = options->perfetto};
 
-        *told = !traces_read(&result, dir, &wanted, &err);
-=======
-        things_read_all(&result, dir);
-        *told = !price_run(options, dir, &result, &err) &&
+        *told = !traces_read(&result, dir, &wanted, &err) &&
                 !time_ranks(options, dir, &result, &err);
->>>>>>> 8b3cc5a (time: wip)
         advise(&result, dir, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);

@@ -67,6 +67,25 @@ void output_time_fini(struct output_time *t)
     free(t->image);
 }
 
+int output_time_gpu(const char *path, struct gpu *gpu, struct err *err)
+{
+    struct trace_reader reader;
+    struct trace_item item;
+    char name[64] = "";
+    int rc = 0;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    while (!*name && (rc = trace_reader_next(&reader, &item, err)) > 0)
+        if (item.head.kind == TRACE_DEVICE)
+            snprintf(name, sizeof name, "%.*s", (int)item.head.text_bytes,
+                     item.text);
+    trace_reader_close(&reader);
+    if (!*name)
+        return rc ? -1 : err_set(err, "%s: it used no GPU", path);
+    return gpu_load(name, gpu, err);
+}
+
 static bool has_more(const struct timing *a, const struct timing *b)
 {
     if (!b || (a->step_count && !b->step_count))

@@ -25,6 +25,10 @@ int output_time_init(struct output_time *t,
                      const struct gpu *gpu, struct err *err);
 void output_time_fini(struct output_time *t);
 
+/* The GPU that the trace PATH was recorded on, by its name in the catalogue.
+ * Returns 0 or -1. */
+int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
+
 /* Times RANK of RESULT by the trace PATH, unless it has a timing with more
  * work already. What cannot be read becomes a note. */
 void output_time_rank(const struct output_time *t, struct result *result,

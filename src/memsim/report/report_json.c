@@ -10,6 +10,7 @@
 #include "common/base/json_add.h"
 #include "memsim/report/report.h"
 #include "memsim/report/time_report.h"
+#include "memsim/time/timing.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/schema.h"
 
@@ -78,7 +79,7 @@ static void add_ranks(cJSON *root, const struct result *r)
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
             add_device(devices, &r->ranks[i].devices[j]);
-        if (r->ranks[i].timing)
+        if (r->ranks[i].timing && r->ranks[i].timing->step_count)
             time_json_steps(rank, r->ranks[i].timing);
     }
 }

@@ -135,14 +135,20 @@ static const struct simulation_op *walk_back(struct walk *w,
     return before;
 }
 
-static void row_put(struct timing *t, char *name, double ns, uint64_t calls)
+/* Kernels of one name are one row. */
+static void row_put(struct timing *t, const char *name, double ns,
+                    uint64_t calls)
 {
-    if (!(ns > 0)) {
-        free(name);
+    size_t at = 0;
+
+    if (!(ns > 0))
         return;
-    }
-    t->path[t->path_count++] =
-        (struct timing_row){.name = name, .ns = ns, .calls = (double)calls};
+    while (at < t->path_count && strcmp(t->path[at].name, name))
+        at++;
+    if (at == t->path_count)
+        t->path[t->path_count++].name = xstrdup(name);
+    t->path[at].ns += ns;
+    t->path[at].calls += (double)calls;
 }
 
 static void walk_tell(const struct walk *w, struct timing *t)
@@ -153,12 +159,12 @@ static void walk_tell(const struct walk *w, struct timing *t)
     for (size_t i = 0; i < w->ops.count; i++) {
         operator_name(map_get(&w->examples, w->ops.rows[i].key + 1), w->names,
                       text, sizeof text);
-        row_put(t, xstrdup(text), w->ops.rows[i].ns,
+        row_put(t, text, w->ops.rows[i].ns,
                 (uint64_t)w->ops.rows[i].calls);
     }
-    row_put(t, xstrdup("host"), w->host_ns, w->host_calls);
-    row_put(t, xstrdup("driver calls"), w->driver_ns, w->driver_calls);
-    row_put(t, xstrdup("gaps between operations"), w->gap_ns, w->gaps);
+    row_put(t, "host", w->host_ns, w->host_calls);
+    row_put(t, "driver calls", w->driver_ns, w->driver_calls);
+    row_put(t, "gaps between operations", w->gap_ns, w->gaps);
     t->path_count = rows_finish(t->path, t->path_count);
 }
 

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Step times from traces: what is on the GPU and on the host's clock. */
+#include "memsim/time/timing.h"
+
+#include "check.h"
+#include "trace_build.h"
+
+#define COPY_BYTES (UINT64_C(64) << 20)
+#define US         1000
+
+static struct gpu gpu;
+static char path[64];
+
+static void copy(struct build *b, uint64_t stream, uint64_t blocking)
+{
+    BUILD(b, COPY, .stream = stream, .direction = TRACE_HOST_TO_DEVICE,
+          .bytes = COPY_BYTES, .blocking = blocking);
+}
+
+/* A step of the host's: GAP_NS between its calls. */
+static void step(struct build *b, unsigned copies, uint64_t gap_ns)
+{
+    BUILD(b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    BUILD(b, MODULE_ENTER, .module = 2);
+    for (unsigned i = 0; i < copies; i++) {
+        b->time_ns += gap_ns;
+        copy(b, 0, 0);
+    }
+    BUILD(b, MODULE_LEAVE, .module = 2);
+    BUILD(b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+    BUILD(b, SET, .address = 1, .bytes = 4096);
+    BUILD(b, PHASE, .phase = TRACE_PHASE_OTHER);
+}
+
+static struct build start(void)
+{
+    struct err err = {""};
+    struct build b = build_start();
+
+    CHECK(!gpu_load("h100-sxm-80gb", &gpu, &err));
+    b.time_ns = 1000;
+    BUILD_TEXT(&b, NAME, "Net", .name = 1);
+    BUILD_TEXT(&b, NAME, "layer", .name = 2);
+    BUILD(&b, MODULE, .module = 1, .name = 1);
+    BUILD(&b, MODULE, .module = 2, .root = 1, .name = 2);
+    return b;
+}
+
+static struct timing read_with(const struct build *b, double host_factor,
+                               double copy_scale)
+{
+    struct simulation_options options = {
+        .price = {.gpu = &gpu}, .host_factor = host_factor};
+    struct timing t;
+    struct err err = {""};
+
+    options.price.scale[WORK_COPY] = copy_scale;
+    strcpy(path, "/tmp/memsim-timing.XXXXXX");
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, b->data, b->bytes) == (ssize_t)b->bytes);
+    close(fd);
+    CHECK(!timing_read(&t, path, &options, &err));
+    CHECK_STR(err.text, "");
+    unlink(path);
+    return t;
+}
+
+/* What one copy takes on the engine. */
+static uint64_t copy_ns(void)
+{
+    struct build b = start();
+
+    step(&b, 1, 0);
+    step(&b, 1, 0);
+    struct timing t = read_with(&b, 0, 0);
+    uint64_t ns = (uint64_t)t.path[0].ns;
+    timing_fini(&t);
+    free(b.data);
+    return ns;
+}
+
+static void check_parts(const struct timing *t)
+{
+    for (size_t i = 0; i < t->step_count; i++) {
+        const struct timing_step *s = &t->steps[i];
+        CHECK_UINT(s->compute_ns + s->exposed_comm_ns + s->exposed_copy_ns +
+                       s->host_bound_ns + s->other_ns,
+                   s->duration_ns);
+        CHECK(s->low_ns <= s->duration_ns && s->duration_ns <= s->high_ns);
+    }
+}
+
+TEST(a_step_of_queued_work_takes_what_the_work_takes)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 4; i++)
+        step(&b, 100, 10 * US);
+    struct timing t = read_with(&b, 1, 0);
+    CHECK_UINT(t.step_count, 4);
+    CHECK(t.steps[0].warm_up && !t.steps[1].warm_up);
+    CHECK(one > 500 * US);
+    /* 100 copies with a gap of 1 us before each, and the set */
+    CHECK_NEAR((double)t.steps[2].duration_ns, 100.0 * (one + US), 1e-3);
+    CHECK_NEAR((double)t.steps[2].exposed_copy_ns, 100.0 * one, 1e-3);
+    CHECK_NEAR(t.basis[COST_ROOFLINE] + t.basis[COST_FALLBACK], 1, 1e-9);
+    check_parts(&t);
+    CHECK_UINT(timing_step_ns(&t), t.steps[t.typical].duration_ns);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(a_slow_host_is_what_the_gpu_waits_for)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 3; i++)
+        step(&b, 10, 3 * one);
+    struct timing t = read_with(&b, 1, 0);
+    CHECK_NEAR((double)t.steps[1].duration_ns, 30.0 * one, 0.01);
+    CHECK(t.steps[1].host_bound_ns > t.steps[1].duration_ns / 2);
+    CHECK_STR(t.path[0].name, "host");
+    check_parts(&t);
+    struct timing fast = read_with(&b, 1.0 / 3, 0);
+    CHECK(fast.steps[1].duration_ns < t.steps[1].duration_ns / 2);
+    struct timing none = read_with(&b, 0, 0);
+    CHECK_NEAR((double)none.steps[1].duration_ns, 10.0 * (one + US), 0.01);
+    timing_fini(&t);
+    timing_fini(&fast);
+    timing_fini(&none);
+    free(b.data);
+}
+
+TEST(the_host_waits_for_blocking_copies)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 3; i++) {
+        step(&b, 1, 0);
+        copy(&b, 0, 1);
+        b.time_ns += 2 * one; /* the host, with nothing queued */
+    }
+    struct timing t = read_with(&b, 1, 0);
+    CHECK_NEAR((double)t.steps[1].duration_ns, 4.0 * one, 0.05);
+    CHECK_NEAR((double)t.steps[1].host_bound_ns, 2.0 * one, 0.05);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(copies_and_other_streams_overlap)
+{
+    struct build b = start();
+    struct build both = start();
+    uint64_t one = copy_ns();
+
+    BUILD(&both, STREAM_CREATE, .stream = 0x500, .flags = 1);
+    for (int i = 0; i < 3; i++) {
+        BUILD(&both, PHASE, .phase = TRACE_PHASE_FORWARD);
+        copy(&both, 0, 0);
+        BUILD(&both, COPY, .stream = 0x500, .direction = TRACE_DEVICE_TO_HOST,
+              .bytes = COPY_BYTES);
+        BUILD(&both, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+        BUILD(&both, PHASE, .phase = TRACE_PHASE_OTHER);
+    }
+    struct timing t = read_with(&both, 0, 0);
+    CHECK_NEAR((double)t.steps[1].duration_ns, (double)one, 0.05);
+    timing_fini(&t);
+    free(b.data);
+    free(both.data);
+}
+
+TEST(the_same_trace_gives_the_same_nanoseconds)
+{
+    struct build b = start();
+
+    for (int i = 0; i < 5; i++)
+        step(&b, 7, 100 * US + 13);
+    struct timing x = read_with(&b, 0.7, 0), y = read_with(&b, 0.7, 0);
+    for (size_t i = 0; i < x.step_count; i++)
+        CHECK(!memcmp(&x.steps[i], &y.steps[i], sizeof x.steps[i]));
+    timing_fini(&x);
+    timing_fini(&y);
+    free(b.data);
+}
+
+TEST(prices_can_be_scaled)
+{
+    struct build b = start();
+
+    for (int i = 0; i < 3; i++)
+        step(&b, 50, 0);
+    struct timing x = read_with(&b, 0, 0), y = read_with(&b, 0, 2);
+    CHECK_NEAR((double)y.steps[1].duration_ns,
+               2.0 * (double)x.steps[1].duration_ns, 0.01);
+    timing_fini(&x);
+    timing_fini(&y);
+    free(b.data);
+}
+
+TEST(time_belongs_to_modules_and_operators)
+{
+    struct build b = start();
+
+    for (int i = 0; i < 3; i++)
+        step(&b, 10, 0);
+    struct timing t = read_with(&b, 0, 0);
+    CHECK_UINT(t.module_count, 2); /* layer, and Net around it */
+    CHECK_NEAR(t.modules[0].ns, t.modules[1].ns, 1e-12);
+    CHECK_STR(t.operators[0].name, "copy to the device");
+    CHECK_NEAR(t.operators[0].calls, 10, 1e-12);
+    CHECK_STR(t.operators[1].name, "memory set");
+    double all = t.operators[0].ns + t.operators[1].ns;
+    CHECK_NEAR(all, t.device_ns, 1e-9);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(a_trace_without_steps_has_none)
+{
+    struct build b = start();
+
+    copy(&b, 0, 0);
+    struct timing t = read_with(&b, 1, 0);
+    CHECK_UINT(t.step_count, 0);
+    CHECK_UINT(t.ops, 1);
+    CHECK_UINT(timing_step_ns(&t), 0);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(scales_are_read_and_refused)
+{
+    double scale[WORK_FAMILIES] = {0};
+    struct err err = {""};
+
+    CHECK(!price_scale_parse("gemm=0.8,copy=2", scale, &err));
+    CHECK_NEAR(scale[WORK_GEMM], 0.8, 0);
+    CHECK_NEAR(scale[WORK_COPY], 2, 0);
+    CHECK(price_scale_parse("gem=2", scale, &err) == -1);
+    CHECK(strstr(err.text, "'gem'"));
+    CHECK(price_scale_parse("gemm", scale, &err) == -1);
+    CHECK(price_scale_parse("gemm=-1", scale, &err) == -1);
+    CHECK(price_scale_parse("gemm=nan", scale, &err) == -1);
+}
