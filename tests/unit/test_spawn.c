@@ -144,12 +144,20 @@ TEST(sets_the_commands_environment)
     spawn_environment_free(made);
 }
 
+static int run_of(char *const *argv, int *status)
+{
+    const struct spawn spawn = {
+        .argv = argv, .environment = environ, .output = -1};
+
+    return spawn_run(&spawn, status);
+}
+
 static int run_shell(const char *script, int *error)
 {
     char *argv[] = {"sh", "-c", (char *)script, NULL};
     int status = -1;
 
-    *error = spawn_run(argv, environ, -1, &status);
+    *error = run_of(argv, &status);
     return status;
 }
 
@@ -177,8 +185,8 @@ TEST(tells_why_it_did_not_start)
     char *directory[] = {"/tmp", NULL};
     int status = 0;
 
-    CHECK_UINT((uint64_t)spawn_run(missing, environ, -1, &status), ENOENT);
-    CHECK_UINT((uint64_t)spawn_run(directory, environ, -1, &status), EACCES);
+    CHECK_UINT((uint64_t)run_of(missing, &status), ENOENT);
+    CHECK_UINT((uint64_t)run_of(directory, &status), EACCES);
 }
 
 TEST(passes_signals_on)

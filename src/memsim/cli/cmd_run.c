@@ -20,7 +20,7 @@ struct run_options {
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
-    bool no_modules;
+    bool no_modules, kill_with_memsim;
     struct output_options output;
 };
 
@@ -30,6 +30,8 @@ static const struct option_row rows[] = {
     JOB_ROWS(struct run_options, job),
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
      .help = "do not ask PyTorch whose each allocation is"},
+    {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
+     .help = "kill COMMAND when memsim itself is killed"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
      .help = "keep the run's trace there, for `memsim report'"},
     {"force", 0, OPTION_FLAG, NULL, ROW(force),
@@ -211,6 +213,7 @@ int cmd_run(int argc, char **argv)
                       .force = o.force,
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .no_modules = o.no_modules,
+                      .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (output_check(&o.output, &err) ||
         output_check_input(&o.output, o.job.gpu, &err) ||

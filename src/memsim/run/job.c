@@ -105,7 +105,11 @@ static int run_command(const struct job *job, const struct session *s,
     snprintf(session, sizeof session, "%s/" SESSION_FILE, s->directory);
     char **environment =
         spawn_environment(environ, session, preload, libraries);
-    int error = spawn_run(job->command, environment, job->output, &status);
+    const struct spawn spawn = {.argv = job->command,
+                                .environment = environment,
+                                .output = job->output,
+                                .kill_with_memsim = job->kill_with_memsim};
+    int error = spawn_run(&spawn, &status);
     spawn_environment_free(environment);
     if (error)
         return err_set(err, "%s: %s", job->command[0], strerror(error));

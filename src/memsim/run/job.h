@@ -80,6 +80,7 @@ struct job {
     bool force;            /* it may replace an earlier run there */
     uint64_t trace_limit_bytes;
     bool no_modules;
+    bool kill_with_memsim; /* the command ends when memsim is killed */
     int output; /* where stdout and stderr go; -1: they are inherited */
 };
 

@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
+#include "memsim/run/relay.h"
 
 #define CORE_LIBRARY "libmemsim.so"
 
@@ -171,49 +173,6 @@ void spawn_environment_free(char **environment)
     free(environment);
 }
 
-static volatile sig_atomic_t child_pid, last_signal;
-
-/* A signal from the kernel is the terminal's, which tells the whole foreground
- * group: passing it on would make it arrive twice. */
-static void pass_on(int signal, siginfo_t *info, void *context)
-{
-    int saved = errno;
-
-    (void)context;
-    last_signal = signal;
-    if (child_pid > 0 && info->si_code <= 0)
-        kill((pid_t)child_pid, signal);
-    errno = saved;
-}
-
-static const int passed_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,
-                                     SIGTERM, SIGUSR1, SIGUSR2};
-
-#define PASSED (sizeof passed_signals / sizeof *passed_signals)
-
-static struct sigaction actions_before[PASSED];
-
-/* What was ignored (nohup, a background job) stays ignored, here and in the
- * command. */
-static void handle_signals(void)
-{
-    struct sigaction action = {.sa_sigaction = pass_on,
-                               .sa_flags = SA_SIGINFO | SA_RESTART};
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < PASSED; i++)
-        if (!sigaction(passed_signals[i], NULL, &actions_before[i]) &&
-            actions_before[i].sa_handler != SIG_IGN)
-            sigaction(passed_signals[i], &action, NULL);
-}
-
-/* Once the command has ended, a signal is memsim's own again. */
-static void restore_signals(void)
-{
-    for (size_t i = 0; i < PASSED; i++)
-        sigaction(passed_signals[i], &actions_before[i], NULL);
-}
-
 static void block_signals(sigset_t *old)
 {
     sigset_t all;
@@ -222,22 +181,20 @@ static void block_signals(sigset_t *old)
     sigprocmask(SIG_BLOCK, &all, old);
 }
 
-struct child {
-    char *const *argv, *const *environment;
-    int output; /* -1: inherited */
-    int report; /* the pipe that tells the parent of a failure */
-};
-
-static void child_exec(const struct child *c, const sigset_t *mask)
+static void child_exec(const struct spawn *spawn, int report,
+                       const sigset_t *mask, pid_t parent)
 {
-    if (c->output >= 0 && (dup2(c->output, STDOUT_FILENO) < 0 ||
-                           dup2(c->output, STDERR_FILENO) < 0))
+    if (spawn->output >= 0 && (dup2(spawn->output, STDOUT_FILENO) < 0 ||
+                               dup2(spawn->output, STDERR_FILENO) < 0))
+        _exit(125);
+    if (spawn->kill_with_memsim && (prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+                                    getppid() != parent))
         _exit(125);
     temporary_restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvpe(c->argv[0], c->argv, c->environment);
+    execvpe(spawn->argv[0], spawn->argv, spawn->environment);
     int error = errno;
-    if (write(c->report, &error, sizeof error) != sizeof error)
+    if (write(report, &error, sizeof error) != sizeof error)
         _exit(125); /* nobody is left to be told */
     _exit(127);
 }
@@ -254,47 +211,54 @@ static int exec_error(int pipe_end)
     return got == sizeof error ? error : 0;
 }
 
-static int wait_status(pid_t pid)
+static int shell_status(int status)
 {
-    int status;
-
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return 125;
+    if (status < 0)
+        return 125;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int spawn_signal(void)
 {
-    return last_signal;
+    return relay_signal();
 }
 
-int spawn_run(char *const *argv, char *const *environment, int output,
-              int *status)
+/* Starts SPAWN's command, with all signals blocked; MASK is what it blocks.
+ * Returns 0 with *CHILD set, or an errno, where *CHILD may be set as well. */
+static int child_start(const struct spawn *spawn, const sigset_t *mask,
+                       pid_t *child)
 {
     int ends[2];
-    sigset_t mask;
+    pid_t parent = getpid();
 
+    *child = -1;
     if (pipe2(ends, O_CLOEXEC))
         return errno;
-    signal(SIGCHLD, SIG_DFL); /* where it is ignored, there is no status */
-    block_signals(&mask);
     pid_t pid = fork();
-    if (pid == 0) {
-        struct child child = {argv, environment, output, ends[1]};
-        child_exec(&child, &mask);
-    }
+    if (pid == 0)
+        child_exec(spawn, ends[1], mask, parent);
     int error = pid < 0 ? errno : 0;
-    child_pid = pid;
-    handle_signals();
-    sigprocmask(SIG_SETMASK, &mask, NULL);
     close(ends[1]);
     if (!error)
         error = exec_error(ends[0]);
     close(ends[0]);
+    *child = pid;
+    return error;
+}
+
+int spawn_run(const struct spawn *spawn, int *status)
+{
+    sigset_t mask;
+    struct relay relay;
+    pid_t pid;
+
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, there is no status */
+    block_signals(&mask);
+    relay_start(&relay, &mask); /* before there is a pipe to inherit */
+    int error = child_start(spawn, &mask, &pid);
     if (pid > 0)
-        *status = wait_status(pid);
-    child_pid = 0;
-    restore_signals();
+        *status = shell_status(relay_wait(&relay, pid, &mask));
+    relay_stop(&relay);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     return error;
 }

@@ -3,6 +3,7 @@
 #ifndef MEMSIM_MEMSIM_SPAWN_H
 #define MEMSIM_MEMSIM_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -26,15 +27,20 @@ char **spawn_environment(char *const *environment, const char *session,
                          const char *preload, const char *dir);
 void spawn_environment_free(char **environment);
 
-/* Runs ARGV with ENVIRONMENT and waits; what it prints goes to the file OUTPUT,
- * or, where that is -1, where our own output goes. Signals that come to this
- * process alone are passed on; those of the terminal reach the command by
- * themselves. *STATUS gets what a shell would say, 128 + N for signal N.
- * Returns 0, or the errno of the failure to start it. */
-int spawn_run(char *const *argv, char *const *environment, int output,
-              int *status);
+/* A command, and how it runs. */
+struct spawn {
+    char *const *argv, *const *environment;
+    int output;            /* where what it prints goes; -1: where ours goes */
+    bool kill_with_memsim; /* the kernel kills it when this process ends */
+};
 
-/* The last signal that was passed on, or came from the terminal; 0: none. */
+/* Runs SPAWN and waits. A signal that comes to this process alone is passed on;
+ * one for the process group reaches the command once (relay.h). *STATUS gets
+ * what a shell would say, 128 + N for signal N. Returns 0, or the errno of the
+ * failure to start it. */
+int spawn_run(const struct spawn *spawn, int *status);
+
+/* The last signal that came to this process; 0: none. */
 int spawn_signal(void);
 
 #endif
