@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/xmalloc.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@ static void *checked(void *p)
 {
     if (p)
         return p;
-    fputs("memsim: the host has no memory left\n", stderr);
+    fprintf(stderr, "%s: the host has no memory left\n",
+            program_invocation_short_name);
     _exit(125);
 }
 
@@ -27,7 +29,13 @@ void *xcalloc(size_t count, size_t bytes)
 
 void *xreallocarray(void *p, size_t count, size_t bytes)
 {
-    return checked(reallocarray(p, count ? count : 1, bytes ? bytes : 1));
+    size_t total;
+
+    /* Not reallocarray: an allocator that is preloaded (jemalloc, tcmalloc) may
+     * lack it, and another one's would get the block. */
+    if (__builtin_mul_overflow(count ? count : 1, bytes ? bytes : 1, &total))
+        return checked(NULL);
+    return checked(realloc(p, total));
 }
 
 char *xstrdup(const char *text)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/file_open.h"
 #include "common/base/xmalloc.h"
 
 #define CHUNK_BYTES_MIN 4096
@@ -92,9 +93,9 @@ int trace_reader_open(struct trace_reader *r, const char *path, struct err *err)
     struct stat st;
 
     *r = (struct trace_reader){.name = path};
-    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    r->fd = file_open(path, err);
     if (r->fd < 0)
-        return err_set(err, "%s: %s", path, strerror(errno));
+        return -1;
     if (reader_start(r, err)) {
         close(r->fd);
         return -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file_open.h"
 #include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
 #include "memsim/replay/workspace.h"
@@ -19,12 +20,13 @@ enum { FLASH_MAJOR = 8 };
 static int is_pickle(const char *path, bool *pickle, struct err *err)
 {
     unsigned char start[2];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof start);
-    int error = errno;
+    int fd = file_open(path, err);
 
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, start, sizeof start);
+    int error = errno;
+    close(fd);
     if (n < 0)
         return err_set(err, "%s: %s", path, strerror(error));
     *pickle = snapshot_is_pickle(start, (size_t)n);

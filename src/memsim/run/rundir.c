@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file_open.h"
 #include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
@@ -301,22 +302,36 @@ static int directory_own(struct rundir *dir, bool force, struct err *err)
     return rc;
 }
 
-/* For a private directory. Async-signal-safe: the kernel's own directory
- * entries, no heap. */
-static void remove_directory(const char *path)
+/* Removes what is in the directory FD, DEPTH levels of it, and closes FD.
+ * Async-signal-safe: the kernel's own directory entries, no heap. */
+static void remove_entries(int fd, int depth)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char entries[4096];
+    char entries[2048];
     ssize_t got;
 
-    while (fd >= 0 && (got = getdents64(fd, entries, sizeof entries)) > 0)
+    while ((got = getdents64(fd, entries, sizeof entries)) > 0)
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *e = (const void *)(entries + at);
-            unlinkat(fd, e->d_name, 0); /* fails for . and .. */
             at += e->d_reclen;
+            if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                !unlinkat(fd, e->d_name, 0) || !depth)
+                continue;
+            int inner = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY |
+                                                  O_NOFOLLOW | O_CLOEXEC);
+            if (inner >= 0)
+                remove_entries(inner, depth - 1);
+            unlinkat(fd, e->d_name, AT_REMOVEDIR);
         }
+    close(fd);
+}
+
+/* For a private directory, when a signal ends memsim. */
+static void remove_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
     if (fd >= 0)
-        close(fd);
+        remove_entries(fd, 4);
     rmdir(path);
 }
 
@@ -505,7 +520,8 @@ int rundir_open(struct rundir *dir, const char *path, struct err *err)
 
 static char *read_whole(const char *path, size_t *length, struct err *err)
 {
-    FILE *f = fopen(path, "re");
+    int fd = file_open(path, err);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     size_t capacity = 0;
     char *text = NULL;
 

@@ -37,6 +37,7 @@ struct machine {
     struct values stack, memo;
     size_t *marks; /* heights of the stack */
     size_t mark_count, mark_capacity;
+    size_t held_bytes; /* of the values in memory */
     bool stopped;
 };
 
@@ -45,15 +46,26 @@ static int fail(struct machine *m, const char *cause)
     return err_set(m->err, "%s:byte %zu: %s", m->origin, m->opcode_at, cause);
 }
 
-static void values_add(struct values *v, struct pickle_value value)
+/* Makes room for one more of COUNT values. */
+static void values_grow(struct machine *m, struct pickle_value **values,
+                        size_t count, size_t *capacity)
 {
-    xgrow(&v->values, v->count, &v->capacity, sizeof *v->values);
+    size_t before = *capacity;
+
+    xgrow(values, count, capacity, sizeof **values);
+    m->held_bytes += (*capacity - before) * sizeof **values;
+}
+
+static void values_add(struct machine *m, struct values *v,
+                       struct pickle_value value)
+{
+    values_grow(m, &v->values, v->count, &v->capacity);
     v->values[v->count++] = value;
 }
 
 static int push(struct machine *m, struct pickle_value value)
 {
-    values_add(&m->stack, value);
+    values_add(m, &m->stack, value);
     return 0;
 }
 
@@ -107,6 +119,7 @@ static struct pickle_items *items_new(struct machine *m)
 
     items->next = m->pickle->all;
     m->pickle->all = items;
+    m->held_bytes += sizeof *items;
     return items;
 }
 
@@ -122,6 +135,7 @@ static struct pickle_items *items_take(struct machine *m, size_t count)
     memcpy(items->values, m->stack.values + m->stack.count,
            count * sizeof *items->values);
     items->count = items->capacity = count;
+    m->held_bytes += count * sizeof *items->values;
     return items;
 }
 
@@ -155,7 +169,9 @@ static int op_stop(struct machine *m, int argument)
 static int op_mark(struct machine *m, int argument)
 {
     (void)argument;
+    size_t before = m->mark_capacity;
     xgrow(&m->marks, m->mark_count, &m->mark_capacity, sizeof *m->marks);
+    m->held_bytes += (m->mark_capacity - before) * sizeof *m->marks;
     m->marks[m->mark_count++] = m->stack.count;
     return 0;
 }
@@ -314,8 +330,7 @@ static int add_items(struct machine *m, size_t count, enum pickle_type type)
         return fail(m, "a key without a value");
     struct pickle_items *items = container->items;
     for (size_t i = 0; i < count; i++) {
-        xgrow(&items->values, items->count, &items->capacity,
-              sizeof *items->values);
+        values_grow(m, &items->values, items->count, &items->capacity);
         items->values[items->count++] =
             m->stack.values[m->stack.count - count + i];
     }
@@ -353,7 +368,7 @@ static int memo_put(struct machine *m, uint64_t index)
     if (index > m->memo.count)
         return fail(m, "a memo out of order");
     if (index == m->memo.count)
-        values_add(&m->memo, *value);
+        values_add(m, &m->memo, *value);
     else
         m->memo.values[index] = *value;
     return 0;
@@ -433,6 +448,16 @@ static int refuse(struct machine *m, unsigned char code)
                    m->origin, m->opcode_at, code);
 }
 
+/* Some opcodes of one byte make values of fifty: a small hostile file could
+ * take all memory. */
+static int check_memory(struct machine *m)
+{
+    if (m->held_bytes / PICKLE_MEMORY_FACTOR <
+        m->bytes + PICKLE_MEMORY_BASE / PICKLE_MEMORY_FACTOR)
+        return 0;
+    return fail(m, "too many values for a file of this size");
+}
+
 static int run(struct machine *m)
 {
     while (!m->stopped) {
@@ -443,7 +468,7 @@ static int run(struct machine *m)
         const struct opcode *o = &opcodes[*code];
         if (!o->run)
             return refuse(m, *code);
-        if (o->run(m, o->argument))
+        if (o->run(m, o->argument) || check_memory(m))
             return -1;
     }
     return m->at == m->bytes ? 0 : fail(m, "goes on after its end");

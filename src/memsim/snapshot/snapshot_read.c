@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file_open.h"
 #include "common/base/xmalloc.h"
 #include "memsim/snapshot/pickle.h"
 #include "memsim/snapshot/snapshot.h"
@@ -279,8 +280,8 @@ static int load_mapped(int fd, const char *path, struct snapshot *snapshot,
 
     if (fstat(fd, &st))
         return err_set(err, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_size == 0)
-        return err_set(err, "%s: not a file with anything in it", path);
+    if (st.st_size == 0)
+        return err_set(err, "%s: is empty", path);
     void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
         return err_set(err, "%s: %s", path, strerror(errno));
@@ -291,11 +292,11 @@ static int load_mapped(int fd, const char *path, struct snapshot *snapshot,
 
 int snapshot_load(const char *path, struct snapshot *snapshot, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open(path, err);
 
     *snapshot = (struct snapshot){0};
     if (fd < 0)
-        return err_set(err, "%s: %s", path, strerror(errno));
+        return -1;
     int rc = load_mapped(fd, path, snapshot, err);
     close(fd);
     return rc;
