@@ -186,6 +186,28 @@ TEST(the_same_trace_gives_the_same_nanoseconds)
     free(b.data);
 }
 
+TEST(a_step_that_the_host_was_kept_from_is_as_long_as_the_others)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 5; i++) {
+        step(&b, 5, 2 * one);
+        if (i == 2)
+            b.time_ns += 100 * one; /* something else ran */
+        step(&b, 0, 0); /* a step of no call but the set */
+    }
+    for (int i = 0; i < 5; i++)
+        step(&b, 5, i == 3 ? 20 * one : 2 * one);
+    struct timing t = read_with(&b, 1, 0);
+    CHECK_UINT(t.step_count, 15);
+    CHECK_NEAR((double)t.steps[11].duration_ns, 10.0 * one, 0.05);
+    CHECK_UINT(t.steps[12].duration_ns, t.steps[11].duration_ns);
+    CHECK_UINT(t.steps[13].duration_ns, t.steps[11].duration_ns);
+    timing_fini(&t);
+    free(b.data);
+}
+
 TEST(prices_can_be_scaled)
 {
     struct build b = start();

@@ -6,6 +6,7 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "memsim/time/host_times.h"
 #include "runtime/sim/sim_cost.h"
 
 #define INFOS_FIRST 4096 /* a power of two */
@@ -33,6 +34,8 @@ struct run {
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
     double lost_ns;     /* of a nanosecond, by the factor */
+    struct host_times times;
+    size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
     bool in_step;
 };
@@ -205,18 +208,50 @@ static uint32_t thread_of(struct run *r, uint32_t thread)
 
 /* --- the host ------------------------------------------------------------- */
 
+/* The host works for NS of this machine's. */
+static void host_work(struct run *r, uint64_t ns)
+{
+    double passed = (double)ns * r->options->host_factor + r->lost_ns;
+    uint64_t whole = (uint64_t)passed;
+
+    r->lost_ns = passed - (double)whole;
+    r->host_ns += whole;
+}
+
+static bool is_typical(const struct run *r)
+{
+    return r->in_step && r->times.typical[r->step];
+}
+
 /* The host comes to what was recorded at TIME_NS. */
 static void host_advance(struct run *r, uint64_t time_ns)
 {
-    double passed = time_ns > r->record_ns ? (double)(time_ns - r->record_ns)
-                                           : 0;
+    if (time_ns <= r->record_ns)
+        return;
+    host_work(r, time_ns - r->record_ns);
+    r->record_ns = time_ns;
+}
 
-    passed = passed * r->options->host_factor + r->lost_ns;
-    uint64_t whole = (uint64_t)passed;
-    r->lost_ns = passed - (double)whole;
-    r->host_ns += whole;
-    if (time_ns > r->record_ns)
-        r->record_ns = time_ns;
+/* The same, of a record and of a call: in a step of typical times the call has
+ * its own, and other records have none. */
+static void host_record(struct run *r, uint64_t time_ns)
+{
+    if (!is_typical(r))
+        host_advance(r, time_ns);
+}
+
+static void host_call(struct run *r, const struct op *op)
+{
+    if (!host_call_is(op))
+        return;
+    if (!is_typical(r)) {
+        host_advance(r, op->host_ns);
+        return;
+    }
+    if (r->calls < r->times.gap_count)
+        host_work(r, r->times.gaps[r->calls++]);
+    if (op->host_ns > r->record_ns)
+        r->record_ns = op->host_ns;
 }
 
 /* THREAD has made a call; where it has to wait, it does. */
@@ -380,9 +415,9 @@ static void on_op(void *context, const struct op *op)
     struct price price;
     bool works = price_of(r, op, &price);
 
+    host_call(r, op);
     if (!works && kind <= OP_COLLECTIVE && kind != OP_HOST_FUNCTION)
         return; /* a setting of a library's */
-    host_advance(r, op->host_ns);
     sim_until(r->sim, thread, r->host_ns);
     start_ns = sim_now(r->sim, thread);
     if (!op->capture) {
@@ -413,6 +448,10 @@ static void steps_follow(struct run *r)
     const struct step_list *l = &r->t->steps;
 
     if (r->in_step && r->record >= l->steps[r->step].end) {
+        if (is_typical(r) && r->calls == r->times.gap_count) {
+            host_work(r, r->times.after);
+            r->record_ns = l->steps[r->step].end_ns;
+        }
         mark_all(r, (uint64_t)r->step * 2 + 1);
         r->in_step = false;
         r->step++;
@@ -421,6 +460,7 @@ static void steps_follow(struct run *r)
         r->record >= l->steps[r->step].first) {
         mark_all(r, (uint64_t)r->step * 2);
         r->in_step = true;
+        r->calls = 0;
     }
 }
 
@@ -428,7 +468,7 @@ static void on_record(struct run *r, const struct trace_item *item)
 {
     if (!r->record)
         r->record_ns = item->head.time_ns;
-    host_advance(r, item->head.time_ns);
+    host_record(r, item->head.time_ns);
     steps_follow(r);
     if (r->sink->record)
         r->sink->record(r->sink->context, item, r->host_ns);
@@ -436,14 +476,28 @@ static void on_record(struct run *r, const struct trace_item *item)
     r->record++;
 }
 
-static int steps_find(struct simulation *t, const char *path, struct err *err)
+/* Finds the steps, and what the host needs in them. */
+static int steps_find(struct run *r, const char *path, struct err *err)
 {
     struct trace_reader reader;
+    struct trace_item item;
+    struct host_calls calls = {.count = 0};
+    int rc;
 
     if (trace_reader_open(&reader, path, err))
         return -1;
-    int rc = step_list_read(&t->steps, &reader, err);
+    struct step_finder *finder = step_finder_create();
+    struct op_trace *ops = op_trace_create(host_calls_take, &calls);
+    while ((rc = trace_reader_next(&reader, &item, err)) > 0) {
+        step_finder_take(finder, &item);
+        op_trace_add(ops, &item);
+        calls.record++;
+    }
+    op_trace_end(ops);
+    op_trace_destroy(ops);
     trace_reader_close(&reader);
+    step_finder_conclude(finder, &r->t->steps);
+    host_times_make(&r->times, &calls, &r->t->steps);
     return rc;
 }
 
@@ -484,6 +538,7 @@ static void run_fini(struct run *r)
 {
     pricer_destroy(r->pricer);
     op_trace_destroy(r->ops);
+    host_times_fini(&r->times);
     free(r->infos);
     map_fini(&r->streams);
     map_fini(&r->events);
@@ -504,8 +559,11 @@ int simulation_run(struct simulation *t, const char *path,
         .t = t, .options = options, .sink = sink ? sink : &nobody};
 
     *t = (struct simulation){.device_count = 0};
-    if (steps_find(t, path, err))
+    if (steps_find(&r, path, err)) {
+        host_times_fini(&r.times);
+        simulation_fini(t);
         return -1;
+    }
     t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
     t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
     run_start(&r);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/time/host_times.h"
+
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+
+#define CALLS_MAX (32u << 20)
+#define STEPS_MIN 2 /* alike; the last one, which may be shorter, beside */
+#define STEPS_MAX 64 /* whose times are compared */
+
+void host_calls_take(void *context, const struct op *op)
+{
+    struct host_calls *c = context;
+
+    if (!host_call_is(op) || c->dropped)
+        return;
+    if (c->count == CALLS_MAX) {
+        c->dropped = true;
+        return;
+    }
+    xgrow(&c->calls, c->count, &c->capacity, sizeof *c->calls);
+    c->calls[c->count++] = (struct host_call){c->record, op->host_ns};
+}
+
+/* The calls of a step. */
+struct span {
+    size_t first, count;
+};
+
+static size_t call_at(const struct host_calls *c, uint64_t record)
+{
+    size_t low = 0, high = c->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (c->calls[middle].record < record)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct span *spans_make(const struct host_calls *c,
+                               const struct step_list *steps)
+{
+    struct span *spans = xcalloc(steps->count + 1, sizeof *spans);
+
+    for (size_t i = 0; i < steps->count; i++) {
+        spans[i].first = call_at(c, steps->steps[i].first);
+        spans[i].count = call_at(c, steps->steps[i].end) - spans[i].first;
+    }
+    return spans;
+}
+
+/* How many steps that are no warm-up make COUNT calls. */
+static size_t steps_like(const struct span *spans,
+                         const struct step_list *steps, size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < steps->count; i++)
+        found += !steps->steps[i].warm_up && spans[i].count == count;
+    return found;
+}
+
+/* The number of calls that most steps make; 0: too few make the same. */
+static size_t calls_typical(const struct span *spans,
+                            const struct step_list *steps)
+{
+    size_t most = 0, typical = 0;
+
+    for (size_t i = 0; i < steps->count && i < STEPS_MAX; i++) {
+        size_t found = steps_like(spans, steps, spans[i].count);
+        if (found > most && !steps->steps[i].warm_up) {
+            most = found;
+            typical = spans[i].count;
+        }
+    }
+    return most >= STEPS_MIN ? typical : 0;
+}
+
+/* The time before call I of the step, or after its last one. */
+static uint64_t gap_of(const struct host_calls *c, const struct step *step,
+                       const struct span *span, size_t i)
+{
+    uint64_t from = i ? c->calls[span->first + i - 1].ns : step->first_ns;
+    uint64_t to =
+        i < span->count ? c->calls[span->first + i].ns : step->end_ns;
+
+    return to > from ? to - from : 0;
+}
+
+static int gap_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t gap_median(const struct host_times *t,
+                           const struct host_calls *c,
+                           const struct step_list *steps,
+                           const struct span *spans, size_t call)
+{
+    uint64_t gaps[STEPS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < steps->count && count < STEPS_MAX; i++)
+        if (t->typical[i] && call <= spans[i].count &&
+            (call < spans[i].count || call == t->gap_count))
+            gaps[count++] = gap_of(c, &steps->steps[i], &spans[i], call);
+    qsort(gaps, count, sizeof *gaps, gap_compare);
+    return gaps[(count - 1) / 2];
+}
+
+static void times_fill(struct host_times *t, const struct host_calls *c,
+                       const struct step_list *steps,
+                       const struct span *spans)
+{
+    t->gap_count = calls_typical(spans, steps);
+    if (!t->gap_count)
+        return;
+    for (size_t i = 0; i < steps->count; i++)
+        t->typical[i] = !steps->steps[i].warm_up &&
+                        (spans[i].count == t->gap_count ||
+                         (i + 1 == steps->count &&
+                          spans[i].count < t->gap_count));
+    t->gaps = xcalloc(t->gap_count, sizeof *t->gaps);
+    for (size_t i = 0; i < t->gap_count; i++)
+        t->gaps[i] = gap_median(t, c, steps, spans, i);
+    t->after = gap_median(t, c, steps, spans, t->gap_count);
+}
+
+void host_times_make(struct host_times *t, struct host_calls *calls,
+                     const struct step_list *steps)
+{
+    *t = (struct host_times){.dropped = calls->dropped};
+    t->typical = xcalloc(steps->count + 1, sizeof *t->typical);
+    if (!calls->dropped) {
+        struct span *spans = spans_make(calls, steps);
+        times_fill(t, calls, steps, spans);
+        free(spans);
+    }
+    free(calls->calls);
+    *calls = (struct host_calls){.count = 0};
+}
+
+void host_times_fini(struct host_times *t)
+{
+    free(t->typical);
+    free(t->gaps);
+    *t = (struct host_times){.gap_count = 0};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host's times of a trace, cleaned of what this machine did beside.
+ *
+ * Steps that make the same calls need the same time for them; what differs from
+ * one to the next is mostly other processes, page faults, the garbage
+ * collector. So the time before the i-th call is taken to be the median of those
+ * of all such steps (warm-up left out), where there are at least two. The last
+ * step ends with its optimizer: its calls are the first ones of the others. */
+#ifndef MEMSIM_MEMSIM_HOST_TIMES_H
+#define MEMSIM_MEMSIM_HOST_TIMES_H
+
+#include "common/trace/op_trace.h"
+#include "common/trace/step.h"
+
+struct host_times {
+    bool *typical;      /* of each step: its times are the medians */
+    uint64_t *gaps;     /* before each call of such a step */
+    size_t gap_count;   /* so many calls */
+    uint64_t after;     /* from the last call to the step's end */
+    bool dropped;       /* too many calls: nothing is cleaned */
+};
+
+/* Collects calls while a trace is read for the first time. */
+struct host_calls {
+    struct host_call {
+        uint64_t record, ns;
+    } *calls;
+    size_t count, capacity;
+    uint64_t record; /* to be set: the record that is read */
+    bool dropped;
+};
+
+/* An op_take, with a struct host_calls. */
+void host_calls_take(void *calls, const struct op *op);
+
+/* Is OP a call of its own? A graph's node is not. */
+static inline bool host_call_is(const struct op *op)
+{
+    return !op->capture;
+}
+
+/* Makes *T of CALLS, whose memory it frees. To be given to host_times_fini. */
+void host_times_make(struct host_times *t, struct host_calls *calls,
+                     const struct step_list *steps);
+void host_times_fini(struct host_times *t);
+
+#endif
