@@ -15,8 +15,11 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
-BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/err base/file_limit catalogue/nccl_memory \
-               trace/op_record trace/trace_write trace/session_table catalogue/vaspace)
+BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
+               base/demangle base/err base/file_limit catalogue/nccl_memory \
+               trace/op_record trace/trace_write trace/session_table \
+               catalogue/vaspace) \
+             $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/runtime/cost/work*.c))
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.

@@ -6,27 +6,23 @@
 
 #define PACK(low, high) ((uint64_t)(high) << 32 | (low))
 
+#define WORDS(...) ((const uint64_t[TRACE_LAUNCH_WORDS]){__VA_ARGS__})
+
 static struct work describe_launch(const char *name, enum trace_rule rule,
-                                   uint64_t a, uint64_t b, uint64_t c,
-                                   uint64_t d, uint32_t grid)
+                                   const uint64_t words[TRACE_LAUNCH_WORDS],
+                                   uint32_t grid)
 {
-    const uint64_t fields[] = {1,
-                               0,
-                               0,
-                               PACK(grid, 1),
-                               PACK(1, 128),
-                               PACK(1, 1),
-                               PACK(0, (uint32_t)rule),
-                               a,
-                               b,
-                               c,
-                               d};
+    struct trace_launch launch = {.grid_x_y = PACK(grid, 1),
+                                  .grid_z_block_x = PACK(1, 128),
+                                  .block_y_z = PACK(1, 1),
+                                  .shared_bytes_rule = PACK(0, (uint32_t)rule)};
     const struct op op = {.kind = OP_LAUNCH,
                           .record = TRACE_LAUNCH,
-                          .field_count = sizeof fields / sizeof *fields,
-                          .fields = fields};
+                          .field_count = TRACE_WORD_COUNT(LAUNCH),
+                          .fields = (const uint64_t *)&launch};
     struct work work;
 
+    memcpy(&launch.a, words, TRACE_LAUNCH_WORDS * sizeof *words);
     work_describe(&op, name, &work);
     CHECK_UINT(work.blocks, grid);
     CHECK_UINT(work.threads, 128);
@@ -76,8 +72,11 @@ static const struct {
 TEST(reads_operands_from_the_functor)
 {
     for (size_t i = 0; i < sizeof elementwise / sizeof *elementwise; i++) {
-        struct work work = describe_launch(
-            elementwise[i].name, TRACE_RULE_ELEMENTWISE, 777000, 0, 0, 0, 1518);
+        struct work work = describe_launch(elementwise[i].name,
+                                           elementwise[i].family == WORK_STRIDED
+                                               ? TRACE_RULE_STRIDED
+                                               : TRACE_RULE_ELEMENTWISE,
+                                           WORDS(777000), 1518);
 
         CHECK_UINT(work.family, elementwise[i].family);
         CHECK_UINT(work.source, WORK_RULE);
@@ -90,18 +89,20 @@ TEST(reads_operands_from_the_functor)
 TEST(an_unknown_kernel_is_said_to_be_unknown)
 {
     struct work work =
-        describe_launch("my_kernel", TRACE_RULE_NONE, 0, 0, 0, 0, 12);
+        describe_launch("my_kernel", TRACE_RULE_NONE, WORDS(0), 12);
 
     CHECK_UINT(work.family, WORK_OTHER);
     CHECK_UINT(work.source, WORK_UNKNOWN);
     CHECK_MOVED(work, 0, 0);
 }
 
-static struct work describe(enum op_kind kind, const uint64_t *fields,
-                            uint32_t count, const char *text)
+static struct work describe(enum op_kind kind, enum trace_kind record,
+                            const uint64_t *fields, size_t count,
+                            const char *text)
 {
     const struct op op = {.kind = kind,
-                          .field_count = count,
+                          .record = record,
+                          .field_count = (uint32_t)count,
                           .fields = fields,
                           .text = text,
                           .text_bytes = text ? (uint32_t)strlen(text) : 0};
@@ -111,32 +112,20 @@ static struct work describe(enum op_kind kind, const uint64_t *fields,
     return work;
 }
 
-#define DESCRIBE(kind, fields, text)                                           \
-    describe(kind, fields, sizeof(fields) / sizeof *(fields), text)
+/* DESCRIBE(COPY, NULL, .bytes = 5): of a record with those fields. */
+#define DESCRIBE(kind, text, ...)                                              \
+    describe(OP_##kind, TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),          \
+             TRACE_WORD_COUNT(kind), text)
 
 /* torch.nn.functional.linear: x[4096, 768] with w[3072, 768], bf16. */
 TEST(a_product_has_rows_first)
 {
-    const uint64_t fields[] = {1,
-                               0,
-                               0,
-                               3072,
-                               4096,
-                               768,
-                               1,
-                               UINT64_C(0x000e000e000e000e),
-                               PACK(68, 0),
-                               PACK(1, 0),
-                               PACK(768, 768),
-                               PACK(3072, 3072),
-                               0,
-                               0,
-                               0,
-                               256,
-                               0,
-                               0,
-                               0};
-    struct work work = DESCRIBE(OP_GEMM, fields, NULL);
+    struct work work =
+        DESCRIBE(GEMM, NULL, .m = 3072, .n = 4096, .k = 768, .batch = 1,
+                 .types_a_b_c_d = UINT64_C(0x000e000e000e000e),
+                 .compute_scale = PACK(68, 0), .transpose_a_b = PACK(1, 0),
+                 .lda_ldb = PACK(768, 768), .ldc_ldd = PACK(3072, 3072),
+                 .alignment = 256);
 
     CHECK_UINT(work.family, WORK_GEMM);
     CHECK_UINT(work.type, WORK_BF16);
@@ -152,27 +141,27 @@ TEST(a_product_has_rows_first)
 
 TEST(fp32_products_use_tensor_cores_where_allowed)
 {
-    uint64_t fields[] = {
-        1, 0, 0, 64,  64, 64, 1, 0, PACK(68, 0), 0, PACK(64, 64), PACK(64, 64),
-        0, 0, 0, 256, 0,  0,  0};
+    struct work work =
+        DESCRIBE(GEMM, NULL, .m = 64, .n = 64, .k = 64, .compute_scale = 68);
 
-    CHECK_UINT(DESCRIBE(OP_GEMM, fields, NULL).type, WORK_FP32);
-    fields[18] = 3; /* CUBLAS_TF32_TENSOR_OP_MATH */
-    CHECK_UINT(DESCRIBE(OP_GEMM, fields, NULL).type, WORK_TF32);
-    fields[18] = 0;
-    fields[8] = PACK(77, 0); /* CUBLAS_COMPUTE_32F_FAST_TF32 */
-    CHECK_UINT(DESCRIBE(OP_GEMM, fields, NULL).type, WORK_TF32);
+    CHECK_UINT(work.type, WORK_FP32);
+    work = DESCRIBE(GEMM, NULL, .m = 64, .n = 64, .k = 64, .compute_scale = 68,
+                    .math_mode = 3); /* CUBLAS_TF32_TENSOR_OP_MATH */
+    CHECK_UINT(work.type, WORK_TF32);
+    work = DESCRIBE(GEMM, NULL, .m = 64, .n = 64, .k = 64,
+                    .compute_scale = 77); /* CUBLAS_COMPUTE_32F_FAST_TF32 */
+    CHECK_UINT(work.type, WORK_TF32);
 }
 
 TEST(a_convolution_is_read_from_its_text)
 {
-    const uint64_t fields[] = {1, 0, 0, 0, 9, 0, 0, 1};
     struct work work =
-        DESCRIBE(OP_CONVOLUTION, fields,
+        DESCRIBE(CONVOLUTION,
                  "x=8,384,14,14 xs=75264,1,5376,384 xt=bfloat16 w=384,1,7,7 "
                  "ws=49,1,7,1 wt=bfloat16 y=8,384,14,14 "
                  "ys=75264,1,5376,384 yt=bfloat16 pad=3,3 stride=1,1 "
-                 "dilation=1,1 groups=384 layout=nhwc math=tensor");
+                 "dilation=1,1 groups=384 layout=nhwc math=tensor",
+                 .type = 9, .engine = 1);
 
     CHECK_UINT(work.family, WORK_CONVOLUTION_FORWARD);
     CHECK_UINT(work.type, WORK_BF16);
@@ -187,12 +176,12 @@ TEST(a_convolution_is_read_from_its_text)
 
 TEST(causal_attention_does_half_and_a_diagonal)
 {
-    const uint64_t fields[] = {1, 0, 0, 0, 9, 0};
     struct work work =
-        DESCRIBE(OP_ATTENTION, fields,
+        DESCRIBE(ATTENTION,
                  "q=8,32,512,64 qs=1,1,1,1 qt=bfloat16 k=8,8,512,64 "
                  "kt=bfloat16 v=8,8,512,64 vt=bfloat16 o=8,32,512,64 "
-                 "ot=bfloat16 causal=1 window=0 padding=0 bias=0 dropout=0");
+                 "ot=bfloat16 causal=1 window=0 padding=0 bias=0 dropout=0",
+                 .type = 9);
 
     CHECK_UINT(work.family, WORK_ATTENTION_FORWARD);
     CHECK_UINT(work.attention.kv_heads, 8);
@@ -203,16 +192,89 @@ TEST(causal_attention_does_half_and_a_diagonal)
                 2 * 8 * 512 * 64 * 32 + 4 * 8 * 32 * 512);
 }
 
+/* a.t() + b[1, n] of 1000 x 777 fp32: one read across, one broadcast. */
+TEST(a_strided_kernel_reads_each_element_once)
+{
+    static const char name[] =
+        "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_imp"
+        "l_nocast<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&,"
+        " at::native::CUDAFunctor_add<float> const&)::{lambda(int)#1}>(int, X)";
+    const struct trace_strided out = {777000, 4, 4}, across = {777000, 3108, 4},
+                               row = {777, 4, 4};
+    struct work work = describe_launch(
+        name, TRACE_RULE_STRIDED,
+        WORDS(777000, 3, trace_strided_pack(&out), trace_strided_pack(&across),
+              trace_strided_pack(&row)),
+        3036);
+
+    CHECK_UINT(work.family, WORK_STRIDED);
+    CHECK_MOVED(work, 4 * 777000 + 4 * 777, 4 * 777000);
+    work = describe_launch(name, TRACE_RULE_STRIDED,
+                           WORDS(777000, 3, trace_strided_pack(&out),
+                                 trace_strided_pack(&out),
+                                 trace_strided_pack(&out)),
+                           3036);
+    CHECK_UINT(work.family, WORK_ELEMENTWISE);
+}
+
+TEST(casts_have_the_sizes_of_their_tensors)
+{
+    struct work work = describe_launch(
+        "void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_a"
+        "dd<float>, std::array<char*, 3ul>, 4, TrivialOffsetCalculator<2, unsig"
+        "ned int>, TrivialOffsetCalculator<1, unsigned int>, at::native::memory"
+        "::LoadWithCast<2>, at::native::memory::StoreWithCast<1> >(int, X)",
+        TRACE_RULE_ELEMENTWISE, WORDS(1000, 3, 0x020404), 2);
+
+    CHECK_MOVED(work, 6000, 4000);
+}
+
+TEST(layer_norm_has_a_block_a_row)
+{
+    struct work work = describe_launch(
+        "void at::native::(anonymous namespace)::layer_norm_grad_input_kernel_v"
+        "ectorized<c10::BFloat16, float, false>(c10::BFloat16 const*, c10::BFlo"
+        "at16 const*, float const*, float const*, c10::BFloat16 const*, c10::BF"
+        "loat16*, int)",
+        TRACE_RULE_SIZES, WORDS(768), 4096);
+
+    CHECK_UINT(work.family, WORK_NORM_BACKWARD);
+    CHECK_UINT(work.rows.rows, 4096);
+    CHECK_UINT(work.rows.columns, 768);
+    CHECK_MOVED(work, 2 * (2 * 4096 * 768 + 768) + 8 * 4096, 2 * 4096 * 768);
+}
+
 TEST(bad_fields_do_no_harm)
 {
     for (unsigned kind = 0; kind < OP_KINDS; kind++) {
-        const uint64_t none[1] = {0};
         uint64_t all[24];
 
         memset(all, 255, sizeof all);
-        describe((enum op_kind)kind, none, 0, NULL);
-        describe((enum op_kind)kind, all, 24, "");
-        describe((enum op_kind)kind, all, 24, "x= w=,, y=9999999999999999999");
-        describe((enum op_kind)kind, all, 24, "q=1,2,3,4 k=0,0,0,0 v=");
+        describe((enum op_kind)kind, (enum trace_kind)0, NULL, 0, NULL);
+        for (unsigned r = TRACE_LAUNCH; r <= TRACE_COLLECTIVE; r++) {
+            enum trace_kind record = (enum trace_kind)r;
+            enum op_kind op = (enum op_kind)kind;
+
+            describe(op, record, all, 24, "");
+            describe(op, record, all, 24, "x= w=,, y=9999999999999999999");
+            describe(op, record, all, 24, "q=1,2,3,4 k=0,0,0,0 v=");
+        }
     }
+}
+
+TEST(arguments_that_are_sizes_are_found)
+{
+    struct work_kernel kernel;
+
+    work_kernel_read(
+        "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::"
+        "BFloat16, float, unsigned int, 1, 8, bool>(at::cuda::detail::TensorInf"
+        "o<c10::BFloat16 const, unsigned int>, at::cuda::detail::TensorInfo<c10"
+        "::BFloat16, unsigned int>, at::cuda::detail::TensorInfo<bool, unsigned"
+        " int>, unsigned int, float, at::PhiloxCudaState)",
+        &kernel);
+    CHECK_UINT(kernel.size_count, 4);
+    CHECK_UINT(kernel.sizes[0].kind, WORK_SIZE_INFO);
+    CHECK_UINT(kernel.sizes[3].kind, WORK_SIZE_INT);
+    CHECK_UINT(kernel.sizes[3].argument, 3);
 }

@@ -126,7 +126,8 @@ struct trace_chunk {
     X(26, DEVICE_RESET, device_reset, F(device) F(used_bytes), NULL)           \
                                                                                \
     X(30, LAUNCH, launch, TRACE_FIELDS_WORK F(grid_x_y) F(grid_z_block_x)      \
-      F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d), NULL)             \
+      F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d) F(e) F(f) F(g)     \
+      F(h), NULL)                                                              \
     X(31, GEMM, gemm, TRACE_FIELDS_WORK F(m) F(n) F(k) F(batch)                \
       F(types_a_b_c_d) F(compute_scale) F(transpose_a_b) F(lda_ldb) F(ldc_ldd) \
       F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)             \
@@ -240,14 +241,39 @@ enum trace_how {
     TRACE_HOW_ARRAY,   /* CUDA arrays */
 };
 
-/* The `rule` of a LAUNCH: what a, b, c and d say. Unknown ones are 0. */
+/* The `rule` of a LAUNCH: what its words a to h say. Unknown ones are 0. */
 enum trace_rule {
     TRACE_RULE_NONE,
-    TRACE_RULE_ELEMENTWISE, /* a elements, b pointers (output first) */
+    TRACE_RULE_ELEMENTWISE, /* a elements, b tensors (the result first), c the
+                               bytes of an element of each, 8 bits each, lowest
+                               first; 0: the kernel's name says them */
     TRACE_RULE_FOREACH,     /* a elements, b tensors, c blocks, d depth */
     TRACE_RULE_WORDS,       /* the first 8 bytes of the first four arguments */
-    TRACE_RULE_REDUCE,      /* a..d: element size and vector sizes, inputs per
-                               output, outputs, all of ReduceConfig */
+    TRACE_RULE_REDUCE,      /* the first 32 bytes of the ReduceOp */
+    TRACE_RULE_SIZES,       /* arguments that are integers, and the elements of
+                               those that describe a tensor, in their order */
+    TRACE_RULE_STRIDED,     /* a elements, b tensors, c to h how each of the
+                               first six is read or written: trace_strided */
+    TRACE_RULE_REDUCTION,   /* a inputs of each output, b outputs, c blocks of
+                               each output, d bytes between inputs */
+    TRACE_RULE_CAT,         /* a elements, b tensors */
+    TRACE_RULE_ATTENTION,   /* a queries_keys, b heads_kv_heads,
+                               c head_size_value_size, d batch_causal; e queries
+                               and f keys of all sequences where these differ
+                               in length */
+};
+
+#define TRACE_LAUNCH_WORDS 8
+
+/* How a strided kernel goes through a tensor: its elements, each counted once
+ * however often it is read; bytes between two neighbours of the innermost
+ * dimension (0: the same element), and the smallest such number of any
+ * dimension but 0, which a tensor without gaps has as its element's size. Too
+ * large ones are the largest that fit. */
+struct trace_strided {
+    uint64_t elements; /* 40 bits */
+    uint32_t inner_bytes; /* 16 bits */
+    uint32_t least_bytes; /* 8 bits */
 };
 
 /* The `phase` of a BLOCK_ALLOC and of PHASE: what the program is at. */
@@ -286,6 +312,22 @@ enum trace_end_reason {
     TRACE_END_FULL,  /* the disk is full: later events are not here */
     TRACE_END_LIMIT, /* --trace-limit was reached, likewise */
 };
+
+static inline uint64_t trace_strided_pack(const struct trace_strided *s)
+{
+    const uint64_t elements_max = (UINT64_C(1) << 40) - 1;
+
+    return (s->elements < elements_max ? s->elements : elements_max) |
+           (uint64_t)(s->inner_bytes < 65535 ? s->inner_bytes : 65535) << 40 |
+           (uint64_t)(s->least_bytes < 255 ? s->least_bytes : 255) << 56;
+}
+
+static inline struct trace_strided trace_strided_unpack(uint64_t word)
+{
+    return (struct trace_strided){word & ((UINT64_C(1) << 40) - 1),
+                                  (uint32_t)(word >> 40 & 65535),
+                                  (uint32_t)(word >> 56)};
+}
 
 static inline uint64_t trace_pack(uint32_t low, uint32_t high)
 {

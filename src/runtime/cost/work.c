@@ -6,39 +6,91 @@
 
 #define NAME_TEXT_MAX 16384
 
-/* Fields of a LAUNCH by their place in trace.h. */
-enum { GRID_X_Y = 3, GRID_Z_BLOCK_X, BLOCK_Y_Z, SHARED_RULE, WORD_A };
-
-static void read_arguments(const struct text_parts *arguments,
+static void read_arguments(const struct cxx_parts *arguments,
                            struct work_kernel *kernel)
 {
     unsigned types = 0, numbers = 0;
 
     for (uint32_t i = 0; i < arguments->count; i++) {
         enum work_type type;
-        uint32_t bytes = text_type(arguments->part[i], &type);
+        uint32_t bytes = work_type_read(arguments->part[i], &type);
 
         if (bytes && types < WORK_NUMBERS_MAX) {
             if (!types)
                 kernel->type = (uint8_t)type;
             kernel->type_bytes[types++] = (uint8_t)bytes;
         } else if (numbers < WORK_NUMBERS_MAX &&
-                   text_number(arguments->part[i], &kernel->numbers[numbers])) {
+                   cxx_number(arguments->part[i], &kernel->numbers[numbers])) {
             numbers++;
         }
+    }
+}
+
+/* Integers of 32 and 64 bits by their C++ names. */
+static bool is_integer(struct cxx_text type, struct work_size *size)
+{
+    enum work_type arithmetic = WORK_FP32;
+    uint32_t bytes = work_type_read(type, &arithmetic);
+
+    if (arithmetic != WORK_INTEGER || bytes < 4)
+        return false;
+    size->kind = bytes == 4 ? WORK_SIZE_INT : WORK_SIZE_LONG;
+    return true;
+}
+
+static bool is_long(struct cxx_text type)
+{
+    return cxx_ends(type, "long");
+}
+
+/* TensorInfo<T, I> and GenericPackedTensorAccessor<..., T, n, traits, I>. */
+static bool is_tensor(struct cxx_text type, struct work_size *size)
+{
+    struct cxx_name name;
+    int32_t dimensions = 0;
+
+    cxx_split(cxx_unqualified(type), &name);
+    const struct cxx_parts *list = &name.arguments;
+    bool is_info = cxx_is(name.base, "TensorInfo");
+    if (list->count < 2 ||
+        !(is_info || cxx_is(name.base, "GenericPackedTensorAccessor")))
+        return false;
+    bool wide = is_long(list->part[list->count - 1]);
+    if (is_info) {
+        size->kind = wide ? WORK_SIZE_INFO_LONG : WORK_SIZE_INFO;
+        return true;
+    }
+    for (uint32_t i = 0; i < list->count && !dimensions; i++)
+        cxx_number(list->part[i], &dimensions);
+    size->kind = wide ? WORK_SIZE_ACCESSOR_LONG : WORK_SIZE_ACCESSOR;
+    size->dimensions = (uint8_t)dimensions;
+    return dimensions > 0 && dimensions <= 8;
+}
+
+static void read_sizes(const struct cxx_parts *parameters,
+                       struct work_kernel *kernel)
+{
+    for (uint32_t i = 0; i < parameters->count; i++) {
+        struct work_size size = {.argument = (uint8_t)i};
+
+        if (kernel->size_count < WORK_SIZES_MAX &&
+            (is_integer(parameters->part[i], &size) ||
+             is_tensor(parameters->part[i], &size)))
+            kernel->sizes[kernel->size_count++] = size;
     }
 }
 
 void work_kernel_read(const char *name, struct work_kernel *kernel)
 {
     char buffer[NAME_TEXT_MAX];
-    struct text_name parts;
+    struct cxx_name parts;
 
     *kernel = (struct work_kernel){.rule = 0};
     demangle(name ? name : "", buffer, sizeof buffer);
-    text_split(text_of(buffer), &parts);
+    cxx_split(cxx_text_of(buffer), &parts);
     read_arguments(&parts.arguments, kernel);
-    kernel->rule = work_rule_find(text_of(buffer), parts.base);
+    read_sizes(&parts.parameters, kernel);
+    kernel->rule = work_rule_find(cxx_text_of(buffer), parts.base);
     const struct work_rule *rule = work_rule_of(kernel);
     if (rule && rule->read)
         rule->read(&parts, kernel);
@@ -56,21 +108,19 @@ static uint64_t at_least_1(uint64_t number)
 
 static void launch_read(const struct op *op, struct work_launch *launch)
 {
-    uint64_t grid_xy = work_field(op, GRID_X_Y);
-    uint64_t middle = work_field(op, GRID_Z_BLOCK_X);
-    uint64_t block_yz = work_field(op, BLOCK_Y_Z);
-    uint64_t shared_rule = work_field(op, SHARED_RULE);
+    static const struct trace_launch none;
+    const struct trace_launch *l =
+        op->record == TRACE_LAUNCH ? op_as_launch(op) : &none;
 
-    launch->grid[0] = at_least_1(low_half(grid_xy));
-    launch->grid[1] = at_least_1(grid_xy >> 32);
-    launch->grid[2] = at_least_1(low_half(middle));
-    launch->block[0] = at_least_1(middle >> 32);
-    launch->block[1] = at_least_1(low_half(block_yz));
-    launch->block[2] = at_least_1(block_yz >> 32);
-    launch->shared_bytes = (uint32_t)shared_rule;
-    launch->rule = (enum trace_rule)(shared_rule >> 32);
-    for (unsigned i = 0; i < WORK_WORDS; i++)
-        launch->words[i] = work_field(op, WORD_A + i);
+    launch->grid[0] = at_least_1(low_half(l->grid_x_y));
+    launch->grid[1] = at_least_1(l->grid_x_y >> 32);
+    launch->grid[2] = at_least_1(low_half(l->grid_z_block_x));
+    launch->block[0] = at_least_1(l->grid_z_block_x >> 32);
+    launch->block[1] = at_least_1(low_half(l->block_y_z));
+    launch->block[2] = at_least_1(l->block_y_z >> 32);
+    launch->shared_bytes = (uint32_t)l->shared_bytes_rule;
+    launch->rule = (enum trace_rule)(l->shared_bytes_rule >> 32);
+    memcpy(launch->words, &l->a, sizeof launch->words);
 }
 
 void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
@@ -90,7 +140,10 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
             (uint32_t)(launch.block[0] * launch.block[1] * launch.block[2]),
         .shared_bytes = launch.shared_bytes,
     };
-    if (rule && rule->describe(kernel, &launch, work))
+    if (!rule)
+        return;
+    if (rule->describe ? rule->describe(kernel, &launch, work)
+                       : work_form_apply(&rule->form, kernel, &launch, work))
         work->source = WORK_RULE;
 }
 

@@ -119,6 +119,25 @@ struct work {
     };
 };
 
+/* An argument of a kernel that says how much work it has: an integer, or a
+ * description of a tensor (at::cuda::detail::TensorInfo, at::PackedTensor-
+ * Accessor) with 32 or 64 bits a size. */
+enum work_size_kind {
+    WORK_SIZE_INT,
+    WORK_SIZE_LONG,
+    WORK_SIZE_INFO,
+    WORK_SIZE_INFO_LONG,
+    WORK_SIZE_ACCESSOR,
+    WORK_SIZE_ACCESSOR_LONG,
+};
+
+#define WORK_SIZES_MAX 8
+struct work_size {
+    uint8_t argument; /* its index */
+    uint8_t kind;
+    uint8_t dimensions; /* of an accessor */
+};
+
 /* What a kernel's name says of its work, read once for each name: a caller with
  * many launches keeps one for each. */
 #define WORK_OPERANDS_MAX 8
@@ -127,10 +146,12 @@ struct work_kernel {
     uint16_t rule;    /* row of work_rules.c plus 1; 0: none knows it */
     uint8_t type;     /* enum work_type of its main operand */
     uint8_t operands; /* of an elementwise kernel: the result, then inputs */
-    uint8_t bytes[WORK_OPERANDS_MAX];     /* of an element of each */
-    uint8_t type_bytes[WORK_NUMBERS_MAX]; /* of the types among the template
-                                             arguments, in their order */
-    int32_t numbers[WORK_NUMBERS_MAX];    /* the numbers among them */
+    uint8_t size_count;
+    struct work_size sizes[WORK_SIZES_MAX]; /* among its arguments */
+    uint8_t bytes[WORK_OPERANDS_MAX];       /* of an element of each */
+    uint8_t type_bytes[WORK_NUMBERS_MAX];   /* of the types among the template
+                                               arguments, in their order */
+    int32_t numbers[WORK_NUMBERS_MAX];      /* the numbers among them */
 };
 
 /* Reads NAME, mangled or not; NULL or "": a name that says nothing. */

@@ -9,26 +9,26 @@
 #define FOREACH_CHUNK_ELEMENTS 65536 /* kChunkSize */
 
 /* n of "std::array<char*, 3ul>", less the result; -1 where TEXT is no such. */
-static int array_inputs(const struct text_parts *arguments, uint32_t i)
+static int array_inputs(const struct cxx_parts *arguments, uint32_t i)
 {
-    struct text_name array;
+    struct cxx_name array;
     int32_t count;
 
     if (i >= arguments->count)
         return -1;
-    text_split(arguments->part[i], &array);
-    if (!text_is(array.base, "array") || array.arguments.count < 2 ||
-        !text_number(array.arguments.part[1], &count) || count < 1)
+    cxx_split(arguments->part[i], &array);
+    if (!cxx_is(array.base, "array") || array.arguments.count < 2 ||
+        !cxx_number(array.arguments.part[1], &count) || count < 1)
         return -1;
     return count - 1;
 }
 
 /* vectorized_elementwise_kernel<width, functor, array> and
  * unrolled_elementwise_kernel<functor, array, ...>. */
-void work_read_vectorized(const struct text_name *name,
+void work_read_vectorized(const struct cxx_name *name,
                           struct work_kernel *kernel)
 {
-    const struct text_parts *arguments = &name->arguments;
+    const struct cxx_parts *arguments = &name->arguments;
 
     for (uint32_t i = 1; i < arguments->count; i++) {
         int inputs = array_inputs(arguments, i);
@@ -42,15 +42,17 @@ void work_read_vectorized(const struct text_name *name,
 
 /* elementwise_kernel<threads, elements, gpu_kernel_impl<functor>(...)::{lambda
  * (int)#1}>: the lambda's function names the functor. */
-void work_read_strided(const struct text_name *name, struct work_kernel *kernel)
+void work_read_strided(const struct cxx_name *name, struct work_kernel *kernel)
 {
-    struct text_name wrapper;
+    struct cxx_name wrapper;
 
     if (name->arguments.count < 3)
         return;
-    text_split(name->arguments.part[2], &wrapper);
+    cxx_split(name->arguments.part[2], &wrapper);
     if (wrapper.arguments.count)
         work_functor_read(wrapper.arguments.part[0], -1, kernel);
+    kernel->numbers[WORK_NUMBERS_MAX - 1] =
+        !cxx_is(wrapper.base, "gpu_kernel_impl_nocast");
 }
 
 static void set_moved(struct work *work, double elements, double read,
@@ -62,19 +64,147 @@ static void set_moved(struct work *work, double elements, double read,
     work->flops = elements;
 }
 
+/* Bytes of an element of each operand: from the casts' own sizes, else from the
+ * functor; a tensor that neither tells has the result's. */
+static uint32_t operand_bytes(const struct work_kernel *kernel,
+                              const struct work_launch *launch, unsigned i)
+{
+    uint32_t cast = launch->rule == TRACE_RULE_ELEMENTWISE
+                        ? launch->words[2] >> 8 * i & 255
+                        : 0;
+
+    if (cast)
+        return cast;
+    return kernel->bytes[i] ? kernel->bytes[i] : kernel->bytes[0];
+}
+
 bool work_elementwise(const struct work_kernel *kernel,
                       const struct work_launch *launch, struct work *work)
 {
     double read = 0;
+    double written = operand_bytes(kernel, launch, 0);
+
+    work->type = (enum work_type)kernel->type;
+    work->element_bytes = (uint32_t)written;
+    if (launch->rule != TRACE_RULE_ELEMENTWISE || written <= 0)
+        return false;
+    for (unsigned i = 1; i < kernel->operands; i++)
+        read += operand_bytes(kernel, launch, i);
+    set_moved(work, (double)launch->words[0], read, written);
+    return true;
+}
+
+#define SECTOR_BYTES 32 /* what DRAM and L2 give at least */
+
+/* What one tensor of a strided kernel moves. With casts, the functor's types
+ * are not the tensors': a tensor's smallest stride is. */
+static double strided_bytes(const struct trace_strided *s, uint32_t bytes,
+                            bool casts)
+{
+    if ((casts || !bytes) && s->least_bytes)
+        bytes = s->least_bytes < 16 ? s->least_bytes : 16;
+    uint32_t apart = s->least_bytes > bytes ? s->least_bytes : bytes;
+    return (double)s->elements * (apart < SECTOR_BYTES ? apart : SECTOR_BYTES);
+}
+
+/* Whether all tensors are gone through element by element, or stand still: as
+ * fast as a contiguous kernel. */
+static bool is_contiguous(const struct trace_strided *s, uint32_t bytes,
+                          double elements)
+{
+    return (double)s->elements == elements && s->inner_bytes <= bytes;
+}
+
+bool work_strided(const struct work_kernel *kernel,
+                  const struct work_launch *launch, struct work *work)
+{
+    uint64_t tensors = launch->words[1];
+    bool casts = kernel->numbers[WORK_NUMBERS_MAX - 1];
 
     work->type = (enum work_type)kernel->type;
     work->element_bytes = kernel->bytes[0];
-    if (launch->rule != TRACE_RULE_ELEMENTWISE || !kernel->bytes[0])
+    if (launch->rule != TRACE_RULE_STRIDED || !launch->words[0])
         return false;
-    for (unsigned i = 1; i < kernel->operands; i++)
-        read += kernel->bytes[i] ? kernel->bytes[i] : kernel->bytes[0];
-    set_moved(work, (double)launch->words[0], read, kernel->bytes[0]);
+    work->elements = launch->words[0];
+    work->flops = (double)work->elements;
+    if (!tensors) { /* as if contiguous */
+        for (unsigned i = 1; i < kernel->operands; i++)
+            work->read_bytes += work->flops * kernel->bytes[i];
+        work->written_bytes = work->flops * kernel->bytes[0];
+        return kernel->bytes[0] > 0;
+    }
+    bool contiguous = true;
+    for (unsigned i = 0; i < tensors && i + 2 < TRACE_LAUNCH_WORDS; i++) {
+        const struct trace_strided s =
+            trace_strided_unpack(launch->words[i + 2]);
+        double moved = strided_bytes(&s, kernel->bytes[i], casts);
+
+        *(i ? &work->read_bytes : &work->written_bytes) += moved;
+        contiguous &= is_contiguous(&s, kernel->bytes[i], work->flops);
+    }
+    if (contiguous)
+        work->family = WORK_ELEMENTWISE;
     return true;
+}
+
+/* Shape.cu: CatArrayBatchedCopy<T, ...> and its kin. */
+bool work_cat(const struct work_kernel *kernel,
+              const struct work_launch *launch, struct work *work)
+{
+    double bytes = kernel->type_bytes[0];
+
+    if (launch->rule != TRACE_RULE_CAT || bytes <= 0)
+        return false;
+    set_moved(work, (double)launch->words[0], bytes, bytes);
+    return true;
+}
+
+/* distribution_elementwise_grid_stride_kernel<...distribution_nullary_kernel<
+ * T, ...>...> (DistributionTemplates.h): writes T. */
+void work_read_distribution(const struct cxx_name *name,
+                            struct work_kernel *kernel)
+{
+    static const char mark[] = "distribution_nullary_kernel<";
+    enum work_type type = WORK_FP32;
+    struct cxx_name inner;
+
+    for (uint32_t i = 0; i < name->arguments.count; i++) {
+        struct cxx_text text = name->arguments.part[i];
+        const char *at = cxx_find(text, mark);
+
+        if (!at)
+            continue;
+        text.length -= (size_t)(at - text.at);
+        text.at = at;
+        cxx_split(text, &inner);
+        if (inner.arguments.count)
+            kernel->type_bytes[0] =
+                (uint8_t)work_type_read(inner.arguments.part[0], &type);
+        kernel->type = (uint8_t)type;
+        return;
+    }
+}
+
+/* Kernels whose element is somewhere in a functor's name, as OpaqueType<n>. */
+void work_read_opaque(const struct cxx_name *name, struct work_kernel *kernel)
+{
+    enum work_type type = WORK_FP32;
+
+    kernel->type_bytes[0] = 0;
+    for (uint32_t i = 0; i < name->arguments.count; i++)
+        if (!kernel->type_bytes[0])
+            kernel->type_bytes[0] =
+                (uint8_t)work_opaque_bytes(name->arguments.part[i]);
+    for (uint32_t i = 0; i < name->arguments.count; i++) {
+        struct cxx_name inner;
+
+        cxx_split(name->arguments.part[i], &inner);
+        for (uint32_t k = 0; k < inner.arguments.count; k++)
+            if (!kernel->type_bytes[0])
+                kernel->type_bytes[0] =
+                    (uint8_t)work_type_read(inner.arguments.part[k], &type);
+    }
+    kernel->type = (uint8_t)type;
 }
 
 /* How a functor of multi_tensor_apply_kernel ends its template arguments:
@@ -94,13 +224,13 @@ static const struct {
 };
 
 /* The numbers at the end of FUNCTOR's arguments, in their order. */
-static unsigned numbers_read(const struct text_parts *arguments,
+static unsigned numbers_read(const struct cxx_parts *arguments,
                              int32_t numbers[WORK_NUMBERS_MAX])
 {
     unsigned count = 0;
 
     for (uint32_t i = 0; i < arguments->count && count < WORK_NUMBERS_MAX; i++)
-        if (text_number(arguments->part[i], &numbers[count]))
+        if (cxx_number(arguments->part[i], &numbers[count]))
             count++;
     return count;
 }
@@ -112,22 +242,22 @@ static int32_t lists_written(int rule, int32_t depth)
 
 /* bytes[0] of an element; numbers: lists read, lists written. The depth comes
  * from the first argument: TensorListMetadata<depth> and kin. */
-void work_read_foreach(const struct text_name *name, struct work_kernel *kernel)
+void work_read_foreach(const struct cxx_name *name, struct work_kernel *kernel)
 {
-    struct text_name lists, functor;
+    struct cxx_name lists, functor;
     int32_t depth = 1, numbers[WORK_NUMBERS_MAX] = {0};
     int read = -2, written = 1;
 
     if (name->arguments.count < 2)
         return;
-    text_split(name->arguments.part[0], &lists);
+    cxx_split(name->arguments.part[0], &lists);
     for (uint32_t i = 0; i < lists.arguments.count; i++)
-        if (text_number(lists.arguments.part[i], &depth))
+        if (cxx_number(lists.arguments.part[i], &depth))
             break;
-    text_split(name->arguments.part[1], &functor);
+    cxx_split(name->arguments.part[1], &functor);
     for (size_t i = 0; i < sizeof foreach_functors / sizeof *foreach_functors;
          i++)
-        if (text_is(functor.base, foreach_functors[i].base)) {
+        if (cxx_is(functor.base, foreach_functors[i].base)) {
             read = foreach_functors[i].read;
             written = foreach_functors[i].written;
         }
@@ -138,7 +268,8 @@ void work_read_foreach(const struct text_name *name, struct work_kernel *kernel)
     kernel->numbers[1] = lists_written(written, depth);
     enum work_type type = WORK_FP32;
     for (uint32_t i = 0; i < functor.arguments.count && !kernel->bytes[0]; i++)
-        kernel->bytes[0] = (uint8_t)text_type(functor.arguments.part[i], &type);
+        kernel->bytes[0] =
+            (uint8_t)work_type_read(functor.arguments.part[i], &type);
     kernel->type = (uint8_t)type;
 }
 

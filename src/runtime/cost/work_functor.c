@@ -49,10 +49,10 @@ static const struct {
 };
 
 static void set_operand(struct work_kernel *kernel, unsigned i,
-                        struct text type)
+                        struct cxx_text type)
 {
     enum work_type arithmetic = WORK_FP32;
-    uint32_t bytes = text_type(type, &arithmetic);
+    uint32_t bytes = work_type_read(type, &arithmetic);
 
     if (i >= WORK_OPERANDS_MAX || !bytes)
         return;
@@ -61,14 +61,14 @@ static void set_operand(struct work_kernel *kernel, unsigned i,
     kernel->bytes[i] = (uint8_t)bytes;
 }
 
-static bool read_known(const struct text_name *name, struct work_kernel *kernel)
+static bool read_known(const struct cxx_name *name, struct work_kernel *kernel)
 {
-    const struct text_parts *types = &name->arguments;
+    const struct cxx_parts *types = &name->arguments;
 
     for (size_t f = 0; f < sizeof functors / sizeof *functors; f++) {
         const struct functor *functor = &functors[f];
 
-        if (!text_is(name->base, functor->base) ||
+        if (!cxx_is(name->base, functor->base) ||
             (uint32_t)functor->result >= types->count)
             continue;
         set_operand(kernel, 0, types->part[functor->result]);
@@ -83,23 +83,23 @@ static bool read_known(const struct text_name *name, struct work_kernel *kernel)
     return false;
 }
 
-static uint8_t result_bytes(struct text functor)
+static uint8_t result_bytes(struct cxx_text functor)
 {
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        if (text_find(functor, results[i].function))
+        if (cxx_find(functor, results[i].function))
             return results[i].bytes;
     return 0;
 }
 
-static bool read_lambda(struct text functor, struct work_kernel *kernel)
+static bool read_lambda(struct cxx_text functor, struct work_kernel *kernel)
 {
-    struct text_parts list;
+    struct cxx_parts list;
 
-    if (!text_lambda(functor, &list))
+    if (!cxx_lambda(functor, &list))
         return false;
     kernel->operands = 1;
     for (uint32_t i = 0; i < list.count && i + 1 < WORK_OPERANDS_MAX; i++) {
-        bool condition = text_is(list.part[i], "bool") && list.count > 1;
+        bool condition = cxx_is(list.part[i], "bool") && list.count > 1;
 
         set_operand(kernel, ++kernel->operands - 1u, list.part[i]);
         if (!kernel->bytes[0] && !condition)
@@ -112,7 +112,7 @@ static bool read_lambda(struct text functor, struct work_kernel *kernel)
 }
 
 /* A functor that no row knows: all operands of its first type. */
-static void read_unknown(const struct text_name *name, int inputs,
+static void read_unknown(const struct cxx_name *name, int inputs,
                          struct work_kernel *kernel)
 {
     kernel->operands = (uint8_t)(1 + (inputs < 0 ? 1 : inputs));
@@ -121,12 +121,12 @@ static void read_unknown(const struct text_name *name, int inputs,
             set_operand(kernel, o, name->arguments.part[i]);
 }
 
-void work_functor_read(struct text functor, int inputs,
+void work_functor_read(struct cxx_text functor, int inputs,
                        struct work_kernel *kernel)
 {
-    struct text_name name;
+    struct cxx_name name;
 
-    text_split(functor, &name);
+    cxx_split(functor, &name);
     if (inputs >= WORK_OPERANDS_MAX)
         inputs = WORK_OPERANDS_MAX - 1;
     if (!read_lambda(functor, kernel) && !read_known(&name, kernel))

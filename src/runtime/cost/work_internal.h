@@ -3,16 +3,44 @@
 #ifndef MEMSIM_RUNTIME_WORK_INTERNAL_H
 #define MEMSIM_RUNTIME_WORK_INTERNAL_H
 
+#include "common/base/cxx_name.h"
 #include "runtime/cost/work.h"
-#include "runtime/cost/work_text.h"
 
 /* A launch's record, unpacked. */
-#define WORK_WORDS 4
 struct work_launch {
     uint64_t grid[3], block[3]; /* at least 1 each */
     uint32_t shared_bytes;
     enum trace_rule rule;
-    uint64_t words[WORK_WORDS]; /* what the rule says of them */
+    uint64_t words[TRACE_LAUNCH_WORDS]; /* what the rule says of them */
+};
+
+/* Where a number of rows or columns comes from. */
+enum work_from {
+    WORK_ONE,
+    WORK_GRID_X,      /* a block a row */
+    WORK_ALL_THREADS, /* one an element: at most so many */
+    WORK_WORD_0,      /* words of TRACE_RULE_SIZES */
+    WORK_WORD_1,
+    WORK_WORD_2,
+    WORK_WORD_3,
+    WORK_WORD_4,
+    WORK_WORD_5,
+    WORK_WORD_6,
+    WORK_WORD_7,
+};
+
+/* Work on rows x columns elements. Bytes of an element are those of a type
+ * among the kernel's template arguments, by its index, or BYTES. */
+struct work_form {
+    uint8_t rows[2]; /* enum work_from, multiplied */
+    uint8_t columns;
+    uint8_t read, written;           /* times that an element is */
+    uint8_t read_type, written_type; /* indices */
+    uint8_t bytes;                   /* 0: by type */
+    uint8_t column_read;             /* tensors of one row's size, as weights */
+    uint8_t row_read, row_written;   /* bytes a row, as statistics */
+    uint8_t element_written;         /* further bytes an element, as masks */
+    uint8_t flops;                   /* an element; 0: 1 */
 };
 
 /* A kernel that is known: by its base name and, where CONTAINS is not NULL, by
@@ -22,43 +50,65 @@ struct work_rule {
     const char *contains;
     enum work_family family;
     /* What the name says beyond types and numbers; or NULL. */
-    void (*read)(const struct text_name *name, struct work_kernel *kernel);
-    /* Sets shapes and bytes; false where the launch does not tell them. */
+    void (*read)(const struct cxx_name *name, struct work_kernel *kernel);
+    /* Sets shapes and bytes; false where the launch does not tell them. NULL:
+     * FORM does. */
     bool (*describe)(const struct work_kernel *kernel,
                      const struct work_launch *launch, struct work *work);
+    struct work_form form;
 };
+
+/* work_type.c: bytes of an element of the type TEXT names, 0 where they are not
+ * known; the type of its arithmetic in *TYPE. */
+uint32_t work_type_read(struct cxx_text text, enum work_type *type);
+
+/* n of the first OpaqueType<n> in TEXT, 0 where there is none. */
+uint32_t work_opaque_bytes(struct cxx_text text);
 
 /* work_rules.c */
 const struct work_rule *work_rule_of(const struct work_kernel *kernel);
-uint16_t work_rule_find(struct text name, struct text base);
+uint16_t work_rule_find(struct cxx_text name, struct cxx_text base);
 
 /* work_functor.c: the operands of an elementwise kernel from its functor.
  * INPUTS: how many it reads where that is known from elsewhere, else -1. */
-void work_functor_read(struct text functor, int inputs,
+void work_functor_read(struct cxx_text functor, int inputs,
                        struct work_kernel *kernel);
 
 /* work_elementwise.c, work_rows.c: rules' functions. */
-void work_read_vectorized(const struct text_name *name,
+void work_read_vectorized(const struct cxx_name *name,
                           struct work_kernel *kernel);
-void work_read_strided(const struct text_name *name,
-                       struct work_kernel *kernel);
-void work_read_foreach(const struct text_name *name,
-                       struct work_kernel *kernel);
+void work_read_strided(const struct cxx_name *name, struct work_kernel *kernel);
+void work_read_foreach(const struct cxx_name *name, struct work_kernel *kernel);
 bool work_elementwise(const struct work_kernel *kernel,
                       const struct work_launch *launch, struct work *work);
+bool work_strided(const struct work_kernel *kernel,
+                  const struct work_launch *launch, struct work *work);
 bool work_foreach(const struct work_kernel *kernel,
                   const struct work_launch *launch, struct work *work);
-void work_read_reduce(const struct text_name *name, struct work_kernel *kernel);
+void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel);
 bool work_reduce(const struct work_kernel *kernel,
                  const struct work_launch *launch, struct work *work);
-bool work_layer_norm(const struct work_kernel *kernel,
-                     const struct work_launch *launch, struct work *work);
-bool work_softmax_warp(const struct work_kernel *kernel,
-                       const struct work_launch *launch, struct work *work);
-bool work_softmax_block(const struct work_kernel *kernel,
+bool work_cat(const struct work_kernel *kernel,
+              const struct work_launch *launch, struct work *work);
+void work_read_distribution(const struct cxx_name *name,
+                            struct work_kernel *kernel);
+void work_read_opaque(const struct cxx_name *name, struct work_kernel *kernel);
+bool work_max_pool(const struct work_kernel *kernel,
+                   const struct work_launch *launch, struct work *work);
+bool work_max_pool_nhwc(const struct work_kernel *kernel,
                         const struct work_launch *launch, struct work *work);
+bool work_average_pool(const struct work_kernel *kernel,
+                       const struct work_launch *launch, struct work *work);
+bool work_max_pool_backward(const struct work_kernel *kernel,
+                            const struct work_launch *launch,
+                            struct work *work);
 
-/* work_library.c: calls of libraries, and copies. FIELDS in trace.h's order. */
+/* work_form.c */
+bool work_form_apply(const struct work_form *form,
+                     const struct work_kernel *kernel,
+                     const struct work_launch *launch, struct work *work);
+
+/* work_library.c: calls of libraries, and copies. */
 void work_gemm(const struct op *op, struct work *work);
 void work_convolution(const struct op *op, struct work *work);
 void work_attention(const struct op *op, struct work *work);
@@ -69,10 +119,5 @@ void work_set(const struct op *op, struct work *work);
 void work_library_call(const struct op *op, const char *name,
                        struct work *work);
 void work_collective(const struct op *op, struct work *work);
-
-static inline uint64_t work_field(const struct op *op, unsigned index)
-{
-    return index < op->field_count ? op->fields[index] : 0;
-}
 
 #endif

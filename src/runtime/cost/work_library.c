@@ -5,27 +5,14 @@
 
 #include "runtime/cost/work_internal.h"
 
-/* --- matrix products ------------------------------------------------------ */
+/* The fields of OP's record; all 0 where it was made from no such record. */
+#define RECORD_OF(op, kind, name)                                              \
+    ({                                                                         \
+        static const struct trace_##name none_;                                \
+        (op)->record == TRACE_##kind ? op_as_##name(op) : &none_;              \
+    })
 
-/* Fields of a GEMM by their place in trace.h. */
-enum {
-    GEMM_M = 3,
-    GEMM_N,
-    GEMM_K,
-    GEMM_BATCH,
-    GEMM_TYPES,
-    GEMM_COMPUTE,
-    GEMM_TRANSPOSE,
-    GEMM_LDA_LDB,
-    GEMM_LDC_LDD,
-    GEMM_STRIDE_A,
-    GEMM_STRIDE_B,
-    GEMM_STRIDE_C,
-    GEMM_ALIGNMENT,
-    GEMM_EPILOGUE,
-    GEMM_WORKSPACE,
-    GEMM_MATH_MODE,
-};
+/* --- matrix products ------------------------------------------------------ */
 
 /* cudaDataType (library_types.h): bytes of an element, type of arithmetic. */
 static const struct data_type {
@@ -93,23 +80,20 @@ static double epilogue_bytes(const struct work_gemm *g)
 
 /* cuBLAS counts columns first: its result, transposed, is ours, with A and B
  * in each other's place. */
-static void gemm_shape(const struct op *op, struct work_gemm *g)
+static void gemm_shape(const struct trace_gemm *r, struct work_gemm *g)
 {
-    uint64_t lda_ldb = work_field(op, GEMM_LDA_LDB);
-    uint64_t transpose = work_field(op, GEMM_TRANSPOSE);
-
     *g = (struct work_gemm){
-        .m = work_field(op, GEMM_N),
-        .n = work_field(op, GEMM_M),
-        .k = work_field(op, GEMM_K),
-        .batch = work_field(op, GEMM_BATCH),
-        .lda = lda_ldb >> 32,
-        .ldb = lda_ldb & UINT32_MAX,
-        .ldc = work_field(op, GEMM_LDC_LDD) & UINT32_MAX,
-        .alignment = (uint32_t)work_field(op, GEMM_ALIGNMENT),
-        .transpose_a = transpose >> 32,
-        .transpose_b = transpose & UINT32_MAX,
-        .epilogue = (uint32_t)work_field(op, GEMM_EPILOGUE),
+        .m = r->n,
+        .n = r->m,
+        .k = r->k,
+        .batch = r->batch,
+        .lda = r->lda_ldb >> 32,
+        .ldb = r->lda_ldb & UINT32_MAX,
+        .ldc = r->ldc_ldd & UINT32_MAX,
+        .alignment = (uint32_t)r->alignment,
+        .transpose_a = r->transpose_a_b >> 32,
+        .transpose_b = r->transpose_a_b & UINT32_MAX,
+        .epilogue = (uint32_t)r->epilogue,
     };
     if (!g->batch)
         g->batch = 1;
@@ -117,13 +101,14 @@ static void gemm_shape(const struct op *op, struct work_gemm *g)
 
 void work_gemm(const struct op *op, struct work *work)
 {
-    uint64_t types = work_field(op, GEMM_TYPES);
+    const struct trace_gemm *r = RECORD_OF(op, GEMM, gemm);
+    uint64_t types = r->types_a_b_c_d;
     const struct data_type *a = data_type_of(types >> 16);
     const struct data_type *b = data_type_of(types);
     const struct data_type *c = data_type_of(types >> 32);
     struct work_gemm *g = &work->gemm;
 
-    gemm_shape(op, g);
+    gemm_shape(r, g);
     g->out_bytes = c->bytes;
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     double batch = (double)g->batch;
@@ -131,8 +116,8 @@ void work_gemm(const struct op *op, struct work *work)
     work->element_bytes = a->bytes;
     work->type = (enum work_type)a->type;
     if (work->type == WORK_FP32)
-        work->type = fp32_arithmetic(work_field(op, GEMM_COMPUTE) & UINT32_MAX,
-                                     work_field(op, GEMM_MATH_MODE));
+        work->type =
+            fp32_arithmetic(r->compute_scale & UINT32_MAX, r->math_mode);
     work->elements = g->m * g->n * g->batch;
     work->flops = 2 * m * n * k * batch;
     work->read_bytes = batch * (m * k * a->bytes + k * n * b->bytes);
@@ -198,14 +183,6 @@ static void set_cudnn_type(struct work *work, uint64_t type)
 
 /* --- convolutions --------------------------------------------------------- */
 
-enum {
-    CUDNN_OPERATION = 3,
-    CUDNN_TYPE,
-    CUDNN_COMPUTE,
-    CUDNN_WORKSPACE,
-    ENGINE
-};
-
 static bool text_has(const struct op *op, const char *word)
 {
     return op->text && memmem(op->text, op->text_bytes, word, strlen(word));
@@ -261,13 +238,14 @@ void work_convolution(const struct op *op, struct work *work)
     static const enum work_family families[] = {WORK_CONVOLUTION_FORWARD,
                                                 WORK_CONVOLUTION_DGRAD,
                                                 WORK_CONVOLUTION_WGRAD};
-    uint64_t operation = work_field(op, CUDNN_OPERATION);
+    const struct trace_convolution *r = RECORD_OF(op, CONVOLUTION, convolution);
+    uint64_t operation = r->operation;
     struct work_convolution *c = &work->convolution;
     uint64_t y[DIMENSIONS_MAX];
 
     work->family = families[operation < 3 ? operation : 0];
-    set_cudnn_type(work, work_field(op, CUDNN_TYPE));
-    if (work->type == WORK_FP32 && work_field(op, ENGINE))
+    set_cudnn_type(work, r->type);
+    if (work->type == WORK_FP32 && r->engine)
         work->type = WORK_TF32;
     if (!convolution_shape(op, c)) {
         work->source = WORK_UNKNOWN;
@@ -334,11 +312,12 @@ void work_attention_set(const struct work_attention_shape *shape, bool backward,
 
 void work_attention(const struct op *op, struct work *work)
 {
-    bool backward = work_field(op, CUDNN_OPERATION);
+    const struct trace_attention *r = RECORD_OF(op, ATTENTION, attention);
+    bool backward = r->operation;
     uint64_t q[DIMENSIONS_MAX], k[DIMENSIONS_MAX], v[DIMENSIONS_MAX];
 
     work->family = backward ? WORK_ATTENTION_BACKWARD : WORK_ATTENTION_FORWARD;
-    set_cudnn_type(work, work_field(op, CUDNN_TYPE));
+    set_cudnn_type(work, r->type);
     if (text_numbers(op, "q", q) != 4 || text_numbers(op, "k", k) != 4 ||
         text_numbers(op, "v", v) != 4) {
         work->source = WORK_UNKNOWN;
@@ -360,8 +339,6 @@ void work_attention(const struct op *op, struct work *work)
 
 /* --- other calls ---------------------------------------------------------- */
 
-enum { CALL_READ = 4, CALL_WRITTEN };
-
 /* Calls whose first two numbers are bytes read and written, and those that do
  * nothing on the device. */
 static const struct library_call {
@@ -378,6 +355,9 @@ static const struct library_call {
 
 void work_library_call(const struct op *op, const char *name, struct work *work)
 {
+    const struct trace_library_call *r =
+        RECORD_OF(op, LIBRARY_CALL, library_call);
+
     work->family = WORK_OTHER;
     work->source = WORK_UNKNOWN;
     for (size_t i = 0; i < sizeof library_calls / sizeof *library_calls; i++) {
@@ -387,8 +367,8 @@ void work_library_call(const struct op *op, const char *name, struct work *work)
         work->source = WORK_EXACT;
         if (work->family == WORK_NOTHING)
             return;
-        work->read_bytes = (double)work_field(op, CALL_READ);
-        work->written_bytes = (double)work_field(op, CALL_WRITTEN);
+        work->read_bytes = (double)r->a;
+        work->written_bytes = (double)r->b;
         work->element_bytes = 4;
         work->elements = (uint64_t)(work->written_bytes / 4);
         work->flops = (double)work->elements;
@@ -397,15 +377,12 @@ void work_library_call(const struct op *op, const char *name, struct work *work)
 
 /* --- copies --------------------------------------------------------------- */
 
-enum { COPY_DIRECTION = 2, COPY_DESTINATION, COPY_SOURCE, COPY_BYTES };
-enum { SET_BYTES = 4 };
-enum { COLLECTIVE_BYTES = 10 };
-
 void work_copy(const struct op *op, struct work *work)
 {
-    uint64_t bytes = work_field(op, COPY_BYTES);
+    const struct trace_copy *r = RECORD_OF(op, COPY, copy);
+    uint64_t bytes = r->bytes;
 
-    work->direction = (uint32_t)work_field(op, COPY_DIRECTION);
+    work->direction = (uint32_t)r->direction;
     if (work->direction == TRACE_HOST_TO_HOST)
         return;
     work->family = WORK_COPY;
@@ -417,7 +394,7 @@ void work_copy(const struct op *op, struct work *work)
 
 void work_set(const struct op *op, struct work *work)
 {
-    uint64_t bytes = work_field(op, SET_BYTES);
+    uint64_t bytes = RECORD_OF(op, SET, set)->bytes;
 
     work->family = WORK_SET;
     work->type = WORK_INTEGER;
@@ -428,7 +405,7 @@ void work_set(const struct op *op, struct work *work)
 
 void work_collective(const struct op *op, struct work *work)
 {
-    uint64_t bytes = work_field(op, COLLECTIVE_BYTES);
+    uint64_t bytes = RECORD_OF(op, COLLECTIVE, collective)->bytes;
 
     work->family = WORK_COLLECTIVE;
     work->element_bytes = 1;

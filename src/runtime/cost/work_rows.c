@@ -4,19 +4,19 @@
 #include "runtime/cost/work_internal.h"
 
 /* ReduceOp<scalar, operation, index, result, ...> is the third argument. */
-void work_read_reduce(const struct text_name *name, struct work_kernel *kernel)
+void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel)
 {
-    struct text_name op;
+    struct cxx_name op;
     enum work_type type = WORK_FP32, ignored;
 
     if (name->arguments.count < 3)
         return;
-    text_split(name->arguments.part[2], &op);
+    cxx_split(name->arguments.part[2], &op);
     if (op.arguments.count < 4)
         return;
     kernel->operands = 2;
-    kernel->bytes[1] = (uint8_t)text_type(op.arguments.part[0], &type);
-    kernel->bytes[0] = (uint8_t)text_type(op.arguments.part[3], &ignored);
+    kernel->bytes[1] = (uint8_t)work_type_read(op.arguments.part[0], &type);
+    kernel->bytes[0] = (uint8_t)work_type_read(op.arguments.part[3], &ignored);
     kernel->type = (uint8_t)type;
 }
 
@@ -27,88 +27,92 @@ static void set_rows(struct work *work, uint64_t rows, uint64_t columns)
     work->flops = (double)work->elements;
 }
 
-/* The words are those of the ReduceOp, whose configuration follows a functor
- * and its first value of 4 bytes each, or of 8 and 16. */
 bool work_reduce(const struct work_kernel *kernel,
                  const struct work_launch *launch, struct work *work)
 {
-    uint64_t inputs = launch->words[1] >> 32;
-    uint64_t outputs = launch->words[2] & UINT32_MAX;
+    uint64_t inputs = launch->words[0], outputs = launch->words[1];
 
     work->type = (enum work_type)kernel->type;
     work->element_bytes = kernel->bytes[1];
-    if (launch->rule != TRACE_RULE_REDUCE || !inputs || !outputs ||
+    if (launch->rule != TRACE_RULE_REDUCTION || !inputs || !outputs ||
         !kernel->bytes[1])
         return false;
     set_rows(work, outputs, inputs);
+    if (launch->words[3] > kernel->bytes[1])
+        work->rows.stride = launch->words[3] / kernel->bytes[1];
     work->read_bytes = (double)work->elements * kernel->bytes[1];
     work->written_bytes = (double)outputs * kernel->bytes[0];
     return true;
 }
 
-/* vectorized_layer_norm_kernel<T, T_ACC, rms>(int columns, ...): a block a
- * row; reads x, weight and bias, writes y and two numbers a row. */
-bool work_layer_norm(const struct work_kernel *kernel,
-                     const struct work_launch *launch, struct work *work)
-{
-    uint64_t rows = launch->grid[0];
-    uint64_t columns = launch->words[0] & UINT32_MAX;
-    double bytes = kernel->type_bytes[0], statistic = kernel->type_bytes[1];
-    bool rms = kernel->numbers[0];
+/* --- pooling -------------------------------------------------------------- */
 
-    if (launch->rule != TRACE_RULE_WORDS || !columns)
-        return false;
-    set_rows(work, rows, columns);
-    work->read_bytes =
-        bytes * (double)(work->elements + (rms ? 1 : 2) * columns);
-    work->written_bytes = bytes * (double)work->elements +
-                          statistic * (double)rows * (rms ? 1 : 2);
-    work->flops = 5.0 * (double)work->elements;
-    return true;
+enum { INDEX_BYTES = 8 };
+
+static bool set_pool(double read, double written, uint64_t elements,
+                     struct work *work)
+{
+    work->elements = elements;
+    work->flops = (double)elements;
+    work->read_bytes = read;
+    work->written_bytes = written;
+    return elements > 0;
 }
 
-static bool set_softmax(const struct work_kernel *kernel, uint64_t rows,
-                        uint64_t columns, struct work *work)
+/* The numbers of all: first, channels, height, width, pooled height and width,
+ * ... OUT elements of INDEX more bytes each. */
+static bool pool_forward(const struct work_kernel *kernel,
+                         const struct work_launch *launch, bool first_is_out,
+                         uint32_t index, struct work *work)
 {
-    bool backward = work->family == WORK_SOFTMAX_BACKWARD;
+    const uint64_t *w = launch->words;
     double bytes = kernel->type_bytes[0];
+    double pooled = (double)w[4] * (double)w[5];
 
-    if (!rows || !columns || !bytes)
+    if (launch->rule != TRACE_RULE_SIZES || pooled <= 0)
         return false;
-    set_rows(work, rows, columns);
-    work->read_bytes = bytes * (double)work->elements * (backward ? 2 : 1);
-    work->written_bytes = bytes * (double)work->elements;
-    work->flops = 5.0 * (double)work->elements;
-    return true;
+    double planes =
+        first_is_out ? (double)w[0] / pooled : (double)w[0] * (double)w[1];
+    return set_pool(bytes * planes * (double)w[2] * (double)w[3],
+                    (bytes + index) * planes * pooled,
+                    (uint64_t)(planes * pooled), work);
 }
 
-/* softmax_warp_forward(dst, src, batch, stride, columns, ...); the backward
- * one has another tensor before. */
-bool work_softmax_warp(const struct work_kernel *kernel,
-                       const struct work_launch *launch, struct work *work)
+/* DilatedMaxPool2d.cu: max_pool_forward_nchw<T, ...>(results, in, channels,
+ * height, width, pooled height, pooled width, ...). */
+bool work_max_pool(const struct work_kernel *kernel,
+                   const struct work_launch *launch, struct work *work)
 {
-    bool backward = work->family == WORK_SOFTMAX_BACKWARD;
-
-    work->type = (enum work_type)kernel->type;
-    if (launch->rule != TRACE_RULE_WORDS)
-        return false;
-    if (backward) /* the columns are not among the first four */
-        return set_softmax(kernel, launch->words[3] & UINT32_MAX,
-                           UINT64_C(1) << (kernel->numbers[0] & 31), work);
-    return set_softmax(kernel, launch->words[2] & UINT32_MAX,
-                       launch->words[3] & UINT32_MAX, work);
+    return pool_forward(kernel, launch, true, INDEX_BYTES, work);
 }
 
-/* cunn_SoftMaxForward(out, in, int columns), cunn_SoftMaxBackward(d in, out,
- * d out, long columns): a block a row. */
-bool work_softmax_block(const struct work_kernel *kernel,
+/* max_pool_forward_nhwc(in, batch, channels, ...) */
+bool work_max_pool_nhwc(const struct work_kernel *kernel,
                         const struct work_launch *launch, struct work *work)
 {
-    bool backward = work->family == WORK_SOFTMAX_BACKWARD;
+    return pool_forward(kernel, launch, false, INDEX_BYTES, work);
+}
 
-    work->type = (enum work_type)kernel->type;
-    if (launch->rule != TRACE_RULE_WORDS)
+/* AveragePool2d.cu: avg_pool2d_out_cuda_frame(results, in, channels, ...) */
+bool work_average_pool(const struct work_kernel *kernel,
+                       const struct work_launch *launch, struct work *work)
+{
+    return pool_forward(kernel, launch, true, 0, work);
+}
+
+/* max_pool_backward_nchw(d out, mask, batch, channels, height, width, pooled
+ * height, pooled width, ...); nhwc has the same numbers. */
+bool work_max_pool_backward(const struct work_kernel *kernel,
+                            const struct work_launch *launch, struct work *work)
+{
+    const uint64_t *w = launch->words;
+    double bytes = kernel->type_bytes[0];
+    double planes = (double)w[0] * (double)w[1];
+
+    if (launch->rule != TRACE_RULE_SIZES || planes <= 0)
         return false;
-    return set_softmax(kernel, launch->grid[0],
-                       launch->words[backward ? 3 : 2] & UINT32_MAX, work);
+    double out = planes * (double)w[2] * (double)w[3];
+    return set_pool((bytes + INDEX_BYTES) * planes * (double)w[4] *
+                        (double)w[5],
+                    bytes * out, (uint64_t)out, work);
 }

@@ -80,7 +80,7 @@ static struct kernel *kernel_new(const char *name)
     if (!kernel)
         return NULL;
     kernel->name = memsim_name(name);
-    kernel->rule = kernel_rule_find(name);
+    kernel_rule_choose(kernel, name);
     kernel->compute = compute_of(name);
     kernel->pointers = kernel_pointers(name);
     if (memsim_session())
@@ -221,7 +221,7 @@ static int kernel_run(const struct kernel *kernel,
 int memsim_kernel_launch(const struct kernel *kernel,
                          const struct kernel_launch *launch)
 {
-    uint64_t words[4] = {0};
+    uint64_t words[TRACE_LAUNCH_WORDS] = {0};
     int device;
     int rc = memsim_stream_device(launch->stream, &device);
 
@@ -234,7 +234,7 @@ int memsim_kernel_launch(const struct kernel *kernel,
     if (rc)
         return rc;
     enum trace_rule rule = kernel->rule
-                               ? kernel_rule_apply(kernel->rule, launch, words)
+                               ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
     if ((kernel->compute || kernel->pointers) && launch->arguments &&
         !(capture_is_on() && capture_kernel(kernel, launch)))

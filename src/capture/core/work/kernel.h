@@ -42,11 +42,19 @@ void kernel_reset(int device);
 /* kernel_pointers.c: which arguments of a mangled NAME are addresses. */
 uint32_t kernel_pointers(const char *name);
 
-/* kernel_rules.c: the rule for a mangled NAME, or NULL; and what it reads from
- * LAUNCH: the rule's number and its four words. */
-const struct kernel_rule *kernel_rule_find(const char *name);
-enum trace_rule kernel_rule_apply(const struct kernel_rule *rule,
+/* kernel_rules.c: sets what of KERNEL's arguments is recorded, by its mangled
+ * NAME; and reads that from LAUNCH: the rule's number and its words. */
+void kernel_rule_choose(struct kernel *kernel, const char *name);
+enum trace_rule kernel_rule_apply(const struct kernel *kernel,
                                   const struct kernel_launch *launch,
-                                  uint64_t words[4]);
+                                  uint64_t words[TRACE_LAUNCH_WORDS]);
+
+/* kernel_loops.c: what the arguments of PyTorch's loops over elements say.
+ * Words as the rules of trace.h say; false where the argument is not as
+ * expected. */
+bool kernel_strided_read(const struct kernel_launch *launch, uint32_t tensors,
+                         uint64_t words[TRACE_LAUNCH_WORDS]);
+bool kernel_reduction_read(const struct kernel_launch *launch,
+                           uint64_t words[TRACE_LAUNCH_WORDS]);
 
 #endif

@@ -5,24 +5,19 @@
 
 #include <string.h>
 
+#include "capture/core/base/pages.h"
 #include "capture/core/work/foreach.h"
+#include "runtime/cost/work.h"
 
 struct kernel_rule {
-    const char *pattern;       /* in the mangled name */
-    const char *and_pattern;   /* likewise; NULL: none */
+    const char *patterns[3]; /* all in the mangled name; NULL: no more */
     enum trace_rule rule;
     uint32_t count; /* arguments to read, or the depth of the lists */
-    void (*read)(const struct kernel_rule *rule,
-                 const struct kernel_launch *launch, uint64_t words[4]);
+    /* False where the arguments are not as expected. */
+    bool (*read)(const struct kernel_rule *rule, const struct kernel *kernel,
+                 const struct kernel_launch *launch,
+                 uint64_t words[TRACE_LAUNCH_WORDS]);
 };
-
-static uint64_t argument_u64(const struct kernel_launch *launch, uint32_t i)
-{
-    uint64_t value;
-
-    memcpy(&value, launch->arguments[i], sizeof value);
-    return value;
-}
 
 static uint32_t argument_u32(const struct kernel_launch *launch, uint32_t i)
 {
@@ -34,33 +29,160 @@ static uint32_t argument_u32(const struct kernel_launch *launch, uint32_t i)
 
 /* aten/src/ATen/native/cuda/CUDALoops.cuh: vectorized_elementwise_kernel and
  * its kin take (int N, functor, std::array<char*, n>, ...). */
-static void read_elementwise(const struct kernel_rule *rule,
+static bool read_elementwise(const struct kernel_rule *rule,
+                             const struct kernel *kernel,
                              const struct kernel_launch *launch,
-                             uint64_t words[4])
+                             uint64_t words[TRACE_LAUNCH_WORDS])
 {
+    (void)kernel;
     words[0] = argument_u32(launch, 0);
     words[1] = rule->count;
+    return true;
 }
 
-static void read_words(const struct kernel_rule *rule,
-                       const struct kernel_launch *launch, uint64_t words[4])
+/* MemoryAccess.cuh: LoadWithCast<n> and StoreWithCast<n> are {ScalarType
+ * types[n]; uint32_t sizes[n];}, n at least 1. */
+static uint64_t cast_sizes(const void *argument, uint32_t count)
 {
-    for (uint32_t i = 0; i < rule->count; i++)
-        words[i] = argument_u64(launch, i);
+    const char *sizes = (const char *)argument + ((count + 3) & ~3u);
+    uint64_t packed = 0;
+    uint32_t bytes;
+
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&bytes, sizes + 4 * i, sizeof bytes);
+        packed |= (uint64_t)(bytes & 255) << 8 * i;
+    }
+    return packed;
 }
 
-/* Reduce.cuh: argument 0 is ReduceOp<...>, whose ReduceConfig config comes
- * after the functor, identity...: its place depends on both, so the first
- * words are kept raw. */
-static void read_reduce(const struct kernel_rule *rule,
-                        const struct kernel_launch *launch, uint64_t words[4])
+/* unrolled_elementwise_kernel(int N, functor, std::array<char*, n>, two
+ * calculators of offsets, LoadWithCast<n - 1>, StoreWithCast<1>). */
+static bool read_casts(const struct kernel_rule *rule,
+                       const struct kernel *kernel,
+                       const struct kernel_launch *launch,
+                       uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    uint64_t inputs = 0;
+
+    read_elementwise(rule, kernel, launch, words);
+    if (rule->count > 1)
+        inputs = cast_sizes(launch->arguments[5], rule->count - 1);
+    words[2] = cast_sizes(launch->arguments[6], 1) | inputs << 8;
+    return true;
+}
+
+static bool read_strided(const struct kernel_rule *rule,
+                         const struct kernel *kernel,
+                         const struct kernel_launch *launch,
+                         uint64_t words[TRACE_LAUNCH_WORDS])
 {
     (void)rule;
-    memcpy(words, launch->arguments[0], 4 * sizeof *words);
+    kernel_strided_read(launch, kernel->work->operands, words);
+    return true; /* the number of elements at least */
+}
+
+static bool read_reduction(const struct kernel_rule *rule,
+                           const struct kernel *kernel,
+                           const struct kernel_launch *launch,
+                           uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    (void)rule, (void)kernel;
+    return kernel_reduction_read(launch, words);
+}
+
+/* The elements of a tensor of DIMENSIONS sizes of BYTES each at SIZES. */
+static uint64_t sizes_product(const char *sizes, uint32_t dimensions,
+                              uint32_t bytes)
+{
+    uint64_t product = 1;
+
+    for (uint32_t i = 0; i < dimensions; i++) {
+        uint64_t size = 0;
+
+        memcpy(&size, sizes + (size_t)bytes * i, bytes);
+        product *= size;
+    }
+    return product;
+}
+
+#define INFO_DIMENSIONS_MAX 25 /* MAX_TENSORINFO_DIMS */
+
+/* cuda/detail/TensorInfo.cuh: {T *data; I sizes[25]; I strides[25]; int dims;}
+ */
+static uint64_t info_elements(const char *info, uint32_t bytes)
+{
+    uint32_t dimensions;
+
+    memcpy(&dimensions, info + 8 + (size_t)2 * INFO_DIMENSIONS_MAX * bytes, 4);
+    return dimensions <= INFO_DIMENSIONS_MAX
+               ? sizes_product(info + 8, dimensions, bytes)
+               : 0;
+}
+
+static uint64_t size_read(const struct work_size *size, const char *argument)
+{
+    int64_t wide;
+    int32_t narrow;
+
+    switch ((enum work_size_kind)size->kind) {
+    case WORK_SIZE_INT:
+        memcpy(&narrow, argument, sizeof narrow);
+        return (uint64_t)(int64_t)narrow;
+    case WORK_SIZE_LONG:
+        memcpy(&wide, argument, sizeof wide);
+        return (uint64_t)wide;
+    case WORK_SIZE_INFO:
+        return info_elements(argument, 4);
+    case WORK_SIZE_INFO_LONG:
+        return info_elements(argument, 8);
+    case WORK_SIZE_ACCESSOR: /* core/TensorAccessor.h: {T *data; I sizes[n];} */
+        return sizes_product(argument + 8, size->dimensions, 4);
+    case WORK_SIZE_ACCESSOR_LONG:
+        return sizes_product(argument + 8, size->dimensions, 8);
+    }
+    return 0;
+}
+
+static bool read_sizes(const struct kernel_rule *rule,
+                       const struct kernel *kernel,
+                       const struct kernel_launch *launch,
+                       uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    const struct work_kernel *work = kernel->work;
+
+    (void)rule;
+    for (uint32_t i = 0; i < work->size_count; i++)
+        words[i] = size_read(&work->sizes[i],
+                             launch->arguments[work->sizes[i].argument]);
+    return true;
+}
+
+/* Shape.cu: the second argument of CatArrayBatchedCopy<T, I, dims, n, ...> and
+ * its kin is {const T *input[n]; I offset[n]; I dimSize[n]; I nElements[n];
+ * ...}, where the grid's y counts the inputs. n is the rule's count. */
+static bool read_cat(const struct kernel_rule *rule,
+                     const struct kernel *kernel,
+                     const struct kernel_launch *launch,
+                     uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    const char *inputs = launch->arguments[1];
+    const char *counts = inputs + (size_t)rule->count * (8 + 4 + 4);
+    uint32_t elements;
+
+    (void)kernel;
+    if (launch->grid[1] > rule->count)
+        return false;
+    for (uint32_t i = 0; i < launch->grid[1]; i++) {
+        memcpy(&elements, counts + 4 * (size_t)i, sizeof elements);
+        words[0] += elements;
+    }
+    words[1] = launch->grid[1];
+    return true;
 }
 
 static void lists_read(const struct foreach_kind *kind,
-                       const struct kernel_launch *launch, uint64_t words[4])
+                       const struct kernel_launch *launch,
+                       uint64_t words[TRACE_LAUNCH_WORDS])
 {
     struct foreach_lists l;
 
@@ -77,57 +199,85 @@ static void lists_read(const struct foreach_kind *kind,
     words[1] = l.tensors;
 }
 
-static void read_foreach(const struct kernel_rule *rule,
-                         const struct kernel_launch *launch, uint64_t words[4])
+static bool read_foreach(const struct kernel_rule *rule,
+                         const struct kernel *kernel,
+                         const struct kernel_launch *launch,
+                         uint64_t words[TRACE_LAUNCH_WORDS])
 {
+    (void)kernel;
     lists_read(&(struct foreach_kind){.depth = rule->count}, launch, words);
+    return true;
 }
 
-static void read_fused(const struct kernel_rule *rule,
-                       const struct kernel_launch *launch, uint64_t words[4])
+static bool read_fused(const struct kernel_rule *rule,
+                       const struct kernel *kernel,
+                       const struct kernel_launch *launch,
+                       uint64_t words[TRACE_LAUNCH_WORDS])
 {
+    (void)kernel;
     lists_read(&(struct foreach_kind){.depth = rule->count, .has_steps = true},
                launch, words);
+    return true;
 }
 
-static void read_scalars(const struct kernel_rule *rule,
-                         const struct kernel_launch *launch, uint64_t words[4])
+static bool read_scalars(const struct kernel_rule *rule,
+                         const struct kernel *kernel,
+                         const struct kernel_launch *launch,
+                         uint64_t words[TRACE_LAUNCH_WORDS])
 {
+    (void)kernel;
     lists_read(&(struct foreach_kind){.depth = rule->count, .scalar_bytes = 4},
                launch, words);
+    return true;
 }
 
 /* First match wins: the special before the general. */
 #define ELEMENTWISE(kernel, count)                                             \
-    {kernel, "arrayIPcLm" #count "E", TRACE_RULE_ELEMENTWISE, count,           \
-     read_elementwise}
+    {                                                                          \
+        {kernel, "arrayIPcLm" #count "E"}, TRACE_RULE_ELEMENTWISE, count,      \
+            read_elementwise                                                   \
+    }
 #define ELEMENTWISES(kernel)                                                   \
     ELEMENTWISE(kernel, 1), ELEMENTWISE(kernel, 2), ELEMENTWISE(kernel, 3),    \
         ELEMENTWISE(kernel, 4), ELEMENTWISE(kernel, 5), ELEMENTWISE(kernel, 6)
-#define FOREACH(depth)                                                         \
-    {"25multi_tensor_apply_kernel", "18TensorListMetadataILi" #depth "E",      \
-     TRACE_RULE_FOREACH, depth, read_foreach}
+#define CASTS(count)                                                           \
+    {                                                                          \
+        {"27unrolled_elementwise_kernel", "arrayIPcLm" #count "E",             \
+         "12LoadWithCast"},                                                    \
+            TRACE_RULE_ELEMENTWISE, count, read_casts                          \
+    }
+#define LISTS(mark, depth, read)                                               \
+    {                                                                          \
+        {"25multi_tensor_apply_kernel", mark #depth "E"}, TRACE_RULE_FOREACH,  \
+            depth, read                                                        \
+    }
+#define FOREACH(depth) LISTS("18TensorListMetadataILi", depth, read_foreach)
 #define FUSED(depth)                                                           \
-    {"25multi_tensor_apply_kernel",                                            \
-     "32FusedOptimizerTensorListMetadataILi" #depth "E",                       \
-     TRACE_RULE_FOREACH, depth, read_fused}
+    LISTS("32FusedOptimizerTensorListMetadataILi", depth, read_fused)
 #define SCALARS(depth)                                                         \
-    {"25multi_tensor_apply_kernel",                                            \
-     "28TensorListScalarListMetadataIfLi" #depth "E", TRACE_RULE_FOREACH,      \
-     depth, read_scalars}
-#define WORDS(kernel, count)                                                   \
-    {kernel, NULL, TRACE_RULE_WORDS, count, read_words}
+    LISTS("28TensorListScalarListMetadataIfLi", depth, read_scalars)
+#define CAT(batch, mark)                                                       \
+    {                                                                          \
+        {"CatArrayBatchedCopy", mark}, TRACE_RULE_CAT, batch, read_cat         \
+    }
 
 static const struct kernel_rule rules[] = {
     ELEMENTWISES("29vectorized_elementwise_kernel"),
+    CASTS(1),
+    CASTS(2),
+    CASTS(3),
+    CASTS(4),
     ELEMENTWISES("27unrolled_elementwise_kernel"),
-    {"18elementwise_kernelI", NULL, TRACE_RULE_ELEMENTWISE, 0,
-     read_elementwise},
+    {{"18elementwise_kernelI", "gpu_kernel_impl"},
+     TRACE_RULE_STRIDED,
+     0,
+     read_strided},
     FOREACH(1),
     FOREACH(2),
     FOREACH(3),
     FOREACH(4),
     FOREACH(5),
+    FUSED(2),
     FUSED(3),
     FUSED(4),
     FUSED(5),
@@ -135,21 +285,24 @@ static const struct kernel_rule rules[] = {
     SCALARS(2),
     SCALARS(3),
     SCALARS(4),
-    {"13reduce_kernelI", NULL, TRACE_RULE_REDUCE, 1, read_reduce},
-    WORDS("28vectorized_layer_norm_kernel", 1),
-    WORDS("18cunn_SoftMaxForward", 3),
-    WORDS("19cunn_SoftMaxBackward", 4),
-    WORDS("22softmax_warp_forward", 4),
-    WORDS("23softmax_warp_backward", 4),
+    {{"13reduce_kernelI"}, TRACE_RULE_REDUCTION, 1, read_reduction},
+    CAT(64, "Li64ELi64E"),
+    CAT(128, "Li128ELi1E"),
 };
 
-static int rule_matches(const struct kernel_rule *rule, const char *name)
+/* Where no row matches: integers and tensors' sizes among the arguments. */
+static const struct kernel_rule sizes_rule = {.rule = TRACE_RULE_SIZES,
+                                              .read = read_sizes};
+
+static bool rule_matches(const struct kernel_rule *rule, const char *name)
 {
-    return strstr(name, rule->pattern) &&
-           (!rule->and_pattern || strstr(name, rule->and_pattern));
+    for (size_t i = 0; i < sizeof rule->patterns / sizeof *rule->patterns; i++)
+        if (rule->patterns[i] && !strstr(name, rule->patterns[i]))
+            return false;
+    return true;
 }
 
-const struct kernel_rule *kernel_rule_find(const char *name)
+static const struct kernel_rule *rule_find(const char *name)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rule_matches(&rules[i], name))
@@ -157,12 +310,33 @@ const struct kernel_rule *kernel_rule_find(const char *name)
     return NULL;
 }
 
-enum trace_rule kernel_rule_apply(const struct kernel_rule *rule,
-                                  const struct kernel_launch *launch,
-                                  uint64_t words[4])
+static const struct work_kernel *work_keep(const struct work_kernel *work)
 {
-    if (!launch->arguments)
+    struct work_kernel *kept = memsim_pages_keep(sizeof *kept);
+
+    if (kept)
+        *kept = *work;
+    return kept;
+}
+
+void kernel_rule_choose(struct kernel *kernel, const char *name)
+{
+    struct work_kernel work;
+
+    work_kernel_read(name, &work);
+    kernel->rule = rule_find(name);
+    if (!kernel->rule && work.rule && work.size_count)
+        kernel->rule = &sizes_rule;
+    if (kernel->rule && !(kernel->work = work_keep(&work)))
+        kernel->rule = NULL;
+}
+
+enum trace_rule kernel_rule_apply(const struct kernel *kernel,
+                                  const struct kernel_launch *launch,
+                                  uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    if (!launch->arguments ||
+        !kernel->rule->read(kernel->rule, kernel, launch, words))
         return TRACE_RULE_NONE;
-    rule->read(rule, launch, words);
-    return rule->rule;
+    return kernel->rule->rule;
 }

@@ -7,6 +7,7 @@
 
 struct compute;
 struct kernel_rule;
+struct work_kernel;
 
 struct kernel {
     uint32_t name; /* memsim_name() of the mangled one */
@@ -14,6 +15,7 @@ struct kernel {
     uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
     uint32_t pointers; /* bit i: argument i is an address, certainly */
     const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
+    const struct work_kernel *work; /* for the rule: what the name says */
     const struct compute *compute;  /* NULL: not carried out */
 };
 

@@ -37,7 +37,7 @@ void memsim_submit(enum trace_kind kind, const uint64_t *fields, size_t count,
 
 static inline __attribute__((always_inline)) struct trace_launch
 launch_fields(uint32_t name, int device, const struct kernel_launch *l,
-              enum trace_rule rule, const uint64_t words[4])
+              enum trace_rule rule, const uint64_t words[TRACE_LAUNCH_WORDS])
 {
     return (struct trace_launch){
         .name = name,
@@ -50,14 +50,18 @@ launch_fields(uint32_t name, int device, const struct kernel_launch *l,
         .a = words[0],
         .b = words[1],
         .c = words[2],
-        .d = words[3]};
+        .d = words[3],
+        .e = words[4],
+        .f = words[5],
+        .g = words[6],
+        .h = words[7]};
 }
 
 /* Not inline: a launch that nobody watches then keeps its fields in registers.
  */
 static __attribute__((noinline)) void
 launch_watched(uint32_t name, int device, const struct kernel_launch *l,
-               enum trace_rule rule, const uint64_t words[4])
+               enum trace_rule rule, const uint64_t words[TRACE_LAUNCH_WORDS])
 {
     const struct trace_launch fields =
         launch_fields(name, device, l, rule, words);
@@ -72,20 +76,38 @@ launch_watched(uint32_t name, int device, const struct kernel_launch *l,
     (TRACE_BIT(LAUNCH, name) | TRACE_BIT(LAUNCH, grid_x_y) |                   \
      TRACE_BIT(LAUNCH, grid_z_block_x) | TRACE_BIT(LAUNCH, block_y_z))
 
-/* The fields are made between the clock's call, which would have to keep them,
- * and the writing. */
-void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
-                   enum trace_rule rule, const uint64_t words[4])
-{
-    struct trace_put r = {.kind = TRACE_LAUNCH,
-                          .count = TRACE_WORD_COUNT(LAUNCH),
-                          .always = LAUNCH_ALWAYS};
+/* A launch without words, as most kernels' that are not PyTorch's. Fields
+ * behind COUNT are not looked at. */
+#define LAUNCH_FIXED (TRACE_WORD_COUNT(LAUNCH) - TRACE_LAUNCH_WORDS)
+static const uint64_t no_words[TRACE_LAUNCH_WORDS];
 
-    if (is_watched())
-        launch_watched(name, device, l, rule, words);
+static inline __attribute__((always_inline)) void
+launch_put(uint32_t name, int device, const struct kernel_launch *l,
+           enum trace_rule rule, const uint64_t words[TRACE_LAUNCH_WORDS],
+           size_t count)
+{
+    struct trace_put r = {
+        .kind = TRACE_LAUNCH, .count = count, .always = LAUNCH_ALWAYS};
+
+    /* the fields are made between the clock's call, which would have to keep
+     * them, and the writing */
     record_begin(&r, false);
     const struct trace_launch fields =
         launch_fields(name, device, l, rule, words);
     r.fields = (const uint64_t *)&fields;
     record_end(&r);
+}
+
+void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
+                   enum trace_rule rule,
+                   const uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    if (is_watched())
+        launch_watched(name, device, l, rule, rule ? words : no_words);
+    if (rule == TRACE_RULE_NONE)
+        launch_put(name, device, l, rule, no_words, LAUNCH_FIXED);
+    else if (rule <= TRACE_RULE_FOREACH)
+        launch_put(name, device, l, rule, words, LAUNCH_FIXED + 4);
+    else
+        launch_put(name, device, l, rule, words, TRACE_WORD_COUNT(LAUNCH));
 }

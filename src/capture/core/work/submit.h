@@ -26,6 +26,7 @@ CORE_API void memsim_submit(enum trace_kind kind, const uint64_t *fields,
 /* The same for L, a launch on DEVICE of the kernel known as NAME, of whose
  * arguments RULE says what WORDS are. */
 void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
-                   enum trace_rule rule, const uint64_t words[4]);
+                   enum trace_rule rule,
+                   const uint64_t words[TRACE_LAUNCH_WORDS]);
 
 #endif
