@@ -18,7 +18,7 @@ CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
                base/demangle base/err base/file_limit catalogue/nccl_memory \
                trace/op_record trace/trace_write trace/session_table \
-               catalogue/vaspace) \
+               trace/session_mail                catalogue/vaspace) \
              $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/runtime/cost/work*.c))
 
 # Hand-written functions have the visibility of their declarations in CUDA's

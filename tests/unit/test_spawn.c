@@ -127,7 +127,7 @@ TEST(sets_the_commands_environment)
 {
     char *before[] = {"LD_PRELOAD=old",       "PYTHONPATH=/p:/q", "HOME=/h",
                       "MEMSIM_SESSION=stale", "PYTHONPATHS=z",    NULL};
-    char **made = spawn_environment(before, "/s/session", "new:old", "/l");
+    char **made = spawn_environment(before, "/s/session", "7,8,ab", "new:old", "/l");
 
     CHECK_STR(variable(made, "LD_PRELOAD"), "new:old");
     CHECK_STR(variable(made, "PYTHONPATH"), "/l/py:/p:/q");
@@ -139,7 +139,7 @@ TEST(sets_the_commands_environment)
     CHECK_STR(variable(made, "CUPY_CACHE_IN_MEMORY"), "1");
     CHECK(!variable(made, "CUDA_VISIBLE_DEVICES"));
     spawn_environment_free(made);
-    made = spawn_environment(before + 5, "/s/session", "new", "/l");
+    made = spawn_environment(before + 5, "/s/session", "7,8,ab", "new", "/l");
     CHECK_STR(variable(made, "PYTHONPATH"), "/l/py");
     spawn_environment_free(made);
 }

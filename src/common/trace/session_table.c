@@ -362,6 +362,40 @@ uint32_t session_table_join(struct session_table *t, uint32_t rank,
     return slot;
 }
 
+static void reopen_at(int fd, int opened)
+{
+    if (opened < 0)
+        return;
+    dup2(opened, fd);
+    close(opened);
+}
+
+static bool is_closed(int fd)
+{
+    return fd >= 0 && fcntl(fd, F_GETFD) < 0;
+}
+
+void session_table_hand_on(const struct session_table *t, int directory)
+{
+    int saved = errno;
+
+    if (t->session && is_closed(t->given))
+        reopen_at(t->given, open_again(t));
+    if (t->session && is_closed(directory))
+        reopen_at(directory, open(t->session->directory,
+                                  O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    errno = saved;
+}
+
+bool session_table_is_at(const struct session_table *t, int directory,
+                         const char *name)
+{
+    struct stat st;
+
+    return !fstatat(directory, name, &st, 0) && st.st_dev == t->device &&
+           st.st_ino == t->inode;
+}
+
 void session_table_forked(struct session_table *t)
 {
     if (!t->inherited && is_the_session(t, t->fd))

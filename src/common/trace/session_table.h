@@ -64,6 +64,14 @@ bool session_table_is_held(struct session_table *table, uint32_t slot);
 /* Gives what dead processes held of CARD back to it, once. */
 void session_table_reclaim(struct session_table *table, uint32_t card);
 
+/* Opens the descriptor GIVEN and that of the directory again, under the same
+ * numbers, where they are closed: before exec. Changes no memory. */
+void session_table_hand_on(const struct session_table *table, int directory);
+
+/* Whether NAME, from the descriptor DIRECTORY, is the session's file. */
+bool session_table_is_at(const struct session_table *table, int directory,
+                         const char *name);
+
 /* In a forked child: it keeps what holds its parent's slot, and no slot. */
 void session_table_forked(struct session_table *table);
 

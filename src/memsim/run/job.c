@@ -12,6 +12,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
+#include "memsim/run/handover.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/target.h"
 
@@ -94,28 +95,6 @@ static void session_fill(struct session *s, const struct job *job)
     s->start_unix_ns = unix_ns();
 }
 
-/* Returns the command's status, or -1 with ERR set. */
-static int run_command(const struct job *job, const struct session *s,
-                       const char *libraries, const char *preload,
-                       struct err *err)
-{
-    char session[PATH_MAX];
-    int status = 0;
-
-    snprintf(session, sizeof session, "%s/" SESSION_FILE, s->directory);
-    char **environment =
-        spawn_environment(environ, session, preload, libraries);
-    const struct spawn spawn = {.argv = job->command,
-                                .environment = environment,
-                                .output = job->output,
-                                .kill_with_memsim = job->kill_with_memsim};
-    int error = spawn_run(&spawn, &status);
-    spawn_environment_free(environment);
-    if (error)
-        return err_set(err, "%s: %s", job->command[0], strerror(error));
-    return status;
-}
-
 /* What the run left, with how it ended. */
 static int collect(struct rundir *dir, int status, struct err *err)
 {
@@ -130,6 +109,37 @@ static int collect(struct rundir *dir, int status, struct err *err)
     dir->session->background = background;
     dir->session->end_ns = end_ns;
     return rundir_finish(dir, err);
+}
+
+/* Returns 0 with the session of DIR collected, or memsim's exit status. */
+static int run_command(const struct job *job, const char *libraries,
+                       const char *preload, struct rundir *dir, struct err *err)
+{
+    char session[PATH_MAX];
+    struct handover handover;
+    int status = 0;
+
+    snprintf(session, sizeof session, "%s/" SESSION_FILE, dir->path);
+    handover_open(&handover, dir);
+    char **environment = spawn_environment(environ, session, handover.value,
+                                           preload, libraries);
+    const struct spawn spawn = {.argv = job->command,
+                                .environment = environment,
+                                .output = job->output,
+                                .kill_with_memsim = job->kill_with_memsim};
+    int rc = 0, error = spawn_run(&spawn, &status);
+    spawn_environment_free(environment);
+    handover_given(&handover);
+    if (error) {
+        err_set(err, "%s: %s", job->command[0], strerror(error));
+        rc = CMD_RUN_NOT_EXECUTABLE;
+    } else if (collect(dir, status, err)) {
+        rc = CMD_RUN_FAILED;
+    } else {
+        handover_collect(&handover, dir);
+    }
+    handover_close(&handover);
+    return rc;
 }
 
 char *job_programs(struct err *err)
@@ -165,13 +175,11 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     session_fill(dir->session, job);
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
-    int status = run_command(job, dir->session, libraries, preload, err);
+    int rc = run_command(job, libraries, preload, dir, err);
     free(preload);
-    if (status >= 0 && !collect(dir, status, err))
-        return 0;
-    if (status < 0 || dir->temporary)
+    if (rc == CMD_RUN_NOT_EXECUTABLE || (rc && dir->temporary))
         rundir_remove(dir);
-    else
+    else if (rc)
         rundir_close(dir);
-    return status < 0 ? CMD_RUN_NOT_EXECUTABLE : CMD_RUN_FAILED;
+    return rc;
 }

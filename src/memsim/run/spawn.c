@@ -16,6 +16,7 @@
 
 #include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/session_mail.h"
 #include "memsim/run/relay.h"
 
 #define CORE_LIBRARY "libmemsim.so"
@@ -137,11 +138,12 @@ static bool is_variable(const char *entry, char *const *settings)
 }
 
 char **spawn_environment(char *const *environment, const char *session,
-                         const char *preload, const char *dir)
+                         const char *handover, const char *preload, const char *dir)
 {
     const char *python = variable_value(environment, "PYTHONPATH");
     char *settings[] = {
         xasprintf("MEMSIM_SESSION=%s", session),
+        xasprintf(SESSION_HANDOVER "=%s", handover),
         xstrdup("MEMSIM=1"),
         xasprintf("LD_PRELOAD=%s", preload),
         xasprintf("PYTHONPATH=%s/py%s%s", dir, python && *python ? ":" : "",

@@ -15,6 +15,7 @@
 
 #include "capture/core/base/core.h"
 #include "capture/core/run/process.h"
+#include "common/trace/session_mail.h"
 
 #define REAL(name)                                                             \
     ({                                                                         \
@@ -37,7 +38,7 @@ static char directory[512]; /* where our libraries lie */
 static const char *const kept_names[] = {
     "LD_PRELOAD=",          "MEMSIM_SESSION=",      "MEMSIM=",
     "PYTHONPATH=",          "TRITON_LIBCUDA_PATH=", "USE_PYTORCH_KERNEL_CACHE=",
-    "CUPY_CACHE_IN_MEMORY="};
+    "CUPY_CACHE_IN_MEMORY=", SESSION_HANDOVER "="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PYTHONPATH 3
 #define NEWEST_SONAME   13 /* the highest number that ends one of ours */
@@ -238,6 +239,7 @@ static char *const *environment_complete(char *const envp[], char **out)
 
     if (!kept[0] || !kept[1])
         return envp;
+    process_hand_on();
     for (size_t i = 0; i < count; i++) {
         bool ours = true;
 

@@ -15,12 +15,14 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
+#include "common/trace/session_mail.h"
 #include "common/trace/session_table.h"
 
 static struct session_table table = SESSION_TABLE_INIT;
 static struct session *session;
 static struct session_process *slot;
 static int session_error; /* why there is none in a run */
+static struct session_handover handover;
 static bool forked;
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -111,9 +113,25 @@ static void slot_describe(const struct session_process *p)
     }
 }
 
+/* Where this process's trace goes: by the run's path, or, where that leads
+ * elsewhere, through the descriptor that the run gave its processes. */
+static void trace_place(uint32_t number, char *path, size_t size)
+{
+    char given[32];
+    const char *directory = session->directory;
+
+    snprintf(path, size, "%s/" SESSION_FILE, directory);
+    snprintf(given, sizeof given, "/proc/self/fd/%d", handover.directory);
+    if (!session_table_is_at(&table, AT_FDCWD, path) &&
+        session_table_is_at(&table, handover.directory, SESSION_FILE))
+        directory = given;
+    session_trace_path(directory, number, path, size);
+}
+
 void process_join(void)
 {
     static bool refused;
+    char path[sizeof session->directory + 32];
 
     if (slot || !session || refused)
         return;
@@ -123,7 +141,8 @@ void process_join(void)
 
         refused = !p;
         if (p) {
-            record_open(session, p->number);
+            trace_place(p->number, path, sizeof path);
+            record_open(session, path);
             slot_describe(p);
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
         }
@@ -167,7 +186,15 @@ void process_explain(void)
                      (int)getpid(), program_invocation_short_name, path,
                      strerror(session_error));
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
-        return; /* it has closed its stderr */
+        n = n > 0 ? n : 1; /* it has closed its stderr: the mail says it */
+    if (handover.token[0])
+        session_mail_send(handover.token, line + strlen("memsim: "),
+                          (size_t)n - strlen("memsim: \n"));
+}
+
+void process_hand_on(void)
+{
+    session_table_hand_on(&table, handover.directory);
 }
 
 void memsim_note(const char *format, ...)
@@ -255,8 +282,8 @@ __attribute__((constructor)) static void process_start(void)
 
     if (!path)
         return;
-    session_error = session_table_open(
-        &table, path, (int)environment_number("MEMSIM_SESSION_FD", UINT32_MAX));
+    session_handover_read(&handover, getenv(SESSION_HANDOVER));
+    session_error = session_table_open(&table, path, handover.session);
     session = table.session;
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     on_exit(process_exit, NULL);

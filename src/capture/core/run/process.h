@@ -23,6 +23,10 @@ void process_join(void);
  * why it sees no device. */
 void process_explain(void);
 
+/* Before another program is executed: it gets the run's descriptors, though
+ * this one may have closed them. Safe after vfork(). */
+void process_hand_on(void);
+
 /* Gives the memory of CARD that dead processes held back to it. */
 CORE_API void memsim_process_reclaim(unsigned card);
 

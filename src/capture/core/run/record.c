@@ -10,7 +10,6 @@
 #include "capture/core/run/process.h"
 #include "capture/core/run/record_put.h"
 #include "capture/core/torch/tag.h"
-#include "common/trace/session_table.h"
 
 #define NAME_BUCKETS (1u << 16)
 #define NAMES_MAX    (1u << 20)
@@ -112,12 +111,10 @@ const char *record_name(uint32_t id)
     return names[id - 1]->text;
 }
 
-void record_open(struct session *session, uint32_t number)
+void record_open(struct session *session, const char *path)
 {
-    char path[sizeof session->directory + 32];
     struct err err = {0};
 
-    session_trace_path(session->directory, number, path, sizeof path);
     if (trace_writer_open(&record_writer, path, session->trace_limit_bytes,
                           &err))
         memsim_note("%s; the figures below are complete all the same",

@@ -41,10 +41,10 @@ const char *record_name(uint32_t id);
 /* The number by which this thread's records are known. */
 uint32_t record_thread(void);
 
-/* For process.c: opens SESSION's trace of process NUMBER; ends the trace; and
+/* For process.c: opens the trace PATH of a process of SESSION; ends the trace; and
  * forgets the parent's one. */
 struct session;
-void record_open(struct session *session, uint32_t number);
+void record_open(struct session *session, const char *path);
 /* Ends the trace of a process that exits with STATUS; returns trace_end + 1. */
 uint32_t record_close(uint32_t status);
 void record_after_fork(void);
