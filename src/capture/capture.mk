@@ -16,7 +16,8 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 # thread-locals may use the initial-exec model that $(PIC) asks for.
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
-               base/demangle base/err base/file_limit catalogue/nccl_memory \
+               base/demangle base/err base/file_limit \
+               base/text_clean catalogue/nccl_memory \
                trace/op_record trace/trace_write trace/session_table \
                trace/session_mail                catalogue/vaspace) \
              $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/runtime/cost/work*.c))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/bench.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 
 #include <ctype.h>
@@ -207,6 +208,7 @@ void bench_note(struct bench *b, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    text_make_printable(text);
     for (size_t i = 0; i < b->note_count; i++)
         if (!strcmp(b->notes[i].text, text))
             return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/fit_write.h"
 #include "common/base/file_write.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 
 #include <cjson/cJSON.h>
@@ -358,6 +359,7 @@ int json_write(cJSON *root, const char *path, struct err *err)
 
     if (!text)
         return err_set(err, "%s: the host has no memory left", path);
+    text_make_utf8(text);
     char *line = xasprintf("%s\n", text);
     int rc = file_write_text(line, strlen(line), path, err);
     free(line);

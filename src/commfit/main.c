@@ -8,6 +8,7 @@
 #include "common/base/options.h"
 #include "common/base/standard.h"
 #include "common/base/temporary.h"
+#include "common/base/text_clean.h"
 #include "common/base/file_write.h"
 #include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
@@ -121,6 +122,7 @@ static void name_fit(struct job *job)
         snprintf(name, size, "%s", base ? base + 1 : path);
     else
         snprintf(name, size, "cluster");
+    text_make_printable(name);
     size_t length = strlen(name);
     if (length > 5 && !strcmp(name + length - 5, ".json"))
         name[length - 5] = '\0';

@@ -2,6 +2,7 @@
  * Finding out what a file is. */
 #include "commfit/read.h"
 #include "common/trace/trace.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 
 #include <ctype.h>
@@ -204,11 +205,14 @@ int bench_read(struct bench *b, const char *path, struct err *err)
     int rc = read_file(b, &peeked, file, path, err);
     fclose(file);
     fclose(peeked.file);
+    text_make_printable(b->gpu);
     if (rc)
         return rc;
     if (b->source_count < sizeof b->sources / sizeof *b->sources)
         snprintf(b->sources[b->source_count], sizeof b->sources[0], "%s",
                  base_name(path));
+    if (b->source_count < sizeof b->sources / sizeof *b->sources)
+        text_make_printable(b->sources[b->source_count]);
     b->source_count++;
     return check_rows(b, rows, drops, path, err);
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/text_clean.h"
+
 void json_add_uint(cJSON *object, const char *name, uint64_t number)
 {
     char digits[24];
@@ -46,8 +48,10 @@ void json_print(cJSON *root, FILE *out)
 {
     char *text = cJSON_Print(root);
 
-    if (text)
+    if (text) {
+        text_make_utf8(text);
         fprintf(out, "%s\n", text);
+    }
     free(text);
     cJSON_Delete(root);
 }

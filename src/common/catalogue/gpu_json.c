@@ -5,6 +5,7 @@
 #include "common/catalogue/gpu_field.h"
 #include "common/base/json_text.h"
 #include "common/base/suggest.h"
+#include "common/base/text_clean.h"
 #include "common/base/units.h"
 
 #include <cjson/cJSON.h>
@@ -76,6 +77,7 @@ static int read_text(struct reader *r, const struct gpu_field *field,
     }
     memset(at, 0, field->size);
     memcpy(at, item->valuestring, length);
+    text_make_printable(at);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/cmd.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "memsim/run/job.h"
@@ -27,6 +28,19 @@ int cmd_usage(const struct options *options, int status, const struct err *err)
     fprintf(stderr, "memsim: %s\nTry `%s --help'.\n", err->text,
             options->command);
     return status;
+}
+
+void cmd_note(const char *format, ...)
+{
+    struct err err = {""};
+    char text[sizeof err.text];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    err_set(&err, "%s", text); /* quotes it */
+    fprintf(stderr, "memsim: note: %s\n", err.text);
 }
 
 int cmd_fail(int status, const struct err *err)

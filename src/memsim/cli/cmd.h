@@ -30,6 +30,10 @@ int cmd_start(const struct options *options, int argc, char **argv,
  * and "Try ..."; returns STATUS. */
 int cmd_usage(const struct options *options, int status, const struct err *err);
 
+/* Prints "memsim: note: ..." to stderr, with what a terminal would obey quoted:
+ * for what names a file, a command or a setting. */
+void cmd_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints ERR as "memsim: ..." to stderr; returns STATUS. */
 int cmd_fail(int status, const struct err *err);
 

@@ -12,6 +12,7 @@
 #include "common/catalogue/gpu.h"
 #include "common/catalogue/gpu_field.h"
 #include "common/base/json_text.h"
+#include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/schema.h"
@@ -164,6 +165,9 @@ static void print_wrapped(const char *label, const char *text)
     size_t indent = strlen(label);
     size_t column = indent;
 
+    char *printable = xstrdup(text);
+    text_make_printable(printable);
+    text = printable;
     fputs(label, stdout);
     while (*text) {
         size_t word = strcspn(text, " ");
@@ -179,6 +183,7 @@ static void print_wrapped(const char *label, const char *text)
         text += word;
         text += strspn(text, " ");
     }
+    free(printable);
     putchar('\n');
 }
 

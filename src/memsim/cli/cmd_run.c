@@ -68,10 +68,9 @@ static int fail_errno(const char *command, int error)
 
 static int run_nested(const char *session, char **command)
 {
-    fprintf(stderr,
-            "memsim: note: already inside a memsim run (%s): %s joins it, and "
-            "this run's options are ignored\n",
-            session, command[0]);
+    cmd_note("already inside a memsim run (%s): %s joins it, and "
+             "this run's options are ignored",
+             session, command[0]);
     execvp(command[0], command);
     return fail_errno(command[0], errno);
 }
@@ -82,10 +81,9 @@ static void note_hidden_cards(void)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
     if (visible && (!*visible || *visible == '-'))
-        fprintf(stderr,
-                "memsim: note: CUDA_VISIBLE_DEVICES=%s hides every GPU from "
-                "the command; unset it to have one\n",
-                visible);
+        cmd_note("CUDA_VISIBLE_DEVICES=%s hides every GPU from "
+                 "the command; unset it to have one",
+                 visible);
 }
 
 static int check_trace_limit(uint64_t bytes, struct err *err)
@@ -110,8 +108,7 @@ static int report(struct rundir *dir, const struct output_sources *sources,
         return status;
     }
     if (dir->temporary)
-        fprintf(stderr, "memsim: note: the run's trace is kept in %s\n",
-                dir->path);
+        cmd_note("the run's trace is kept in %s", dir->path);
     rundir_close(dir);
     return status;
 }
@@ -144,7 +141,7 @@ static int run_unlimited(const struct job *job, const struct rundir *first,
     int rc =
         job_gpu(&again.options, &again.gpu, &err) || job_run(&again, dir, &err);
     if (rc)
-        fprintf(stderr, "memsim: note: no advice: %s\n", err.text);
+        cmd_note("no advice: %s", err.text);
     if (again.output >= 0)
         close(again.output);
     free(name);

@@ -7,6 +7,7 @@
 #include "common/base/standard.h"
 #include "common/base/suggest.h"
 #include "common/base/temporary.h"
+#include "common/base/text_clean.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/target.h"
 
@@ -64,12 +65,14 @@ static int unknown_command(const char *name)
     suggest_start(&nearest, name, 1);
     for (size_t i = 0; i < COMMANDS; i++)
         suggest_offer(&nearest, commands[i].name);
-    fprintf(stderr, "memsim: %s: no such %s", name,
+    char shown[256];
+    text_quote(shown, sizeof shown, name);
+    fprintf(stderr, "memsim: %s: no such %s", shown,
             name[0] == '-' ? "option" : "command");
     if (nearest.count)
         fprintf(stderr, "; did you mean %s?", nearest.names[0]);
     else if (is_program(name))
-        fprintf(stderr, "; did you mean `memsim run -- %s'?", name);
+        fprintf(stderr, "; did you mean `memsim run -- %s'?", shown);
     fputs("\nTry `memsim --help'.\n", stderr);
     return CMD_USAGE;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/file_write.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
@@ -169,6 +170,14 @@ int output_summary_check(FILE *out, struct err *err)
                    strerror(errno ? errno : EIO));
 }
 
+static void tell_file(const char *said, const char *path)
+{
+    char shown[1024];
+
+    text_quote(shown, sizeof shown, path);
+    fprintf(stderr, "memsim: %s %s\n", said, shown);
+}
+
 int output_files(const struct output_options *options,
                  const struct output_writers *writers, const void *report,
                  struct err *err)
@@ -189,7 +198,7 @@ int output_files(const struct output_options *options,
         if (report_write(files[i].ops, report, files[i].path, err))
             return -1;
         if (files[i].said && !options->quiet && !is_stdout(files[i].path))
-            fprintf(stderr, "memsim: %s %s\n", files[i].said, files[i].path);
+            tell_file(files[i].said, files[i].path);
     }
     return 0;
 }

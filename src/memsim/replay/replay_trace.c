@@ -9,6 +9,7 @@
 
 #include "common/base/map.h"
 #include "common/trace/trace_read.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "memsim/replay/replay.h"
 #include "memsim/replay/replay_hints.h"
@@ -161,6 +162,7 @@ static void copy_text(char *out, size_t size, const struct trace_item *item,
         length = size - 1;
     memcpy(out, item->text + from, length);
     out[length] = '\0';
+    text_make_printable(out);
 }
 
 /* A text that is no number is an impossible fraction. */

@@ -4,12 +4,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/text_clean.h"
+
 static void put_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        if (c < ' ' || c == 0x7f)
+        size_t length = text_character(text);
+        if (length > 1) {
+            fwrite(text, 1, length, out);
+            text += length - 1;
+        } else if (!length)
+            fputc('?', out);
+        else if (c < ' ' || c == 0x7f)
             fprintf(out, "\\u%04x", c);
         else if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
@@ -69,6 +77,8 @@ void perfetto_end(struct perfetto *p, const cJSON *metadata)
 {
     char *text = cJSON_Print(metadata);
 
+    if (text)
+        text_make_utf8(text);
     fprintf(p->out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":%s}\n",
             text ? text : "{}");
     free(text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/report.h"
@@ -148,6 +149,7 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
     root_bound(root, result);
     char *text = cJSON_PrintUnformatted(root);
     if (text && slot) {
+        text_make_utf8(text);
         fwrite(report_html_page, 1, (size_t)(slot - report_html_page), out);
         put_escaped(text, out);
         fputs(slot + sizeof SLOT - 1, out);

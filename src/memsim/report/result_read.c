@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/json_text.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/schema.h"
 
@@ -329,6 +330,8 @@ static int read_gpu(const struct source *s, const cJSON *root, struct gpu *gpu)
         return -1;
     snprintf(gpu->name, sizeof gpu->name, "%s", name);
     snprintf(gpu->device_name, sizeof gpu->device_name, "%s", device_name);
+    text_make_printable(gpu->name);
+    text_make_printable(gpu->device_name);
     return 0;
 }
 
@@ -336,9 +339,11 @@ static void read_torch(const cJSON *root, struct result *r)
 {
     const cJSON *torch = cJSON_GetObjectItemCaseSensitive(root, "torch");
 
-    if (cJSON_IsString(torch))
+    if (cJSON_IsString(torch)) {
         snprintf(r->torch_version, sizeof r->torch_version, "%s",
                  torch->valuestring);
+        text_make_printable(r->torch_version);
+    }
 }
 
 static int check_schema(const struct source *s, const cJSON *root)

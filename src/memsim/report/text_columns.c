@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 
 #define MARGIN_MAX 7 /* "  note:" */
@@ -14,15 +15,13 @@
 static int character_take(const char **text, char out[8])
 {
     const unsigned char *s = (const unsigned char *)*text;
-    size_t length = *s < 0xc0 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+    size_t length = text_character(*text);
 
-    if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
-        length = *s == 0xc2 ? 2 : 1;
+    if (!length || text_is_control(*text)) {
+        length += !length;
         *text += length;
         return snprintf(out, 8, "\\x%02x", s[length - 1]);
     }
-    if (strnlen(*text, length) < length)
-        length = 1;
     memcpy(out, s, length);
     out[length] = '\0';
     *text += length;

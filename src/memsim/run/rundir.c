@@ -17,6 +17,7 @@
 
 #include "common/base/file_open.h"
 #include "common/base/temporary.h"
+#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 
@@ -139,6 +140,26 @@ static int session_check(const struct session *s, int rc, const char *name,
     return 0;
 }
 
+static void clean_text(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+    text_make_printable(text);
+}
+
+/* The session's texts come from a file: they must end, and be no more than
+ * text. */
+static void session_clean(struct session *s)
+{
+    clean_text(s->gpu.name, sizeof s->gpu.name);
+    clean_text(s->gpu.device_name, sizeof s->gpu.device_name);
+    clean_text(s->directory, sizeof s->directory);
+    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
+        struct session_process *p = &s->processes[i];
+        clean_text(p->torch_version, sizeof p->torch_version);
+        clean_text(p->program, sizeof p->program);
+    }
+}
+
 /* A copy of the session in FD, on the heap: a mapping of a file that somebody
  * cuts short would end this program. */
 static struct session *session_read(int fd, const char *name, struct err *err)
@@ -158,6 +179,7 @@ static struct session *session_read(int fd, const char *name, struct err *err)
         free(s);
         return NULL;
     }
+    session_clean(s);
     return s;
 }
 
@@ -316,8 +338,8 @@ static void remove_entries(int fd, int depth)
             if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
                 !unlinkat(fd, e->d_name, 0) || !depth)
                 continue;
-            int inner = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY |
-                                                  O_NOFOLLOW | O_CLOEXEC);
+            int inner = openat(fd, e->d_name,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (inner >= 0)
                 remove_entries(inner, depth - 1);
             unlinkat(fd, e->d_name, AT_REMOVEDIR);
