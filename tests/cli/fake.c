@@ -15,8 +15,9 @@
  *   model=MIB   a trace of a model Net with two layers: a parameter of 10 MiB
  *               each, and MIB of activations of the second one, layers.1
  *   damaged     a trace that is none
- *   train=GIB   a trace of a step of two blocks, each of which leaves half of
- *               it for backward; where the card is smaller, out of memory
+ *   train=GIB[+N]  a trace of a step of two blocks, each of which leaves half of
+ *               it for backward, and of N launches; where the card is smaller,
+ *               out of memory
  *   ends=HOW    a trace of two blocks of 2 GiB, which ends by `oom' of a
  *               request for 8 GiB, or was `caught', `killed', `failed',
  *               `limited', or is `whole'
@@ -243,8 +244,16 @@ static void train_forward(uint64_t id, uint64_t address, uint64_t bytes,
     PUT(MODULE_LEAVE, .module = id);
 }
 
+static void launches(uint64_t count)
+{
+    PUT_TEXT(NAME, "my_kernel", .name = 100);
+    for (uint64_t i = 0; i < count; i++)
+        PUT(LAUNCH, .name = 100, .device = card, .grid_x_y = i * 977 + 1);
+}
+
 static void train(const char *gib)
 {
+    const char *more = strchr(gib, '+');
     uint64_t half = strtoul(gib, NULL, 10) * GIB / 2, place = UINT64_C(1) << 44;
 
     if (2 * half > session->devices[card].capacity_bytes) {
@@ -264,6 +273,8 @@ static void train(const char *gib)
     PUT(PHASE, .phase = TRACE_PHASE_FORWARD);
     train_forward(3, place, half, 0);
     train_forward(5, place - half, half, half);
+    if (more)
+        launches(strtoul(more + 1, NULL, 10));
     PUT(PHASE, .phase = TRACE_PHASE_BACKWARD);
     PUT(BLOCK_FREE, .device = card, .address = place - half,
         .block_bytes = half, .allocated_bytes = half,
