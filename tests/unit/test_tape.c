@@ -397,3 +397,62 @@ TEST(reads_what_a_trace_says_of_its_blocks)
     replay_trace_close(t);
     unlink(path);
 }
+
+/* The steps of T, played twice, as "kind index address bytes" in TEXT. */
+static void steps_print(const struct replay_trace *t, char *text, size_t size)
+{
+    const struct replay_source *source = replay_trace_source(t);
+    struct replay_op op;
+    struct err err = {""};
+    size_t n = 0;
+
+    for (int round = 0; round < 2; round++) {
+        CHECK(!source->rewind(source->context, &err));
+        while (source->next(source->context, &op, &err) > 0)
+            n += (size_t)snprintf(text + n, size - n, "%d %d %d %d,",
+                                  (int)op.kind, (int)op.index,
+                                  (int)op.address, (int)op.bytes);
+    }
+    CHECK_STR(err.text, "");
+}
+
+/* With room for so many steps in memory; how often it was read is its own. */
+static void steps_of(size_t limit, char *text, size_t size, bool in_memory)
+{
+    struct replay_trace_info info;
+    struct replay_trace *t = replay_trace_create(path, limit, &info);
+    const struct trace_listener listener = replay_trace_listener(t);
+    struct trace_reader reader;
+    struct err err = {""};
+    size_t count;
+
+    CHECK(!trace_reader_open(&reader, path, &err));
+    CHECK(!trace_play(&reader, &listener, 1, &err));
+    trace_reader_close(&reader);
+    CHECK(!replay_trace_steps(t, &count) == !in_memory);
+    steps_print(t, text, size);
+    replay_trace_close(t);
+}
+
+TEST(a_trace_with_too_many_steps_for_memory_is_read_again)
+{
+    struct build b = build_start();
+    char kept[512], again[512];
+
+    BUILD(&b, DEVICE, .capacity_bytes = 100, .context_bytes = 7);
+    BUILD(&b, DEVICE_MALLOC, .address = 's', .bytes = 512,
+          .how = TRACE_HOW_MALLOC);
+    BUILD(&b, SEGMENT_ALLOC, .address = 's', .bytes = 512);
+    BUILD(&b, BLOCK_ALLOC, .address = 's', .requested_bytes = 10);
+    BUILD(&b, DEVICE_MALLOC, .address = 'o', .bytes = 9,
+          .how = TRACE_HOW_MALLOC);
+    BUILD(&b, BLOCK_FREE, .address = 's', .block_bytes = 512);
+    BUILD(&b, DEVICE_FREE, .address = 'o', .bytes = 9);
+    strcpy(path, "/tmp/memsim-test-tape-XXXXXX");
+    write_trace(&b);
+    steps_of(100, kept, sizeof kept, true);
+    steps_of(2, again, sizeof again, false);
+    CHECK_STR(again, kept);
+    CHECK(strstr(kept, "0 3 115 10,") != NULL);
+    unlink(path);
+}

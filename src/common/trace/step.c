@@ -237,3 +237,13 @@ void step_list_fini(struct step_list *list)
     free(list->steps);
     *list = (struct step_list){.rule = STEP_NONE};
 }
+
+struct step_list step_list_copy(const struct step_list *list)
+{
+    struct step_list copy = *list;
+
+    copy.steps = xcalloc(list->count + 1, sizeof *copy.steps);
+    for (size_t i = 0; i < list->count; i++)
+        copy.steps[i] = list->steps[i];
+    return copy;
+}

@@ -54,6 +54,7 @@ struct step_list {
 int step_list_read(struct step_list *list, struct trace_reader *reader,
                    struct err *err);
 void step_list_fini(struct step_list *list);
+struct step_list step_list_copy(const struct step_list *list);
 
 /* The same, record by record. */
 struct step_finder;

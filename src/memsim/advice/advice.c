@@ -344,9 +344,14 @@ int advice_make(struct advice *advice, struct recording *rec,
                        "%s: a snapshot does not say what its blocks are "
                        "for; --advice wants a trace",
                        rec->path);
-    if (changeable_read(&a.changeable, rec->path, rec->whatif.source, err))
+    int rc = options->notes
+                 ? changeable_make(&a.changeable, options->notes,
+                                   rec->whatif.source, err)
+                 : changeable_read(&a.changeable, rec->path,
+                                   rec->whatif.source, err);
+    if (rc)
         return -1;
-    int rc = play_now(&a);
+    rc = play_now(&a);
     if (!rc && ask_all(&a) < 0) {
         advice_fini(advice);
         rc = -1;

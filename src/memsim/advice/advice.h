@@ -4,6 +4,7 @@
 #ifndef MEMSIM_MEMSIM_ADVICE_H
 #define MEMSIM_MEMSIM_ADVICE_H
 
+#include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/result.h"
 
@@ -36,6 +37,7 @@ struct advice_options {
     const char *name;      /* of the recording, as commands have it */
     uint64_t memory_bytes; /* of the card */
     bool settings_only;    /* ask only for other settings of the allocator */
+    struct tape_notes *notes; /* of its trace, used up; NULL: it is read */
 };
 
 /* Asks REC, which was opened and is used. Returns 0 with *ADVICE to be given to

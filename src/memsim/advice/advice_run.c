@@ -18,6 +18,7 @@ struct advising {
     struct result *result;
     const struct rundir *dir; /* with the traces */
     const struct result *of;  /* that run's */
+    const struct recorded_list *recorded;
     bool settings_only;
 };
 
@@ -107,19 +108,26 @@ static void ask_process(const struct advising *a, uint32_t number,
     rundir_trace(a->dir, number, path, sizeof path);
     if (a->settings_only && is_large(path))
         return;
-    if (!recording_open(&rec, path, &as_it_is, &err)) {
+    struct recorded *known = recorded_find(a->recorded, number);
+    if (known) {
+        options.notes = known->notes;
+        known->notes = NULL;
+    }
+    if (!recorded_open(&rec, a->recorded, number, path, &as_it_is, &err)) {
         if (!recording_is_used(&rec))
             err_set(&err, "%s: it tells of no card", path);
         else
             advise(a->result, rank, &rec, &options, &err);
         recording_close(&rec);
     }
+    tape_notes_destroy(options.notes);
     if (err.text[0] && !a->settings_only)
         result_note(a->result, "no advice: %s", err.text);
 }
 
 /* The process of the other run that is RANK's on card INDEX. */
-static int64_t process_find(const struct result *of, unsigned rank, unsigned index)
+static int64_t process_find(const struct result *of, unsigned rank,
+                            unsigned index)
 {
     for (size_t i = 0; i < of->rank_count; i++)
         for (size_t k = 0; k < of->ranks[i].device_count; k++)
@@ -143,9 +151,13 @@ static void ask_ranks(const struct advising *a)
 }
 
 void advice_run(struct result *result, const struct rundir *dir,
+                const struct recorded_list *recorded,
                 const struct rundir *unlimited)
 {
-    struct advising a = {.result = result, .dir = dir, .of = result};
+    struct advising a = {.result = result,
+                         .dir = dir,
+                         .of = result,
+                         .recorded = unlimited ? NULL : recorded};
     struct result other;
 
     if (!unlimited) {
@@ -162,10 +174,14 @@ void advice_run(struct result *result, const struct rundir *dir,
     result_fini(&other);
 }
 
-void advice_run_briefly(struct result *result, const struct rundir *dir)
+void advice_run_briefly(struct result *result, const struct rundir *dir,
+                        const struct recorded_list *recorded)
 {
-    const struct advising a = {
-        .result = result, .dir = dir, .of = result, .settings_only = true};
+    const struct advising a = {.result = result,
+                               .dir = dir,
+                               .of = result,
+                               .recorded = recorded,
+                               .settings_only = true};
 
     ask_ranks(&a);
 }

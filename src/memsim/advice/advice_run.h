@@ -4,6 +4,7 @@
 #define MEMSIM_MEMSIM_ADVICE_RUN_H
 
 #include "memsim/advice/advice.h"
+#include "memsim/advice/recorded.h"
 #include "memsim/run/rundir.h"
 
 /* Of the directory's name, beside a run that did not fit. */
@@ -11,13 +12,16 @@
 
 /* Gives RESULT's devices what can be advised on the run in DIR, and, where that
  * ran out of memory, on the run of the same command in UNLIMITED (may be NULL),
- * which did not. What cannot be told becomes a note. */
+ * which did not. What cannot be told becomes a note. RECORDED (may be NULL) has
+ * traces of DIR that were read already. */
 void advice_run(struct result *result, const struct rundir *dir,
+                const struct recorded_list *recorded,
                 const struct rundir *unlimited);
 
 /* The same of a run that ran out of memory, unasked: nothing that takes long.
  */
-void advice_run_briefly(struct result *result, const struct rundir *dir);
+void advice_run_briefly(struct result *result, const struct rundir *dir,
+                        const struct recorded_list *recorded);
 
 /* Gives RANK's devices what can be advised on REC, which commands call NAME. */
 void advice_recording(struct result *result, struct result_rank *rank,

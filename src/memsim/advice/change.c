@@ -7,7 +7,6 @@
 #include "common/base/suggest.h"
 #include "common/base/xmalloc.h"
 
-#define TAPE_LIMIT     1000000 /* items, of some 90 bytes */
 #define CHECKPOINT     "checkpoint="
 #define BF16_OPTIMIZER "bf16-optimizer"
 
@@ -15,7 +14,17 @@ int changeable_read(struct changeable *c, const char *path,
                     const struct replay_source *source, struct err *err)
 {
     *c = (struct changeable){0};
-    if (tape_read(&c->tape, path, source, TAPE_LIMIT, err))
+    if (tape_read(&c->tape, path, source, TAPE_ITEMS, err))
+        return -1;
+    module_lists_find(&c->lists, c->tape.modules);
+    return 0;
+}
+
+int changeable_make(struct changeable *c, struct tape_notes *notes,
+                    const struct replay_source *source, struct err *err)
+{
+    *c = (struct changeable){0};
+    if (tape_make(&c->tape, notes, source, err))
         return -1;
     module_lists_find(&c->lists, c->tape.modules);
     return 0;

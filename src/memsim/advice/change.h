@@ -26,6 +26,9 @@ struct change_effect {
 
 int changeable_read(struct changeable *c, const char *path,
                     const struct replay_source *source, struct err *err);
+/* The same of NOTES of the trace, which are used up. */
+int changeable_make(struct changeable *c, struct tape_notes *notes,
+                    const struct replay_source *source, struct err *err);
 void changeable_fini(struct changeable *c);
 
 /* Reads "checkpoint=LIST[+LIST]...,bf16-optimizer". Returns 0 with *CHANGE to

@@ -6,15 +6,12 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 
-/* The replay's source tells of the calls, the trace of what they are for: both
- * are read side by side. */
-struct reading {
-    struct tape *tape;
-    const struct replay_source *source;
-    struct replay_op next; /* of the source */
-    bool more;
-    struct trace_reader reader;
-    struct trace_names names;
+/* Items without their calls, in the order of the records: the marks, and what
+ * is known of each block. */
+struct tape_notes {
+    struct tape tape;
+    size_t limit;
+    const struct trace_names *names; /* of the pass */
     struct map blocks; /* by address: one more than the item's number */
     uint64_t ordinal;  /* of the record */
 };
@@ -25,50 +22,36 @@ void tape_add(struct tape *tape, const struct tape_item *item)
     tape->items[tape->count++] = *item;
 }
 
-static struct tape_item *block_find(struct reading *r, uint64_t address)
+static struct tape_item *block_find(struct tape_notes *r, uint64_t address)
 {
     uintptr_t place = (uintptr_t)map_get(&r->blocks, address);
 
-    return place ? &r->tape->items[place - 1] : NULL;
+    return place ? &r->tape.items[place - 1] : NULL;
 }
 
-/* Takes the calls up to this record. */
-static int calls_take(struct reading *r, struct err *err)
-{
-    while (r->more && r->next.index <= r->ordinal) {
-        struct tape_item item = {.op = r->next, .kind = TAPE_CALL};
-
-        tape_add(r->tape, &item);
-        int more = r->source->next(r->source->context, &r->next, err);
-        if (more < 0)
-            return -1;
-        r->more = more > 0;
-    }
-    return 0;
-}
-
-/* The call that was taken last is this record's. */
-static void on_block_alloc(struct reading *r, const struct trace_item *item)
+static void on_block_alloc(struct tape_notes *r, const struct trace_item *item)
 {
     const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
-    struct tape_item *block = &r->tape->items[r->tape->count - 1];
+    struct tape_item made = {.kind = TAPE_CALL,
+                             .module = (uint32_t)alloc->module,
+                             .phase = (uint8_t)alloc->phase};
 
-    block->module = (uint32_t)alloc->module;
-    block->phase = (uint8_t)alloc->phase;
-    map_put(&r->blocks, alloc->address, (void *)(uintptr_t)r->tape->count);
+    made.op.index = r->ordinal;
+    tape_add(&r->tape, &made);
+    map_put(&r->blocks, alloc->address, (void *)(uintptr_t)r->tape.count);
 }
 
-static void on_module(struct reading *r, const struct trace_item *item)
+static void on_module(struct tape_notes *r, const struct trace_item *item)
 {
     const struct trace_module *module = trace_as_module(item);
     uint32_t parent;
 
-    module_table_name(r->tape->modules, (uint32_t)module->module,
+    module_table_name(r->tape.modules, (uint32_t)module->module,
                       (uint32_t)module->root,
-                      trace_names_get(&r->names, module->name), &parent);
+                      trace_names_get(r->names, module->name), &parent);
 }
 
-static void mark(struct reading *r, const struct trace_item *item,
+static void mark(struct tape_notes *r, const struct trace_item *item,
                  enum tape_kind kind)
 {
     struct tape_item made = {.kind = (uint8_t)kind};
@@ -81,10 +64,10 @@ static void mark(struct reading *r, const struct trace_item *item,
         made.module = (uint32_t)trace_as_module_enter(item)->module;
     else
         made.module = (uint32_t)trace_as_module_leave(item)->module;
-    tape_add(r->tape, &made);
+    tape_add(&r->tape, &made);
 }
 
-static void on_storage(struct reading *r, const struct trace_item *item)
+static void on_storage(struct tape_notes *r, const struct trace_item *item)
 {
     const struct trace_storage *storage = trace_as_storage(item);
     struct tape_item *block = block_find(r, storage->address);
@@ -102,7 +85,7 @@ static void on_storage(struct reading *r, const struct trace_item *item)
     }
 }
 
-static void on_output(struct reading *r, const struct trace_output *output)
+static void on_output(struct tape_notes *r, const struct trace_output *output)
 {
     struct tape_item *block = block_find(r, output->address);
 
@@ -110,7 +93,7 @@ static void on_output(struct reading *r, const struct trace_output *output)
         block->output_of = (uint32_t)output->module;
 }
 
-static void on_input(struct reading *r, const struct trace_input *input)
+static void on_input(struct tape_notes *r, const struct trace_input *input)
 {
     struct tape_item *block = block_find(r, input->address);
 
@@ -118,12 +101,9 @@ static void on_input(struct reading *r, const struct trace_input *input)
         block->input_of = (uint32_t)input->module;
 }
 
-static void record_take(struct reading *r, const struct trace_item *item)
+static void record_take(struct tape_notes *r, const struct trace_item *item)
 {
     switch ((enum trace_kind)item->head.kind) {
-    case TRACE_NAME:
-        trace_names_add(&r->names, item);
-        break;
     case TRACE_BLOCK_ALLOC:
         on_block_alloc(r, item);
         break;
@@ -153,47 +133,105 @@ static void record_take(struct reading *r, const struct trace_item *item)
     }
 }
 
-static int read_all(struct reading *r, size_t limit, struct err *err)
+static void notes_take(void *context, const struct trace_item *item,
+                       const struct trace_now *now)
 {
-    const struct replay_source *source = r->source;
-    struct trace_item item;
-    int rc = source->rewind(source->context, err);
+    struct tape_notes *r = context;
 
-    if (rc)
-        return rc;
-    rc = source->next(source->context, &r->next, err);
-    r->more = rc > 0;
-    while (rc >= 0 && (rc = trace_reader_next(&r->reader, &item, err)) > 0) {
-        if (r->tape->count >= limit) {
-            r->tape->cut = true;
-            return 0;
-        }
-        rc = calls_take(r, err);
-        if (!rc)
-            record_take(r, &item);
-        r->ordinal++;
+    if (r->tape.count >= r->limit) {
+        r->tape.cut = true;
+        return;
     }
-    return rc;
+    r->names = now->names;
+    r->ordinal = now->ordinal;
+    record_take(r, item);
+}
+
+struct tape_notes *tape_notes_create(size_t limit)
+{
+    struct tape_notes *notes = xcalloc(1, sizeof *notes);
+
+    notes->limit = limit;
+    notes->tape.modules = xcalloc(1, sizeof *notes->tape.modules);
+    return notes;
+}
+
+struct trace_listener tape_notes_listener(struct tape_notes *notes)
+{
+    return (struct trace_listener){.take = notes_take, .context = notes};
+}
+
+void tape_notes_destroy(struct tape_notes *notes)
+{
+    if (!notes)
+        return;
+    map_fini(&notes->blocks);
+    tape_fini(&notes->tape);
+    free(notes);
+}
+
+/* Adds the marks before the record INDEX, from the note *AT on. Returns what
+ * is noted of that record; NULL: nothing. */
+static const struct tape_item *marks_add(struct tape *tape,
+                                         const struct tape *notes, size_t *at,
+                                         uint64_t index)
+{
+    for (; *at < notes->count && notes->items[*at].op.index < index; ++*at)
+        if (notes->items[*at].kind != TAPE_CALL)
+            tape_add(tape, &notes->items[*at]);
+    return *at < notes->count && notes->items[*at].op.index == index &&
+                   notes->items[*at].kind == TAPE_CALL
+               ? &notes->items[(*at)++]
+               : NULL;
+}
+
+int tape_make(struct tape *tape, struct tape_notes *notes,
+              const struct replay_source *source, struct err *err)
+{
+    struct replay_op op;
+    size_t at = 0;
+    int more = source->rewind(source->context, err);
+
+    *tape = (struct tape){.name = source->name,
+                          .modules = notes->tape.modules,
+                          .cut = notes->tape.cut};
+    notes->tape.modules = NULL;
+    module_table_count(tape->modules);
+    while (more >= 0 && (more = source->next(source->context, &op, err)) > 0 &&
+           tape->count < notes->limit) {
+        const struct tape_item *note =
+            marks_add(tape, &notes->tape, &at, op.index);
+        struct tape_item item =
+            note ? *note : (struct tape_item){.kind = TAPE_CALL};
+
+        item.op = op;
+        tape_add(tape, &item);
+    }
+    if (!more)
+        marks_add(tape, &notes->tape, &at, UINT64_MAX);
+    if (tape->count > notes->limit)
+        tape->count = notes->limit;
+    tape->cut |= more > 0;
+    if (more < 0)
+        tape_fini(tape);
+    return more < 0 ? -1 : 0;
 }
 
 int tape_read(struct tape *tape, const char *path,
               const struct replay_source *source, size_t limit, struct err *err)
 {
-    struct reading r = {.tape = tape, .source = source};
+    struct tape_notes *notes = tape_notes_create(limit);
+    const struct trace_listener listener = tape_notes_listener(notes);
+    struct trace_reader reader;
+    int rc = trace_reader_open(&reader, path, err);
 
-    *tape = (struct tape){.name = source->name,
-                          .modules = xcalloc(1, sizeof *tape->modules)};
-    int rc = trace_reader_open(&r.reader, path, err);
     if (!rc) {
-        rc = read_all(&r, limit, err);
-        trace_reader_close(&r.reader);
+        rc = trace_play(&reader, &listener, 1, err);
+        trace_reader_close(&reader);
     }
-    trace_names_fini(&r.names);
-    map_fini(&r.blocks);
-    if (rc)
-        tape_fini(tape);
-    else
-        module_table_count(tape->modules);
+    if (!rc)
+        rc = tape_make(tape, notes, source, err);
+    tape_notes_destroy(notes);
     return rc;
 }
 

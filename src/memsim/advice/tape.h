@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_TAPE_H
 #define MEMSIM_MEMSIM_TAPE_H
 
-#include "common/trace/trace.h"
+#include "common/trace/play.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/replay/replay.h"
 
@@ -43,8 +43,22 @@ struct tape {
     struct replay_source source;
 };
 
-/* Reads at most LIMIT items of the trace PATH, which SOURCE plays. Returns 0,
- * or -1 with nothing to free. */
+/* How many items a tape has at most, of some 130 bytes. */
+#define TAPE_ITEMS 1000000
+
+/* What a pass over a trace says that its replay does not. */
+struct tape_notes;
+struct tape_notes *tape_notes_create(size_t limit); /* of the tape's items */
+struct trace_listener tape_notes_listener(struct tape_notes *notes);
+void tape_notes_destroy(struct tape_notes *notes); /* NULL is fine */
+
+/* Makes *TAPE of NOTES, which are used up, and of SOURCE, which plays the same
+ * trace. Returns 0, or -1 with nothing to free. */
+int tape_make(struct tape *tape, struct tape_notes *notes,
+              const struct replay_source *source, struct err *err);
+
+/* The same with a pass of its own over the trace PATH, for at most LIMIT
+ * items. */
 int tape_read(struct tape *tape, const char *path,
               const struct replay_source *source, size_t limit,
               struct err *err);

@@ -255,7 +255,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
             output_time_rank(&time, &r->result, &r->result.ranks[rank++],
-                             recordings[i].path);
+                             recordings[i].path, NULL);
     output_time_fini(&time);
     return 0;
 }

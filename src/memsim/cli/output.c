@@ -211,8 +211,8 @@ int output_price(const struct output_options *options, char *const *paths,
 
 /* How long each rank's steps take, by the processes whose peaks it has. */
 static int time_ranks(const struct output_options *options,
-                      const struct rundir *dir, struct result *result,
-                      struct err *err)
+                      const struct rundir *dir, const struct traces *traces,
+                      struct result *result, struct err *err)
 {
     struct output_time time;
     char path[PATH_MAX];
@@ -227,7 +227,8 @@ static int time_ranks(const struct output_options *options,
             if (j && rank->devices[j].process == rank->devices[j - 1].process)
                 continue;
             rundir_trace(dir, rank->devices[j].process, path, sizeof path);
-            output_time_rank(&time, result, rank, path);
+            output_time_rank(&time, result, rank, path,
+                             traces_plan(traces, rank->devices[j].process));
         }
     }
     output_time_fini(&time);
@@ -237,23 +238,26 @@ static int time_ranks(const struct output_options *options,
 void output_result(struct result *result, const struct rundir *dir,
                    char *const *command)
 {
-    const struct traces_wanted peaks_alone = {0};
+    const struct traces_wanted peaks_alone = {.recorded_process = -1};
+    struct traces traces;
     struct err err = {""};
 
     result_init(result, dir->session, command);
-    traces_read(result, dir, &peaks_alone, &err);
+    traces_read(result, &traces, dir, &peaks_alone, &err);
+    traces_fini(&traces);
 }
 
 /* Unasked, only where a job did not fit. */
 static void advise(struct result *result, const struct rundir *dir,
+                   const struct recorded_list *recorded,
                    const struct output_sources *from, bool asked)
 {
     if (!asked && result->verdict != VERDICT_OOM)
         return;
     if (asked)
-        advice_run(result, dir, from->unlimited);
+        advice_run(result, dir, recorded, from->unlimited);
     if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
-        advice_run_briefly(result, dir);
+        advice_run_briefly(result, dir, recorded);
         result_note(result, "`memsim run --advice' runs it again on a card "
                             "without a limit, and says what would make it "
                             "fit");
@@ -281,7 +285,9 @@ static const struct result_device *fullest(const struct result *result)
 
 /* A snapshot of the process that has it. */
 static int write_snapshot(const char *to, const struct result *result,
-                          const struct rundir *dir, struct err *err)
+                          const struct rundir *dir,
+                          const struct recorded_list *recorded,
+                          struct err *err)
 {
     const struct recording_options as_recorded = {0};
     const struct result_device *device = fullest(result);
@@ -292,7 +298,8 @@ static int write_snapshot(const char *to, const struct result *result,
         return err_set(err, "--snapshot: no GPU was used: there is nothing to "
                             "write");
     rundir_trace(dir, device->process, path, sizeof path);
-    if (recording_open(&recording, path, &as_recorded, err))
+    if (recorded_open(&recording, recorded, device->process, path,
+                      &as_recorded, err))
         return -1;
     int rc = recording_write_snapshot(&recording, recording.info.alloc_conf, to,
                                       err);
@@ -300,10 +307,28 @@ static int write_snapshot(const char *to, const struct result *result,
     return rc;
 }
 
+/* What the traces are read for. */
+static struct traces_wanted traces_want(const struct output_options *options,
+                                        const struct output_sources *from,
+                                        const struct result *result)
+{
+    const struct result_device *device = fullest(result);
+
+    return (struct traces_wanted){
+        .cluster = options->cluster,
+        .events = options->perfetto,
+        .plans = true,
+        .recorded = (options->advice && !from->unlimited) ||
+                    result->verdict == VERDICT_OOM,
+        .recorded_process =
+            options->snapshot && device ? (int64_t)device->process : -1,
+    };
+}
+
 /* What OPTIONS ask for beside the summary. */
 static int write_files(const struct output_options *options,
                        const struct result *result, const struct rundir *dir,
-                       struct err *err)
+                       const struct recorded_list *recorded, struct err *err)
 {
     static const struct output_writers writers = {&report_json, &report_html,
                                                   &report_perfetto};
@@ -311,7 +336,7 @@ static int write_files(const struct output_options *options,
     if (output_files(options, &writers, result, err))
         return -1;
     return options->snapshot
-               ? write_snapshot(options->snapshot, result, dir, err)
+               ? write_snapshot(options->snapshot, result, dir, recorded, err)
                : 0;
 }
 
@@ -323,6 +348,7 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
                                  .timeline = options->timeline,
                                  .depth = options->depth,
                                  .top = options->top};
+    struct traces traces = {.plans = NULL};
     struct result result;
     struct err err = {""};
 
@@ -332,12 +358,12 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     *told = true;
     if (!options->quiet || options->json || options->html ||
         options->perfetto) {
-        const struct traces_wanted wanted = {.cluster = options->cluster,
-                                             .events = options->perfetto};
+        const struct traces_wanted wanted =
+            traces_want(options, sources, &result);
 
-        *told = !traces_read(&result, dir, &wanted, &err) &&
-                !time_ranks(options, dir, &result, &err);
-        advise(&result, dir, sources, options->advice);
+        *told = !traces_read(&result, &traces, dir, &wanted, &err) &&
+                !time_ranks(options, dir, &traces, &result, &err);
+        advise(&result, dir, &traces.recorded, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (!options->quiet)
@@ -347,10 +373,11 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }
     if (*told && (output_check_input(options, dir->path, &err) ||
-                  write_files(options, &result, dir, &err))) {
+                  write_files(options, &result, dir, &traces.recorded, &err))) {
         *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }
+    traces_fini(&traces);
     result_fini(&result);
     return status;
 }

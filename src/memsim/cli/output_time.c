@@ -94,12 +94,15 @@ static bool has_more(const struct timing *a, const struct timing *b)
 }
 
 void output_time_rank(const struct output_time *t, struct result *result,
-                      struct result_rank *rank, const char *path)
+                      struct result_rank *rank, const char *path,
+                      const struct simulation_plan *plan)
 {
+    struct simulation_options options = t->timeline;
     struct timing *timing = xcalloc(1, sizeof *timing);
     struct err err = {""};
 
-    if (timing_read(timing, path, &t->timeline, &err)) {
+    options.plan = plan;
+    if (timing_read(timing, path, &options, &err)) {
         result_note(result, "its time is not known: %s", err.text);
         free(timing);
         return;

@@ -29,9 +29,11 @@ void output_time_fini(struct output_time *t);
  * Returns 0 or -1. */
 int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
 
-/* Times RANK of RESULT by the trace PATH, unless it has a timing with more
+/* Times RANK of RESULT by the trace PATH with PLAN (NULL: a pass makes it),
+ * unless it has a timing with more
  * work already. What cannot be read becomes a note. */
 void output_time_rank(const struct output_time *t, struct result *result,
-                      struct result_rank *rank, const char *path);
+                      struct result_rank *rank, const char *path,
+                      const struct simulation_plan *plan);
 
 #endif

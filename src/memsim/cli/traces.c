@@ -12,7 +12,7 @@
 #include "memsim/report/perfetto_trace.h"
 
 #define PROGRESS_MS 500
-#define LISTENERS   3
+#define LISTENERS   (4 + RECORDED_LISTENERS)
 
 static uint64_t now_ms(void)
 {
@@ -162,51 +162,164 @@ static struct perfetto_log *events_add(struct result *result, uint32_t process,
     return e->log;
 }
 
-/* Plays the trace of a process that is shown. */
-static int shown_play(struct result *result, const char *path,
-                      uint32_t process, const struct traces_wanted *wanted,
-                      struct pricing *pricing, struct err *err)
-{
-    struct trace_listener listeners[LISTENERS];
-    struct peak_reading peak;
-    size_t count = 0;
+/* --- plans and recordings ------------------------------------------------- */
 
-    listeners[count++] = peak_reading_init(&peak);
-    if (pricing->wanted)
-        listeners[count++] =
-            traffic_log_init(&pricing->logs[pricing->count], process);
-    if (wanted->events)
-        listeners[count++] = perfetto_log_listener(
-            events_add(result, process, device_of(result, process)->index));
-    int rc = play(path, listeners, count, err);
-    if (rc)
-        result_note(result, "what was in memory is not known: %s", err->text);
-    else
-        peaks_take(result, process, &peak.peak);
-    if (rc && wanted->events)
-        result->events[result->event_count - 1].err = *err;
-    peak_reading_fini(&peak);
+static void plan_add(struct traces *traces, struct traces_plan *plan)
+{
+    traces->plans = xreallocarray(traces->plans, traces->plan_count + 1,
+                                  sizeof *traces->plans);
+    traces->plans[traces->plan_count++] = plan;
+}
+
+const struct simulation_plan *traces_plan(const struct traces *traces,
+                                          uint32_t process)
+{
+    for (size_t i = 0; i < traces->plan_count; i++)
+        if (traces->plans[i]->process == process)
+            return &traces->plans[i]->plan;
+    return NULL;
+}
+
+/* Keeps R, unless that were too much with those before: it is read again then,
+ * where it is needed. */
+static void recorded_add(struct traces *traces, struct recorded *r)
+{
+    struct recorded_list *list = &traces->recorded;
+    size_t steps = recorded_steps(r);
+    bool fits = steps > 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        steps += recorded_steps(list->all[i]);
+    if (!fits || steps > REPLAY_STEPS) {
+        recorded_fini(r);
+        free(r);
+        return;
+    }
+    xgrow(&list->all, list->count, &list->capacity, sizeof *list->all);
+    list->all[list->count++] = r;
+}
+
+void traces_fini(struct traces *traces)
+{
+    for (size_t i = 0; i < traces->plan_count; i++) {
+        simulation_plan_fini(&traces->plans[i]->plan);
+        free(traces->plans[i]);
+    }
+    free(traces->plans);
+    for (size_t i = 0; i < traces->recorded.count; i++) {
+        recorded_fini(traces->recorded.all[i]);
+        free(traces->recorded.all[i]);
+    }
+    free(traces->recorded.all);
+    *traces = (struct traces){.plans = NULL};
+}
+
+/* --- passes --------------------------------------------------------------- */
+
+struct reading {
+    struct result *result;
+    struct traces *traces;
+    const struct rundir *dir;
+    const struct traces_wanted *wanted;
+    struct pricing pricing;
+};
+
+/* A pass over the trace of a process that is shown. */
+struct pass {
+    struct trace_listener listeners[LISTENERS];
+    size_t count;
+    struct peak_reading peak;
+    struct traces_plan *plan;
+    struct recorded *recorded;
+};
+
+static void pass_listen(struct pass *p, struct trace_listener listener)
+{
+    p->listeners[p->count++] = listener;
+}
+
+static void pass_start(struct pass *p, struct reading *r, uint32_t process,
+                       const char *path)
+{
+    const struct traces_wanted *w = r->wanted;
+
+    *p = (struct pass){.count = 0};
+    pass_listen(p, peak_reading_init(&p->peak));
+    if (r->pricing.wanted)
+        pass_listen(p, traffic_log_init(&r->pricing.logs[r->pricing.count],
+                                        process));
+    if (w->events)
+        pass_listen(p, perfetto_log_listener(events_add(
+                           r->result, process,
+                           device_of(r->result, process)->index)));
+    if (w->plans) {
+        p->plan = xmalloc(sizeof *p->plan);
+        p->plan->process = process;
+        pass_listen(p, simulation_plan_init(&p->plan->plan));
+    }
+    if (!w->recorded && w->recorded_process != process)
+        return;
+    p->recorded = xmalloc(sizeof *p->recorded);
+    recorded_init(p->recorded, process, path);
+    recorded_listen(p->recorded, &p->listeners[p->count]);
+    p->count += RECORDED_LISTENERS;
+}
+
+static void pass_keep(struct pass *p, struct reading *r, uint32_t process)
+{
+    peaks_take(r->result, process, &p->peak.peak);
+    if (p->plan)
+        plan_add(r->traces, p->plan);
+    if (p->recorded)
+        recorded_add(r->traces, p->recorded);
+}
+
+static void pass_drop(struct pass *p)
+{
+    if (p->plan)
+        simulation_plan_fini(&p->plan->plan);
+    free(p->plan);
+    if (p->recorded)
+        recorded_fini(p->recorded);
+    free(p->recorded);
+}
+
+static int shown_play(struct reading *r, uint32_t process, const char *path,
+                      struct err *err)
+{
+    struct pass p;
+
+    pass_start(&p, r, process, path);
+    int rc = play(path, p.listeners, p.count, err);
+    if (!rc) {
+        pass_keep(&p, r, process);
+    } else {
+        result_note(r->result, "what was in memory is not known: %s",
+                    err->text);
+        if (r->wanted->events)
+            r->result->events[r->result->event_count - 1].err = *err;
+        pass_drop(&p);
+    }
+    peak_reading_fini(&p.peak);
     return rc;
 }
 
-static void process_play(struct result *result, const struct rundir *dir,
-                         uint32_t process, const struct traces_wanted *wanted,
-                         struct pricing *pricing)
+static void process_play(struct reading *r, uint32_t process)
 {
     struct err err = {""};
     char path[PATH_MAX];
     int rc;
 
-    rundir_trace(dir, process, path, sizeof path);
-    if (device_of(result, process)) {
-        rc = shown_play(result, path, process, wanted, pricing, &err);
+    rundir_trace(r->dir, process, path, sizeof path);
+    if (device_of(r->result, process)) {
+        rc = shown_play(r, process, path, &err);
     } else {
         const struct trace_listener listener =
-            traffic_log_init(&pricing->logs[pricing->count], process);
+            traffic_log_init(&r->pricing.logs[r->pricing.count], process);
         rc = play(path, &listener, 1, &err);
     }
-    if (pricing->wanted)
-        pricing_add(pricing, rc, result, &err);
+    if (r->pricing.wanted)
+        pricing_add(&r->pricing, rc, r->result, &err);
 }
 
 /* Numbers of processes, each once. */
@@ -241,20 +354,21 @@ static int numbers_find(struct numbers *n, const struct result *result,
     return rc;
 }
 
-int traces_read(struct result *result, const struct rundir *dir,
-                const struct traces_wanted *wanted, struct err *err)
+int traces_read(struct result *result, struct traces *traces,
+                const struct rundir *dir, const struct traces_wanted *wanted,
+                struct err *err)
 {
+    struct reading r = {result, traces, dir, wanted, {.wanted = false}};
     struct numbers numbers = {0};
-    struct pricing pricing;
-    int rc =
-        numbers_find(&numbers, result, dir, wanted->cluster != NULL, err);
 
+    *traces = (struct traces){.plans = NULL};
+    int rc = numbers_find(&numbers, result, dir, wanted->cluster != NULL, err);
     if (!rc)
-        rc = pricing_init(&pricing, wanted->cluster, numbers.count, err);
+        rc = pricing_init(&r.pricing, wanted->cluster, numbers.count, err);
     for (size_t i = 0; !rc && i < numbers.count; i++)
-        process_play(result, dir, numbers.all[i], wanted, &pricing);
+        process_play(&r, numbers.all[i]);
     if (!rc)
-        pricing_conclude(&pricing, result);
+        pricing_conclude(&r.pricing, result);
     free(numbers.all);
     return rc;
 }

@@ -4,19 +4,41 @@
 #ifndef MEMSIM_MEMSIM_TRACES_H
 #define MEMSIM_MEMSIM_TRACES_H
 
+#include "memsim/advice/recorded.h"
 #include "memsim/report/result.h"
 #include "memsim/run/rundir.h"
+#include "memsim/time/simulation_plan.h"
 
 struct traces_wanted {
     const char *cluster; /* to price collectives on; NULL: not asked for */
     bool events;         /* result->events, for --perfetto */
+    bool plans;          /* traces_plan, for the simulator */
+    bool recorded;       /* traces.recorded, of all that are shown */
+    int64_t recorded_process; /* ... or of this one; -1: none */
 };
 
-/* Fills *RESULT, which result_init made of DIR's session, with what the traces
- * of DIR say. What cannot be read becomes a note. Returns 0, or -1 where there
- * is no such cluster, or the directory cannot be read. */
-int traces_read(struct result *result, const struct rundir *dir,
-                const struct traces_wanted *wanted, struct err *err);
+/* What the traces say that is not a part of the result. */
+struct traces {
+    struct recorded_list recorded; /* where it is not too much for memory */
+    struct traces_plan {
+        uint32_t process;
+        struct simulation_plan plan;
+    } **plans;
+    size_t plan_count;
+};
+
+/* Fills *RESULT, which result_init made of DIR's session, and *TRACES with what
+ * the traces of DIR say. What cannot be read becomes a note. Returns 0, or -1
+ * where there is no such cluster, or the directory cannot be read; *TRACES is
+ * to be given to traces_fini in both cases. */
+int traces_read(struct result *result, struct traces *traces,
+                const struct rundir *dir, const struct traces_wanted *wanted,
+                struct err *err);
+void traces_fini(struct traces *traces);
+
+/* What the simulator must know of PROCESS; NULL: it is not known. */
+const struct simulation_plan *traces_plan(const struct traces *traces,
+                                          uint32_t process);
 
 /* Prices what the COUNT traces PATHS tell of, and nothing else. */
 int traces_price(struct result *result, char *const *paths, size_t count,

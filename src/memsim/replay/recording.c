@@ -165,11 +165,30 @@ int recording_open(struct recording *r, const char *path,
     return rc;
 }
 
+int recording_open_trace(struct recording *r, const char *path,
+                         struct replay_trace *trace,
+                         const struct replay_trace_info *info,
+                         const struct recording_options *options,
+                         struct err *err)
+{
+    int rc = 0;
+
+    *r = (struct recording){.path = xstrdup(path),
+                            .trace = trace,
+                            .borrows_trace = true,
+                            .info = *info};
+    if (recording_is_used(r))
+        rc = open_source(r, options, err);
+    if (rc)
+        recording_close(r);
+    return rc;
+}
+
 void recording_close(struct recording *r)
 {
     whatif_fini(&r->whatif);
     replay_plan_fini(&r->plan);
-    if (r->trace)
+    if (r->trace && !r->borrows_trace)
         replay_trace_close(r->trace);
     replay_snapshot_close(&r->snapshot_source);
     snapshot_fini(&r->snapshot);

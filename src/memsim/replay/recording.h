@@ -17,6 +17,7 @@ struct recording_options {
 struct recording {
     char *path;
     struct replay_trace *trace; /* or, where NULL, */
+    bool borrows_trace;
     struct snapshot snapshot;
     struct replay_snapshot snapshot_source;
     struct replay_trace_info info;
@@ -33,6 +34,12 @@ struct recording {
  * close. */
 int recording_open(struct recording *r, const char *path,
                    const struct recording_options *options, struct err *err);
+/* The same of a TRACE that was filled already, with INFO; it is borrowed. */
+int recording_open_trace(struct recording *r, const char *path,
+                         struct replay_trace *trace,
+                         const struct replay_trace_info *info,
+                         const struct recording_options *options,
+                         struct err *err);
 void recording_close(struct recording *r);
 
 /* Did the process use a GPU? */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/trace/play.h"
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
 #include "common/catalogue/vaspace.h"
@@ -186,8 +187,7 @@ int replay_snapshot_open(struct replay_snapshot *r,
                          struct err *err);
 void replay_snapshot_close(struct replay_snapshot *r);
 
-/* A trace of ours as a source: the file PATH (borrowed), read anew on each
- * rewind. */
+/* A trace of ours as a source; its path is borrowed. */
 struct replay_trace;
 
 /* How a recording ends. */
@@ -214,8 +214,22 @@ struct replay_trace_info {
     } devices[REPLAY_DEVICES];
 };
 
-/* Opens the trace; NULL with ERR set where it cannot be read. *INFO is
- * filled. */
+/* How many steps are kept in memory, of some 100 bytes; a trace with more is
+ * read again for each replay. */
+#define REPLAY_STEPS 1000000
+
+/* The trace PATH, to be filled by one pass of its listener over it, which fills
+ * *INFO too, and closed. LIMIT: as REPLAY_STEPS. */
+struct replay_trace *replay_trace_create(const char *path, size_t limit,
+                                         struct replay_trace_info *info);
+struct trace_listener replay_trace_listener(struct replay_trace *t);
+
+/* The steps in memory, so far where the pass goes on; NULL: they are not. */
+const struct replay_op *replay_trace_steps(const struct replay_trace *t,
+                                           size_t *count);
+
+/* The same with a pass of its own; NULL with ERR set where it cannot be read.
+ * *INFO is filled. */
 struct replay_trace *replay_trace_open(const char *path,
                                        struct replay_trace_info *info,
                                        struct err *err);

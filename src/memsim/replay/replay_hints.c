@@ -19,10 +19,11 @@ static void take_block(struct replay_hints *h, const struct trace_item *item)
 }
 
 /* A block of another size is the user's choice (CUBLAS_WORKSPACE_CONFIG). */
-static void take_call(struct replay_hints *h, const struct trace_item *item)
+static void take_call(struct replay_hints *h, const struct trace_item *item,
+                      const struct trace_names *names)
 {
     const struct trace_library_call *call = trace_as_library_call(item);
-    const char *name = trace_names_get(&h->names, call->name);
+    const char *name = trace_names_get(names, call->name);
     void *made;
 
     if (strcmp(name, "cublasSetWorkspace"))
@@ -48,12 +49,10 @@ static void take_convolution(struct replay_hints *h,
     map_put(&h->plans, h->latest[thread].index + 1, (void *)(uintptr_t)plan);
 }
 
-void replay_hints_take(struct replay_hints *h, const struct trace_item *item)
+void replay_hints_take(struct replay_hints *h, const struct trace_item *item,
+                       const struct trace_names *names)
 {
     switch (item->head.kind) {
-    case TRACE_NAME:
-        trace_names_add(&h->names, item);
-        break;
     case TRACE_BLOCK_ALLOC:
         take_block(h, item);
         break;
@@ -61,7 +60,7 @@ void replay_hints_take(struct replay_hints *h, const struct trace_item *item)
         map_take(&h->blocks, trace_as_block_free(item)->address);
         break;
     case TRACE_LIBRARY_CALL:
-        take_call(h, item);
+        take_call(h, item, names);
         break;
     case TRACE_CONVOLUTION:
         take_convolution(h, item);
@@ -74,7 +73,6 @@ void replay_hints_take(struct replay_hints *h, const struct trace_item *item)
 
 void replay_hints_finish(struct replay_hints *h)
 {
-    trace_names_fini(&h->names);
     map_fini(&h->blocks);
 }
 

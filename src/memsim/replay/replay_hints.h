@@ -14,14 +14,14 @@ struct replay_hints {  /* zeroed: empty */
     struct map plans;  /* of convolutions, likewise: which one, not NULL */
     uint64_t index;    /* of the next record */
     struct map blocks; /* index + 1 by address: those that may be lent */
-    struct trace_names names;
     struct {
         uint64_t bytes, index;
     } latest[REPLAY_HINT_THREADS]; /* block of a thread */
 };
 
-/* Takes the trace's next record. */
-void replay_hints_take(struct replay_hints *h, const struct trace_item *item);
+/* Takes the trace's next record; NAMES are those so far. */
+void replay_hints_take(struct replay_hints *h, const struct trace_item *item,
+                       const struct trace_names *names);
 
 /* Frees what only the pass needs; `lent` and `plans` stay. */
 void replay_hints_finish(struct replay_hints *h);

@@ -21,8 +21,11 @@ struct held {
 };
 
 struct replay_trace {
-    struct trace_reader reader;
+    struct trace_reader reader; /* where the steps are not in memory */
     struct replay_source source;
+    struct replay_trace_info *info; /* during the first pass */
+    bool in_memory; /* READY has all steps; else the trace is read again */
+    size_t limit;   /* of steps in memory */
     uint64_t index; /* of the record in hand */
     struct held *held;
     size_t held_count, held_capacity;
@@ -348,13 +351,17 @@ static int next(void *context, struct replay_op *op, struct err *err)
     struct replay_trace *t = context;
     struct trace_item item;
 
-    while (t->ready_at == t->ready_count) {
+    if (!t->in_memory && t->reader.fd < 0 && t->source.rewind(t, err))
+        return -1;
+    while (!t->in_memory && t->ready_at == t->ready_count) {
         t->ready_at = t->ready_count = 0;
         int more = trace_reader_next(&t->reader, &item, err);
         if (more <= 0)
             return more;
         see(t, &item);
     }
+    if (t->ready_at == t->ready_count)
+        return 0;
     *op = t->ready[t->ready_at++];
     return 1;
 }
@@ -364,6 +371,10 @@ static int back(void *context, struct err *err)
     struct replay_trace *t = context;
     const char *path = t->reader.name;
 
+    if (t->in_memory) {
+        t->ready_at = 0;
+        return 0;
+    }
     t->held_count = t->ready_at = t->ready_count = 0;
     t->index = 0;
     map_fini(&t->others);
@@ -428,42 +439,63 @@ static void read_end(struct replay_trace_info *info,
         info->ending = info->status ? REPLAY_FAILED : REPLAY_WHOLE;
 }
 
-/* All that INFO wants stands before the first block, or as good as; and the
- * end. */
-static int read_info(struct replay_trace *t, struct replay_trace_info *info,
-                     struct err *err)
+/* From now on the steps are read again for each replay. */
+static void memory_leave(struct replay_trace *t)
 {
-    struct trace_item item;
-    int more;
-
-    *info = (struct replay_trace_info){.ending = REPLAY_KILLED};
-    while ((more = trace_reader_next(&t->reader, &item, err)) > 0) {
-        replay_hints_take(&t->hints, &item);
-        if (item.head.kind == TRACE_PROCESS) {
-            info->rank = (unsigned)trace_as_process(&item)->rank;
-            copy_text(info->program, sizeof info->program, &item, 0);
-        } else if (item.head.kind == TRACE_SETTING) {
-            read_setting(info, &item);
-        } else if (item.head.kind == TRACE_DEVICE) {
-            read_device(info, &item);
-        } else if (item.head.kind == TRACE_END) {
-            read_end(info, &item);
-        }
-    }
-    replay_hints_finish(&t->hints);
-    return more < 0 ? -1 : back(t, err);
+    t->in_memory = false;
+    t->ready_at = t->ready_count = t->ready_capacity = 0;
+    free(t->ready);
+    t->ready = NULL;
 }
 
-struct replay_trace *replay_trace_open(const char *path,
-                                       struct replay_trace_info *info,
-                                       struct err *err)
+static void info_take(struct replay_trace_info *info,
+                      const struct trace_item *item)
+{
+    if (item->head.kind == TRACE_PROCESS) {
+        info->rank = (unsigned)trace_as_process(item)->rank;
+        copy_text(info->program, sizeof info->program, item, 0);
+    } else if (item->head.kind == TRACE_SETTING) {
+        read_setting(info, item);
+    } else if (item->head.kind == TRACE_DEVICE) {
+        read_device(info, item);
+    } else if (item->head.kind == TRACE_END) {
+        read_end(info, item);
+    }
+}
+
+static void first_take(void *context, const struct trace_item *item,
+                       const struct trace_now *now)
+{
+    struct replay_trace *t = context;
+
+    replay_hints_take(&t->hints, item, now->names);
+    info_take(t->info, item);
+    if (!t->in_memory)
+        return;
+    see(t, item);
+    if (t->ready_count > t->limit)
+        memory_leave(t);
+}
+
+/* What is known of a block only after it. */
+static void first_end(void *context, const struct trace_now *now)
+{
+    struct replay_trace *t = context;
+
+    (void)now;
+    replay_hints_finish(&t->hints);
+    t->info = NULL;
+    for (size_t i = 0; i < t->ready_count; i++)
+        if (t->ready[i].kind == REPLAY_ALLOC)
+            t->ready[i].plan =
+                (uintptr_t)map_get(&t->hints.plans, t->ready[i].index + 1);
+}
+
+struct replay_trace *replay_trace_create(const char *path, size_t limit,
+                                         struct replay_trace_info *info)
 {
     struct replay_trace *t = xcalloc(1, sizeof *t);
 
-    if (trace_reader_open(&t->reader, path, err)) {
-        free(t);
-        return NULL;
-    }
     t->source = (struct replay_source){
         .context = t,
         .name = path,
@@ -471,7 +503,40 @@ struct replay_trace *replay_trace_open(const char *path,
         .rewind = back,
         .tells_refusals = true,
     };
-    if (!read_info(t, info, err))
+    t->reader = (struct trace_reader){.fd = -1, .name = path};
+    t->in_memory = true;
+    t->limit = limit;
+    t->info = info;
+    *info = (struct replay_trace_info){.ending = REPLAY_KILLED};
+    return t;
+}
+
+struct trace_listener replay_trace_listener(struct replay_trace *t)
+{
+    return (struct trace_listener){first_take, first_end, t};
+}
+
+const struct replay_op *replay_trace_steps(const struct replay_trace *t,
+                                           size_t *count)
+{
+    *count = t->ready_count;
+    return t->in_memory ? t->ready : NULL;
+}
+
+struct replay_trace *replay_trace_open(const char *path,
+                                       struct replay_trace_info *info,
+                                       struct err *err)
+{
+    struct replay_trace *t = replay_trace_create(path, REPLAY_STEPS, info);
+    const struct trace_listener listener = replay_trace_listener(t);
+    struct trace_reader reader;
+    int rc = trace_reader_open(&reader, path, err);
+
+    if (!rc) {
+        rc = trace_play(&reader, &listener, 1, err);
+        trace_reader_close(&reader);
+    }
+    if (!rc)
         return t;
     replay_trace_close(t);
     return NULL;
@@ -485,6 +550,7 @@ const struct replay_source *replay_trace_source(const struct replay_trace *t)
 size_t replay_trace_set_card(struct replay_trace *t, const struct gpu *gpu,
                              uint64_t workspace_bytes)
 {
+    memory_leave(t); /* which has the recorded card's */
     t->gpu = gpu;
     t->workspace_bytes = workspace_bytes;
     return t->hints.lent.count;

@@ -34,7 +34,7 @@ struct run {
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
     double lost_ns;     /* of a nanosecond, by the factor */
-    struct host_times times;
+    const struct host_times *times;
     size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
     bool in_step;
@@ -220,7 +220,7 @@ static void host_work(struct run *r, uint64_t ns)
 
 static bool is_typical(const struct run *r)
 {
-    return r->in_step && r->times.typical[r->step];
+    return r->in_step && r->times->typical[r->step];
 }
 
 /* The host comes to what was recorded at TIME_NS. */
@@ -248,8 +248,8 @@ static void host_call(struct run *r, const struct op *op)
         host_advance(r, op->host_ns);
         return;
     }
-    if (r->calls < r->times.gap_count)
-        host_work(r, r->times.gaps[r->calls++]);
+    if (r->calls < r->times->gap_count)
+        host_work(r, r->times->gaps[r->calls++]);
     if (op->host_ns > r->record_ns)
         r->record_ns = op->host_ns;
 }
@@ -448,8 +448,8 @@ static void steps_follow(struct run *r)
     const struct step_list *l = &r->t->steps;
 
     if (r->in_step && r->record >= l->steps[r->step].end) {
-        if (is_typical(r) && r->calls == r->times.gap_count) {
-            host_work(r, r->times.after);
+        if (is_typical(r) && r->calls == r->times->gap_count) {
+            host_work(r, r->times->after);
             r->record_ns = l->steps[r->step].end_ns;
         }
         mark_all(r, (uint64_t)r->step * 2 + 1);
@@ -474,31 +474,6 @@ static void on_record(struct run *r, const struct trace_item *item)
         r->sink->record(r->sink->context, item, r->host_ns);
     op_trace_add(r->ops, item);
     r->record++;
-}
-
-/* Finds the steps, and what the host needs in them. */
-static int steps_find(struct run *r, const char *path, struct err *err)
-{
-    struct trace_reader reader;
-    struct trace_item item;
-    struct host_calls calls = {.count = 0};
-    int rc;
-
-    if (trace_reader_open(&reader, path, err))
-        return -1;
-    struct step_finder *finder = step_finder_create();
-    struct op_trace *ops = op_trace_create(host_calls_take, &calls);
-    while ((rc = trace_reader_next(&reader, &item, err)) > 0) {
-        step_finder_take(finder, &item);
-        op_trace_add(ops, &item);
-        calls.record++;
-    }
-    op_trace_end(ops);
-    op_trace_destroy(ops);
-    trace_reader_close(&reader);
-    step_finder_conclude(finder, &r->t->steps);
-    host_times_make(&r->times, &calls, &r->t->steps);
-    return rc;
 }
 
 static int records_read(struct run *r, const char *path, struct err *err)
@@ -538,7 +513,6 @@ static void run_fini(struct run *r)
 {
     pricer_destroy(r->pricer);
     op_trace_destroy(r->ops);
-    host_times_fini(&r->times);
     free(r->infos);
     map_fini(&r->streams);
     map_fini(&r->events);
@@ -549,32 +523,44 @@ static void run_fini(struct run *r)
     free(r->blocks);
 }
 
+/* Simulates PATH as PLAN says. */
+static int run_plan(struct run *r, const char *path,
+                    const struct simulation_plan *plan, struct err *err)
+{
+    struct simulation *t = r->t;
+
+    r->times = &plan->times;
+    t->steps = step_list_copy(&plan->steps);
+    t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
+    t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
+    run_start(r);
+    int rc = records_read(r, path, err);
+    if (!sim_drain(r->sim))
+        t->stuck = true;
+    if (r->host_ns > t->end_ns)
+        t->end_ns = r->host_ns;
+    return rc;
+}
+
 int simulation_run(struct simulation *t, const char *path,
-                 const struct simulation_options *options,
-                 const struct simulation_sink *sink, struct trace_names *names,
-                 struct err *err)
+                   const struct simulation_options *options,
+                   const struct simulation_sink *sink,
+                   struct trace_names *names, struct err *err)
 {
     static const struct simulation_sink nobody = {NULL};
     struct run r = {
         .t = t, .options = options, .sink = sink ? sink : &nobody};
+    struct simulation_plan own;
 
     *t = (struct simulation){.device_count = 0};
-    if (steps_find(&r, path, err)) {
-        host_times_fini(&r.times);
-        simulation_fini(t);
+    if (!options->plan && simulation_plan_read(&own, path, err))
         return -1;
-    }
-    t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
-    t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
-    run_start(&r);
-    int rc = records_read(&r, path, err);
-    if (!sim_drain(r.sim))
-        t->stuck = true;
-    if (r.host_ns > t->end_ns)
-        t->end_ns = r.host_ns;
+    int rc = run_plan(&r, path, options->plan ? options->plan : &own, err);
     if (names)
         *names = op_trace_names_take(r.ops);
     run_fini(&r);
+    if (!options->plan)
+        simulation_plan_fini(&own);
     if (rc)
         simulation_fini(t);
     return rc;

@@ -14,6 +14,7 @@
 #include "common/trace/session.h"
 #include "common/trace/step.h"
 #include "memsim/time/price.h"
+#include "memsim/time/simulation_plan.h"
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
@@ -61,6 +62,8 @@ struct simulation_sink {
 struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
+    const struct simulation_plan *plan; /* NULL: made by a pass of its own */
+    const struct step_list *steps; /* of the trace; NULL: a pass finds them */
 };
 
 /* What is known when all of a trace was simulated. */
