@@ -67,6 +67,11 @@ STUB(memsim_record_text,
       size_t bytes),
      (kind, fields, count, text, bytes))
 
+STUB(memsim_submit,
+     (int kind, const uint64_t *fields, size_t count, const char *text,
+      size_t bytes),
+     (kind, fields, count, text, bytes))
+
 /* c10::reportMemoryUsageToProfiler: PyTorch's own runs, ours is left out. */
 void bare_report(void *p, int64_t bytes, size_t allocated, size_t reserved,
                  uint16_t device)

@@ -14,7 +14,10 @@ SONAMES := $(shell awk '$$1 == "soname" { n = split(FILENAME, p, "[/.]"); \
 
 # The core is always in the process before anything of CUDA, so its
 # thread-locals may use the initial-exec model that $(PIC) asks for.
-CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/core/*/*.c))
+# COMPUTE=0 leaves out the folder that carries out PyTorch's small kernels.
+CORE_FILES := $(filter-out $(if $(filter 0,$(COMPUTE)),src/capture/core/compute/%), \
+               $(wildcard src/capture/core/*/*.c))
+CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(CORE_FILES))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
                base/demangle base/err base/file_limit \
                base/text_clean catalogue/nccl_memory \

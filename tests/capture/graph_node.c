@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "carried.h"
 #include "check.h"
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device,
@@ -79,6 +80,7 @@ TEST(a_kernel_is_set_anew)
     cudaGraph_t graph;
     int *p = memory_new();
 
+    need_carried();
     CHECK(!cudaGraphCreate(&graph, 0));
     CHECK(!cudaGraphAddKernelNode(&node, graph, NULL, 0, fill(&f, p, 4, 1)));
     CHECK(!cudaGraphAddEmptyNode(&empty, graph, &node, 1));
@@ -249,6 +251,7 @@ TEST(captured_nodes_are_set_anew)
     struct fill f;
     int *p = memory_new(), *q = memory_new();
 
+    need_carried();
     CHECK(!cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(!cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK(!cudaMemsetAsync(p, 1, 4, stream));
@@ -376,6 +379,7 @@ TEST(parameters_that_cannot_be)
     struct fill f;
     int *q = memory_new();
 
+    need_carried();
     CHECK(!cudaGraphCreate(&graph, 0));
     CHECK(!cudaGraphAddMemsetNode(&node, graph, NULL, 0, &good));
     cudaGraphExec_t exec = exec_new(graph);

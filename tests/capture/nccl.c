@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include "capture/core/torch/process_group.h"
+#include "carried.h"
 #include "check.h"
 
 #define WORLD 16
@@ -52,6 +53,7 @@ TEST(sums_are_of_all_ranks)
     int64_t counts[2] = {3, -1}, got[2];
     float ones[2] = {1, 0.5f}, *p;
 
+    need_carried();
     CHECK(!cudaMalloc((void **)&p, 1024));
     CHECK(!cudaMemcpy(p, counts, sizeof counts, cudaMemcpyHostToDevice));
     CHECK(!ncclAllReduce(p, p, 2, ncclInt64, ncclSum, comm, 0));

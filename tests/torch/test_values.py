@@ -608,4 +608,4 @@ def what_does_not_wait_was_captured():
 
 
 if __name__ == "__main__":
-    main()
+    main(carried=True)

@@ -2,7 +2,7 @@
  * Numbers of torch's types, and what mangled names say: the parts of the
  * carried-out kernels that need no device. */
 #include "capture/core/compute/compute_name.c"
-#include "capture/core/compute/compute_number.c"
+#include "capture/core/base/number.c"
 #include "capture/core/work/kernel_pointers.c"
 #include "check.h"
 

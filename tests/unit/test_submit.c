@@ -124,7 +124,7 @@ TEST(a_model_hears_of_work_and_says_when_it_is_done)
 TEST(a_launch_goes_the_same_way)
 {
     const struct kernel_launch l = {{2, 3, 4}, {5, 6, 7}, 8, 9, NULL};
-    const uint64_t words[4] = {10, 11, 12, 13};
+    const uint64_t words[8] = {10, 11, 12, 13};
 
     done_model = &model;
     submit_launch(14, 1, &l, TRACE_RULE_WORDS, words);

@@ -3,7 +3,7 @@
 
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
-#include "capture/core/base/library.h"
+#include "capture/core/work/library.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/stream.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
-#include "capture/core/base/library.h"
+#include "capture/core/work/library.h"
 #include "capture/cudnn/cudnn.h"
 
 cudnnStatus_t cudnn_status(int rc)

@@ -5,7 +5,7 @@
 
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
-#include "capture/core/base/library.h"
+#include "capture/core/work/library.h"
 
 #if MEMSIM_CUDA_MAJOR >= 13
 static const int version[] = {12, 6, 3};

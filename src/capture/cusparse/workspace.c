@@ -6,7 +6,7 @@
 
 #include "capture/core/work/library_call.h"
 #include "capture/core/base/datatype.h"
-#include "capture/core/compute/assumption.h"
+#include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/record.h"
 
 /* Bytes for each row and each non-zero (of a matrix of blocks: each block). */
@@ -91,7 +91,7 @@ void sparse_guess(cusparseHandle_t handle, uint32_t name, int64_t places,
                                 .stream = c->stream,
                                 .elements = (uint64_t)places,
                                 .chosen = (uint64_t)chosen};
-    memsim_guess(&guess,
+    memsim_assumption(&guess,
                  "the non-zeros of a sparse product or sum are not known: "
                  "memsim counts as many as operands with theirs at random "
                  "places would give");

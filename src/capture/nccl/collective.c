@@ -2,7 +2,8 @@
  * The collectives. Small payloads arrive as if all ranks had sent the same. */
 #include "capture/nccl/nccl_fake.h"
 
-#include "capture/core/compute/same_on_all_ranks.h"
+#include "capture/core/base/number.h"
+#include "capture/core/work/carry.h"
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/run/record.h"
@@ -75,7 +76,7 @@ static void arrive(const struct call *call, const struct communicator *c,
         return;
     memsim_values_copy(to, from, bytes);
     if (call->reduces && call->operation == ncclSum)
-        memsim_alike_sum(to, number_type(call->type), call->count,
+        memsim_carry_sum(to, number_type(call->type), call->count,
                          (unsigned)c->ranks);
 }
 

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/core/compute/assumption.h"
+#include "capture/core/compute/same_on_all_ranks.h"
+#include "capture/core/compute/compute_bounds.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/stream.h"
@@ -19,7 +22,7 @@
 static const struct kind {
     const char *pattern;
     bool (*parse)(const char *name, struct compute *compute);
-    uint16_t argument_bytes[COMPUTE_ARGUMENTS]; /* as RUN reads them */
+    uint16_t argument_bytes[CARRY_ARGUMENTS]; /* as RUN reads them */
 } kinds[] = {
     {"29vectorized_elementwise_kernelILi", compute_loop_parse, {8, 64, 32}},
     {"27unrolled_elementwise_kernelI",
@@ -290,7 +293,7 @@ void compute_guess_note(const struct compute *compute,
                                 .stream = launch->stream,
                                 .elements = count,
                                 .chosen = chosen};
-    memsim_guess(&guess, what);
+    memsim_assumption(&guess, what);
 }
 
 uint64_t compute_guess(const struct compute *compute,
@@ -307,4 +310,38 @@ uint64_t compute_guess(const struct compute *compute,
              what, fraction);
     compute_guess_note(compute, launch, count, chosen, text);
     return chosen;
+}
+
+static const struct compute *carry_find(const char *name, compute_run **run)
+{
+    struct compute found, *kept;
+
+    if (!compute_find(name, &found))
+        return NULL;
+    kept = memsim_pages_keep(sizeof *kept);
+    if (!kept)
+        return NULL;
+    *kept = found;
+    *run = kept->run;
+    return kept;
+}
+
+static uint32_t carry_argument_bytes(const struct compute *compute,
+                                     const struct kernel_launch *launch, int i)
+{
+    return i == 0 && compute->first_bytes
+               ? compute->first_bytes(compute, launch)
+               : compute->argument_bytes[i];
+}
+
+static const struct carry carried = {
+    .find = carry_find,
+    .argument_bytes = carry_argument_bytes,
+    .meet = compute_bounds_doubt,
+    .sum = ranks_sum,
+};
+
+__attribute__((constructor)) static void compute_start(void)
+{
+    carry = &carried;
 }

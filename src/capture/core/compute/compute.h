@@ -10,8 +10,8 @@
 #ifndef MEMSIM_CAPTURE_COMPUTE_H
 #define MEMSIM_CAPTURE_COMPUTE_H
 
-#include "capture/core/compute/compute_number.h"
-#include "capture/core/work/kernel.h"
+#include "capture/core/base/number.h"
+#include "capture/core/work/carry.h"
 
 /* Elements that a kernel may have and still be carried out: where all inputs
  * are known integers; where something is floating; where something is not
@@ -21,13 +21,11 @@
 #define COMPUTE_FLOATS   UINT64_C(64)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
-#define COMPUTE_TYPES     4
-#define COMPUTE_ARGUMENTS 11 /* that a RUN reads, at most */
+#define COMPUTE_TYPES 4
 
 /* A kernel's reading of its name: what its RUN needs, in terms of its own. */
 struct compute {
-    void (*run)(const struct compute *compute,
-                const struct kernel_launch *launch);
+    compute_run *run;
     uint32_t name;                  /* of the kernel, for GUESS records */
     const uint16_t *argument_bytes; /* of those that RUN reads, at least */
     /* NULL, or those of the first one, which the launch says */

@@ -4,8 +4,8 @@
 #ifndef MEMSIM_CAPTURE_COMPUTE_BOUNDS_H
 #define MEMSIM_CAPTURE_COMPUTE_BOUNDS_H
 
-#include "capture/core/compute/compute_number.h"
-#include "capture/core/work/kernel.h"
+#include "capture/core/base/number.h"
+#include "capture/core/base/launch.h"
 
 struct compute_bounds {
     const char *what, *of;     /* "an index of gather", "places" */

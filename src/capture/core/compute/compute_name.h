@@ -3,7 +3,7 @@
 #ifndef MEMSIM_CAPTURE_COMPUTE_NAME_H
 #define MEMSIM_CAPTURE_COMPUTE_NAME_H
 
-#include "capture/core/compute/compute_number.h"
+#include "capture/core/base/number.h"
 
 /* What follows PATTERN in NAME; NULL where it is not there. */
 const char *name_after(const char *name, const char *pattern);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "capture/core/compute/compute_number.h"
+#include "capture/core/base/number.h"
 
 static long double operation_add(long double a, long double b, int v)
 {

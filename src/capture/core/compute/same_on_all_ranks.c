@@ -5,9 +5,9 @@
 
 #define ALIKE_COUNT 4096 /* of more, nobody asks what they are */
 
-void memsim_alike_sum(uint64_t address, enum number_type type, uint64_t count,
-                      unsigned ranks)
+void ranks_sum(uint64_t address, int wanted, uint64_t count, unsigned ranks)
 {
+    enum number_type type = (enum number_type)wanted;
     uint32_t bytes = number_bytes(type);
     long double value;
 

@@ -3,12 +3,10 @@
 #ifndef MEMSIM_CAPTURE_ALIKE_H
 #define MEMSIM_CAPTURE_ALIKE_H
 
-#include "capture/core/compute/compute_number.h"
-#include "capture/core/base/core.h"
+#include <stdint.h>
 
-/* Makes of the COUNT numbers of TYPE at ADDRESS their sums over RANKS, where
- * they are few and known. */
-CORE_API void memsim_alike_sum(uint64_t address, enum number_type type,
-                               uint64_t count, unsigned ranks);
+/* Makes of the COUNT numbers of TYPE (enum number_type) at ADDRESS their sums
+ * over RANKS, where they are few and known. */
+void ranks_sum(uint64_t address, int type, uint64_t count, unsigned ranks);
 
 #endif

@@ -5,16 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/run/process.h"
 #include "capture/core/torch/tag.h"
 
 static bool blocking; /* launches wait for their kernel */
 
-void fault_start(void)
+/* What the environment says when a context is made counts. */
+static void blocking_read(int device)
 {
     const char *text = getenv("CUDA_LAUNCH_BLOCKING");
 
+    (void)device;
     blocking = text && !strcmp(text, "1");
 }
 
@@ -43,4 +46,11 @@ void fault_suspect(const char *text)
 int fault_of_launch(int device)
 {
     return blocking ? device_fault(device) : CORE_OK;
+}
+
+static struct memory_watch watch = {.context_made = blocking_read};
+
+__attribute__((constructor)) static void fault_start(void)
+{
+    memory_watch_add(&watch);
 }

@@ -19,7 +19,4 @@ void fault_suspect(const char *text);
 /* What a launch on DEVICE answers when its kernel has run. */
 int fault_of_launch(int device);
 
-/* For device.c: a context was made. */
-void fault_start(void);
-
 #endif

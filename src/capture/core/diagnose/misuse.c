@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/core/memory/watch.h"
+#include "capture/core/memory/owner.h"
+#include "capture/core/base/launch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/diagnose/fault.h"
 #include "capture/core/memory/host.h"
-#include "capture/core/work/ipc.h"
-#include "capture/core/work/kernel.h"
-#include "capture/core/work/mem_pool.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/tag.h"
@@ -43,7 +43,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     va_end(args);
 }
 
-void misuse_remember_free(uint64_t address)
+static void remember_free(uint64_t address)
 {
     freed[freed_next++ % FREED_KEPT] = address;
 }
@@ -56,7 +56,7 @@ static bool was_freed(uint64_t address)
     return false;
 }
 
-void misuse_free(uint64_t address)
+static void judge_free(uint64_t address)
 {
     struct host_range range;
 
@@ -64,7 +64,7 @@ void misuse_free(uint64_t address)
         say("freed host memory as device memory");
     else if (!memsim_values_is_device(address))
         say("freed an address that is no device memory");
-    else if (ipc_is_foreign(address))
+    else if (owner_has(OWNER_FOREIGN, address))
         say("freed another process's memory: it is closed with "
             "cudaIpcCloseMemHandle");
     else if (was_freed(address))
@@ -74,7 +74,7 @@ void misuse_free(uint64_t address)
             "at");
 }
 
-void misuse_free_host(uint64_t address)
+static void judge_free_host(uint64_t address)
 {
     say(memsim_values_is_device(address)
             ? "freed device memory as host memory"
@@ -98,7 +98,7 @@ void misuse_device(const char *what, int a, int b)
     say("used %s of device %d with device %d", what, a, b);
 }
 
-void misuse_ordinal(int device, int count)
+static void judge_ordinal(int device, int count)
 {
     say("asked for device %d where there %s %d (--gpus)", device,
         count == 1 ? "is" : "are", count);
@@ -181,7 +181,7 @@ static void owner_check(const struct kernel *kernel, uint64_t address,
     uint64_t start, bytes;
 
     if (!device_owns(address, &owner, &start, &bytes) || owner == device ||
-        device_peer_enabled(device, owner) || pool_owns(start))
+        device_peer_enabled(device, owner) || owner_has(OWNER_POOL, start))
         return;
     kernel_misuse(kernel, device,
                   "another device's memory, without peer access to it", true);
@@ -227,4 +227,16 @@ void misuse_arguments(const struct kernel *kernel,
         else
             host_check(kernel, address, device);
     }
+}
+
+static struct memory_watch watch = {
+    .bad_device = judge_ordinal,
+    .bad_free = judge_free,
+    .bad_host_free = judge_free_host,
+    .freed = remember_free,
+};
+
+__attribute__((constructor)) static void misuse_start(void)
+{
+    memory_watch_add(&watch);
 }

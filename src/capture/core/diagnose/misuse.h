@@ -11,24 +11,12 @@
 struct kernel;
 struct kernel_launch;
 
-/* ADDRESS was given to be freed, and starts no live allocation. */
-void misuse_free(uint64_t address);
-
-/* ADDRESS was given to be freed or unregistered as host memory, and is none. */
-void misuse_free_host(uint64_t address);
-
-/* Remembers what was freed, so that a second time can be told as such. */
-void misuse_remember_free(uint64_t address);
-
 /* HANDLE, said to be of KIND, is none, or not any more: what the call answers.
  */
 int misuse_handle(enum handle_kind kind, uint64_t handle);
 
 /* WHAT (an event, say) of card A was used with a stream of card B. */
 void misuse_device(const char *what, int a, int b);
-
-/* There are only COUNT devices. */
-void misuse_ordinal(int device, int count);
 
 /* A copy or set at ADDRESS goes beyond what is allocated there. */
 void misuse_range(uint64_t address);

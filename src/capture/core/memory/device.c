@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/core/diagnose/fault.h"
-#include "capture/core/work/ipc.h"
+#include "capture/core/memory/watch.h"
+#include "capture/core/memory/owner.h"
 #include "capture/core/base/lock.h"
-#include "capture/core/diagnose/misuse.h"
 #include "capture/core/base/pages.h"
-#include "capture/core/work/mem_pool.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
-#include "capture/core/torch/torch.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/vmm.h"
 #include "common/catalogue/vaspace.h"
@@ -146,7 +143,7 @@ int memsim_device_select(int device)
     if (!count)
         return CORE_NO_DEVICE;
     if (device < 0 || device >= count) {
-        misuse_ordinal(device, count);
+        MEMORY_TELL(bad_device, device, count);
         return CORE_INVALID_DEVICE;
     }
     current = device;
@@ -293,13 +290,12 @@ static int context_make(int device)
     struct session_usage *usage = device_usage(device);
     if (usage)
         atomic_store(&usage->context, bytes);
-    fault_start();
     devices[device].open = true;
     RECORD_TEXT(DEVICE, gpu->name, strlen(gpu->name),
                 .device = (uint64_t)device,
                 .capacity_bytes = device_shared(device)->capacity_bytes,
                 .context_bytes = bytes, .card = (uint64_t)visible[device]);
-    torch_fraction_record(device);
+    MEMORY_TELL(context_made, device);
     return CORE_OK;
 }
 
@@ -442,7 +438,7 @@ int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
         return refuse(device, bytes, how, caller_retries);
     note_malloc(device, place, bytes, how);
     if (caller_retries)
-        torch_segment_taken(place, bytes);
+        MEMORY_TELL(taken, place, bytes);
     *address = place;
     return CORE_OK;
 }
@@ -480,7 +476,7 @@ bool device_owns(uint64_t address, int *device, uint64_t *start,
 {
     return address_device(address) >= 0 &&
            memsim_device_find(address, device, start, bytes) &&
-           !ipc_is_foreign(*start);
+           !owner_has(OWNER_FOREIGN, *start);
 }
 
 uint64_t device_import(int device, uint64_t bytes)
@@ -505,9 +501,9 @@ int memsim_device_free(uint64_t address, enum trace_how how)
 {
     int device = address_device(address);
 
-    if (device < 0 || ipc_is_foreign(address) ||
-        (how != TRACE_HOW_ASYNC && pool_owns(address))) {
-        misuse_free(address);
+    if (device < 0 || owner_has(OWNER_FOREIGN, address) ||
+        (how != TRACE_HOW_ASYNC && owner_has(OWNER_POOL, address))) {
+        MEMORY_TELL(bad_free, address);
         return CORE_INVALID_VALUE;
     }
     if (device_fault(device))
@@ -519,10 +515,10 @@ int memsim_device_free(uint64_t address, enum trace_how how)
     uint64_t given = before - va->used_bytes;
     core_unlock(LOCK_DEVICE);
     if (!bytes) {
-        misuse_free(address);
+        MEMORY_TELL(bad_free, address);
         return CORE_INVALID_VALUE;
     }
-    misuse_remember_free(address);
+    MEMORY_TELL(freed, address);
     memsim_values_forget(address, bytes);
     card_give(device, given);
     note_free(device, address, bytes, how);
@@ -675,7 +671,7 @@ void device_close(int device)
 }
 
 /* The process is going, and the driver takes all of its memory back. */
-void device_close_all(void)
+static void close_all(void)
 {
     for (int i = 0; i < visible_count; i++) {
         struct session_usage *usage = device_usage(i);
@@ -683,4 +679,11 @@ void device_close_all(void)
         if (usage)
             card_give(i, atomic_load(&usage->used));
     }
+}
+
+static struct process_hook hook = {.at_end = close_all};
+
+__attribute__((constructor)) static void device_hook(void)
+{
+    process_hook_add(&hook);
 }

@@ -124,7 +124,4 @@ struct session_usage *device_usage(int device);
  * last refusal: by torch's allocator, or by the program itself. */
 void device_give_up(int device, bool torch, uint64_t requested_bytes);
 
-/* For process.c, at the end: the driver takes this process's memory back. */
-void device_close_all(void);
-
 #endif

@@ -3,9 +3,9 @@
 
 #include <sys/mman.h>
 
+#include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/lock.h"
-#include "capture/core/diagnose/misuse.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/record.h"
 
@@ -121,7 +121,7 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
     }
     core_unlock(LOCK_DEVICE);
     if (rc == CORE_INVALID_VALUE)
-        misuse_free_host(address);
+        MEMORY_TELL(bad_host_free, address);
     if (rc)
         return rc;
     if (kind != HOST_REGISTERED)

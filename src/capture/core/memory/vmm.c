@@ -4,12 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
-#include "capture/core/torch/torch.h"
 #include "capture/core/memory/values.h"
 
 /* All reservations lie in one window, like those of a device. PyTorch reserves
@@ -150,7 +150,7 @@ int memsim_vmm_create(int device, uint64_t bytes, uint64_t handle_types,
     if (!bytes || bytes % VMM_GRANULE_BYTES)
         return CORE_INVALID_VALUE;
     if (caller_retries)
-        torch_observe(); /* of expandable segments */
+        MEMORY_TELL(physical_asked);
     struct vmm_physical *physical =
         memsim_handle_new(HANDLE_PHYSICAL, sizeof *physical);
     if (!physical)

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/core/memory/device.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
@@ -24,6 +23,7 @@ static struct session_process *slot;
 static int session_error; /* why there is none in a run */
 static struct session_handover handover;
 static bool forked;
+static struct process_hook *hooks;
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The environment that shapes what the allocator and the libraries do. */
@@ -143,6 +143,9 @@ void process_join(void)
         if (p) {
             trace_place(p->number, path, sizeof path);
             record_open(session, path);
+            for (const struct process_hook *h = hooks; h; h = h->next)
+                if (h->at_open)
+                    h->at_open();
             slot_describe(p);
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
         }
@@ -220,6 +223,12 @@ void memsim_note(const char *format, ...)
     RECORD_TEXT(NOTE, text, strlen(text));
 }
 
+void process_hook_add(struct process_hook *hook)
+{
+    hook->next = hooks;
+    hooks = hook;
+}
+
 static void fork_prepare(void)
 {
     pthread_mutex_lock(&join_lock);
@@ -251,7 +260,9 @@ static void process_end(uint32_t status)
     atomic_store(&slot->exit_status, status);
     atomic_store(&slot->end_ns, clock_host(CLOCK_MONOTONIC));
     atomic_store(&slot->trace_end, record_close(status));
-    device_close_all();
+    for (const struct process_hook *h = hooks; h; h = h->next)
+        if (h->at_end)
+            h->at_end();
     atomic_store(&slot->state, SESSION_EXITED);
 }
 

@@ -46,4 +46,15 @@ CORE_API bool memsim_process_forked(void);
 CORE_API void memsim_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* What folders above this one do when this process's trace was opened, and
+ * when the process ends, before its slot is given up. HOOK must stay where it
+ * is. */
+struct process_hook {
+    void (*at_open)(void);
+    void (*at_end)(void);
+    struct process_hook *next;
+};
+
+void process_hook_add(struct process_hook *hook);
+
 #endif

@@ -9,7 +9,6 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record_put.h"
-#include "capture/core/torch/tag.h"
 
 #define NAME_BUCKETS (1u << 16)
 #define NAMES_MAX    (1u << 20)
@@ -123,7 +122,6 @@ void record_open(struct session *session, const char *path)
     for (uint32_t i = 0; i < name_count; i++)
         name_record(names[i]);
     core_unlock(LOCK_NAME);
-    tag_modules_record();
 }
 
 uint32_t record_close(uint32_t status)

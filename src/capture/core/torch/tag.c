@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "capture/core/run/process.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/tag_operator.h"
@@ -65,7 +66,8 @@ void memsim_tag_module(uint32_t id, uint32_t root, const char *name)
     module_record(id);
 }
 
-void tag_modules_record(void)
+/* A trace begins, in which no module has a name yet. */
+static void modules_record(void)
 {
     uint32_t top = atomic_load(&module_top);
 
@@ -234,4 +236,11 @@ void tag_text(char *text, size_t bytes)
     else if (module || what)
         snprintf(text, bytes, " (%s%s)", module ? "in " : "",
                  module ? module : what);
+}
+
+static struct process_hook hook = {.at_open = modules_record};
+
+__attribute__((constructor)) static void tag_hook(void)
+{
+    process_hook_add(&hook);
 }

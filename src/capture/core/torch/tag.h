@@ -30,9 +30,6 @@ void tag_lend(const struct tag *tag);
 #define TAG_TEXT_BYTES 96
 void tag_text(char *text, size_t bytes);
 
-/* For record.c: a trace begins, in which no module has a name yet. */
-void tag_modules_record(void);
-
 /* Called by py/modules.py, with ids of its own from 1 up. start: torch is
  * imported. module: ID's path below ROOT (its own id, with the name of its
  * class, where it is one); said again, it has moved. leave: also what was

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/core/work/stream_capture.h"
+#include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/log.h"
 #include "capture/core/run/process.h"
@@ -59,6 +59,8 @@ static _Atomic bool caching; /* ... and is the native one, of a version known */
 static _Atomic bool watched; /* we stand before it */
 static _Atomic bool observing; /* its trace is needed */
 static _Atomic bool tracked;   /* ... and attached to */
+
+torch_fresh_block *_Atomic torch_fresh;
 
 static void entry_segment(enum trace_kind kind, const struct trace_entry *e)
 {
@@ -231,7 +233,7 @@ static void *torch_function(const char *name)
 #define REPORT_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define REPORT_OOM   "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 
-void torch_segment_taken(uint64_t address, uint64_t bytes)
+static void segment_taken(uint64_t address, uint64_t bytes)
 {
     if (tracked)
         return;
@@ -284,13 +286,14 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     bool traced = pending.address == address;
     uint64_t pool[2] = {traced ? pending.pool[0] : 0,
                         traced ? pending.pool[1] : 0};
+    torch_fresh_block *fresh = torch_fresh;
     struct tag tag;
 
     if (pending.segment)
         segment_record(device);
     memsim_values_forget(address, bytes);
-    if (!traced || memsim_capture_holds(pending.stream))
-        capture_fresh(address, bytes);
+    if (fresh)
+        fresh(traced ? &pending.stream : NULL, address, bytes);
     tag_now(&tag);
     RECORD_PUT(
         true, ALLOC_ALWAYS, BLOCK_ALLOC, .device = (uint64_t)device,
@@ -330,7 +333,7 @@ void torch_usage(int device, uint64_t allocated, uint64_t reserved)
 /* As Python writes them; "": not set. */
 static char fractions[SESSION_DEVICES][32];
 
-void torch_fraction_record(int device)
+static void fraction_record(int device)
 {
     const char *text = fractions[device];
 
@@ -345,13 +348,24 @@ void memsim_torch_fraction(int device, const char *fraction)
         return;
     snprintf(fractions[device], sizeof fractions[device], "%s", fraction);
     if (memsim_device_is_open(device))
-        torch_fraction_record(device);
+        fraction_record(device);
 }
 
 void memsim_torch_settings(const char *settings)
 {
     process_join();
     RECORD_TEXT(ALLOCATOR_SETTINGS, settings, strlen(settings));
+}
+
+static struct memory_watch watch = {
+    .context_made = fraction_record,
+    .taken = segment_taken,
+    .physical_asked = torch_observe, /* of expandable segments */
+};
+
+__attribute__((constructor)) static void torch_start(void)
+{
+    memory_watch_add(&watch);
 }
 
 /* c10/core/Allocator.cpp. PyTorch calls it for every block handed out or taken

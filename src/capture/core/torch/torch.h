@@ -29,9 +29,6 @@ CORE_API void memsim_torch_frees(const void *return_address, uint64_t address);
  * or it has not taken memory yet. */
 CORE_API const char *memsim_torch_version(void);
 
-/* For device.c: PyTorch has got a segment. */
-void torch_segment_taken(uint64_t address, uint64_t bytes);
-
 /* Called before memory can be on another stream than the default one. */
 void torch_observe(void);
 
@@ -42,8 +39,12 @@ CORE_API void memsim_torch_fraction(int device, const char *fraction);
 /* Likewise: the allocator was given SETTINGS, in the variable's syntax. */
 CORE_API void memsim_torch_settings(const char *settings);
 
-/* For device.c: records what DEVICE, whose context is new, was limited to. */
-void torch_fraction_record(int device);
+/* For stream_capture.c, set while anything is captured: the block of BYTES at
+ * ADDRESS was handed out anew, for *STREAM, or where that is NULL for one that
+ * is not known. */
+typedef void torch_fresh_block(const uint64_t *stream, uint64_t address,
+                               uint64_t bytes);
+extern torch_fresh_block *_Atomic torch_fresh;
 
 /* For mem_pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
 void torch_usage(int device, uint64_t allocated, uint64_t reserved);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "capture/core/compute/compute.h"
+#include "capture/core/work/carry.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/work/graph.h"
 #include "capture/core/base/handle.h"
@@ -26,10 +26,11 @@ struct step_chunk {
 };
 
 struct kernel_step {
+    compute_run *run;
     const struct compute *compute;
     struct kernel_launch launch;
     struct tag tag; /* where it was captured */
-    void *arguments[COMPUTE_ARGUMENTS];
+    void *arguments[CARRY_ARGUMENTS];
 };
 
 /* BYTES, at most a chunk's, for as long as STEPS lives. */
@@ -68,27 +69,20 @@ void graph_steps_add(struct graph_steps *steps, enum step_kind kind,
     steps->count++;
 }
 
-static uint32_t argument_bytes(const struct compute *compute,
-                               const struct kernel_launch *launch, int i)
-{
-    return i == 0 && compute->first_bytes
-               ? compute->first_bytes(compute, launch)
-               : compute->argument_bytes[i];
-}
-
 static uint64_t arguments_bytes(const struct compute *compute,
                                 const struct kernel_launch *launch)
 {
     uint64_t bytes = 0;
 
-    for (int i = 0; i < COMPUTE_ARGUMENTS; i++)
-        bytes += (argument_bytes(compute, launch, i) + 15u) & ~15u;
+    for (int i = 0; i < CARRY_ARGUMENTS; i++)
+        bytes += (carry->argument_bytes(compute, launch, i) + 15u) & ~15u;
     return bytes;
 }
 
 /* The arguments lie on the caller's stack, where reading past a small one does
  * no harm. */
 static struct kernel_step *kernel_keep(struct graph_steps *steps,
+                                       compute_run *run,
                                        const struct compute *compute,
                                        const struct kernel_launch *launch)
 {
@@ -100,13 +94,14 @@ static struct kernel_step *kernel_keep(struct graph_steps *steps,
     if (!k)
         return NULL;
     steps->argument_bytes += bytes;
+    k->run = run;
     k->compute = compute;
     k->launch = *launch;
     k->launch.arguments = k->arguments;
     tag_now(&k->tag);
     char *place = (char *)(k + 1);
-    for (int i = 0; i < COMPUTE_ARGUMENTS; i++) {
-        uint32_t size = argument_bytes(compute, launch, i);
+    for (int i = 0; i < CARRY_ARGUMENTS; i++) {
+        uint32_t size = carry->argument_bytes(compute, launch, i);
 
         if (!size)
             continue;
@@ -122,18 +117,17 @@ static void add2(struct graph_steps *steps, enum step_kind kind, uint64_t a,
     graph_steps_add(steps, kind, (const uint64_t[STEP_WORDS]){a, b});
 }
 
-static void compute_add(struct graph_steps *steps,
-                        const struct compute *compute,
+static void compute_add(struct graph_steps *steps, const struct kernel *kernel,
                         const struct kernel_launch *launch)
 {
     struct values_log log = {0};
     const struct kernel_step *kept = NULL;
 
     values_divert(&log);
-    compute->run(compute, launch);
+    kernel->run(kernel->compute, launch);
     values_divert(NULL);
     if (log.is_needed)
-        kept = kernel_keep(steps, compute, launch);
+        kept = kernel_keep(steps, kernel->run, kernel->compute, launch);
     if (kept)
         add2(steps, STEP_KERNEL, (uint64_t)kept,
              log.count ? log.pieces[0].address : 0);
@@ -146,8 +140,8 @@ void graph_steps_kernel(struct graph_steps *steps, const struct kernel *kernel,
 {
     if (!launch->arguments)
         return;
-    if (kernel->compute)
-        compute_add(steps, kernel->compute, launch);
+    if (kernel->run)
+        compute_add(steps, kernel, launch);
     for (uint32_t i = 0, left = kernel->pointers; left; i++, left >>= 1) {
         uint64_t address;
 
@@ -171,7 +165,7 @@ static bool step_share(struct graph_steps *to, const struct step *step,
         atomic_fetch_add(&((struct graph_body *)words[0])->references, 1);
     if (step->kind != STEP_KERNEL)
         return true;
-    kept = kernel_keep(to, k->compute, &k->launch);
+    kept = kernel_keep(to, k->run, k->compute, &k->launch);
     if (kept)
         kept->tag = k->tag;
     words[0] = (uint64_t)kept;
@@ -362,7 +356,7 @@ static void kernel_run(const struct kernel_step *k, uint64_t stream)
 
     launch.stream = stream;
     tag_lend(&k->tag);
-    k->compute->run(k->compute, &launch);
+    k->run(k->compute, &launch);
     tag_lend(NULL);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/core/memory/owner.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
 #include "capture/core/run/process.h"
@@ -160,7 +161,7 @@ void ipc_reset(int device)
     pthread_mutex_unlock(&lock);
 }
 
-bool ipc_is_foreign(uint64_t address)
+static bool is_foreign(uint64_t address)
 {
     pthread_mutex_lock(&lock);
     bool foreign = opened_at(address);
@@ -196,4 +197,9 @@ int memsim_ipc_open_event(const unsigned char handle[IPC_HANDLE_BYTES],
     rc = memsim_event_create(passport.flags, event);
     memsim_device_select(current);
     return rc;
+}
+
+__attribute__((constructor)) static void ipc_start(void)
+{
+    owner_set(OWNER_FOREIGN, is_foreign);
 }

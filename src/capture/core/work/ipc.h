@@ -25,9 +25,6 @@ CORE_API int memsim_ipc_export_event(uint64_t event,
 CORE_API int memsim_ipc_open_event(const unsigned char handle[IPC_HANDLE_BYTES],
                                    uint64_t *event);
 
-/* For device.c: whether ADDRESS starts what another process owns. */
-bool ipc_is_foreign(uint64_t address);
-
 /* For reset.c: memory of other processes on DEVICE is open no more. */
 void ipc_reset(int device);
 

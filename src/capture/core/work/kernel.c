@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "capture/core/work/carry.h"
 #include "capture/core/work/stream_capture.h"
-#include "capture/core/compute/compute.h"
-#include "capture/core/compute/compute_bounds.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/diagnose/fault.h"
 #include "capture/core/base/handle.h"
@@ -61,18 +60,6 @@ void memsim_kernel_register(const void *host, const char *name)
     core_unlock(LOCK_KERNEL);
 }
 
-static const struct compute *compute_of(const char *name)
-{
-    struct compute found, *kept;
-
-    if (!compute_find(name, &found))
-        return NULL;
-    kept = memsim_pages_keep(sizeof *kept);
-    if (kept)
-        *kept = found;
-    return kept;
-}
-
 static struct kernel *kernel_new(const char *name)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
@@ -81,7 +68,8 @@ static struct kernel *kernel_new(const char *name)
         return NULL;
     kernel->name = memsim_name(name);
     kernel_rule_choose(kernel, name);
-    kernel->compute = compute_of(name);
+    if (carry)
+        kernel->compute = carry->find(name, &kernel->run);
     kernel->pointers = kernel_pointers(name);
     if (memsim_session())
         kernel->shared_limit_bytes =
@@ -91,8 +79,8 @@ static struct kernel *kernel_new(const char *name)
 
 struct kernel *memsim_kernel_named(const char *name, bool foreign)
 {
-    if (foreign)
-        compute_bounds_doubt(NULL);
+    if (foreign && carry)
+        carry->meet(NULL);
     return kernel_new(name);
 }
 
@@ -107,7 +95,8 @@ int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
 static __attribute__((noinline)) struct kernel *
 entry_kernel(struct entry *entry)
 {
-    compute_bounds_doubt(entry->host); /* takes the loader's lock */
+    if (carry)
+        carry->meet(entry->host); /* takes the loader's lock */
     core_lock(LOCK_KERNEL);
     if (!entry->kernel) {
         struct kernel *kernel = kernel_new(entry->name);
@@ -211,8 +200,8 @@ void memsim_kernel_count(int device)
 static int kernel_run(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device)
 {
-    if (kernel->compute)
-        kernel->compute->run(kernel->compute, launch);
+    if (kernel->run)
+        kernel->run(kernel->compute, launch);
     if (kernel->pointers)
         misuse_arguments(kernel, launch, device);
     return fault_of_launch(device);
@@ -236,7 +225,7 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule = kernel->rule
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
-    if ((kernel->compute || kernel->pointers) && launch->arguments &&
+    if ((kernel->run || kernel->pointers) && launch->arguments &&
         !(capture_is_on() && capture_kernel(kernel, launch)))
         rc = kernel_run(kernel, launch, device);
     memsim_kernel_count(device);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "capture/core/base/core.h"
-#include "capture/core/work/launch.h"
+#include "capture/core/base/launch.h"
 #include "common/trace/trace.h"
 
 /* Says that HOST stands for the kernel NAME, which must stay where it is. */

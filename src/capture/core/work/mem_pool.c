@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "capture/core/memory/owner.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/handle.h"
 #include "capture/core/base/lock.h"
@@ -523,7 +524,7 @@ int memsim_pool_device(uint64_t handle, int *device)
     return CORE_OK;
 }
 
-bool pool_owns(uint64_t address)
+static bool pool_owns(uint64_t address)
 {
     bool found = false;
 
@@ -546,4 +547,9 @@ void pool_synchronized(int device)
         if (pool->device == device)
             pool_shrink(pool, pool->values[POOL_RELEASE_THRESHOLD]);
     core_unlock(LOCK_POOL);
+}
+
+__attribute__((constructor)) static void pool_start(void)
+{
+    owner_set(OWNER_POOL, pool_owns);
 }

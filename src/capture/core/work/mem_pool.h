@@ -58,9 +58,6 @@ CORE_API int memsim_pool_set(uint64_t pool, enum pool_attribute attribute,
                              uint64_t value);
 CORE_API int memsim_pool_device(uint64_t pool, int *device);
 
-/* For device.c: whether what starts at ADDRESS is a pool's. */
-bool pool_owns(uint64_t address);
-
 /* For stream.c, when DEVICE has been waited for. */
 void pool_synchronized(int device);
 

@@ -5,7 +5,7 @@
 #include "capture/core/base/handle.h"
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/work/mem_pool.h"
-#include "capture/core/compute/host_read.h"
+#include "capture/core/diagnose/host_read.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/done.h"

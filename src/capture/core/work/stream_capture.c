@@ -4,10 +4,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "capture/core/torch/torch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/work/graph.h"
 #include "capture/core/base/handle.h"
-#include "capture/core/work/kernel.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/run/record.h"
@@ -61,6 +61,8 @@ static int invalidate(struct capture *capture, int code)
     return code;
 }
 
+static torch_fresh_block block_fresh;
+
 static bool join(struct capture *capture, struct stream *stream,
                  uint64_t handle)
 {
@@ -94,6 +96,7 @@ static int begin(struct stream *stream, uint64_t handle, enum capture_mode mode,
     capture->blocking = !(stream->flags & STREAM_NON_BLOCKING);
     capture->member_count = 0;
     join(capture, stream, handle);
+    torch_fresh = block_fresh;
     atomic_fetch_add(&capture_count, 1);
     return CORE_OK;
 }
@@ -151,7 +154,8 @@ static void finish(struct capture *capture)
     RECORD(CAPTURE_END, .capture = capture->id,
            .whole = capture->status == CAPTURE_ACTIVE);
     capture->id = 0;
-    atomic_fetch_sub(&capture_count, 1);
+    if (atomic_fetch_sub(&capture_count, 1) == 1)
+        torch_fresh = NULL;
 }
 
 int memsim_capture_end(uint64_t handle, uint64_t *graph)
@@ -382,13 +386,16 @@ bool capture_kernel(const struct kernel *kernel,
     return true;
 }
 
-/* A thread's own captures, or where it has none (autograd's) all. */
-void capture_fresh(uint64_t address, uint64_t bytes)
+/* What is handed out anew by this thread, for a captured stream or one that is
+ * not known, is so again at each launch of the captures under way: a thread's
+ * own, or where it has none (autograd's) all. */
+static void block_fresh(const uint64_t *stream, uint64_t address,
+                        uint64_t bytes)
 {
     const uint64_t words[STEP_WORDS] = {address, bytes};
     bool own = false;
 
-    if (!capture_is_on())
+    if (!capture_is_on() || (stream && !memsim_capture_holds(*stream)))
         return;
     core_lock(LOCK_GRAPH);
     for (int i = 0; i < CAPTURES_MAX; i++)

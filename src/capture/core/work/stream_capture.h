@@ -77,11 +77,6 @@ struct graph_body *capture_body(uint64_t stream);
 bool capture_kernel(const struct kernel *kernel,
                     const struct kernel_launch *launch);
 
-/* For torch.c: the block of BYTES at ADDRESS was handed out anew, by this
- * thread, for a captured stream or one that is not known. In the captures under
- * way that is so again at each launch. */
-void capture_fresh(uint64_t address, uint64_t bytes);
-
 extern _Atomic uint32_t capture_count; /* captures under way */
 
 /* True while anything is captured. */

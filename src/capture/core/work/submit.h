@@ -7,7 +7,7 @@
 #define MEMSIM_CAPTURE_SUBMIT_H
 
 #include "capture/core/base/core.h"
-#include "capture/core/work/launch.h"
+#include "capture/core/base/launch.h"
 #include "common/trace/trace.h"
 
 /* Submits a record of KIND that op_of_record() knows, with FIELDS, all of its

@@ -14,6 +14,6 @@ struct guess {
 };
 
 /* Records it, and notes WHAT for the user, once. */
-CORE_API void memsim_guess(const struct guess *guess, const char *what);
+CORE_API void memsim_assumption(const struct guess *guess, const char *what);
 
 #endif

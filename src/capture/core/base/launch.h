@@ -9,6 +9,12 @@ struct compute;
 struct kernel_rule;
 struct work_kernel;
 
+struct kernel_launch;
+
+/* Carries out LAUNCH of a kernel, as COMPUTE says of it. */
+typedef void compute_run(const struct compute *compute,
+                         const struct kernel_launch *launch);
+
 struct kernel {
     uint32_t name; /* memsim_name() of the mangled one */
     uint32_t shared_static_bytes;
@@ -16,7 +22,8 @@ struct kernel {
     uint32_t pointers; /* bit i: argument i is an address, certainly */
     const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
     const struct work_kernel *work; /* for the rule: what the name says */
-    const struct compute *compute;  /* NULL: not carried out */
+    compute_run *run;               /* NULL: not carried out */
+    const struct compute *compute;  /* for RUN */
 };
 
 struct kernel_launch {

@@ -3,7 +3,7 @@
  * of its libraries calls them in another, so that ours stand before them. Both
  * are called by an operator (tag_operator.h), and what ours note holds for that
  * operator alone: a function that throws leaves it at the same time. */
-#include "capture/core/compute/read_type.h"
+#include "capture/core/torch/read_type.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

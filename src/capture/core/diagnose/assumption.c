@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/compute/assumption.h"
+#include "capture/core/diagnose/assumption.h"
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ static void guess_count(const struct guess *guess, const char *what)
     atomic_fetch_add(&g->chosen, guess->chosen);
 }
 
-void memsim_guess(const struct guess *guess, const char *what)
+void memsim_assumption(const struct guess *guess, const char *what)
 {
     RECORD(GUESS, .name = guess->name, .device = guess->device,
            .stream = guess->stream, .elements = guess->elements,

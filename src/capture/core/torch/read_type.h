@@ -4,7 +4,7 @@
 #ifndef MEMSIM_CAPTURE_READ_TYPE_H
 #define MEMSIM_CAPTURE_READ_TYPE_H
 
-#include "capture/core/compute/compute_number.h"
+#include "capture/core/base/number.h"
 
 /* Of the copy that this thread is about to make; NUMBER_NONE where it is not
  * PyTorch's, or --no-modules was given. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/compute/compute_number.h"
+#include "capture/core/base/number.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/compute/host_read.h"
+#include "capture/core/diagnose/host_read.h"
 
-#include "capture/core/compute/assumption.h"
+#include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
-#include "capture/core/compute/read_type.h"
+#include "capture/core/torch/read_type.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/memory/values.h"
 
@@ -71,10 +71,10 @@ static void guess_count(uint64_t source, uint64_t bytes, enum number_type type,
                                 .stream = stream,
                                 .elements = bytes / unit,
                                 .chosen = (unknown + unit - 1) / unit};
-    memsim_guess(&guess,
-                 "integers or flags that the program reads are not known: "
-                 "taken to be what follows from zeros, of checks that nothing "
-                 "is wrong; what it does then is a guess");
+    memsim_assumption(
+        &guess, "integers or flags that the program reads are not known: "
+                "taken to be what follows from zeros, of checks that nothing "
+                "is wrong; what it does then is a guess");
 }
 
 /* The next of the series X, X / 1.01, X / 1.02, ...: what a loss looks like

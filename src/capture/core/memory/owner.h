@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Addresses in a device's window that cudaMalloc did not give: a memory pool's,
+ * another process's. Their owners, in folders above this one, put themselves
+ * into the table when the core is loaded. */
+#ifndef MEMSIM_CAPTURE_OWNER_H
+#define MEMSIM_CAPTURE_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum owner {
+    OWNER_POOL,    /* a chunk of a stream-ordered memory pool */
+    OWNER_FOREIGN, /* opened with cudaIpcOpenMemHandle */
+    OWNER_COUNT,
+};
+
+/* OWNS says whether ADDRESS starts what OWNER has. */
+void owner_set(enum owner owner, bool (*owns)(uint64_t address));
+
+bool owner_has(enum owner owner, uint64_t address);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels that are carried out on the host: the place where the folder compute,
+ * which knows them, is plugged in. Without it (make COMPUTE=0) every kernel is
+ * a launch in the trace and no more. */
+#ifndef MEMSIM_CAPTURE_CARRY_H
+#define MEMSIM_CAPTURE_CARRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/core/base/core.h"
+#include "capture/core/base/launch.h"
+
+#define CARRY_ARGUMENTS 11 /* of a kernel that are read, at most */
+
+struct carry {
+    /* What is known of the kernel NAME, kept for ever, and the function that
+     * carries out a launch of it; NULL where it is not carried out. */
+    const struct compute *(*find)(const char *name, compute_run **run);
+
+    /* How many bytes of argument I are read of LAUNCH; 0: it is not. */
+    uint32_t (*argument_bytes)(const struct compute *compute,
+                               const struct kernel_launch *launch, int i);
+
+    /* A kernel is used for the first time, with its host stub, or NULL where it
+     * was loaded at run time. */
+    void (*meet)(const void *host);
+
+    /* The COUNT numbers of TYPE (enum number_type) at ADDRESS become their sum
+     * over RANKS that all hold the same. */
+    void (*sum)(uint64_t address, int type, uint64_t count, unsigned ranks);
+};
+
+/* NULL: nothing is carried out. Set when the core is loaded. */
+extern const struct carry *carry;
+
+/* Whether anything is carried out: for tests. */
+CORE_API bool memsim_carries(void);
+
+/* For NCCL: carry->sum, where there is one. */
+CORE_API void memsim_carry_sum(uint64_t address, int type, uint64_t count,
+                               unsigned ranks);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For tests of kernels that are carried out. */
+#ifndef MEMSIM_TESTS_CARRIED_H
+#define MEMSIM_TESTS_CARRIED_H
+
+#include "capture/core/work/carry.h"
+#include "check.h"
+
+/* Skips the test in a build without them. */
+static inline void need_carried(void)
+{
+    if (!memsim_carries())
+        SKIP("built with COMPUTE=0: no kernel is carried out");
+}
+
+#endif
