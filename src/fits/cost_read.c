@@ -139,13 +139,11 @@ static int read_roofline(const struct reader *r, const cJSON *model,
 static int read_segments(const struct reader *r, const cJSON *model,
                          struct cost_segments *s)
 {
-    const struct number numbers[] = {{"k1", &s->k1},
-                                     {"k2", &s->k2},
-                                     {"y1", &s->y1},
-                                     {"y2", &s->y2},
-                                     {"b1", &s->b1}};
+    const struct number numbers[] = {{"k1", &s->k1}, {"k2", &s->k2},
+                                     {"y1", &s->y1}, {"y2", &s->y2},
+                                     {"b1", &s->b1}, {"least", &s->least}};
 
-    return read_numbers(r, cJSON_GetObjectItem(model, "segments"), numbers, 5);
+    return read_numbers(r, cJSON_GetObjectItem(model, "segments"), numbers, 6);
 }
 
 /* All numbers of a list of lists; *STARTS gets where each list begins and, as

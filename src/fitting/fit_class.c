@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MIN_SEGMENTS 40
-#define MIN_TREES    300
+#define MIN_TREES    150
 #define MANY_OWN     1000 /* enough to do without other GPUs */
 #define OWN_WEIGHT   4.0  /* of an own row where others help */
 
@@ -17,6 +17,13 @@
 static bool has_shapes(enum work_family family)
 {
     return family >= WORK_GEMM && family <= WORK_CONVOLUTION_WGRAD;
+}
+
+/* What a source adds to the time of a shape: bursts run above what power lets
+ * a GPU sustain. Memory's rate does not depend on it. */
+static uint32_t source_input(const struct fit_class *c, uint32_t source)
+{
+    return has_shapes(c->family) ? c->source_rank[source] : 0;
 }
 
 static bool uses_others(const struct fit_class *c, size_t own)
@@ -29,6 +36,8 @@ bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
 {
     if (kind == COST_SEGMENTS)
         return !has_shapes(c->family) && rows >= MIN_SEGMENTS;
+    if (kind == COST_TREES && c->family == WORK_ELEMENTWISE)
+        return false; /* bytes are all that tells one from another */
     if (kind == COST_TREES)
         return rows + (uses_others(c, rows) ? c->other_count : 0) >= MIN_TREES;
     return true;
@@ -67,11 +76,11 @@ static void learn_row(struct learner *l, uint32_t row, uint32_t rank,
 static struct fit_state grow_trees(const struct fit_class *c,
                                    const struct ops_part *part)
 {
-    static const struct trees_options options = {.trees = 300,
+    static const struct trees_options options = {.trees = 400,
                                                  .depth = 6,
                                                  .leaf_weight = 5,
                                                  .ridge = 1,
-                                                 .rate = 0.1,
+                                                 .rate = 0.08,
                                                  .row_share = 0.7,
                                                  .feature_share = 0.6};
     struct trees_options chosen = options;
@@ -87,7 +96,7 @@ static struct fit_state grow_trees(const struct fit_class *c,
     for (size_t i = 0; i < part->count; i++) {
         uint32_t source = c->ops->samples[part->rows[i]].source;
 
-        learn_row(&l, part->rows[i], c->source_rank[source], &line,
+        learn_row(&l, part->rows[i], source_input(c, source), &line,
                   others ? OWN_WEIGHT : 1);
     }
     for (size_t i = 0; others && i < c->other_count; i++)
@@ -126,7 +135,7 @@ double fit_class_price(const struct fit_class *c, enum cost_kind kind,
     double ns;
 
     if (kind == COST_TREES)
-        ns = cost_trees_ns(state, c->limits, work, c->source_rank[s->source]);
+        ns = cost_trees_ns(state, c->limits, work, source_input(c, s->source));
     else if (kind == COST_SEGMENTS)
         ns = cost_segments_ns(state, work->read_bytes + work->written_bytes);
     else

@@ -75,8 +75,8 @@ static void write_segments(const struct cost_segments *s, FILE *out)
 {
     fprintf(out,
             ",\n   \"segments\": {\"k1\": %.17g, \"k2\": %.17g, "
-            "\"y1\": %.17g, \"y2\": %.17g, \"b1\": %.17g}",
-            s->k1, s->k2, s->y1, s->y2, s->b1);
+            "\"y1\": %.17g, \"y2\": %.17g, \"b1\": %.17g, \"least\": %.17g}",
+            s->k1, s->k2, s->y1, s->y2, s->b1, s->least);
 }
 
 static void write_tree(const struct cost_node *nodes, uint32_t count, FILE *out)

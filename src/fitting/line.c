@@ -128,9 +128,28 @@ static double price_segments(const double *terms,
                                     sample->work.written_bytes);
 }
 
-/* The 20th and 80th of a hundred rows by time: what lies between the floor and
- * the memory's rate. */
+/* The value below which the share Q of PART's ln bytes or ln times lie. */
 static double quantile_of(const struct ops_part *part, double q, bool time);
+
+#define SMALLEST 0.1 /* of the rows, by bytes */
+
+/* The median ln t of the smallest sizes. */
+static double smallest_time(const struct ops_part *part)
+{
+    double limit = quantile_of(part, SMALLEST, false);
+    uint32_t *rows = xmalloc((part->count + 1) * sizeof *rows);
+    struct ops_part small = {part->ops, rows, 0};
+
+    for (size_t i = 0; i < part->count; i++) {
+        const struct work *w = &part->ops->samples[part->rows[i]].work;
+
+        if (log(fmax(w->read_bytes + w->written_bytes, 1)) <= limit)
+            rows[small.count++] = part->rows[i];
+    }
+    double time = quantile_of(&small, 0.5, true);
+    free(rows);
+    return time;
+}
 
 struct cost_segments segments_fit(const struct ops_part *part)
 {
@@ -152,7 +171,9 @@ struct cost_segments segments_fit(const struct ops_part *part)
         starts[i][4] = log(0.05);
     }
     minimize_from(&problem, (const double(*)[8])starts, 3, terms);
-    return segments_of(terms);
+    struct cost_segments s = segments_of(terms);
+    s.least = fmin(smallest_time(part), s.y1);
+    return s;
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -188,9 +188,8 @@ static void plain_features(struct list *list, const struct cost_gpu *gpu,
     add_log(list, elements);
     add_log(list, work->read_bytes + work->written_bytes);
     add_limits(list, gpu, work);
-    add(list, work->read_bytes / elements);
-    add(list, work->written_bytes / elements);
-    add(list, work->element_bytes);
+    /* not bytes an element: types would stand for who measured them */
+    add(list, work->read_bytes / fmax(work->written_bytes, 1));
 }
 
 typedef void fill_features(struct list *list, const struct cost_gpu *gpu,
@@ -223,8 +222,6 @@ unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
     if ((unsigned)work->family >= WORK_FAMILIES || !fillers[work->family])
         return 0;
     add(&list, source);
-    /* bf16 runs at fp16's rates */
-    add(&list, work->type == WORK_BF16 ? WORK_FP16 : work->type);
     fillers[work->family](&list, gpu, work);
     return list.count;
 }

@@ -48,9 +48,10 @@ struct cost_entry {
 
 /* COST_SEGMENTS: ln t over x = ln bytes; y1 at k1, y2 at k2, slope b1 before
  * k1 and 1 after k2. T = exp(a1 + b1 ln x), exp(a2 + b2 ln x), exp(a3 + ln x)
- * with a1 = y1 - b1 k1 and so on: continuous at both breaks. */
+ * with a1 = y1 - b1 k1 and so on: continuous at both breaks. Never less than
+ * exp(least): what the smallest sizes measured take. */
 struct cost_segments {
-    double k1, k2, y1, y2, b1;
+    double k1, k2, y1, y2, b1, least;
 };
 
 /* COST_TREES: ln(t / roofline) = OFFSET + SCALE x sum of one leaf per tree.
