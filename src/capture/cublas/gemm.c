@@ -13,8 +13,7 @@ static int arguments_are_bad(const struct gemm *g)
 
     return g->m < 0 || g->n < 0 || g->k < 0 || g->batch < 0 ||
            g->lda < (rows_a > 1 ? rows_a : 1) ||
-           g->ldb < (rows_b > 1 ? rows_b : 1) ||
-           g->ldc < (g->m > 1 ? g->m : 1);
+           g->ldb < (rows_b > 1 ? rows_b : 1) || g->ldc < (g->m > 1 ? g->m : 1);
 }
 
 cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
@@ -38,7 +37,8 @@ cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
 /* The part of struct gemm that all of them are given by the same names. */
 #define SHAPE                                                                  \
     .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .a = a,        \
-    .b = b, .c = c, .transpose_a = (int)ta, .transpose_b = (int)tb
+    .b = b, .c = c, .beta = beta, .transpose_a = (int)ta,                      \
+    .transpose_b = (int)tb
 #define TYPES(type, compute_type)                                              \
     .type_a = type, .type_b = type, .type_c = type, .compute = compute_type,   \
     .scale = type
@@ -53,7 +53,6 @@ cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
         struct gemm g = {SHAPE, TYPES(type, compute), .batch = 1};             \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_STRIDED(name, T, INT, type, compute)                              \
@@ -63,11 +62,11 @@ cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
                         const T *b, INT ldb, long long sb, const T *beta,      \
                         T *c, INT ldc, long long sc, INT batch)                \
     {                                                                          \
-        struct gemm g = {SHAPE,         TYPES(type, compute), .batch = batch,  \
-                         .stride_a = sa, .stride_b = sb, .stride_c = sc};      \
+        struct gemm g = {                                                      \
+            SHAPE,          TYPES(type, compute), .batch = batch,              \
+            .stride_a = sa, .stride_b = sb,       .stride_c = sc};             \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 #define GEMM_BATCHED(name, T, INT, type, compute)                              \
@@ -80,7 +79,6 @@ cublasStatus_t cublas_gemm(cublasHandle_t handle, uint32_t name, struct gemm *g)
         struct gemm g = {SHAPE, TYPES(type, compute), .batch = batch};         \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
 
@@ -117,7 +115,6 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
         struct gemm g = {SHAPE, TYPES_EX, .batch = 1};                         \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         (void)algorithm;                                                       \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
@@ -134,7 +131,6 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
                          .stride_a = sa, .stride_b = sb, .stride_c = sc};      \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         (void)algorithm;                                                       \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
@@ -150,7 +146,6 @@ FAMILY(Z, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
         struct gemm g = {SHAPE, TYPES_EX, .batch = batch};                     \
                                                                                \
         (void)alpha;                                                           \
-        (void)beta;                                                            \
         (void)algorithm;                                                       \
         return cublas_gemm(handle, NAME_OF(#name), &g);                        \
     }
@@ -173,6 +168,5 @@ cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t ta,
     struct gemm g = {SHAPE, TYPES_EX, .batch = 1};
 
     (void)alpha;
-    (void)beta;
     return cublas_gemm(handle, NAME_OF("cublasSgemmEx"), &g);
 }

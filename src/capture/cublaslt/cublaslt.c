@@ -189,7 +189,7 @@ cublasStatus_t cublasLtMatmul(
 {
     struct problem p;
 
-    (void)handle, (void)alpha, (void)beta, (void)C, (void)algorithm;
+    (void)handle, (void)alpha, (void)C, (void)algorithm;
     (void)workspace;
     if (!problem_get(&p, product, a_layout, b_layout, c_layout, d_layout))
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -217,6 +217,7 @@ cublasStatus_t cublasLtMatmul(
         .a = A,
         .b = B,
         .c = D,
+        .beta = beta,
         .epilogue = (uint32_t)p.product->epilogue,
         .workspace_bytes = bytes,
     };

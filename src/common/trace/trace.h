@@ -131,7 +131,7 @@ struct trace_chunk {
     X(31, GEMM, gemm, TRACE_FIELDS_WORK F(m) F(n) F(k) F(batch)                \
       F(types_a_b_c_d) F(compute_scale) F(transpose_a_b) F(lda_ldb) F(ldc_ldd) \
       F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)             \
-      F(workspace_bytes) F(math_mode), NULL)                                   \
+      F(workspace_bytes) F(math_mode) F(accumulates), NULL)                    \
     X(32, CONVOLUTION, convolution, TRACE_FIELDS_WORK F(operation) F(type)     \
       F(compute) F(workspace_bytes) F(engine), "dims")                         \
     X(33, ATTENTION, attention, TRACE_FIELDS_WORK F(operation) F(type)         \
@@ -139,7 +139,7 @@ struct trace_chunk {
     X(34, LIBRARY_CALL, library_call, TRACE_FIELDS_WORK F(workspace_bytes)     \
       F(a) F(b) F(c) F(d) F(e) F(f), "detail")                                 \
     X(35, COPY, copy, TRACE_FIELDS_STREAM F(direction) F(destination)          \
-      F(source) F(bytes) F(blocking) F(peer), NULL)                            \
+      F(source) F(bytes) F(blocking) F(peer) F(pinned), NULL)                  \
     X(36, SET, set, TRACE_FIELDS_STREAM F(address) F(value) F(bytes)           \
       F(blocking), NULL)                                                       \
     X(37, HOST_FUNCTION, host_function, TRACE_FIELDS_STREAM, NULL)             \

@@ -20,6 +20,7 @@ struct trace_options {
     const char *kinds;
     const char *gpu;
     bool work;
+    bool each;
 };
 
 static const struct option_row rows[] = {
@@ -28,6 +29,8 @@ static const struct option_row rows[] = {
      .help = "only these, gemm,launch say; see memsim-trace(5)"},
     {"work", 'w', OPTION_FLAG, NULL, offsetof(struct trace_options, work),
      .help = "instead, what the kernels and library calls have to do"},
+    {"each", 'e', OPTION_FLAG, NULL, offsetof(struct trace_options, each),
+     .help = "with --work: a line for each operation and each NVTX mark"},
     {"gpu", 'g', OPTION_STRING, "NAME|FILE",
      offsetof(struct trace_options, gpu),
      .help = "with --work: times of this GPU, not of the trace's"},
@@ -48,6 +51,7 @@ struct dump {
     bool wanted[KINDS_MAX];
     struct trace_names names;
     struct work_table *work; /* NULL: the records are printed */
+    bool each;
 };
 
 enum form { FORM_NUMBER, FORM_HEX, FORM_PAIR, FORM_NAME };
@@ -235,7 +239,7 @@ static int dump_paths(struct dump *dump, const struct operands *paths,
 
     for (int i = 0; i < paths->count && !rc; i++)
         rc = dump_path(dump, paths->values[i], err);
-    if (!rc && dump->work)
+    if (!rc && dump->work && !dump->each)
         rc = work_table_print(dump->work, stdout, err);
     return rc;
 }
@@ -254,6 +258,9 @@ int cmd_trace(int argc, char **argv)
         return cmd_usage(&options, CMD_USAGE, &err);
     if (o.work && !(dump.work = work_table_create(o.gpu, &err)))
         return cmd_fail(CMD_FAILED, &err);
+    dump.each = o.each;
+    if (o.work && o.each)
+        work_table_each(dump.work, stdout);
     int rc = dump_paths(&dump, &operands, &err);
     if (dump.work)
         work_table_destroy(dump.work);

@@ -12,6 +12,7 @@
 #include "common/catalogue/gpu.h"
 #include "common/trace/op_trace.h"
 #include "fits/cost_fit.h"
+#include "memsim/time/work_line.h"
 #include "runtime/cost/cost.h"
 
 #define NAME_MAX_CHARS 4096
@@ -35,6 +36,7 @@ struct work_table {
     struct cost_gpu gpu;
     struct cost_image *image;
     bool gpu_known;
+    FILE *each; /* NULL: operations are not printed */
     struct line **lines;
     size_t line_count, line_capacity;
     struct op_trace *ops; /* of the trace that is being read */
@@ -73,6 +75,11 @@ void work_table_destroy(struct work_table *t)
     free(t->lines);
     free(t->image);
     free(t);
+}
+
+void work_table_each(struct work_table *t, FILE *out)
+{
+    t->each = out;
 }
 
 static struct line *line_add(struct work_table *t, const char *name,
@@ -136,6 +143,12 @@ static void op_add(void *context, const struct op *op)
         work_describe(op, op_name(t, op), &work);
     if (work.family == WORK_NOTHING)
         return;
+    if (t->each) {
+        char text[NAME_MAX_CHARS];
+
+        demangle(op_name(t, op), text, sizeof text);
+        work_line_print(&work, text, t->each);
+    }
     size_t i = work.family * (WORK_UNKNOWN + 1) + work.source;
     if (!kernel->lines[i])
         kernel->lines[i] = line_add(t, op_name(t, op), &work);
@@ -158,6 +171,8 @@ static int item_add(struct work_table *t, const struct trace_item *item,
         if (gpu_set(t, name, err))
             return -1;
     }
+    if (item->head.kind == TRACE_MARK && t->each)
+        fprintf(t->each, "mark %.*s\n", (int)item->head.text_bytes, item->text);
     op_trace_add(t->ops, item);
     return 0;
 }
@@ -197,8 +212,6 @@ static int line_compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static const char *const sources[] = {"exact", "rule", "guessed", "unknown"};
-
 static void line_print(const struct line *line, double total_ns, FILE *out)
 {
     char text[NAME_MAX_CHARS];
@@ -207,7 +220,7 @@ static void line_print(const struct line *line, double total_ns, FILE *out)
     fprintf(out,
             "%6.2f %8" PRIu64 " %-20s %-7s %10.1f %10.3f %10.3f %10.3f %s\n",
             total_ns > 0 ? 100 * line->ns / total_ns : 0, line->count,
-            work_family_name(line->family), sources[line->source],
+            work_family_name(line->family), work_source_name(line->source),
             line->ns / 1e3, line->read_bytes / 1e6, line->written_bytes / 1e6,
             line->flops / 1e9, text);
 }
@@ -229,7 +242,7 @@ int work_table_print(struct work_table *t, FILE *out, struct err *err)
     for (size_t i = 0; i < t->line_count; i++)
         line_print(t->lines[i], total, out);
     for (unsigned i = 0; i <= WORK_UNKNOWN; i++)
-        fprintf(out, "%s %.2f%%%s", sources[i],
+        fprintf(out, "%s %.2f%%%s", work_source_name((enum work_source)i),
                 total > 0 ? 100 * of[i] / total : 0,
                 i < WORK_UNKNOWN ? ", " : "\n");
     return 0;

@@ -13,6 +13,10 @@ struct work_table;
  * card that the first trace names. Returns NULL with ERR set. */
 struct work_table *work_table_create(const char *gpu, struct err *err);
 
+/* Prints each operation as it is added, and the program's NVTX marks, to OUT.
+ */
+void work_table_each(struct work_table *t, FILE *out);
+
 /* Adds the operations of the trace PATH. Returns 0 or -1. */
 int work_table_add(struct work_table *t, const char *path, struct err *err);
 

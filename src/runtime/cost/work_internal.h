@@ -46,7 +46,7 @@ struct work_form {
 /* A kernel that is known: by its base name and, where CONTAINS is not NULL, by
  * what occurs in the whole name. */
 struct work_rule {
-    const char *base;
+    const char *base; /* or how it begins, with a '*' at the end */
     const char *contains;
     enum work_family family;
     /* What the name says beyond types and numbers; or NULL. */
@@ -103,6 +103,19 @@ bool work_max_pool_backward(const struct work_kernel *kernel,
                             const struct work_launch *launch,
                             struct work *work);
 
+/* work_attention.c */
+void work_attention_set(const struct work_attention_shape *shape, bool backward,
+                        struct work *work);
+void work_read_flash(const struct cxx_name *name, struct work_kernel *kernel);
+void work_read_efficient(const struct cxx_name *name,
+                         struct work_kernel *kernel);
+bool work_flash(const struct work_kernel *kernel,
+                const struct work_launch *launch, struct work *work);
+bool work_flash_rows(const struct work_kernel *kernel,
+                     const struct work_launch *launch, struct work *work);
+bool work_efficient(const struct work_kernel *kernel,
+                    const struct work_launch *launch, struct work *work);
+
 /* work_form.c */
 bool work_form_apply(const struct work_form *form,
                      const struct work_kernel *kernel,
@@ -112,8 +125,6 @@ bool work_form_apply(const struct work_form *form,
 void work_gemm(const struct op *op, struct work *work);
 void work_convolution(const struct op *op, struct work *work);
 void work_attention(const struct op *op, struct work *work);
-void work_attention_set(const struct work_attention_shape *shape, bool backward,
-                        struct work *work);
 void work_copy(const struct op *op, struct work *work);
 void work_set(const struct op *op, struct work *work);
 void work_library_call(const struct op *op, const char *name,

@@ -29,16 +29,16 @@ static const struct data_type {
 #define CUDA_R_64F 1
 
 /* cublasComputeType_t and cublasMath_t (cublas_api.h). */
-#define COMPUTE_32F_FAST_16F     74
-#define COMPUTE_32F_FAST_16BF    75
-#define COMPUTE_32F_FAST_TF32    77
-#define COMPUTE_32F              68
-#define MATH_TF32                3
-#define MATH_MODE_BITS           15
-#define EPILOGUE_BIAS            4 /* cublasLtEpilogue_t's bits */
-#define EPILOGUE_AUX             128
-#define EPILOGUE_BIAS_GRADIENT_A 512
-#define EPILOGUE_BIAS_GRADIENT_B 1024
+#define COMPUTE_32F_FAST_16F    74
+#define COMPUTE_32F_FAST_16BF   75
+#define COMPUTE_32F_FAST_TF32   77
+#define COMPUTE_32F             68
+#define MATH_TF32               3
+#define MATH_MODE_BITS          15
+#define EPILOGUE_BIAS           4 /* cublasLtEpilogue_t's bits */
+#define EPILOGUE_BACKWARD       (8 | 64)
+#define EPILOGUE_AUX            128
+#define EPILOGUE_BIAS_GRADIENTS (16 | 256 | 512)
 
 static const struct data_type *data_type_of(uint64_t number)
 {
@@ -65,17 +65,22 @@ static enum work_type fp32_arithmetic(uint64_t compute, uint64_t math)
     }
 }
 
-/* What bias and auxiliary tensors of an epilogue add, for each matrix. */
-static double epilogue_bytes(const struct work_gemm *g)
+/* What bias and auxiliary tensors of an epilogue add, for each matrix: a bias
+ * is read, its gradient written; what GELU or ReLU saw is written for the
+ * backward one, which reads it. */
+static void epilogue_add(const struct work_gemm *g, double batch,
+                         struct work *work)
 {
-    double bytes = 0;
+    double row = batch * (double)g->n * g->out_bytes;
+    double matrix = row * (double)g->m;
 
-    if (g->epilogue &
-        (EPILOGUE_BIAS | EPILOGUE_BIAS_GRADIENT_A | EPILOGUE_BIAS_GRADIENT_B))
-        bytes += (double)g->n * g->out_bytes;
+    if (g->epilogue & EPILOGUE_BIAS)
+        work->read_bytes += row;
+    if (g->epilogue & EPILOGUE_BIAS_GRADIENTS)
+        work->written_bytes += row;
     if (g->epilogue & EPILOGUE_AUX)
-        bytes += (double)g->m * (double)g->n * g->out_bytes;
-    return bytes;
+        *(g->epilogue & EPILOGUE_BACKWARD ? &work->read_bytes
+                                          : &work->written_bytes) += matrix;
 }
 
 /* cuBLAS counts columns first: its result, transposed, is ours, with A and B
@@ -121,7 +126,10 @@ void work_gemm(const struct op *op, struct work *work)
     work->elements = g->m * g->n * g->batch;
     work->flops = 2 * m * n * k * batch;
     work->read_bytes = batch * (m * k * a->bytes + k * n * b->bytes);
-    work->written_bytes = batch * (m * n * c->bytes + epilogue_bytes(g));
+    if (r->accumulates)
+        work->read_bytes += batch * m * n * c->bytes;
+    work->written_bytes = batch * m * n * c->bytes;
+    epilogue_add(g, batch, work);
 }
 
 /* --- text of dimensions --------------------------------------------------- */
@@ -268,48 +276,6 @@ void work_convolution(const struct op *op, struct work *work)
 
 /* --- attention ------------------------------------------------------------ */
 
-/* Pairs of a query and a key that it sees. Causal: the last query sees all. */
-static double visible_pairs(double queries, double keys, bool causal)
-{
-    if (!causal)
-        return queries * keys;
-    if (queries <= keys)
-        return queries * (keys - queries) + queries * (queries + 1) / 2;
-    return keys * (keys + 1) / 2;
-}
-
-void work_attention_set(const struct work_attention_shape *shape, bool backward,
-                        struct work *work)
-{
-    const struct work_attention_shape *a = shape;
-    double heads = (double)a->batch * (double)a->heads;
-    double kv_heads = (double)a->batch * (double)a->kv_heads;
-    double pairs =
-        heads * visible_pairs((double)a->queries, (double)a->keys, a->causal);
-    double q = heads * (double)a->queries * (double)a->head_size;
-    double k = kv_heads * (double)a->keys * (double)a->head_size;
-    double v = kv_heads * (double)a->keys * (double)a->value_size;
-    double o = heads * (double)a->queries * (double)a->value_size;
-    double statistics = 4 * heads * (double)a->queries; /* log-sum-exp */
-    double bytes = work->element_bytes;
-
-    work->attention = *a;
-    work->elements = (uint64_t)o;
-    if (!backward) {
-        work->family = WORK_ATTENTION_FORWARD;
-        work->flops = 2 * pairs * (double)(a->head_size + a->value_size);
-        work->read_bytes = bytes * (q + k + v);
-        work->written_bytes = bytes * o + statistics;
-        return;
-    }
-    /* five products instead of two: S again, dV, dP, dQ, dK */
-    work->family = WORK_ATTENTION_BACKWARD;
-    work->flops =
-        2 * pairs * (3.0 * (double)a->head_size + 2.0 * (double)a->value_size);
-    work->read_bytes = bytes * (q + k + v + 2 * o) + statistics;
-    work->written_bytes = bytes * (q + k + v);
-}
-
 void work_attention(const struct op *op, struct work *work)
 {
     const struct trace_attention *r = RECORD_OF(op, ATTENTION, attention);
@@ -386,6 +352,7 @@ void work_copy(const struct op *op, struct work *work)
     if (work->direction == TRACE_HOST_TO_HOST)
         return;
     work->family = WORK_COPY;
+    work->pinned = r->pinned;
     work->type = WORK_INTEGER;
     work->element_bytes = 1;
     work->elements = bytes;

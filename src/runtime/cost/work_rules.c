@@ -382,6 +382,40 @@ static const struct work_rule rules[] = {
               .read = 1,
               .written = 2}},
 
+    /* FlashAttention 2, and mem_eff_attention */
+    {.base = "flash_fwd_kernel",
+     .family = WORK_ATTENTION_FORWARD,
+     .read = work_read_flash,
+     .describe = work_flash},
+    {.base = "flash_fwd_splitkv_kernel",
+     .family = WORK_ATTENTION_FORWARD,
+     .read = work_read_flash,
+     .describe = work_flash},
+    {.base = "flash_fwd_splitkv_combine_kernel",
+     .family = WORK_ELEMENTWISE,
+     .read = work_read_flash,
+     .describe = work_flash_rows},
+    {.base = "flash_bwd_dot_do_o_kernel",
+     .family = WORK_REDUCE,
+     .read = work_read_flash,
+     .describe = work_flash_rows},
+    {.base = "flash_bwd_dq_dk_dv_loop_*",
+     .family = WORK_ATTENTION_BACKWARD,
+     .read = work_read_flash,
+     .describe = work_flash},
+    {.base = "flash_bwd_convert_d*",
+     .family = WORK_ELEMENTWISE,
+     .read = work_read_flash,
+     .describe = work_flash_rows},
+    {.base = "fmha_cutlassF_*",
+     .family = WORK_ATTENTION_FORWARD,
+     .read = work_read_efficient,
+     .describe = work_efficient},
+    {.base = "fmha_cutlassB_*",
+     .family = WORK_ATTENTION_BACKWARD,
+     .read = work_read_efficient,
+     .describe = work_efficient},
+
     /* DilatedMaxPool2d.cu, AveragePool2d.cu */
     {.base = "max_pool_forward_nchw",
      .family = WORK_POOL,
@@ -415,10 +449,19 @@ const struct work_rule *work_rule_of(const struct work_kernel *kernel)
     return row && row <= sizeof rules / sizeof *rules ? &rules[row - 1] : NULL;
 }
 
+static bool base_matches(struct cxx_text base, const char *pattern)
+{
+    size_t length = strlen(pattern);
+
+    if (pattern[length - 1] != '*')
+        return cxx_is(base, pattern);
+    return base.length >= length - 1 && !memcmp(base.at, pattern, length - 1);
+}
+
 uint16_t work_rule_find(struct cxx_text name, struct cxx_text base)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (cxx_is(base, rules[i].base) &&
+        if (base_matches(base, rules[i].base) &&
             (!rules[i].contains || cxx_find(name, rules[i].contains)))
             return (uint16_t)(i + 1);
     return 0;

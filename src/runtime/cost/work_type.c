@@ -65,6 +65,9 @@ uint32_t work_type_read(struct cxx_text text, enum work_type *type)
         }
     if (!cxx_ends(text, ">"))
         return 0;
-    *type = WORK_INTEGER;
-    return work_opaque_bytes(text);
+    uint32_t bytes = work_opaque_bytes(text);
+
+    if (bytes)
+        *type = WORK_INTEGER;
+    return bytes;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/gemm.h"
 
+#include <stdbool.h>
+#include <string.h>
+
+#include "capture/core/memory/values.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
@@ -11,6 +15,20 @@ static uint64_t alignment(const struct gemm *g)
     uint64_t bits = (uint64_t)g->a | (uint64_t)g->b | (uint64_t)g->c | 256;
 
     return bits & -bits;
+}
+
+/* Whether beta is not 0, so that the result's old values are read: as far as
+ * the host can tell. */
+static bool accumulates(const struct gemm *g)
+{
+    bool wide = g->scale == 1 || g->scale == 5; /* CUDA_R_64F, CUDA_C_64F */
+    size_t bytes = wide ? 8 : g->scale == 2 ? 2 : 4; /* CUDA_R_16F */
+    uint64_t bits = 0;
+
+    if (!g->beta || memsim_values_is_device((uint64_t)g->beta))
+        return false;
+    memcpy(&bits, g->beta, bytes);
+    return bits != 0;
 }
 
 static uint64_t pack(int64_t low, int64_t high)
@@ -37,6 +55,6 @@ int memsim_gemm(uint32_t name, const struct gemm *g)
            .stride_a = (uint64_t)g->stride_a, .stride_b = (uint64_t)g->stride_b,
            .stride_c = (uint64_t)g->stride_c, .alignment = alignment(g),
            .epilogue = g->epilogue, .workspace_bytes = g->workspace_bytes,
-           .math_mode = g->math_mode);
+           .math_mode = g->math_mode, .accumulates = accumulates(g));
     return CORE_OK;
 }

@@ -16,6 +16,7 @@ struct gemm {
     int64_t lda, ldb, ldc, ldd;
     int64_t stride_a, stride_b, stride_c; /* in elements; 0: one, or pointers */
     const void *a, *b, *c;                /* for their alignment */
+    const void *beta;                     /* of the scale's type, or NULL */
     uint32_t epilogue;                    /* cublasLtEpilogue_t */
     uint64_t workspace_bytes;
     uint32_t math_mode;

@@ -57,4 +57,12 @@ bool kernel_strided_read(const struct kernel_launch *launch, uint32_t tensors,
 bool kernel_reduction_read(const struct kernel_launch *launch,
                            uint64_t words[TRACE_LAUNCH_WORDS]);
 
+/* kernel_attention.c: likewise, words as TRACE_RULE_ATTENTION says. */
+bool kernel_flash_read(const struct kernel_launch *launch,
+                       uint64_t words[TRACE_LAUNCH_WORDS]);
+bool kernel_efficient_forward_read(const struct kernel_launch *launch,
+                                   uint64_t words[TRACE_LAUNCH_WORDS]);
+bool kernel_efficient_backward_read(const struct kernel_launch *launch,
+                                    uint64_t words[TRACE_LAUNCH_WORDS]);
+
 #endif

@@ -81,14 +81,19 @@ static bool read_strided(const struct kernel_rule *rule,
     return true; /* the number of elements at least */
 }
 
-static bool read_reduction(const struct kernel_rule *rule,
-                           const struct kernel *kernel,
-                           const struct kernel_launch *launch,
-                           uint64_t words[TRACE_LAUNCH_WORDS])
-{
-    (void)rule, (void)kernel;
-    return kernel_reduction_read(launch, words);
-}
+#define READ(name, function)                                                   \
+    static bool name(const struct kernel_rule *rule,                           \
+                     const struct kernel *kernel,                              \
+                     const struct kernel_launch *launch,                       \
+                     uint64_t words[TRACE_LAUNCH_WORDS])                       \
+    {                                                                          \
+        (void)rule, (void)kernel;                                              \
+        return function(launch, words);                                        \
+    }
+READ(read_reduction, kernel_reduction_read)
+READ(read_flash, kernel_flash_read)
+READ(read_efficient_forward, kernel_efficient_forward_read)
+READ(read_efficient_backward, kernel_efficient_backward_read)
 
 /* The elements of a tensor of DIMENSIONS sizes of BYTES each at SIZES. */
 static uint64_t sizes_product(const char *sizes, uint32_t dimensions,
@@ -288,6 +293,20 @@ static const struct kernel_rule rules[] = {
     {{"13reduce_kernelI"}, TRACE_RULE_REDUCTION, 1, read_reduction},
     CAT(64, "Li64ELi64E"),
     CAT(128, "Li128ELi1E"),
+    {{"16flash_fwd_kernelI"}, TRACE_RULE_ATTENTION, 0, read_flash},
+    {{"flash_fwd_splitkv_"}, TRACE_RULE_ATTENTION, 0, read_flash},
+    {{"flash_bwd_", "Flash_bwd_kernel_traits"},
+     TRACE_RULE_ATTENTION,
+     0,
+     read_flash},
+    {{"fmha_cutlassF_", "AttentionKernel"},
+     TRACE_RULE_ATTENTION,
+     0,
+     read_efficient_forward},
+    {{"fmha_cutlassB_", "AttentionBackwardKernel"},
+     TRACE_RULE_ATTENTION,
+     0,
+     read_efficient_backward},
 };
 
 /* Where no row matches: integers and tensors' sizes among the arguments. */

@@ -11,6 +11,7 @@
 #include "capture/core/work/done.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/torch/torch.h"
+#include "capture/core/memory/host.h"
 #include "capture/core/memory/values.h"
 
 #define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
@@ -312,6 +313,21 @@ bool stream_range_is_live(uint64_t address, uint64_t bytes)
            bytes <= start + length - address;
 }
 
+/* Whether the host's side of a copy is pinned. */
+static bool host_is_pinned(uint64_t destination, uint64_t source, int direction)
+{
+    struct host_range range;
+
+    switch (direction) {
+    case TRACE_HOST_TO_DEVICE:
+        return memsim_host_find(source, &range);
+    case TRACE_DEVICE_TO_HOST:
+        return memsim_host_find(destination, &range);
+    default:
+        return false;
+    }
+}
+
 int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
                 int direction, uint64_t stream, bool blocking)
 {
@@ -341,7 +357,8 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     SUBMIT(COPY, .device = (uint64_t)device, .stream = stream,
            .direction = (uint64_t)real, .destination = destination,
            .source = source, .bytes = bytes, .blocking = blocking,
-           .peer = (uint64_t)peer);
+           .peer = (uint64_t)peer,
+           .pinned = host_is_pinned(destination, source, real));
     return CORE_OK;
 }
 

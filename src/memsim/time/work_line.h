@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An operation's work as a line of text: memsim trace --work --each. */
+#ifndef MEMSIM_MEMSIM_WORK_LINE_H
+#define MEMSIM_MEMSIM_WORK_LINE_H
+
+#include <stdio.h>
+
+#include "runtime/cost/work.h"
+
+/* "exact", "rule", "guessed", "unknown" */
+const char *work_source_name(enum work_source source);
+
+/* Prints "family key=value ... text": what WORK holds, with the shape of its
+ * family, and TEXT. */
+void work_line_print(const struct work *work, const char *text, FILE *out);
+
+#endif
