@@ -12,7 +12,7 @@
 #include "memsim/report/result_read.h"
 
 struct diff_options {
-    const char *fail_above;
+    const char *fail_above, *fail_slower;
     bool peaks;
     struct output_options output;
 };
@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
     {"fail-above", 0, OPTION_STRING, "SIZE|PERCENT", ROW(fail_above),
      .help = "exit with 121 if a peak grew by more than this, or if\n"
              "AFTER failed"},
+    {"fail-slower", 0, OPTION_STRING, "PERCENT", ROW(fail_slower),
+     .help = "exit with 121 if a step takes longer by more than this"},
     {"peaks", 0, OPTION_FLAG, NULL, ROW(peaks),
      .help = "compare the peaks alone, where a run does not tell\n"
              "whose memory it is"},
@@ -37,8 +39,8 @@ static const struct options options = {
         "Tells what changed between two runs: the verdict, the peaks, and what "
         "lay there\nat the peak by category and by module. BEFORE and AFTER "
         "are directories of\n`memsim run -o', or files of `memsim run "
-        "--json'. The exit status is 0; 121, see\n--fail-above; 125, memsim "
-        "failed.",
+        "--json'. The exit status is 0; 121, see\n--fail-above and "
+        "--fail-slower; 125, memsim failed.",
     .rows = rows,
     .wanted = "two runs, please",
     .operands_min = 2,
@@ -135,21 +137,40 @@ static int report(const struct diff_options *o, struct diff_report *r,
 
     if (!o->output.quiet)
         diff_report_text(r, &style, out);
-    else if (r->past)
+    else if (r->past || r->slower)
         fprintf(stderr, "memsim: %s\n", r->words);
     return json ? file_write(diff_report_json, r, json, err) : 0;
+}
+
+/* A gate that cannot be judged fails. */
+static int check_times(const struct diff_options *o, struct diff_report *r,
+                       struct err *err)
+{
+    if (time_limit_parse("fail-slower", o->fail_slower, &r->slower_limit, err))
+        return -1;
+    if (r->time->known)
+        return 0;
+    return err_set(err,
+                   "--fail-slower: %s has no step time",
+                   time_slowest(r->diff->before) ? r->after : r->before);
 }
 
 static int compare(const struct diff_options *o, const struct side *before,
                    const struct side *after, struct err *err)
 {
     struct diff diff;
+    struct time_diff time;
     int status = CMD_RUN_FAILED;
 
     diff_make(&diff, &before->file.result, &after->file.result);
-    struct diff_report r = {
-        .diff = &diff, .before = before->name, .after = after->name};
-    if (o->fail_above && diff_limit_parse(o->fail_above, &r.limit, err))
+    time_diff_make(&time, &before->file.result, &after->file.result);
+    struct diff_report r = {.diff = &diff,
+                            .before = before->name,
+                            .after = after->name,
+                            .time = &time,
+                            .limits_time = o->fail_slower};
+    if ((o->fail_above && diff_limit_parse(o->fail_above, &r.limit, err)) ||
+        (o->fail_slower && check_times(o, &r, err)))
         goto fini_diff;
     if (!diff.device_count) {
         err_set(err, "%s and %s have no card of a rank in common", r.before,
@@ -158,9 +179,10 @@ static int compare(const struct diff_options *o, const struct side *before,
     }
     diff_report_init(&r);
     if (!report(o, &r, err))
-        status = r.past ? CMD_RUN_OVER_LIMIT : CMD_OK;
+        status = r.past || r.slower ? CMD_RUN_OVER_LIMIT : CMD_OK;
     diff_report_fini(&r);
 fini_diff:
+    time_diff_fini(&time);
     diff_fini(&diff);
     return status;
 }

@@ -239,11 +239,14 @@ void output_result(struct result *result, const struct rundir *dir,
                    char *const *command)
 {
     const struct traces_wanted peaks_alone = {.recorded_process = -1};
+    const struct output_options as_recorded = {0};
     struct traces traces;
     struct err err = {""};
 
     result_init(result, dir->session, command);
     traces_read(result, &traces, dir, &peaks_alone, &err);
+    if (time_ranks(&as_recorded, dir, &traces, result, &err))
+        result_note(result, "its time is not known: %s", err.text);
     traces_fini(&traces);
 }
 
@@ -357,12 +360,13 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
         result.directory = dir->path;
     *told = true;
     if (!options->quiet || options->json || options->html ||
-        options->perfetto) {
+        options->perfetto || options->fail_slower) {
         const struct traces_wanted wanted =
             traces_want(options, sources, &result);
 
         *told = !traces_read(&result, &traces, dir, &wanted, &err) &&
-                !time_ranks(options, dir, &traces, &result, &err);
+                !time_ranks(options, dir, &traces, &result, &err) &&
+                !output_time_gate(options, &result, &err);
         advise(&result, dir, &traces.recorded, sources, options->advice);
     }
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);

@@ -16,6 +16,7 @@ struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
+    const char *fail_slower, *base; /* of the step; NULL: not asked for */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
     int color;           /* index in "auto|always|never" */
@@ -50,6 +51,12 @@ struct output_options {
      offsetof(structure, member.host_speed),                                   \
      .help = "the host's speed over this machine's (default 1);\n"             \
              "0: the host takes no time"},                                     \
+    {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
+     offsetof(structure, member.fail_slower),                                  \
+     .help = "exit with 121 if a step takes longer by more than\n"             \
+             "this than in --base"},                                           \
+    {"base", 0, OPTION_STRING, "FILE.json", offsetof(structure, member.base),  \
+     .help = "an earlier run's --json, for --fail-slower"},                    \
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "memory over time in the summary, by category, by\n"              \
              "phase, and what each module held at most"},                     \

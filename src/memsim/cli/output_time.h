@@ -25,6 +25,12 @@ int output_time_init(struct output_time *t,
                      const struct gpu *gpu, struct err *err);
 void output_time_fini(struct output_time *t);
 
+/* --fail-slower: gives *RESULT, where it fits, the verdict of a limit that was
+ * passed where its step takes too long. Returns 0, or -1 where that cannot be
+ * said. */
+int output_time_gate(const struct output_options *options,
+                     struct result *result, struct err *err);
+
 /* The GPU that the trace PATH was recorded on, by its name in the catalogue.
  * Returns 0 or -1. */
 int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);

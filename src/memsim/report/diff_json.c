@@ -119,6 +119,11 @@ void diff_report_json(const void *report, FILE *out)
     cJSON *devices = cJSON_AddArrayToObject(root, "devices");
     for (size_t i = 0; i < r->diff->device_count; i++)
         add_device(devices, &r->diff->devices[i]);
+    time_diff_json(root, r->time);
+    if (r->limits_time) {
+        cJSON_AddNumberToObject(root, "fail_slower_percent", r->slower_limit);
+        cJSON_AddBoolToObject(root, "past_slower", r->slower);
+    }
     json_add_strings(root, "notes", r->notes, r->note_count);
     schema_print("diff", root, out);
 }

@@ -206,12 +206,24 @@ static void notes_collect(struct diff_report *r)
         note(r, "a run that died may not have got to its peak");
 }
 
+static char *slower_words(const struct diff_report *r)
+{
+    return xasprintf("a step takes %.2f ms, %.1f%% longer than %.2f ms: more "
+                     "than --fail-slower %g%%",
+                     r->time->after_ns / 1e6, time_diff_percent(r->time),
+                     r->time->before_ns / 1e6, r->slower_limit);
+}
+
 void diff_report_init(struct diff_report *r)
 {
     r->notes = NULL;
     r->note_count = 0;
     r->past = r->limit.given && diff_is_past(r->diff, &r->limit, &r->excess);
-    r->words = r->past ? excess_words(r) : change_of_all(r->diff);
+    r->slower = r->limits_time && time_diff_percent(r->time) > r->slower_limit;
+    if (r->past)
+        r->words = excess_words(r);
+    else
+        r->words = r->slower ? slower_words(r) : change_of_all(r->diff);
     notes_collect(r);
 }
 
@@ -498,12 +510,14 @@ void diff_report_text(const struct diff_report *r,
                       .depth = style->depth,
                       .top = style->top};
 
-    fprintf(out, "%s", ink_code(r->past ? INK_BAD : INK_BOLD, s.color));
+    fprintf(out, "%s", ink_code(r->past || r->slower ? INK_BAD : INK_BOLD, s.color));
     text_write_wrapped(out, "memsim:", r->words);
     fprintf(out, "%s", ink_code(INK_PLAIN, s.color));
     write_run(&s, "before", r->before, r->diff->before);
     write_run(&s, "after", r->after, r->diff->after);
     write_devices(&s, r->diff);
+    time_diff_text(r->time, ink_code(INK_DIM, s.color),
+                   ink_code(INK_PLAIN, s.color), out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
 }

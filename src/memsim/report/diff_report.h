@@ -5,19 +5,24 @@
 
 #include "memsim/report/diff.h"
 #include "memsim/report/report.h"
+#include "memsim/report/time_diff.h"
 
 struct diff_report {
     const struct diff *diff;
     const char *before, *after; /* what the user called the runs */
     struct diff_limit limit;
+    const struct time_diff *time;
+    bool limits_time;     /* --fail-slower was given: */
+    double slower_limit;  /* in per cent */
     struct diff_excess excess;
     bool past;    /* the limit; `excess` says how */
+    bool slower;  /* past the limit of the time */
     char *words;  /* "the peak grew by 3.18 GiB (39.2%), ..." */
     char **notes; /* in what else the runs differ */
     size_t note_count;
 };
 
-/* Fills in what follows from the first four members. */
+/* Fills in what follows from the first seven members. */
 void diff_report_init(struct diff_report *report);
 void diff_report_fini(struct diff_report *report);
 

@@ -111,6 +111,7 @@ struct result {
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
+    double slower_percent; /* over --fail-slower's limit: by so much; else 0 */
     char torch_version[32];    /* "" where no PyTorch was seen */
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;

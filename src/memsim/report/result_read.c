@@ -9,6 +9,7 @@
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/schema.h"
+#include "memsim/report/time_diff.h"
 
 #define BYTES_MAX 9007199254740992.0 /* 2^53: what a double counts to */
 
@@ -383,6 +384,8 @@ int result_read(const char *json, size_t length, const char *origin,
                      read_ranks(&s, root, &file->result)
                  ? -1
                  : 0;
+    if (!rc && file->result.rank_count)
+        rc = time_json_read(root, origin, &file->result.ranks[0].timing, err);
     read_torch(root, &file->result);
     cJSON_Delete(root);
     if (rc)

@@ -73,6 +73,23 @@ const struct schema_object schema_objects[] = {
     {"other_ns", "uint", "gaps between kernels, and streams that wait for each other"},
     {"warm_up", "bool", "an early step, which time.step_ns does not count"},
 )},
+{"diff_time", "the step's time before and after, of the rank that takes longest", NULL, FIELDS(
+    {"before_ns", "number", "in the run before"},
+    {"after_ns", "number", "in the run after"},
+    {"slower_percent", "number", "by so much longer; negative: shorter"},
+    {"modules", "list of diff_time_module", "device time of modules, what changed most first"},
+    {"operators", "list of diff_time_operator", "likewise, of operators"},
+)},
+{"diff_time_pair", "device time of a step before and after", NULL, FIELDS(
+    {"before_ns", "number", "0: not there"},
+    {"after_ns", "number", "likewise"},
+)},
+{"diff_time_module", "a module", "diff_time_pair", FIELDS(
+    {"module", "text", "its name"},
+)},
+{"diff_time_operator", "an operator", "diff_time_pair", FIELDS(
+    {"operator", "text", "its name"},
+)},
 {"time", "how long a step takes, on the rank that takes longest", NULL, FIELDS(
     {"step_ns", "uint", "the median of the steps that are no warm-up"},
     {"low_ns", "uint", "its band"},
@@ -358,6 +375,9 @@ const struct schema_object schema_objects[] = {
 {"diff", "what diff writes with --json", NULL, FIELDS(
     {"diff_schema", "uint", "1"},
     {"words", "text", "the first line of the summary"},
+    {"time", "optional diff_time", "how the step's time changed, where both runs have one"},
+    {"fail_slower_percent", "optional number", "the limit of --fail-slower, where given"},
+    {"past_slower", "optional bool", "whether the step got slower by more than that"},
     {"fail_above_bytes", "optional uint", "the limit, where given so"},
     {"fail_above_percent", "optional number", "the limit, where given so"},
     {"past_limit", "optional bool", "something grew by more"},

@@ -76,7 +76,10 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
         snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
                  status, by_signal ? ", " : "",
                  by_signal ? strsignal(status - 128) : "");
-    if (r->verdict == VERDICT_OVER_LIMIT)
+    if (r->verdict == VERDICT_OVER_LIMIT && r->slower_percent > 0)
+        snprintf(detail, size, " of time: a step takes %.1f%% longer",
+                 r->slower_percent);
+    else if (r->verdict == VERDICT_OVER_LIMIT)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
     if (r->verdict == VERDICT_UNKNOWN)
         snprintf(detail, size, ": needs at least %s; %s",

@@ -7,7 +7,7 @@
 
 #define CALLS_MAX (32u << 20)
 #define STEPS_MIN 2 /* alike; the last one, which may be shorter, beside */
-#define STEPS_MAX 64 /* whose times are compared */
+#define STEPS_MAX 64 /* whose numbers of calls are compared */
 
 void host_calls_take(void *context, const struct op *op)
 {
@@ -92,27 +92,21 @@ static uint64_t gap_of(const struct host_calls *c, const struct step *step,
     return to > from ? to - from : 0;
 }
 
-static int gap_compare(const void *a, const void *b)
+static uint64_t gap_least(const struct host_times *t,
+                          const struct host_calls *c,
+                          const struct step_list *steps,
+                          const struct span *spans, size_t call)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    uint64_t least = UINT64_MAX;
 
-    return x < y ? -1 : x > y;
-}
-
-static uint64_t gap_median(const struct host_times *t,
-                           const struct host_calls *c,
-                           const struct step_list *steps,
-                           const struct span *spans, size_t call)
-{
-    uint64_t gaps[STEPS_MAX];
-    size_t count = 0;
-
-    for (size_t i = 0; i < steps->count && count < STEPS_MAX; i++)
-        if (t->typical[i] && call <= spans[i].count &&
-            (call < spans[i].count || call == t->gap_count))
-            gaps[count++] = gap_of(c, &steps->steps[i], &spans[i], call);
-    qsort(gaps, count, sizeof *gaps, gap_compare);
-    return gaps[(count - 1) / 2];
+    for (size_t i = 0; i < steps->count; i++) {
+        if (!t->typical[i] || call > spans[i].count ||
+            (call == spans[i].count && call < t->gap_count))
+            continue;
+        uint64_t gap = gap_of(c, &steps->steps[i], &spans[i], call);
+        least = gap < least ? gap : least;
+    }
+    return least;
 }
 
 static void times_fill(struct host_times *t, const struct host_calls *c,
@@ -129,8 +123,8 @@ static void times_fill(struct host_times *t, const struct host_calls *c,
                           spans[i].count < t->gap_count));
     t->gaps = xcalloc(t->gap_count, sizeof *t->gaps);
     for (size_t i = 0; i < t->gap_count; i++)
-        t->gaps[i] = gap_median(t, c, steps, spans, i);
-    t->after = gap_median(t, c, steps, spans, t->gap_count);
+        t->gaps[i] = gap_least(t, c, steps, spans, i);
+    t->after = gap_least(t, c, steps, spans, t->gap_count);
 }
 
 void host_times_make(struct host_times *t, struct host_calls *calls,

@@ -3,8 +3,9 @@
  *
  * Steps that make the same calls need the same time for them; what differs from
  * one to the next is mostly other processes, page faults, the garbage
- * collector. So the time before the i-th call is taken to be the median of those
- * of all such steps (warm-up left out), where there are at least two. The last
+ * collector: it only ever adds. So the time before the i-th call is taken to be
+ * the least of those of all such steps (warm-up left out), where there are at
+ * least two. The last
  * step ends with its optimizer: its calls are the first ones of the others. */
 #ifndef MEMSIM_MEMSIM_HOST_TIMES_H
 #define MEMSIM_MEMSIM_HOST_TIMES_H
@@ -13,7 +14,7 @@
 #include "common/trace/step.h"
 
 struct host_times {
-    bool *typical;      /* of each step: its times are the medians */
+    bool *typical;      /* of each step: its times are the least ones */
     uint64_t *gaps;     /* before each call of such a step */
     size_t gap_count;   /* so many calls */
     uint64_t after;     /* from the last call to the step's end */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/time_diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_add.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/text_columns.h"
+
+#define ROWS         5
+#define NAME_COLUMNS 44
+#define NS_MAX       9007199254740992.0 /* 2^53 */
+#define CHANGE_MIN   0.001              /* of the step: worth a row */
+
+/* --- making --------------------------------------------------------------- */
+
+static void change_put(struct time_change *list, size_t *count,
+                       const struct timing_row *row, bool is_after)
+{
+    size_t at = 0;
+
+    while (at < *count && strcmp(list[at].name, row->name))
+        at++;
+    if (at == *count)
+        list[(*count)++] = (struct time_change){.name = row->name};
+    if (is_after)
+        list[at].after += row->ns;
+    else
+        list[at].before += row->ns;
+}
+
+static double distance(const struct time_change *c)
+{
+    return fabs(c->after - c->before);
+}
+
+static int change_compare(const void *a, const void *b)
+{
+    const struct time_change *x = a, *y = b;
+
+    if (distance(x) != distance(y))
+        return distance(x) < distance(y) ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+struct rows {
+    const struct timing_row *rows;
+    size_t count;
+};
+
+static struct time_change *changes_make(struct rows before, struct rows after,
+                                        size_t *count)
+{
+    struct time_change *list =
+        xcalloc(before.count + after.count + 1, sizeof *list);
+
+    *count = 0;
+    for (size_t i = 0; i < before.count; i++)
+        change_put(list, count, &before.rows[i], false);
+    for (size_t i = 0; i < after.count; i++)
+        change_put(list, count, &after.rows[i], true);
+    qsort(list, *count, sizeof *list, change_compare);
+    return list;
+}
+
+void time_diff_make(struct time_diff *d, const struct result *before,
+                    const struct result *after)
+{
+    const struct timing *a = time_slowest(before), *b = time_slowest(after);
+
+    *d = (struct time_diff){.known = a && b};
+    if (!d->known)
+        return;
+    d->before_ns = (double)timing_step_ns(a);
+    d->after_ns = (double)timing_step_ns(b);
+    d->modules = changes_make((struct rows){a->modules, a->module_count},
+                              (struct rows){b->modules, b->module_count},
+                              &d->module_count);
+    d->operators = changes_make((struct rows){a->operators, a->operator_count},
+                                (struct rows){b->operators, b->operator_count},
+                                &d->operator_count);
+}
+
+void time_diff_fini(struct time_diff *d)
+{
+    free(d->modules);
+    free(d->operators);
+}
+
+double time_diff_percent(const struct time_diff *d)
+{
+    return d->known && d->before_ns > 0
+               ? 100 * (d->after_ns / d->before_ns - 1)
+               : 0;
+}
+
+int time_limit_parse(const char *name, const char *text, double *percent,
+                     struct err *err)
+{
+    char *end;
+
+    *percent = strtod(text, &end);
+    if (end == text || (*end == '%' ? end[1] : *end) || !(*percent >= 0) ||
+        *percent > 1e6)
+        return err_set(err, "--%s: '%s' is not per cent: 5%%, 0.5%%", name,
+                       text);
+    return 0;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static int number_read(const cJSON *object, const char *key, double *number)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
+        item->valuedouble > NS_MAX)
+        return -1;
+    *number = item->valuedouble;
+    return 0;
+}
+
+static int row_read(const cJSON *item, const char *what,
+                    struct timing_row *row)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, what);
+
+    if (!cJSON_IsString(name) || number_read(item, "ns", &row->ns))
+        return -1;
+    row->name = xstrdup(name->valuestring);
+    return 0;
+}
+
+static int rows_read(const cJSON *time, const char *key, const char *what,
+                     struct timing_row **rows, size_t *count)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(time, key), *item;
+    int size = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
+
+    if (size < 0 || size > TIMING_ROWS)
+        return -1;
+    *rows = xcalloc((size_t)size + 1, sizeof **rows);
+    cJSON_ArrayForEach(item, list)
+    {
+        if (row_read(item, what, &(*rows)[*count]))
+            return -1;
+        (*count)++;
+    }
+    return 0;
+}
+
+int time_json_read(const cJSON *root, const char *origin,
+                   struct timing **timing, struct err *err)
+{
+    const cJSON *time = cJSON_GetObjectItemCaseSensitive(root, "time");
+    double ns;
+
+    *timing = NULL;
+    if (!time)
+        return 0;
+    struct timing *t = xcalloc(1, sizeof *t);
+    t->steps = xcalloc(1, sizeof *t->steps);
+    if (number_read(time, "step_ns", &ns) ||
+        rows_read(time, "by_module", "module", &t->modules,
+                  &t->module_count) ||
+        rows_read(time, "by_operator", "operator", &t->operators,
+                  &t->operator_count)) {
+        timing_destroy(t);
+        return err_set(err,
+                       "%s: \"time\" is damaged; write the file again with "
+                       "`memsim run --json'",
+                       origin);
+    }
+    t->step_count = 1;
+    t->steps[0].duration_ns = (uint64_t)ns;
+    *timing = t;
+    return 0;
+}
+
+/* --- reporting ------------------------------------------------------------ */
+
+static void add_changes(cJSON *to, const char *key, const char *what,
+                        const struct time_change *list, size_t count)
+{
+    cJSON *array = cJSON_AddArrayToObject(to, key);
+
+    for (size_t i = 0; i < count; i++) {
+        cJSON *item = json_add_object(array);
+        cJSON_AddStringToObject(item, what, list[i].name);
+        cJSON_AddNumberToObject(item, "before_ns", list[i].before);
+        cJSON_AddNumberToObject(item, "after_ns", list[i].after);
+    }
+}
+
+void time_diff_json(cJSON *root, const struct time_diff *d)
+{
+    if (!d->known)
+        return;
+    cJSON *time = cJSON_AddObjectToObject(root, "time");
+    cJSON_AddNumberToObject(time, "before_ns", d->before_ns);
+    cJSON_AddNumberToObject(time, "after_ns", d->after_ns);
+    cJSON_AddNumberToObject(time, "slower_percent", time_diff_percent(d));
+    add_changes(time, "modules", "module", d->modules, d->module_count);
+    add_changes(time, "operators", "operator", d->operators,
+                d->operator_count);
+}
+
+static void write_changes(const struct time_diff *d, const char *title,
+                          const struct time_change *list, size_t count,
+                          FILE *out)
+{
+    for (size_t i = 0; i < count && i < ROWS; i++) {
+        if (distance(&list[i]) < CHANGE_MIN * d->before_ns)
+            return;
+        if (!i)
+            fprintf(out, "  %s\n", title);
+        fprintf(out, "  %+10.2f ms %8.2f %8.2f  ",
+                (list[i].after - list[i].before) / 1e6, list[i].before / 1e6,
+                list[i].after / 1e6);
+        text_write_end(out, list[i].name, NAME_COLUMNS);
+        fputc('\n', out);
+    }
+}
+
+void time_diff_text(const struct time_diff *d, const char *dim,
+                    const char *plain, FILE *out)
+{
+    if (!d->known)
+        return;
+    fprintf(out, "  %sthe step's time, ms: change, before, after%s\n", dim,
+            plain);
+    fprintf(out, "  %+10.2f ms %8.2f %8.2f  step (%+.1f%%)\n",
+            (d->after_ns - d->before_ns) / 1e6, d->before_ns / 1e6,
+            d->after_ns / 1e6, time_diff_percent(d));
+    write_changes(d, "modules", d->modules, d->module_count, out);
+    write_changes(d, "operators", d->operators, d->operator_count, out);
+}

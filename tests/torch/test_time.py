@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Step times of real training: run, report and replay agree to the nanosecond,
+without host time two runs do, and the parts of a step add up."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from harness import equal, main, test
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
+    "bin/memsim"
+PARTS = ["compute_ns", "exposed_comm_ns", "exposed_copy_ns", "host_bound_ns",
+         "other_ns"]
+JOB = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)],
+                            torch.nn.LayerNorm(1024)).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+side = torch.cuda.Stream()
+for step in range(5):
+    x = torch.ones(4096, 1024).pin_memory().cuda(non_blocking=True)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        y = x * 2
+    torch.cuda.current_stream().wait_stream(side)
+    model(y).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if %(sync)s:
+        torch.cuda.synchronize()
+"""
+
+
+def memsim(*words):
+    done = subprocess.run([MEMSIM, *map(str, words)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def run(directory, *options, sync=True):
+    out = pathlib.Path(directory) / "out.json"
+    trace = pathlib.Path(directory) / "run"
+    memsim("run", "-q", "--force", "-o", trace, "--json", out, *options, "--",
+           sys.executable, "-c", JOB % {"sync": sync})
+    return json.loads(out.read_text()), trace
+
+
+def steps(report):
+    return report["ranks"][0]["steps"]
+
+
+@test
+def run_report_and_replay_agree():
+    with tempfile.TemporaryDirectory() as scratch:
+        ran, trace = run(scratch)
+        equal(len(steps(ran)), 5)
+        assert steps(ran)[0]["warm_up"] and not steps(ran)[3]["warm_up"]
+        for command in ("report", "replay"):
+            out = pathlib.Path(scratch) / "again.json"
+            memsim(command, "-q", "--json", out, trace)
+            again = json.loads(out.read_text())
+            equal(steps(again), steps(ran))
+            equal(again["time"], ran["time"])
+        half = json.loads(memsim("replay", "-q", "--json", "-", "--host-speed",
+                                 "0", "--scale", "gemm=0.5",
+                                 trace).stdout)["time"]["step_ns"]
+        whole = json.loads(memsim("replay", "-q", "--json", "-",
+                                  "--host-speed", "0",
+                                  trace).stdout)["time"]["step_ns"]
+        assert half < whole, (half, whole)
+
+
+@test
+def parts_add_up_and_are_in_the_band():
+    with tempfile.TemporaryDirectory() as scratch:
+        ran, _trace = run(scratch)
+        for step in steps(ran):
+            equal(sum(step[p] for p in PARTS), step["duration_ns"])
+            assert step["low_ns"] <= step["duration_ns"] <= step["high_ns"]
+        time = ran["time"]
+        operators = {r["operator"]: r for r in time["by_operator"]}
+        # A forward and two backward GEMMs of each of four layers; the input of
+        # the first needs no gradient.
+        equal(operators["gemm"]["operations"], 11)
+        assert 0.99 < sum(time["basis"].values()) < 1.01, time["basis"]
+        assert 0 < time["mfu"] < 1, time["mfu"]
+
+
+@test
+def without_host_time_two_runs_are_the_same():
+    with tempfile.TemporaryDirectory() as scratch:
+        first, _trace = run(scratch, "--host-speed", "0")
+        second, _trace = run(scratch, "--host-speed", "0")
+        equal(steps(second), steps(first))
+
+
+if __name__ == "__main__":
+    main()
