@@ -13,6 +13,7 @@ A file is a head of directives, then one line per symbol, sorted by name:
     code N                    what `fail` returns
     POLICY SYMBOL [CODE]      fail, warn, ok, work, null or text, which
                               capture/stub.h explains; CODE is then returned
+    hand SYMBOL               written by hand in src/capture/LIBRARY
     data SYMBOL BYTES         a variable, zero-filled
 
 Everything after a # is a comment; the tools keep it.
@@ -20,7 +21,7 @@ Everything after a # is a comment; the tools keep it.
 import pathlib
 import re
 
-POLICIES = ("fail", "warn", "ok", "work", "null", "text", "data")
+POLICIES = ("hand", "fail", "warn", "ok", "work", "null", "text", "data")
 C_NAME = re.compile(r"[A-Za-z_]\w*$")
 
 

@@ -70,6 +70,17 @@ TEST(devices_are_checked)
     CHECK(device == 0);
 }
 
+TEST(the_first_card_is_as_good_as_any)
+{
+    struct cudaDeviceProp wanted = {.major = 9};
+    int device = -1;
+
+    CHECK(!cudaChooseDevice(&device, &wanted));
+    CHECK_UINT((uint64_t)device, 0);
+    CHECK(cudaChooseDevice(NULL, &wanted) == cudaErrorInvalidValue);
+    CHECK(cudaChooseDevice(&device, NULL) == cudaErrorInvalidValue);
+}
+
 TEST(properties_agree_with_attributes)
 {
     struct cudaDeviceProp p;

@@ -23,6 +23,17 @@ cudaError_t cudaGetDeviceCount(int *count)
     return cudart_result(*count ? CORE_OK : CORE_NO_DEVICE);
 }
 
+/* All cards of a run are alike. */
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted)
+{
+    NEED(device);
+    NEED(wanted);
+    if (!memsim_device_count())
+        return cudart_result(CORE_NO_DEVICE);
+    *device = 0;
+    return cudart_result(CORE_OK);
+}
+
 cudaError_t cudaGetDevice(int *device)
 {
     NEED(device);
