@@ -224,6 +224,10 @@ struct trace_work {
     ((const uint64_t *)&(const TRACE_STRUCT_##kind){__VA_ARGS__})
 #define TRACE_WORD_COUNT(kind) (sizeof(TRACE_STRUCT_##kind) / sizeof(uint64_t))
 
+/* How the SETTING begins that marks an imported profile; what follows is the
+ * profiler's name. */
+#define TRACE_IMPORTED "memsim_imported="
+
 /* The `direction` of a COPY, as cudaMemcpyKind numbers them. */
 enum trace_direction {
     TRACE_HOST_TO_HOST,

@@ -15,6 +15,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
+#include "memsim/cli/replay_profile.h"
 #include "memsim/report/replay_report.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
@@ -28,6 +29,7 @@ struct replay_options {
     const char *what_if;
     int addresses;
     double fail_above_percent;
+    bool models;
     struct output_options output;
     const char **confs;
     size_t conf_count, conf_capacity;
@@ -57,6 +59,9 @@ static const struct option_row rows[] = {
      .help = "where cudaMalloc's addresses lie (default linux)"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if more of a card than this was used"},
+    {"models", 0, OPTION_FLAG, NULL, ROW(models),
+     .help = "of an imported profile: the cost models' times in place\n"
+             "of the measured ones"},
     OUTPUT_ROWS(struct replay_options, output),
     {0},
 };
@@ -366,9 +371,51 @@ static void note_whole(struct result *result, const char *path)
     free(whole);
 }
 
+/* What a profile, which has no memory, cannot answer. */
+static int profile_check(const struct replay_options *o, struct err *err)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } wrong[] = {{o->memory_bytes != 0, "--memory"},
+                 {o->conf_count != 0, "--alloc-conf"},
+                 {o->sweep != NULL, "--sweep"},
+                 {o->what_if != NULL, "--what-if"},
+                 {o->torch != NULL, "--torch"},
+                 {o->fail_above_percent > 0, "--fail-above"},
+                 {o->output.snapshot != NULL, "--snapshot"},
+                 {o->output.advice, "--advice"}};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wrong[i].given)
+            return err_set(err,
+                           "%s is about memory, and an imported profile has "
+                           "times alone",
+                           wrong[i].name);
+    return 0;
+}
+
+static int replay_imported(const struct replay_options *o,
+                           const struct paths *paths, char **command,
+                           struct err *err)
+{
+    const struct replay_profile profile = {.paths = paths->values,
+                                           .count = paths->count,
+                                           .gpu = o->gpu,
+                                           .models = o->models,
+                                           .output = &o->output,
+                                           .command = command};
+
+    if (profile_check(o, err))
+        return CMD_RUN_FAILED;
+    return replay_profile(&profile, err);
+}
+
 static int replay(const struct replay_options *o, const struct paths *paths,
                   char **command, struct err *err)
 {
+    if (is_trace(paths->values[0]) && replay_is_profile(paths->values[0]))
+        return replay_imported(o, paths, command, err);
     struct inputs in = {
         xcalloc(paths->count, sizeof *in.recordings),
         xcalloc(paths->count, sizeof *in.changed),

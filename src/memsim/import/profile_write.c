@@ -105,9 +105,29 @@ static void add_calls(struct out *o)
     }
 }
 
+/* Profiler steps; the program's other ranges are of no use yet. */
+static bool is_step(const struct profile *p, const struct profile_mark *mark)
+{
+    return strncmp(p->names[mark->name], "ProfilerStep", 12) == 0;
+}
+
+/* A profile without steps is one. */
+static void add_whole(struct out *o)
+{
+    const struct profile *p = o->p;
+    int64_t last_ns = 0;
+
+    for (size_t i = 0; i < p->ops_count; i++)
+        if (o->called_ns[i] > last_ns)
+            last_ns = o->called_ns[i];
+    item_add(o, profile_origin(p), ITEM_PUSH, PROFILE_NONE);
+    item_add(o, last_ns + 1, ITEM_POP, PROFILE_NONE);
+}
+
 static void add_items(struct out *o)
 {
     const struct profile *p = o->p;
+    size_t steps = 0;
 
     add_calls(o);
     for (size_t i = 0; i < p->ops_count; i++) {
@@ -118,9 +138,14 @@ static void add_items(struct out *o)
     for (size_t i = 0; i < p->marks_count; i++) {
         const struct profile_mark *mark = &p->marks[i];
 
+        if (!is_step(p, mark))
+            continue;
+        steps++;
         item_add(o, mark->start_ns, ITEM_PUSH, i);
         item_add(o, mark->start_ns + mark->duration_ns, ITEM_POP, i);
     }
+    if (!steps)
+        add_whole(o);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -175,7 +200,7 @@ static void put_head(struct out *o)
                                   .card = target->rank};
 
     put(o, TRACE_PROCESS, 0, &process, sizeof process, p->path);
-    put(o, TRACE_SETTING, 0, NULL, 0, "memsim_imported=kineto");
+    put(o, TRACE_SETTING, 0, NULL, 0, TRACE_IMPORTED "kineto");
     put(o, TRACE_DEVICE, 0, &device, sizeof device, target->gpu);
     for (size_t i = 0; i < p->names_count; i++) {
         struct trace_name name = {.name = name_of((uint32_t)i)};
@@ -322,24 +347,33 @@ static void put_wait(struct out *o, uint32_t index, int64_t from_ns,
     PUT(o, call->thread, SYNC_EVENT, .event = EVENT_HANDLE(call->waits));
 }
 
+static void put_range(struct out *o, const struct item *item)
+{
+    const struct profile *p = o->p;
+    const struct profile_mark *mark =
+        item->index == PROFILE_NONE ? NULL : &p->marks[item->index];
+    uint32_t thread = mark ? mark->thread : 0;
+    struct trace_range_push push = {.domain = DOMAIN_PROFILE};
+
+    if (item->kind == ITEM_POP)
+        PUT(o, thread, RANGE_POP, .domain = DOMAIN_PROFILE);
+    else
+        put(o, TRACE_RANGE_PUSH, thread, &push, sizeof push,
+            mark ? p->names[mark->name] : "step (the whole profile)");
+}
+
 static void put_item(struct out *o, const struct item *item)
 {
     const struct profile *p = o->p;
-    const struct profile_call *call = &p->calls[item->index];
+    const struct profile_call *call =
+        item->index == PROFILE_NONE ? NULL : &p->calls[item->index];
 
     o->last_ns = trace_ns(o, item->ns);
     switch (item->kind) {
     case ITEM_POP:
-        PUT(o, p->marks[item->index].thread, RANGE_POP,
-            .domain = DOMAIN_PROFILE);
+    case ITEM_PUSH:
+        put_range(o, item);
         break;
-    case ITEM_PUSH: {
-        struct trace_range_push push = {.domain = DOMAIN_PROFILE};
-
-        put(o, TRACE_RANGE_PUSH, p->marks[item->index].thread, &push,
-            sizeof push, p->names[p->marks[item->index].name]);
-        break;
-    }
     case ITEM_JOIN:
         PUT(o, call->thread, JOIN, .joined = p->calls[call->join].thread);
         break;

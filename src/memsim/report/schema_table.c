@@ -63,6 +63,7 @@ const struct schema_object schema_objects[] = {
 {"step", "a predicted training step; compute_ns, exposed_comm_ns, exposed_copy_ns, host_bound_ns and other_ns add up to duration_ns", NULL, FIELDS(
     {"index", "uint", "from 0"},
     {"duration_ns", "uint", "from the end of the step before to its end, on the device and the host"},
+    {"measured_ns", "optional uint", "of an imported profile: the step's time in it"},
     {"low_ns", "uint", "the band: see doc/time.md"},
     {"high_ns", "uint", "likewise"},
     {"compute_ns", "uint", "the GPU computes"},

@@ -31,6 +31,8 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
         json_add_uint(step, "exposed_copy_ns", s->exposed_copy_ns);
         json_add_uint(step, "host_bound_ns", s->host_bound_ns);
         json_add_uint(step, "other_ns", s->other_ns);
+        if (s->measured_ns)
+            json_add_uint(step, "measured_ns", s->measured_ns);
         cJSON_AddBoolToObject(step, "warm_up", s->warm_up);
     }
 }

@@ -95,9 +95,10 @@ static void write_warnings(const struct page *p, const struct timing *t,
 
     if (host >= 100 * HOST_BOUND) {
         snprintf(text, sizeof text,
-                 "host-bound: the GPU waits %.0f%% of the step for this "
-                 "machine's CPU; --host-speed says how fast another is",
-                 host);
+                 "host-bound: the GPU waits %.0f%% of the step for %s", host,
+                 t->imported ? "the host"
+                             : "this machine's CPU; --host-speed says how "
+                               "fast another is");
         text_write_wrapped(p->out, " ", text);
     }
     if (t->unknown >= UNKNOWN_SHARE) {

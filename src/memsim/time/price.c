@@ -223,15 +223,7 @@ void pricer_price(struct pricer *p, const struct op *op,
                   const struct trace_names *names, struct price *price)
 {
     *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
-    if (op->duration_ns) {
-        price_work(p, op, names, price);
-        price->answer = (struct cost_answer){
-            .ns = op->duration_ns,
-            .low_ns = op->duration_ns,
-            .high_ns = op->duration_ns,
-            .basis = COST_MEASURED,
-        };
-    } else if (op->kind == OP_COLLECTIVE) {
+    if (op->kind == OP_COLLECTIVE) {
         price_collective(p, op, trace_names_get(names, op->name), price);
     } else {
         price_work(p, op, names, price);

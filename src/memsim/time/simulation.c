@@ -9,7 +9,8 @@
 #include "memsim/time/host_times.h"
 #include "runtime/sim/sim_cost.h"
 
-#define INFOS_FIRST 4096 /* a power of two */
+#define INFOS_FIRST     4096 /* a power of two */
+#define PROFILE_THREADS 1024 /* more share the last one's clock */
 
 /* Handles of CUDA's default streams. */
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
@@ -38,6 +39,11 @@ struct run {
     size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
     bool in_step;
+    /* of an imported profile */
+    bool imported;
+    uint64_t origin_ns;       /* its first record */
+    uint64_t measured_end_ns; /* the last end of what was called so far */
+    int64_t drifts[PROFILE_THREADS]; /* of threads: simulated less measured */
 };
 
 /* --- the simulator's memory ----------------------------------------------- */
@@ -128,6 +134,8 @@ static uint32_t device_of(struct run *r, uint32_t device)
     cost_gpu_set(gpu, &limits);
     sim_gpu_set(&sim_gpu, gpu->sm_count, gpu->nccl_channels, limits.pcie_gbps,
                 gpu->memory_gbps);
+    if (r->imported && !r->options->models) /* measured times have it all */
+        sim_gpu = (struct sim_gpu){.queue_depth = UINT32_MAX};
     r->devices[device] = sim_device(r->sim, &sim_gpu);
     r->t->device_count = r->devices[device] + 1;
     return r->devices[device];
@@ -293,7 +301,8 @@ static void submit(struct run *r, const struct op *op, uint32_t thread,
         .engine = price->engine,
         .duration_ns = price->answer.ns,
         .share = price->share,
-        .gap_ns = SIM_GAP_NS,
+        .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
+        .latency_ns = (uint32_t)op->latency_ns,
         .meet = SIM_NONE,
         .tag = r->tag,
     };
@@ -406,9 +415,87 @@ static void call_tell(struct run *r, const struct op *op, uint32_t thread,
         r->sink->call(r->sink->context, &call);
 }
 
+/* --- imported profiles ----------------------------------------------------
+ *
+ * A thread's calls come as long after each other as they did, waits left out: a
+ * thread is so much earlier or later than it was in the profile, which only a
+ * wait changes. */
+
+static int64_t *drift_of(struct run *r, uint32_t thread)
+{
+    return &r->drifts[thread < PROFILE_THREADS ? thread : PROFILE_THREADS - 1];
+}
+
+/* When THREAD does what it did at TIME_NS of the profile. */
+static uint64_t profile_host_ns(struct run *r, uint32_t thread,
+                                uint64_t time_ns)
+{
+    int64_t ns = (int64_t)(time_ns - r->origin_ns) + *drift_of(r, thread);
+
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/* What was measured, in place of the price. */
+static void price_measured(struct run *r, const struct op *op,
+                           struct price *price)
+{
+    double scale = r->options->price.scale[price->family];
+    uint64_t end_ns = op->start_ns + op->duration_ns;
+
+    if (end_ns > r->measured_end_ns)
+        r->measured_end_ns = end_ns;
+    if (r->options->models && op->kind != OP_HOST_FUNCTION)
+        return;
+    uint64_t ns = scale > 0 ? (uint64_t)(scale * (double)op->duration_ns)
+                            : op->duration_ns;
+    price->answer = (struct cost_answer){
+        .ns = ns, .low_ns = ns, .high_ns = ns, .basis = COST_MEASURED};
+    price->share = 1;
+}
+
+/* THREAD's wait ended: it returns after as long as it did. */
+static void profile_return(struct run *r, const struct op *op, uint32_t thread)
+{
+    sim_spend(r->sim, thread, op->return_ns);
+    *drift_of(r, op->thread) = (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
+                               (int64_t)(op->host_ns + op->held_ns);
+}
+
+static void on_profile_op(struct run *r, const struct op *op)
+{
+    uint32_t thread = thread_of(r, op->thread);
+    uint64_t first_tag = r->tag, start_ns;
+    struct price price = {.family = WORK_OTHER};
+    bool works = op->kind > OP_NONE && op->kind <= OP_COLLECTIVE;
+
+    if (op->kind == OP_HOST_JOIN) {
+        *drift_of(r, op->thread) = *drift_of(r, op->joined);
+        return;
+    }
+    r->host_ns = profile_host_ns(r, op->thread, op->host_ns);
+    sim_until(r->sim, thread, r->host_ns);
+    start_ns = sim_now(r->sim, thread);
+    r->call++;
+    if (works) {
+        price_of(r, op, &price);
+        price_measured(r, op, &price);
+        submit(r, op, thread, &price);
+    } else {
+        do_call(r, op, thread);
+    }
+    if (op->kind == OP_SYNC_EVENT)
+        profile_return(r, op, thread);
+    call_tell(r, op, thread, start_ns, first_tag);
+}
+
 static void on_op(void *context, const struct op *op)
 {
     struct run *r = context;
+
+    if (r->imported) {
+        on_profile_op(r, op);
+        return;
+    }
     uint32_t thread = thread_of(r, op->thread);
     enum op_kind kind = call_kind(op);
     uint64_t first_tag = r->tag, start_ns;
@@ -437,6 +524,10 @@ static void on_op(void *context, const struct op *op)
 
 static void mark_all(struct run *r, uint64_t tag)
 {
+    uint64_t measured_ns =
+        r->record_ns > r->measured_end_ns ? r->record_ns : r->measured_end_ns;
+
+    (tag & 1 ? r->t->ends : r->t->begins)[tag / 2].measured_ns = measured_ns;
     if (!r->t->device_count) /* nothing was called yet */
         (tag & 1 ? r->t->ends : r->t->begins)[tag / 2].ns = r->host_ns;
     for (uint32_t i = 0; i < r->t->device_count; i++)
@@ -464,11 +555,29 @@ static void steps_follow(struct run *r)
     }
 }
 
+/* Does ITEM say that the trace is an imported profile? */
+static bool is_import(const struct trace_item *item)
+{
+    static const char setting[] = TRACE_IMPORTED;
+
+    return item->head.kind == TRACE_SETTING &&
+           item->head.text_bytes >= sizeof setting - 1 &&
+           !memcmp(item->text, setting, sizeof setting - 1);
+}
+
 static void on_record(struct run *r, const struct trace_item *item)
 {
     if (!r->record)
+        r->record_ns = r->origin_ns = item->head.time_ns;
+    if (is_import(item))
+        r->imported = r->t->imported = true;
+    if (r->imported) {
+        r->host_ns =
+            profile_host_ns(r, item->head.thread, item->head.time_ns);
         r->record_ns = item->head.time_ns;
-    host_record(r, item->head.time_ns);
+    } else {
+        host_record(r, item->head.time_ns);
+    }
     steps_follow(r);
     if (r->sink->record)
         r->sink->record(r->sink->context, item, r->host_ns);

@@ -46,7 +46,8 @@ struct simulation_call {
 /* A moment of the simulation at which a step begins or ends: all that was
  * called before has completed, and the host has come there. */
 struct simulation_moment {
-    uint64_t ns;                                /* on the last device */
+    uint64_t ns;          /* on the last device */
+    uint64_t measured_ns; /* of an imported profile: the same as it was */
     uint64_t use_ns[SESSION_DEVICES][SIM_USES]; /* since the start */
 };
 
@@ -64,6 +65,7 @@ struct simulation_options {
     double host_factor; /* of the recorded times of the host; 0: none */
     const struct simulation_plan *plan; /* NULL: made by a pass of its own */
     const struct step_list *steps; /* of the trace; NULL: a pass finds them */
+    bool models; /* imported profiles: prices in place of what was measured */
 };
 
 /* What is known when all of a trace was simulated. */
@@ -72,6 +74,7 @@ struct simulation {
     struct simulation_moment *begins, *ends; /* of each step */
     uint32_t device_count; /* those that had work: 0 to this, less one */
     uint64_t ops, end_ns;
+    bool imported; /* a profile, with measured times */
     bool stuck; /* something waits for what never comes */
 };
 

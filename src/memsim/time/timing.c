@@ -193,6 +193,7 @@ static void steps_conclude(struct reading *r)
     uint32_t device = main_device(l);
 
     t->rule = l->steps.rule;
+    t->imported = l->imported;
     t->step_count = l->steps.count;
     t->steps = xcalloc(t->step_count + 1, sizeof *t->steps);
     for (size_t i = 0; i < t->step_count; i++) {
@@ -200,6 +201,9 @@ static void steps_conclude(struct reading *r)
         step->duration_ns = l->ends[i].ns > l->begins[i].ns
                                 ? l->ends[i].ns - l->begins[i].ns
                                 : 0;
+        if (l->imported)
+            step->measured_ns =
+                l->ends[i].measured_ns - l->begins[i].measured_ns;
         step->warm_up = l->steps.steps[i].warm_up;
         step_uses(l, i, device, step);
         step_band(&r->sums[i], step);

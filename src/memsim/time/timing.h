@@ -14,6 +14,7 @@ struct timing_step {
     uint64_t low_ns, high_ns; /* the band: see doc/time.md */
     uint64_t compute_ns, exposed_comm_ns, overlapped_comm_ns;
     uint64_t exposed_copy_ns, host_bound_ns, other_ns;
+    uint64_t measured_ns; /* of an imported profile; 0: not known */
     bool warm_up;
 };
 
@@ -41,6 +42,7 @@ struct timing {
     size_t operator_count;
     struct timing_row *path; /* the critical path of a step, by what is on it */
     size_t path_count;
+    bool imported; /* a profile: the host is the profiled one */
     bool stuck;
 };
 

@@ -55,7 +55,9 @@ void operator_name(const struct simulation_op *op,
     else if (op->kind == OP_SET)
         snprintf(text, size, "memory set");
     else if (op->kind == OP_HOST_FUNCTION)
-        snprintf(text, size, "host function");
+        snprintf(text, size, "%s",
+                 op->price.answer.basis == COST_MEASURED ? "not in the profile"
+                                                         : "host function");
     else if (op->kind == OP_LIBRARY_CALL || op->kind == OP_COLLECTIVE)
         snprintf(text, size, "%s", name);
     else

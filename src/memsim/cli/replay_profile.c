@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/replay_profile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/status.h"
+#include "common/base/xmalloc.h"
+#include "common/trace/trace_read.h"
+#include "memsim/cli/output_time.h"
+#include "memsim/report/time_report.h"
+
+#define DEFAULT_GPU "h100-sxm-80gb"
+#define STEPS_SHOWN 8 /* of each rank */
+
+bool replay_is_profile(const char *path)
+{
+    static const char imported[] = TRACE_IMPORTED;
+    struct trace_reader reader;
+    struct trace_item item;
+    struct err err = {""};
+    bool found = false;
+
+    if (trace_reader_open(&reader, path, &err))
+        return false;
+    while (!found && trace_reader_next(&reader, &item, &err) > 0 &&
+           (item.head.kind == TRACE_PROCESS ||
+            item.head.kind == TRACE_SETTING))
+        found = item.head.kind == TRACE_SETTING &&
+                item.head.text_bytes >= sizeof imported - 1 &&
+                !memcmp(item.text, imported, sizeof imported - 1);
+    trace_reader_close(&reader);
+    return found;
+}
+
+/* The GPU that is asked for, or the profile's; one that the catalogue does not
+ * know matters only where prices are asked for. */
+static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
+                    struct err *err)
+{
+    if (p->gpu)
+        return gpu_load(p->gpu, gpu, err);
+    if (output_time_gpu(p->paths[0], gpu, err) == 0)
+        return 0;
+    err_clear(err);
+    if (p->models)
+        return err_set(err, "%s", "--models needs a GPU of the catalogue; give "
+                                  "--gpu (`memsim gpus' lists them)");
+    if (gpu_load(DEFAULT_GPU, gpu, err))
+        return -1;
+    snprintf(gpu->device_name, sizeof gpu->device_name,
+             "GPU not in the catalogue");
+    return 0;
+}
+
+static int read_ranks(const struct replay_profile *p, struct result *result,
+                      struct err *err)
+{
+    struct output_time time;
+
+    if (output_time_init(&time, p->output, &result->gpu, err))
+        return -1;
+    time.timeline.models = p->models || p->gpu;
+    result->ranks = xcalloc(p->count, sizeof *result->ranks);
+    result->rank_count = p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        result->ranks[i].rank = (unsigned)i;
+        output_time_rank(&time, result, &result->ranks[i], p->paths[i]);
+    }
+    output_time_fini(&time);
+    return 0;
+}
+
+struct errors {
+    double sum, worst; /* relative, without sign */
+    size_t count;
+};
+
+static void errors_add(struct errors *e, const struct timing_step *s,
+                       double *difference)
+{
+    *difference = (double)s->duration_ns / (double)s->measured_ns - 1;
+    e->sum += fabs(*difference);
+    e->worst = fmax(e->worst, fabs(*difference));
+    e->count++;
+}
+
+static void print_rank(const struct result_rank *rank, struct errors *errors,
+                       FILE *out)
+{
+    for (size_t i = 0; rank->timing && i < rank->timing->step_count; i++) {
+        const struct timing_step *s = &rank->timing->steps[i];
+        double difference;
+
+        if (!s->measured_ns)
+            continue;
+        errors_add(errors, s, &difference);
+        if (i < STEPS_SHOWN)
+            fprintf(out, "  %4u  %4zu  %10.3f ms  %10.3f ms  %+7.2f%%\n",
+                    rank->rank, i, (double)s->measured_ns / 1e6,
+                    (double)s->duration_ns / 1e6, 100 * difference);
+        else if (i == STEPS_SHOWN)
+            fprintf(out, "  %4u  ... %zu more steps; --json has all\n",
+                    rank->rank, rank->timing->step_count - i);
+    }
+}
+
+static void print_summary(const struct replay_profile *p,
+                          const struct result *result, FILE *out)
+{
+    struct errors errors = {0};
+
+    fprintf(out, "memsim: a profile of %zu rank%s, %s, replayed with %s\n",
+            p->count, p->count == 1 ? "" : "s", result->gpu.device_name,
+            p->models || p->gpu ? "the cost models' times"
+                                : "the measured durations");
+    fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
+            "replayed", "error");
+    for (size_t i = 0; i < result->rank_count; i++)
+        print_rank(&result->ranks[i], &errors, out);
+    if (errors.count)
+        fprintf(out, "  error of %zu steps: mean %.2f%%, worst %.2f%%\n",
+                errors.count, 100 * errors.sum / (double)errors.count,
+                100 * errors.worst);
+    time_text_write(result, "", "", out);
+    for (size_t i = 0; i < result->note_count; i++)
+        fprintf(out, "  note: %s\n", result->notes[i]);
+}
+
+int replay_profile(const struct replay_profile *p, struct err *err)
+{
+    static const struct output_writers writers = {&report_json, &report_html,
+                                                  &report_perfetto};
+    struct result result = {.command = p->command,
+                            .finished = true,
+                            .verdict = VERDICT_UNKNOWN,
+                            .why = "a profile has no memory calls"};
+    FILE *out = output_summary_stream(p->output);
+    int status = CMD_RUN_FAILED;
+
+    if (find_gpu(p, &result.gpu, err))
+        return status;
+    if (!read_ranks(p, &result, err)) {
+        if (!p->output->quiet)
+            print_summary(p, &result, out);
+        if (!output_files(p->output, &writers, &result, err))
+            status = CMD_OK;
+    }
+    result_fini(&result);
+    return status;
+}

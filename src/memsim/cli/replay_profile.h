@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim replay of what `memsim import` wrote: times alone, no memory. A part
+ * of the command line: it prints. */
+#ifndef MEMSIM_MEMSIM_REPLAY_PROFILE_H
+#define MEMSIM_MEMSIM_REPLAY_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "memsim/cli/output.h"
+
+struct replay_profile {
+    char *const *paths; /* traces, one of each rank, in their order */
+    size_t count;
+    const char *gpu; /* NULL: the profile's */
+    bool models;     /* prices in place of what was measured */
+    const struct output_options *output;
+    char *const *command;
+};
+
+/* Is the trace PATH an imported profile? */
+bool replay_is_profile(const char *path);
+
+/* Plays it. Returns memsim's exit status, ERR set where it failed. */
+int replay_profile(const struct replay_profile *p, struct err *err);
+
+#endif
