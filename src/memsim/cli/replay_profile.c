@@ -67,7 +67,8 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     result->rank_count = p->count;
     for (size_t i = 0; i < p->count; i++) {
         result->ranks[i].rank = (unsigned)i;
-        output_time_rank(&time, result, &result->ranks[i], p->paths[i]);
+        output_time_rank(&time, result, &result->ranks[i], p->paths[i],
+                         NULL);
     }
     output_time_fini(&time);
     return 0;
