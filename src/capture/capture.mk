@@ -19,16 +19,17 @@ CORE_FILES := $(filter-out $(if $(filter 0,$(COMPUTE)),src/capture/core/compute/
                $(wildcard src/capture/core/*/*.c))
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(CORE_FILES))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
-               base/demangle base/err base/file_limit \
+               base/demangle base/elf base/err base/file_limit \
                base/text_clean catalogue/nccl_memory \
                trace/op_record trace/trace_write trace/session_table \
-               trace/session_mail                catalogue/vaspace) \
+               trace/session_mail catalogue/vaspace) \
              $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/runtime/cost/work*.c))
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
 LIBRARY_PIC := -fPIC -fno-semantic-interposition
-LIBRARY_LD   = -shared -Wl,-soname,$(@F) -Wl,-z,defs
+# Few segments: every mapping counts at the start of every process.
+LIBRARY_LD   = -shared -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-z,noseparate-code
 
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)

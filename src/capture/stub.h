@@ -19,28 +19,25 @@ enum stub_policy {
     STUB_text, /* returns STUB_TEXT, where a NULL would end in strlen */
 };
 
-struct stub {
-    const char *library, *symbol;
-    enum stub_policy policy;
-    int64_t code;   /* what the call returns */
-    uint64_t calls; /* counted by memsim_stub_called, atomically */
-};
-
 #define STUB_TEXT "not implemented by memsim"
 #define STUB_EXPORTED __attribute__((visibility("default")))
 
-/* Notes a call of STUB, which lives as long as its library, and returns what
- * the caller is to see. */
-STUB_EXPORTED int64_t memsim_stub_called(struct stub *stub);
+/* Notes a call of a stub and returns CODE. NAMES is "LIBRARY\0SYMBOL" and lives
+ * as long as its library; *CALLS counts. */
+STUB_EXPORTED int64_t memsim_stub_called(const char *names,
+                                         enum stub_policy policy, int64_t code,
+                                         uint64_t *calls);
 
 /* One function. Its arguments don't matter: the caller clears them away, in
- * the x86-64 and AArch64 calling conventions alike. */
+ * the x86-64 and AArch64 calling conventions alike. No pointer is stored, as
+ * each would be relocated in every process that starts. */
 #define STUB(LIBRARY, SYMBOL, POLICY, CODE)                                    \
     STUB_EXPORTED __attribute__((weak)) int64_t SYMBOL(void);                  \
     int64_t SYMBOL(void)                                                       \
     {                                                                          \
-        static struct stub stub = {#LIBRARY, #SYMBOL, STUB_##POLICY, CODE, 0}; \
-        return memsim_stub_called(&stub);                                      \
+        static uint64_t calls;                                                 \
+        return memsim_stub_called(#LIBRARY "\0" #SYMBOL, STUB_##POLICY, CODE,  \
+                                  &calls);                                     \
     }
 
 /* One variable of SIZE_BYTES, all zero. */

@@ -56,10 +56,11 @@ USER_C = "int fooNew(int); int fooGone(void);" \
 STUB_CALLED_C = """
 #include <stdio.h>
 #include "capture/stub.h"
-int64_t memsim_stub_called(struct stub *stub)
+int64_t memsim_stub_called(const char *names, enum stub_policy policy,
+                           int64_t code, uint64_t *calls)
 {
-    printf("%s %s\\n", stub->library, stub->symbol);
-    return stub->code;
+    printf("%s %s\\n", names, names + strlen(names) + 1);
+    return code;
 }
 """
 HAND_C = "int fooReset(void); int fooReset(void) { return 7; }\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/run/elf.h"
+#include "common/base/elf.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -39,6 +39,34 @@ TEST(a_program_with_an_interpreter_is_dynamic)
     CHECK(elf_classify(&h, sizeof h) == ELF_STATIC);
     h.segments[2].p_type = PT_INTERP;
     CHECK(elf_classify(&h, sizeof h) == ELF_DYNAMIC);
+}
+
+TEST(loaders_of_other_c_libraries_are_told_apart)
+{
+    static const struct {
+        const char *loader;
+        enum elf_kind kind;
+    } loaders[] = {{"/lib64/ld-linux-x86-64.so.2", ELF_DYNAMIC},
+                   {"/nix/store/x/lib/ld-linux-aarch64.so.1", ELF_DYNAMIC},
+                   {"/lib64/ld64.so.2", ELF_DYNAMIC},
+                   {"/lib/ld-musl-x86_64.so.1", ELF_OTHER_LIBC},
+                   {"/system/bin/linker64", ELF_OTHER_LIBC},
+                   {"/lib/ld64-uClibc.so.1", ELF_OTHER_LIBC}};
+
+    for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++) {
+        struct {
+            struct head head;
+            char text[64];
+        } file = {head_make(1), ""};
+        file.head.segments[0].p_type = PT_INTERP;
+        file.head.segments[0].p_offset = sizeof file.head;
+        file.head.segments[0].p_filesz = strlen(loaders[i].loader) + 1;
+        strcpy(file.text, loaders[i].loader);
+        CHECK(elf_classify(&file, sizeof file) == loaders[i].kind);
+        CHECK(elf_classify(&file, sizeof file.head + 5) == ELF_DYNAMIC);
+        file.head.segments[0].p_offset = UINT64_MAX;
+        CHECK(elf_classify(&file, sizeof file) == ELF_DYNAMIC);
+    }
 }
 
 TEST(headers_out_of_sight_are_taken_for_dynamic)

@@ -67,6 +67,7 @@ int job_check(const char *command, struct err *err)
     switch (target_check(command, getenv("PATH"), err)) {
     case TARGET_OK:
     case TARGET_BLIND:
+    case TARGET_OTHER_LIBC:
         return 0;
     case TARGET_NOT_EXECUTABLE:
         return CMD_RUN_NOT_EXECUTABLE;
@@ -111,6 +112,14 @@ static int collect(struct rundir *dir, int status, struct err *err)
     return rundir_finish(dir, err);
 }
 
+/* Whether COMMAND can load our libraries; otherwise it could not start. */
+static bool preloads(const char *command)
+{
+    struct err ignored = {""};
+
+    return target_check(command, getenv("PATH"), &ignored) != TARGET_OTHER_LIBC;
+}
+
 /* Returns 0 with the session of DIR collected, or memsim's exit status. */
 static int run_command(const struct job *job, const char *libraries,
                        const char *preload, struct rundir *dir, struct err *err)
@@ -121,8 +130,9 @@ static int run_command(const struct job *job, const char *libraries,
 
     snprintf(session, sizeof session, "%s/" SESSION_FILE, dir->path);
     handover_open(&handover, dir);
-    char **environment = spawn_environment(environ, session, handover.value,
-                                           preload, libraries);
+    char **environment = spawn_environment(
+        environ, session, handover.value,
+        preloads(job->command[0]) ? preload : NULL, libraries);
     const struct spawn spawn = {.argv = job->command,
                                 .environment = environment,
                                 .output = job->output,

@@ -145,7 +145,6 @@ char **spawn_environment(char *const *environment, const char *session,
         xasprintf("MEMSIM_SESSION=%s", session),
         xasprintf(SESSION_HANDOVER "=%s", handover),
         xstrdup("MEMSIM=1"),
-        xasprintf("LD_PRELOAD=%s", preload),
         xasprintf("PYTHONPATH=%s/py%s%s", dir, python && *python ? ":" : "",
                   python ? python : ""),
         xasprintf("TRITON_LIBCUDA_PATH=%s", dir),
@@ -153,6 +152,7 @@ char **spawn_environment(char *const *environment, const char *session,
          * for a real GPU to run it. */
         xstrdup("USE_PYTORCH_KERNEL_CACHE=0"),
         xstrdup("CUPY_CACHE_IN_MEMORY=1"),
+        preload ? xasprintf("LD_PRELOAD=%s", preload) : NULL,
         NULL,
     };
     size_t count = 0, kept = 0;

@@ -20,13 +20,13 @@ int spawn_library_dir(const char *override, char *dir, size_t size,
  * NULL with ERR set. */
 char *spawn_preload(const char *dir, const char *preloaded, struct err *err);
 
-/* ENVIRONMENT with what the command needs: SESSION's path,
- * HANDOVER (session_mail.h), PRELOAD, DIR's
- * Python before any other, DIR for Triton. The caller frees it with
+/* ENVIRONMENT with what the command needs: SESSION's path, HANDOVER
+ * (session_mail.h), PRELOAD (NULL: LD_PRELOAD stays as it is), DIR's Python
+ * before any other, DIR for Triton. The caller frees it with
  * spawn_environment_free. */
 char **spawn_environment(char *const *environment, const char *session,
-                         const char *handover,
-                         const char *preload, const char *dir);
+                         const char *handover, const char *preload,
+                         const char *dir);
 void spawn_environment_free(char **environment);
 
 /* A command, and how it runs. */

@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "memsim/run/elf.h"
+#include "common/base/elf.h"
 
 #define DEFAULT_SEARCH "/bin:/usr/bin" /* execvp(3) without PATH */
 #define SCRIPTS_MAX    5               /* BINPRM_MAX_RECURSION of Linux */
@@ -131,6 +131,9 @@ static const struct judgement {
     const char *text; /* with the program's path before it */
 } judgements[] = {
     [ELF_DYNAMIC] = {TARGET_OK, NULL},
+    [ELF_OTHER_LIBC] = {TARGET_OTHER_LIBC,
+                        "not linked against glibc, so memsim sees neither it "
+                        "nor the programs that it starts; use one that is"},
     [ELF_STATIC] = {TARGET_BLIND,
                     "statically linked, so memsim sees only the programs that "
                     "it starts; use a dynamically linked one"},

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keeping the fake libraries in the way of everything that looks for the real
- * ones: by absolute path, by another name, in a child with a fresh environment.
- * NEEDED entries need nothing from us: the preloaded libraries bear the names.
- */
-#include <alloca.h>
+ * ones: by absolute path, by another name. NEEDED entries need nothing from us:
+ * the preloaded libraries bear the names. */
+#include "capture/core/run/loader.h"
+
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +13,6 @@
 
 #include "capture/core/base/core.h"
 #include "capture/core/run/process.h"
-#include "common/trace/session_mail.h"
-
-#define REAL(name)                                                             \
-    ({                                                                         \
-        static __typeof__(&name) real_;                                        \
-        if (!real_)                                                            \
-            real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                \
-        real_;                                                                 \
-    })
 
 /* Names without a version, as ctypes users and linker scripts write them. */
 static const char *const unversioned[][2] = {
@@ -34,16 +23,7 @@ static const char *const unversioned[][2] = {
 
 static char directory[512]; /* where our libraries lie */
 
-/* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
-static const char *const kept_names[] = {
-    "LD_PRELOAD=",          "MEMSIM_SESSION=",      "MEMSIM=",
-    "PYTHONPATH=",          "TRITON_LIBCUDA_PATH=", "USE_PYTORCH_KERNEL_CACHE=",
-    "CUPY_CACHE_IN_MEMORY=", SESSION_HANDOVER "="};
-#define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
-#define KEPT_PYTHONPATH 3
-#define NEWEST_SONAME   13 /* the highest number that ends one of ours */
-#define PYTHON_SUBDIR   "/py"
-static char *kept[KEPT]; /* NAME=VALUE of what children need */
+#define NEWEST_SONAME 13 /* the highest number that ends one of ours */
 
 __attribute__((constructor)) static void loader_start(void)
 {
@@ -53,10 +33,11 @@ __attribute__((constructor)) static void loader_start(void)
         snprintf(directory, sizeof directory, "%.*s",
                  (int)(strrchr(self.dli_fname, '/') - self.dli_fname),
                  self.dli_fname);
-    for (int i = 0; i < KEPT && getenv("MEMSIM_SESSION"); i++)
-        for (char **e = environ; *e; e++)
-            if (!strncmp(*e, kept_names[i], strlen(kept_names[i])))
-                kept[i] = strdup(*e);
+}
+
+const char *loader_directory(void)
+{
+    return directory;
 }
 
 /* True where we have a library of this base name. */
@@ -176,138 +157,4 @@ CORE_API __attribute__((optimize("O2"))) void *dlopen(const char *path,
             return library; /* else once more, for dlerror() */
     }
     return REAL(dlopen)(name, flags);
-}
-
-static bool has_name(const char *entry, const char *name)
-{
-    return !strncmp(entry, name, strlen(name));
-}
-
-static bool preloads_us(const char *entry)
-{
-    return strstr(entry, "libmemsim.so");
-}
-
-static size_t environment_count(char *const envp[])
-{
-    size_t n = 0;
-
-    while (envp && envp[n])
-        n++;
-    return n;
-}
-
-/* Whether ENTRY is a PYTHONPATH that our Python is not in. */
-static bool lacks_python(const char *entry)
-{
-    return directory[0] && has_name(entry, kept_names[KEPT_PYTHONPATH]) &&
-           !strstr(entry, directory);
-}
-
-/* Writes ENTRY, a PYTHONPATH, with our Python before it to TEXT. */
-static char *python_join(const char *entry, char *text)
-{
-    const char *theirs = strchr(entry, '=') + 1;
-
-    char *end = stpcpy(text, kept_names[KEPT_PYTHONPATH]);
-    end = stpcpy(stpcpy(end, directory), PYTHON_SUBDIR);
-    if (*theirs)
-        stpcpy(stpcpy(end, ":"), theirs);
-    return text;
-}
-
-/* What environment_complete() needs for ENVP. */
-static size_t completed_bytes(char *const envp[])
-{
-    size_t count = environment_count(envp);
-    size_t bytes = (count + KEPT + 1) * sizeof(char *);
-
-    for (size_t i = 0; i < count; i++)
-        if (lacks_python(envp[i]))
-            bytes += sizeof directory + sizeof PYTHON_SUBDIR + strlen(envp[i]);
-    return bytes;
-}
-
-/* Fills OUT with ENVP and what a child of a run needs and lacks. An LD_PRELOAD
- * without us gives way to the one we were started with; a PYTHONPATH without
- * us gets us. */
-static char *const *environment_complete(char *const envp[], char **out)
-{
-    size_t count = environment_count(envp), n = 0;
-    char *text = (char *)(out + count + KEPT + 1);
-    bool present[KEPT] = {false};
-
-    if (!kept[0] || !kept[1])
-        return envp;
-    process_hand_on();
-    for (size_t i = 0; i < count; i++) {
-        bool ours = true;
-
-        for (int k = 0; k < KEPT; k++)
-            if (has_name(envp[i], kept_names[k])) {
-                ours = k || preloads_us(envp[i]);
-                present[k] = ours;
-            }
-        if (!ours)
-            continue;
-        out[n++] = envp[i];
-        if (lacks_python(envp[i])) {
-            out[n - 1] = python_join(envp[i], text);
-            text += strlen(text) + 1;
-        }
-    }
-    for (int k = 0; k < KEPT; k++)
-        if (!present[k] && kept[k])
-            out[n++] = kept[k];
-    out[n] = NULL;
-    return out;
-}
-
-/* In the caller's frame: children of vfork() must not touch the heap. */
-#define COMPLETED(envp)                                                        \
-    environment_complete(envp, alloca(completed_bytes(envp)))
-
-CORE_API int execve(const char *path, char *const argv[], char *const envp[])
-{
-    return REAL(execve)(path, argv, COMPLETED(envp));
-}
-
-/* The C library's own execv() and execvp() take no detour by ours; env(1) uses
- * them over an environment that it has emptied. */
-CORE_API int execv(const char *path, char *const argv[])
-{
-    return REAL(execve)(path, argv, COMPLETED(environ));
-}
-
-CORE_API int execvp(const char *file, char *const argv[])
-{
-    return REAL(execvpe)(file, argv, COMPLETED(environ));
-}
-
-CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-    return REAL(execvpe)(file, argv, COMPLETED(envp));
-}
-
-CORE_API int fexecve(int fd, char *const argv[], char *const envp[])
-{
-    return REAL(fexecve)(fd, argv, COMPLETED(envp));
-}
-
-CORE_API int posix_spawn(pid_t *pid, const char *path,
-                         const posix_spawn_file_actions_t *actions,
-                         const posix_spawnattr_t *attributes,
-                         char *const argv[], char *const envp[])
-{
-    return REAL(posix_spawn)(pid, path, actions, attributes, argv,
-                             COMPLETED(envp));
-}
-
-CORE_API int posix_spawnp(pid_t *pid, const char *file,
-                          const posix_spawn_file_actions_t *actions,
-                          const posix_spawnattr_t *attributes,
-                          char *const argv[], char *const envp[])
-{
-    return REAL(posix_spawnp)(pid, file, actions, attributes, argv,
-                              COMPLETED(envp));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/run/process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -128,6 +129,25 @@ static void trace_place(uint32_t number, char *path, size_t size)
     session_trace_path(directory, number, path, size);
 }
 
+/* Flags of Python's with which it does not import our sitecustomize. */
+static void python_note(void)
+{
+    static const struct {
+        const char *variable, *options;
+    } flags[] = {{"Py_IgnoreEnvironmentFlag", "-I or -E"},
+                 {"Py_NoSiteFlag", "-S"}};
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const int *flag = dlsym(RTLD_DEFAULT, flags[i].variable);
+
+        if (flag && *flag)
+            memsim_note("Python was started with %s, so memsim's own Python is "
+                        "not in it: modules and phases are not known; start it "
+                        "without",
+                        flags[i].options);
+    }
+}
+
 void process_join(void)
 {
     static bool refused;
@@ -147,6 +167,7 @@ void process_join(void)
                 if (h->at_open)
                     h->at_open();
             slot_describe(p);
+            python_note();
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
         }
     }

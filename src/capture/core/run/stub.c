@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/stub.h"
 
+#include <string.h>
+
 #include "capture/core/base/log.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
@@ -14,23 +16,25 @@ static const char *const answers[] = {
     [STUB_text] = "answered '" STUB_TEXT "'",
 };
 
-int64_t memsim_stub_called(struct stub *stub)
+int64_t memsim_stub_called(const char *names, enum stub_policy policy,
+                           int64_t code, uint64_t *calls)
 {
-    uint64_t calls = __atomic_fetch_add(&stub->calls, 1, __ATOMIC_RELAXED);
+    const char *library = names, *symbol = names + strlen(names) + 1;
+    bool first = !__atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
     struct session_process *slot = process_slot();
 
-    if (stub->policy == STUB_ok)
-        return stub->code;
-    if (!calls)
-        memsim_log("%s (%s) is not implemented: %s", stub->symbol,
-                   stub->library, answers[stub->policy]);
+    if (policy == STUB_ok)
+        return code;
+    if (first)
+        memsim_log("%s (%s) is not implemented: %s", symbol, library,
+                   answers[policy]);
     if (slot) {
-        if (!calls && stub->policy != STUB_work)
-            memsim_note("%s is not implemented yet: memsim %s", stub->symbol,
-                        answers[stub->policy]);
+        if (first && policy != STUB_work)
+            memsim_note("%s is not implemented yet: memsim %s", symbol,
+                        answers[policy]);
         atomic_fetch_add(&slot->unpriced, 1);
-        RECORD(UNPRICED, .name = memsim_name(stub->symbol),
-               .library = memsim_name(stub->library));
+        RECORD(UNPRICED, .name = memsim_name(symbol),
+               .library = memsim_name(library));
     }
-    return stub->code;
+    return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/run/elf.h"
+#include "common/base/elf.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -14,20 +14,39 @@
 #error "which e_machine has this architecture?"
 #endif
 
-static bool has_interpreter(const unsigned char *head, size_t bytes,
-                            const Elf64_Ehdr *elf)
+/* The loader that a program names, by its base name. glibc's are
+ * ld-linux-x86-64.so.2, ld-linux-aarch64.so.1 and, on some machines, ld64.so. */
+static enum elf_kind loader_kind(const char *path, size_t bytes)
+{
+    const char *end = memchr(path, '\0', bytes);
+    const char *slash = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
+    const char *name = slash ? slash + 1 : path;
+
+    if (!end || !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
+        !strncmp(name, "ld.so", 5))
+        return ELF_DYNAMIC;
+    return ELF_OTHER_LIBC;
+}
+
+/* What is out of sight is taken for what most programs have. */
+static enum elf_kind program_kind(const char *head, size_t bytes,
+                                  const Elf64_Ehdr *elf)
 {
     for (size_t i = 0; i < elf->e_phnum; i++) {
         Elf64_Phdr segment;
         uint64_t offset = elf->e_phoff + i * sizeof segment;
 
         if (offset > bytes || bytes - offset < sizeof segment)
-            return true; /* out of sight: most programs have one */
+            return ELF_DYNAMIC;
         memcpy(&segment, head + offset, sizeof segment);
-        if (segment.p_type == PT_INTERP)
-            return true;
+        if (segment.p_type != PT_INTERP)
+            continue;
+        if (segment.p_offset > bytes ||
+            bytes - segment.p_offset < segment.p_filesz)
+            return ELF_DYNAMIC;
+        return loader_kind(head + segment.p_offset, segment.p_filesz);
     }
-    return false;
+    return ELF_STATIC;
 }
 
 enum elf_kind elf_classify(const void *head, size_t bytes)
@@ -47,7 +66,7 @@ enum elf_kind elf_classify(const void *head, size_t bytes)
         return ELF_FOREIGN;
     if (elf.e_phentsize != sizeof(Elf64_Phdr))
         return ELF_OTHER;
-    return has_interpreter(head, bytes, &elf) ? ELF_DYNAMIC : ELF_STATIC;
+    return program_kind(head, bytes, &elf);
 }
 
 /* The next word of *LINE, cut out of it; NULL at the end. */

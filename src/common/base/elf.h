@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the first bytes of a program file say about it. Pure. */
-#ifndef MEMSIM_MEMSIM_ELF_H
-#define MEMSIM_MEMSIM_ELF_H
+#ifndef MEMSIM_COMMON_ELF_H
+#define MEMSIM_COMMON_ELF_H
 
 #include <stddef.h>
 
@@ -9,6 +9,7 @@
 
 enum elf_kind {
     ELF_DYNAMIC, /* for this machine, loads shared libraries */
+    ELF_OTHER_LIBC, /* ... by a loader that is not glibc's: musl's, say */
     ELF_STATIC,  /* ... loads none, so nothing can be preloaded */
     ELF_32BIT,
     ELF_FOREIGN, /* another architecture's */
