@@ -2,6 +2,7 @@
  * Nodes that are set anew: in a graph, and in what was made of it. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 
 #include "carried.h"
 #include "check.h"
@@ -18,8 +19,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device,
 static char fill_stub;
 
 struct fill {
-    int count, value[16];
-    void *out[4];
+    int count, value;
+    void *out;
     void *arguments[3];
     struct cudaKernelNodeParams params;
 };
@@ -29,10 +30,10 @@ static const struct cudaKernelNodeParams *fill(struct fill *f, void *out,
 {
     __cudaRegisterFunction(NULL, &fill_stub, NULL, FILL, -1, NULL, NULL, NULL,
                            NULL, NULL);
-    *f = (struct fill){.count = count, .value = {value}, .out = {out}};
+    *f = (struct fill){.count = count, .value = value, .out = out};
     f->arguments[0] = &f->count;
-    f->arguments[1] = f->value;
-    f->arguments[2] = f->out;
+    f->arguments[1] = &f->value;
+    f->arguments[2] = &f->out;
     f->params = (struct cudaKernelNodeParams){
         .func = &fill_stub,
         .gridDim = {1, 1, 1},
@@ -238,6 +239,38 @@ TEST(a_node_can_be_off)
     CHECK(launched(exec, p) == 1);
     CHECK(!cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
     CHECK(cudaGraphNodeSetEnabled(exec, empty, 0) == cudaErrorInvalidValue);
+}
+
+/* A copy of BYTES at FROM behind which no page can be read. */
+static void *at_page_end(const void *from, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(pages != MAP_FAILED && !mprotect(pages + page, page, PROT_NONE));
+    return memcpy(pages + page - bytes, from, bytes);
+}
+
+/* What a graph keeps of a kernel's arguments ends where they end. */
+TEST(nothing_beyond_an_argument_is_read)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    struct fill f;
+    int *p = memory_new();
+
+    need_carried();
+    fill(&f, p, 1, 8);
+    f.arguments[0] = at_page_end(&f.count, sizeof f.count);
+    f.arguments[1] = at_page_end(&f.value, sizeof f.value);
+    f.arguments[2] = at_page_end(&f.out, sizeof f.out);
+    CHECK(!cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(!cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaLaunchKernel(&fill_stub, (dim3){1, 1, 1}, (dim3){128, 1, 1},
+                            f.arguments, 0, stream));
+    CHECK(!cudaStreamEndCapture(stream, &graph));
+    CHECK(launched(exec_new(graph), p) == 8);
 }
 
 TEST(captured_nodes_are_set_anew)

@@ -27,10 +27,10 @@
 struct compute {
     compute_run *run;
     uint32_t name;                  /* of the kernel, for GUESS records */
-    const uint16_t *argument_bytes; /* of those that RUN reads, at least */
-    /* NULL, or those of the first one, which the launch says */
-    uint32_t (*first_bytes)(const struct compute *compute,
-                            const struct kernel_launch *launch);
+    const uint16_t *argument_bytes; /* that RUN reads: never more than it has */
+    /* The same of argument I, where it varies with the kernel or the launch. */
+    uint32_t (*reach)(const struct compute *compute,
+                      const struct kernel_launch *launch, int i);
     int form, layout;
     bool is_cast;
     int count;                             /* of types */

@@ -41,12 +41,14 @@ static bool lists_read(const struct compute *c,
     return foreach_read(&kind, launch, l);
 }
 
-/* Of what the launch is given, those bytes that are read: for graphs. */
-static uint32_t lists_bytes(const struct compute *c,
-                            const struct kernel_launch *launch)
+/* (chunk size and metadata of all lists, -, -, scalar or tensor, scalar) */
+static uint32_t foreach_reach(const struct compute *c,
+                              const struct kernel_launch *launch, int i)
 {
     struct foreach_lists l;
 
+    if (i)
+        return number_bytes(c->scalar);
     return lists_read(c, launch, &l) ? l.bytes : 0;
 }
 
@@ -69,7 +71,7 @@ static bool metadata_parse(const char *name, struct compute *c)
         strncmp(name, "_ZN2at6native", 13) != 0)
         return false;
     c->layout = depth[0] - '0';
-    c->first_bytes = lists_bytes;
+    c->reach = foreach_reach;
     return c->layout >= 1 && c->layout <= FOREACH_DEPTH_MAX;
 }
 

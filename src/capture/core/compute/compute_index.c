@@ -196,6 +196,22 @@ static void run_index_dim(const struct compute *c,
     }
 }
 
+/* Of the closures that index_offset() and run_index_dim() describe. */
+static uint32_t index_reach(const struct compute *c,
+                            const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    switch ((enum form)c->form) {
+    case FORM_FILL:
+        return AFTER_OFFSETS(2) + 32 + c->bytes;
+    case FORM_COPY:
+        return AFTER_OFFSETS(3) + 40;
+    default:
+        return AFTER_OFFSETS(3) + 24 + 3 * 200;
+    }
+}
+
 bool compute_index_parse(const char *name, struct compute *c)
 {
     static const struct kernel {
@@ -216,6 +232,7 @@ bool compute_index_parse(const char *name, struct compute *c)
             continue;
         c->form = kernels[i].form;
         c->run = kernels[i].run;
+        c->reach = index_reach;
         c->bytes = name_bytes(text);
         return c->bytes;
     }
@@ -297,6 +314,14 @@ static void run_scatter(const struct compute *c,
         scatter_element(c, &s, launch, i);
 }
 
+static uint32_t scatter_reach(const struct compute *c,
+                              const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return AFTER_OFFSETS(c->form == FORM_SCATTER_FILL ? 2u : 3u) + 56;
+}
+
 bool compute_scatter_parse(const char *name, struct compute *c)
 {
     const char *fill =
@@ -306,6 +331,7 @@ bool compute_scatter_parse(const char *name, struct compute *c)
     const char *text = fill ? fill : move ? move + 2 : NULL;
 
     c->run = run_scatter;
+    c->reach = scatter_reach;
     if (!text)
         return false;
     c->bytes = name_bytes(text);
@@ -465,11 +491,21 @@ static int literal(const char **text)
     return value;
 }
 
+/* CatArrInputTensorMetadata of C->count. */
+static uint32_t cat_reach(const struct compute *c,
+                          const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return (8u + 12 + 1) * (uint32_t)c->count;
+}
+
 bool compute_cat_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "OpaqueTypeILj");
 
     c->run = run_cat;
+    c->reach = cat_reach;
     if (!text)
         return false;
     c->bytes = (uint32_t)*text - '0';

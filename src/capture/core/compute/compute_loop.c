@@ -465,9 +465,13 @@ static void run_other(const struct compute *c,
                                           number_bytes(c->types[1]));
 }
 
+static uint32_t dense_reach(const struct compute *c,
+                            const struct kernel_launch *launch, int i);
+
 static bool other_parse(const char *name, struct compute *c)
 {
     c->form = FORM_OTHER;
+    c->reach = dense_reach;
     c->run = run_other;
     return name_lambda(name, c->types + 1, INPUTS) > 0 &&
            !strstr(name, "12LoadWithCastI") &&
@@ -527,6 +531,36 @@ static void run_strided(const struct compute *c,
     loop_run(&l, launch);
 }
 
+/* Of (n, functor, data, -, -, types, type). */
+static uint32_t dense_reach(const struct compute *c,
+                            const struct kernel_launch *launch, int i)
+{
+    uint32_t words = c->form == FORM_OTHER ? 2 : (uint32_t)c->count;
+
+    (void)launch;
+    switch (i) {
+    case 1:
+        return c->form == FORM_OTHER ? 0 : functor_size(c);
+    case 2:
+        return 8 * words;
+    case 5:
+        return c->is_cast ? words - 1 : 0;
+    default:
+        return c->is_cast;
+    }
+}
+
+static uint32_t strided_reach(const struct compute *c,
+                              const struct kernel_launch *launch, int i)
+{
+    uint32_t at = (OFFSETS_BYTES((uint32_t)c->count) + 7) & ~7u;
+
+    (void)launch;
+    (void)i;
+    return at + 8u * (uint32_t)c->count + functor_size(c) +
+           (c->is_cast ? (uint32_t)c->count : 0);
+}
+
 bool compute_loop_parse(const char *name, struct compute *c)
 {
     if (same_parse(name, c, "11FillFunctorI", FORM_FILL, 1))
@@ -535,11 +569,13 @@ bool compute_loop_parse(const char *name, struct compute *c)
         return other_parse(name, c);
     c->is_cast = strstr(name, "12LoadWithCastI");
     c->run = run_dense;
+    c->reach = dense_reach;
     if (!c->is_cast && c->count > 1 && number_is_float(c->types[0]))
         c->bytes = number_bytes(c->types[0]);
     if (strstr(name, "18elementwise_kernelILi")) {
         c->is_cast = strstr(name, "15gpu_kernel_implI");
         c->run = run_strided;
+        c->reach = strided_reach;
         return c->is_cast || strstr(name, "22gpu_kernel_impl_nocastI");
     }
     return strstr(name, "rrayIPcL");
@@ -578,6 +614,14 @@ static void run_arange(const struct compute *c,
                      start + step * (long double)i);
 }
 
+static uint32_t arange_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return 2 * number_bytes(c->scalar);
+}
+
 bool compute_arange_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "15arange_cuda_out");
@@ -587,5 +631,6 @@ bool compute_arange_parse(const char *name, struct compute *c)
         return false;
     c->scalar = number_is_float(c->types[0]) ? c->types[0] : NUMBER_I64;
     c->run = run_arange;
+    c->reach = arange_reach;
     return true;
 }

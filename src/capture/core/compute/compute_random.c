@@ -369,6 +369,22 @@ static void run_random(const struct compute *c,
     draw_all(&target, &draw, &state, threads, count);
 }
 
+static uint32_t random_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    static const uint32_t functors[] = {[FORM_RANGE] = 16,
+                                        [FORM_BERNOULLI] = 8,
+                                        [FORM_UNIFORM] = 12,
+                                        [FORM_WHOLE] = 0};
+    uint32_t functor = functors[c->form];
+
+    (void)launch;
+    (void)i;
+    if (c->layout == LAYOUT_OFFSETS)
+        return ((OFFSETS_BYTES(1) + 7u) & ~7u) + 8 + functor;
+    return (c->form == FORM_UNIFORM ? 12 : functor ? 16 : 12) + functor;
+}
+
 static bool form_parse(const char *name, struct compute *c)
 {
     static const struct {
@@ -398,6 +414,7 @@ bool compute_random_parse(const char *name, struct compute *c)
     const char *closure = name_after(name, "EUli");
 
     c->run = run_random;
+    c->reach = random_reach;
     if (!text || !closure || !name_types(&text, c->types, 2))
         return false;
     c->scalar = c->types[1];

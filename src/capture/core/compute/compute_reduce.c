@@ -68,6 +68,17 @@ static bool reduction_read(const struct compute *c, const char *op,
            values_window(r->source) && values_window(r->destination[0]);
 }
 
+static uint32_t reduce_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return align(config_place(c) + CONFIG_BYTES + OFFSETS_BYTES(1) +
+                     OFFSETS_BYTES(2),
+                 8) +
+           24;
+}
+
 static long double combine(int form, long double a, long double b)
 {
     switch ((enum form)form) {
@@ -274,6 +285,7 @@ bool compute_reduce_parse(const char *name, struct compute *c)
     const char *text = name_after(name, "8ReduceOpI");
 
     c->run = run_reduce;
+    c->reach = reduce_reach;
     return text && name_types(&text, c->types + 1, 1) &&
            operation_parse(name, c) && output_type(name, c);
 }
@@ -435,11 +447,20 @@ static void run_histogram(const struct compute *c,
     }
 }
 
+static uint32_t histogram_reach(const struct compute *c,
+                                const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return number_bytes(c->scalar);
+}
+
 bool compute_histogram_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "17kernelHistogram1DI");
 
     c->run = run_histogram;
+    c->reach = histogram_reach;
     /* <output_t, input_t, int64_t, ...>; the second lambda counts, the first
      * adds weights. */
     if (!text || !name_types(&text, c->types, 2) || *text != 'l' ||

@@ -30,6 +30,14 @@ static uint64_t iterator_read(const struct compute *c, const void *argument)
     return address;
 }
 
+static uint32_t iterator_reach(const struct compute *c,
+                               const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return (uint32_t)c->layout + 8;
+}
+
 static uint64_t mask_count(const struct compute *c, uint64_t mask,
                            uint64_t count)
 {
@@ -70,6 +78,7 @@ static void run_count(const struct compute *c,
 bool compute_count_parse(const char *name, struct compute *c)
 {
     c->run = run_count;
+    c->reach = iterator_reach;
     c->form = strstr(name, "18DeviceReduceKernelI") != NULL;
     return iterator_parse(name, c);
 }
@@ -132,6 +141,7 @@ static void run_select(const struct compute *c,
 bool compute_select_parse(const char *name, struct compute *c)
 {
     c->run = run_select;
+    c->reach = iterator_reach;
     return strstr(name, "9NonZeroOpI") && iterator_parse(name, c);
 }
 
@@ -173,10 +183,20 @@ static void run_places(const struct compute *c,
     }
 }
 
+static uint32_t places_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+
+    (void)launch;
+    return i == 1 ? OFFSETS_DIMS * bytes : bytes;
+}
+
 bool compute_places_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "13write_indicesI");
 
+    c->reach = places_reach;
     c->run = run_places; /* int before 2.8, then int64_t */
     return text && name_types(&text, c->types, 1);
 }

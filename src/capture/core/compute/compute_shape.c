@@ -86,11 +86,21 @@ static void run_flip(const struct compute *c,
     }
 }
 
+static uint32_t flip_reach(const struct compute *c,
+                           const struct kernel_launch *launch, int i)
+{
+    (void)c;
+    (void)launch;
+    (void)i;
+    return ((OFFSETS_BYTES(2) + 7u) & ~7u) + 16;
+}
+
 bool compute_flip_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "16flip_kernel_implI");
 
     c->run = run_flip;
+    c->reach = flip_reach;
     c->bytes = text ? name_bytes(text) : 0;
     return c->bytes;
 }

@@ -79,8 +79,8 @@ static uint64_t arguments_bytes(const struct compute *compute,
     return bytes;
 }
 
-/* The arguments lie on the caller's stack, where reading past a small one does
- * no harm. */
+/* Of the arguments, which the caller may change when the launch returns, that
+ * which is read when they are used: no byte beyond one. */
 static struct kernel_step *kernel_keep(struct graph_steps *steps,
                                        compute_run *run,
                                        const struct compute *compute,
