@@ -320,26 +320,43 @@ static int check_inputs(const struct settings *s,
                                                                         : 0;
 }
 
+/* Refuses what would have no effect or cannot be. */
+static int check_usage(const struct settings *s,
+                       const struct operands *operands, struct err *err)
+{
+    double quantile;
+
+    if (s->bench && (operands->count || s->output || s->plot || s->json ||
+                     s->eval || s->update || s->from))
+        return err_set(err, "--bench only prints commands; it takes no file "
+                            "and no other option");
+    if (read_quantile(s->quantile, &quantile, err))
+        return -1;
+    if (s->quantile && !s->eval)
+        return err_set(err, "--quantile has no effect without --eval");
+    if (check_inputs(s, operands, err))
+        return -1;
+    if (!s->update != !s->from)
+        return err_set(err, "--update FIT.json and --from FILE go together");
+    if (!s->bench && !s->update && !operands->count)
+        return err_set(err, "no benchmark given");
+    return s->plot ? plot_check(s->plot, err) : 0;
+}
+
 static int run(const struct settings *s, const struct operands *operands)
 {
     struct err err = {""};
     struct job job;
     int status;
 
+    if (check_usage(s, operands, &err))
+        return fail_usage(err.text);
     if (s->bench) {
         plan_print(stdout);
         return OK;
     }
-    if (check_inputs(s, operands, &err))
-        return fail_usage(err.text);
-    if (!s->update != !s->from)
-        return fail_usage("--update FIT.json and --from FILE go together");
     if (s->update)
         return run_update(s);
-    if (!operands->count)
-        return fail_usage("no benchmark given");
-    if (s->plot && plot_check(s->plot, &err))
-        return fail_usage(err.text);
     job_init(&job, s);
     if (operands->count == 1 && is_fit(operands->values[0]))
         status = run_old_fit(&job, operands->values[0]);
