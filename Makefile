@@ -152,6 +152,12 @@ SECONDS ?= 60
 fuzz:
 	@tools/fuzz $(O) $(SECONDS)
 
+## faults: each system call of both programs fails once; into doc/faults.md.
+## FAULTS=N tries every Nth call only
+FAULTS ?= 1
+faults: all standin
+	tests/faults/run --build $(O) --every $(FAULTS) --write doc/faults.md
+
 ## fuzz-alloc: the allocator's engine against real PyTorch, for SECONDS
 fuzz-alloc: all
 	$(PYTHON) tests/torch/fuzz_alloc.py --build $(O) --python $(VENV)/bin/python \
@@ -182,7 +188,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc install clean help FORCE
+.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -178,7 +178,9 @@ int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask)
             drop_pending();
             return status;
         }
-        if (pid < 0 && errno != EINTR)
+        if (pid < 0 && errno == EINTR)
+            continue; /* its SIGCHLD may be gone already */
+        if (pid < 0)
             return -1;
         int signal = sigwaitinfo(&set, &info);
         if (signal > 0 && signal != SIGCHLD)

@@ -146,18 +146,33 @@ static void clean_text(char *text, size_t size)
     text_make_printable(text);
 }
 
+#define CLEAN(text) clean_text(text, sizeof(text))
+
+static void process_clean(struct session_process *p)
+{
+    CLEAN(p->torch_version);
+    CLEAN(p->program);
+    CLEAN(p->unknown_where);
+}
+
 /* The session's texts come from a file: they must end, and be no more than
  * text. */
 static void session_clean(struct session *s)
 {
-    clean_text(s->gpu.name, sizeof s->gpu.name);
-    clean_text(s->gpu.device_name, sizeof s->gpu.device_name);
-    clean_text(s->directory, sizeof s->directory);
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
-        struct session_process *p = &s->processes[i];
-        clean_text(p->torch_version, sizeof p->torch_version);
-        clean_text(p->program, sizeof p->program);
+    CLEAN(s->gpu.name);
+    CLEAN(s->gpu.device_name);
+    CLEAN(s->directory);
+    for (size_t i = 0; i < SESSION_NOTES; i++)
+        CLEAN(s->notes[i].text);
+    for (size_t i = 0; i < SESSION_GUESSES; i++) {
+        CLEAN(s->guesses[i].operation);
+        CLEAN(s->guesses[i].module);
+        CLEAN(s->guesses[i].what);
     }
+    for (size_t i = 0; i < SESSION_FILES; i++)
+        CLEAN(s->files[i].path);
+    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+        process_clean(&s->processes[i]);
 }
 
 /* A copy of the session in FD, on the heap: a mapping of a file that somebody
@@ -658,8 +673,26 @@ void rundir_close(struct rundir *dir)
     dir->lock = dir->file = -1;
 }
 
+/* The files whose names are known, where the directory cannot be read. */
+static void remove_named(const struct rundir *dir, uint32_t traces)
+{
+    char path[PATH_MAX];
+
+    for (uint32_t i = 0; i < traces; i++) {
+        rundir_trace(dir, i, path, sizeof path);
+        unlink(path);
+    }
+    file_path(dir->path, SESSION_COMMAND, path, sizeof path);
+    unlink(path);
+    file_path(dir->path, SESSION_FILE, path, sizeof path);
+    unlink(path);
+}
+
 void rundir_remove(struct rundir *dir)
 {
+    uint32_t traces =
+        dir->session ? atomic_load(&dir->session->process_count) : 0;
+
     session_release(dir);
     if (dir->file >= 0)
         close(dir->file); /* opendir may need the descriptor */
@@ -669,9 +702,11 @@ void rundir_remove(struct rundir *dir)
     if (d) {
         remove_run_files(d);
         closedir(d);
+    } else {
+        remove_named(dir, traces);
     }
     rundir_close(dir);
-    if (d && dir->created)
+    if (dir->created)
         rmdir(dir->path);
     temporary_forget(dir->path);
 }

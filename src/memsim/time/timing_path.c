@@ -174,8 +174,10 @@ void path_find(struct path *p, const struct trace_names *names,
     struct walk w = {.path = p, .names = names};
     const struct simulation_op *last = NULL;
 
-    qsort(p->ops, p->op_count, sizeof *p->ops, op_compare);
-    qsort(p->calls, p->call_count, sizeof *p->calls, call_compare);
+    if (p->op_count)
+        qsort(p->ops, p->op_count, sizeof *p->ops, op_compare);
+    if (p->call_count)
+        qsort(p->calls, p->call_count, sizeof *p->calls, call_compare);
     for (size_t i = 0; i < p->op_count; i++)
         if (!last || p->ops[i].done.end_ns > last->done.end_ns)
             last = &p->ops[i];
