@@ -116,6 +116,10 @@ bool work_flash_rows(const struct work_kernel *kernel,
 bool work_efficient(const struct work_kernel *kernel,
                     const struct work_launch *launch, struct work *work);
 
+/* work_depthwise.c */
+bool work_depthwise(const struct work_kernel *kernel,
+                    const struct work_launch *launch, struct work *work);
+
 /* work_form.c */
 bool work_form_apply(const struct work_form *form,
                      const struct work_kernel *kernel,
