@@ -17,7 +17,8 @@ static int array_inputs(const struct cxx_parts *arguments, uint32_t i)
     if (i >= arguments->count)
         return -1;
     cxx_split(arguments->part[i], &array);
-    if (!cxx_is(array.base, "array") || array.arguments.count < 2 ||
+    if (!(cxx_is(array.base, "array") || cxx_is(array.base, "Array")) ||
+        array.arguments.count < 2 ||
         !cxx_number(array.arguments.part[1], &count) || count < 1)
         return -1;
     return count - 1;

@@ -83,8 +83,26 @@ static bool read_known(const struct cxx_name *name, struct work_kernel *kernel)
     return false;
 }
 
+/* converting_copy_kernel_cuda<from, to> (Copy.cu of 2.12 and later). */
+static uint8_t converted_bytes(struct cxx_text functor)
+{
+    enum work_type ignored;
+    struct cxx_name copy;
+
+    if (!cxx_find(functor, "converting_copy_kernel_cuda<"))
+        return 0;
+    cxx_split(functor, &copy);
+    return copy.arguments.count > 1
+               ? (uint8_t)work_type_read(copy.arguments.part[1], &ignored)
+               : 0;
+}
+
 static uint8_t result_bytes(struct cxx_text functor)
 {
+    uint8_t converted = converted_bytes(functor);
+
+    if (converted)
+        return converted;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         if (cxx_find(functor, results[i].function))
             return results[i].bytes;
