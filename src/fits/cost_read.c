@@ -176,8 +176,33 @@ struct tree_lists {
     uint32_t features, tree_count;
 };
 
-/* Nodes are "-1, value" or "feature, cut, child". Writes them to NODES unless
- * that is NULL; returns how many there are, 0 where they do not add up. */
+static bool in_range(double value, double low, double high)
+{
+    return value >= low && value <= high;
+}
+
+/* A leaf is "-1, value". */
+static bool read_leaf(const double *from, struct cost_node *node)
+{
+    if (!in_range(from[1], -32768, 32767))
+        return false;
+    *node = (struct cost_node){COST_LEAF, 0, (uint16_t)(int16_t)from[1]};
+    return true;
+}
+
+/* Another node is "feature, cut, child". */
+static bool read_branch(const double *from, struct cost_node *node)
+{
+    if (from[0] >= COST_LEAF || !in_range(from[1], 0, 255) ||
+        !in_range(from[2], 0, 65535))
+        return false;
+    *node = (struct cost_node){(uint8_t)from[0], (uint8_t)from[1],
+                               (uint16_t)from[2]};
+    return true;
+}
+
+/* Writes the nodes to NODES unless that is NULL; returns how many there are, 0
+ * where they do not add up. */
 static uint32_t read_nodes(const double *from, const double *end,
                            struct cost_node *nodes)
 {
@@ -185,18 +210,15 @@ static uint32_t read_nodes(const double *from, const double *end,
 
     for (; from < end; count++) {
         bool leaf = from[0] < 0;
-        double child = from[leaf ? 1 : 2];
+        ptrdiff_t numbers = leaf ? 2 : 3;
+        struct cost_node node;
 
-        if (from + (leaf ? 2 : 3) > end || from[0] >= COST_LEAF ||
-            child < (leaf ? -32768 : 0) || child > (leaf ? 32767 : 65535) ||
-            (!leaf && (from[1] < 0 || from[1] > 255)))
+        if (end - from < numbers ||
+            !(leaf ? read_leaf(from, &node) : read_branch(from, &node)))
             return 0;
         if (nodes)
-            nodes[count] = (struct cost_node){
-                leaf ? COST_LEAF : (uint8_t)from[0],
-                leaf ? 0 : (uint8_t)from[1],
-                leaf ? (uint16_t)(int16_t)child : (uint16_t)child};
-        from += leaf ? 2 : 3;
+            nodes[count] = node;
+        from += numbers;
     }
     return count;
 }

@@ -15,26 +15,33 @@ static bool continues(const unsigned char *s, size_t count)
     return true;
 }
 
+/* What begins a character of more than one byte, and what its second byte must
+ * be: no longer form than is needed, no surrogates, nothing past U+10FFFF. */
+static const struct first_byte {
+    unsigned char low, high, second_low, second_high, length;
+} first_bytes[] = {
+    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+    {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+    {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+    {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
 size_t text_character(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
 
     if (s[0] < 0x80)
         return s[0] ? 1 : 0;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    if (s[0] < 0xe0)
-        return continues(s, 1) ? 2 : 0;
-    if (s[0] < 0xf0) {
-        if (!continues(s, 2) || (s[0] == 0xe0 && s[1] < 0xa0) ||
-            (s[0] == 0xed && s[1] >= 0xa0))
-            return 0;
-        return 3;
+    for (size_t i = 0; i < sizeof first_bytes / sizeof *first_bytes; i++) {
+        const struct first_byte *f = &first_bytes[i];
+
+        if (s[0] >= f->low && s[0] <= f->high)
+            return s[1] >= f->second_low && s[1] <= f->second_high &&
+                           continues(s, f->length - 1u)
+                       ? f->length
+                       : 0;
     }
-    if (!continues(s, 3) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] >= 0x90))
-        return 0;
-    return 4;
+    return 0;
 }
 
 bool text_is_control(const char *text)

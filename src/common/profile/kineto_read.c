@@ -158,31 +158,42 @@ static char *text_keep(struct reader *r, const unsigned char *text,
     return at;
 }
 
+static bool is_digit(const char *text, size_t length, size_t i)
+{
+    return i < length && text[i] >= '0' && text[i] <= '9';
+}
+
+/* The digits after the point of a microsecond, in nanoseconds. */
+static int64_t fraction_parse(const char *text, size_t length, size_t *i)
+{
+    int64_t ns = 0;
+
+    for (int scale = 100; is_digit(text, length, *i); ++*i, scale /= 10)
+        ns += (text[*i] - '0') * scale;
+    return ns;
+}
+
 /* "12.345" microseconds as 12345 nanoseconds, to the digit. */
 static int64_t time_parse(const char *text, size_t length)
 {
+    bool negative = length && text[0] == '-';
     int64_t ns = 0;
-    size_t i = 0;
-    bool negative = i < length && text[i] == '-';
-    int scale = 1000;
+    size_t i = negative;
 
-    for (i += negative; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+    for (; is_digit(text, length, i); i++)
         if (__builtin_mul_overflow(ns, 10, &ns) ||
             __builtin_add_overflow(ns, text[i] - '0', &ns))
             return KINETO_NONE;
     if (__builtin_mul_overflow(ns, 1000, &ns))
         return KINETO_NONE;
-    if (i < length && text[i] == '.')
-        for (i++; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
-            scale /= 10;
-            ns += (text[i] - '0') * scale;
-        }
-    if (i < length) { /* an exponent: rare, and then not exact */
-        double us = strtod(text, NULL);
-
-        return us > -9e15 && us < 9e15 ? (int64_t)(us * 1000) : KINETO_NONE;
+    if (i < length && text[i] == '.') {
+        i++;
+        ns += fraction_parse(text, length, &i);
     }
-    return negative ? -ns : ns;
+    if (i == length)
+        return negative ? -ns : ns;
+    double us = strtod(text, NULL); /* an exponent: rare, and then not exact */
+    return us > -9e15 && us < 9e15 ? (int64_t)(us * 1000) : KINETO_NONE;
 }
 
 static int64_t number_parse(const char *text)

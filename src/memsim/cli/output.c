@@ -343,14 +343,50 @@ static int write_files(const struct output_options *options,
                : 0;
 }
 
+/* Does anything ask for more than the session says? */
+static bool wants_traces(const struct output_options *o)
+{
+    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower;
+}
+
+/* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */
+static int gather(const struct output_options *options,
+                  const struct output_sources *sources,
+                  const struct rundir *dir, struct result *result,
+                  struct traces *traces, struct err *err)
+{
+    const struct traces_wanted wanted = traces_want(options, sources, result);
+    int rc = -1;
+
+    if (!wants_traces(options))
+        return 0;
+    if (!traces_read(result, traces, dir, &wanted, err) &&
+        !time_ranks(options, dir, traces, result, err) &&
+        !output_time_gate(options, result, err))
+        rc = 0;
+    advise(result, dir, &traces->recorded, sources, options->advice);
+    return rc;
+}
+
+static int write_summary(const struct output_options *options,
+                         const struct result *result, FILE *out,
+                         struct err *err)
+{
+    const struct report_style style = {.color = output_color(options, out),
+                                       .timeline = options->timeline,
+                                       .depth = options->depth,
+                                       .top = options->top};
+
+    if (options->quiet)
+        return 0;
+    report_summary.write(result, &style, out);
+    return output_summary_check(out, err);
+}
+
 int output_run(const struct rundir *dir, const struct output_sources *sources,
                char *const *command, const struct output_options *options,
                FILE *out, bool *told)
 {
-    struct report_style style = {.color = output_color(options, out),
-                                 .timeline = options->timeline,
-                                 .depth = options->depth,
-                                 .top = options->top};
     struct traces traces = {.plans = NULL};
     struct result result;
     struct err err = {""};
@@ -358,26 +394,12 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     result_init(&result, dir->session, command);
     if (!dir->temporary)
         result.directory = dir->path;
-    *told = true;
-    if (!options->quiet || options->json || options->html ||
-        options->perfetto || options->fail_slower) {
-        const struct traces_wanted wanted =
-            traces_want(options, sources, &result);
-
-        *told = !traces_read(&result, &traces, dir, &wanted, &err) &&
-                !time_ranks(options, dir, &traces, &result, &err) &&
-                !output_time_gate(options, &result, &err);
-        advise(&result, dir, &traces.recorded, sources, options->advice);
-    }
+    *told = !gather(options, sources, dir, &result, &traces, &err);
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
-    if (!options->quiet)
-        report_summary.write(&result, &style, out);
-    if (!options->quiet && output_summary_check(out, &err)) {
-        *told = false;
-        status = cmd_fail(CMD_RUN_FAILED, &err);
-    }
-    if (*told && (output_check_input(options, dir->path, &err) ||
-                  write_files(options, &result, dir, &traces.recorded, &err))) {
+    if (write_summary(options, &result, out, &err) ||
+        (*told && (output_check_input(options, dir->path, &err) ||
+                   write_files(options, &result, dir, &traces.recorded,
+                               &err)))) {
         *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }

@@ -302,30 +302,44 @@ bool scratch_rmdir(int directory, const char *path)
            S_ISDIR(p.st.st_mode) && scratch_file_all_gone(p.path, p.copy, GONE);
 }
 
-/* Moves FROM's file to TO, both places known; 0 or -1. */
+/* Copies SOURCE with its MODE to TARGET, which appears whole or not at all. */
+static int copy_whole(const char *source, mode_t mode, const char *target)
+{
+    struct scratch_room part;
+
+    snprintf(part.path, sizeof part.path, "%.*s.memsim-part", PATH_MAX - 16,
+             target);
+    if (scratch_file_make(part.path, mode & 0777) ||
+        scratch_file_copy(source, part.path))
+        return -1;
+    return (int)syscall(SYS_renameat2, AT_FDCWD, part.path, AT_FDCWD, target,
+                        0);
+}
+
+/* Puts SOURCE in the place of TARGET, also on another file system. */
+static int replace(const char *source, mode_t mode, const char *target)
+{
+    if (!syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0))
+        return 0;
+    if (errno != EXDEV || copy_whole(source, mode, target))
+        return -1;
+    unlink(source);
+    return 0;
+}
+
+/* Moves FROM's file to TO, both places known; 0 or -1. The user's file stays. */
 static int move(const struct session *s, const struct place *from,
                 const struct place *to, bool to_copy)
 {
     bool copied = has_copy(from), users = !copied && is_users(s, from);
     const char *source = copied ? from->copy : from->path;
     const char *target = to_copy ? to->copy : to->path;
-    struct scratch_room part;
 
-    snprintf(part.path, sizeof part.path, "%.*s.memsim-part", PATH_MAX - 16,
-             target);
     if (to_copy && scratch_file_parents(target))
         return -1;
-    if (users ||
-        syscall(SYS_renameat2, AT_FDCWD, source, AT_FDCWD, target, 0)) {
-        if (!users && errno != EXDEV)
-            return -1;
-        if (scratch_file_make(part.path, from->st.st_mode & 0777) ||
-            scratch_file_copy(source, part.path) ||
-            syscall(SYS_renameat2, AT_FDCWD, part.path, AT_FDCWD, target, 0))
-            return -1;
-        if (!users)
-            unlink(source);
-    }
+    if (users ? copy_whole(source, from->st.st_mode, target)
+              : replace(source, from->st.st_mode, target))
+        return -1;
     if ((users || copied) && from->exists && mark_gone(from))
         return -1;
     scratch_file_note(to->path,
@@ -333,36 +347,65 @@ static int move(const struct session *s, const struct place *from,
     return 0;
 }
 
+/* A rename of a checkpoint, and what it is of and to. */
+struct renaming {
+    const struct session *session;
+    struct place from, to;
+    bool from_named, to_named; /* as checkpoints are */
+};
+
+/* Finds both places; false: it is not ours to do. */
+static bool renaming_find(struct renaming *r, struct scratch_end from,
+                          struct scratch_end to)
+{
+    if (!from.path || !to.path)
+        return false;
+    r->from_named = is_checkpoint_name(from.path);
+    r->to_named = is_checkpoint_name(to.path);
+    r->session = r->from_named || r->to_named ? scratch_session() : NULL;
+    return r->session &&
+           find(r->session, from.directory, from.path, false, &r->from) &&
+           find(r->session, to.directory, to.path, false, &r->to);
+}
+
+/* Whether the target is the user's, or stands in for one of theirs. */
+static bool is_to_copy(const struct renaming *r)
+{
+    return r->to_named && (has_copy(&r->to) || is_gone(&r->to) ||
+                           is_users(r->session, &r->to));
+}
+
+/* Whether the file, which has no copy, is to be moved by us. */
+static bool is_ours_to_move(const struct renaming *r, bool to_copy)
+{
+    bool users = r->from_named && is_users(r->session, &r->from);
+
+    return (users || to_copy) && S_ISREG(r->from.st.st_mode);
+}
+
 bool scratch_rename(struct scratch_end from, struct scratch_end to, int *result)
 {
-    const struct session *s;
-    struct place f, t;
+    struct renaming r;
     int saved = errno;
 
-    if (!from.path || !to.path ||
-        (!is_checkpoint_name(from.path) && !is_checkpoint_name(to.path)) ||
-        !(s = scratch_session()) ||
-        !find(s, from.directory, from.path, false, &f) ||
-        !find(s, to.directory, to.path, false, &t))
+    if (!renaming_find(&r, from, to))
         return errno = saved, false;
-    bool named = is_checkpoint_name(from.path);
-    bool copied = named && has_copy(&f);
-    bool gone = named && !copied && is_gone(&f);
-    bool users = named && !copied && is_users(s, &f);
-    bool to_copy = is_checkpoint_name(to.path) &&
-                   (has_copy(&t) || is_gone(&t) || is_users(s, &t));
+    bool copied = r.from_named && has_copy(&r.from);
+    bool to_copy = is_to_copy(&r);
 
-    if (!copied && (gone || (!users && !to_copy) || !S_ISREG(f.st.st_mode))) {
-        *result = -1;
-        errno = gone ? ENOENT : saved;
-        if (!gone && is_checkpoint_name(to.path) && f.exists)
-            scratch_file_note(t.path, SESSION_FILE_WRITTEN);
-        return gone;
+    *result = -1;
+    if (!copied && r.from_named && is_gone(&r.from))
+        return errno = ENOENT, true;
+    errno = saved;
+    if (!copied && !is_ours_to_move(&r, to_copy)) {
+        if (r.to_named && r.from.exists)
+            scratch_file_note(r.to.path, SESSION_FILE_WRITTEN);
+        return false;
     }
-    *result = move(s, &f, &t, to_copy);
+    *result = move(r.session, &r.from, &r.to, to_copy);
     if (*result)
         return true;
-    mark_back(&t);
+    mark_back(&r.to);
     errno = saved;
     return true;
 }
