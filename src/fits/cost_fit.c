@@ -20,13 +20,13 @@
 static const char *const places[] = {"fits/ops", "../fits/ops"};
 
 /* A borrowed model's band is this much wider each way; see doc/costs.md. */
-#define BORROWED_BAND 1.3
+#define BORROWED_BAND 1.5
 
 /* GPUs that differ more than this (see distance) have their kernels' shapes in
  * nothing but a roofline in common. */
 #define NEAR 1.0
 
-#define NEIGHBOURS 3
+#define NEIGHBOURS 4
 
 struct neighbour {
     struct gpu gpu;
@@ -157,12 +157,13 @@ static int read_neighbours(const struct gpu *gpu, bool own,
     size_t count = list_neighbours(gpu, &list);
     int rc = 0;
 
-    for (size_t i = 0; !rc && i < count && i < NEIGHBOURS; i++) {
+    for (size_t i = 0, read = 0; !rc && i < count && read < NEIGHBOURS; i++) {
         struct cost_build from = {.gpu = ""};
         bool same = !strcmp(list[i].gpu.name, gpu->name);
 
         if (same && own)
             continue;
+        read++;
         rc = read_path(list[i].path, same ? build : &from, err);
         borrow_models(build, &from, &list[i], gpu);
         cost_build_fini(&from);
@@ -188,6 +189,19 @@ struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
     snprintf(build.gpu, sizeof build.gpu, "%s", gpu->name);
     if (!rc)
         image = cost_build_image(&build, path ? path : "fits/ops", err);
+    cost_build_fini(&build);
+    return image;
+}
+
+struct cost_image *cost_fit_borrow(const struct gpu *gpu, struct err *err)
+{
+    struct cost_build build = {.gpu = ""};
+    struct cost_image *image = NULL;
+
+    if (!read_neighbours(gpu, true, &build, err)) {
+        snprintf(build.gpu, sizeof build.gpu, "%s", gpu->name);
+        image = cost_build_image(&build, "fits/ops", err);
+    }
     cost_build_fini(&build);
     return image;
 }

@@ -16,6 +16,9 @@ struct gpu;
 struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
                                  struct err *err);
 
+/* The image of GPU as if it had no fit: all is borrowed. */
+struct cost_image *cost_fit_borrow(const struct gpu *gpu, struct err *err);
+
 /* The same of the LENGTH bytes of JSON alone, with nothing borrowed. ORIGIN
  * stands for the file in messages. */
 struct cost_image *cost_fit_load_text(const char *json, size_t length,

@@ -35,7 +35,8 @@ bool fit_class_tries(const struct fit_class *c, enum cost_kind kind,
                      size_t rows)
 {
     if (kind == COST_SEGMENTS)
-        return !has_shapes(c->family) && rows >= MIN_SEGMENTS;
+        return !has_shapes(c->family) && !c->launch_only &&
+               rows >= MIN_SEGMENTS;
     if (kind == COST_TREES && c->family == WORK_ELEMENTWISE)
         return false; /* bytes are all that tells one from another */
     if (kind == COST_TREES)
@@ -143,6 +144,18 @@ double fit_class_price(const struct fit_class *c, enum cost_kind kind,
     return fmax(ns, cost_bound_ns(c->limits, work));
 }
 
+void fit_class_cap_floor(const struct fit_class *c, enum cost_kind kind,
+                         void *state)
+{
+    struct cost_roofline *line =
+        kind == COST_TREES ? &((struct cost_trees *)state)->line : state;
+    const struct work *work = &c->ops->samples[c->own[0]].work;
+
+    if (c->launch_only && kind != COST_SEGMENTS)
+        line->floor_ns =
+            fmin(line->floor_ns, cost_roofline_default(work)->floor_ns);
+}
+
 /* Sustained times first: that is what a step of training sees. */
 static int source_order(const struct ops_source *a, const struct ops_source *b)
 {
@@ -197,8 +210,13 @@ void fit_class_prepare(struct fit_class *c, const char *gpu)
 
     c->source_rank = xcalloc(n + 1, sizeof *c->source_rank);
     c->source_lines = xcalloc(n + 1, sizeof *c->source_lines);
-    for (size_t i = 0; i < c->own_count; i++)
-        used[c->ops->samples[c->own[i]].source] = true;
+    c->launch_only = true;
+    for (size_t i = 0; i < c->own_count; i++) {
+        uint32_t source = c->ops->samples[c->own[i]].source;
+
+        used[source] = true;
+        c->launch_only &= c->ops->sources[source].clock == OPS_LAUNCH;
+    }
     rank_sources(c, used);
     memset(used, 0, n * sizeof *used);
     for (size_t i = 0; i < c->other_count; i++)

@@ -18,6 +18,7 @@ struct fit_class {
     uint32_t types, variants;
     uint32_t *own, *other;
     size_t own_count, other_count;
+    bool launch_only;      /* all own times include a launch: see cap_floor() */
     uint32_t *source_rank; /* by source: 0 is the one that prices are for */
     struct cost_roofline *source_lines; /* by source: of its GPU */
     uint64_t seed;
@@ -39,6 +40,12 @@ struct fit_state fit_class_state(const struct fit_class *c, enum cost_kind kind,
 /* What STATE says of row ROW, in ns. */
 double fit_class_price(const struct fit_class *c, enum cost_kind kind,
                        const void *state, uint32_t row);
+
+/* Takes what is left of launches off a state of KIND: where every time was
+ * taken round a launch, the fitted floor is the launch's rather than the
+ * kernel's, and prices get the family's usual floor instead. */
+void fit_class_cap_floor(const struct fit_class *c, enum cost_kind kind,
+                         void *state);
 
 /* Ranks the sources and fits the other GPUs' rooflines. */
 void fit_class_prepare(struct fit_class *c, const char *gpu);

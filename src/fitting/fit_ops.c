@@ -74,12 +74,21 @@ static void fit_class(struct fit_ops *fit, enum work_family family,
         model.kind =
             fit_class_validate(&c, &model.errors, &model.low, &model.high);
         struct fit_state state = fit_class_state(&c, model.kind, &all);
+        fit_class_cap_floor(&c, model.kind, state.state);
         model.state = state.state;
         model.state_bytes = state.bytes;
         xgrow(&fit->models, fit->count, &fit->capacity, sizeof *fit->models);
         fit->models[fit->count++] = model;
     }
     fit_class_fini(&c);
+}
+
+/* Variants that have models for each type. */
+static unsigned last_variant(enum work_family family)
+{
+    return family < WORK_CONVOLUTION_FORWARD && family != WORK_GEMM
+               ? WORK_VARIANTS - 1
+               : 0;
 }
 
 static void fit_family(struct fit_ops *fit, enum work_family family)
@@ -90,8 +99,10 @@ static void fit_family(struct fit_ops *fit, enum work_family family)
     }
     for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++)
         for (unsigned v = 0; v < WORK_VARIANTS; v++)
-            if (!v || work_variant_name(family, v))
+            if (v <= last_variant(family))
                 fit_class(fit, family, type_classes[t], BIT(v));
+    if (family >= WORK_CONVOLUTION_FORWARD) /* depthwise: one rate for all */
+        fit_class(fit, family, ANY_TYPE, BIT(1));
 }
 
 void fit_ops_run(const struct ops *ops, const char *gpu,

@@ -95,15 +95,87 @@ static double price_line(const double *terms, const struct ops_sample *sample,
     return cost_roofline_ns(&line, gpu, &sample->work);
 }
 
+/* Terms: ln of the efficiencies; the floor is given. */
+static double price_above(const double *terms, const struct ops_sample *sample,
+                          const struct cost_gpu *gpu)
+{
+    const double all[3] = {log(cost_roofline_default(&sample->work)->floor_ns),
+                           terms[0], terms[1]};
+
+    return price_line(all, sample, gpu);
+}
+
+#define NEAR_FLOOR 0.05 /* of the rows show it */
+
+/* Whether enough of PART's times are so short that they tell the floor. */
+static bool shows_floor(const struct ops_part *part, double floor_ns)
+{
+    size_t near = 0;
+
+    for (size_t i = 0; i < part->count; i++)
+        near += part->ops->samples[part->rows[i]].ns < 2 * floor_ns;
+    return (double)near >= NEAR_FLOOR * (double)part->count;
+}
+
+/* The efficiencies alone, above the family's usual floor. */
+static struct cost_roofline fit_above_floor(const struct ops_part *part)
+{
+    const double starts[][8] = {
+        {log(0.6), log(0.7)}, {log(0.3), log(0.4)}, {log(0.03), log(0.7)}};
+    struct problem problem = {part, price_above, {0}, 2};
+    double terms[8] = {log(0.6), log(0.7)};
+
+    minimize_from(&problem, starts, 3, terms);
+    return (struct cost_roofline){
+        cost_roofline_default(&part->ops->samples[part->rows[0]].work)
+            ->floor_ns,
+        exp(terms[0]), exp(terms[1])};
+}
+
+#define FEW_ROWS 12
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The family's usual roofline, both efficiencies scaled by the median. */
+static struct cost_roofline scale_usual_line(const struct ops_part *part)
+{
+    double *ratios = xmalloc((part->count + 1) * sizeof *ratios);
+    struct cost_roofline line = {0, 1, 1};
+
+    for (size_t i = 0; i < part->count; i++) {
+        const struct ops_sample *s = &part->ops->samples[part->rows[i]];
+
+        line = *cost_roofline_default(&s->work);
+        ratios[i] =
+            s->ns / cost_roofline_ns(&line, &part->ops->sources[s->source].gpu,
+                                     &s->work);
+    }
+    qsort(ratios, part->count, sizeof *ratios, compare_doubles);
+    double middle = part->count ? ratios[part->count / 2] : 1;
+    free(ratios);
+    line.compute /= middle;
+    line.memory /= middle;
+    return line;
+}
+
 struct cost_roofline line_fit(const struct ops_part *part)
 {
     const double starts[][8] = {{log(3000), log(0.6), log(0.7)},
-                                {log(8000), log(0.3), log(0.4)}};
+                                {log(8000), log(0.3), log(0.4)},
+                                {log(8000), log(0.03), log(0.7)}};
     struct problem problem = {part, price_line, {0}, 3};
     double terms[8] = {log(3000), log(0.6), log(0.7)};
 
-    minimize_from(&problem, starts, 2, terms);
-    return line_of(terms);
+    if (part->count < FEW_ROWS)
+        return scale_usual_line(part);
+    minimize_from(&problem, starts, 3, terms);
+    struct cost_roofline line = line_of(terms);
+    return shows_floor(part, line.floor_ns) ? line : fit_above_floor(part);
 }
 
 /* Terms: k1, ln(k2 - k1), y1, ln(y2 - y1), ln b1. */
@@ -174,13 +246,6 @@ struct cost_segments segments_fit(const struct ops_part *part)
     struct cost_segments s = segments_of(terms);
     s.least = fmin(smallest_time(part), s.y1);
     return s;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 static double quantile_of(const struct ops_part *part, double q, bool time)

@@ -14,7 +14,10 @@ struct ops_part {
     size_t count;
 };
 
-/* The floor and two efficiencies that suit PART best. */
+/* The floor and two efficiencies that suit PART best: all three where short
+ * times show the floor, else the efficiencies above the family's usual floor;
+ * of fewer than 12 times, the family's usual line scaled by one number. PART is
+ * not empty. */
 struct cost_roofline line_fit(const struct ops_part *part);
 
 /* The three segments that suit PART best. PART is not empty. */

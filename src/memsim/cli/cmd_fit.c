@@ -8,12 +8,17 @@
 
 #include "common/base/file_write.h"
 #include "common/catalogue/gpu.h"
+#include "fits/cost_fit.h"
+#include "fitting/fit_eval.h"
 #include "fitting/fit_ops.h"
 
 struct values {
     const char *output;
     const char *gpu;
+    const char *fit;
     uint32_t seed;
+    bool eval;
+    bool unseen;
 };
 
 static const struct option_row rows[] = {
@@ -25,6 +30,16 @@ static const struct option_row rows[] = {
      0, 0},
     {"seed", 0, OPTION_COUNT, "N", offsetof(struct values, seed),
      "of the trees' random draws (1)", 0, UINT32_MAX},
+    {"eval", 0, OPTION_FLAG, NULL, offsetof(struct values, eval),
+     "fit nothing: print how far off the prices of the GPU's\n"
+     "fit are from these times",
+     0, 0},
+    {"fit", 0, OPTION_STRING, "FILE", offsetof(struct values, fit),
+     "with --eval: this fit instead of memsim's own", 0, 0},
+    {"unseen", 0, OPTION_FLAG, NULL, offsetof(struct values, unseen),
+     "with --eval: price as if the GPU had no fit, by its\n"
+     "neighbours'",
+     0, 0},
     {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
 };
 
@@ -70,22 +85,23 @@ static int check_inputs(const struct values *values,
     return 0;
 }
 
-static int fit_files(const struct values *values, const struct ops *ops,
-                     struct err *err)
+static int no_rows(const struct gpu *gpu, struct err *err)
 {
-    struct gpu gpu;
+    return err_set(err,
+                   "%s: fewer than 4 times of any operator were measured "
+                   "on it",
+                   gpu->name);
+}
+
+static int fit_rows(const struct values *values, const struct ops *ops,
+                    const struct gpu *gpu, struct err *err)
+{
     struct cost_gpu limits;
     struct fit_ops fit;
 
-    if (choose_gpu(values, ops, &gpu, err))
-        return -1;
-    cost_gpu_set(&gpu, &limits);
-    fit_ops_run(ops, gpu.name, &limits, values->seed, &fit);
-    int rc = fit.count ? 0
-                       : err_set(err,
-                                 "%s: fewer than 4 times of any operator "
-                                 "were measured on it",
-                                 gpu.name);
+    cost_gpu_set(gpu, &limits);
+    fit_ops_run(ops, gpu->name, &limits, values->seed, &fit);
+    int rc = fit.count ? 0 : no_rows(gpu, err);
     if (!rc) {
         fit_ops_print(&fit, stdout);
         rc = values->output ? file_write(write_fit, &fit, values->output, err)
@@ -95,18 +111,39 @@ static int fit_files(const struct values *values, const struct ops *ops,
     return rc;
 }
 
+static int eval_rows(const struct values *values, const struct ops *ops,
+                     const struct gpu *gpu, struct err *err)
+{
+    struct cost_gpu limits;
+    struct cost_image *image = values->unseen
+                                   ? cost_fit_borrow(gpu, err)
+                                   : cost_fit_load(gpu, values->fit, err);
+
+    if (!image)
+        return -1;
+    cost_gpu_set(gpu, &limits);
+    image->table_slots = 0; /* a measured shape proves no model */
+    size_t count = fit_eval_print(ops, gpu->name, image, &limits, stdout);
+    free(image);
+    return count ? 0 : no_rows(gpu, err);
+}
+
 int cmd_fit(int argc, char **argv)
 {
     struct values values = {.seed = 1};
     struct operands operands;
     struct ops ops = {0};
     struct err err = {""};
+    struct gpu gpu;
     int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
 
     if (status >= 0)
         return status;
     if (check_inputs(&values, &operands, &err) ||
-        read_files(&operands, &ops, &err) || fit_files(&values, &ops, &err))
+        read_files(&operands, &ops, &err) ||
+        choose_gpu(&values, &ops, &gpu, &err) ||
+        (values.eval ? eval_rows(&values, &ops, &gpu, &err)
+                     : fit_rows(&values, &ops, &gpu, &err)))
         status = cmd_fail(CMD_FAILED, &err);
     else
         status = CMD_OK;

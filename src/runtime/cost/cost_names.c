@@ -62,7 +62,7 @@ static const char *const kernels[WORK_VARIANTS] = {
     [WORK_ATTENTION_CUDNN] = "cudnn",
 };
 
-static const char *const groupings[WORK_VARIANTS] = {"dense", "grouped"};
+static const char *const groupings[WORK_VARIANTS] = {"dense", "depthwise"};
 
 static bool is_attention(enum work_family family)
 {
@@ -80,7 +80,8 @@ unsigned work_variant(const struct work *work)
 {
     if (is_attention(work->family))
         return (unsigned)work->attention.kernel % WORK_VARIANTS;
-    return is_convolution(work->family) && work->convolution.groups > 1;
+    return is_convolution(work->family) && work->convolution.groups > 1 &&
+           work->convolution.groups == work->convolution.c;
 }
 
 const char *work_variant_name(enum work_family family, unsigned variant)

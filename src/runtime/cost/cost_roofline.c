@@ -70,6 +70,17 @@ static double memory_bytes(const struct work *work)
 /* Backward attention computes 5 products where forward computes 2. */
 #define ATTENTION_BACKWARD 2.5
 
+static bool is_depthwise(const struct work *work)
+{
+    return is_convolution(work->family) && work_variant(work) == 1;
+}
+
+/* Depthwise convolutions do not use tensor cores. */
+static enum work_type computed_type(const struct work *work)
+{
+    return is_depthwise(work) ? WORK_FP32 : work->type;
+}
+
 /* What the kernel computes: attention works on whole tiles. */
 static double computed_flops(const struct work *work)
 {
@@ -108,7 +119,7 @@ static double moved_ns(const struct cost_gpu *gpu, const struct work *work)
 
 double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 {
-    double arithmetic = compute_ns(gpu, work->type, work->flops);
+    double arithmetic = compute_ns(gpu, computed_type(work), work->flops);
     double memory =
         memory_bytes(work) > gpu->l2_bytes ? moved_ns(gpu, work) : 0;
 
@@ -121,7 +132,7 @@ double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work)
 {
     return line->floor_ns +
-           fmax(compute_ns(gpu, work->type, computed_flops(work)) /
+           fmax(compute_ns(gpu, computed_type(work), computed_flops(work)) /
                     line->compute,
                 moved_ns(gpu, work) / line->memory);
 }
@@ -160,6 +171,12 @@ static const struct cost_roofline plain_gemm = {4000, 0.75, 0.75};
 static const struct cost_roofline plain_attention = {6000, 0.42, 0.6};
 static const struct cost_roofline plain_backward = {8000, 0.37, 0.5};
 
+/* Depthwise convolutions, of the fp32 peak: 1.9 to 2.4 of 67 TFLOP/s forward
+ * in KernelBench (3 x 3 and 3 x 7, NCHW, H100). Nobody published backward: the
+ * input's gradient counts as forward, the filter's as half as fast. */
+static const struct cost_roofline depthwise = {5000, 0.032, 0.5};
+static const struct cost_roofline depthwise_wgrad = {8000, 0.016, 0.5};
+
 /* PyTorch's memory-efficient kernels, forward and backward: 108 TFLOP/s
  * together on an H200, from what a Llama step of 16384 tokens takes more with
  * them than with flash attention 2 (NVIDIA/cudnn-frontend, benchmark/
@@ -180,6 +197,9 @@ const struct cost_roofline *cost_roofline_default(const struct work *work)
         if (work->attention.kernel == WORK_ATTENTION_EFFICIENT)
             return backward ? &efficient_backward : &efficient_forward;
     }
+    if (is_depthwise(work))
+        return work->family == WORK_CONVOLUTION_WGRAD ? &depthwise_wgrad
+                                                      : &depthwise;
     return &lines[(unsigned)work->family < WORK_FAMILIES ? work->family
                                                          : WORK_OTHER];
 }

@@ -170,12 +170,12 @@ const char *work_family_name(enum work_family family);
 const char *work_type_name(enum work_type type);
 
 /* Families that differ by more than shape have variants, which models tell
- * apart: attention by its kernel, convolutions by whether they have groups
- * (depthwise ones run other kernels); all others have variant 0. */
+ * apart: attention by its kernel, convolutions by whether they are depthwise
+ * (a channel a group: kernels of their own); all others have variant 0. */
 #define WORK_VARIANTS 4
 unsigned work_variant(const struct work *work);
 
-/* The variant's name, as in fits: "flash2", "grouped"; NULL where FAMILY has no
+/* The variant's name, as in fits: "flash2", "depthwise"; NULL where FAMILY has no
  * such variant. */
 const char *work_variant_name(enum work_family family, unsigned variant);
 
