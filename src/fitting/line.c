@@ -132,7 +132,7 @@ static struct cost_roofline fit_above_floor(const struct ops_part *part)
         exp(terms[0]), exp(terms[1])};
 }
 
-#define FEW_ROWS 12
+#define FEW_ROWS 9
 
 static int compare_doubles(const void *a, const void *b)
 {

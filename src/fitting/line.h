@@ -16,7 +16,7 @@ struct ops_part {
 
 /* The floor and two efficiencies that suit PART best: all three where short
  * times show the floor, else the efficiencies above the family's usual floor;
- * of fewer than 12 times, the family's usual line scaled by one number. PART is
+ * of fewer than 9 times, the family's usual line scaled by one number. PART is
  * not empty. */
 struct cost_roofline line_fit(const struct ops_part *part);
 

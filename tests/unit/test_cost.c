@@ -4,7 +4,7 @@
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
 #include "common/trace/trace.h"
-#include "runtime/cost/cost.h"
+#include "runtime/cost/cost_memo.h"
 
 static struct cost_gpu h100(void)
 {
@@ -110,6 +110,98 @@ TEST(a_type_that_the_card_lacks_is_priced)
     gpu.tflops[WORK_BF16] = 0;
     cost_price(NULL, &gpu, &work, &answer);
     CHECK_NEAR(cost_bound_ns(&gpu, &work), work.flops / 66.9e3, 1e-9);
+}
+
+TEST(prices_are_remembered)
+{
+    static struct cost_memo memo;
+    struct cost_gpu gpu = h100();
+    struct cost_answer first, again, plain;
+
+    for (int i = 0; i < 5000; i++) {
+        struct work work = gemm(64 + i, 128, 256, WORK_BF16);
+
+        cost_price(NULL, &gpu, &work, &plain);
+        cost_memo_price(&memo, NULL, &gpu, &work, &first);
+        cost_memo_price(&memo, NULL, &gpu, &work, &again);
+        if (first.ns != plain.ns || again.ns != plain.ns ||
+            again.basis != plain.basis)
+            CHECK_FAIL("%d: %" PRIu64 ", %" PRIu64 ", %" PRIu64, i, plain.ns,
+                       first.ns, again.ns);
+    }
+}
+
+static struct work convolution(uint64_t channels, uint64_t groups,
+                               enum work_type type)
+{
+    double out = 32.0 * 56 * 56 * (double)channels;
+
+    return (struct work){.family = WORK_CONVOLUTION_FORWARD,
+                         .type = type,
+                         .source = WORK_EXACT,
+                         .flops = 2 * out * (double)(channels / groups) * 9,
+                         .read_bytes = 4 * out,
+                         .written_bytes = 4 * out,
+                         .convolution = {.n = 32,
+                                         .c = channels,
+                                         .h = 56,
+                                         .w = 56,
+                                         .k = channels,
+                                         .d = 1,
+                                         .t = 1,
+                                         .r = 3,
+                                         .s = 3,
+                                         .groups = groups,
+                                         .out_h = 56,
+                                         .out_w = 56}};
+}
+
+TEST(a_depthwise_convolution_has_no_tensor_cores)
+{
+    struct cost_gpu gpu = h100();
+    struct work half = convolution(256, 256, WORK_FP16);
+    struct work single = convolution(256, 256, WORK_FP32);
+    struct work grouped = convolution(256, 32, WORK_FP16);
+    struct cost_answer a, b;
+
+    CHECK_UINT(work_variant(&half), 1);
+    CHECK_UINT(work_variant(&grouped), 0);
+    CHECK_STR(work_variant_name(WORK_CONVOLUTION_WGRAD, 1), "depthwise");
+    CHECK(!work_variant_name(WORK_GEMM, 0));
+    cost_price(NULL, &gpu, &half, &a);
+    cost_price(NULL, &gpu, &single, &b);
+    CHECK_UINT(a.ns, b.ns);
+    CHECK((double)a.ns > half.flops / 3e3);
+}
+
+TEST(winograd_may_go_below_the_peak)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = convolution(512, 1, WORK_FP32);
+
+    CHECK_NEAR(cost_bound_ns(&gpu, &work), work.flops / 4 / 66.9e3, 1e-9);
+}
+
+TEST(the_memory_efficient_kernels_are_slower_than_flash_attention)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_ATTENTION_FORWARD,
+                        .type = WORK_BF16,
+                        .source = WORK_EXACT,
+                        .attention = {.batch = 4,
+                                      .heads = 32,
+                                      .kv_heads = 32,
+                                      .queries = 4096,
+                                      .keys = 4096,
+                                      .head_size = 128,
+                                      .value_size = 128,
+                                      .causal = true}};
+    struct cost_answer flash, efficient;
+
+    cost_price(NULL, &gpu, &work, &flash);
+    work.attention.kernel = WORK_ATTENTION_EFFICIENT;
+    cost_price(NULL, &gpu, &work, &efficient);
+    CHECK(efficient.ns > 2 * flash.ns);
 }
 
 TEST(every_family_and_type_has_a_name)
