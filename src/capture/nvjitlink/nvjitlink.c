@@ -66,12 +66,12 @@ static int link_add(void *handle, int type, const void *data, size_t bytes,
                     const char *name)
 {
     struct buffer *link = link_get(handle);
-    bool text = bytes && memchr("/. \n\t", *(const char *)data, 5);
 
     (void)type;
     (void)name;
     if (!link || !data)
         return INVALID_INPUT;
+    bool text = bytes && memchr("/. \n\t", *(const char *)data, 5);
     if (!text)
         link->used = 0;
     return memsim_buffer_append(link, data, text ? strnlen(data, bytes) : bytes)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nvJitLink: PTX texts are joined, a cubin comes out as it went in. NVIDIA's
+ * header has inline functions of these names, so that it is not included. */
+#include <string.h>
+
+#include "check.h"
+
+int nvJitLinkCreate(void **handle, unsigned count, const char **options);
+int nvJitLinkDestroy(void **handle);
+int nvJitLinkAddData(void *handle, int type, const void *data, size_t bytes,
+                     const char *name);
+int nvJitLinkComplete(void *handle);
+int nvJitLinkGetLinkedCubinSize(void *handle, size_t *bytes);
+int nvJitLinkGetLinkedCubin(void *handle, void *out);
+int nvJitLinkGetErrorLogSize(void *handle, size_t *bytes);
+
+#define INVALID_INPUT 3
+
+static const char *linked(void *handle)
+{
+    static char out[64];
+    size_t bytes = 0;
+
+    CHECK(!nvJitLinkComplete(handle));
+    CHECK(!nvJitLinkGetLinkedCubinSize(handle, &bytes));
+    CHECK(bytes <= sizeof out && !nvJitLinkGetLinkedCubin(handle, out));
+    return out;
+}
+
+TEST(texts_are_joined)
+{
+    void *handle;
+
+    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkAddData(handle, 2, ".version 8\n", 11, "a"));
+    CHECK(!nvJitLinkAddData(handle, 2, "// more\n", 9, "b")); /* with its NUL */
+    CHECK_STR(linked(handle), ".version 8\n// more\n");
+}
+
+TEST(of_binaries_the_last_comes_out)
+{
+    void *handle;
+
+    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkAddData(handle, 1, "\177ELF1", 5, "a"));
+    CHECK(!nvJitLinkAddData(handle, 1, "\177ELF2", 5, "b"));
+    CHECK_STR(linked(handle), "\177ELF2");
+}
+
+TEST(a_handle_that_is_none_is_refused)
+{
+    void *handle, *old;
+    size_t bytes = 0;
+
+    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    old = handle;
+    CHECK(nvJitLinkAddData(handle, 1, NULL, 5, "a") == INVALID_INPUT);
+    CHECK(!nvJitLinkGetErrorLogSize(handle, &bytes) && bytes == 1);
+    CHECK(!nvJitLinkDestroy(&handle) && !handle);
+    CHECK(nvJitLinkComplete(old) == INVALID_INPUT);
+    CHECK(nvJitLinkDestroy(&old) == INVALID_INPUT);
+}
