@@ -7,6 +7,8 @@
 #include "capture/core/torch/process_group.h"
 #include "carried.h"
 #include "check.h"
+#include "common/base/range.h"
+#include "cudnn_trace.h"
 
 #define WORLD 16
 
@@ -100,6 +102,29 @@ TEST(a_split_that_was_not_told_keeps_all)
     CHECK(!ncclCommSplit(all, NCCL_SPLIT_NOCOLOR, 0, &child, NULL));
     CHECK(!child);
     CHECK(ncclCommSplit(NULL, 1, 0, &child, NULL) == ncclInvalidArgument);
+}
+
+/* 20,000 ranks are two ranges, not a list that has no place in a record. */
+TEST(a_large_one_s_members_are_recorded_as_ranges)
+{
+    enum { RANKS = 20000 };
+    static int gone[RANKS];
+    struct range ranges[2];
+    ncclUniqueId id;
+    ncclComm_t all, child;
+
+    CHECK(!ncclGetUniqueId(&id));
+    CHECK(!ncclCommInitRank(&all, RANKS, id, 5));
+    gone[0] = RANKS / 2;
+    CHECK(!ncclCommShrink(all, gone, 1, &child, NULL, NCCL_SHRINK_DEFAULT));
+    struct seen seen = trace_seen(TRACE_COMMUNICATOR);
+    const struct trace_communicator *made = (const void *)seen.fields;
+    CHECK_UINT(made->ranks, RANKS - 1);
+    CHECK_UINT(made->ranges, 2);
+    memcpy(ranges, seen.text + 24, sizeof ranges);
+    CHECK_UINT(ranges[0].count, RANKS / 2);
+    CHECK_UINT(ranges[1].first, RANKS / 2 + 1);
+    CHECK_UINT(ranges[1].count, RANKS / 2 - 1);
 }
 
 TEST(a_shrunk_one_closes_the_gaps)

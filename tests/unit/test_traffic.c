@@ -3,6 +3,7 @@
 #include "memsim/collectives/traffic.h"
 
 #include "check.h"
+#include "common/base/range.h"
 #include "common/base/units.h"
 #include "trace_build.h"
 
@@ -346,18 +347,30 @@ TEST(members_are_known_where_they_ran_and_assumed_elsewhere)
     traffic_log_fini(&logs[1]);
 }
 
+static void put_ranges(struct build *b, uint64_t handle, uint64_t rank,
+                       uint64_t ranks, uint64_t root,
+                       const struct range *ranges, uint32_t count)
+{
+    char text[TRAFFIC_ID_BYTES + 4 * sizeof *ranges];
+    size_t bytes = count * sizeof *ranges;
+
+    memset(text, (int)handle, TRAFFIC_ID_BYTES);
+    memcpy(text + TRAFFIC_ID_BYTES, ranges, bytes);
+    build_put_bytes(b, TRACE_COMMUNICATOR, text, TRAFFIC_ID_BYTES + bytes,
+                    TRACE_WORDS(COMMUNICATOR, .communicator = handle,
+                                .rank = rank, .ranks = ranks, .root = root,
+                                .ranges = count),
+                    TRACE_WORD_COUNT(COMMUNICATOR));
+}
+
 /* MEMBERS behind an id, as the fake NCCL records them. */
 static void put_members(struct build *b, uint64_t handle, uint64_t rank,
                         uint64_t root, const uint32_t members[2])
 {
-    char text[TRAFFIC_ID_BYTES + 8];
+    const struct range range = {members[0], 2,
+                                (int32_t)(members[1] - members[0])};
 
-    memset(text, (int)handle, TRAFFIC_ID_BYTES);
-    memcpy(text + TRAFFIC_ID_BYTES, members, 8);
-    build_put_bytes(b, TRACE_COMMUNICATOR, text, sizeof text,
-                    TRACE_WORDS(COMMUNICATOR, .communicator = handle,
-                                .rank = rank, .ranks = 2, .root = root),
-                    TRACE_WORD_COUNT(COMMUNICATOR));
+    put_ranges(b, handle, rank, 2, root, &range, 1);
 }
 
 /* Rank 5 of 8, whose group 1, 5 was split from one that ranks 0 to 7 are in
@@ -383,6 +396,24 @@ TEST(members_of_a_split_communicator_are_told)
         CHECK_UINT(row->nodes, row->assumed ? 1 : 2);
         CHECK_UINT(row->all.bytes, row->assumed ? 4 * MIB : 3 * MIB);
     }
+    traffic_destroy(t);
+}
+
+/* A communicator of more ranks than a record has bytes for. */
+TEST(members_of_a_large_communicator_are_ranges)
+{
+    const struct range two[] = {{19999, 10000, -1}, {0, 10000, 1}};
+    const struct range bad[] = {{0, UINT32_MAX, 1}, {0, 20001, 1}};
+    struct build b = start(0, 1);
+
+    put_ranges(&b, 1, 1, 20000, 0, two, 2);
+    put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
+    put_ranges(&b, 2, 0, 20000, 0, bad, 2); /* too many, and then some */
+    struct traffic *t = price(&b);
+
+    CHECK_UINT(t->world, 20000);
+    CHECK_UINT(t->ranks[0].rank, 19998);
+    CHECK(!t->ranks[0].rows[0].assumed);
     traffic_destroy(t);
 }
 

@@ -14,6 +14,7 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
+#include "common/base/range.h"
 
 struct communicator *communicator_get(ncclComm_t comm)
 {
@@ -50,21 +51,43 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
+/* Puts the COUNT MEMBERS behind TEXT as ranges; returns how many, or 0 where
+ * they have no place in a record. */
+static uint64_t members_append(struct buffer *text, const uint32_t *members,
+                               uint32_t count)
+{
+    struct range range = {0};
+    uint64_t ranges = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (range_extend(&range, members[i]))
+            continue;
+        if (!memsim_buffer_append(text, &range, sizeof range))
+            return 0;
+        ranges++;
+        range = (struct range){members[i], 1, 0};
+    }
+    if (!memsim_buffer_append(text, &range, sizeof range) ||
+        text->used > TRACE_TEXT_MAX)
+        return 0;
+    return ranges + 1;
+}
+
 /* With MEMBERS behind the id, where these are known. */
 static void communicator_record(const struct communicator *c,
                                 const uint32_t *members)
 {
-    uint32_t told = members ? (uint32_t)c->ranks : 0;
     struct buffer text = {0};
 
-    if (NCCL_ID_BYTES + told * sizeof *members > TRACE_TEXT_MAX)
-        told = 0;
-    if (memsim_buffer_append(&text, c->id, NCCL_ID_BYTES) &&
-        memsim_buffer_append(&text, members, told * sizeof *members))
-        RECORD_TEXT(COMMUNICATOR, text.bytes, text.used,
+    if (memsim_buffer_append(&text, c->id, NCCL_ID_BYTES)) {
+        uint64_t ranges =
+            members ? members_append(&text, members, (uint32_t)c->ranks) : 0;
+        RECORD_TEXT(COMMUNICATOR, text.bytes,
+                    ranges ? text.used : NCCL_ID_BYTES,
                     .device = (uint64_t)c->device, .communicator = (uint64_t)c,
                     .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
-                    .root = c->root);
+                    .root = c->root, .ranges = ranges);
+    }
     memsim_buffer_free(&text);
 }
 

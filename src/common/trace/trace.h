@@ -162,7 +162,7 @@ struct trace_chunk {
     X(59, EVENT_QUERY, event_query, F(device) F(event) F(ready), NULL)         \
     X(60, STREAM_QUERY, stream_query, TRACE_FIELDS_STREAM F(ready), NULL)      \
     X(61, COMMUNICATOR, communicator, F(device) F(communicator) F(rank)        \
-      F(ranks) F(root), "id")                                                  \
+      F(ranks) F(root) F(ranges), "id")                                                  \
     X(62, CAPTURE_JOIN, capture_join, TRACE_FIELDS_STREAM F(capture), NULL)    \
     X(63, CAPTURE_END, capture_end, F(capture) F(whole), NULL)                 \
     X(64, GRAPH_INSTANTIATE, graph_instantiate, F(device) F(exec) F(capture)   \

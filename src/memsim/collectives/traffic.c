@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/map.h"
+#include "common/base/range.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/step.h"
 
@@ -233,7 +234,25 @@ static unsigned comm_add(struct traffic_reading *r, uint64_t handle,
     return (unsigned)log->comm_count - 1;
 }
 
-/* The members that RECORD tells behind the id. */
+/* Fills MEMBERS, COUNT of them, from the RANGES behind an id in TEXT. */
+static bool members_expand(uint32_t *members, uint64_t count, const char *text,
+                           uint64_t ranges)
+{
+    uint64_t at = 0;
+
+    for (uint64_t i = 0; i < ranges; i++) {
+        struct range range;
+
+        memcpy(&range, text + i * sizeof range, sizeof range);
+        if (range.count > count - at)
+            return false;
+        for (uint32_t k = 0; k < range.count; k++)
+            members[at++] = range_at(&range, k);
+    }
+    return at == count;
+}
+
+/* The members that RECORD has behind the id. */
 static void members_read(struct traffic_reading *r,
                          const struct trace_item *record,
                          struct traffic_comm *comm)
@@ -241,18 +260,25 @@ static void members_read(struct traffic_reading *r,
     uint64_t root = trace_as_communicator(record)->root;
     uint64_t ranks = trace_as_communicator(record)->ranks;
     uintptr_t known = (uintptr_t)map_get(&r->comms, root);
+    uint64_t ranges = trace_as_communicator(record)->ranges;
     size_t bytes = record->head.text_bytes - sizeof comm->id;
     uint32_t most = RANKS_MAX - 1;
 
     comm->split = root;
-    if (!ranks || bytes != ranks * sizeof *comm->members || (root && !known))
+    if (!ranks || ranks > RANKS_MAX || !ranges ||
+        bytes / sizeof(struct range) != ranges || (root && !known))
         return;
     if (root) {
         comm->root = (unsigned)known - 1;
         most = r->log->comms[comm->root].ranks - 1;
     }
-    comm->members = xmalloc(bytes);
-    memcpy(comm->members, record->text + sizeof comm->id, bytes);
+    comm->members = xmalloc(ranks * sizeof *comm->members);
+    if (!members_expand(comm->members, ranks, record->text + sizeof comm->id,
+                        ranges)) {
+        free(comm->members);
+        comm->members = NULL;
+        return;
+    }
     for (uint64_t i = 0; i < ranks; i++)
         comm->members[i] = clamp(comm->members[i], 0, most);
 }
