@@ -21,7 +21,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 # Knobs: DEBUG=1 (no optimisation), SAN=address,undefined (a build of its own:
-# give O=), V=1 (whole command lines)
+# give O=), V=1 (whole command lines), COMPUTE=0 (no kernel is carried out)
 Q        := $(if $(V),,@)
 OPT      := $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
