@@ -56,11 +56,13 @@ static mode_t file_mode(const char *path)
     return stat(path, &st) ? 0600 : st.st_mode & 0777;
 }
 
-/* Some file systems have no fsync; on others it is what tells of a full disk
- * or an exceeded quota. */
+/* On some file systems it is fsync that tells of a full disk or an exceeded
+ * quota; that a file system or a sandbox has no fsync is no reason to fail. */
 static int sync_file(int fd)
 {
-    return fsync(fd) && errno != EINVAL && errno != ENOSYS ? -1 : 0;
+    return fsync(fd) && (errno == EIO || errno == ENOSPC || errno == EDQUOT)
+               ? -1
+               : 0;
 }
 
 static int write_whole(const struct work *work, int fd, mode_t mode)
