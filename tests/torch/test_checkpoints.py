@@ -56,10 +56,12 @@ class Folder:
 
     def run(self, code, *options, status=0):
         """The report on CODE, run here."""
+        with open(self.at("job.py"), "w") as file:
+            file.write(MODEL + code)
         done = subprocess.run(
             [os.path.join(BUILD, "bin", "memsim"), "run", "-q", *options,
              "-o", self.at("run"), "--force", "--json", self.at("json"), "--",
-             sys.executable, "-c", MODEL + code], text=True, cwd=self.path,
+             sys.executable, "job.py"], text=True, cwd=self.path,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         equal((done.returncode, done.stdout), (status, done.stdout))
         self.output = done.stdout
@@ -234,12 +236,21 @@ assert scaler.get_scale() == 65536
 
 
 @test
+def a_guess_has_the_scripts_line():
+    with Folder() as f:
+        report = f.run("rows = loss.new_ones(9).normal_().nonzero()")
+        equal([(g["where"], g["operator"]) for g in report["guesses"]],
+              [("job.py:13", "aten::nonzero")])
+
+
+@test
 def a_failure_after_a_read_is_explained():
     with Folder() as f:
         report = f.run("assert loss.item() > 9", status=1)
         equal(report["verdict"], "failed")
         assert any("the command had read 1 value that memsim does not "
-                   "compute" in n for n in report["notes"]), report["notes"]
+                   "compute, last at job.py:13:" in n
+                   for n in report["notes"]), report["notes"]
         report = f.run("raise SystemExit(3)", status=3)
         assert not any("had read" in n for n in report["notes"])
 

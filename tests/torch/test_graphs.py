@@ -74,8 +74,8 @@ def what_cannot_be_followed_is_not_known():
     for _ in range(2):
         graph.replay()
         equal(b.tolist(), [[4.0, 5.0], [6.0, 7.0]])
-        # unknown numbers read as 0
-        equal([product.sum().item(), big[0].item()], [0.0, 0.0])
+        for x_read in product.sum().item(), big[0].item():
+            assert 0 < x_read <= 1, x_read  # not known
 
 
 @test
@@ -168,7 +168,7 @@ def lists_of_tensors_are_followed():
     equal(x[0].item(), 3.0)
     for _ in range(4):
         graph.replay()
-    equal(x[0].item(), 0.0)  # unknown numbers read as 0
+    assert 0 < x[0].item() <= 1  # not known
     equal([c.item() for c in counts], [4.0] * 3)
     equal(optimizer.state[x]["step"].item(), 6.0)
 

@@ -185,7 +185,7 @@ torch._foreach_mul([v, w], [3, 4])
 
 @test
 def what_optimizers_write_is_not_known():
-    """A known parameter is not what it was; unknown numbers read as 0."""
+    """A known parameter is not what it was: its numbers read as a series."""
     for fused in False, True:
         x = torch.full((8,), 3.0, device=GPU, requires_grad=True)
         count = torch.zeros((), device=GPU)
@@ -193,7 +193,9 @@ def what_optimizers_write_is_not_known():
         x.grad = torch.full_like(x, 0.5)
         optimizer.step()
         torch._foreach_add_([count], 1)
-        equal([x.tolist(), count.item()], [[0.0] * 8, 1.0])
+        read = x.tolist()
+        assert len(set(read)) == 1 and 0 < read[0] <= 1, read
+        equal(count.item(), 1.0)
         equal(x.grad.tolist() if not fused else None,
               [0.5] * 8 if not fused else None)
 
@@ -385,6 +387,80 @@ def padding_is_counted():
 def unknown(*shape):
     x = torch.randn(*shape, 16, device=GPU)
     return (x @ torch.randn(16, 16, device=GPU))[..., 0].contiguous()
+
+
+@test
+def what_is_known_of_a_mask_counts():
+    some = torch.tensor([0, 1, 0, 0, 1], device=GPU) > 0
+    mask = torch.cat([some, unknown(5) > 0])
+    equal(mask.nonzero().flatten().tolist()[:2], [1, 4])
+    assert all(place > 4 for place in mask.nonzero().flatten().tolist()[2:])
+    mask = torch.cat([some, unknown(5) > 0])
+    equal(mask.int()[:5].tolist(), [0, 1, 0, 0, 1])
+    equal([mask.any().item(), (mask & False).any().item(),
+           torch.cat([some, unknown(5) > 0]).all().item()],
+          [True, False, False])
+    equal(torch.where(some, 7, unknown(5).long()).tolist()[1], 7)
+
+
+@test
+def one_flag_is_asked_as_many_are():
+    for n in 1, 2:
+        x = unknown(n)
+        equal([(x > 0).all().item(), (x < 0).all().item(), x.all().item(),
+               (x < 0).any().item(), (x > 0).any().item()],
+              [True, True, True, False, True])
+        torch.distributions.Normal(x, x.exp())
+        assert torch.equal(x, x.clone())
+
+
+@test
+def what_is_not_known_equals_no_constant():
+    """So that a generation goes on: the end's token, 0 here, never comes."""
+    for n in 1, 2, 300:
+        token = unknown(n, 50).argmax(-1)
+        equal([(token == 0).any().item(), (token != 0).all().item(),
+               (0 == token).any().item()], [False, True, False])
+        for end in [0], [2, 0]:
+            end = torch.tensor(end, device=GPU)
+            equal(torch.isin(token, end).any().item(), False)
+        going = torch.ones(n, dtype=torch.long, device=GPU)
+        going = going & ~(token == 0)
+        equal(going.max().item(), 1)
+    big = unknown(5000)
+    equal([(big == 0).sum().item(), (big != 0).sum().item()], [0, 5000])
+    known = torch.tensor([3, 0], device=GPU)
+    equal((torch.cat([known, unknown(2).long()]) == 0).tolist(),
+          [False, True, False, False])
+
+
+@test
+def what_libraries_write_is_not_known():
+    """Where the memory held known numbers, too. An output that stays as it was
+    reads 7; a number of the series is at most 1."""
+    def seven(*shape):
+        return torch.full(shape, 7.0, device=GPU)
+
+    a, out = torch.randn(2, 2, device=GPU), seven(2, 2)
+    torch.mm(a, a, out=out)
+    linear = torch.nn.Linear(2, 1, device=GPU)
+    linear.bias.data.fill_(7)
+    norm = torch.nn.BatchNorm2d(3, device=GPU)
+    norm.running_mean.fill_(7)
+    norm(torch.randn(4, 3, 8, 8, device=GPU))
+    flat = torch.nn.BatchNorm1d(3, device=GPU)
+    flat.running_var.fill_(7)
+    flat(torch.randn(4, 3, device=GPU))
+    for x in (out, linear(a).detach(), torch.addmm(seven(1), a, a),
+              torch.addmv(seven(2), a, a[0]), seven(4).normal_(),
+              torch.baddbmm(seven(3, 2, 2), torch.randn(3, 2, 2, device=GPU),
+                            torch.randn(3, 2, 2, device=GPU)),
+              norm.running_mean, flat.running_var):
+        read = x.flatten().tolist()
+        assert 0 < max(read) <= 1, read
+    whole = torch.full((4, 2), 7.0, device=GPU)  # every other column
+    torch.mm(torch.randn(4, 2, device=GPU), a[:, :1], out=whole[:, :1])
+    equal(whole[:, 1].tolist(), [7.0] * 4)
 
 
 @test

@@ -9,6 +9,7 @@
 
 _Atomic uint32_t capture_count;
 _Atomic uint32_t core_locks[LOCK_COUNT];
+_Thread_local uint32_t core_locks_held;
 struct trace_writer record_writer = TRACE_WRITER_INIT;
 
 static struct op captured, timed; /* the last ones */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batch normalization by the classic API, which is how torch does it. */
+#include "capture/core/work/library_call.h"
 #include "capture/cudnn/tensor.h"
 
 /* The data that the program passes is of no use to a fake. */
@@ -93,6 +94,23 @@ static cudnnStatus_t norm_record(cudnnHandle_t handle, uint32_t name,
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The running statistics, of a number or two for each channel, are in place of
+ * what the program knows. */
+static void statistics_forget(cudnnHandle_t handle,
+                              const cudnnTensorDescriptor_t scale,
+                              const void *mean, const void *variance)
+{
+    const struct cudnn *cudnn = cudnn_get(handle);
+    const struct shape shape = tensor_shape(scale);
+
+    if (!cudnn || !shape.count)
+        return;
+    memsim_call_writes(cudnn->stream, (uint64_t)mean, shape_bytes(&shape), 1,
+                       0);
+    memsim_call_writes(cudnn->stream, (uint64_t)variance, shape_bytes(&shape),
+                       1, 0);
+}
+
 /* How often each reads and writes tensors of x's size: training needs the
  * statistics before it can normalize, and backward likewise. */
 static const uint64_t inference_passes[] = {1, 1};
@@ -119,6 +137,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     const void *bias_data, double factor, void *running_mean,
     void *running_variance, double epsilon, void *mean, void *variance)
 {
+    statistics_forget(handle, scale, running_mean, running_variance);
     return norm_record(handle, NAME_OF("batch norm training"), x,
                        training_passes, mode, 0, 0);
 }
@@ -134,6 +153,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     cudnnActivationDescriptor_t activation, void *workspace,
     size_t workspace_bytes, void *reserve, size_t reserve_space_bytes)
 {
+    statistics_forget(handle, scale, running_mean, running_variance);
     return norm_record(handle, NAME_OF("batch norm training"), x,
                        training_passes, mode, ops, workspace_bytes);
 }

@@ -118,6 +118,7 @@ struct session_guess {
     session_u32 ready;
     session_u64 times, elements, chosen; /* all of them together */
     char operation[SESSION_NAME_BYTES], module[SESSION_NAME_BYTES];
+    char where[SESSION_NAME_BYTES]; /* file:line of the script; "": not known */
     char what[SESSION_TEXT_BYTES];
 };
 

@@ -93,6 +93,7 @@ static void add_guesses(cJSON *root, const struct result *r)
         cJSON *guess = json_add_object(list);
         cJSON_AddStringToObject(guess, "operator", g->operation);
         cJSON_AddStringToObject(guess, "module", g->module);
+        cJSON_AddStringToObject(guess, "where", g->where);
         cJSON_AddStringToObject(guess, "what", g->what);
         json_add_uint(guess, "times", g->times);
         json_add_uint(guess, "elements", g->elements);

@@ -373,6 +373,8 @@ static void guesses_collect(struct result *r, const struct session *s)
                  SESSION_NAME_BYTES - 1, from->operation);
         snprintf(g->module, sizeof g->module, "%.*s", SESSION_NAME_BYTES - 1,
                  from->module);
+        snprintf(g->where, sizeof g->where, "%.*s", SESSION_NAME_BYTES - 1,
+                 from->where);
         snprintf(g->what, sizeof g->what, "%.*s", SESSION_TEXT_BYTES - 1,
                  from->what);
     }

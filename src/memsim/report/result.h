@@ -39,6 +39,7 @@ struct result_oom {
 struct result_guess {
     char operation[SESSION_NAME_BYTES];
     char module[SESSION_NAME_BYTES]; /* "": not known */
+    char where[SESSION_NAME_BYTES];  /* file:line of the script; likewise */
     char what[SESSION_TEXT_BYTES];
     uint64_t times;
     uint64_t elements, chosen; /* of all times together */

@@ -163,6 +163,7 @@ const struct schema_object schema_objects[] = {
 {"guess", "where the program read a value that memsim does not compute", NULL, FIELDS(
     {"operator", "text", "PyTorch's operator"},
     {"module", "text", "the module; empty: not known"},
+    {"where", "text", "file and line of the script, empty where not known"},
     {"what", "text", "what was read, and what it got"},
     {"times", "uint", "how often"},
     {"elements", "uint", "of all times together"},

@@ -7,6 +7,7 @@
 
 #include "common/base/units.h"
 #include "memsim/report/advice_report.h"
+#include "memsim/report/guess_text.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
 #include "memsim/report/report.h"
@@ -17,7 +18,6 @@
 
 #define BAR_CELLS   24
 #define THINGS      5
-#define GUESSES     8
 #define SIZE_LENGTH 16
 /* Beside "  PyTorch asked for 1023.99 MiB in ". */
 #define OOM_MODULE_COLUMNS 45
@@ -304,26 +304,6 @@ static void write_end(const struct result *r, FILE *out)
         fputc('\n', out);
 }
 
-/* Each place where a policy decided; --json has all of them. */
-static void write_guesses(const struct page *p, const struct result *r)
-{
-    size_t shown = r->guess_count < GUESSES ? r->guess_count : GUESSES;
-
-    for (size_t i = 0; i < shown; i++) {
-        const struct result_guess *g = &r->guesses[i];
-        char text[3 * SESSION_NAME_BYTES];
-        snprintf(text, sizeof text,
-                 "%s%s%s: %" PRIu64 " of %" PRIu64 "%s, %" PRIu64 " time%s",
-                 g->operation, g->module[0] ? " in " : "", g->module, g->chosen,
-                 g->elements, g->times > 1 ? " in all" : "", g->times,
-                 g->times > 1 ? "s" : "");
-        text_write_wrapped(p->out, "  guess:", text);
-    }
-    if (shown < r->guess_count + r->guesses_dropped)
-        fprintf(p->out, "  guess: %zu more places, see --json\n",
-                r->guess_count + r->guesses_dropped - shown);
-}
-
 static void summary_write(const void *result, const struct report_style *style,
                           FILE *out)
 {
@@ -342,7 +322,7 @@ static void summary_write(const void *result, const struct report_style *style,
                            ink(&page, INK_PLAIN), out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
-    write_guesses(&page, r);
+    guess_text_write(r, out);
     write_end(r, out);
 }
 

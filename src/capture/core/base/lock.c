@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 _Atomic uint32_t core_locks[LOCK_COUNT];
+_Thread_local uint32_t core_locks_held;
 
 void core_lock_wait(enum core_lock lock)
 {

@@ -24,6 +24,9 @@ enum core_lock {
  * instructions. */
 extern _Atomic uint32_t core_locks[LOCK_COUNT];
 
+/* How many of them this thread holds. */
+extern _Thread_local uint32_t core_locks_held;
+
 void core_lock_wait(enum core_lock lock);
 void core_lock_wake(enum core_lock lock);
 
@@ -35,10 +38,12 @@ static inline void core_lock(enum core_lock lock)
                                                  memory_order_acquire,
                                                  memory_order_relaxed))
         core_lock_wait(lock);
+    core_locks_held++;
 }
 
 static inline void core_unlock(enum core_lock lock)
 {
+    core_locks_held--;
     if (atomic_exchange_explicit(&core_locks[lock], 0, memory_order_release) ==
         2)
         core_lock_wake(lock);

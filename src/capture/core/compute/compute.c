@@ -30,6 +30,9 @@ static const struct kind {
      compute_loop_parse,
      {4, VARIES, VARIES, 0, 0, VARIES, VARIES}},
     {"18elementwise_kernelILi", compute_loop_parse, {4, VARIES}},
+    {"unrolled_elementwise_kernel_for_multi_outputsILi",
+     compute_outputs_parse,
+     {4, 0, VARIES}},
     {"29elementwise_kernel_with_indexI", compute_arange_parse, {4, VARIES, 8}},
     {"13reduce_kernelILi", compute_reduce_parse, {VARIES}},
     {"18DeviceReduceKernelI", compute_count_parse, {VARIES, 8, 4}},
@@ -274,12 +277,29 @@ bool compute_guess_takes(uint64_t index)
            (uint64_t)((double)index * fraction);
 }
 
-void compute_mask_decide(uint64_t mask, uint64_t count)
+bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
+                   uint64_t *unknown)
 {
+    long double x;
+
+    if (compute_load(type, address, &x))
+        return x != 0;
+    bool taken = compute_guess_takes((*unknown)++);
+    return count == 1 ? x != 0 : taken;
+}
+
+uint64_t compute_mask_decide(uint64_t mask, uint64_t count)
+{
+    uint64_t unknown = 0;
+
     if (count > VALUES_WRITE_BYTES)
-        return;
-    for (uint64_t i = 0; i < count; i++)
-        compute_store(NUMBER_BOOL, mask + i, compute_guess_takes(i), true);
+        return count;
+    for (uint64_t i = 0; i < count; i++) {
+        bool taken = compute_takes(NUMBER_BOOL, mask + i, count, &unknown);
+
+        compute_store(NUMBER_BOOL, mask + i, taken, true);
+    }
+    return unknown;
 }
 
 void compute_guess_note(const struct compute *compute,

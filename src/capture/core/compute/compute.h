@@ -46,6 +46,7 @@ bool compute_find(const char *name, struct compute *compute);
 
 /* What the kinds of kernels know of NAME; compute.c has their table. */
 bool compute_loop_parse(const char *name, struct compute *compute);
+bool compute_outputs_parse(const char *name, struct compute *compute);
 bool compute_arange_parse(const char *name, struct compute *compute);
 bool compute_reduce_parse(const char *name, struct compute *compute);
 bool compute_count_parse(const char *name, struct compute *compute);
@@ -139,9 +140,15 @@ uint64_t compute_guess(const struct compute *compute,
 /* Whether that choice takes element INDEX: evenly spread. */
 bool compute_guess_takes(uint64_t index);
 
-/* Writes that choice into a mask, so that whoever asks it again hears the
- * same. */
-void compute_mask_decide(uint64_t mask, uint64_t count);
+/* Whether the number at ADDRESS, one of COUNT, is not 0. Where that is not
+ * known: the choice for the next of the elements that are UNKNOWN; of a single
+ * one, what it came to. */
+bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
+                   uint64_t *unknown);
+
+/* Writes that choice into a mask where it is not known, so that whoever asks it
+ * again hears the same. Returns how many elements were not known. */
+uint64_t compute_mask_decide(uint64_t mask, uint64_t count);
 
 /* Records that CHOSEN was picked for COUNT elements, and notes WHAT. */
 void compute_guess_note(const struct compute *compute,

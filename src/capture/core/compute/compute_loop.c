@@ -9,6 +9,7 @@
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/torch/tag_operator.h"
 
 /* How the functor makes an output of its inputs x and what it holds, s. */
 enum form {
@@ -270,11 +271,75 @@ static bool is_finite_check(const struct loop *l)
                                            : isinf(l->s[0]);
 }
 
+/* Whether one of two inputs is a number, or is broadcast: each of its elements
+ * meets several of the other's. */
+static bool is_broadcast(const struct loop *l)
+{
+    uint64_t offsets[INPUTS + 1];
+
+    if (l->count == 1)
+        return !operator_runs("aten::equal");
+    if (!l->offsets)
+        return false;
+    compute_offsets(l->offsets, l->inputs + 1, l->count - 1, offsets);
+    return offsets[1] / number_bytes(l->types[1]) + 1 < l->count ||
+           offsets[2] / number_bytes(l->types[2]) + 1 < l->count;
+}
+
+/* What is not known equals no constant: the end of a text does not come, nor
+ * does padding, and all that hangs on it is as large as it can be. */
+static bool is_unequal(const struct loop *l, const bool *known)
+{
+    if (l->compute->operation != operation_equal)
+        return false;
+    if (l->compute->form != FORM_BINARY)
+        return !known[0];
+    return known[0] != known[1] && is_broadcast(l);
+}
+
+/* PyTorch asks one element for all() and any() by a copy to a flag. */
+static bool is_all_of_one(const struct loop *l)
+{
+    return l->count == 1 && l->types[0] == NUMBER_BOOL &&
+           l->compute->operation == operation_copy &&
+           operator_runs("aten::all");
+}
+
+/* Whether what is known of the inputs X decides alone. */
+static bool is_decided(const struct loop *l, const long double *x,
+                       const bool *known)
+{
+    operation_function *op = l->compute->operation;
+
+    switch ((enum form)l->compute->form) {
+    case FORM_WHERE:
+        return known[0] && known[x[0] ? 1 : 2];
+    case FORM_MASK:
+        return known[1] && x[1];
+    case FORM_BINARY:
+        if (op == operation_logical_and || op == operation_and)
+            return (known[0] && !x[0]) || (known[1] && !x[1]);
+        return op == operation_logical_or &&
+               ((known[0] && x[0]) || (known[1] && x[1]));
+    default:
+        return false;
+    }
+}
+
+/* A floating number that is not known is between 0 and 1 where it is compared,
+ * as a probability, and as small as a loss. */
+static void suppose(const struct loop *l, long double *x, const bool *known)
+{
+    for (int i = 0; i < l->inputs; i++)
+        if (!known[i] && !x[i] && number_is_float(l->types[i + 1]))
+            x[i] = 0.5L;
+}
+
 static void element(const struct loop *l, uint64_t index, bool certain)
 {
     uint64_t offsets[INPUTS + 1];
-    long double x[INPUTS] = {0};
-    bool known = true;
+    long double x[INPUTS] = {0}, value;
+    bool known[INPUTS] = {true, true, true};
 
     if (l->offsets)
         compute_offsets(l->offsets, l->inputs + 1, index, offsets);
@@ -282,10 +347,21 @@ static void element(const struct loop *l, uint64_t index, bool certain)
         for (int i = 0; i <= l->inputs; i++)
             offsets[i] = index * number_bytes(l->types[i]);
     for (int i = 0; i < l->inputs; i++)
-        known &= compute_load(l->types[i + 1], l->data[i + 1] + offsets[i + 1],
-                              &x[i]);
-    compute_store(l->types[0], l->data[0] + offsets[0], evaluate(l, x),
-                  known || certain);
+        known[i] = compute_load(l->types[i + 1],
+                                l->data[i + 1] + offsets[i + 1], &x[i]);
+    bool all_known =
+        (known[0] && known[1] && known[2]) || is_decided(l, x, known);
+    if (!all_known && l->compute->operation == operation_compare)
+        suppose(l, x, known);
+    value = evaluate(l, x);
+    if (!all_known && !certain && is_unequal(l, known)) {
+        value = l->variant != 0;
+        certain = true;
+    } else if (!all_known && is_all_of_one(l)) {
+        value = 1;
+    }
+    compute_store(l->types[0], l->data[0] + offsets[0], value,
+                  all_known || certain);
 }
 
 static uint64_t last_offset(const struct loop *l, int tensor)
@@ -306,6 +382,9 @@ static uint64_t limit(const struct loop *l)
 
     if (number_is_float(l->types[0]))
         return COMPUTE_FLOATS;
+    if (l->compute->operation == operation_equal &&
+        !number_is_float(l->types[1]))
+        return COMPUTE_INTEGERS;
     for (int i = 1; i <= l->inputs; i++) {
         if (!compute_load(l->types[i], l->data[i], &x))
             return COMPUTE_UNKNOWN;
@@ -314,13 +393,28 @@ static uint64_t limit(const struct loop *l)
     return floats ? COMPUTE_FLOATS : COMPUTE_INTEGERS;
 }
 
+/* Comparison with a number of what nothing is known of. */
+static bool is_unequal_all(const struct loop *l)
+{
+    const struct values_window *w = values_window(l->data[1]);
+    uint64_t bytes = l->count * number_bytes(l->types[1]);
+
+    return l->compute->operation == operation_equal &&
+           l->compute->form != FORM_BINARY && !l->offsets && w &&
+           !values_some(w, l->data[1] - w->base, bytes);
+}
+
 /* More elements than are looked at: nothing is known of the output, unless it
- * says that numbers are finite. */
+ * says that numbers are finite, or no constant. */
 static void loop_forget(const struct loop *l, bool certain)
 {
     const long double x[INPUTS] = {0};
     unsigned char answer = evaluate(l, x) != 0;
 
+    if (!certain && is_unequal_all(l)) {
+        answer = l->variant != 0;
+        certain = true;
+    }
     if (certain && !l->offsets && l->types[0] == NUMBER_BOOL)
         memsim_values_fill(l->data[0], &answer, 1, l->count);
     else
@@ -337,8 +431,8 @@ static void loop_decide(const struct loop *l,
         l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
         l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
         return;
-    compute_guess(l->compute, launch, l->count, COMPUTE_GUESS_MASK);
-    compute_mask_decide(l->data[1], l->count);
+    compute_guess(l->compute, launch, compute_mask_decide(l->data[1], l->count),
+                  COMPUTE_GUESS_MASK);
 }
 
 /* How many elements from the first on lie in one piece on both sides of what
@@ -579,6 +673,37 @@ bool compute_loop_parse(const char *name, struct compute *c)
         return c->is_cast || strstr(name, "22gpu_kernel_impl_nocastI");
     }
     return strstr(name, "rrayIPcL");
+}
+
+/* CUDALoops.cuh: (int n, functor, array<char *, m>, ...), of which the first
+ * arrays are outputs. Batch normalization's running statistics are floats,
+ * changed in place. */
+static void run_outputs(const struct compute *c,
+                        const struct kernel_launch *launch)
+{
+    const uint64_t *data = launch->arguments[2];
+
+    for (int i = 0; i < c->count; i++)
+        memsim_values_forget(data[i], (uint64_t)compute_u32(launch, 0) *
+                                          number_bytes(NUMBER_F32));
+}
+
+static uint32_t outputs_reach(const struct compute *c,
+                              const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return (uint32_t)c->count * 8;
+}
+
+bool compute_outputs_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "_for_multi_outputsILi");
+
+    c->run = run_outputs;
+    c->reach = outputs_reach;
+    c->count = text && *text >= '1' && *text <= '8' ? *text - '0' : 0;
+    return c->count;
 }
 
 /* RangeFactories.cu: (index_t n, closure{start, step}, scalar_t *out), with

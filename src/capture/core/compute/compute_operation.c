@@ -75,7 +75,7 @@ long double operation_compare(long double a, long double b, int v)
     }
 }
 
-static long double operation_and(long double a, long double b, int v)
+long double operation_and(long double a, long double b, int v)
 {
     (void)v;
     return (int64_t)a & (int64_t)b;
@@ -105,13 +105,13 @@ static long double operation_shift_right(long double a, long double b, int v)
     return (int64_t)a >> (b >= 0 && b < 64 ? (int)b : 63);
 }
 
-static long double operation_logical_and(long double a, long double b, int v)
+long double operation_logical_and(long double a, long double b, int v)
 {
     (void)v;
     return a && b;
 }
 
-static long double operation_logical_or(long double a, long double b, int v)
+long double operation_logical_or(long double a, long double b, int v)
 {
     (void)v;
     return a || b;

@@ -16,6 +16,9 @@ operation_function *operation_find(const char *functor);
 /* Those that other functors stand for. */
 operation_function operation_equal;
 operation_function operation_compare;
+operation_function operation_and;
+operation_function operation_logical_and;
+operation_function operation_logical_or;
 operation_function operation_minimum;
 operation_function operation_copy;
 operation_function operation_negate;

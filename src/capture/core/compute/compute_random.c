@@ -12,7 +12,7 @@
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
-enum form { FORM_RANGE, FORM_WHOLE, FORM_UNIFORM, FORM_BERNOULLI };
+enum form { FORM_RANGE, FORM_WHOLE, FORM_UNIFORM, FORM_BERNOULLI, FORM_OTHER };
 
 /* Whether the closure finds its place by a stride or an OffsetCalculator. */
 enum layout { LAYOUT_STRIDE, LAYOUT_OFFSETS };
@@ -290,6 +290,8 @@ static bool draw_read(const struct compute *c, const char *functor,
         memcpy(&d->from, functor + 4, sizeof d->from);
         memcpy(&d->to, functor + 8, sizeof d->to);
         return d->scale == d->to - d->from;
+    case FORM_OTHER:
+        return false;
     case FORM_WHOLE:
         break;
     }
@@ -419,9 +421,9 @@ bool compute_random_parse(const char *name, struct compute *c)
         return false;
     c->scalar = c->types[1];
     c->layout = closure[2] == '_' ? LAYOUT_STRIDE : LAYOUT_OFFSETS;
-    if (!form_parse(name, c))
-        return false;
-    if (c->form == FORM_UNIFORM)
-        return c->types[0] == NUMBER_F32;
-    return c->form != FORM_WHOLE || !number_is_float(c->types[0]);
+    if (!form_parse(name, c) ||
+        (c->form == FORM_UNIFORM && c->types[0] != NUMBER_F32) ||
+        (c->form == FORM_WHOLE && number_is_float(c->types[0])))
+        c->form = FORM_OTHER; /* normal_() and the like: not known */
+    return true;
 }

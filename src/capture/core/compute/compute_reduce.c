@@ -128,21 +128,28 @@ static void output_greatest(const struct compute *c, const struct reduction *r,
     compute_store(c->types[0], r->destination[1] + offsets[0], value, known);
 }
 
+/* One element that is known answers for all that are not. */
+static bool is_decisive(const struct compute *c, long double x)
+{
+    return (c->form == FORM_ANY && x) || (c->form == FORM_ALL && !x);
+}
+
 static void output_reduce(const struct compute *c, const struct reduction *r,
                           uint64_t output)
 {
     uint64_t offsets[2], inner, place = 0;
     long double value = 0, x;
-    bool known = true;
+    bool known = true, decided = false;
 
     compute_offsets(r->output_offsets, 2, output, offsets);
     for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
         compute_offsets(r->input_offsets, 1, i, &inner);
         if (!compute_load(c->types[1], r->source + offsets[1] + inner, &x)) {
             known = false;
-            /* Checks find nothing wrong. */
-            if (c->form == FORM_ANY || c->form == FORM_ALL)
-                x = c->form == FORM_ALL;
+            if (c->form == FORM_ALL)
+                x = 1; /* checks find nothing wrong */
+        } else {
+            decided |= is_decisive(c, x);
         }
         long double next = i ? combine(c->form, value, x) : x;
         if (next != value)
@@ -153,7 +160,7 @@ static void output_reduce(const struct compute *c, const struct reduction *r,
         value = value != 0;
     if (c->form == FORM_MEAN)
         value /= r->config.inputs;
-    output_store(c, r, offsets[0], value, place, known);
+    output_store(c, r, offsets[0], value, place, known || decided);
     if (c->layout == LAYOUT_BOTH)
         output_greatest(c, r, offsets);
 }

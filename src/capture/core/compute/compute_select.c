@@ -38,17 +38,16 @@ static uint32_t iterator_reach(const struct compute *c,
     return (uint32_t)c->layout + 8;
 }
 
+/* Of the elements that are not known, UNKNOWN, the policy chooses some. */
 static uint64_t mask_count(const struct compute *c, uint64_t mask,
-                           uint64_t count)
+                           uint64_t count, uint64_t *unknown)
 {
     uint32_t bytes = number_bytes(c->types[1]);
     uint64_t nonzero = 0;
-    long double x;
 
-    for (uint64_t i = 0; i < count; i++) {
-        compute_load(c->types[1], mask + i * bytes, &x);
-        nonzero += x != 0;
-    }
+    *unknown = 0;
+    for (uint64_t i = 0; i < count; i++)
+        nonzero += compute_takes(c->types[1], mask + i * bytes, count, unknown);
     return nonzero;
 }
 
@@ -58,19 +57,21 @@ static void run_count(const struct compute *c,
                       const struct kernel_launch *launch)
 {
     uint64_t mask = iterator_read(c, launch->arguments[0]);
-    uint64_t out = compute_u64(launch, 1), nonzero;
+    uint64_t out = compute_u64(launch, 1), nonzero, unknown;
     uint64_t count = compute_u32(launch, 2);
     uint64_t bytes = count * number_bytes(c->types[1]);
 
     if (!values_window(mask) || !values_window(out))
         return;
-    if (bytes <= VALUES_WRITE_BYTES && values_known(mask, bytes)) {
-        nonzero = mask_count(c, mask, count);
+    if (count <= COMPUTE_INTEGERS && bytes <= VALUES_COPY_BYTES) {
+        nonzero = mask_count(c, mask, count, &unknown);
+        if (unknown)
+            compute_guess(c, launch, unknown, COMPUTE_GUESS_MASK);
     } else {
         nonzero = compute_guess(c, launch, count, COMPUTE_GUESS_MASK);
-        if (c->types[1] == NUMBER_BOOL)
-            compute_mask_decide(mask, count);
     }
+    if (c->types[1] == NUMBER_BOOL && !values_known(mask, bytes))
+        compute_mask_decide(mask, count);
     for (uint32_t i = 0; i < (c->form ? launch->grid[0] : 1); i++)
         compute_store(NUMBER_I32, out + 4ul * i, i ? 0 : nonzero, true);
 }
@@ -118,20 +119,16 @@ static void run_select(const struct compute *c,
     uint64_t mask = iterator_read(c, launch->arguments[1]);
     uint64_t out = compute_u64(launch, 2), number = compute_u64(launch, 3);
     uint64_t count = compute_u32(launch, 7), found = 0;
-    uint64_t bytes = number_bytes(c->types[1]);
-    bool known = count * bytes <= VALUES_WRITE_BYTES &&
-                 values_known(mask, count * bytes);
-    long double x;
+    uint64_t bytes = number_bytes(c->types[1]), unknown = 0;
 
     if (!values_window(mask) || !values_window(number))
         return;
-    if (!known && count > COMPUTE_INTEGERS) {
+    if (count > COMPUTE_INTEGERS && !values_known(mask, count * bytes)) {
         memsim_values_forget(out, 8);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        compute_load(c->types[1], mask + i * bytes, &x);
-        if (known ? x != 0 : compute_guess_takes(i))
+        if (compute_takes(c->types[1], mask + i * bytes, count, &unknown))
             compute_store(NUMBER_I64, out + 8 * found++,
                           (long double)(first + (int64_t)i), true);
     }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/diagnose/assumption.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/python_line.h"
 #include "capture/core/torch/tag.h"
 #include "common/trace/session.h"
 
@@ -22,7 +25,7 @@ static struct session_guess *guess_find(struct session *s,
         if (atomic_load(&g->ready) &&
             !strcmp(g->operation, wanted->operation) &&
             !strcmp(g->module, wanted->module) &&
-            !strcmp(g->what, wanted->what))
+            !strcmp(g->where, wanted->where) && !strcmp(g->what, wanted->what))
             return g;
     }
     count = atomic_fetch_add(&s->guess_count, 1);
@@ -31,6 +34,7 @@ static struct session_guess *guess_find(struct session *s,
     struct session_guess *g = &s->guesses[count];
     memcpy(g->operation, wanted->operation, sizeof g->operation);
     memcpy(g->module, wanted->module, sizeof g->module);
+    memcpy(g->where, wanted->where, sizeof g->where);
     memcpy(g->what, wanted->what, sizeof g->what);
     atomic_store(&g->ready, 1);
     return g;
@@ -48,6 +52,30 @@ static void name_copy(char *to, size_t bytes, const char *name)
     to[length] = 0;
 }
 
+/* NAME's last identifier outside of template arguments, where it is a mangled
+ * one: of _ZN2at6native13reduce_kernelILi512... "reduce_kernel". */
+static void kernel_name_copy(char *to, size_t bytes, const char *name)
+{
+    const char *at = name + (strncmp(name, "_Z", 2) ? 0 : 2), *last = NULL;
+    int length = 0;
+
+    at += at != name && *at == 'N';
+    while (at != name && *at >= '1' && *at <= '9') {
+        char *end;
+        unsigned long count = strtoul(at, &end, 10);
+
+        if (count > strlen(end))
+            break;
+        last = end;
+        length = (int)count;
+        at = end + count;
+    }
+    if (last)
+        snprintf(to, bytes, "%.*s", length, last);
+    else
+        name_copy(to, bytes, name);
+}
+
 static void guess_count(const struct guess *guess, const char *what)
 {
     struct session *s = memsim_session();
@@ -59,8 +87,12 @@ static void guess_count(const struct guess *guess, const char *what)
     tag_names(&operation, &module);
     if (guess->asker)
         operation = record_name(guess->asker);
-    name_copy(wanted.operation, sizeof wanted.operation,
-              operation ? operation : record_name(guess->name));
+    python_line(wanted.where, sizeof wanted.where);
+    if (operation)
+        name_copy(wanted.operation, sizeof wanted.operation, operation);
+    else
+        kernel_name_copy(wanted.operation, sizeof wanted.operation,
+                         record_name(guess->name));
     name_copy(wanted.module, sizeof wanted.module, module ? module : "");
     name_copy(wanted.what, sizeof wanted.what, what);
     core_lock(LOCK_NAME);

@@ -4,6 +4,7 @@
 #include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/python_line.h"
 #include "capture/core/torch/read_type.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/memory/values.h"
@@ -111,9 +112,12 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         return;
     }
     enum number_type type = torch_read_type();
-    if (slot)
+    if (slot) {
         atomic_fetch_add_explicit(&slot->unknown_reads, 1,
                                   memory_order_relaxed);
+        if (bytes <= SERIES_BYTES)
+            python_line(slot->unknown_where, sizeof slot->unknown_where);
+    }
     guess_count(source, bytes, type, device, stream);
     memsim_values_copy(destination, source, bytes);
     if (number_is_float(type) && bytes <= SERIES_BYTES)

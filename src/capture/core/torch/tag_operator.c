@@ -191,6 +191,14 @@ uint32_t operator_outermost(void)
     return running.depth ? memsim_name(function_name(running.functions[0])) : 0;
 }
 
+bool operator_runs(const char *name)
+{
+    for (unsigned i = running.depth < DEPTH ? running.depth : DEPTH; i-- > 0;)
+        if (!strcmp(function_name(running.functions[i]), name))
+            return true;
+    return false;
+}
+
 uint64_t operator_serial(void)
 {
     return running.depth && running.depth <= DEPTH

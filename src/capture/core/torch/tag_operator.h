@@ -26,6 +26,9 @@ uint32_t operator_outermost(void);
  * have run there; 0: none. */
 uint64_t operator_serial(void);
 
+/* Whether the operator NAME runs on this thread. */
+bool operator_runs(const char *name);
+
 /* True within an optimizer's step. An exception ends it like a return. */
 bool operator_in_step(void);
 

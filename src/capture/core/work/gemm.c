@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "capture/core/base/datatype.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/work/library_call.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
@@ -36,6 +38,28 @@ static uint64_t pack(int64_t low, int64_t high)
     return trace_pack((uint32_t)low, (uint32_t)high);
 }
 
+/* Forgets what the product writes: columns of m elements, ldd apart, of each of
+ * the batch; of a batch of pointers what is known of them. */
+static void output_forget(const struct gemm *g)
+{
+    uint64_t unit = datatype_bytes((cudaDataType)g->type_d);
+    uint64_t m = (uint64_t)g->m * unit, step = (uint64_t)g->ldd * unit;
+    bool is_row = g->ldd < g->m; /* rows of n: cuBLASLt may be asked for */
+    uint64_t bytes = is_row ? (uint64_t)g->n * unit : m;
+    uint64_t rows = (uint64_t)(is_row ? g->m : g->n);
+    uint64_t address = (uint64_t)g->c;
+
+    if (g->batch > 1 && !g->stride_c)
+        return;
+    if ((uint64_t)g->stride_c * unit == rows * step || g->batch == 1) {
+        memsim_call_writes(g->stream, address, bytes, rows * (uint64_t)g->batch,
+                           step);
+        return;
+    }
+    memsim_call_writes(g->stream, address, (rows - 1) * step + bytes,
+                       (uint64_t)g->batch, (uint64_t)g->stride_c * unit);
+}
+
 int memsim_gemm(uint32_t name, const struct gemm *g)
 {
     int device;
@@ -56,5 +80,6 @@ int memsim_gemm(uint32_t name, const struct gemm *g)
            .stride_c = (uint64_t)g->stride_c, .alignment = alignment(g),
            .epilogue = g->epilogue, .workspace_bytes = g->workspace_bytes,
            .math_mode = g->math_mode, .accumulates = accumulates(g));
+    output_forget(g);
     return CORE_OK;
 }

@@ -7,6 +7,7 @@
 #include "capture/core/run/record.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
+#include "capture/core/work/stream_capture.h"
 #include "capture/core/memory/values.h"
 
 int memsim_call(const struct call *call)
@@ -23,6 +24,29 @@ int memsim_call(const struct call *call)
            .stream = call->stream, .workspace_bytes = call->workspace_bytes,
            .a = v[0], .b = v[1], .c = v[2], .d = v[3], .e = v[4], .f = v[5]);
     return CORE_OK;
+}
+
+#define ROWS_MAX 4096 /* above, what lies between rows is not known either */
+
+static void forget(uint64_t stream, uint64_t address, uint64_t bytes)
+{
+    const uint64_t step[STEP_WORDS] = {address, bytes};
+
+    if (!memsim_capture_step(stream, STEP_FORGET, step))
+        memsim_values_forget(address, bytes);
+}
+
+void memsim_call_writes(uint64_t stream, uint64_t address, uint64_t bytes,
+                        uint64_t rows, uint64_t step)
+{
+    if (!rows || !bytes || !memsim_values_is_device(address))
+        return;
+    if (rows == 1 || step <= bytes || rows > ROWS_MAX) {
+        forget(stream, address, (rows - 1) * step + bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        forget(stream, address + i * step, bytes);
 }
 
 void memsim_call_result(void *result, uint64_t bytes)

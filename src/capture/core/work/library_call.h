@@ -20,4 +20,9 @@ CORE_API int memsim_call(const struct call *call);
  * nothing. For an info code, zero is success. */
 CORE_API void memsim_call_result(void *result, uint64_t bytes);
 
+/* Work on STREAM writes ROWS pieces of BYTES, STEP bytes apart, from ADDRESS
+ * on, and what it writes is not known. */
+CORE_API void memsim_call_writes(uint64_t stream, uint64_t address,
+                                 uint64_t bytes, uint64_t rows, uint64_t step);
+
 #endif

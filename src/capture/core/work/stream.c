@@ -7,6 +7,7 @@
 #include "capture/core/work/mem_pool.h"
 #include "capture/core/diagnose/host_read.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/torch/tag_operator.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/done.h"
 #include "capture/core/work/submit.h"
@@ -328,6 +329,18 @@ static bool host_is_pinned(uint64_t destination, uint64_t source, int direction)
     }
 }
 
+/* A flag was copied to ADDRESS. That is how PyTorch asks all() of one flag, and
+ * where it is not known, a check finds nothing wrong. */
+static void flag_copied(uint64_t address)
+{
+    if (values_known(address, 1) || !operator_runs("aten::all"))
+        return;
+    char *to = values_write(address, 1, false);
+    if (to)
+        *to = 1;
+    values_mark_counts(address, 1);
+}
+
 int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
                 int direction, uint64_t stream, bool blocking)
 {
@@ -353,6 +366,8 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
             host_read(destination, source, bytes, device, stream);
         else
             memsim_values_copy(destination, source, bytes);
+        if (bytes == 1 && real == TRACE_DEVICE_TO_DEVICE)
+            flag_copied(destination);
     }
     SUBMIT(COPY, .device = (uint64_t)device, .stream = stream,
            .direction = (uint64_t)real, .destination = destination,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * By Python's stable functions, found where the program has them. */
+#include "capture/core/torch/python_line.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/base/lock.h"
+
+#define FRAMES_MAX 100
+
+/* Pointers to objects of Python's are void here. */
+static struct {
+    int (*is_initialized)(void);
+    int (*is_finalizing)(void);
+    void *(*thread)(void); /* of this thread; NULL: Python does not know it */
+    int (*ensure)(void);
+    void (*release)(int state);
+    void *(*frame)(void); /* borrowed */
+    void *(*back)(void *frame);
+    void *(*code)(void *frame);
+    int (*line)(void *frame);
+    void *(*attribute)(void *object, const char *name);
+    const char *(*utf8)(void *text);
+    void (*drop)(void *object);
+    void (*hold)(void *object);
+    void (*clear)(void);
+} python;
+
+static void *find(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+static bool python_find(void)
+{
+    static _Atomic int state; /* 1: found, 2: not */
+
+    if (state)
+        return state == 1;
+    *(void **)&python.is_initialized = find("Py_IsInitialized");
+    *(void **)&python.is_finalizing = find("Py_IsFinalizing");
+    if (!python.is_finalizing)
+        *(void **)&python.is_finalizing = find("_Py_IsFinalizing");
+    *(void **)&python.thread = find("PyGILState_GetThisThreadState");
+    *(void **)&python.ensure = find("PyGILState_Ensure");
+    *(void **)&python.release = find("PyGILState_Release");
+    *(void **)&python.frame = find("PyEval_GetFrame");
+    *(void **)&python.back = find("PyFrame_GetBack");
+    *(void **)&python.code = find("PyFrame_GetCode");
+    *(void **)&python.line = find("PyFrame_GetLineNumber");
+    *(void **)&python.attribute = find("PyObject_GetAttrString");
+    *(void **)&python.utf8 = find("PyUnicode_AsUTF8");
+    *(void **)&python.drop = find("Py_DecRef");
+    *(void **)&python.hold = find("Py_IncRef");
+    *(void **)&python.clear = find("PyErr_Clear");
+    bool found = python.is_initialized && python.is_finalizing &&
+                 python.thread && python.ensure && python.release &&
+                 python.frame && python.back && python.code && python.line &&
+                 python.attribute && python.utf8 && python.drop &&
+                 python.hold && python.clear;
+    state = found ? 1 : 2;
+    return found;
+}
+
+static bool is_package(const char *file)
+{
+    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
+           strstr(file, "/lib/python3") || file[0] == '<';
+}
+
+/* Writes FRAME's place to TEXT. Returns whether it is the program's own. */
+static bool frame_write(void *frame, char *text, size_t size)
+{
+    void *code = python.code(frame);
+    void *name = python.attribute(code, "co_filename");
+    const char *file = name ? python.utf8(name) : NULL;
+    bool own = false;
+
+    if (file) {
+        const char *slash = strrchr(file, '/');
+
+        own = !is_package(file);
+        snprintf(text, size, "%.*s:%d", (int)size - 16,
+                 slash ? slash + 1 : file, python.line(frame));
+    } else {
+        python.clear();
+    }
+    if (name)
+        python.drop(name);
+    python.drop(code);
+    return own;
+}
+
+static void frames_write(char *text, size_t size)
+{
+    void *frame = python.frame();
+    char other[128];
+
+    if (!frame)
+        return;
+    python.hold(frame);
+    bool own = frame_write(frame, text, size);
+    for (int i = 0; frame && !own && i < FRAMES_MAX; i++) {
+        void *back = python.back(frame);
+
+        python.drop(frame);
+        frame = back;
+        own = frame && frame_write(frame, other, sizeof other);
+        if (own)
+            snprintf(text, size, "%s", other);
+    }
+    if (frame)
+        python.drop(frame);
+}
+
+void python_line(char *text, size_t size)
+{
+    text[0] = '\0';
+    if (core_locks_held || !python_find() || !python.is_initialized() ||
+        python.is_finalizing() || !python.thread())
+        return;
+    int state = python.ensure();
+    frames_write(text, size);
+    python.release(state);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The line of the program's Python that this thread is at. */
+#ifndef MEMSIM_CAPTURE_PYTHON_LINE_H
+#define MEMSIM_CAPTURE_PYTHON_LINE_H
+
+#include <stddef.h>
+
+/* Writes "train.py:31" to TEXT: of the innermost frame whose file is none of an
+ * installed package's, else of the innermost. "" where there is no Python, on a
+ * thread without frames, and where this thread holds a lock of ours. It waits
+ * for the interpreter's lock. */
+void python_line(char *text, size_t size);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/guess_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/report/text_columns.h"
+
+#define SHOWN 8
+
+struct place {
+    struct result_guess sum; /* its module is the first's */
+    size_t modules;
+};
+
+/* The line of the script that asked, and what it asked by. */
+static bool is_same(const struct result_guess *a, const struct result_guess *b)
+{
+    return !strcmp(a->operation, b->operation) && !strcmp(a->where, b->where) &&
+           !strcmp(a->what, b->what);
+}
+
+static void places_add(struct place *places, size_t *count,
+                       const struct result_guess *g)
+{
+    size_t i = 0;
+
+    while (i < *count && !is_same(&places[i].sum, g))
+        i++;
+    if (i == *count) {
+        places[(*count)++] = (struct place){*g, 1};
+        return;
+    }
+    places[i].sum.times += g->times;
+    places[i].sum.elements += g->elements;
+    places[i].sum.chosen += g->chosen;
+    places[i].modules += strcmp(places[i].sum.module, g->module) != 0;
+}
+
+static int by_times(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+
+    if (a->sum.times != b->sum.times)
+        return a->sum.times < b->sum.times ? 1 : -1;
+    int order = strcmp(a->sum.where, b->sum.where);
+    return order ? order : strcmp(a->sum.operation, b->sum.operation);
+}
+
+static void place_write(const struct place *p, FILE *out)
+{
+    const struct result_guess *g = &p->sum;
+    char module[SESSION_NAME_BYTES + 8] = "", text[4 * SESSION_NAME_BYTES];
+
+    if (p->modules > 1)
+        snprintf(module, sizeof module, " in %zu modules", p->modules);
+    else if (g->module[0])
+        snprintf(module, sizeof module, " in %s", g->module);
+    snprintf(text, sizeof text,
+             "%s%s%s%s: %" PRIu64 " of %" PRIu64 "%s, %" PRIu64 " time%s",
+             g->where, g->where[0] ? ": " : "", g->operation, module, g->chosen,
+             g->elements, g->times > 1 ? " in all" : "", g->times,
+             g->times > 1 ? "s" : "");
+    text_write_wrapped(out, "  guess:", text);
+}
+
+void guess_text_write(const struct result *r, FILE *out)
+{
+    struct place *places = xcalloc(r->guess_count + 1, sizeof *places);
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->guess_count; i++)
+        places_add(places, &count, &r->guesses[i]);
+    qsort(places, count, sizeof *places, by_times);
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        place_write(&places[i], out);
+    if (count > SHOWN || r->guesses_dropped)
+        fprintf(out, "  guess: %zu more places, see --json\n",
+                (count > SHOWN ? count - SHOWN : 0) + r->guesses_dropped);
+    free(places);
+}
