@@ -93,6 +93,35 @@ def parts_add_up_and_are_in_the_band():
 
 
 @test
+def the_timeline_is_a_profilers_trace():
+    with tempfile.TemporaryDirectory() as scratch:
+        _ran, trace = run(scratch)
+        out = pathlib.Path(scratch) / "timeline.json"
+        memsim("report", "-q", "--kineto", out, "--json",
+               pathlib.Path(scratch) / "r.json", trace)
+        events = json.loads(out.read_text())["traceEvents"]
+        by = {}
+        for event in events:
+            by.setdefault(event.get("cat"), []).append(event)
+        ran = json.loads((pathlib.Path(scratch) / "r.json").read_text())
+        equal(len(by["user_annotation"]), 5)
+        duration = by["user_annotation"][3]["dur"] * 1e3
+        assert abs(duration - steps(ran)[3]["duration_ns"]) < 1
+        work = by["kernel"] + by["gpu_memcpy"] + by["gpu_memset"]
+        calls = {e["args"]["correlation"]: e for e in by["cuda_runtime"]}
+        for event in work:
+            call = calls[event["args"]["correlation"]]
+            assert call["ts"] <= event["ts"], (call, event)
+        # A stream does one thing at a time.
+        equal({e["tid"] for e in work}, {7, 8})
+        for tid in (7, 8):
+            row = sorted((e["ts"], e["dur"]) for e in work if e["tid"] == tid)
+            for (start, length), (after, _length) in zip(row, row[1:]):
+                assert start + length <= after + 1e-3
+        equal(len(by["ac2g"]), 2 * len(work))
+
+
+@test
 def without_host_time_two_runs_are_the_same():
     with tempfile.TemporaryDirectory() as scratch:
         first, _trace = run(scratch, "--host-speed", "0")

@@ -247,6 +247,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     struct output_time time;
     struct gpu recorded;
     size_t rank = 0;
+    int rc = 0;
 
     if (!r->count || !is_trace(recordings[0].path))
         return 0;
@@ -259,10 +260,11 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
         return -1;
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
-            output_time_rank(&time, &r->result, &r->result.ranks[rank++],
-                             recordings[i].path, NULL);
+            rc = rc || output_time_rank(&time, &r->result,
+                                        &r->result.ranks[rank++],
+                                        recordings[i].path, NULL, err);
     output_time_fini(&time);
-    return 0;
+    return rc ? -1 : 0;
 }
 
 static int report(const struct replay_options *o, struct replay_report *r,

@@ -41,11 +41,11 @@ static bool is_stdout(const char *path)
 static int stdout_count(const struct output_options *o)
 {
     return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
-           is_stdout(o->snapshot);
+           is_stdout(o->snapshot) + is_stdout(o->kineto);
 }
 
 /* The files that can be asked for, as the options name them. */
-#define FILES 4
+#define FILES 5
 
 struct file_option {
     const char *option, *path; /* NULL: not asked for */
@@ -58,6 +58,7 @@ static void list_files(const struct output_options *o,
     files[1] = (struct file_option){"--html", o->html};
     files[2] = (struct file_option){"--perfetto", o->perfetto};
     files[3] = (struct file_option){"--snapshot", o->snapshot};
+    files[4] = (struct file_option){"--kineto", o->kineto};
 }
 
 /* Two options with one name: the later file would replace the earlier. */
@@ -118,7 +119,7 @@ int output_check_input(const struct output_options *options, const char *input,
                        struct err *err)
 {
     if (!input || !(options->json || options->html || options->perfetto ||
-                    options->snapshot))
+                    options->snapshot || options->kineto))
         return 0;
     DIR *dir = opendir(input);
     if (!dir)
@@ -150,8 +151,8 @@ int output_check(const struct output_options *options, struct err *err)
         output_check_input(options, options->cluster, err))
         return -1;
     if (stdout_count(options) > 1)
-        return err_set(err, "--json, --html, --perfetto and --snapshot: one "
-                            "of them only can be -");
+        return err_set(err, "--json, --html, --perfetto, --kineto and "
+                            "--snapshot: one of them only can be -");
     return 0;
 }
 
@@ -216,6 +217,7 @@ static int time_ranks(const struct output_options *options,
 {
     struct output_time time;
     char path[PATH_MAX];
+    int rc = 0;
 
     if (!result->rank_count)
         return 0;
@@ -227,12 +229,13 @@ static int time_ranks(const struct output_options *options,
             if (j && rank->devices[j].process == rank->devices[j - 1].process)
                 continue;
             rundir_trace(dir, rank->devices[j].process, path, sizeof path);
-            output_time_rank(&time, result, rank, path,
-                             traces_plan(traces, rank->devices[j].process));
+            rc = rc || output_time_rank(
+                           &time, result, rank, path,
+                           traces_plan(traces, rank->devices[j].process), err);
         }
     }
     output_time_fini(&time);
-    return 0;
+    return rc ? -1 : 0;
 }
 
 void output_result(struct result *result, const struct rundir *dir,
@@ -346,7 +349,7 @@ static int write_files(const struct output_options *options,
 /* Does anything ask for more than the session says? */
 static bool wants_traces(const struct output_options *o)
 {
-    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower;
+    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower || options->kineto;
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */

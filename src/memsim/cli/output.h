@@ -16,6 +16,7 @@ struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
+    const char *kineto;
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */
@@ -51,6 +52,9 @@ struct output_options {
      offsetof(structure, member.host_speed),                                   \
      .help = "the host's speed over this machine's (default 1);\n"             \
              "0: the host takes no time"},                                     \
+    {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
+     .help = "write the predicted timeline there, as PyTorch's\n"              \
+             "profiler writes it; ui.perfetto.dev shows it"},                  \
     {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
      offsetof(structure, member.fail_slower),                                  \
      .help = "exit with 121 if a step takes longer by more than\n"             \

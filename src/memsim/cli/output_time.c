@@ -2,11 +2,13 @@
 #include "memsim/cli/output_time.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xmalloc.h"
 #include "common/base/json_text.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
 
@@ -166,23 +168,43 @@ static bool has_more(const struct timing *a, const struct timing *b)
     return (a->step_count || !b->step_count) && a->device_ns > b->device_ns;
 }
 
-void output_time_rank(const struct output_time *t, struct result *result,
-                      struct result_rank *rank, const char *path,
-                      const struct simulation_plan *plan)
+/* The timeline of RANK for --kineto. */
+static int write_kineto(const struct output_time *t,
+                        const struct result *result,
+                        const struct result_rank *rank, const char *trace,
+                        const struct simulation_options *options,
+                        struct err *err)
+{
+    const struct kineto_job job = {result, rank, trace, options};
+
+    if (!t->options->kineto)
+        return 0;
+    char *path = kineto_path(result, rank, t->options->kineto);
+    int rc = kineto_write(&job, path, err);
+    if (!rc && !t->options->quiet && strcmp(path, "-"))
+        fprintf(stderr, "memsim: the predicted timeline of rank %u is %s\n",
+                rank->rank, path);
+    free(path);
+    return rc;
+}
+
+int output_time_rank(const struct output_time *t, struct result *result,
+                     struct result_rank *rank, const char *path,
+                     const struct simulation_plan *plan, struct err *err)
 {
     struct simulation_options options = t->timeline;
     struct timing *timing = xcalloc(1, sizeof *timing);
-    struct err err = {""};
+    struct err why = {""};
 
     options.plan = plan;
-    if (timing_read(timing, path, &options, &err)) {
-        result_note(result, "its time is not known: %s", err.text);
+    if (timing_read(timing, path, &options, &why)) {
+        result_note(result, "its time is not known: %s", why.text);
         free(timing);
-        return;
+        return 0;
     }
     if (!timing->ops || !has_more(timing, rank->timing)) {
         timing_destroy(timing);
-        return;
+        return 0;
     }
     timing_destroy(rank->timing);
     rank->timing = timing;
@@ -190,4 +212,5 @@ void output_time_rank(const struct output_time *t, struct result *result,
         result_note(result, "rank %u: something waits for work that never "
                             "comes; its times end there",
                     rank->rank);
+    return write_kineto(t, result, rank, path, &options, err);
 }

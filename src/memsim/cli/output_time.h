@@ -36,10 +36,11 @@ int output_time_gate(const struct output_options *options,
 int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
 
 /* Times RANK of RESULT by the trace PATH with PLAN (NULL: a pass makes it),
- * unless it has a timing with more
- * work already. What cannot be read becomes a note. */
-void output_time_rank(const struct output_time *t, struct result *result,
-                      struct result_rank *rank, const char *path,
-                      const struct simulation_plan *plan);
+ * unless it has a timing with more work already, and writes --kineto. A trace
+ * that cannot be read becomes a note. Returns 0, or -1 where a file cannot be
+ * written. */
+int output_time_rank(const struct output_time *t, struct result *result,
+                     struct result_rank *rank, const char *path,
+                     const struct simulation_plan *plan, struct err *err);
 
 #endif

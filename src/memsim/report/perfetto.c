@@ -6,7 +6,7 @@
 
 #include "common/base/text_clean.h"
 
-static void put_text(FILE *out, const char *text)
+void perfetto_put_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text; text++) {
@@ -34,7 +34,7 @@ static void put_values(FILE *out, const struct perfetto_value *values,
     for (size_t i = 0; i < count; i++) {
         if (i)
             fputc(',', out);
-        put_text(out, values[i].name);
+        perfetto_put_text(out, values[i].name);
         fprintf(out, ":%" PRIu64, values[i].value);
     }
     fputc('}', out);
@@ -49,7 +49,7 @@ static void event_open(struct perfetto *p, char phase,
     p->comma = true;
     if (name) {
         fputs(",\"name\":", p->out);
-        put_text(p->out, name);
+        perfetto_put_text(p->out, name);
     }
 }
 
@@ -89,7 +89,7 @@ static void name_write(struct perfetto *p, struct perfetto_track track,
 {
     event_open(p, 'M', track, what);
     fputs(",\"args\":{\"name\":", p->out);
-    put_text(p->out, name);
+    perfetto_put_text(p->out, name);
     fputc('}', p->out);
     event_close(p);
 }

@@ -16,6 +16,9 @@ struct perfetto {
     bool comma;         /* something was written */
 };
 
+/* TEXT as JSON, with its quotes. */
+void perfetto_put_text(FILE *out, const char *text);
+
 /* A process or one of its threads, by numbers that nothing else has. */
 struct perfetto_track {
     uint32_t process, thread;

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of events and their fields are those of kineto's
+ * libkineto/src/output_json.cpp. */
+#include "memsim/report/kineto_write.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/demangle.h"
+#include "common/base/map.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/perfetto.h"
+
+#define DEPTH_MAX      256
+#define THREADS_MAX    256
+#define STREAM_DEFAULT 7 /* as the profiler numbers the default stream */
+
+struct open_module {
+    uint32_t module;
+    uint64_t start_ns;
+};
+
+struct writer {
+    const struct kineto_job *job;
+    struct err err;
+    FILE *out;
+    bool comma;
+    uint64_t events, dropped;
+    uint64_t pid;
+    struct trace_names names;
+    struct map modules; /* id of the name + 1, by module + 1 */
+    struct map streams; /* number by handle and device, + 1 */
+    uint32_t stream_count;
+    struct {
+        struct open_module open[DEPTH_MAX];
+        uint32_t depth;
+    } threads[THREADS_MAX];
+};
+
+/* --- events --------------------------------------------------------------- */
+
+static bool event_begin(struct writer *w, const char *phase, uint64_t pid,
+                        uint64_t tid)
+{
+    if (w->events == KINETO_EVENTS) {
+        w->dropped++;
+        return false;
+    }
+    w->events++;
+    fprintf(w->out, "%s{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
+            w->comma ? ",\n" : "\n", phase, pid, tid);
+    w->comma = true;
+    return true;
+}
+
+static void put_us(struct writer *w, const char *key, uint64_t ns)
+{
+    fprintf(w->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000,
+            (unsigned)(ns % 1000));
+}
+
+static void put_text(struct writer *w, const char *key, const char *text)
+{
+    fprintf(w->out, ",\"%s\":", key);
+    perfetto_put_text(w->out, text);
+}
+
+/* A slice, but for its arguments and its end. */
+static bool slice_begin(struct writer *w, const char *category, uint64_t pid,
+                        uint64_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+    if (!event_begin(w, "X", pid, tid))
+        return false;
+    put_text(w, "cat", category);
+    put_us(w, "ts", start_ns);
+    put_us(w, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
+    return true;
+}
+
+/* One end of the arrow from a call to its operation. */
+static void put_flow(struct writer *w, bool begins, uint64_t pid, uint64_t tid,
+                     uint64_t ns, uint64_t id)
+{
+    if (!event_begin(w, begins ? "s" : "f", pid, tid))
+        return;
+    fprintf(w->out, ",\"id\":%" PRIu64 ",\"cat\":\"ac2g\",\"name\":\"ac2g\"",
+            id);
+    put_us(w, "ts", ns);
+    fputs(begins ? "}" : ",\"bp\":\"e\"}", w->out);
+}
+
+static void put_name(struct writer *w, uint64_t pid, uint64_t tid,
+                     const char *what, const char *name)
+{
+    if (!event_begin(w, "M", pid, tid))
+        return;
+    put_text(w, "name", what);
+    put_us(w, "ts", 0);
+    fputs(",\"args\":{\"name\":", w->out);
+    perfetto_put_text(w->out, name);
+    fputs("}}", w->out);
+}
+
+/* --- the device ----------------------------------------------------------- */
+
+static uint32_t stream_number(struct writer *w, uint32_t device,
+                              uint64_t stream)
+{
+    uint64_t key = stream ^ (uint64_t)device << 56;
+    uint32_t number = (uint32_t)(uintptr_t)map_get(&w->streams, key);
+    char name[48];
+
+    if (number)
+        return number;
+    number = stream <= 1 ? STREAM_DEFAULT : STREAM_DEFAULT + ++w->stream_count;
+    map_put(&w->streams, key, (void *)(uintptr_t)number);
+    snprintf(name, sizeof name, "stream %u", number);
+    put_name(w, device, number, "thread_name", name);
+    return number;
+}
+
+static const char *op_category(const struct simulation_op *op)
+{
+    if (op->kind == OP_COPY)
+        return "gpu_memcpy";
+    return op->kind == OP_SET ? "gpu_memset" : "kernel";
+}
+
+static const char *collective_kernel(const char *function)
+{
+    return strncmp(function, "nccl", 4) ? function : function + 4;
+}
+
+/* As the profiler calls it; NCCL's kernels begin with ncclDevKernel, by which
+ * tools know them. */
+static void op_name(const struct writer *w, const struct simulation_op *op,
+                    char *text, size_t size)
+{
+    static const char *const copies[SIM_ENGINES] = {
+        [SIM_COMPUTE] = "Memcpy DtoD (Device -> Device)",
+        [SIM_COPY_IN] = "Memcpy HtoD (Pinned -> Device)",
+        [SIM_COPY_OUT] = "Memcpy DtoH (Device -> Pinned)",
+        [SIM_COPY_PEER] = "Memcpy PtoP (Device -> Device)",
+    };
+    const char *name = trace_names_get(&w->names, op->name);
+
+    if (op->kind == OP_COPY && copies[op->price.engine])
+        snprintf(text, size, "%s", copies[op->price.engine]);
+    else if (op->kind == OP_SET)
+        snprintf(text, size, "Memset (Device)");
+    else if (op->kind == OP_COLLECTIVE)
+        snprintf(text, size, "ncclDevKernel_%s", collective_kernel(name));
+    else if (*name)
+        demangle(name, text, size);
+    else
+        snprintf(text, size, "%s", work_family_name(op->price.family));
+}
+
+static void on_op(void *context, const struct simulation_op *op)
+{
+    struct writer *w = context;
+    const struct sim_done *d = &op->done;
+    uint32_t stream = stream_number(w, op->device, op->stream);
+    char name[1024];
+
+    op_name(w, op, name, sizeof name);
+    if (!slice_begin(w, op_category(op), op->device, stream, d->start_ns,
+                     d->end_ns))
+        return;
+    put_text(w, "name", name);
+    fprintf(w->out,
+            ",\"args\":{\"External id\":%" PRIu64 ",\"device\":%u,\"context\":1,"
+            "\"stream\":%u,\"correlation\":%" PRIu64 ",\"bytes\":%" PRIu64
+            ",\"basis\":\"%s\",\"family\":\"%s\"}}",
+            op->call, op->device, stream, op->call, op->bytes,
+            cost_basis_name(op->price.answer.basis),
+            work_family_name(op->price.family));
+    put_flow(w, false, op->device, stream, d->start_ns, op->call);
+}
+
+/* --- the host ------------------------------------------------------------- */
+
+static const char *call_name(enum op_kind kind)
+{
+    static const char *const names[OP_KINDS] = {
+        [OP_COPY] = "cudaMemcpyAsync",
+        [OP_SET] = "cudaMemsetAsync",
+        [OP_HOST_FUNCTION] = "cudaLaunchHostFunc",
+        [OP_GRAPH_LAUNCH] = "cudaGraphLaunch",
+        [OP_EVENT_RECORD] = "cudaEventRecord",
+        [OP_STREAM_WAIT] = "cudaStreamWaitEvent",
+        [OP_SYNC_STREAM] = "cudaStreamSynchronize",
+        [OP_SYNC_DEVICE] = "cudaDeviceSynchronize",
+        [OP_SYNC_EVENT] = "cudaEventSynchronize",
+        [OP_DEVICE_MALLOC] = "cudaMalloc",
+        [OP_DEVICE_FREE] = "cudaFree",
+        [OP_STREAM_CREATE] = "cudaStreamCreateWithPriority",
+        [OP_STREAM_DESTROY] = "cudaStreamDestroy",
+        [OP_EVENT_CREATE] = "cudaEventCreateWithFlags",
+        [OP_EVENT_DESTROY] = "cudaEventDestroy",
+    };
+
+    return names[kind] ? names[kind] : "cudaLaunchKernel";
+}
+
+static void on_call(void *context, const struct simulation_call *call)
+{
+    struct writer *w = context;
+
+    if (!slice_begin(w, "cuda_runtime", w->pid, call->thread, call->start_ns,
+                     call->end_ns))
+        return;
+    put_text(w, "name", call_name(call->kind));
+    fprintf(w->out,
+            ",\"args\":{\"External id\":%" PRIu64 ",\"correlation\":%" PRIu64
+            "}}",
+            call->number, call->number);
+    if (call->tag)
+        put_flow(w, true, w->pid, call->thread, call->start_ns, call->number);
+}
+
+static void module_leave(struct writer *w, uint32_t thread, uint64_t ns)
+{
+    const struct open_module *open =
+        &w->threads[thread].open[--w->threads[thread].depth];
+    uintptr_t name = (uintptr_t)map_get(&w->modules, open->module + 1u);
+    char text[512];
+
+    snprintf(text, sizeof text, "nn.Module: %s",
+             trace_names_get(&w->names, name ? name - 1 : 0));
+    if (!slice_begin(w, "python_function", w->pid, thread, open->start_ns, ns))
+        return;
+    put_text(w, "name", text);
+    fputc('}', w->out);
+}
+
+/* Calls that an exception left end with the one around them. */
+static void on_module(struct writer *w, const struct trace_item *item,
+                      uint64_t ns)
+{
+    uint32_t thread = item->head.thread;
+    uint32_t module = (uint32_t)trace_as_module_enter(item)->module;
+
+    if (thread >= THREADS_MAX || w->threads[thread].depth == DEPTH_MAX)
+        return;
+    w->threads[thread].open[w->threads[thread].depth++] =
+        (struct open_module){module, ns};
+}
+
+static void on_leave(struct writer *w, const struct trace_item *item,
+                     uint64_t ns)
+{
+    uint32_t thread = item->head.thread;
+    uint32_t module = (uint32_t)trace_as_module_leave(item)->module;
+
+    if (thread >= THREADS_MAX)
+        return;
+    uint32_t at = w->threads[thread].depth;
+    while (at && w->threads[thread].open[at - 1].module != module)
+        at--;
+    while (at && w->threads[thread].depth >= at)
+        module_leave(w, thread, ns);
+}
+
+static void put_memory(struct writer *w, uint64_t device, uint64_t ns,
+                       uint64_t allocated, uint64_t reserved)
+{
+    if (!event_begin(w, "C", device, 0))
+        return;
+    put_text(w, "name", "PyTorch's memory");
+    put_us(w, "ts", ns);
+    fprintf(w->out,
+            ",\"args\":{\"allocated\":%" PRIu64 ",\"reserved\":%" PRIu64 "}}",
+            allocated, reserved);
+}
+
+static void on_record(void *context, const struct trace_item *item, uint64_t ns)
+{
+    struct writer *w = context;
+
+    trace_names_add(&w->names, item);
+    switch (item->head.kind) {
+    case TRACE_PROCESS:
+        w->pid = trace_as_process(item)->pid;
+        break;
+    case TRACE_MODULE:
+        map_put(&w->modules, trace_as_module(item)->module + 1,
+                (void *)(uintptr_t)(trace_as_module(item)->name + 1));
+        break;
+    case TRACE_MODULE_ENTER:
+        on_module(w, item, ns);
+        break;
+    case TRACE_MODULE_LEAVE:
+        on_leave(w, item, ns);
+        break;
+    case TRACE_BLOCK_ALLOC:
+        put_memory(w, trace_as_block_alloc(item)->device, ns,
+                   trace_as_block_alloc(item)->allocated_bytes,
+                   trace_as_block_alloc(item)->reserved_bytes);
+        break;
+    case TRACE_BLOCK_FREE:
+        put_memory(w, trace_as_block_free(item)->device, ns,
+                   trace_as_block_free(item)->allocated_bytes,
+                   trace_as_block_free(item)->reserved_bytes);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+static void put_head(struct writer *w)
+{
+    const struct gpu *gpu = w->job->options->price.gpu;
+    size_t world = w->job->result->rank_count;
+
+    fprintf(w->out,
+            "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\","
+            "\"baseTimeNanoseconds\":0,\n\"deviceProperties\":[{\"id\":0,"
+            "\"name\":");
+    perfetto_put_text(w->out, gpu->device_name);
+    fprintf(w->out,
+            ",\"totalGlobalMem\":%" PRIu64 ",\"computeMajor\":%u,"
+            "\"computeMinor\":%u,\"maxThreadsPerBlock\":%u,"
+            "\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u,"
+            "\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u}],\n"
+            "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%u,"
+            "\"world_size\":%zu},\n\"traceEvents\":[",
+            gpu->memory_bytes, gpu->capability_major, gpu->capability_minor,
+            gpu->max_threads_per_block, gpu->max_threads_per_sm,
+            gpu->registers_per_block, gpu->warp_size,
+            gpu->shared_per_block_bytes, gpu->sm_count, w->job->rank->rank,
+            world);
+}
+
+static void put_steps(struct writer *w, const struct simulation *s)
+{
+    for (size_t i = 0; i < s->steps.count; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "ProfilerStep#%zu", i);
+        if (!slice_begin(w, "user_annotation", w->pid, 0, s->begins[i].ns,
+                         s->ends[i].ns))
+            return;
+        put_text(w, "name", name);
+        fputc('}', w->out);
+    }
+}
+
+static void put_processes(struct writer *w, const struct simulation *s)
+{
+    char name[48];
+
+    put_name(w, w->pid, 0, "process_name",
+             *w->job->rank->program ? w->job->rank->program : "program");
+    for (uint32_t i = 0; i < s->device_count; i++) {
+        snprintf(name, sizeof name, "GPU %u", i);
+        put_name(w, i, 0, "process_name", name);
+    }
+}
+
+static void put_all(const void *context, const struct report_style *style,
+                    FILE *out)
+{
+    struct writer *w = *(struct writer *const *)context;
+    const struct simulation_sink sink = {
+        .op = on_op, .call = on_call, .record = on_record, .context = w};
+    struct simulation s;
+
+    (void)style;
+    w->out = out;
+    put_head(w);
+    if (!simulation_run(&s, w->job->trace, w->job->options, &sink, NULL,
+                        &w->err)) {
+        for (uint32_t i = 0; i < THREADS_MAX; i++)
+            while (w->threads[i].depth)
+                module_leave(w, i, s.end_ns);
+        put_steps(w, &s);
+        put_processes(w, &s);
+        simulation_fini(&s);
+    }
+    fprintf(out,
+            "\n],\"memsim\":{\"clock\":\"predicted\",\"events_dropped\":%" PRIu64
+            "}}\n",
+            w->dropped);
+}
+
+int kineto_write(const struct kineto_job *job, const char *path,
+                 struct err *err)
+{
+    static const struct report_ops ops = {.write = put_all,
+                                          .gzip_by_name = true};
+    struct writer *w = xcalloc(1, sizeof *w);
+
+    w->job = job;
+    w->pid = 1000;
+    int rc = report_write(&ops, &w, path, err);
+    if (!rc && w->err.text[0])
+        rc = err_set(err, "%s", w->err.text);
+    trace_names_fini(&w->names);
+    map_fini(&w->modules);
+    map_fini(&w->streams);
+    free(w);
+    return rc;
+}
+
+char *kineto_path(const struct result *result, const struct result_rank *rank,
+                  const char *path)
+{
+    const char *base = strrchr(path, '/'), *dot;
+
+    base = base ? base + 1 : path;
+    dot = strchr(base, '.');
+    if (result->rank_count < 2 || !strcmp(path, "-"))
+        return xstrdup(path);
+    if (!dot || dot == base)
+        dot = path + strlen(path);
+    return xasprintf("%.*s-rank%u%s", (int)(dot - path), path, rank->rank,
+                     dot);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The predicted timeline of a rank as a trace in the format of PyTorch's
+ * profiler (Kineto): kernels, copies and collectives by stream, the calls that
+ * launched them with flows between the two, modules, steps, and the
+ * allocator's counters. ui.perfetto.dev shows it, and tools that read the
+ * profiler's traces do. All times are the simulation's. */
+#ifndef MEMSIM_MEMSIM_KINETO_WRITE_H
+#define MEMSIM_MEMSIM_KINETO_WRITE_H
+
+#include "memsim/report/report.h"
+#include "memsim/report/result.h"
+#include "memsim/time/simulation.h"
+
+/* Of a longer run, so many events are written. */
+#define KINETO_EVENTS 4000000
+
+struct kineto_job {
+    const struct result *result;
+    const struct result_rank *rank;
+    const char *trace; /* its path */
+    const struct simulation_options *options;
+};
+
+/* Writes the trace of JOB to PATH, compressed where that ends in .gz. Returns 0
+ * or -1. */
+int kineto_write(const struct kineto_job *job, const char *path,
+                 struct err *err);
+
+/* PATH, with the rank in it where there are several: "x-rank3.json". The caller
+ * frees it. */
+char *kineto_path(const struct result *result, const struct result_rank *rank,
+                  const char *path);
+
+#endif
