@@ -349,7 +349,8 @@ static int write_files(const struct output_options *options,
 /* Does anything ask for more than the session says? */
 static bool wants_traces(const struct output_options *o)
 {
-    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower || options->kineto;
+    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower ||
+           o->kineto;
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */
