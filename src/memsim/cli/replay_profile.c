@@ -59,6 +59,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
                       struct err *err)
 {
     struct output_time time;
+    int rc = 0;
 
     if (output_time_init(&time, p->output, &result->gpu, err))
         return -1;
@@ -67,11 +68,11 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     result->rank_count = p->count;
     for (size_t i = 0; i < p->count; i++) {
         result->ranks[i].rank = (unsigned)i;
-        output_time_rank(&time, result, &result->ranks[i], p->paths[i],
-                         NULL);
+        rc = rc || output_time_rank(&time, result, &result->ranks[i],
+                                    p->paths[i], NULL, err);
     }
     output_time_fini(&time);
-    return 0;
+    return rc ? -1 : 0;
 }
 
 struct errors {
