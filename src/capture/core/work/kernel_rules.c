@@ -237,20 +237,23 @@ static bool read_scalars(const struct kernel_rule *rule,
 }
 
 /* First match wins: the special before the general. */
-#define ELEMENTWISE(kernel, count)                                             \
+/* std::array<char*, n>; at::detail::Array<char*, n> before 2.6 */
+#define ARRAY(kernel, array, count)                                            \
     {                                                                          \
-        {kernel, "arrayIPcLm" #count "E"}, TRACE_RULE_ELEMENTWISE, count,      \
+        {kernel, array #count "E"}, TRACE_RULE_ELEMENTWISE, count,             \
             read_elementwise                                                   \
     }
+#define ELEMENTWISE(kernel, count)                                             \
+    ARRAY(kernel, "5arrayIPcLm", count), ARRAY(kernel, "5ArrayIPcLi", count)
 #define ELEMENTWISES(kernel)                                                   \
     ELEMENTWISE(kernel, 1), ELEMENTWISE(kernel, 2), ELEMENTWISE(kernel, 3),    \
         ELEMENTWISE(kernel, 4), ELEMENTWISE(kernel, 5), ELEMENTWISE(kernel, 6)
-#define CASTS(count)                                                           \
+#define CAST(array, count)                                                     \
     {                                                                          \
-        {"27unrolled_elementwise_kernel", "arrayIPcLm" #count "E",             \
-         "12LoadWithCast"},                                                    \
+        {"27unrolled_elementwise_kernel", array #count "E", "12LoadWithCast"}, \
             TRACE_RULE_ELEMENTWISE, count, read_casts                          \
     }
+#define CASTS(count) CAST("5arrayIPcLm", count), CAST("5ArrayIPcLi", count)
 #define LISTS(mark, depth, read)                                               \
     {                                                                          \
         {"25multi_tensor_apply_kernel", mark #depth "E"}, TRACE_RULE_FOREACH,  \
