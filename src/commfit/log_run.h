@@ -30,6 +30,7 @@ struct log_run {
     uint32_t zeros;   /* lines of device 0 */
     uint32_t devices; /* highest device, + 1 */
     bool elided;
+    bool over; /* its last line has come */
     uint64_t *hosts; /* hashes of distinct names */
     uint32_t host_count;
     /* once made out: */
