@@ -48,12 +48,14 @@ static int write_special(const struct work *work, const char *path)
     return rc;
 }
 
+#define CREATED_MODE 0600 /* mkostemp's */
+
 /* A file that is there keeps its mode; a new one is nobody else's to read. */
 static mode_t file_mode(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) ? 0600 : st.st_mode & 0777;
+    return stat(path, &st) ? CREATED_MODE : st.st_mode & 0777;
 }
 
 /* On some file systems it is fsync that tells of a full disk or an exceeded
@@ -75,7 +77,8 @@ static int write_whole(const struct work *work, int fd, mode_t mode)
         errno = error;
         return -1;
     }
-    if (write_stream(work, out) || fchmod(fd, mode) || sync_file(fd)) {
+    if (write_stream(work, out) ||
+        (mode != CREATED_MODE && fchmod(fd, mode)) || sync_file(fd)) {
         int error = errno;
         fclose(out);
         errno = error;
