@@ -320,14 +320,20 @@ static int check_inputs(const struct settings *s,
                                                                         : 0;
 }
 
+static bool asks_beside_bench(const struct settings *s,
+                              const struct operands *operands)
+{
+    return operands->count || s->output || s->plot || s->json || s->eval ||
+           s->update || s->from;
+}
+
 /* Refuses what would have no effect or cannot be. */
 static int check_usage(const struct settings *s,
                        const struct operands *operands, struct err *err)
 {
     double quantile;
 
-    if (s->bench && (operands->count || s->output || s->plot || s->json ||
-                     s->eval || s->update || s->from))
+    if (s->bench && asks_beside_bench(s, operands))
         return err_set(err, "--bench only prints commands; it takes no file "
                             "and no other option");
     if (read_quantile(s->quantile, &quantile, err))

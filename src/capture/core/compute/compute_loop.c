@@ -305,6 +305,13 @@ static bool is_all_of_one(const struct loop *l)
            operator_runs("aten::all");
 }
 
+/* Whether one of two inputs is known to be VALUE, as a truth. */
+static bool is_either(const long double *x, const bool *known, bool value)
+{
+    return (known[0] && (x[0] != 0) == value) ||
+           (known[1] && (x[1] != 0) == value);
+}
+
 /* Whether what is known of the inputs X decides alone. */
 static bool is_decided(const struct loop *l, const long double *x,
                        const bool *known)
@@ -318,9 +325,8 @@ static bool is_decided(const struct loop *l, const long double *x,
         return known[1] && x[1];
     case FORM_BINARY:
         if (op == operation_logical_and || op == operation_and)
-            return (known[0] && !x[0]) || (known[1] && !x[1]);
-        return op == operation_logical_or &&
-               ((known[0] && x[0]) || (known[1] && x[1]));
+            return is_either(x, known, false);
+        return op == operation_logical_or && is_either(x, known, true);
     default:
         return false;
     }

@@ -36,31 +36,36 @@ static void *find(const char *name)
 
 static bool python_find(void)
 {
+    static const struct {
+        void **function;
+        const char *name;
+    } wanted[] = {
+        {(void **)&python.is_initialized, "Py_IsInitialized"},
+        {(void **)&python.is_finalizing, "Py_IsFinalizing"},
+        {(void **)&python.thread, "PyGILState_GetThisThreadState"},
+        {(void **)&python.ensure, "PyGILState_Ensure"},
+        {(void **)&python.release, "PyGILState_Release"},
+        {(void **)&python.frame, "PyEval_GetFrame"},
+        {(void **)&python.back, "PyFrame_GetBack"},
+        {(void **)&python.code, "PyFrame_GetCode"},
+        {(void **)&python.line, "PyFrame_GetLineNumber"},
+        {(void **)&python.attribute, "PyObject_GetAttrString"},
+        {(void **)&python.utf8, "PyUnicode_AsUTF8"},
+        {(void **)&python.drop, "Py_DecRef"},
+        {(void **)&python.hold, "Py_IncRef"},
+        {(void **)&python.clear, "PyErr_Clear"},
+    };
     static _Atomic int state; /* 1: found, 2: not */
+    bool found = true;
 
     if (state)
         return state == 1;
-    *(void **)&python.is_initialized = find("Py_IsInitialized");
-    *(void **)&python.is_finalizing = find("Py_IsFinalizing");
-    if (!python.is_finalizing)
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        *wanted[i].function = find(wanted[i].name);
+    if (!python.is_finalizing) /* its name before 3.13 */
         *(void **)&python.is_finalizing = find("_Py_IsFinalizing");
-    *(void **)&python.thread = find("PyGILState_GetThisThreadState");
-    *(void **)&python.ensure = find("PyGILState_Ensure");
-    *(void **)&python.release = find("PyGILState_Release");
-    *(void **)&python.frame = find("PyEval_GetFrame");
-    *(void **)&python.back = find("PyFrame_GetBack");
-    *(void **)&python.code = find("PyFrame_GetCode");
-    *(void **)&python.line = find("PyFrame_GetLineNumber");
-    *(void **)&python.attribute = find("PyObject_GetAttrString");
-    *(void **)&python.utf8 = find("PyUnicode_AsUTF8");
-    *(void **)&python.drop = find("Py_DecRef");
-    *(void **)&python.hold = find("Py_IncRef");
-    *(void **)&python.clear = find("PyErr_Clear");
-    bool found = python.is_initialized && python.is_finalizing &&
-                 python.thread && python.ensure && python.release &&
-                 python.frame && python.back && python.code && python.line &&
-                 python.attribute && python.utf8 && python.drop &&
-                 python.hold && python.clear;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        found = found && *wanted[i].function;
     state = found ? 1 : 2;
     return found;
 }
