@@ -19,7 +19,7 @@ enum stub_policy {
     STUB_text, /* returns STUB_TEXT, where a NULL would end in strlen */
 };
 
-#define STUB_TEXT "not implemented by memsim"
+#define STUB_TEXT     "not implemented by memsim"
 #define STUB_EXPORTED __attribute__((visibility("default")))
 
 /* Notes a call of a stub and returns CODE. NAMES is "LIBRARY\0SYMBOL" and lives

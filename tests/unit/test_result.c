@@ -233,6 +233,49 @@ static bool has_note(const struct result *r, const char *part)
     return false;
 }
 
+/* 500 ranks of which every fifth has another peak: two classes. */
+TEST(many_ranks_are_told_as_classes)
+{
+    enum { MANY = 500 };
+    struct result r = {.command = command, .gpu.name = "card"};
+    char text[20000] = "";
+
+    r.ranks = calloc(MANY, sizeof *r.ranks);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct result_rank *rank = &r.ranks[r.rank_count++];
+        rank->rank = i;
+        rank->devices = calloc(1, sizeof *rank->devices);
+        rank->device_count = 1;
+        rank->devices[0].peak_used_bytes = i % 5 ? GIB : 2 * GIB;
+        rank->devices[0].process = i;
+    }
+    result_ranks_classify(&r);
+    CHECK_UINT(r.rank_count, 2);
+    CHECK_UINT(r.ranks[0].rank, 0);
+    CHECK_UINT(r.ranks[0].member_count, 100);
+    CHECK(!strncmp(r.ranks[0].members, "0,5,10,", 7));
+    CHECK_UINT(r.ranks[1].rank, 1);
+    CHECK_UINT(r.ranks[1].member_count, 400);
+    CHECK(!strncmp(r.ranks[1].members, "1-4,6-9,11-14,", 14));
+    CHECK_UINT(r.ranks[1].devices[0].process, 1);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    report_json.write(&r, NULL, out);
+    fclose(out);
+    CHECK(strstr(text, "\"0,5,10,15"));
+    result_fini(&r);
+}
+
+TEST(few_ranks_are_told_one_by_one)
+{
+    session_start(1);
+    for (uint32_t i = 0; i < 8; i++)
+        add_process(i, 0, GIB);
+    struct result r = result_of();
+    CHECK_UINT(r.rank_count, 8);
+    CHECK(!r.ranks[3].members);
+    result_fini(&r);
+}
+
 TEST(notes_say_what_is_odd)
 {
     session_start(1);

@@ -15,7 +15,8 @@
 #endif
 
 /* The loader that a program names, by its base name. glibc's are
- * ld-linux-x86-64.so.2, ld-linux-aarch64.so.1 and, on some machines, ld64.so. */
+ * ld-linux-x86-64.so.2, ld-linux-aarch64.so.1 and, on some machines, ld64.so.
+ */
 static enum elf_kind loader_kind(const char *path, size_t bytes)
 {
     const char *end = memchr(path, '\0', bytes);

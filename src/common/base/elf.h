@@ -8,9 +8,9 @@
 #define ELF_HEAD_BYTES 4096 /* enough of a file to judge it by */
 
 enum elf_kind {
-    ELF_DYNAMIC, /* for this machine, loads shared libraries */
+    ELF_DYNAMIC,    /* for this machine, loads shared libraries */
     ELF_OTHER_LIBC, /* ... by a loader that is not glibc's: musl's, say */
-    ELF_STATIC,  /* ... loads none, so nothing can be preloaded */
+    ELF_STATIC,     /* ... loads none, so nothing can be preloaded */
     ELF_32BIT,
     ELF_FOREIGN, /* another architecture's */
     ELF_SCRIPT,  /* begins with "#!" */

@@ -68,6 +68,15 @@ static void add_device(cJSON *array, const struct result_device *d)
         advice_json_add(device, d);
 }
 
+/* The ranks that an object stands for. */
+static void add_members(cJSON *to, const struct result_rank *rank)
+{
+    char one[16];
+
+    snprintf(one, sizeof one, "%u", rank->rank);
+    cJSON_AddStringToObject(to, "members", rank->members ? rank->members : one);
+}
+
 static void add_ranks(cJSON *root, const struct result *r)
 {
     cJSON *ranks = cJSON_AddArrayToObject(root, "ranks");
@@ -75,6 +84,7 @@ static void add_ranks(cJSON *root, const struct result *r)
     for (size_t i = 0; i < r->rank_count; i++) {
         cJSON *rank = json_add_object(ranks);
         json_add_uint(rank, "rank", r->ranks[i].rank);
+        add_members(rank, &r->ranks[i]);
         cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)

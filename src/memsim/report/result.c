@@ -400,6 +400,7 @@ void result_init(struct result *result, const struct session *session,
     ranks_collect(result, session);
     verdict_reach(result, session);
     ooms_collect(result, session);
+    result_ranks_classify(result);
     notes_collect(result, session);
     guesses_collect(result, session);
 }
@@ -425,6 +426,7 @@ void result_fini(struct result *result)
             advice_free(&rank->devices[j]);
         }
         free(rank->devices);
+        free(rank->members);
         timing_destroy(rank->timing);
     }
     free(result->ranks);

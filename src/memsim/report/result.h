@@ -56,7 +56,7 @@ struct result_advice {
 };
 
 struct result_device {
-    unsigned index; /* of the card */
+    unsigned index;   /* of the card */
     uint32_t process; /* the number of the one with the highest peak */
     uint64_t capacity_bytes;
     uint64_t peak_allocated_bytes;
@@ -79,8 +79,14 @@ struct result_device {
     size_t advice_count;
 };
 
+#define RESULT_RANKS_APART 64 /* so many are listed one by one */
+
+/* A rank, or a class of ranks that came to the same figures: then what is here
+ * is that of the first of them. */
 struct result_rank {
     unsigned rank;
+    char *members;         /* the ranks: "0-127,130"; NULL: this one only */
+    uint32_t member_count; /* 0: one */
     char program[sizeof((struct session_process *)0)->program];
     struct result_device *devices; /* by index; only those it used */
     size_t device_count;
@@ -112,11 +118,11 @@ struct result {
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
-    double slower_percent; /* over --fail-slower's limit: by so much; else 0 */
-    char torch_version[32];    /* "" where no PyTorch was seen */
+    double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
+    char torch_version[32]; /* "" where no PyTorch was seen */
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;
-    struct traffic *traffic; /* NULL: no cluster was named */
+    struct traffic *traffic;      /* NULL: no cluster was named */
     struct result_events *events; /* of processes; filled where asked for */
     size_t event_count;
     char **notes;
@@ -131,6 +137,15 @@ struct result {
 void result_init(struct result *result, const struct session *session,
                  char *const *command);
 void result_fini(struct result *result);
+
+/* Whether two ranks, neither of which was refused memory, have the same peaks
+ * on their cards. */
+bool result_ranks_alike(const struct result_rank *a,
+                        const struct result_rank *b);
+
+/* Where there are more than RESULT_RANKS_APART ranks, makes classes of those
+ * that are alike, in any order. */
+void result_ranks_classify(struct result *result);
 
 /* Adds a note; printf-like. */
 void result_note(struct result *result, const char *format, ...)

@@ -56,6 +56,7 @@ const struct schema_object schema_objects[] = {
 )},
 {"rank", "a process", NULL, FIELDS(
     {"rank", "uint", "its rank"},
+    {"members", "optional text", "the ranks that this one stands for, as \"0-127,130\": where there are more than 64, those with the same peaks are told once"},
     {"program", "text", "its file's name"},
     {"devices", "list of device", "the cards that it used, by index"},
     {"steps", "optional list of step", "the training steps, predicted, in order"},

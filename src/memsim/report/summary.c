@@ -235,20 +235,15 @@ static void write_owners(const struct page *page, const struct result_device *d)
         moments_write(d->attribution, &style, page->out);
 }
 
-static bool same_figures(const struct result_rank *a,
-                         const struct result_rank *b)
+#define MEMBERS_SHOWN 50 /* characters; --json has all */
+
+static void write_members(const struct page *page,
+                          const struct result_rank *rank)
 {
-    if (a->device_count != b->device_count)
-        return false;
-    for (size_t i = 0; i < a->device_count; i++) {
-        const struct result_device *x = &a->devices[i], *y = &b->devices[i];
-        if (x->oom_count || y->oom_count ||
-            x->peak_used_bytes != y->peak_used_bytes ||
-            x->peak_reserved_bytes != y->peak_reserved_bytes ||
-            x->peak_allocated_bytes != y->peak_allocated_bytes)
-            return false;
-    }
-    return true;
+    bool all = strlen(rank->members) <= MEMBERS_SHOWN;
+
+    fprintf(page->out, "ranks %.*s%s, each of %u", MEMBERS_SHOWN, rank->members,
+            all ? "" : "...", rank->member_count);
 }
 
 static void write_rank_title(const struct page *page, const struct result *r,
@@ -260,12 +255,14 @@ static void write_rank_title(const struct page *page, const struct result *r,
     if (r->rank_count == 1 && rank->device_count == 1)
         return;
     fprintf(page->out, "%s", ink(page, INK_BOLD));
-    if (first != last)
+    if (rank->member_count > 1)
+        write_members(page, rank);
+    else if (first != last)
         fprintf(page->out, "ranks %u to %u, each", rank->rank,
                 r->ranks[last].rank);
     else if (r->rank_count > 1)
         fprintf(page->out, "rank %u", rank->rank);
-    if (first == last)
+    if (first == last && rank->member_count < 2)
         fprintf(page->out, "%sGPU %u", r->rank_count > 1 ? ", " : "", d->index);
     fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
 }
@@ -276,7 +273,8 @@ static void write_ranks(const struct page *page, const struct result *r)
     for (size_t first = 0, last; first < r->rank_count; first = last + 1) {
         const struct result_rank *rank = &r->ranks[first];
         for (last = first; last + 1 < r->rank_count; last++)
-            if (!same_figures(rank, &r->ranks[last + 1]))
+            if (rank->member_count ||
+                !result_ranks_alike(rank, &r->ranks[last + 1]))
                 break;
         for (size_t i = 0; i < rank->device_count; i++) {
             const struct result_device *d = &rank->devices[i];

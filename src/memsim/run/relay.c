@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #define WITNESS_WAIT_MS 100 /* on a busy machine, for the witness to run */
-#define SAME_SIGNAL_MS  250 /* timeout(1) sends one to us and one to the group */
+#define SAME_SIGNAL_MS  250 /* timeout(1) sends one to us and one to the group \
+                             */
 
 /* What the witness got, by signal. */
 struct witness {

@@ -138,7 +138,8 @@ static bool is_variable(const char *entry, char *const *settings)
 }
 
 char **spawn_environment(char *const *environment, const char *session,
-                         const char *handover, const char *preload, const char *dir)
+                         const char *handover, const char *preload,
+                         const char *dir)
 {
     const char *python = variable_value(environment, "PYTHONPATH");
     char *settings[] = {
@@ -189,8 +190,8 @@ static void child_exec(const struct spawn *spawn, int report,
     if (spawn->output >= 0 && (dup2(spawn->output, STDOUT_FILENO) < 0 ||
                                dup2(spawn->output, STDERR_FILENO) < 0))
         _exit(125);
-    if (spawn->kill_with_memsim && (prctl(PR_SET_PDEATHSIG, SIGKILL) ||
-                                    getppid() != parent))
+    if (spawn->kill_with_memsim &&
+        (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
         _exit(125);
     temporary_restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);

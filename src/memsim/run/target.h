@@ -10,7 +10,7 @@
 
 enum target_status {
     TARGET_OK,
-    TARGET_BLIND, /* it runs, but only what it starts can be observed */
+    TARGET_BLIND,      /* it runs, but only what it starts can be observed */
     TARGET_OTHER_LIBC, /* ... nor what it starts: nothing can be preloaded */
     TARGET_NOT_EXECUTABLE,
     TARGET_NOT_FOUND,

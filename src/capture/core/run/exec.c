@@ -20,10 +20,14 @@
 #include "common/trace/session_mail.h"
 
 /* What `memsim run` sets (src/memsim/run/spawn.c); a run has the first two. */
-static const char *const kept_names[] = {
-    "LD_PRELOAD=",          "MEMSIM_SESSION=",      "MEMSIM=",
-    "PYTHONPATH=",          "TRITON_LIBCUDA_PATH=", "USE_PYTORCH_KERNEL_CACHE=",
-    "CUPY_CACHE_IN_MEMORY=", SESSION_HANDOVER "="};
+static const char *const kept_names[] = {"LD_PRELOAD=",
+                                         "MEMSIM_SESSION=",
+                                         "MEMSIM=",
+                                         "PYTHONPATH=",
+                                         "TRITON_LIBCUDA_PATH=",
+                                         "USE_PYTORCH_KERNEL_CACHE=",
+                                         "CUPY_CACHE_IN_MEMORY=",
+                                         SESSION_HANDOVER "="};
 #define KEPT            ((int)(sizeof kept_names / sizeof *kept_names))
 #define KEPT_PRELOAD    0
 #define KEPT_SESSION    1
@@ -63,7 +67,8 @@ static size_t environment_count(char *const envp[])
 /* Whether ENTRY is a PYTHONPATH that our Python is not in. */
 static bool lacks_python(const char *entry)
 {
-    return loader_directory()[0] && has_name(entry, kept_names[KEPT_PYTHONPATH]) &&
+    return loader_directory()[0] &&
+           has_name(entry, kept_names[KEPT_PYTHONPATH]) &&
            !strstr(entry, loader_directory());
 }
 
@@ -184,8 +189,8 @@ static enum elf_kind kind_of_file(int fd, int depth)
 {
     char head[ELF_HEAD_BYTES], interpreter[PATH_MAX];
     ssize_t bytes = pread(fd, head, sizeof head, 0);
-    enum elf_kind kind = bytes > 0 ? elf_classify(head, (size_t)bytes)
-                                   : ELF_OTHER;
+    enum elf_kind kind =
+        bytes > 0 ? elf_classify(head, (size_t)bytes) : ELF_OTHER;
 
     if (kind != ELF_SCRIPT || depth == SCRIPTS_MAX ||
         elf_interpreter(head, (size_t)bytes, interpreter, sizeof interpreter))
@@ -201,8 +206,8 @@ static int open_searched(const char *file)
 
     for (search = search ? search : "/bin:/usr/bin"; search;) {
         size_t length = strcspn(search, ":");
-        int n = snprintf(path, sizeof path, "%.*s/%s",
-                         length ? (int)length : 1, length ? search : ".", file);
+        int n = snprintf(path, sizeof path, "%.*s/%s", length ? (int)length : 1,
+                         length ? search : ".", file);
 
         if (n < (int)sizeof path && !access(path, X_OK))
             return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
