@@ -247,6 +247,28 @@ TEST(the_shipped_fits_price_their_gpu_and_lend_to_others)
     }
 }
 
+TEST(odd_rows_of_16_bits_cost_more)
+{
+    struct gpu gpu = load_gpu("h100");
+    struct cost_gpu limits;
+    struct cost_answer even, odd;
+    struct err err = {""};
+    struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+    struct work aligned = product(8192, 50304, 768);
+    struct work crooked = product(8192, 50257, 768);
+
+    aligned.type = crooked.type = WORK_BF16;
+    cost_gpu_set(&gpu, &limits);
+    cost_price(image, &limits, &aligned, &even);
+    cost_price(image, &limits, &crooked, &odd);
+    CHECK((double)odd.ns > 3 * (double)even.ns);
+    aligned.type = crooked.type = WORK_FP32;
+    cost_price(image, &limits, &aligned, &even);
+    cost_price(image, &limits, &crooked, &odd);
+    CHECK((double)odd.ns < 1.2 * (double)even.ns);
+    free(image);
+}
+
 TEST(another_gpu_s_fit_is_refused)
 {
     struct gpu gpu = load_gpu("l4");
