@@ -13,6 +13,10 @@
 #define ATTR_MASK_COMPARISON         ((cudnnBackendAttributeName_t)3007)
 #define OPERATION_SOFTMAX            ((cudnnBackendDescriptorType_t)45)
 #define ATTR_SOFTMAX_STATS           ((cudnnBackendAttributeName_t)3102)
+/* What the unified forward node has inside: what becomes of the scores, a graph
+ * or one operation, and the softmax. */
+#define ATTR_SDPA_FWD_SCORES  ((cudnnBackendAttributeName_t)2811)
+#define ATTR_SDPA_FWD_SOFTMAX ((cudnnBackendAttributeName_t)2814)
 
 struct attention {
     bool backward;
@@ -176,12 +180,32 @@ static void read_modifier(const struct descriptor *op, struct attention *a)
                              rng, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, 1);
 }
 
+/* INNER is a graph, an operation, or NULL. */
+static void read_inner(const struct descriptor *inner, struct attention *a)
+{
+    const struct descriptor *op;
+
+    if (!inner)
+        return;
+    if (inner->type != CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+        read_modifier(inner, a);
+        return;
+    }
+    for (int64_t i = 0; (op = graph_operation(inner, i)); i++)
+        read_modifier(op, a);
+}
+
 static void read_modifiers(const struct descriptor *graph, struct attention *a)
 {
     const struct descriptor *op;
 
-    for (int64_t i = 0; (op = graph_operation(graph, i)); i++)
+    for (int64_t i = 0; (op = graph_operation(graph, i)); i++) {
         read_modifier(op, a);
+        if (op->type != CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR)
+            continue;
+        read_inner(descriptor_child(op, ATTR_SDPA_FWD_SCORES, 0), a);
+        read_inner(descriptor_child(op, ATTR_SDPA_FWD_SOFTMAX, 0), a);
+    }
 }
 
 static void attention_describe(const struct attention *a, struct text *text)
