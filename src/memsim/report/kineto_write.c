@@ -326,8 +326,8 @@ static void put_head(struct writer *w)
             "\"computeMinor\":%u,\"maxThreadsPerBlock\":%u,"
             "\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u,"
             "\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u}],\n"
-            "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%u,"
-            "\"world_size\":%zu},\n\"traceEvents\":[",
+            "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %u, "
+            "\"world_size\": %zu},\n\"traceEvents\":[",
             gpu->memory_bytes, gpu->capability_major, gpu->capability_minor,
             gpu->max_threads_per_block, gpu->max_threads_per_sm,
             gpu->registers_per_block, gpu->warp_size,

@@ -100,6 +100,7 @@ const struct schema_object schema_objects[] = {
     {"step_is", "text", "what the steps were found by"},
     {"device_ns", "number", "all operations of a step added up"},
     {"mfu", "number", "arithmetic of GEMM, attention and convolution over what the GPU's peak allows in a step"},
+    {"unknown", "number", "the share of a step's operations of which little is known; their time is a guess"},
     {"basis", "map of number", "what the device time rests on, as shares: measured, fitted, borrowed, roofline, fallback"},
     {"by_module", "list of time_module", "device time of a step, the longest first, 200 at most"},
     {"by_operator", "list of time_operator", "likewise, by kernel or library call"},

@@ -65,6 +65,7 @@ void time_json_add(cJSON *root, const struct result *result)
     cJSON_AddStringToObject(time, "step_is", step_rule_name(t->rule));
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);
+    cJSON_AddNumberToObject(time, "unknown", t->unknown);
     cJSON *basis = cJSON_AddObjectToObject(time, "basis");
     for (int i = 0; i < COST_BASES; i++)
         cJSON_AddNumberToObject(basis, cost_basis_name((enum cost_basis)i),

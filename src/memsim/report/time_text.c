@@ -8,7 +8,7 @@
 #define ROWS          5
 #define NAME_COLUMNS  52
 #define HOST_BOUND    0.1  /* of the step: worth a line */
-#define UNKNOWN_SHARE 0.05 /* of the device time: worth a line */
+#define UNKNOWN_SHARE 0.05 /* of the operations: worth a line */
 
 struct page {
     FILE *out;
@@ -103,8 +103,8 @@ static void write_warnings(const struct page *p, const struct timing *t,
     }
     if (t->unknown >= UNKNOWN_SHARE) {
         snprintf(text, sizeof text,
-                 "%.0f%% of the device time is of kernels of which little is "
-                 "known: the step's time is rough",
+                 "of %.0f%% of the operations little is known, and each counts "
+                 "a few microseconds: the step may take longer",
                  100 * t->unknown);
         text_write_wrapped(p->out, " ", text);
     }

@@ -29,6 +29,7 @@ struct reading {
     struct map examples; /* struct simulation_op by operator_key + 1 */
     struct path path;
     double basis_ns[COST_BASES], flop_ns;
+    uint64_t ops, unknown_ops; /* of the steps that are counted */
     uint64_t steady; /* steps that are counted */
     bool prepared;
     const struct gpu *gpu;
@@ -89,6 +90,8 @@ static void on_op(void *context, const struct simulation_op *op)
         map_put(&r->examples, key + 1, example);
     }
     r->basis_ns[op->price.answer.basis] += ns;
+    r->ops++;
+    r->unknown_ops += op->price.answer.basis == COST_FALLBACK;
     double peak = r->limits.tflops[op->price.type];
     if (op->price.family >= WORK_GEMM &&
         op->price.family <= WORK_CONVOLUTION_WGRAD && peak > 0)
@@ -294,7 +297,7 @@ static void basis_conclude(struct reading *r, double steps)
     r->t->device_ns = all / steps;
     for (int i = 0; all > 0 && i < COST_BASES; i++)
         r->t->basis[i] = r->basis_ns[i] / all;
-    r->t->unknown = r->t->basis[COST_FALLBACK];
+    r->t->unknown = r->ops ? (double)r->unknown_ops / (double)r->ops : 0;
 }
 
 static void conclude(struct reading *r)

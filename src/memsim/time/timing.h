@@ -31,7 +31,8 @@ struct timing {
     size_t step_count;
     size_t typical; /* the step of the median duration, warm-up left out */
     double basis[COST_BASES]; /* shares of the device time; sum 1, or all 0 */
-    double unknown;           /* share of work of which little is known */
+    double unknown;           /* share of the operations of a step of which
+                                 little is known: their time is a guess */
     double mfu; /* arithmetic of a step over what the peak allows; 0: none */
     double device_ns;         /* of a step: all operations added up */
     uint64_t ops;             /* of the whole trace */
