@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script's checkpoints stay what they were; floats that it reads fall slowly.
+"""A script's checkpoints stay what they were; floats that it reads fall slowly;
+a rank that dies is told.
 Starts its own runs, so it is not itself to be started under one: MEMSIM_BUILD
 says with what."""
 import importlib.util
@@ -54,10 +55,10 @@ class Folder:
             with open(self.at(name), errors="replace") as file:
                 equal(file.read(), f"the real {name}")
 
-    def run(self, code, *options, status=0):
+    def run(self, code, *options, status=0, model=MODEL):
         """The report on CODE, run here."""
         with open(self.at("job.py"), "w") as file:
-            file.write(MODEL + code)
+            file.write(model + code)
         done = subprocess.run(
             [os.path.join(BUILD, "bin", "memsim"), "run", "-q", *options,
              "-o", self.at("run"), "--force", "--json", self.at("json"), "--",
@@ -253,6 +254,35 @@ def a_failure_after_a_read_is_explained():
                    for n in report["notes"]), report["notes"]
         report = f.run("raise SystemExit(3)", status=3)
         assert not any("had read" in n for n in report["notes"])
+
+
+RANKS = """
+import os, sys, torch, torch.multiprocessing
+def work(rank):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29537")
+    torch.distributed.init_process_group("nccl", rank=rank, world_size=2)
+    torch.cuda.set_device(rank)
+    torch.distributed.all_reduce(torch.ones(1, device="cuda"))
+    if rank:
+        sys.exit(7)
+if __name__ == "__main__":
+    ranks = [torch.multiprocessing.get_context("spawn").Process(
+        target=work, args=(rank,)) for rank in range(2)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join()
+"""
+
+
+@test
+def a_rank_that_its_launcher_forgets_fails_the_run():
+    with Folder() as f:
+        report = f.run(RANKS, "--gpus", "2", status=125, model="")
+        equal(report["verdict"], "failed")
+        equal([rank["rank"] for rank in report["ranks"]], [0, 1])
+        assert any(note.startswith("rank 1 ended with status 7 after")
+                   for note in report["notes"]), report["notes"]
 
 
 main()

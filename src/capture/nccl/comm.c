@@ -13,6 +13,7 @@
 #include "capture/core/base/log.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "common/base/range.h"
 
@@ -131,8 +132,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks,
         .device = memsim_device_current(), .rank = rank, .ranks = ranks};
 
     memcpy(wanted.id, id.internal, sizeof wanted.id);
-    return communicator_new(
+    ncclResult_t result = communicator_new(
         comm, &wanted, memsim_group_named(group_mark(config), (uint32_t)ranks));
+    if (result == ncclSuccess)
+        memsim_process_world((uint32_t)rank, (uint32_t)ranks);
+    return result;
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id,

@@ -45,6 +45,15 @@ struct session_process *process_slot(void)
     return slot;
 }
 
+void memsim_process_world(uint32_t rank, uint32_t ranks)
+{
+    if (!slot || slot->world_size > 1 || ranks < 2)
+        return;
+    slot->world_size = ranks;
+    if (!getenv("RANK"))
+        slot->rank = rank;
+}
+
 void memsim_process_died_of_oom(void)
 {
     if (slot)

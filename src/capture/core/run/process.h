@@ -35,6 +35,10 @@ CORE_API void memsim_process_reclaim(unsigned card);
 CORE_API uint32_t memsim_process_count(void);
 CORE_API bool memsim_process_lives(uint32_t slot);
 
+/* This process is RANK of RANKS, as its first communicator says, where the
+ * environment does not: so torch.multiprocessing starts ranks. */
+CORE_API void memsim_process_world(uint32_t rank, uint32_t ranks);
+
 /* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
 CORE_API void memsim_process_died_of_oom(void);
 
