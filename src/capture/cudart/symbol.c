@@ -5,19 +5,20 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/work/stream.h"
 #include "capture/cudart/cudart.h"
+#include "common/trace/session.h"
 
 void __cudaRegisterVar(void **handle, char *host, char *device,
                        const char *name, int external, size_t bytes,
                        int constant, int global);
 
 #define VARIABLES_MAX (1u << 16)
-#define DEVICES_MAX   16
+#define DEVICES_MAX   SESSION_DEVICES
 
 static struct variable {
     const void *host;
     size_t bytes;
     uint64_t address[DEVICES_MAX];
-} *variables;
+} * variables;
 static uint32_t variable_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

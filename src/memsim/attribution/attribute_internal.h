@@ -4,6 +4,7 @@
 #define MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
 
 #include "common/base/map.h"
+#include "common/trace/session.h"
 #include "common/trace/step.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/module_table.h"
@@ -137,14 +138,14 @@ struct card_use {
     size_t oom_count, oom_capacity;
 };
 
-#define ATTRIBUTE_DEVICES 16
+#define ATTRIBUTE_DEVICES SESSION_DEVICES
 
 /* The pieces of attribution: attribute_result.c. */
 struct attribute {
     struct card_use cards[ATTRIBUTE_DEVICES];
     struct map pieces; /* struct piece by address: live */
     struct module_table modules;
-    const struct trace_names *names; /* of the pass */
+    const struct trace_names *names;  /* of the pass */
     struct piece *forward, *stepping; /* what backward, or the step's end, will
                                          find alive */
     bool told;                        /* somebody says whose allocations are */

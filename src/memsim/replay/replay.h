@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/trace/session.h"
 #include "common/trace/play.h"
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
@@ -18,7 +19,7 @@
 #include "memsim/alloc/alloc.h"
 #include "memsim/snapshot/snapshot.h"
 
-enum { REPLAY_DEVICES = 16 };
+enum { REPLAY_DEVICES = SESSION_DEVICES };
 
 enum replay_kind {
     REPLAY_ALLOC,       /* a block handed out */
