@@ -645,7 +645,8 @@ EXPECTED = {
     # denominator, the step
     "adam_foreach": [("optimizer", 4 * reads * P, 4 * P)
                      for reads in (1, 2, 1, 3, 1, 1, 1, 3)],
-    "clip": [("reduce", 4 * P, 0), ("optimizer", 4 * P, 4 * P)],
+    "clip": [("reduce", 4 * P, 0, dict(rows=3, columns=P // 3)),
+             ("optimizer", 4 * P, 4 * P)],
     "linear": [products(4096, 3072, 768, lda=768, ldb=768, ldc=3072,
                         transpose="0,1", type="bf16")],
     "linear_bias": [("gemm", 2 * (4096 * 768 + 768 * 3072 + 3072),

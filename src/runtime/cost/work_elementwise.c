@@ -288,5 +288,10 @@ bool work_foreach(const struct work_kernel *kernel,
     work->element_bytes = (uint32_t)bytes;
     set_moved(work, elements, bytes * kernel->numbers[0],
               bytes * kernel->numbers[1]);
+    if (work->family == WORK_REDUCE) { /* a norm of each tensor */
+        uint64_t rows = launch->words[1] ? launch->words[1] : 1;
+
+        work->rows = (struct work_rows){rows, work->elements / rows, 1};
+    }
     return launch->words[0] > 0;
 }
