@@ -7,6 +7,7 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "runtime/cost/cost_memo.h"
 
 #define SCALE_MAX 1e6
 #define GEMM_TILE 128 /* rows and columns of a block: cuBLAS' usual tile */
@@ -21,6 +22,7 @@ struct pricer {
     struct price_options options;
     struct cost_gpu limits;
     struct map kernels; /* struct work_kernel by the name's id + 1 */
+    struct cost_memo memo;
 };
 
 struct pricer *pricer_create(const struct price_options *options)
@@ -196,7 +198,7 @@ static uint32_t share_of(const struct pricer *p, const struct work *work)
 static void price_work(struct pricer *p, const struct op *op,
                        const struct trace_names *names, struct price *price)
 {
-    struct work work;
+    struct work work = {.family = WORK_NOTHING};
 
     if (op->kind == OP_LAUNCH)
         work_describe_launch(op, kernel_get(p, op->name, names), &work);
@@ -207,7 +209,8 @@ static void price_work(struct pricer *p, const struct op *op,
     price->flops = work.flops;
     if (work.family == WORK_NOTHING)
         return;
-    cost_price(p->options.image, &p->limits, &work, &price->answer);
+    cost_memo_price(&p->memo, p->options.image, &p->limits, &work,
+                    &price->answer);
     price->engine = engine_of(op, &work);
     price->share = share_of(p, &work);
 }
