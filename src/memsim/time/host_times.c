@@ -5,9 +5,11 @@
 
 #include "common/base/xmalloc.h"
 
-#define CALLS_MAX (32u << 20)
-#define STEPS_MIN 2 /* alike; the last one, which may be shorter, beside */
-#define STEPS_MAX 64 /* whose numbers of calls are compared */
+#define CALLS_MAX  (32u << 20)
+#define GAPS_ALIKE 8  /* gaps between the same calls that say what is usual */
+#define GAP_MOST   3  /* times their median */
+#define STEPS_MIN  2  /* alike; the last one, which may be shorter, beside */
+#define STEPS_MAX  64 /* whose numbers of calls are compared */
 
 void host_calls_take(void *context, const struct op *op)
 {
@@ -20,7 +22,8 @@ void host_calls_take(void *context, const struct op *op)
         return;
     }
     xgrow(&c->calls, c->count, &c->capacity, sizeof *c->calls);
-    c->calls[c->count++] = (struct host_call){c->record, op->host_ns};
+    c->calls[c->count++] = (struct host_call){
+        c->record, op->host_ns, op->name | (uint64_t)op->kind << 32};
 }
 
 /* The calls of a step. */
@@ -86,8 +89,7 @@ static uint64_t gap_of(const struct host_calls *c, const struct step *step,
                        const struct span *span, size_t i)
 {
     uint64_t from = i ? c->calls[span->first + i - 1].ns : step->first_ns;
-    uint64_t to =
-        i < span->count ? c->calls[span->first + i].ns : step->end_ns;
+    uint64_t to = i < span->count ? c->calls[span->first + i].ns : step->end_ns;
 
     return to > from ? to - from : 0;
 }
@@ -109,22 +111,77 @@ static uint64_t gap_least(const struct host_times *t,
     return least;
 }
 
+/* A gap and the calls that it lies between. */
+struct between {
+    uint64_t before, after, ns;
+    size_t call;
+};
+
+static int between_compare(const void *a, const void *b)
+{
+    const struct between *x = a, *y = b;
+
+    if (x->before != y->before)
+        return x->before < y->before ? -1 : 1;
+    if (x->after != y->after)
+        return x->after < y->after ? -1 : 1;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->call < y->call ? -1 : x->call > y->call;
+}
+
+/* LIST has COUNT gaps between the same calls, the shortest first. */
+static void gaps_cap(struct host_times *t, const struct between *list,
+                     size_t count)
+{
+    uint64_t most = GAP_MOST * list[(count - 1) / 2].ns;
+
+    if (count < GAPS_ALIKE)
+        return;
+    for (size_t i = count; i-- > 0 && list[i].ns > most;)
+        t->gaps[list[i].call] = most;
+}
+
+/* Caps the gaps of a typical step, whose calls begin at CALLS. */
+static void times_cap(struct host_times *t, const struct host_call *calls)
+{
+    struct between *list = xcalloc(t->gap_count + 1, sizeof *list);
+
+    for (size_t i = 1; i < t->gap_count; i++)
+        list[i - 1] =
+            (struct between){calls[i - 1].what, calls[i].what, t->gaps[i], i};
+    qsort(list, t->gap_count - 1, sizeof *list, between_compare);
+    for (size_t i = 0, end; i + 1 < t->gap_count; i = end) {
+        for (end = i;
+             end + 1 < t->gap_count && list[end].before == list[i].before &&
+             list[end].after == list[i].after;
+             end++)
+            continue;
+        gaps_cap(t, &list[i], end - i);
+    }
+    free(list);
+}
+
 static void times_fill(struct host_times *t, const struct host_calls *c,
-                       const struct step_list *steps,
-                       const struct span *spans)
+                       const struct step_list *steps, const struct span *spans)
 {
     t->gap_count = calls_typical(spans, steps);
     if (!t->gap_count)
         return;
     for (size_t i = 0; i < steps->count; i++)
-        t->typical[i] = !steps->steps[i].warm_up &&
-                        (spans[i].count == t->gap_count ||
-                         (i + 1 == steps->count &&
-                          spans[i].count < t->gap_count));
+        t->typical[i] =
+            !steps->steps[i].warm_up &&
+            (spans[i].count == t->gap_count ||
+             (i + 1 == steps->count && spans[i].count < t->gap_count));
     t->gaps = xcalloc(t->gap_count, sizeof *t->gaps);
     for (size_t i = 0; i < t->gap_count; i++)
         t->gaps[i] = gap_least(t, c, steps, spans, i);
     t->after = gap_least(t, c, steps, spans, t->gap_count);
+    for (size_t i = 0; i < steps->count; i++)
+        if (t->typical[i] && spans[i].count == t->gap_count) {
+            times_cap(t, &c->calls[spans[i].first]);
+            return;
+        }
 }
 
 void host_times_make(struct host_times *t, struct host_calls *calls,
