@@ -6,6 +6,7 @@
 
 #include "memsim/report/diff_report.h"
 #include "memsim/report/result_read.h"
+#include "memsim/report/time_diff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,10 +33,13 @@ static void compare(const struct result *before, const struct result *after,
 {
     const struct report_style style = {.depth = 100, .top = 1000000};
     struct diff diff;
+    struct time_diff time;
     struct err err = {""};
 
     diff_make(&diff, before, after);
-    struct diff_report r = {.diff = &diff, .before = "a", .after = "b"};
+    time_diff_make(&time, before, after);
+    struct diff_report r = {
+        .diff = &diff, .time = &time, .before = "a", .after = "b"};
     demand(!diff_limit_parse("0", &r.limit, &err));
     if (diff.device_count) {
         diff_report_init(&r);
@@ -43,6 +47,7 @@ static void compare(const struct result *before, const struct result *after,
         diff_report_json(&r, out);
         diff_report_fini(&r);
     }
+    time_diff_fini(&time);
     diff_fini(&diff);
 }
 
