@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a GPT-2 small from scratch on random tokens: AdamW, bf16 autocast.
 
-An ordinary PyTorch script that knows nothing of memsim:
+An ordinary PyTorch script, with nothing specific to memsim:
 
     memsim run -- python examples/train_gpt2.py --batch 8
 """

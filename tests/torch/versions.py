@@ -19,23 +19,25 @@ COUNT = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 
 TEXT = """# PyTorch versions
 
-One `memsim run` serves all of these, without a flag. The table is what the
-tests found: `tests/torch/versions.py --write VENV...` writes this page, and
-`make test` fails where it says anything else.
+One `memsim run` serves all of these versions, without a flag.
+`tests/torch/versions.py --write VENV...` runs the tests and writes this page.
+`make test` fails if the page says anything else than the tests find.
 
 {}
-"whole": every test of the file in `tests/torch` passed, or was skipped for want
-of a library, or of what that PyTorch lacks; all without NVIDIA's packages.
-"replaced": the small ones (the runtime, NVTX, CUPTI) were put there, found and
-left alone, ours loaded in their place; for the others traps stood in ("foreign
-libraries", which are also extensions of the other CUDA major, and some newer
-than memsim).
+"whole": every test of the file in `tests/torch` passed or was skipped. A test is
+skipped if a library is missing, or if that PyTorch lacks what it tests. All ran
+without NVIDIA's packages.
+"replaced": the tests installed NVIDIA's small packages (the runtime, NVTX,
+CUPTI). memsim found them, left them alone and loaded its own libraries instead.
+For the other packages, the tests used libraries that fail if they are loaded.
+"foreign libraries" tests this. It also tests extensions for the other CUDA major,
+and some that are newer than memsim.
 
-2.10.0 is the newest on PyPI that is built for CUDA 12: 2.11.0 to 2.15.0 ask for
-`cuda-toolkit` 13 (`pip install --dry-run --ignore-installed --report -
+2.10.0 is the newest version on PyPI that is built for CUDA 12: 2.11.0 to 2.15.0
+require `cuda-toolkit` 13 (`pip install --dry-run --ignore-installed --report -
 torch==VERSION`, November 2026). 2.15.0 is the newest of all.
-A version newer than these loads as far as it can: a function that it needs and
-memsim lacks is named in the report, and missed only when it is called.
+A newer version loads as far as it can. The report names each function that the
+version needs and memsim lacks. The program misses it only when it calls it.
 """
 
 FILES = [("basics", "test_basic.py"), ("values", "test_values.py"),
