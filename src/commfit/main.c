@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * commfit: nccl-tests' output in, a fitted cluster out. */
+ * commfit: fits a cluster to the output of nccl-tests. */
 #include "commfit/fit_report.h"
 #include "commfit/plan.h"
 #include "commfit/plot.h"
@@ -30,35 +30,35 @@ struct settings {
 
 static const struct option_row rows[] = {
     {"output", 'o', OPTION_STRING, "FIT.json", AT(output),
-     "write the fit here (-: standard output)", 0, 0},
+     .help = "write the fit as JSON; - is stdout"},
     {"name", 0, OPTION_STRING, "NAME", AT(name),
-     "the cluster's name in the fit; default: FIT's", 0, 0},
+     .help = "name of the cluster in the fit (default: that of FIT)"},
     {"plot", 0, OPTION_STRING, "FILE.svg|FILE.png", AT(plot),
-     "draw bandwidth, time and residuals", 0, 0},
+     .help = "plot bandwidth, time and residuals"},
     {"eval", 0, OPTION_STRING, "BENCH", AT(eval),
-     "score the fit on this file; the last line printed is\n"
-     "`median 2.1% p95 9.8% n 44'",
-     0, 0},
+     .help = "print the errors of the fit on this file; the last\n"
+             "line is `median 2.1% p95 9.8% n 44'"},
     {"json", 0, OPTION_STRING, "FILE", AT(json),
-     "write the errors here (-: standard output)", 0, 0},
+     .help = "write the errors as JSON; - is stdout"},
     {"update", 0, OPTION_STRING, "FIT.json", AT(update),
-     "move this fit towards the measurements of --from", 0, 0},
+     .help = "update this fit with the measurements of --from"},
     {"from", 0, OPTION_STRING, "FILE", AT(from),
-     "a CSV, a log or a PyTorch profiler trace, for --update", 0, 0},
+     .help = "measurements for --update: a CSV, a log or a trace of\n"
+             "PyTorch's profiler"},
     {"bench", 0, OPTION_FLAG, NULL, AT(bench),
-     "print the nccl-tests commands worth running", 0, 0},
+     .help = "print the nccl-tests commands to run on a new cluster"},
     {"quantile", 0, OPTION_STRING, "Q", AT(quantile),
-     "with --eval: compare with this quantile of the ranks'\n"
-     "times, 0.5 to 0.99, where the fit knows them",
-     0, 0},
-    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+     .help = "with --eval: compare with this quantile of the ranks'\n"
+             "times, 0.5 to 0.99, if the fit has them"},
+    {0},
 };
 
 static const struct options options = {
     .command = "commfit",
     .operands = "BENCH... | FIT.json",
-    .summary = "Fits a cluster's collectives from nccl-tests' output (text, "
-               "JSON) or CSVs\nand says how far the fit can be trusted.",
+    .summary = "Fits the collectives of a cluster to the output of nccl-tests "
+               "(text, JSON) or\nto CSV files. Prints how far the fit can "
+               "be trusted.",
     .rows = rows,
 };
 

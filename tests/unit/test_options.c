@@ -16,13 +16,15 @@ struct values {
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row rows[] = {
-    {"gpu", 0, OPTION_STRING, "NAME", AT(gpu), .help = "the card"},
+    {"gpu", 0, OPTION_STRING, "NAME", AT(gpu), .help = "the card",
+     .group = "GPUs"},
     {"memory", 0, OPTION_BYTES, "SIZE", AT(memory_bytes), .help = "its memory"},
     {"gpus", 0, OPTION_COUNT, "N", AT(gpus), .minimum = 1, .maximum = 16,
      .help = "how many\nof them"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", AT(limit_percent), .help = "x"},
     {"color", 0, OPTION_CHOICE, "auto|always|never", AT(color), .help = "x"},
-    {"quiet", 'q', OPTION_FLAG, NULL, AT(quiet), .help = "say nothing"},
+    {"quiet", 'q', OPTION_FLAG, NULL, AT(quiet), .help = "say nothing",
+     .group = "Output"},
     {"output", 'o', OPTION_STRING, "DIR", AT(output), .help = "where"},
     {0},
 };
@@ -30,6 +32,7 @@ static const struct option_row rows[] = {
 static struct options options = {.command = "memsim try",
                                  .operands = "FILE...",
                                  .summary = "Tries.",
+                                 .examples = "  memsim try x",
                                  .rows = rows};
 
 static struct values values;
@@ -172,10 +175,14 @@ TEST(the_table_is_the_help)
 
     options_help(&options, out);
     fclose(out);
-    CHECK(strstr(text, "Usage: memsim try [OPTION]... FILE...\nTries.\n"));
+    CHECK(strstr(text, "Usage: memsim try [OPTION]... FILE...\nTries.\n\n"
+                       "GPUs:\n      --gpu NAME"));
     CHECK(strstr(text, "\n      --gpus N           how many\n"
                        "                         of them\n"));
-    CHECK(strstr(text, "\n  -q, --quiet            say nothing\n"));
+    CHECK(strstr(text, "\n\nOutput:\n"
+                       "  -q, --quiet            say nothing\n"));
     CHECK(strstr(text, "\n  -o, --output DIR       where\n"));
+    CHECK(strstr(text, "\n\n      --help             print this help and exit\n"
+                       "\nExamples:\n  memsim try x\n"));
     free(text);
 }

@@ -293,6 +293,8 @@ static void help_row(const struct option_row *row, FILE *out)
     char left[80];
     int width;
 
+    if (row->group)
+        fprintf(out, "\n%s:\n", row->group);
     if (row->letter)
         width =
             snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name);
@@ -316,13 +318,18 @@ static void help_row(const struct option_row *row, FILE *out)
 
 void options_help(const struct options *options, FILE *out)
 {
-    static const struct option_row help = {
-        .name = "help", .type = OPTION_FLAG, .help = "print this and exit"};
+    static const struct option_row help = {.name = "help",
+                                           .type = OPTION_FLAG,
+                                           .help = "print this help and exit"};
 
-    fprintf(out, "Usage: %s %s%s\n%s\n\n", options->command,
+    fprintf(out, "Usage: %s %s%s\n%s\n%s", options->command,
             options->rows->name ? "[OPTION]... " : "", options->operands,
-            options->summary);
+            options->summary, options->rows->group ? "" : "\n");
     for (const struct option_row *row = options->rows; row->name; row++)
         help_row(row, out);
+    if (options->rows->group)
+        fputc('\n', out);
     help_row(&help, out);
+    if (options->examples)
+        fprintf(out, "\nExamples:\n%s\n", options->examples);
 }

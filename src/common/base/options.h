@@ -28,12 +28,14 @@ struct option_row {
     size_t offset;        /* of the value in the command's own struct */
     const char *help;     /* lines after the first are indented likewise */
     unsigned minimum, maximum;
+    const char *group; /* the heading above this row; NULL: none */
 };
 
 struct options {
     const char *command;  /* "memsim run" */
     const char *operands; /* "-- COMMAND..." */
-    const char *summary;  /* a sentence or two for the help */
+    const char *summary;  /* for the help: what it does, its exit status */
+    const char *examples; /* lines at the end of the help; NULL: none */
     const struct option_row *rows;
     bool command_follows; /* the first operand ends the options */
     const char *wanted;   /* the error where there are too few or too many */
@@ -56,7 +58,7 @@ enum options_outcome options_parse(const struct options *options, int argc,
                                    char **argv, void *values,
                                    struct operands *operands, struct err *err);
 
-/* Prints the usage line, the summary and the table. */
+/* Prints the usage line, the summary, the table by group and the examples. */
 void options_help(const struct options *options, FILE *out);
 
 #endif

@@ -18,19 +18,19 @@ struct values {
 };
 
 static const struct option_row rows[] = {
-    {"json", 0, OPTION_FLAG, NULL, offsetof(struct values, json), "print JSON",
-     0, 0},
-    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+    {"json", 0, OPTION_FLAG, NULL, offsetof(struct values, json),
+     .help = "print JSON"},
+    {0},
 };
 
 static const struct options options = {
     .command = "memsim clusters",
     .operands = "[NAME|FILE.json]",
-    .summary = "Lists the clusters that were fitted; or prints one: what "
-               "was measured,\nand how far off the fit was on data it had not "
-               "seen.",
+    .summary = "Lists the clusters that --cluster accepts. Given one, prints "
+               "what was measured\nand the errors of its fit on held-out "
+               "data.",
     .rows = rows,
-    .wanted = "one cluster at a time, please",
+    .wanted = "give at most one cluster",
     .operands_max = 1,
 };
 

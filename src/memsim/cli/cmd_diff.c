@@ -21,13 +21,15 @@ struct diff_options {
 
 static const struct option_row rows[] = {
     {"fail-above", 0, OPTION_STRING, "SIZE|PERCENT", ROW(fail_above),
+     .group = "Comparison",
      .help = "exit with 121 if a peak grew by more than this, or if\n"
              "AFTER failed"},
     {"fail-slower", 0, OPTION_STRING, "PERCENT", ROW(fail_slower),
      .help = "exit with 121 if a step takes longer by more than this"},
     {"peaks", 0, OPTION_FLAG, NULL, ROW(peaks),
-     .help = "compare the peaks alone, where a run does not tell\n"
-             "whose memory it is"},
+     .help = "compare only the peaks, for runs without modules\n"
+             "(--no-modules)"},
+    OUTPUT_JSON_ROW(struct diff_options, output),
     OUTPUT_SUMMARY_ROWS(struct diff_options, output),
     {0},
 };
@@ -36,13 +38,17 @@ static const struct options options = {
     .command = "memsim diff",
     .operands = "BEFORE AFTER",
     .summary =
-        "Tells what changed between two runs: the verdict, the peaks, and what "
-        "lay there\nat the peak by category and by module. BEFORE and AFTER "
-        "are directories of\n`memsim run -o', or files of `memsim run "
-        "--json'. The exit status is 0; 121, see\n--fail-above and "
-        "--fail-slower; 125, memsim failed.",
+        "Shows what changed between two runs: the verdict, the peaks, and the "
+        "memory at\nthe peak by category and by module. BEFORE and AFTER are "
+        "directories of\n`memsim run -o' or files of `memsim run --json'.\n\n"
+        "Exit status:\n"
+        "    0  no limit was exceeded\n"
+        "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
+        "  125  memsim failed",
+    .examples =
+        "  memsim diff --fail-above 2% before after.json",
     .rows = rows,
-    .wanted = "two runs, please",
+    .wanted = "give two runs, BEFORE and AFTER",
     .operands_min = 2,
     .operands_max = 2,
 };

@@ -23,31 +23,29 @@ struct values {
 
 static const struct option_row rows[] = {
     {"output", 'o', OPTION_STRING, "FILE", offsetof(struct values, output),
-     "write the fit as JSON", 0, 0},
+     .help = "write the fit as JSON"},
     {"gpu", 0, OPTION_STRING, "NAME", offsetof(struct values, gpu),
-     "the GPU to fit (default: that of the first file); rows of\n"
-     "other GPUs help where it has few of its own",
-     0, 0},
+     .help = "GPU to fit (default: that of the first file); rows of\n"
+             "other GPUs help if it has few rows of its own"},
     {"seed", 0, OPTION_COUNT, "N", offsetof(struct values, seed),
-     "of the trees' random draws (1)", 0, UINT32_MAX},
+     .help = "seed of the trees' random draws (default 1)",
+     .maximum = UINT32_MAX},
     {"eval", 0, OPTION_FLAG, NULL, offsetof(struct values, eval),
-     "fit nothing: print how far off the prices of the GPU's\n"
-     "fit are from these times",
-     0, 0},
+     .help = "fit nothing; print the errors of the GPU's fit on\n"
+             "these times"},
     {"fit", 0, OPTION_STRING, "FILE", offsetof(struct values, fit),
-     "with --eval: this fit instead of memsim's own", 0, 0},
+     .help = "with --eval: use this fit instead of memsim's own"},
     {"unseen", 0, OPTION_FLAG, NULL, offsetof(struct values, unseen),
-     "with --eval: price as if the GPU had no fit, by its\n"
-     "neighbours'",
-     0, 0},
-    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+     .help = "with --eval: predict as if the GPU had no fit, from the\n"
+             "fits of its neighbours"},
+    {0},
 };
 
 static const struct options options = {
     .command = "memsim fit",
     .operands = "OPS.csv...",
-    .summary = "Fits the cost models of a GPU to measured times of operators, "
-               "and prints\ntheir errors on shapes that were held out.",
+    .summary = "Fits the cost models of a GPU to measured times of operators. "
+               "Prints their\nerrors on held-out shapes.",
     .rows = rows,
     .wanted = "no table of measured operators given",
     .operands_min = 1,

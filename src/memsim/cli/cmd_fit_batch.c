@@ -31,20 +31,22 @@ struct fit_options {
 
 static const struct option_row rows[] = {
     {"from", 0, OPTION_COUNT, "N", ROW(from), .minimum = 1,
-     .maximum = BATCHES_MAX, .help = "the smallest batch to try (default 1)"},
+     .maximum = BATCHES_MAX, .group = "Search",
+     .help = "smallest batch to try (default 1)"},
     {"to", 0, OPTION_COUNT, "N", ROW(to), .minimum = 1, .maximum = BATCHES_MAX,
-     .help = "the largest (default 65536)"},
+     .help = "largest batch to try (default 65536)"},
     {"multiple-of", 0, OPTION_COUNT, "N", ROW(multiple), .minimum = 1,
-     .maximum = BATCHES_MAX, .help = "try multiples of N only (default 1)"},
+     .maximum = BATCHES_MAX, .help = "try only multiples of N (default 1)"},
     {"cache", 0, OPTION_STRING, "DIR", ROW(cache),
-     .help = "keep what was found there (default: memsim/fit-batch\n"
-             "in $XDG_CACHE_HOME or ~/.cache)"},
+     .help = "keep results in this directory (default:\n"
+             "memsim/fit-batch in $XDG_CACHE_HOME or ~/.cache)"},
     {"no-cache", 0, OPTION_FLAG, NULL, ROW(no_cache),
-     .help = "keep nothing, and run what is known again"},
+     .help = "run every batch again, and keep no results"},
     {"json", 0, OPTION_STRING, "FILE", ROW(json),
-     .help = "write all figures there as JSON; - is stdout"},
+     .group = "Output",
+     .help = "write all figures as JSON; - is stdout"},
     {"quiet", 'q', OPTION_FLAG, NULL, ROW(quiet),
-     .help = "print the largest batch and no more"},
+     .help = "print only the largest batch"},
     JOB_ROWS(struct fit_options, job),
     {0},
 };
@@ -53,14 +55,18 @@ static const struct options options = {
     .command = "memsim fit-batch",
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
-        "Finds the largest batch with which COMMAND fits on GPUs that are "
-        "not there:\nruns it as `memsim run' does, with a number in place "
-        "of each {} in its\narguments, which is doubled until the card is "
-        "too small, and then narrowed\ndown. COMMAND should do two or "
-        "three steps and end. What it prints is shown\nonly where it "
-        "fails. The exit status is 0: found; 120: not even the smallest\n"
-        "batch fits; 125: memsim, or COMMAND for another reason than "
-        "memory, failed.",
+        "Finds the largest batch with which COMMAND fits in GPU memory. Runs "
+        "COMMAND as\n`memsim run' does, with a number in place of each {} in "
+        "its arguments. Doubles\nthe number until COMMAND does not fit, then "
+        "narrows it down. COMMAND should do\ntwo or three steps and end. Its "
+        "output is shown only if it fails for another\nreason than memory.\n"
+        "\nExit status:\n"
+        "    0  a batch was found\n"
+        "  120  not even the smallest batch fits\n"
+        "  125  memsim failed, or COMMAND failed for another reason than "
+        "memory",
+    .examples =
+        "  memsim fit-batch --gpu l4 -- python train.py --batch {}",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,

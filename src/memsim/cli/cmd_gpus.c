@@ -24,18 +24,18 @@ struct values {
 };
 
 static const struct option_row rows[] = {
-    {"json", 0, OPTION_FLAG, NULL, offsetof(struct values, json), "print JSON",
-     0, 0},
-    {NULL, 0, OPTION_FLAG, NULL, 0, NULL, 0, 0},
+    {"json", 0, OPTION_FLAG, NULL, offsetof(struct values, json),
+     .help = "print JSON"},
+    {0},
 };
 
 static const struct options options = {
     .command = "memsim gpus",
     .operands = "[NAME|FILE.json]",
-    .summary = "Lists the GPUs that --gpu knows; or prints one, every value "
-               "with its source.",
+    .summary = "Lists the GPUs that --gpu accepts. Given one, prints all its "
+               "values with their\nsources.",
     .rows = rows,
-    .wanted = "one GPU at a time, please",
+    .wanted = "give at most one GPU",
     .operands_max = 1,
 };
 

@@ -22,7 +22,7 @@ struct import_options {
 static const struct option_row rows[] = {
     {"output", 'o', OPTION_STRING, "DIR",
      offsetof(struct import_options, directory),
-     .help = "where the recording goes; a new or an empty directory"},
+     .help = "directory for the recording; new or empty"},
     {"quiet", 'q', OPTION_FLAG, NULL, offsetof(struct import_options, quiet),
      .help = "print errors only"},
     {0},
@@ -31,9 +31,9 @@ static const struct option_row rows[] = {
 static const struct options options = {
     .command = "memsim import",
     .operands = "TRACE.json[.gz]...",
-    .summary = "Makes a recording of PyTorch profiler (Kineto) traces, one file "
-               "for each rank, in\nthe order of ranks. `memsim replay DIR' "
-               "plays it.",
+    .summary = "Makes a recording from traces of PyTorch's profiler (Kineto). "
+               "Give one file\nfor each rank, in the order of ranks. `memsim "
+               "replay DIR' replays it.",
     .rows = rows,
     .wanted = "no profiler trace given",
     .operands_min = 1,

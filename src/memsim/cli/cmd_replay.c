@@ -39,29 +39,32 @@ struct replay_options {
 
 static const struct option_row rows[] = {
     {"gpu", 0, OPTION_STRING, "NAME|FILE.json", ROW(gpu),
-     .help = "another card than the recording's (`memsim gpus'\n"
-             "lists them); of a snapshot, default " DEFAULT_GPU},
+     .group = "Replay",
+     .help = "GPU to replay on, see `memsim gpus' (default: that\n"
+             "of the recording; for a snapshot " DEFAULT_GPU ")"},
     {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),
-     .help = "memory of the card: 80GiB, 80GB, 85899345920"},
+     .help = "memory of the GPU: 80GiB, 80GB, 85899345920"},
     {"alloc-conf", 0, OPTION_STRING, "CONF", ROW(alloc_conf),
-     .help = "in place of the recording's PYTORCH_CUDA_ALLOC_CONF;\n"
-             "again, to compare several"},
+     .help = "PYTORCH_CUDA_ALLOC_CONF to use in place of the\n"
+             "recording's; repeat it to compare several"},
     {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(sweep),
      .help = "find the least memory that is enough, to 2 MiB"},
     {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(what_if),
-     .help = "play what the program would have done with another\n"
-             "optimizer (bf16-optimizer), or with activation\n"
-             "checkpointing (checkpoint=LIST[+LIST]...) of the\n"
-             "modules in a list, model.layers say"},
+     .help = "replay a changed program: bf16-optimizer, an optimizer\n"
+             "with bf16 state; checkpoint=LIST[+LIST]..., activation\n"
+             "checkpointing of the modules in a list, for instance\n"
+             "checkpoint=model.layers"},
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
-     .help = "follow this version's rules, not the recording's"},
+     .help = "PyTorch version whose allocator to use (default: that\n"
+             "of the recording)"},
     {"addresses", 0, OPTION_CHOICE, "linux|ascending", ROW(addresses),
-     .help = "where cudaMalloc's addresses lie (default linux)"},
+     .help = "where cudaMalloc places allocations (default linux)"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
-     .help = "exit with 121 if more of a card than this was used"},
+     .help = "exit with 121 if the peak used of a GPU is above this\n"
+             "percentage of its memory"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
-     .help = "of an imported profile: the cost models' times in place\n"
-             "of the measured ones"},
+     .help = "for an imported profile: use the times of the cost\n"
+             "models, not the measured ones"},
     OUTPUT_ROWS(struct replay_options, output),
     {0},
 };
@@ -70,15 +73,21 @@ static const struct options options = {
     .command = "memsim replay",
     .operands = "TRACE|DIR|SNAPSHOT.pickle",
     .summary =
-        "Plays recorded allocator calls again, on another card or under other "
-        "settings:\na trace, the directory of `memsim run -o DIR', or what\n"
-        "torch.cuda.memory._dump_snapshot() wrote on a real GPU. The summary "
-        "goes to\nstdout. The exit status is that of `memsim run': 0, it fits "
-        "(under one of the\nsettings at least); 120, it does not; 121, see "
-        "--fail-above; 122,\nthe recording ends too early to know; 125, memsim "
-        "failed.",
+        "Replays recorded allocator calls with another GPU or other settings. "
+        "Reads a\ntrace, the directory of `memsim run -o DIR', or a snapshot "
+        "that\ntorch.cuda.memory._dump_snapshot() wrote on a real GPU. The "
+        "summary goes to\nstdout.\n\n"
+        "Exit status:\n"
+        "    0  the job fits, with at least one of the settings\n"
+        "  120  the job does not fit\n"
+        "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
+        "  122  unknown: the recording is not of the whole job\n"
+        "  125  memsim failed",
+    .examples =
+        "  memsim replay --gpu a100-sxm-80gb out\n"
+        "  memsim replay --sweep memory=16GiB..80GiB out",
     .rows = rows,
-    .wanted = "one trace, directory or snapshot, please",
+    .wanted = "give one trace, directory or snapshot",
     .operands_min = 1,
     .operands_max = 1,
 };

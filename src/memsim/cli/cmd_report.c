@@ -17,17 +17,17 @@ struct report_options {
 static const struct option_row rows[] = {
     OUTPUT_ROWS(struct report_options, output),
     {"schema", 0, OPTION_FLAG, NULL, offsetof(struct report_options, schema),
-     .help = "print the JSON Schema of all that memsim writes as\n"
-             "JSON, and exit"},
+     .group = "Schema",
+     .help = "print the JSON Schema of memsim's JSON, and exit"},
     {0},
 };
 
 static const struct options options = {
     .command = "memsim report",
     .operands = "DIR",
-    .summary = "Reports again on the run that `memsim run -o DIR' left in DIR.",
+    .summary = "Reports again on the run that `memsim run -o DIR' kept in DIR.",
     .rows = rows,
-    .wanted = "one directory, please",
+    .wanted = "give one directory",
     .operands_max = 1,
 };
 

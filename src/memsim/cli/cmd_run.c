@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memsim run: a command on a GPU that is not there. */
+ * memsim run: runs a command on simulated GPUs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -29,15 +29,18 @@ struct run_options {
 static const struct option_row rows[] = {
     JOB_ROWS(struct run_options, job),
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
-     .help = "do not ask PyTorch whose each allocation is"},
+     .group = "Run",
+     .help = "do not record which module, phase and operator each\n"
+             "allocation belongs to"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
-     .help = "kill COMMAND when memsim itself is killed"},
+     .help = "kill COMMAND when memsim is killed"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
-     .help = "keep the run's trace there, for `memsim report'"},
+     .help = "keep the run in this directory, for `memsim report',\n"
+             "replay, diff and trace"},
     {"force", 0, OPTION_FLAG, NULL, ROW(force),
-     .help = "replace the earlier run that DIR holds"},
+     .help = "replace the earlier run in DIR"},
     {"trace-limit", 0, OPTION_BYTES, "SIZE", ROW(trace_limit_bytes),
-     .help = "of each process's trace (default 8GiB)"},
+     .help = "largest size of each process's trace (default 8GiB)"},
     OUTPUT_ROWS(struct run_options, output),
     {0},
 };
@@ -46,11 +49,19 @@ static const struct options options = {
     .command = "memsim run",
     .operands = "[--] COMMAND [ARGUMENT]...",
     .summary =
-        "Runs COMMAND on GPUs that are not there, and tells how much of their "
-        "memory it\nwould have used. The summary goes to stderr. The exit "
-        "status is COMMAND's,\nexcept 120: it died for lack of GPU memory; "
-        "121: see --fail-above; 125: memsim\nfailed; 126: COMMAND cannot be "
-        "executed; 127: it was not found.",
+        "Runs COMMAND on simulated GPUs. Reports how much GPU memory it uses, "
+        "for what,\nand how long a training step takes. The summary goes to "
+        "stderr.\n\n"
+        "The exit status is that of COMMAND, except:\n"
+        "  120  COMMAND failed because it ran out of GPU memory\n"
+        "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
+        "  125  memsim failed, or --require-gpu found no use of a GPU\n"
+        "  126  COMMAND cannot be executed\n"
+        "  127  COMMAND was not found",
+    .examples =
+        "  memsim run -- python train.py\n"
+        "  memsim run --gpus 8 -- torchrun --nproc-per-node 8 train.py\n"
+        "  memsim run --gpu l4 --html page.html --advice -- python train.py",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,

@@ -26,22 +26,25 @@ struct trace_options {
 static const struct option_row rows[] = {
     {"kind", 'k', OPTION_STRING, "KIND[,KIND]...",
      offsetof(struct trace_options, kinds),
-     .help = "only these, gemm,launch say; see memsim-trace(5)"},
+     .help = "print only these kinds, such as gemm,launch; see\n"
+             "memsim-trace(5)"},
     {"work", 'w', OPTION_FLAG, NULL, offsetof(struct trace_options, work),
-     .help = "instead, what the kernels and library calls have to do"},
+     .help = "print a table of kernels and library calls instead"},
     {"each", 'e', OPTION_FLAG, NULL, offsetof(struct trace_options, each),
-     .help = "with --work: a line for each operation and each NVTX mark"},
+     .help = "with --work: one line for each operation and each\n"
+             "NVTX mark"},
     {"gpu", 'g', OPTION_STRING, "NAME|FILE",
      offsetof(struct trace_options, gpu),
-     .help = "with --work: times of this GPU, not of the trace's"},
+     .help = "with --work: predict times on this GPU (default: that\n"
+             "of the trace)"},
     {0},
 };
 
 static const struct options options = {
     .command = "memsim trace",
     .operands = "DIR|FILE.trace...",
-    .summary = "Prints the records of a run's traces, one a line: nanoseconds "
-               "since the start,\nthread, kind, fields.",
+    .summary = "Prints the records of a run's traces, one on each line: "
+               "nanoseconds since the\nstart, thread, kind, fields.",
     .rows = rows,
     .wanted = "no trace given",
     .operands_min = 1,

@@ -21,20 +21,20 @@ static const struct command {
     const char *summary;
     int failed; /* the status where its output cannot be written */
 } commands[] = {
-    {"run", cmd_run, "run a command on a GPU that is not there",
-     CMD_RUN_FAILED},
+    {"run", cmd_run, "run a command on a simulated GPU", CMD_RUN_FAILED},
     {"fit-batch", cmd_fit_batch, "find the largest batch that fits",
      CMD_RUN_FAILED},
-    {"replay", cmd_replay, "play a recording again under other conditions",
+    {"replay", cmd_replay, "replay a recording with another GPU or settings",
      CMD_RUN_FAILED},
-    {"report", cmd_report, "report again on a run that was kept", CMD_FAILED},
-    {"diff", cmd_diff, "tell what changed between two runs", CMD_RUN_FAILED},
+    {"report", cmd_report, "report again on a kept run", CMD_FAILED},
+    {"diff", cmd_diff, "show what changed between two runs", CMD_RUN_FAILED},
     {"trace", cmd_trace, "print a run's trace as text", CMD_FAILED},
-    {"import", cmd_import, "make a recording of profiler traces", CMD_FAILED},
-    {"fit", cmd_fit, "fit cost models to measured operators", CMD_FAILED},
-    {"clusters", cmd_clusters, "list the clusters whose collectives are fitted",
+    {"import", cmd_import, "make a recording from profiler traces", CMD_FAILED},
+    {"fit", cmd_fit, "fit cost models to measured times of operators",
      CMD_FAILED},
-    {"gpus", cmd_gpus, "list the cards that --gpu knows", CMD_FAILED},
+    {"clusters", cmd_clusters, "list the clusters that --cluster accepts",
+     CMD_FAILED},
+    {"gpus", cmd_gpus, "list the GPUs that --gpu accepts", CMD_FAILED},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -42,12 +42,14 @@ static const struct command {
 static int help(void)
 {
     fputs("Usage: memsim COMMAND [OPTION]... [ARGUMENT]...\n"
-          "Tells whether a CUDA training job fits, on a machine without a "
-          "GPU.\n\nCommands:\n",
+          "Tells whether a CUDA training job fits in GPU memory and how long "
+          "a step takes,\non a machine without a GPU.\n\nCommands:\n",
           stdout);
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n`memsim COMMAND --help' says more; so does memsim(1).\n", stdout);
+    fputs("\n`memsim COMMAND --help' lists the options of COMMAND; see also "
+          "memsim(1).\n",
+          stdout);
     return CMD_OK;
 }
 

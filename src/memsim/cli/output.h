@@ -26,65 +26,69 @@ struct output_options {
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
 /* clang-format off */
 #define OUTPUT_ROWS(structure, member)                                         \
-    OUTPUT_SUMMARY_ROWS(structure, member),                                    \
+    OUTPUT_JSON_ROW(structure, member),                                        \
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
-     .help = "write a page there that a browser shows, without\n"              \
-             "any network"},                                                   \
+     .help = "write an interactive page for a web browser; it needs\n"         \
+             "no network"},                                                    \
     {"perfetto", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.perfetto),                                     \
-     .help = "write a trace there that ui.perfetto.dev shows;\n"               \
-             "compressed where its name ends in .gz"},                         \
+     .help = "write memory and modules over time for\n"                        \
+             "ui.perfetto.dev; compressed if FILE ends in .gz"},               \
     {"snapshot", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.snapshot),                                     \
-     .help = "write PyTorch's allocator's calls there as a memory\n"           \
-             "snapshot that its memory_viz page opens"},                       \
+     .help = "write the allocator's calls as a memory snapshot for\n"          \
+             "PyTorch's memory_viz page"},                                     \
+    {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
+     .help = "write the predicted timeline in the format of\n"                 \
+             "PyTorch's profiler; ui.perfetto.dev shows it"},                  \
+    OUTPUT_SUMMARY_ROWS(structure, member),                                    \
+    {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
+     .help = "show memory over time: by category, by phase, and\n"             \
+             "the peak of each module"},                                       \
+    {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
+     .help = "list changes that save memory: activation\n"                     \
+             "checkpointing, a bf16 optimizer, allocator settings"},           \
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
-     offsetof(structure, member.cluster),                                      \
-     .help = "what NCCL's collectives would take there\n"                      \
-             "(`memsim clusters' lists them)"},                                \
+     offsetof(structure, member.cluster), .group = "Step time",                \
+     .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
+             "clusters' lists them)"},                                         \
     {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.fit),     \
-     .help = "operators' times: a fit that `memsim fit' wrote, in\n"           \
-             "place of the GPU's own"},                                        \
+     .help = "predict operators with this fit, which `memsim fit'\n"           \
+             "wrote, in place of the GPU's own"},                              \
     {"scale", 0, OPTION_STRING, "FAMILY=X[,FAMILY=X]...",                      \
      offsetof(structure, member.scale),                                        \
-     .help = "what if these took X times as long: gemm=0.8"},                  \
+     .help = "multiply the times of operator families: gemm=0.8"},             \
     {"host-speed", 0, OPTION_STRING, "X",                                      \
      offsetof(structure, member.host_speed),                                   \
-     .help = "the host's speed over this machine's (default 1);\n"             \
-             "0: the host takes no time"},                                     \
-    {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
-     .help = "write the predicted timeline there, as PyTorch's\n"              \
-             "profiler writes it; ui.perfetto.dev shows it"},                  \
+     .help = "speed of the host relative to this machine (default\n"           \
+             "1); with 0 the host takes no time"},                             \
     {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
      offsetof(structure, member.fail_slower),                                  \
-     .help = "exit with 121 if a step takes longer by more than\n"             \
-             "this than in --base"},                                           \
+     .help = "exit with 121 if a step takes longer than in --base\n"           \
+             "by more than this"},                                             \
     {"base", 0, OPTION_STRING, "FILE.json", offsetof(structure, member.base),  \
-     .help = "an earlier run's --json, for --fail-slower"},                    \
-    {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
-     .help = "memory over time in the summary, by category, by\n"              \
-             "phase, and what each module held at most"},                     \
-    {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
-     .help = "tell what would take less memory: checkpointing, a\n"            \
-             "bf16 optimizer, settings of the allocator"}
+     .help = "--json file of an earlier run, for --fail-slower"}
 
 /* Those that a report on no single run has as well. */
-#define OUTPUT_SUMMARY_ROWS(structure, member)                                 \
+#define OUTPUT_JSON_ROW(structure, member)                                     \
     {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
-     .help = "write all figures there as JSON; - is stdout"},                  \
+     .group = "Output files",                                                  \
+     .help = "write all figures as JSON; - is stdout"}
+
+#define OUTPUT_SUMMARY_ROWS(structure, member)                                 \
     {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
-     .minimum = 1, .maximum = 100,                                             \
-     .help = "levels of modules in the summary (default 3)"},                  \
+     .minimum = 1, .maximum = 100, .group = "Summary",                         \
+     .help = "levels of modules to show (default 3)"},                         \
     {"top", 0, OPTION_COUNT, "N", offsetof(structure, member.top),             \
      .minimum = 1, .maximum = 1000000,                                         \
-     .help = "the largest of each module's to show there\n"                    \
+     .help = "children to show of each module, the largest first\n"            \
              "(default 5)"},                                                   \
     {"quiet", 'q', OPTION_FLAG, NULL, offsetof(structure, member.quiet),       \
-     .help = "no summary"},                                                    \
+     .help = "print no summary"},                                              \
     {"color", 0, OPTION_CHOICE, "auto|always|never",                           \
      offsetof(structure, member.color),                                        \
-     .help = "colours in the summary; auto: on a terminal,\n"                  \
-             "unless NO_COLOR is set"}
+     .help = "use colours; auto (default): on a terminal, unless\n"            \
+             "NO_COLOR is set"}
 /* clang-format on */
 
 /* The writers of the files that can be asked for. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A command on cards that are not there: what `memsim run` does once, and
- * `memsim fit-batch` several times. */
+ * A command on simulated GPUs: `memsim run' runs it once, `memsim fit-batch'
+ * several times. */
 #ifndef MEMSIM_MEMSIM_JOB_H
 #define MEMSIM_MEMSIM_JOB_H
 
@@ -36,40 +36,43 @@ struct job_options {
 /* The rows of an option table whose STRUCTURE has these options as MEMBER. */
 #define JOB_ROWS(structure, member)                                            \
     {"gpu", 0, OPTION_STRING, "NAME|FILE.json",                                \
-     offsetof(structure, member.gpu),                                          \
-     .help = "the card (default " JOB_GPU "; `memsim gpus' lists\n"            \
-             "them), or a file that describes one"},                           \
+     offsetof(structure, member.gpu), .group = "GPUs",                         \
+     .help = "GPU to simulate: a name that `memsim gpus' lists, or\n"          \
+             "a file (default " JOB_GPU ")"},                                  \
     {"gpus", 0, OPTION_COUNT, "N", offsetof(structure, member.gpus),           \
      .minimum = 1, .maximum = SESSION_DEVICES,                                 \
-     .help = "how many of them (default 1)"},                                  \
+     .help = "number of GPUs (default 1)"},                                    \
     {"memory", 0, OPTION_BYTES, "SIZE",                                        \
      offsetof(structure, member.memory_bytes),                                 \
-     .help = "memory of each, in place of the card's own: 80GiB,\n"            \
+     .help = "memory of each GPU, in place of its own: 80GiB,\n"               \
              "80GB, 85899345920"},                                             \
     {"addresses", 0, OPTION_CHOICE, "linux|ascending",                         \
      offsetof(structure, member.addresses),                                    \
-     .help = "where cudaMalloc's addresses lie (default linux)"},              \
+     .help = "where cudaMalloc places allocations (default linux)"},           \
     {"fail-above", 0, OPTION_PERCENT, "PCT",                                   \
-     offsetof(structure, member.fail_above_percent),                           \
-     .help = "exit with 121 if more of a card than this was used"},            \
+     offsetof(structure, member.fail_above_percent), .group = "Limits",        \
+     .help = "exit with 121 if the peak used of a GPU is above this\n"         \
+             "percentage of its memory"},                                      \
     {"require-gpu", 0, OPTION_FLAG, NULL,                                      \
      offsetof(structure, member.require_gpu),                                  \
-     .help = "exit with 125 if no GPU was used"},                              \
+     .help = "exit with 125 if COMMAND used no GPU"},                          \
     {"selected-fraction", 0, OPTION_FRACTION, "F",                             \
      offsetof(structure, member.selected_fraction),                            \
-     .help = "how much a mask selects that is computed on the GPU,\n"          \
-             "which memsim cannot know (default 0.5)"},                        \
+     .group = "Values that memsim does not compute",                           \
+     .help = "fraction of the elements that a mask computed on the\n"          \
+             "GPU selects (default 0.5)"},                                     \
     {"unknown-value", 0, OPTION_NUMBER, "X",                                   \
      offsetof(structure, member.unknown_value),                                \
-     .help = "the first floating number that the command reads and\n"          \
-             "that memsim does not compute; those that follow fall\n"          \
-             "slowly (default 1; 0: all are 0)"},                              \
+     .help = "first floating-point number that COMMAND reads from\n"           \
+             "the GPU; each later one is slightly smaller\n"                   \
+             "(default 1; with 0 all are 0)"},                                 \
     {"scratch", 0, OPTION_FLAG, NULL, offsetof(structure, member.scratch),     \
-     .help = "keep the command's checkpoints as they are, and let it\n"        \
-             "write and read copies (the default)"},                           \
+     .group = "Checkpoints",                                                   \
+     .help = "do not overwrite checkpoints; COMMAND writes and\n"              \
+             "reads copies (default)"},                                        \
     {"write-through", 0, OPTION_FLAG, NULL,                                    \
      offsetof(structure, member.write_through),                                \
-     .help = "write over them"}
+     .help = "overwrite checkpoints"}
 /* clang-format on */
 
 struct job {
