@@ -136,7 +136,7 @@ test:
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
 	    torch fit tools unit cli capture process replay browser asan
 
-## demo: builds, and trains GPT-2 small on a GPU that is not there
+## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
 	@tools/setup packages
 	@$(MAKE) --no-print-directory all
