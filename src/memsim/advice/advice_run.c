@@ -166,7 +166,7 @@ void advice_run(struct result *result, const struct rundir *dir,
     }
     result_init(&other, unlimited->session, result->command);
     if (other.verdict == VERDICT_OOM)
-        result_note(result, "it ran out of memory on a card without a limit, "
+        result_note(result, "it ran out of memory on a GPU without a limit, "
                             "too: the advice is on what came before");
     a.dir = unlimited;
     a.of = &other;

@@ -179,7 +179,7 @@ static int compare(const struct diff_options *o, const struct side *before,
         (o->fail_slower && check_times(o, &r, err)))
         goto fini_diff;
     if (!diff.device_count) {
-        err_set(err, "%s and %s have no card of a rank in common", r.before,
+        err_set(err, "%s and %s have no GPU of a rank in common", r.before,
                 r.after);
         goto fini_diff;
     }

@@ -210,8 +210,8 @@ static const struct range {
     const char *key, *text;
 } ranges[] = {
     {"context_bytes",
-     "as published for nine cards to 7 %; three cards that may "
-     "have had a display took 15 to 44 % more"},
+     "within 7 % of what is published for nine GPUs; three GPUs "
+     "that may have had a display took 15 to 44 % more"},
     {"context_torch_bytes", "0 to 24 MiB more than the bare context"},
     {"modules_eager_bytes", "362 MiB (PyTorch 1.13) to what the rule says, and "
                             "cuDNN's 293 to 390 where it is used"},
@@ -223,8 +223,8 @@ static const struct range {
      "2 to 40 MiB: likewise, and how large all are is not known"},
     {"cusparse_bytes", "2 to 88 MiB: likewise"},
     {"cusolver_bytes", "2 to 250 MB, of which at most 80 are kernels"},
-    {"nccl_channels", "as logs of six cards have them; fewer where a network "
-                      "card limits them, half where cards are cut"},
+    {"nccl_channels", "as in logs of six GPUs; fewer if a network card limits "
+                      "them, half on reduced variants such as the H800"},
 };
 
 static void print_ranges(const cJSON *card)

@@ -371,13 +371,13 @@ static void note_whole(struct result *result, const char *path)
         length = -1;
     if (length > 0 && !access(whole, R_OK))
         result_note(result,
-                    "%s is the same job on a card without a limit: `memsim "
-                    "replay %s' knows",
+                    "%s is the same job on a GPU without a limit: `memsim "
+                    "replay %s' shows whether it fits",
                     whole, whole);
     else if (length >= 0)
         result_note(result,
-                    "run the job on a card that it fits on: `memsim run "
-                    "--advice -o DIR -- COMMAND' leaves its whole recording in "
+                    "run the job on a GPU that it fits on: `memsim run "
+                    "--advice -o DIR -- COMMAND' records the whole job in "
                     "DIR" ADVICE_UNLIMITED_END);
     free(whole);
 }

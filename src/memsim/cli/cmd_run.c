@@ -146,7 +146,7 @@ static int run_unlimited(const struct job *job, const struct rundir *first,
     again.options.memory_bytes = ADVICE_UNLIMITED_BYTES;
     again.directory = first->temporary ? NULL : name;
     again.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    fputs("memsim: running it again on a card without a limit, for the "
+    fputs("memsim: running it again on a GPU without a limit, for the "
           "advice\n",
           stderr);
     int rc =

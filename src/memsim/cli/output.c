@@ -264,8 +264,8 @@ static void advise(struct result *result, const struct rundir *dir,
         advice_run(result, dir, recorded, from->unlimited);
     if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
         advice_run_briefly(result, dir, recorded);
-        result_note(result, "`memsim run --advice' runs it again on a card "
-                            "without a limit, and says what would make it "
+        result_note(result, "`memsim run --advice' runs it again on a GPU "
+                            "without a limit, and shows what would make it "
                             "fit");
     }
     if (from->largest_batch)

@@ -76,7 +76,7 @@ static void write_heading(const struct result_device *d, const char *dim,
         fputs("could save, each by itself, as replays show", out);
     else
         fprintf(out,
-                "on a card without a limit it uses %s; could save, each by "
+                "on a GPU without a limit it uses %s; could save, each by "
                 "itself",
                 units_format_bytes(d->unlimited_bytes, size, sizeof size));
     fprintf(out, "%s\n", plain);
