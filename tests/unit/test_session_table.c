@@ -65,6 +65,7 @@ static void worker_main(uint64_t bytes, int ready, int go, const char *how)
     struct session_table t;
     char c;
 
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler lives on for a while */
     if (session_table_open(&t, path, -1))
         _exit(9);
     uint32_t slot = session_table_join(&t, 0, "work");

@@ -20,10 +20,12 @@
 static enum elf_kind loader_kind(const char *path, size_t bytes)
 {
     const char *end = memchr(path, '\0', bytes);
-    const char *slash = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
-    const char *name = slash ? slash + 1 : path;
 
-    if (!end || !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
+    if (!end)
+        return ELF_DYNAMIC;
+    const char *slash = memrchr(path, '/', (size_t)(end - path));
+    const char *name = slash ? slash + 1 : path;
+    if (!strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
         !strncmp(name, "ld.so", 5))
         return ELF_DYNAMIC;
     return ELF_OTHER_LIBC;
