@@ -95,7 +95,7 @@ def the_verdict_and_the_story_come_first(pages):
           "It does not fit: at least 200.0 MiB short")
     has(text_of(browser, "command"), "train.py", sample.NASTY[0])
     has(text_of(browser, "ooms"), "PyTorch asked for 500.0 MiB in model.head",
-        "300.0 MiB of the card was free", "The program ended there")
+        "300.0 MiB of the GPU was free", "The program ended there")
     has(text_of(browser, "advice-list"), "saves 100.00 MiB", "fits",
         "1000.0 MiB → 900.0 MiB (−10.0%)", "memsim replay", "replayed")
     has(browser.run("document.title"), "Out of memory", "A sample card")
@@ -119,7 +119,7 @@ def the_card_can_be_chosen(pages):
 def hovering_tells_figures(pages):
     browser = pages.open("oom")
     browser.hover("#bar i")
-    has(browser.run(TIP), "parameter", "MiB", "of the card")
+    has(browser.run(TIP), "parameter", "MiB", "of the GPU")
     browser.hover("#timeline-canvas", 0.5, 0.5)
     has(browser.run(TIP), "step 1", "activation", "allocated", "reserved")
     browser.hover("#treemap-canvas", 0.05, 0.5)

@@ -192,7 +192,7 @@ TEST(tells_what_is_not_blocks)
     CHECK_UINT(d.things[2].bytes, 2500);
     CHECK_STR(d.things[3].label, "CUDA context");
     CHECK_STR(d.things[4].label, "CUDA libraries");
-    CHECK_STR(d.things[5].label, "other processes on the card");
+    CHECK_STR(d.things[5].label, "other processes on the GPU");
     CHECK_UINT(d.things[5].bytes, 7);
     free(d.things);
     peak_fini(&peak);

@@ -115,7 +115,7 @@ static void ask_process(const struct advising *a, uint32_t number,
     }
     if (!recorded_open(&rec, a->recorded, number, path, &as_it_is, &err)) {
         if (!recording_is_used(&rec))
-            err_set(&err, "%s: it tells of no card", path);
+            err_set(&err, "%s: it contains no GPU", path);
         else
             advise(a->result, rank, &rec, &options, &err);
         recording_close(&rec);

@@ -25,13 +25,13 @@ function sentence(result, worst, several) {
       (result.why || "the recording is not of the whole job");
   if (result.verdict === "over-limit")
     return `It fits, but takes ${formatPercent(worst.peak_used_bytes,
-      worst.capacity_bytes)} of the card, more than ` +
+      worst.capacity_bytes)} of the GPU, more than ` +
       `${result.fail_above_percent}%`;
   if (result.verdict === "failed")
     return `The command ended with status ${result.command_status}, not for ` +
       `lack of memory; it had used ${used}`;
   return `It fits, with ${formatBytes(worst.headroom_bytes)} to spare` +
-    (several ? " on the fullest card" : "");
+    (several ? " on the fullest GPU" : "");
 }
 
 function showVerdict(result, worst, several) {
@@ -74,7 +74,7 @@ function partsOf(device) {
 function figure(label, bytes, device) {
   const box = element("div");
   box.append(element("dt", label), element("dd", formatBytes(bytes)),
-    element("dd", `${formatPercent(bytes, device.capacity_bytes)} of the card`,
+    element("dd", `${formatPercent(bytes, device.capacity_bytes)} of the GPU`,
       "hint"));
   return box;
 }
@@ -101,7 +101,7 @@ function barPiece(part, whole, capacity) {
   piece.style.width = `${100 * part.bytes / whole}%`;
   piece.style.background = colorOf(part.category);
   tipOn(piece, [[colorOf(part.category), part.label, formatBytes(part.bytes)],
-    `${formatPercent(part.bytes, capacity)} of the card`]);
+    `${formatPercent(part.bytes, capacity)} of the GPU`]);
   return piece;
 }
 
@@ -129,7 +129,7 @@ function tellOom(oom) {
   const words = [`${by} asked for ${formatBytes(oom.requested_bytes)}`];
   if (oom.module)
     words.push(` in ${shorten(oom.module, 200)}`);
-  words.push(`; ${formatBytes(oom.free_bytes)} of the card was free`);
+  words.push(`; ${formatBytes(oom.free_bytes)} of the GPU was free`);
   if (oom.reserved_unallocated_bytes)
     words.push(`, and ${formatBytes(oom.reserved_unallocated_bytes)} was ` +
       "reserved by PyTorch in pieces that did not suit");
@@ -141,7 +141,7 @@ function tellOom(oom) {
       "it did not get to ask for more."));
   else
     words.push("A limit that the program set itself was in the way, not the " +
-      "card's memory.");
+      "GPU's memory.");
   return words.join("");
 }
 
@@ -164,7 +164,7 @@ function drawOom(oom, device) {
   };
   const allocated = Math.min(oom.allocated_bytes || 0, used);
   const idle = Math.min(oom.reserved_unallocated_bytes || 0, used - allocated);
-  piece("card", 0, capacity, "the card");
+  piece("card", 0, capacity, "the GPU");
   piece("allocated", 0, allocated, "allocated");
   piece("idle", allocated, idle, "reserved, not in use");
   piece("context", allocated + idle, used - allocated - idle,

@@ -49,7 +49,7 @@ function timelineSets(most) {
     []));
   // A limit far above would press all else flat.
   if (device.capacity_bytes < 2 * most)
-    sets.push(lineSet("the card", lineOf(() => device.capacity_bytes),
+    sets.push(lineSet("the GPU", lineOf(() => device.capacity_bytes),
       themeColor("bad"), [6, 4]));
   return sets;
 }

@@ -170,9 +170,9 @@ static void note_gpus(struct diff_report *r)
     char before[SIZE_LENGTH], after[SIZE_LENGTH];
 
     if (strcmp(a->name, b->name))
-        note(r, "the cards differ: %s before, %s after", a->name, b->name);
+        note(r, "the GPUs differ: %s before, %s after", a->name, b->name);
     if (a->memory_bytes != b->memory_bytes)
-        note(r, "the cards' memory differs: %s before, %s after",
+        note(r, "the memory of the GPUs differs: %s before, %s after",
              units_format_bytes(a->memory_bytes, before, sizeof before),
              units_format_bytes(b->memory_bytes, after, sizeof after));
 }
@@ -180,11 +180,11 @@ static void note_gpus(struct diff_report *r)
 static void note_cards_alone(struct diff_report *r)
 {
     if (r->diff->before_alone)
-        note(r, "%zu cards were used in the run before only",
-             r->diff->before_alone);
+        note(r, "only the run before used %zu GPU%s", r->diff->before_alone,
+             r->diff->before_alone == 1 ? "" : "s");
     if (r->diff->after_alone)
-        note(r, "%zu cards were used in the run after only",
-             r->diff->after_alone);
+        note(r, "only the run after used %zu GPU%s", r->diff->after_alone,
+             r->diff->after_alone == 1 ? "" : "s");
 }
 
 static bool is_whole(const struct result *r)
@@ -510,7 +510,8 @@ void diff_report_text(const struct diff_report *r,
                       .depth = style->depth,
                       .top = style->top};
 
-    fprintf(out, "%s", ink_code(r->past || r->slower ? INK_BAD : INK_BOLD, s.color));
+    fprintf(out, "%s",
+            ink_code(r->past || r->slower ? INK_BAD : INK_BOLD, s.color));
     text_write_wrapped(out, "memsim:", r->words);
     fprintf(out, "%s", ink_code(INK_PLAIN, s.color));
     write_run(&s, "before", r->before, r->diff->before);

@@ -177,14 +177,14 @@ static void add_notes(struct result *to, const struct recording *rec)
     if (rec->workspace_bytes)
         result_note(to,
                     "%s: contexts, libraries and cuBLAS's workspaces (%s each) "
-                    "are those of that card",
+                    "are those of this GPU",
                     rec->path, size_text(rec->workspace_bytes, size));
     if (rec->kernels_differ)
         result_note(to,
-                    "%s: recorded on %s, and of the two cards one alone has "
-                    "flash attention and bfloat16: PyTorch takes other kernels "
-                    "there, of other memory; run the program on that card to "
-                    "know",
+                    "%s: recorded on %s; only one of the two GPUs has flash "
+                    "attention and bfloat16: PyTorch uses other kernels on "
+                    "it, with other memory; run the program with this GPU "
+                    "to know",
                     rec->path, rec->info.gpu);
     if (rec->whatif.rows[0].result.plans_changed)
         result_note(

@@ -64,7 +64,7 @@ void result_device_take(struct result_device *device, struct peak_card *card)
     }
     thing_add(device, device->context_bytes, "CUDA context");
     thing_add(device, device->libraries_bytes, "CUDA libraries");
-    thing_add(device, device->others_bytes, "other processes on the card");
+    thing_add(device, device->others_bytes, "other processes on the GPU");
     qsort(device->things, device->thing_count, sizeof *device->things,
           thing_compare);
 }

@@ -151,8 +151,8 @@ static void missing_text(const struct result_oom *o, char *text, size_t size)
     units_format_bytes(o->missing_bytes, missing, sizeof missing);
     if (!o->missing_bytes)
         snprintf(text, size,
-                 "A limit that the program set itself was in the "
-                 "way, not the card's memory.");
+                 "A limit that the program set caused this, not the "
+                 "memory of the GPU.");
     else if (o->caught)
         snprintf(text, size, "%s more memory would have met it.", missing);
     else
