@@ -73,9 +73,9 @@ static void guess_count(uint64_t source, uint64_t bytes, enum number_type type,
                                 .elements = bytes / unit,
                                 .chosen = (unknown + unit - 1) / unit};
     memsim_assumption(
-        &guess, "integers or flags that the program reads are not known: "
-                "taken to be what follows from zeros, of checks that nothing "
-                "is wrong; what it does then is a guess");
+        &guess, "the script reads integers or flags that memsim does not "
+                "compute: it gets 0, and checks find nothing wrong; sizes that "
+                "depend on them are guesses");
 }
 
 /* The next of the series X, X / 1.01, X / 1.02, ...: what a loss looks like
