@@ -63,8 +63,10 @@ static const struct fit_family *family_find(const struct fit *fit,
     return best;
 }
 
-static bool formula_reaches(const struct fit_level *levels,
-                            const struct cost_nccl_query *q)
+/* --- the models of a family ----------------------------------------------- */
+
+static bool level_is_known(const struct fit_level *levels,
+                           const struct cost_nccl_query *q)
 {
     return levels[q->nodes > 1 ? FIT_INTER : FIT_INTRA].known;
 }
@@ -72,8 +74,28 @@ static bool formula_reaches(const struct fit_level *levels,
 static double formula_us(const struct fit *fit, enum fit_formula formula,
                          const struct cost_nccl_query *q)
 {
+    if (!level_is_known(fit->levels[formula], q))
+        return 0;
     return fit_formula_us(formula, q->coll, fit->levels[formula], q->bytes,
                           q->nodes, q->gpus_per_node);
+}
+
+static double answer_corrected(const struct fit *fit,
+                               const struct fit_family *family,
+                               const struct cost_nccl_query *q, unsigned *flags)
+{
+    (void)family;
+    (void)flags;
+    return formula_us(fit, FIT_CORRECTED, q);
+}
+
+static double answer_published(const struct fit *fit,
+                               const struct fit_family *family,
+                               const struct cost_nccl_query *q, unsigned *flags)
+{
+    (void)family;
+    (void)flags;
+    return formula_us(fit, FIT_PUBLISHED, q);
 }
 
 static bool regression_reaches(const struct fit_regression *r,
@@ -85,12 +107,16 @@ static bool regression_reaches(const struct fit_regression *r,
            ranks >= r->ranks_min && ranks <= r->ranks_max;
 }
 
-static double regression_us(const struct fit *fit,
-                            const struct fit_family *family,
-                            const struct cost_nccl_query *q)
+static double answer_regression(const struct fit *fit,
+                                const struct fit_family *family,
+                                const struct cost_nccl_query *q,
+                                unsigned *flags)
 {
     double features[FIT_TERMS], us = 0;
 
+    (void)flags;
+    if (!regression_reaches(&family->regression, q))
+        return 0;
     fit_regression_features(q->coll, fit->levels[FIT_PUBLISHED], q->bytes,
                             q->nodes, q->gpus_per_node, features);
     for (int i = 0; i < FIT_TERMS; i++)
@@ -98,34 +124,70 @@ static double regression_us(const struct fit *fit,
     return us;
 }
 
-/* The time by the model asked for; where that does not reach, or does not give
- * a time at all, by the curves. */
-static double family_us(const struct fit *fit, const struct fit_family *family,
-                        const struct cost_nccl_query *q, unsigned *flags)
+static double answer_curves(const struct fit *fit,
+                            const struct fit_family *family,
+                            const struct cost_nccl_query *q, unsigned *flags)
 {
-    enum fit_model model = q->model ? q->model : family->model;
-    enum fit_formula formula =
-        model == FIT_MODEL_PUBLISHED ? FIT_PUBLISHED : FIT_CORRECTED;
-    double us = 0;
-
-    if (model == FIT_MODEL_REGRESSION) {
-        if (regression_reaches(&family->regression, q))
-            us = regression_us(fit, family, q);
-        if (us <= 0) {
-            *flags |= COST_NCCL_FALLBACK;
-            formula = FIT_PUBLISHED;
-        }
-    }
-    if (us <= 0 && model != FIT_MODEL_CURVES &&
-        formula_reaches(fit->levels[formula], q))
-        us = formula_us(fit, formula, q);
-    if (us > 0)
-        return us;
-    if (model != FIT_MODEL_CURVES)
-        *flags |= COST_NCCL_FALLBACK;
+    (void)fit;
     return cost_nccl_curves_us(family, q->bytes, q->nodes, q->gpus_per_node,
                                q->in_place, flags);
 }
+
+/* A model of how long a family's collectives last. */
+struct cost_nccl_model_ops {
+    /* Microseconds; 0 or less: the model has no answer to the query. Adds to
+     * the flags. */
+    double (*answer)(const struct fit *fit, const struct fit_family *family,
+                     const struct cost_nccl_query *query, unsigned *flags);
+    /* What is known of an answer with these flags: the relative error. */
+    double (*error)(const struct fit_errors *errors, unsigned flags);
+    unsigned fallback_flags; /* added where the next model answers instead */
+    enum fit_model fallback; /* the next model; itself: it is the last */
+};
+
+static double expected_error(const struct fit_errors *errors, unsigned flags)
+{
+    if (flags & (COST_NCCL_OTHER_WIDTH | COST_NCCL_OTHER_COLL |
+                 COST_NCCL_FORMULA | COST_NCCL_FALLBACK))
+        return -1;
+    if (flags & COST_NCCL_BEYOND)
+        return errors->beyond_median;
+    if (flags & COST_NCCL_BETWEEN)
+        return errors->between_median;
+    return errors->size_median;
+}
+
+/* A family without a model of its own has the corrected formulas. */
+static const struct cost_nccl_model_ops models[FIT_MODEL_COUNT] = {
+    [FIT_MODEL_DEFAULT] = {answer_corrected, expected_error, COST_NCCL_FALLBACK,
+                           FIT_MODEL_CURVES},
+    [FIT_MODEL_CURVES] = {answer_curves, expected_error, 0, FIT_MODEL_CURVES},
+    [FIT_MODEL_FORMULA] = {answer_corrected, expected_error, COST_NCCL_FALLBACK,
+                           FIT_MODEL_CURVES},
+    [FIT_MODEL_PUBLISHED] = {answer_published, expected_error,
+                             COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
+    [FIT_MODEL_REGRESSION] = {answer_regression, expected_error,
+                              COST_NCCL_FALLBACK, FIT_MODEL_PUBLISHED},
+};
+
+/* The model that answers Q: the one asked for, or the first of those after it
+ * that has an answer. */
+static const struct cost_nccl_model_ops *
+model_ask(const struct fit *fit, const struct fit_family *family,
+          const struct cost_nccl_query *q, struct cost_nccl_answer *answer)
+{
+    enum fit_model model = q->model ? q->model : family->model;
+
+    for (;; model = models[model].fallback) {
+        const struct cost_nccl_model_ops *ops = &models[model];
+        answer->us = ops->answer(fit, family, q, &answer->flags);
+        if (answer->us > 0 || ops->fallback == model)
+            return ops;
+        answer->flags |= ops->fallback_flags;
+    }
+}
+
+/* --- factors on a model's answer ------------------------------------------ */
 
 void cost_nccl_hats(double bytes, double hats[FIT_HATS])
 {
@@ -173,18 +235,6 @@ static double straggler_factor(const struct fit_straggler *s, double q,
     return before;
 }
 
-static double expected_error(const struct fit_errors *errors, unsigned flags)
-{
-    if (flags & (COST_NCCL_OTHER_WIDTH | COST_NCCL_OTHER_COLL |
-                 COST_NCCL_FORMULA | COST_NCCL_FALLBACK))
-        return -1;
-    if (flags & COST_NCCL_BEYOND)
-        return errors->beyond_median;
-    if (flags & COST_NCCL_BETWEEN)
-        return errors->between_median;
-    return errors->size_median;
-}
-
 static void answer_from(const struct fit *fit, const struct fit_family *family,
                         const struct cost_nccl_query *q,
                         struct cost_nccl_answer *answer)
@@ -193,16 +243,18 @@ static void answer_from(const struct fit *fit, const struct fit_family *family,
 
     if (family->gpus_per_node != q->gpus_per_node)
         answer->flags |= COST_NCCL_OTHER_WIDTH;
-    answer->us = family_us(fit, family, q, &answer->flags) *
-                 update_factor(&family->update, q->bytes);
+    const struct cost_nccl_model_ops *ops = model_ask(fit, family, q, answer);
+    answer->us *= update_factor(&family->update, q->bytes);
     if (q->quantile > 0 && family->straggler.known)
         answer->us *=
             straggler_factor(&family->straggler, q->quantile, ranks, q->bytes);
     else if (q->quantile > 0)
         answer->flags |= COST_NCCL_NO_QUANTILE;
     answer->us = fmax(answer->us, FIT_MIN_US);
-    answer->error = expected_error(&family->errors, answer->flags);
+    answer->error = ops->error(&family->errors, answer->flags);
 }
+
+/* --- where an answer comes from ------------------------------------------- */
 
 /* Curves of one node alone cannot say what a network costs. */
 static bool family_reaches(const struct fit_family *family, uint32_t nodes)
@@ -252,11 +304,23 @@ static bool answer_from_other(const struct fit *fit,
     return false;
 }
 
+static bool answer_from_own(const struct fit *fit,
+                            const struct cost_nccl_query *q,
+                            struct cost_nccl_answer *answer)
+{
+    const struct fit_family *f = family_find(fit, q->coll, q->gpus_per_node);
+
+    if (!f || !family_reaches(f, q->nodes))
+        return false;
+    answer_from(fit, f, q, answer);
+    return true;
+}
+
 static bool answer_from_levels(const struct fit *fit,
                                const struct cost_nccl_query *q,
                                struct cost_nccl_answer *answer)
 {
-    if (!formula_reaches(fit->levels[FIT_CORRECTED], q))
+    if (!level_is_known(fit->levels[FIT_CORRECTED], q))
         return false;
     answer->flags = COST_NCCL_FORMULA;
     answer->us = fmax(formula_us(fit, FIT_CORRECTED, q), FIT_MIN_US);
@@ -270,25 +334,30 @@ static bool is_ring(enum fit_coll coll)
            coll == FIT_REDUCE_SCATTER;
 }
 
+/* Answers by one kind of measurement; false: there is none. */
+typedef bool source_fn(const struct fit *fit, const struct cost_nccl_query *q,
+                       struct cost_nccl_answer *answer);
+
 /* Rings are alike: from another's measurements one errs by 9.7% (median over
  * the public clusters with two of them), by the formulas 22%. Of others the
  * formulas know better what goes where (doc/commfit.md, 4). */
+#define SOURCES 3
+static source_fn *const ring_sources[SOURCES] = {
+    answer_from_own, answer_from_other, answer_from_levels};
+static source_fn *const other_sources[SOURCES] = {
+    answer_from_own, answer_from_levels, answer_from_other};
+
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer)
 {
-    const struct fit_family *f =
-        family_find(fit, query->coll, query->gpus_per_node);
+    source_fn *const *sources =
+        is_ring(query->coll) ? ring_sources : other_sources;
 
     *answer = (struct cost_nccl_answer){0, 0, -1};
     if ((uint64_t)query->nodes * query->gpus_per_node == 1)
         return 0;
-    if (f && family_reaches(f, query->nodes)) {
-        answer_from(fit, f, query, answer);
-        return 0;
-    }
-    if (is_ring(query->coll) && answer_from_other(fit, query, answer))
-        return 0;
-    if (answer_from_levels(fit, query, answer))
-        return 0;
-    return answer_from_other(fit, query, answer) ? 0 : -1;
+    for (int i = 0; i < SOURCES; i++)
+        if (sources[i](fit, query, answer))
+            return 0;
+    return -1;
 }
