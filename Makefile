@@ -10,8 +10,10 @@ ifeq ($(origin CC),default)
 CC      := gcc
 endif
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || \
-             sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
+# The first section of NEWS.md, and the commit where there is a repository.
+RELEASE := $(shell sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
+COMMIT  := $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
+VERSION := $(RELEASE)$(if $(COMMIT), ($(COMMIT)))
 
 SCHEMA_VERSION := $(shell awk '/define SCHEMA_VERSION/ { print $$3 }' src/memsim/report/schema.h)
 
@@ -54,8 +56,12 @@ $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/src/memsim/cli/main.o $(O)/src/commfit/main.o: CPPFLAGS += \
-    -DMEMSIM_VERSION='"$(VERSION)"'
+# Written again only for another version: version.o then follows.
+$(O)/gen/memsim_version.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define MEMSIM_VERSION "$(VERSION)"' > $@-t
+	@cmp -s $@-t $@ && rm $@-t || mv $@-t $@
+$(O)/src/common/base/version.o: $(O)/gen/memsim_version.h
 
 # The page of --html, of our parts and Debian's charting libraries. Without
 # those it is empty, and tried again by the next make.

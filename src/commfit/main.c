@@ -9,6 +9,7 @@
 #include "common/base/standard.h"
 #include "common/base/temporary.h"
 #include "common/base/text_clean.h"
+#include "common/base/version.h"
 #include "common/base/file_write.h"
 #include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
@@ -23,7 +24,7 @@ enum { OK = 0, FAILED = 1, USAGE = 2 };
 
 struct settings {
     const char *output, *name, *plot, *eval, *json, *update, *from, *quantile;
-    bool bench;
+    bool bench, version;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -50,6 +51,8 @@ static const struct option_row rows[] = {
     {"quantile", 0, OPTION_STRING, "Q", AT(quantile),
      .help = "with --eval: compare with this quantile of the ranks'\n"
              "times, 0.5 to 0.99, if the fit has them"},
+    {"version", 0, OPTION_FLAG, NULL, AT(version),
+     .help = "print the version and exit"},
     {0},
 };
 
@@ -386,6 +389,10 @@ static int start(int argc, char **argv)
         return fail_usage(err.text);
     case OPTIONS_OK:
         break;
+    }
+    if (settings.version) {
+        printf("commfit %s\n", version_text());
+        return OK;
     }
     return run(&settings, &operands);
 }

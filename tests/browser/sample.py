@@ -120,7 +120,7 @@ def device(index, layers=12, points=2000, ooms=(), blocks=(60, 12)):
 
 def result(*devices, verdict="fits"):
     return {
-        "schema": 1, "verdict": verdict, "exit_status": 0,
+        "schema": 1, "version": "0.2.0", "verdict": verdict, "exit_status": 0,
         "command_status": 1, "command": ["python", "train.py", NASTY[0]],
         "gpu": {"name": "sample", "device_name": "A sample card",
                 "memory_bytes": 40 << 30},

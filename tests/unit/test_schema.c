@@ -56,7 +56,8 @@ TEST(every_object_is_part_of_a_document)
 
 /* A report without ranks, with "@" in place of more members. */
 #define REPORT(more)                                                           \
-    "{\"schema\": 1, \"verdict\": \"fits\", \"exit_status\": 0,"               \
+    "{\"schema\": 1, \"version\": \"0.2.0\","                                  \
+    "\"verdict\": \"fits\", \"exit_status\": 0,"                               \
     "\"command_status\": 0, \"command\": [\"python\"],"                        \
     "\"gpu\": {\"name\": \"h\", \"device_name\": \"H\","                       \
     "\"memory_bytes\": 85017755648}, \"seconds\": 1.5, \"ranks\": [],"         \
@@ -132,7 +133,8 @@ TEST(null_is_only_where_the_row_says_so)
               "torch is not text");
     CHECK(schema_type_parse("nullable uint").nullable);
     CHECK_STR(said("fit_batch",
-                   "{\"schema\": 1, \"verdict\": \"oom\", \"exit_status\": 1,"
+                   "{\"schema\": 1, \"version\": \"0.2.0\","
+                   "\"verdict\": \"oom\", \"exit_status\": 1,"
                    "\"command\": [], \"gpu\": {\"name\": \"\", \"device_name\":"
                    "\"\", \"memory_bytes\": 1}, \"largest_batch\": null,"
                    "\"smallest_too_large\": 1, \"from\": 1, \"to\": 1,"

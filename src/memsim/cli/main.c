@@ -8,12 +8,9 @@
 #include "common/base/suggest.h"
 #include "common/base/temporary.h"
 #include "common/base/text_clean.h"
+#include "common/base/version.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/target.h"
-
-#ifndef MEMSIM_VERSION
-#define MEMSIM_VERSION "unknown"
-#endif
 
 static const struct command {
     const char *name;
@@ -100,7 +97,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return finish(help(), CMD_FAILED);
     if (!strcmp(argv[1], "--version")) {
-        puts("memsim " MEMSIM_VERSION);
+        printf("memsim %s\n", version_text());
         return finish(CMD_OK, CMD_FAILED);
     }
     for (size_t i = 0; i < COMMANDS; i++)

@@ -55,7 +55,7 @@ static cJSON *json_make(const struct batch_report *r)
 
     while (r->result.command[arguments])
         arguments++;
-    cJSON_AddNumberToObject(root, "schema", SCHEMA_VERSION);
+    schema_add_version(root, "schema");
     cJSON_AddStringToObject(root, "verdict", verdict_of(r));
     cJSON_AddNumberToObject(root, "exit_status", r->result.exit_status);
     json_add_strings(root, "command", r->result.command, arguments);

@@ -111,7 +111,7 @@ void diff_report_json(const void *report, FILE *out)
     const struct diff_report *r = report;
     cJSON *root = cJSON_CreateObject();
 
-    cJSON_AddNumberToObject(root, "diff_schema", SCHEMA_VERSION);
+    schema_add_version(root, "diff_schema");
     cJSON_AddStringToObject(root, "words", r->words);
     add_limit(root, r);
     add_run(root, "before", r->before, r->diff->before);

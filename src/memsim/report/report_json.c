@@ -131,7 +131,7 @@ cJSON *report_json_make(const struct result *r)
 
     while (r->command[arguments])
         arguments++;
-    cJSON_AddNumberToObject(root, "schema", SCHEMA_VERSION);
+    schema_add_version(root, "schema");
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/json_add.h"
+#include "common/base/version.h"
 
 const struct schema_object *schema_object_find(const char *name)
 {
@@ -223,6 +224,12 @@ void schema_assert(const char *name, const cJSON *json)
     abort();
 }
 
+void schema_add_version(cJSON *root, const char *member)
+{
+    cJSON_AddNumberToObject(root, member, SCHEMA_VERSION);
+    cJSON_AddStringToObject(root, "version", version_text());
+}
+
 void schema_print(const char *name, cJSON *root, FILE *out)
 {
     schema_assert(name, root);
@@ -233,7 +240,7 @@ void schema_print_as(const char *name, cJSON *value, FILE *out)
 {
     cJSON *root = cJSON_CreateObject();
 
-    cJSON_AddNumberToObject(root, "schema", SCHEMA_VERSION);
+    schema_add_version(root, "schema");
     cJSON_AddItemToObject(root, name, value);
     schema_print(name, root, out);
 }

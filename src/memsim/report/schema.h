@@ -59,6 +59,10 @@ int schema_check(const char *name, const cJSON *json, struct err *err);
  * in the environment, as it is in the tests. */
 void schema_assert(const char *name, const cJSON *json);
 
+/* Begins the document ROOT: the version of the schema as MEMBER ("schema",
+ * "diff_schema"), and memsim's as "version". */
+void schema_add_version(cJSON *root, const char *member);
+
 /* Prints ROOT, which it deletes, after schema_assert. */
 void schema_print(const char *name, cJSON *root, FILE *out);
 

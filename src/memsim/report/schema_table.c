@@ -25,6 +25,7 @@ const struct schema_object schema_objects[] = {
 
 {"report", "what run, report and replay write with --json", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
@@ -354,6 +355,7 @@ const struct schema_object schema_objects[] = {
 
 {"fit_batch", "what fit-batch writes with --json", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"verdict", "fits|oom|failed|interrupted", "the result of the search"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command", "list of text", "the command, with its {}"},
@@ -378,6 +380,7 @@ const struct schema_object schema_objects[] = {
 
 {"diff", "what diff writes with --json", NULL, FIELDS(
     {"diff_schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"words", "text", "the first line of the summary"},
     {"time", "optional diff_time", "how the step time changed, if both runs have one"},
     {"fail_slower_percent", "optional number", "the limit of --fail-slower, if given"},
@@ -430,18 +433,22 @@ const struct schema_object schema_objects[] = {
 
 {"gpus", "what gpus --json writes", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"gpus", "list of gpu_card", "the catalogue"},
 )},
 {"gpu", "what gpus NAME --json writes", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"gpu", "gpu_card", "the GPU"},
 )},
 {"clusters", "what clusters --json writes", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"clusters", "list of cluster_row", "the measured ones first"},
 )},
 {"cluster", "what clusters NAME --json writes", NULL, FIELDS(
     {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
     {"cluster", "cluster_row", "the cluster"},
 )},
 {"cluster_row", "a cluster", NULL, FIELDS(
