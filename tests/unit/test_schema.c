@@ -129,8 +129,7 @@ TEST(a_member_of_another_type_is_an_error)
 
 TEST(null_is_only_where_the_row_says_so)
 {
-    CHECK_STR(said("report", REPORT(", \"torch\": null")),
-              "torch is not text");
+    CHECK_STR(said("report", REPORT(", \"torch\": null")), "torch is not text");
     CHECK(schema_type_parse("nullable uint").nullable);
     CHECK_STR(said("fit_batch",
                    "{\"schema\": 1, \"version\": \"0.2.0\","

@@ -19,6 +19,7 @@ int cmd_trace(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);
 int cmd_clusters(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 
 /* Starts every subcommand: reads its options (see options_parse) and prints
  * the help or the usage error. Returns -1 where the command is to go on, else

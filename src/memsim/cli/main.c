@@ -32,6 +32,8 @@ static const struct command {
     {"clusters", cmd_clusters, "list the clusters that --cluster accepts",
      CMD_FAILED},
     {"gpus", cmd_gpus, "list the GPUs that --gpu accepts", CMD_FAILED},
+    {"doctor", cmd_doctor, "check this machine for what memsim needs",
+     CMD_FAILED},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
