@@ -122,6 +122,23 @@ def the_timeline_is_a_profilers_trace():
 
 
 @test
+def the_timeline_imported_again_has_the_same_steps():
+    for sync in True, False:
+        with tempfile.TemporaryDirectory() as scratch:
+            ran, trace = run(scratch, sync=sync)
+            scratch = pathlib.Path(scratch)
+            memsim("report", "-q", "--kineto", scratch / "timeline.json.gz",
+                   trace)
+            memsim("import", "-q", scratch / "timeline.json.gz", "-o",
+                   scratch / "imported")
+            memsim("replay", "-q", "--json", scratch / "again.json",
+                   scratch / "imported")
+            again = json.loads((scratch / "again.json").read_text())
+            equal([s["duration_ns"] for s in steps(again)],
+                  [s["duration_ns"] for s in steps(ran)])
+
+
+@test
 def without_host_time_two_runs_are_the_same():
     with tempfile.TemporaryDirectory() as scratch:
         first, _trace = run(scratch, "--host-speed", "0")

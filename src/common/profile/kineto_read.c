@@ -60,6 +60,10 @@ static const struct field args_fields[] = {
     {"wait_on_stream", FIELD_NUMBER, AT(wait_stream)},
     {"wait_on_cuda_event_record_corr_id", FIELD_NUMBER, AT(wait_correlation)},
     {"wait_on_cuda_event_id", FIELD_NUMBER, AT(event_id)},
+    {"launched_ns", FIELD_NUMBER, AT(launched_ns)},
+    {"gap_ns", FIELD_NUMBER, AT(gap_ns)},
+    {"host_start_ns", FIELD_NUMBER, AT(host_start_ns)},
+    {"host_end_ns", FIELD_NUMBER, AT(host_end_ns)},
     {NULL, 0, 0},
 };
 
@@ -121,6 +125,8 @@ static void event_begin(struct reader *r)
     e->bytes = e->in_elements = e->out_elements = KINETO_NONE;
     e->group_size = e->rank = e->process = e->thread = KINETO_NONE;
     e->wait_stream = e->wait_correlation = e->event_id = KINETO_NONE;
+    e->launched_ns = e->gap_ns = KINETO_NONE;
+    e->host_start_ns = e->host_end_ns = KINETO_NONE;
     e->start_ns = KINETO_NONE;
     r->text_used = 0;
     r->field = NULL;

@@ -37,6 +37,9 @@ struct kineto_event {
     int64_t in_elements, out_elements, group_size, rank;
     int64_t wait_stream, wait_correlation; /* of KINETO_SYNC */
     int64_t event_id;
+    /* What memsim's own export has beside: when the launch arrived at the GPU,
+     * and the pause after the operation before; a step's times on the host. */
+    int64_t launched_ns, gap_ns, host_start_ns, host_end_ns;
     uint32_t grid[3], block[3];
     uint32_t registers, shared_bytes;
 };

@@ -37,6 +37,9 @@ struct profile_collective {
 struct profile_op {
     int64_t start_ns, duration_ns;
     int64_t gap_ns; /* start after all known dependencies: kept as measured */
+    /* Written by memsim's own export; KINETO_NONE: the medians are taken. */
+    int64_t launched_ns; /* its launch arrived at the GPU */
+    int64_t handover_ns; /* at least, after op.previous */
     int64_t correlation;
     uint64_t bytes;
     enum kineto_category category;
@@ -119,6 +122,19 @@ void profile_link_streams(struct profile *p);
 void profile_link_hosts(struct profile *p);
 
 void profile_fini(struct profile *p);
+
+/* Does the file say when OP's launch arrived and how long it paused? */
+static inline bool profile_op_is_exact(const struct profile_op *op)
+{
+    return op->launched_ns != KINETO_NONE && op->handover_ns != KINETO_NONE;
+}
+
+/* From OP's call to its earliest start; and from the end of the operation
+ * before it. */
+int64_t profile_op_latency(const struct profile *p,
+                           const struct profile_op *op);
+int64_t profile_op_handover(const struct profile *p,
+                            const struct profile_op *op);
 
 /* Finds the operation that ended last in (AFTER_NS, UNTIL_NS]. ENDS holds all
  * operations by their end. PROFILE_NONE: none. */

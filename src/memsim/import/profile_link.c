@@ -21,6 +21,7 @@
 
 #define LATE_NS      5000  /* later than this needs a reason */
 #define JUST_BEFORE_NS 10000 /* an end so close to a start is a reason */
+#define EXACT_MAX_NS 1000000000 /* of what memsim's export says; more waited */
 #define LATENCY_NS   5000  /* where no operation found its stream idle */
 #define HANDOVER_NS  1000  /* likewise busy */
 /* More than this is no property of the GPU: calls or kernels were dropped. */
@@ -82,6 +83,7 @@ static void find_calls(struct profile *p, const struct map *by_correlation)
             op->call = (uint32_t)((uintptr_t)known - 1);
             p->calls[op->call].ops++;
         } else {
+            op->launched_ns = KINETO_NONE; /* since an unknown call */
             p->dropped_calls++;
         }
     }
@@ -233,16 +235,40 @@ static uint32_t find_after(const struct profile *p, const uint32_t *ends,
     return PROFILE_NONE;
 }
 
+static int64_t clamp_ns(int64_t ns)
+{
+    return ns < 0 ? 0 : ns > EXACT_MAX_NS ? EXACT_MAX_NS : ns;
+}
+
+int64_t profile_op_latency(const struct profile *p, const struct profile_op *op)
+{
+    int64_t called;
+
+    if (!profile_op_is_exact(op))
+        return p->latency_ns;
+    called = p->calls[op->call].start_ns;
+    return op->launched_ns < called
+               ? 0
+               : clamp_ns((int64_t)((uint64_t)op->launched_ns -
+                                    (uint64_t)called));
+}
+
+int64_t profile_op_handover(const struct profile *p,
+                            const struct profile_op *op)
+{
+    return profile_op_is_exact(op) ? clamp_ns(op->handover_ns) : p->handover_ns;
+}
+
 /* When OP could have started by what is known. */
 static int64_t ready_at(const struct profile *p, const struct profile_op *op)
 {
     int64_t ready = INT64_MIN;
 
     if (op->call != PROFILE_NONE)
-        ready = p->calls[op->call].start_ns + p->latency_ns;
+        ready = p->calls[op->call].start_ns + profile_op_latency(p, op);
     if (op->previous != PROFILE_NONE) {
         int64_t freed =
-            profile_op_end(&p->ops[op->previous]) + p->handover_ns;
+            profile_op_end(&p->ops[op->previous]) + profile_op_handover(p, op);
 
         if (freed > ready)
             ready = freed;
@@ -254,15 +280,18 @@ static void explain_start(struct profile *p, const uint32_t *ends,
                           struct profile_op *op)
 {
     int64_t ready = ready_at(p, op);
+    bool exact = profile_op_is_exact(op);
+    int64_t late = exact ? 0 : LATE_NS;
 
-    if (op->start_ns - ready <= LATE_NS)
+    if (op->start_ns - ready <= late)
         return;
     op->after = find_after(p, ends, op, ready);
     if (op->after != PROFILE_NONE) {
         p->inferred_streams++;
-        ready = profile_op_end(&p->ops[op->after]) + p->handover_ns;
+        ready = profile_op_end(&p->ops[op->after]) +
+                (exact ? 0 : p->handover_ns);
     }
-    if (op->start_ns - ready <= LATE_NS)
+    if (op->start_ns - ready <= late)
         return;
     op->gap_ns = op->start_ns - ready;
     p->gaps_ns += op->gap_ns;

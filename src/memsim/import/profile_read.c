@@ -104,6 +104,8 @@ static void take_op(struct profile *p, const struct kineto_event *e)
     *ADD(p, ops) = (struct profile_op){
         .start_ns = e->start_ns,
         .duration_ns = e->duration_ns,
+        .launched_ns = e->launched_ns,
+        .handover_ns = e->gap_ns,
         .correlation = e->correlation,
         .bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,
         .category = e->category,
@@ -135,11 +137,22 @@ static void take_call(struct profile *p, const struct kineto_event *e)
     };
 }
 
+/* A step of memsim's own export is as long as the GPU needs. The importer wants
+ * the host's time, as in a profile. */
+static bool has_host_times(const struct kineto_event *e)
+{
+    return e->host_start_ns > -TIME_MAX && e->host_end_ns < TIME_MAX &&
+           e->host_start_ns <= e->host_end_ns;
+}
+
 static void take_mark(struct profile *p, const struct kineto_event *e)
 {
+    bool host = has_host_times(e);
+
     *ADD(p, marks) = (struct profile_mark){
-        .start_ns = e->start_ns,
-        .duration_ns = e->duration_ns,
+        .start_ns = host ? e->host_start_ns : e->start_ns,
+        .duration_ns =
+            host ? e->host_end_ns - e->host_start_ns : e->duration_ns,
         .name = name_id(p, e->name),
         .thread = thread_id(p, e->process, e->thread),
     };

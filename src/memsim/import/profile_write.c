@@ -302,7 +302,9 @@ static void put_op(struct out *o, uint32_t index)
     const struct profile_op *op = &p->ops[index];
     uint32_t thread = op_thread(p, op);
     uint64_t stream = STREAM_HANDLE(op->stream);
-    uint64_t latency = op->call == PROFILE_NONE ? 0 : (uint64_t)p->latency_ns;
+    uint64_t latency =
+        op->call == PROFILE_NONE ? 0 : (uint64_t)profile_op_latency(p, op);
+    uint64_t handover = (uint64_t)profile_op_handover(p, op);
 
     if (op->after != PROFILE_NONE)
         PUT(o, thread, STREAM_WAIT, .stream = stream,
@@ -310,12 +312,15 @@ static void put_op(struct out *o, uint32_t index)
     if (op->gap_ns) {
         PUT(o, thread, MEASURED,
             .start_ns = trace_ns(o, op->start_ns - op->gap_ns),
-            .duration_ns = (uint64_t)op->gap_ns, .latency_ns = latency);
+            .duration_ns = (uint64_t)op->gap_ns, .latency_ns = latency,
+            .gap_ns = profile_op_is_exact(op) ? handover : 0);
         PUT(o, thread, HOST_FUNCTION, .stream = stream);
+        if (profile_op_is_exact(op))
+            handover = 0; /* it is before the gap */
     }
     PUT(o, thread, MEASURED, .start_ns = trace_ns(o, op->start_ns),
         .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency,
-        .gap_ns = (uint64_t)p->handover_ns);
+        .gap_ns = handover);
     if (op->category == KINETO_COPY)
         put_copy(o, thread, op);
     else if (op->category == KINETO_SET)

@@ -172,10 +172,11 @@ static void on_op(void *context, const struct simulation_op *op)
     fprintf(w->out,
             ",\"args\":{\"External id\":%" PRIu64 ",\"device\":%u,\"context\":1,"
             "\"stream\":%u,\"correlation\":%" PRIu64 ",\"bytes\":%" PRIu64
-            ",\"basis\":\"%s\",\"family\":\"%s\"}}",
+            ",\"basis\":\"%s\",\"family\":\"%s\",\"launched_ns\":%" PRIu64
+            ",\"gap_ns\":%u}}",
             op->call, op->device, stream, op->call, op->bytes,
             cost_basis_name(op->price.answer.basis),
-            work_family_name(op->price.family));
+            work_family_name(op->price.family), d->called_ns, op->gap_ns);
     put_flow(w, false, op->device, stream, d->start_ns, op->call);
 }
 
@@ -344,7 +345,10 @@ static void put_steps(struct writer *w, const struct simulation *s)
                          s->ends[i].ns))
             return;
         put_text(w, "name", name);
-        fputc('}', w->out);
+        fprintf(w->out,
+                ",\"args\":{\"host_start_ns\":%" PRIu64
+                ",\"host_end_ns\":%" PRIu64 "}}",
+                s->begins[i].host_ns, s->ends[i].host_ns);
     }
 }
 

@@ -318,6 +318,7 @@ static void submit(struct run *r, const struct op *op, uint32_t thread,
     info->step = step_now(r);
     info->call = r->call;
     info->bytes = op_bytes(op);
+    info->gap_ns = work.gap_ns;
     r->t->ops++;
     if (sim_submit(r->sim, thread, stream, &work))
         r->t->stuck = true;
@@ -527,9 +528,13 @@ static void mark_all(struct run *r, uint64_t tag)
     uint64_t measured_ns =
         r->record_ns > r->measured_end_ns ? r->record_ns : r->measured_end_ns;
 
-    (tag & 1 ? r->t->ends : r->t->begins)[tag / 2].measured_ns = measured_ns;
+    struct simulation_moment *at =
+        &(tag & 1 ? r->t->ends : r->t->begins)[tag / 2];
+
+    at->measured_ns = measured_ns;
+    at->host_ns = r->host_ns;
     if (!r->t->device_count) /* nothing was called yet */
-        (tag & 1 ? r->t->ends : r->t->begins)[tag / 2].ns = r->host_ns;
+        at->ns = r->host_ns;
     for (uint32_t i = 0; i < r->t->device_count; i++)
         sim_mark(r->sim, i, r->host_ns, tag);
 }

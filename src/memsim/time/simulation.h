@@ -29,6 +29,7 @@ struct simulation_op {
     uint32_t step;        /* index in the steps; SIMULATION_NO_STEP */
     uint64_t call;        /* the host call that launched it: its number */
     uint64_t bytes;       /* of a copy, set or collective */
+    uint32_t gap_ns;      /* at least, since the one before it in its stream */
 };
 
 /* A call of a host thread into the driver. Numbers count from 1. */
@@ -47,6 +48,7 @@ struct simulation_call {
  * called before has completed, and the host has come there. */
 struct simulation_moment {
     uint64_t ns;          /* on the last device */
+    uint64_t host_ns;     /* when the host came there */
     uint64_t measured_ns; /* of an imported profile: the same as it was */
     uint64_t use_ns[SESSION_DEVICES][SIM_USES]; /* since the start */
 };
