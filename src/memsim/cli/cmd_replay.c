@@ -10,6 +10,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/advice/change.h"
 #include "memsim/cli/cmd.h"
@@ -306,6 +307,8 @@ static void advise(const struct replay_options *o, struct replay_report *r,
         if (recordings[i].whatif.row_count)
             advice_recording(&r->result, &r->result.ranks[rank++],
                              &recordings[i], recordings[i].path);
+    if (o->output.advice && r->result.verdict == VERDICT_OOM)
+        advice_gpus(&r->result);
 }
 
 /* What is replayed: the recordings, and what --what-if makes of them. */

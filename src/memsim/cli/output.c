@@ -13,6 +13,7 @@
 #include "common/base/file_write.h"
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output_time.h"
@@ -262,11 +263,13 @@ static void advise(struct result *result, const struct rundir *dir,
         return;
     if (asked)
         advice_run(result, dir, recorded, from->unlimited);
+    if (asked && result->verdict == VERDICT_OOM)
+        advice_gpus(result);
     if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
         advice_run_briefly(result, dir, recorded);
         result_note(result, "`memsim run --advice' runs it again on a GPU "
-                            "without a limit, and shows what would make it "
-                            "fit");
+                            "without a limit, and shows on which GPUs it fits "
+                            "and what would make it fit here");
     }
     if (from->largest_batch)
         advice_batch(result, from->largest_batch, from->batch_command);
@@ -292,8 +295,7 @@ static const struct result_device *fullest(const struct result *result)
 /* A snapshot of the process that has it. */
 static int write_snapshot(const char *to, const struct result *result,
                           const struct rundir *dir,
-                          const struct recorded_list *recorded,
-                          struct err *err)
+                          const struct recorded_list *recorded, struct err *err)
 {
     const struct recording_options as_recorded = {0};
     const struct result_device *device = fullest(result);
@@ -304,8 +306,8 @@ static int write_snapshot(const char *to, const struct result *result,
         return err_set(err, "--snapshot: no GPU was used: there is nothing to "
                             "write");
     rundir_trace(dir, device->process, path, sizeof path);
-    if (recorded_open(&recording, recorded, device->process, path,
-                      &as_recorded, err))
+    if (recorded_open(&recording, recorded, device->process, path, &as_recorded,
+                      err))
         return -1;
     int rc = recording_write_snapshot(&recording, recording.info.alloc_conf, to,
                                       err);
@@ -401,9 +403,9 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     *told = !gather(options, sources, dir, &result, &traces, &err);
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (write_summary(options, &result, out, &err) ||
-        (*told && (output_check_input(options, dir->path, &err) ||
-                   write_files(options, &result, dir, &traces.recorded,
-                               &err)))) {
+        (*told &&
+         (output_check_input(options, dir->path, &err) ||
+          write_files(options, &result, dir, &traces.recorded, &err)))) {
         *told = false;
         status = cmd_fail(CMD_RUN_FAILED, &err);
     }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/advice/advice_gpus.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+
+#define NAMES_SHOWN 6
+#define SIZE_LENGTH 16
+
+/* The device that uses most without a limit; NULL: not known of each. What a
+ * replay finds is of one process, so GPUs that several share are not known. */
+static const struct result_device *find_largest(const struct result *r)
+{
+    const struct result_device *largest = NULL;
+
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (size_t k = 0; k < r->ranks[i].device_count; k++) {
+            const struct result_device *d = &r->ranks[i].devices[k];
+            if (!d->advised || d->advice_ends || !d->unlimited_bytes ||
+                d->others_bytes)
+                return NULL;
+            if (!largest || d->unlimited_bytes > largest->unlimited_bytes)
+                largest = d;
+        }
+    return largest;
+}
+
+/* A GPU whose context is larger needs so much more. */
+static bool fits_on(const struct gpu *gpu, const struct result_device *d)
+{
+    uint64_t context = gpu->context_torch_bytes;
+    uint64_t more = context > d->context_bytes ? context - d->context_bytes : 0;
+
+    return d->unlimited_bytes + more <= gpu->memory_bytes;
+}
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct gpu *a = x, *b = y;
+
+    if (a->memory_bytes != b->memory_bytes)
+        return a->memory_bytes < b->memory_bytes ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* "NAME, NAME and 3 larger ones", to be freed; NULL: none. */
+static char *list_names(const struct gpu *list, size_t count,
+                        const struct result_device *d)
+{
+    char *text = NULL;
+    size_t fitting = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!fits_on(&list[i], d) || fitting++ >= NAMES_SHOWN)
+            continue;
+        char *more = xasprintf("%s%s%s", text ? text : "", text ? ", " : "",
+                               list[i].name);
+        free(text);
+        text = more;
+    }
+    if (fitting <= NAMES_SHOWN)
+        return text;
+    char *all = xasprintf("%s and %zu more", text, fitting - NAMES_SHOWN);
+    free(text);
+    return all;
+}
+
+void advice_gpus(struct result *result)
+{
+    const struct result_device *d = find_largest(result);
+    struct gpu *list;
+    struct err err = {""};
+    size_t count;
+    char size[SIZE_LENGTH];
+
+    if (!d)
+        return;
+    if (gpu_list(&list, &count, &err)) {
+        result_note(result, "the GPUs that it fits on are not known: %s",
+                    err.text);
+        return;
+    }
+    qsort(list, count, sizeof *list, by_memory);
+    char *names = list_names(list, count, d);
+    units_format_bytes(d->unlimited_bytes, size, sizeof size);
+    if (names)
+        result_note(result, "without a limit it uses %s, and fits on %s", size,
+                    names);
+    else
+        result_note(result,
+                    "without a limit it uses %s: no GPU of the catalogue "
+                    "has that much",
+                    size);
+    free(names);
+    free(list);
+}
