@@ -48,14 +48,28 @@ static int write_special(const struct work *work, const char *path)
     return rc;
 }
 
-#define CREATED_MODE 0600 /* mkostemp's */
+/* The mode that open would give a new file. A file that another thread makes
+ * meanwhile is private. */
+static mode_t new_file_mode(void)
+{
+    mode_t mask = umask(0077);
 
-/* A file that is there keeps its mode; a new one is nobody else's to read. */
-static mode_t file_mode(const char *path)
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Gives FD, made by mkostemp with 0600, the mode of the file PATH that it is
+ * to replace, or that of a new file. A file system without modes is no reason
+ * for a new file to fail. */
+static int set_mode(int fd, const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) ? CREATED_MODE : st.st_mode & 0777;
+    if (!stat(path, &st))
+        return fchmod(fd, st.st_mode & 0777);
+    if (fchmod(fd, new_file_mode()))
+        errno = 0;
+    return 0;
 }
 
 /* On some file systems it is fsync that tells of a full disk or an exceeded
@@ -67,7 +81,7 @@ static int sync_file(int fd)
                : 0;
 }
 
-static int write_whole(const struct work *work, int fd, mode_t mode)
+static int write_whole(const struct work *work, int fd, const char *path)
 {
     FILE *out = fdopen(fd, "w");
 
@@ -77,8 +91,7 @@ static int write_whole(const struct work *work, int fd, mode_t mode)
         errno = error;
         return -1;
     }
-    if (write_stream(work, out) ||
-        (mode != CREATED_MODE && fchmod(fd, mode)) || sync_file(fd)) {
+    if (write_stream(work, out) || set_mode(fd, path) || sync_file(fd)) {
         int error = errno;
         fclose(out);
         errno = error;
@@ -90,12 +103,11 @@ static int write_whole(const struct work *work, int fd, mode_t mode)
 static int write_replacing(const struct work *work, const char *path)
 {
     char temporary[PATH_MAX];
-    mode_t mode = file_mode(path);
     int fd = temporary_file(path, temporary);
 
     if (fd < 0)
         return -1;
-    int rc = write_whole(work, fd, mode);
+    int rc = write_whole(work, fd, path);
     if (!rc)
         rc = rename(temporary, path);
     if (rc) {

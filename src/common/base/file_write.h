@@ -10,8 +10,8 @@
 
 /* Writes the file PATH: calls WRITE once with WHAT and the stream. "-" is
  * standard output. A plain file appears whole or not at all; one that existed
- * keeps its mode, a new one is its owner's alone (0600). A device, a FIFO and
- * a symbolic link are written through, never replaced. Returns 0 or -1. */
+ * keeps its mode, a new one has 0666 less the umask. A device, a FIFO and a
+ * symbolic link are written through, never replaced. Returns 0 or -1. */
 int file_write(void (*write)(const void *what, FILE *out), const void *what,
                const char *path, struct err *err);
 
