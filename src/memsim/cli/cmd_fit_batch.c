@@ -42,8 +42,7 @@ static const struct option_row rows[] = {
              "memsim/fit-batch in $XDG_CACHE_HOME or ~/.cache)"},
     {"no-cache", 0, OPTION_FLAG, NULL, ROW(no_cache),
      .help = "run every batch again, and keep no results"},
-    {"json", 0, OPTION_STRING, "FILE", ROW(json),
-     .group = "Output",
+    {"json", 0, OPTION_STRING, "FILE", ROW(json), .group = "Output",
      .help = "write all figures as JSON; - is stdout"},
     {"quiet", 'q', OPTION_FLAG, NULL, ROW(quiet),
      .help = "print only the largest batch"},
@@ -65,8 +64,7 @@ static const struct options options = {
         "  120  not even the smallest batch fits\n"
         "  125  memsim failed, or COMMAND failed for another reason than "
         "memory",
-    .examples =
-        "  memsim fit-batch --gpu l4 -- python train.py --batch {}",
+    .examples = "  memsim fit-batch --gpu l4 -- python train.py --batch {}",
     .rows = rows,
     .wanted = "no command given",
     .operands_min = 1,
@@ -78,7 +76,8 @@ struct fit {
     struct job job;
     char *programs; /* memsim's own files */
     char *cache;    /* NULL: nothing is kept */
-    bool live;      /* the lines are shown as they come */
+    bool live;      /* a terminal shows which batch is running */
+    FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
     struct batch_report report;
 };
 
@@ -188,8 +187,12 @@ static void note_outcome(struct fit *f, const struct batch_outcome *o)
     xgrow(&r->outcomes, r->outcome_count, &r->outcome_capacity,
           sizeof *r->outcomes);
     r->outcomes[r->outcome_count++] = *o;
-    if (f->live)
-        batch_write_outcome(o, stderr);
+    if (!f->lines)
+        return;
+    if (!f->live && r->outcome_count == 1)
+        batch_write_heading(f->lines);
+    batch_write_outcome(o, f->lines);
+    fflush(f->lines); /* a pipe has a buffer, and the next run takes long */
 }
 
 /* Returns 0, or memsim's exit status with ERR set. */
@@ -228,21 +231,21 @@ static int status_of(const struct batch_report *r)
     return batch_search_largest(&r->search) ? CMD_OK : CMD_RUN_OOM;
 }
 
+static FILE *summary_stream(const struct fit_options *o)
+{
+    return o->json && !strcmp(o->json, "-") ? stderr : stdout;
+}
+
 static int tell(struct fit *f, struct err *err)
 {
     const struct batch_report *r = &f->report;
     const char *json = f->options->json;
-    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+    FILE *out = summary_stream(f->options);
 
     if (f->options->quiet) {
         if (batch_search_largest(&r->search) && out == stdout)
             fprintf(out, "%" PRIu64 "\n", batch_search_largest(&r->search));
     } else {
-        if (!f->live) {
-            batch_write_heading(out);
-            for (size_t i = 0; i < r->outcome_count; i++)
-                batch_write_outcome(&r->outcomes[i], out);
-        }
         batch_write_conclusion(r, out);
     }
     if (output_summary_check(out, err) ||
@@ -267,6 +270,9 @@ static int fit(const struct fit_options *o, const struct job *job)
         .options = o,
         .job = *job,
         .live = !o->quiet && isatty(STDERR_FILENO),
+        .lines = o->quiet                ? NULL
+                 : isatty(STDERR_FILENO) ? stderr
+                                         : summary_stream(o),
         .report.result = {.command = job->command, .gpu = job->gpu}};
     struct err err = {""};
     int status = CMD_RUN_FAILED;
