@@ -65,7 +65,12 @@ static void worker_main(uint64_t bytes, int ready, int go, const char *how)
     struct session_table t;
     char c;
 
-    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler lives on for a while */
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGSEGV};
+
+    /* The caller may ignore some (nohup, a job in the background), and a
+     * sanitizer's handler would live on for a while. */
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], SIG_DFL);
     if (session_table_open(&t, path, -1))
         _exit(9);
     uint32_t slot = session_table_join(&t, 0, "work");
