@@ -448,7 +448,8 @@ static int replay(const struct replay_options *o, const struct paths *paths,
         if (!open_all(&in, paths, o, &ro, err)) {
             replay_report_init(&r, in.recordings, paths->count, &gpu,
                                o->fail_above_percent, command);
-            r.swept = o->sweep != NULL;
+            if (o->sweep)
+                replay_report_sweep(&r);
             note_whole(&r.result, paths->values[0]);
             advise(o, &r, in.recordings);
             status = price(o, &r, paths, err) ||

@@ -399,16 +399,23 @@ static void text_fragments(const struct whatif *w, FILE *out)
     text_map(f, out);
 }
 
-static void text_sweep(const struct whatif *w, FILE *out)
+void replay_report_sweep(struct replay_report *r)
 {
+    const struct whatif *w = r->worst ? &r->worst->whatif : NULL;
     char bytes[SIZE];
 
+    r->swept = true;
+    if (!w)
+        return;
     if (w->smallest_bytes)
-        fprintf(out, "  smallest memory that fits: %s%s (%" PRIu64 " bytes)\n",
-                w->smallest_is_least ? "at least " : "",
-                size_text(w->smallest_bytes, bytes), w->smallest_bytes);
+        snprintf(r->answer, sizeof r->answer,
+                 "smallest memory that fits: %s%s (%" PRIu64 " bytes)",
+                 w->smallest_is_least ? "at least " : "",
+                 size_text(w->smallest_bytes, bytes), w->smallest_bytes);
     else
-        fputs("  no memory of the sweep is enough\n", out);
+        snprintf(r->answer, sizeof r->answer,
+                 "no memory of the sweep is enough");
+    r->result.answer = r->answer;
 }
 
 void replay_report_text(const struct replay_report *r, FILE *out)
@@ -418,6 +425,4 @@ void replay_report_text(const struct replay_report *r, FILE *out)
     text_fragments(&r->worst->whatif, out);
     text_rows(&r->worst->whatif, out);
     text_advice(&r->worst->whatif, out);
-    if (r->swept)
-        text_sweep(&r->worst->whatif, out);
 }

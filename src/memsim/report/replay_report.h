@@ -14,6 +14,7 @@ struct replay_report {
     size_t count;
     const struct recording *worst; /* the one to tell of closely */
     bool swept;
+    char answer[128]; /* to the sweep; "": there is none */
 };
 
 /* Fills R->result from the first rows of its recordings. */
@@ -22,6 +23,10 @@ void replay_report_init(struct replay_report *r,
                         const struct gpu *gpu, double fail_above_percent,
                         char *const *command);
 void replay_report_fini(struct replay_report *r);
+
+/* Makes the answer to --sweep, which the summary shows under the verdict. R
+ * must not move any more. */
+void replay_report_sweep(struct replay_report *r);
 
 /* The rows, the fragmentation and the segment map, for people. */
 void replay_report_text(const struct replay_report *r, FILE *out);

@@ -111,6 +111,7 @@ struct result {
     int exit_status;       /* what memsim run exits with */
     uint64_t needs_bytes;  /* VERDICT_UNKNOWN: a card has to have at least */
     const char *why;       /* likewise: not more is known; a literal */
+    const char *answer;    /* a line under the verdict; borrowed; or NULL */
     int command_status;    /* what the command exited with */
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */

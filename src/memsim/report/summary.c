@@ -313,6 +313,8 @@ static void summary_write(const void *result, const struct report_style *style,
                         .top = style->top};
 
     write_verdict(&page, r);
+    if (r->answer)
+        fprintf(out, "  %s\n", r->answer);
     write_ranks(&page, r);
     time_text_write(r, ink(&page, INK_DIM), ink(&page, INK_PLAIN), out);
     if (r->traffic)
