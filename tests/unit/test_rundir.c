@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "check.h"
+#include "memsim/run/run.h"
 
 static char *command[] = {"python", "a b", "", "c\nd", NULL};
 static char root[64];
@@ -235,7 +236,7 @@ TEST(a_session_cut_short_is_an_error)
 TEST(traces_are_listed_by_number)
 {
     struct rundir dir;
-    struct rundir_traces traces;
+    struct run run;
     struct err err;
 
     CHECK(create(&dir, in_root("d"), &err));
@@ -243,14 +244,14 @@ TEST(traces_are_listed_by_number)
     touch(in_root("d/process-0002.trace"));
     touch(in_root("d/process-9999.trace"));
     touch(in_root("d/process-0002.trace.bak"));
-    CHECK(!rundir_traces_init(&traces, dir.path, &err));
-    CHECK_UINT(traces.count, 3);
-    CHECK_UINT(traces.entries[0].number, 2);
-    CHECK_UINT(traces.entries[2].number, 10000);
-    CHECK(exists(traces.entries[1].path));
-    rundir_traces_fini(&traces);
-    CHECK(rundir_traces_init(&traces, in_root("none"), &err) == -1);
-    rundir_traces_fini(&traces);
+    CHECK(!run_open(&run, dir.path, &err));
+    CHECK_UINT(run.count, 3);
+    CHECK_UINT(run.traces[0].process, 2);
+    CHECK_UINT(run.traces[2].process, 10000);
+    CHECK(exists(run.traces[1].path));
+    run_close(&run);
+    CHECK(run_open(&run, in_root("none"), &err) == -1);
+    run_close(&run);
     rundir_close(&dir);
     clean();
 }

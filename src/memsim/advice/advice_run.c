@@ -105,7 +105,7 @@ static void ask_process(const struct advising *a, uint32_t number,
     struct err err = {""};
     char path[PATH_MAX];
 
-    rundir_trace(a->dir, number, path, sizeof path);
+    run_trace_path(a->dir->path, number, path, sizeof path);
     if (a->settings_only && is_large(path))
         return;
     struct recorded *known = recorded_find(a->recorded, number);

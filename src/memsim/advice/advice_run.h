@@ -5,6 +5,7 @@
 
 #include "memsim/advice/advice.h"
 #include "memsim/advice/recorded.h"
+#include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 
 /* Of the directory's name, beside a run that did not fit. */

@@ -11,6 +11,7 @@
 #include "common/trace/session.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/import/profile_write.h"
+#include "memsim/run/run.h"
 
 #define RANKS_MAX 4096
 
@@ -117,14 +118,20 @@ static void print_rank(const struct profile *p, uint32_t rank)
     print_doubts(p, streams_ns);
 }
 
+static char *trace_path(const char *dir, uint32_t rank)
+{
+    size_t size = strlen(dir) + sizeof SESSION_TRACE + 16;
+    char *path = xcalloc(1, size);
+
+    run_trace_path(dir, rank, path, size);
+    return path;
+}
+
 static int write_rank(const struct import_options *values,
                       const struct profile *p, uint32_t rank, uint32_t ranks,
                       struct err *err)
 {
-    char name[64];
-
-    snprintf(name, sizeof name, SESSION_TRACE, rank);
-    char *path = xasprintf("%s/%s", values->directory, name);
+    char *path = trace_path(values->directory, rank);
     struct profile_target target = {
         .path = path,
         .gpu = p->info.gpu,
@@ -159,11 +166,8 @@ static int import_rank(const struct import_options *values, const char *file,
  * in it. */
 static void undo(const char *dir, uint32_t ranks)
 {
-    char name[64];
-
     for (uint32_t i = 0; i < ranks; i++) {
-        snprintf(name, sizeof name, SESSION_TRACE, i);
-        char *path = xasprintf("%s/%s", dir, name);
+        char *path = trace_path(dir, i);
         unlink(path);
         free(path);
     }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim replay: recorded allocator calls on another card, or under other
  * settings. */
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/units.h"
@@ -134,62 +131,16 @@ static int sweep_parse(const char *text, uint64_t *least, uint64_t *most,
     return 0;
 }
 
-struct paths {
-    char **values;
-    size_t count, capacity;
-};
-
-static void paths_add(struct paths *p, char *path)
+/* PATH, or the traces in the directory PATH: one at least. */
+static int run_find(struct run *run, const char *path, struct err *err)
 {
-    xgrow(&p->values, p->count, &p->capacity, sizeof *p->values);
-    p->values[p->count++] = path;
-}
-
-static void paths_free(struct paths *p)
-{
-    for (size_t i = 0; i < p->count; i++)
-        free(p->values[i]);
-    free(p->values);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_trace(const char *name)
-{
-    size_t length = strlen(name), end = strlen(SESSION_TRACE_END);
-
-    return length > end && !strcmp(name + length - end, SESSION_TRACE_END);
-}
-
-/* PATH, or the traces in the directory PATH. */
-static int paths_find(struct paths *p, const char *path, struct err *err)
-{
-    struct stat st;
-    struct dirent *entry;
-    DIR *dir;
-
-    if (stat(path, &st))
-        return err_set(err, "%s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode)) {
-        paths_add(p, xstrdup(path));
-        return 0;
-    }
-    dir = opendir(path);
-    if (!dir)
-        return err_set(err, "%s: %s", path, strerror(errno));
-    while ((entry = readdir(dir)))
-        if (is_trace(entry->d_name))
-            paths_add(p, xasprintf("%s/%s", path, entry->d_name));
-    closedir(dir);
-    if (!p->count)
+    if (run_open(run, path, err))
+        return -1;
+    if (!run->count)
         return err_set(err,
                        "%s: no traces in it; `memsim run -o DIR' leaves "
                        "some",
                        path);
-    qsort(p->values, p->count, sizeof *p->values, by_name);
     return 0;
 }
 
@@ -237,15 +188,14 @@ static int ask(struct recording *rec, const struct replay_options *o,
 
 /* Traces have collectives; snapshots have not. */
 static int price(const struct replay_options *o, struct replay_report *r,
-                 const struct paths *paths, struct err *err)
+                 const struct run *run, struct err *err)
 {
-    if (o->output.cluster && !is_trace(paths->values[0]))
+    if (o->output.cluster && !run_is_trace(run->traces[0].path))
         return err_set(err,
                        "%s: a snapshot has no collectives to price; "
                        "--cluster takes a trace",
-                       paths->values[0]);
-    return output_price(&o->output, paths->values, paths->count, &r->result,
-                        err);
+                       run->traces[0].path);
+    return output_price(&o->output, run, &r->result, err);
 }
 
 /* Times the ranks, which are those of the recordings that are used, in order.
@@ -259,7 +209,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     size_t rank = 0;
     int rc = 0;
 
-    if (!r->count || !is_trace(recordings[0].path))
+    if (!r->count || !run_is_trace(recordings[0].path))
         return 0;
     if (!gpu && output_time_gpu(recordings[0].path, &recorded, err)) {
         result_note(&r->result, "its time is not known: %s", err->text);
@@ -332,12 +282,12 @@ static int open_one(struct inputs *in, size_t i, char *path,
     return ask(rec, o, err);
 }
 
-static int open_all(struct inputs *in, const struct paths *paths,
+static int open_all(struct inputs *in, const struct run *run,
                     const struct replay_options *o,
                     const struct recording_options *ro, struct err *err)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        if (open_one(in, i, paths->values[i], o, ro, err))
+    for (size_t i = 0; i < run->count; i++)
+        if (open_one(in, i, run->traces[i].path, o, ro, err))
             return -1;
     return 0;
 }
@@ -357,7 +307,7 @@ static int find_gpu(const struct replay_options *o, const char *path,
                     struct gpu *gpu, bool *found, struct err *err)
 {
     *found = o->gpu != NULL;
-    if (!o->gpu && is_trace(path))
+    if (!o->gpu && run_is_trace(path))
         return 0;
     *found = true;
     return gpu_load(o->gpu ? o->gpu : DEFAULT_GPU, gpu, err);
@@ -367,7 +317,7 @@ static int find_gpu(const struct replay_options *o, const char *path,
 static void note_whole(struct result *result, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    int length = slash && is_trace(path) ? (int)(slash - path) : 0;
+    int length = slash && run_is_trace(path) ? (int)(slash - path) : 0;
     char *whole = xasprintf("%.*s" ADVICE_UNLIMITED_END, length, path);
 
     if (result->verdict != VERDICT_UNKNOWN)
@@ -410,11 +360,10 @@ static int profile_check(const struct replay_options *o, struct err *err)
 }
 
 static int replay_imported(const struct replay_options *o,
-                           const struct paths *paths, char **command,
+                           const struct run *run, char **command,
                            struct err *err)
 {
-    const struct replay_profile profile = {.paths = paths->values,
-                                           .count = paths->count,
+    const struct replay_profile profile = {.run = run,
                                            .gpu = o->gpu,
                                            .models = o->models,
                                            .output = &o->output,
@@ -425,14 +374,14 @@ static int replay_imported(const struct replay_options *o,
     return replay_profile(&profile, err);
 }
 
-static int replay(const struct replay_options *o, const struct paths *paths,
+static int replay(const struct replay_options *o, const struct run *run,
                   char **command, struct err *err)
 {
-    if (is_trace(paths->values[0]) && replay_is_profile(paths->values[0]))
-        return replay_imported(o, paths, command, err);
+    if (run_is_trace(run->traces[0].path) && replay_is_profile(run->traces[0].path))
+        return replay_imported(o, run, command, err);
     struct inputs in = {
-        xcalloc(paths->count, sizeof *in.recordings),
-        xcalloc(paths->count, sizeof *in.changed),
+        xcalloc(run->count, sizeof *in.recordings),
+        xcalloc(run->count, sizeof *in.changed),
     };
     struct recording_options ro = {.torch = o->torch,
                                    .memory_bytes = o->memory_bytes,
@@ -443,16 +392,16 @@ static int replay(const struct replay_options *o, const struct paths *paths,
     bool has_gpu;
     int status = CMD_RUN_FAILED;
 
-    if (!find_gpu(o, paths->values[0], &gpu, &has_gpu, err)) {
+    if (!find_gpu(o, run->traces[0].path, &gpu, &has_gpu, err)) {
         ro.gpu = has_gpu ? &gpu : NULL;
-        if (!open_all(&in, paths, o, &ro, err)) {
-            replay_report_init(&r, in.recordings, paths->count, &gpu,
+        if (!open_all(&in, run, o, &ro, err)) {
+            replay_report_init(&r, in.recordings, run->count, &gpu,
                                o->fail_above_percent, command);
             if (o->sweep)
                 replay_report_sweep(&r);
-            note_whole(&r.result, paths->values[0]);
+            note_whole(&r.result, run->traces[0].path);
             advise(o, &r, in.recordings);
-            status = price(o, &r, paths, err) ||
+            status = price(o, &r, run, err) ||
                              time_all(o, &r, in.recordings, ro.gpu, err) ||
                              report(o, &r, err)
                          ? CMD_RUN_FAILED
@@ -460,7 +409,7 @@ static int replay(const struct replay_options *o, const struct paths *paths,
             replay_report_fini(&r);
         }
     }
-    close_all(&in, paths->count);
+    close_all(&in, run->count);
     return status;
 }
 
@@ -468,7 +417,7 @@ int cmd_replay(int argc, char **argv)
 {
     struct replay_options o = {0};
     struct operands operands;
-    struct paths paths = {0};
+    struct run run = {NULL, 0, 0};
     struct err err = {""};
     char **command = xcalloc((size_t)argc + 1, sizeof *command);
 
@@ -482,11 +431,11 @@ int cmd_replay(int argc, char **argv)
         else if (!output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&
-                 !paths_find(&paths, operands.values[0], &err))
-            status = replay(&o, &paths, command, &err);
+                 !run_find(&run, operands.values[0], &err))
+            status = replay(&o, &run, command, &err);
         if (err.text[0])
             cmd_fail(status, &err);
-        paths_free(&paths);
+        run_close(&run);
     }
     free(o.confs);
     free(command);

@@ -11,7 +11,7 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
-#include "memsim/run/rundir.h"
+#include "memsim/run/run.h"
 #include "memsim/time/work_table.h"
 
 #define KINDS_MAX 128
@@ -180,17 +180,19 @@ static int dump_file(struct dump *dump, const char *path, struct err *err)
 
 static int dump_directory(struct dump *dump, const char *path, struct err *err)
 {
-    struct rundir_traces found;
-    int rc = rundir_traces_init(&found, path, err);
+    struct run run;
+    int rc = run_open(&run, path, err);
+    const struct run_trace *trace = run_next_process(&run, NULL);
+    bool several = trace && run_next_process(&run, trace);
 
-    if (!rc && !found.count)
+    if (!rc && !trace)
         rc = err_set(err, "%s: there is no trace in this directory", path);
-    for (size_t i = 0; i < found.count && !rc; i++) {
-        if (found.count > 1 && !dump->work)
-            printf("# %s\n", found.entries[i].path);
-        rc = dump_file(dump, found.entries[i].path, err);
+    for (; !rc && trace; trace = run_next_process(&run, trace)) {
+        if (several && !dump->work)
+            printf("# %s\n", trace->path);
+        rc = dump_file(dump, trace->path, err);
     }
-    rundir_traces_fini(&found);
+    run_close(&run);
     return rc;
 }
 

@@ -83,10 +83,8 @@ static int check_different(const struct output_options *o, struct err *err)
 
 static bool is_run_file(const char *name)
 {
-    size_t length = strlen(name), end = strlen(SESSION_TRACE_END);
-
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           (length > end && !strcmp(name + length - end, SESSION_TRACE_END));
+           run_is_trace(name);
 }
 
 static int check_file_input(const struct output_options *o, const char *input,
@@ -205,10 +203,10 @@ int output_files(const struct output_options *options,
     return 0;
 }
 
-int output_price(const struct output_options *options, char *const *paths,
-                 size_t count, struct result *result, struct err *err)
+int output_price(const struct output_options *options, const struct run *run,
+                 struct result *result, struct err *err)
 {
-    return traces_price(result, paths, count, options->cluster, err);
+    return traces_price(result, run, options->cluster, err);
 }
 
 /* How long each rank's steps take, by the processes whose peaks it has. */
@@ -229,7 +227,8 @@ static int time_ranks(const struct output_options *options,
         for (size_t j = 0; j < rank->device_count; j++) {
             if (j && rank->devices[j].process == rank->devices[j - 1].process)
                 continue;
-            rundir_trace(dir, rank->devices[j].process, path, sizeof path);
+            run_trace_path(dir->path, rank->devices[j].process, path,
+                           sizeof path);
             rc = rc || output_time_rank(
                            &time, result, rank, path,
                            traces_plan(traces, rank->devices[j].process), err);
@@ -305,7 +304,7 @@ static int write_snapshot(const char *to, const struct result *result,
     if (!device)
         return err_set(err, "--snapshot: no GPU was used: there is nothing to "
                             "write");
-    rundir_trace(dir, device->process, path, sizeof path);
+    run_trace_path(dir->path, device->process, path, sizeof path);
     if (recorded_open(&recording, recorded, device->process, path, &as_recorded,
                       err))
         return -1;

@@ -10,6 +10,7 @@
 #include "common/base/options.h"
 #include "memsim/report/report.h"
 #include "memsim/report/result.h"
+#include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 
 struct output_options {
@@ -120,10 +121,10 @@ int output_files(const struct output_options *options,
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);
 
-/* Prices what the COUNT traces PATHS tell of, for RESULT; what cannot be read
+/* Prices what the traces of RUN tell of, for RESULT; what cannot be read
  * becomes a note. Returns 0 or -1. */
-int output_price(const struct output_options *options, char *const *paths,
-                 size_t count, struct result *result, struct err *err);
+int output_price(const struct output_options *options, const struct run *run,
+                 struct result *result, struct err *err);
 
 /* The result of the run in DIR, whose command was COMMAND, with what its traces
  * tell; to be given to result_fini. */

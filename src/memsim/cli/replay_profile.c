@@ -42,7 +42,7 @@ static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
 {
     if (p->gpu)
         return gpu_load(p->gpu, gpu, err);
-    if (output_time_gpu(p->paths[0], gpu, err) == 0)
+    if (output_time_gpu(p->run->traces[0].path, gpu, err) == 0)
         return 0;
     err_clear(err);
     if (p->models)
@@ -64,12 +64,12 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     if (output_time_init(&time, p->output, &result->gpu, err))
         return -1;
     time.timeline.models = p->models || p->gpu;
-    result->ranks = xcalloc(p->count, sizeof *result->ranks);
-    result->rank_count = p->count;
-    for (size_t i = 0; i < p->count; i++) {
+    result->ranks = xcalloc(p->run->count, sizeof *result->ranks);
+    result->rank_count = p->run->count;
+    for (size_t i = 0; i < p->run->count; i++) {
         result->ranks[i].rank = (unsigned)i;
         rc = rc || output_time_rank(&time, result, &result->ranks[i],
-                                    p->paths[i], NULL, err);
+                                    p->run->traces[i].path, NULL, err);
     }
     output_time_fini(&time);
     return rc ? -1 : 0;
@@ -115,7 +115,7 @@ static void print_summary(const struct replay_profile *p,
     struct errors errors = {0};
 
     fprintf(out, "memsim: a profile of %zu rank%s, %s, replayed with %s\n",
-            p->count, p->count == 1 ? "" : "s", result->gpu.device_name,
+            p->run->count, p->run->count == 1 ? "" : "s", result->gpu.device_name,
             p->models || p->gpu ? "the cost models' times"
                                 : "the measured durations");
     fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",

@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 #include "memsim/cli/output.h"
+#include "memsim/run/run.h"
 
 struct replay_profile {
-    char *const *paths; /* traces, one of each rank, in their order */
-    size_t count;
+    const struct run *run; /* traces, one of each rank, in their order */
     const char *gpu; /* NULL: the profile's */
     bool models;     /* prices in place of what was measured */
     const struct output_options *output;

@@ -109,18 +109,19 @@ static void pricing_conclude(struct pricing *p, struct result *result)
     cluster_fini(&p->cluster);
 }
 
-int traces_price(struct result *result, char *const *paths, size_t count,
+int traces_price(struct result *result, const struct run *run,
                  const char *cluster, struct err *err)
 {
     struct pricing pricing;
 
-    if (pricing_init(&pricing, cluster, count, err))
+    if (pricing_init(&pricing, cluster, run->count, err))
         return -1;
-    for (size_t i = 0; i < count && pricing.wanted; i++) {
+    for (size_t i = 0; i < run->count && pricing.wanted; i++) {
         struct err why = {""};
         const struct trace_listener listener =
             traffic_log_init(&pricing.logs[pricing.count], (unsigned)i);
-        pricing_add(&pricing, play(paths[i], &listener, 1, &why), result,
+        pricing_add(&pricing,
+                    play(run->traces[i].path, &listener, 1, &why), result,
                     &why);
     }
     pricing_conclude(&pricing, result);
@@ -310,7 +311,7 @@ static void process_play(struct reading *r, uint32_t process)
     char path[PATH_MAX];
     int rc;
 
-    rundir_trace(r->dir, process, path, sizeof path);
+    run_trace_path(r->dir->path, process, path, sizeof path);
     if (device_of(r->result, process)) {
         rc = shown_play(r, process, path, &err);
     } else {
@@ -342,12 +343,13 @@ static void numbers_add(struct numbers *n, uint32_t number)
 static int numbers_find(struct numbers *n, const struct result *result,
                         const struct rundir *dir, bool all, struct err *err)
 {
-    struct rundir_traces traces = {0};
-    int rc = all ? rundir_traces_init(&traces, dir->path, err) : 0;
+    const struct run_trace *trace = NULL;
+    struct run run = {NULL, 0, 0};
+    int rc = all ? run_open(&run, dir->path, err) : 0;
 
-    for (size_t i = 0; !rc && i < traces.count; i++)
-        numbers_add(n, traces.entries[i].number);
-    rundir_traces_fini(&traces);
+    while (!rc && (trace = run_next_process(&run, trace)))
+        numbers_add(n, trace->process);
+    run_close(&run);
     for (size_t i = 0; i < result->rank_count; i++)
         for (size_t j = 0; j < result->ranks[i].device_count; j++)
             numbers_add(n, result->ranks[i].devices[j].process);

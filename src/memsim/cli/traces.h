@@ -6,6 +6,7 @@
 
 #include "memsim/advice/recorded.h"
 #include "memsim/report/result.h"
+#include "memsim/run/run.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/simulation_plan.h"
 
@@ -40,8 +41,8 @@ void traces_fini(struct traces *traces);
 const struct simulation_plan *traces_plan(const struct traces *traces,
                                           uint32_t process);
 
-/* Prices what the COUNT traces PATHS tell of, and nothing else. */
-int traces_price(struct result *result, char *const *paths, size_t count,
+/* Prices what the traces of RUN tell of, and nothing else. */
+int traces_price(struct result *result, const struct run *run,
                  const char *cluster, struct err *err);
 
 #endif

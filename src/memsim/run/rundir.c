@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
+#include "memsim/run/run.h"
 
 #define PATH_SAID 300 /* of a path, in an error */
 
@@ -40,23 +40,12 @@ static const char *path_end(const char *path)
 
 /* --- the files of a run --------------------------------------------------- */
 
-/* Whether NAME is that of a process's trace, and of which one. */
-static bool trace_number(const char *name, uint32_t *number)
-{
-    char again[64];
-
-    if (sscanf(name, "process-%" SCNu32, number) != 1)
-        return false;
-    snprintf(again, sizeof again, SESSION_TRACE, *number);
-    return !strcmp(name, again);
-}
-
 static bool is_run_file(const char *name)
 {
     uint32_t number;
 
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           trace_number(name, &number);
+           run_is_process(name, &number);
 }
 
 static bool is_session(int fd)
@@ -608,53 +597,6 @@ bool rundir_is_live(const char *session_file)
     return is_locked(AT_FDCWD, path);
 }
 
-/* --- traces --------------------------------------------------------------- */
-
-void rundir_trace(const struct rundir *dir, uint32_t number, char *path,
-                  size_t size)
-{
-    session_trace_path(dir->path, number, path, size);
-}
-
-static int compare_numbers(const void *one, const void *other)
-{
-    const struct rundir_entry *a = one, *b = other;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-int rundir_traces_init(struct rundir_traces *traces, const char *directory,
-                       struct err *err)
-{
-    DIR *d = opendir(directory);
-    size_t capacity = 0;
-    uint32_t number;
-
-    *traces = (struct rundir_traces){0};
-    if (!d)
-        return err_set(err, "%s: %s", directory, strerror(errno));
-    for (const struct dirent *entry; (entry = readdir(d));) {
-        if (!trace_number(entry->d_name, &number))
-            continue;
-        xgrow(&traces->entries, traces->count, &capacity,
-              sizeof *traces->entries);
-        traces->entries[traces->count++] = (struct rundir_entry){
-            number, xasprintf("%s/%s", directory, entry->d_name)};
-    }
-    closedir(d);
-    if (traces->count)
-        qsort(traces->entries, traces->count, sizeof *traces->entries,
-              compare_numbers);
-    return 0;
-}
-
-void rundir_traces_fini(struct rundir_traces *traces)
-{
-    for (size_t i = 0; i < traces->count; i++)
-        free(traces->entries[i].path);
-    free(traces->entries);
-}
-
 /* --- the end -------------------------------------------------------------- */
 
 /* The lock's file goes while it is locked: see directory_lock(). */
@@ -679,7 +621,7 @@ static void remove_named(const struct rundir *dir, uint32_t traces)
     char path[PATH_MAX];
 
     for (uint32_t i = 0; i < traces; i++) {
-        rundir_trace(dir, i, path, sizeof path);
+        run_trace_path(dir->path, i, path, sizeof path);
         unlink(path);
     }
     file_path(dir->path, SESSION_COMMAND, path, sizeof path);

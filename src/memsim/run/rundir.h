@@ -51,25 +51,6 @@ char **rundir_command(const struct rundir *dir, struct err *err);
 /* True where SESSION_FILE, a path, belongs to a run that still goes on. */
 bool rundir_is_live(const char *session_file);
 
-/* Writes the path of the trace of process NUMBER to PATH. */
-void rundir_trace(const struct rundir *dir, uint32_t number, char *path,
-                  size_t size);
-
-/* The traces in a directory, by number. */
-struct rundir_traces {
-    struct rundir_entry {
-        uint32_t number;
-        char *path;
-    } * entries;
-    size_t count;
-};
-
-/* Lists the traces in DIRECTORY. Returns 0, or -1 with ERR set; the caller
- * ends the list in both cases. */
-int rundir_traces_init(struct rundir_traces *traces, const char *directory,
-                       struct err *err);
-void rundir_traces_fini(struct rundir_traces *traces);
-
 /* Lets go of the session and of the directory. */
 void rundir_close(struct rundir *dir);
 
