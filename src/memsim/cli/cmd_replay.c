@@ -377,7 +377,8 @@ static int replay_imported(const struct replay_options *o,
 static int replay(const struct replay_options *o, const struct run *run,
                   char **command, struct err *err)
 {
-    if (run_is_trace(run->traces[0].path) && replay_is_profile(run->traces[0].path))
+    if (run_is_trace(run->traces[0].path) &&
+        replay_is_profile(run->traces[0].path))
         return replay_imported(o, run, command, err);
     struct inputs in = {
         xcalloc(run->count, sizeof *in.recordings),

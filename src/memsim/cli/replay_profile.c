@@ -115,7 +115,8 @@ static void print_summary(const struct replay_profile *p,
     struct errors errors = {0};
 
     fprintf(out, "memsim: a profile of %zu rank%s, %s, replayed with %s\n",
-            p->run->count, p->run->count == 1 ? "" : "s", result->gpu.device_name,
+            p->run->count, p->run->count == 1 ? "" : "s",
+            result->gpu.device_name,
             p->models || p->gpu ? "the cost models' times"
                                 : "the measured durations");
     fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
