@@ -72,7 +72,7 @@ static int set_mode(int fd, const char *path)
     return 0;
 }
 
-/* On some file systems it is fsync that tells of a full disk or an exceeded
+/* On some file systems fsync is what reports a full disk or an exceeded
  * quota; that a file system or a sandbox has no fsync is no reason to fail. */
 static int sync_file(int fd)
 {

@@ -7,8 +7,10 @@
 #define MEMSIM_COMMON_TRACE_READ_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/err.h"
 #include "common/base/map.h"
@@ -87,6 +89,16 @@ trace_as_segment(const struct trace_item *item)
     assert(item->head.kind >= TRACE_SEGMENT_ALLOC &&
            item->head.kind <= TRACE_SEGMENT_UNMAP);
     return (const struct trace_segment_alloc *)item->fields;
+}
+
+/* Does ITEM say that the trace is an imported profile? */
+static inline bool trace_says_imported(const struct trace_item *item)
+{
+    static const char setting[] = TRACE_IMPORTED;
+
+    return item->head.kind == TRACE_SETTING &&
+           item->head.text_bytes >= sizeof setting - 1 &&
+           !memcmp(item->text, setting, sizeof setting - 1);
 }
 
 /* What ITEM begins with where its kind begins with TRACE_FIELDS_WORK: a launch,

@@ -55,13 +55,12 @@ static int directory_make(const char *dir, struct err *err)
                    dir);
 }
 
-/* Profiler steps: the ranges by which torch.profiler counts. */
 static unsigned count_steps(const struct profile *p)
 {
     unsigned count = 0;
 
     for (size_t i = 0; i < p->marks_count; i++)
-        count += strncmp(p->names[p->marks[i].name], "ProfilerStep", 12) == 0;
+        count += profile_is_step(p->names[p->marks[i].name]);
     return count;
 }
 

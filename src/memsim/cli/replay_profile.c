@@ -17,7 +17,6 @@
 
 bool replay_is_profile(const char *path)
 {
-    static const char imported[] = TRACE_IMPORTED;
     struct trace_reader reader;
     struct trace_item item;
     struct err err = {""};
@@ -28,9 +27,7 @@ bool replay_is_profile(const char *path)
     while (!found && trace_reader_next(&reader, &item, &err) > 0 &&
            (item.head.kind == TRACE_PROCESS ||
             item.head.kind == TRACE_SETTING))
-        found = item.head.kind == TRACE_SETTING &&
-                item.head.text_bytes >= sizeof imported - 1 &&
-                !memcmp(item.text, imported, sizeof imported - 1);
+        found = trace_says_imported(&item);
     trace_reader_close(&reader);
     return found;
 }

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/err.h"
 #include "common/base/map.h"
@@ -107,6 +108,12 @@ struct profile {
     int64_t gaps_ns; /* sum of op.gap_ns */
     uint64_t gaps;   /* operations with one */
 };
+
+/* Is NAME the name of a range that torch.profiler counts steps by? */
+static inline bool profile_is_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", 12) == 0;
+}
 
 /* Reads the Kineto trace PATH into *P, events sorted, nothing linked. Returns
  * 0, or -1 with ERR set; profile_fini either way. */

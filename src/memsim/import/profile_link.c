@@ -35,14 +35,14 @@ static int compare_i64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The PERCENT-th percentile, at most MOST; OTHERWISE where there is none. */
-static int64_t percentile(int64_t *values, size_t count, unsigned percent,
-                          int64_t most, int64_t otherwise)
+/* The median, at most MOST; OTHERWISE where there is none. */
+static int64_t median_within(int64_t *values, size_t count, int64_t most,
+                             int64_t otherwise)
 {
     if (!count)
         return otherwise;
     qsort(values, count, sizeof *values, compare_i64);
-    int64_t value = values[count * percent / 100];
+    int64_t value = values[count / 2];
     return value <= most ? value : otherwise;
 }
 
@@ -161,9 +161,9 @@ static void measure_latencies(struct profile *p)
         else if (freed > called + 4 * LATE_NS && op->start_ns >= freed)
             busy[busies++] = op->start_ns - freed;
     }
-    p->latency_ns = percentile(idle, idles, 50, LATENCY_MAX_NS, LATENCY_NS);
+    p->latency_ns = median_within(idle, idles, LATENCY_MAX_NS, LATENCY_NS);
     p->handover_ns =
-        percentile(busy, busies, 50, HANDOVER_MAX_NS, HANDOVER_NS);
+        median_within(busy, busies, HANDOVER_MAX_NS, HANDOVER_NS);
     free(idle);
     free(busy);
 }

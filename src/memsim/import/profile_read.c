@@ -163,7 +163,7 @@ static bool is_mark(const struct kineto_event *e)
 {
     return e->category == KINETO_ANNOTATION ||
            (e->category == KINETO_OPERATOR &&
-            strncmp(e->name, "ProfilerStep", 12) == 0);
+            profile_is_step(e->name));
 }
 
 static bool has_times(const struct kineto_event *e)

@@ -105,12 +105,6 @@ static void add_calls(struct out *o)
     }
 }
 
-/* Profiler steps; the program's other ranges are of no use yet. */
-static bool is_step(const struct profile *p, const struct profile_mark *mark)
-{
-    return strncmp(p->names[mark->name], "ProfilerStep", 12) == 0;
-}
-
 /* A profile without steps is one. */
 static void add_whole(struct out *o)
 {
@@ -138,8 +132,8 @@ static void add_items(struct out *o)
     for (size_t i = 0; i < p->marks_count; i++) {
         const struct profile_mark *mark = &p->marks[i];
 
-        if (!is_step(p, mark))
-            continue;
+        if (!profile_is_step(p->names[mark->name]))
+            continue; /* the program's other ranges are of no use yet */
         steps++;
         item_add(o, mark->start_ns, ITEM_PUSH, i);
         item_add(o, mark->start_ns + mark->duration_ns, ITEM_POP, i);

@@ -10,7 +10,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 
-#define THREADS_MAX 4096 /* whose calls are told */
+#define THREADS_MAX 4096 /* whose calls are written */
 
 /* Numbers of threads: of a rank, of one of its processes. Perfetto takes a
  * process or thread numbered 0 for the idle one. */

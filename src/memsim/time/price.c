@@ -226,11 +226,10 @@ void pricer_price(struct pricer *p, const struct op *op,
                   const struct trace_names *names, struct price *price)
 {
     *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
-    if (op->kind == OP_COLLECTIVE) {
+    if (op->kind == OP_COLLECTIVE)
         price_collective(p, op, trace_names_get(names, op->name), price);
-    } else {
+    else
         price_work(p, op, names, price);
-    }
     double scale = p->options.scale[price->family];
     if (scale > 0)
         price_scale(&price->answer, scale);

@@ -560,21 +560,11 @@ static void steps_follow(struct run *r)
     }
 }
 
-/* Does ITEM say that the trace is an imported profile? */
-static bool is_import(const struct trace_item *item)
-{
-    static const char setting[] = TRACE_IMPORTED;
-
-    return item->head.kind == TRACE_SETTING &&
-           item->head.text_bytes >= sizeof setting - 1 &&
-           !memcmp(item->text, setting, sizeof setting - 1);
-}
-
 static void on_record(struct run *r, const struct trace_item *item)
 {
     if (!r->record)
         r->record_ns = r->origin_ns = item->head.time_ns;
-    if (is_import(item))
+    if (trace_says_imported(item))
         r->imported = r->t->imported = true;
     if (r->imported) {
         r->host_ns =
