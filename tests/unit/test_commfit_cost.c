@@ -145,6 +145,40 @@ TEST(means_have_no_quantiles)
               "no per-rank times were measured: the mean");
 }
 
+TEST(users_of_one_network_share_it)
+{
+    struct cost_nccl_query q = {
+        .coll = FIT_ALL_REDUCE, .nodes = 2, .gpus_per_node = 8, .bytes = 1e9};
+    struct cost_nccl_answer alone, one, eight;
+
+    CHECK(!cost_nccl(&fit, &q, &alone));
+    q.users = 1;
+    CHECK(!cost_nccl(&fit, &q, &one));
+    CHECK(one.us == alone.us && !one.flags);
+    q.users = 8;
+    CHECK(!cost_nccl(&fit, &q, &eight));
+    CHECK_NEAR(eight.us, 8 * alone.us, 0.06); /* 8 nodes reach 5% more */
+    CHECK_UINT(eight.flags, COST_NCCL_SHARED);
+    q.bytes = 1e3; /* little to send: the latency hides it */
+    CHECK(!cost_nccl(&fit, &q, &eight));
+    CHECK_NEAR(eight.us, 100.1, 1e-9);
+    q.gpus_per_node = 1; /* an adapter of eight */
+    q.bytes = 1e8;
+    CHECK(!cost_nccl(&fit, &q, &alone));
+    q.users = 4;
+    CHECK(!cost_nccl(&fit, &q, &one));
+    CHECK_NEAR(one.us, alone.us, 0.01);
+}
+
+TEST(a_band_surrounds_every_answer)
+{
+    struct cost_nccl_answer a = ask(FIT_ALL_REDUCE, 2, 8, 1e6);
+
+    CHECK(a.low_us < a.us && a.us < a.high_us);
+    struct cost_nccl_answer far = ask(FIT_ALL_REDUCE, 64, 8, 1e6);
+    CHECK(far.high_us / far.us > a.high_us / a.us);
+}
+
 static const char sheet[] =
     "{\"kind\":\"cluster\",\"name\":\"x\",\"gpu\":\"h100-sxm-80gb\","
     "\"gpus_per_node\":8,\"about\":\"t\",\"intra\":{\"gbps\":360,"

@@ -49,8 +49,11 @@ static const struct cluster cluster = {
 static double fit_us(enum fit_coll coll, uint32_t nodes, uint32_t gpus,
                      uint64_t bytes, bool in_place)
 {
-    const struct cost_nccl_query q = {coll,     nodes, gpus, (double)bytes,
-                                      in_place, 0,     0};
+    const struct cost_nccl_query q = {.coll = coll,
+                                      .nodes = nodes,
+                                      .gpus_per_node = gpus,
+                                      .bytes = (double)bytes,
+                                      .in_place = in_place};
     struct cost_nccl_answer a;
 
     CHECK(!cost_nccl(&cluster.fit, &q, &a));

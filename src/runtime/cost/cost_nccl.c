@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/cost_nccl_share.h"
 #include "runtime/cost/fit_curve.h"
 #include "runtime/cost/fit_formula.h"
 
@@ -33,6 +34,7 @@ static const char *const flag_texts[COST_NCCL_FLAGS] = {
     "from the link levels alone",
     "no per-rank times were measured: the mean",
     "the model asked for does not reach here",
+    "slowed down by others on the node's network",
 };
 
 static const double quantiles[FIT_QUANTILES] = {0.5, 0.75, 0.95, 0.99};
@@ -267,7 +269,7 @@ static double least_us(const struct fit *fit, const struct fit_family *family,
                        const struct cost_nccl_query *q)
 {
     struct cost_nccl_query small = *q;
-    struct cost_nccl_answer answer = {0, 0, -1};
+    struct cost_nccl_answer answer = {.error = -1};
     const struct fit_curve *curve = &family->curves[0];
 
     for (uint32_t i = 1; i < family->curve_count; i++)
@@ -347,17 +349,32 @@ static source_fn *const ring_sources[SOURCES] = {
 static source_fn *const other_sources[SOURCES] = {
     answer_from_own, answer_from_levels, answer_from_other};
 
+/* The band of an answer whose error nobody measured: a factor of 2 each way. */
+#define BAND_UNKNOWN 0.7
+
+/* Four of five errors lie within about twice the median one. */
+static void answer_band(struct cost_nccl_answer *a)
+{
+    double width = a->error >= 0 ? 2 * log1p(a->error) : BAND_UNKNOWN;
+
+    a->low_us = a->us * exp(-width);
+    a->high_us = a->us * exp(width);
+}
+
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer)
 {
     source_fn *const *sources =
         is_ring(query->coll) ? ring_sources : other_sources;
 
-    *answer = (struct cost_nccl_answer){0, 0, -1};
+    *answer = (struct cost_nccl_answer){.error = -1};
     if ((uint64_t)query->nodes * query->gpus_per_node == 1)
         return 0;
     for (int i = 0; i < SOURCES; i++)
-        if (sources[i](fit, query, answer))
+        if (sources[i](fit, query, answer)) {
+            cost_nccl_share(fit, query, answer);
+            answer_band(answer);
             return 0;
+        }
     return -1;
 }

@@ -17,9 +17,10 @@ enum cost_nccl_flag {
     COST_NCCL_FORMULA = 1 << 6,     /* from the link levels alone */
     COST_NCCL_NO_QUANTILE = 1 << 7, /* the data has means only */
     COST_NCCL_FALLBACK = 1 << 8,    /* the model asked for does not reach */
+    COST_NCCL_SHARED = 1 << 9,      /* the network's other users slow it down */
 };
 
-#define COST_NCCL_FLAGS 9
+#define COST_NCCL_FLAGS 10
 
 struct cost_nccl_query {
     enum fit_coll coll;
@@ -29,10 +30,14 @@ struct cost_nccl_query {
     bool in_place;
     enum fit_model model; /* FIT_MODEL_DEFAULT: what the fit thinks best */
     double quantile;      /* 0: the mean; 0.5 to 0.99: of the ranks' times */
+    /* How many collectives of this kind use each node's network at the same
+     * time, this one included; 0 or 1: it is alone. */
+    double users;
 };
 
 struct cost_nccl_answer {
     double us;
+    double low_us, high_us; /* four of five measurements lie between them */
     unsigned flags; /* of cost_nccl_flag; 0: measured there */
     double error;   /* relative, median on held-out data; negative: unknown */
 };
@@ -41,6 +46,10 @@ struct cost_nccl_answer {
  * rank alone takes no time. */
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer);
+
+/* What one node's network carries each way, in 1e9 bytes a second: the most
+ * that any curve of FIT on several nodes reaches. 0: it has no such curve. */
+double cost_nccl_network_gbps(const struct fit *fit);
 
 /* What FLAG (one of them) means, for a report. */
 const char *cost_nccl_flag_text(unsigned flag);
