@@ -38,7 +38,7 @@ LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lm -lpthread
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
-RUNTIME := $(wildcard src/runtime/*/*.c)
+RUNTIME := $(wildcard src/runtime/*/*.c src/timeline/*.c)
 FITS    := $(wildcard src/fits/*.c)
 MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
 FITTING := $(wildcard src/fitting/*.c)

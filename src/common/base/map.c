@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/map.h"
 
-#include <stdlib.h>
-
 #include "common/base/xmalloc.h"
 
 struct map_slot {
@@ -42,7 +40,7 @@ static void grow(struct map *map)
     for (size_t i = 0; i < old.capacity; i++)
         if (old.slots[i].value)
             *find(map, old.slots[i].key) = old.slots[i];
-    free(old.slots);
+    xfree(old.slots);
 }
 
 void *map_put(struct map *map, uint64_t key, void *value)
@@ -95,6 +93,6 @@ void *map_next(const struct map *map, size_t *cursor)
 
 void map_fini(struct map *map)
 {
-    free(map->slots);
+    xfree(map->slots);
     *map = (struct map){0};
 }

@@ -38,6 +38,11 @@ void *xreallocarray(void *p, size_t count, size_t bytes)
     return checked(realloc(p, total));
 }
 
+void xfree(void *p)
+{
+    free(p);
+}
+
 char *xstrdup(const char *text)
 {
     return checked(strdup(text));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/trace/op_trace.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/xmalloc.h"
@@ -392,13 +391,13 @@ void op_trace_destroy(struct op_trace *t)
 
     for (struct capture *c; (c = map_next(&t->captures, &cursor));) {
         for (size_t i = 0; i < c->count; i++)
-            free(c->nodes[i].text);
-        free(c->nodes);
-        free(c);
+            xfree(c->nodes[i].text);
+        xfree(c->nodes);
+        xfree(c);
     }
     map_fini(&t->captures);
     map_fini(&t->streams);
     map_fini(&t->sequences);
     trace_names_fini(&t->names);
-    free(t);
+    xfree(t);
 }

@@ -61,7 +61,7 @@ void trace_names_add(struct trace_names *names, const struct trace_item *item)
     char *text = xmalloc(length + 1);
     memcpy(text, item->text, length);
     text[length] = '\0';
-    free(map_put(&names->texts, trace_as_name(item)->name, text));
+    xfree(map_put(&names->texts, trace_as_name(item)->name, text));
 }
 
 const char *trace_names_get(const struct trace_names *names, uint64_t id)
@@ -78,6 +78,6 @@ void trace_names_fini(struct trace_names *names)
     size_t cursor = 0;
 
     for (void *text; (text = map_next(&names->texts, &cursor));)
-        free(text);
+        xfree(text);
     map_fini(&names->texts);
 }

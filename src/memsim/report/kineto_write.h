@@ -9,7 +9,7 @@
 
 #include "memsim/report/report.h"
 #include "memsim/report/result.h"
-#include "memsim/time/simulation.h"
+#include "memsim/time/simulation_read.h"
 
 /* Of a longer run, so many events are written. */
 #define KINETO_EVENTS 4000000

@@ -5,7 +5,7 @@
 #define MEMSIM_MEMSIM_SIMULATION_PLAN_H
 
 #include "common/trace/play.h"
-#include "memsim/time/host_times.h"
+#include "timeline/host_times.h"
 
 struct simulation_plan {
     struct step_list steps;

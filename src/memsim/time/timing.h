@@ -4,7 +4,7 @@
 #ifndef MEMSIM_MEMSIM_TIMING_H
 #define MEMSIM_MEMSIM_TIMING_H
 
-#include "memsim/time/simulation.h"
+#include "memsim/time/simulation_read.h"
 
 /* Where a step's time went on the device that computed most. The parts from
  * compute_ns to other_ns add up to duration_ns, but for the overlapped one,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/time/price.h"
+#include "timeline/price.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,9 +39,9 @@ void pricer_destroy(struct pricer *p)
     size_t cursor = 0;
 
     for (void *kernel; (kernel = map_next(&p->kernels, &cursor));)
-        free(kernel);
+        xfree(kernel);
     map_fini(&p->kernels);
-    free(p);
+    xfree(p);
 }
 
 /* --- collectives ---------------------------------------------------------- */

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/time/simulation.h"
+#include "timeline/simulation.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
-#include "memsim/time/host_times.h"
+#include "timeline/host_times.h"
 #include "runtime/sim/sim_cost.h"
 
 #define INFOS_FIRST     4096 /* a power of two */
 #define PROFILE_THREADS 1024 /* more share the last one's clock */
 
+#define FACTOR_BITS 32
+#define FACTOR_ONE  (UINT64_C(1) << FACTOR_BITS)
+#define FACTOR_MOST 1e6
+
 /* Handles of CUDA's default streams. */
 enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
 
-struct run {
+struct simulator {
     struct simulation *t;
-    const struct simulation_options *options;
-    const struct simulation_sink *sink;
+    struct simulation_options options;
+    struct simulation_sink sink;
     struct op_trace *ops;
     struct pricer *pricer;
     struct sim *sim;
@@ -34,7 +38,8 @@ struct run {
     uint64_t record;    /* of the trace, from 0 */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
-    double lost_ns;     /* of a nanosecond, by the factor */
+    uint64_t factor, lost_ns; /* of the host's times, and what is left of a
+                                 nanosecond; in units of 2^-32 */
     const struct host_times *times;
     size_t calls; /* of this step so far */
     uint32_t step;      /* that runs, or comes next */
@@ -51,7 +56,7 @@ struct run {
 static void *block_grow(void *context, void *old, size_t old_bytes,
                         size_t bytes)
 {
-    struct run *r = context;
+    struct simulator *r = context;
     size_t at = 0;
 
     while (at < r->block_count && r->blocks[at] != old)
@@ -71,27 +76,27 @@ static void *block_grow(void *context, void *old, size_t old_bytes,
 
 /* --- what the simulator tells --------------------------------------------- */
 
-static struct simulation_op *info_of(const struct run *r, uint64_t tag)
+static struct simulation_op *info_of(const struct simulator *r, uint64_t tag)
 {
     return &r->infos[tag & (r->info_capacity - 1)];
 }
 
 static void on_done(void *context, const struct sim_done *done)
 {
-    struct run *r = context;
+    struct simulator *r = context;
     struct simulation_op *info = info_of(r, done->tag);
 
     info->done = *done;
     if (done->end_ns > r->t->end_ns)
         r->t->end_ns = done->end_ns;
-    if (r->sink->op)
-        r->sink->op(r->sink->context, info);
+    if (r->sink.op)
+        r->sink.op(r->sink.context, info);
     info->done.tag = 0;
 }
 
 static void on_marked(void *context, const struct sim_marked *m)
 {
-    struct run *r = context;
+    struct simulator *r = context;
     struct simulation_moment *moments =
         m->tag & 1 ? r->t->ends : r->t->begins;
     struct simulation_moment *at = &moments[m->tag / 2];
@@ -102,7 +107,7 @@ static void on_marked(void *context, const struct sim_marked *m)
 }
 
 /* The place of a new operation; those that are not done stay where they are. */
-static struct simulation_op *info_new(struct run *r)
+static struct simulation_op *info_new(struct simulator *r)
 {
     uint64_t tag = ++r->tag;
 
@@ -114,7 +119,7 @@ static struct simulation_op *info_new(struct run *r)
         for (size_t i = 0; i < capacity; i++)
             if (old[i].done.tag)
                 *info_of(r, old[i].done.tag) = old[i];
-        free(old);
+        xfree(old);
     }
     *info_of(r, tag) = (struct simulation_op){.done.tag = tag};
     return info_of(r, tag);
@@ -122,9 +127,9 @@ static struct simulation_op *info_new(struct run *r)
 
 /* --- numbers of the simulator's ------------------------------------------- */
 
-static uint32_t device_of(struct run *r, uint32_t device)
+static uint32_t device_of(struct simulator *r, uint32_t device)
 {
-    const struct gpu *gpu = r->options->price.gpu;
+    const struct gpu *gpu = r->options.price.gpu;
     struct cost_gpu limits;
     struct sim_gpu sim_gpu;
 
@@ -134,7 +139,7 @@ static uint32_t device_of(struct run *r, uint32_t device)
     cost_gpu_set(gpu, &limits);
     sim_gpu_set(&sim_gpu, gpu->sm_count, gpu->nccl_channels, limits.pcie_gbps,
                 gpu->memory_gbps);
-    if (r->imported && !r->options->models) /* measured times have it all */
+    if (r->imported && !r->options.models) /* measured times have it all */
         sim_gpu = (struct sim_gpu){.queue_depth = UINT32_MAX};
     r->devices[device] = sim_device(r->sim, &sim_gpu);
     r->t->device_count = r->devices[device] + 1;
@@ -164,7 +169,7 @@ static uint64_t stream_key(const struct op *op)
 
 /* A stream whose creation the trace does not have is PyTorch's or a graph's:
  * they do not wait for the legacy stream. */
-static uint32_t stream_of(struct run *r, const struct op *op)
+static uint32_t stream_of(struct simulator *r, const struct op *op)
 {
     uint64_t key = stream_key(op);
     uint32_t stream = number_get(&r->streams, key);
@@ -181,7 +186,7 @@ static uint32_t stream_of(struct run *r, const struct op *op)
     return stream;
 }
 
-static void stream_create(struct run *r, const struct op *op)
+static void stream_create(struct simulator *r, const struct op *op)
 {
     const struct trace_stream_create *c =
         (const struct trace_stream_create *)op->fields;
@@ -192,7 +197,7 @@ static void stream_create(struct run *r, const struct op *op)
     number_put(&r->streams, stream_key(op), stream);
 }
 
-static uint32_t event_of(struct run *r, uint64_t event)
+static uint32_t event_of(struct simulator *r, uint64_t event)
 {
     uint32_t number = number_get(&r->events, event);
 
@@ -203,7 +208,7 @@ static uint32_t event_of(struct run *r, uint64_t event)
     return number;
 }
 
-static uint32_t thread_of(struct run *r, uint32_t thread)
+static uint32_t thread_of(struct simulator *r, uint32_t thread)
 {
     uint32_t number = number_get(&r->threads, thread);
 
@@ -216,23 +221,23 @@ static uint32_t thread_of(struct run *r, uint32_t thread)
 
 /* --- the host ------------------------------------------------------------- */
 
-/* The host works for NS of this machine's. */
-static void host_work(struct run *r, uint64_t ns)
+/* The host works for NS of this machine's. In integers: however the time is
+ * cut into parts, it is the same in all. */
+static void host_work(struct simulator *r, uint64_t ns)
 {
-    double passed = (double)ns * r->options->host_factor + r->lost_ns;
-    uint64_t whole = (uint64_t)passed;
+    unsigned __int128 passed = (unsigned __int128)ns * r->factor + r->lost_ns;
 
-    r->lost_ns = passed - (double)whole;
-    r->host_ns += whole;
+    r->lost_ns = (uint64_t)passed & (FACTOR_ONE - 1);
+    r->host_ns += (uint64_t)(passed >> FACTOR_BITS);
 }
 
-static bool is_typical(const struct run *r)
+static bool is_typical(const struct simulator *r)
 {
-    return r->in_step && r->times->typical[r->step];
+    return r->in_step && r->times && r->times->typical[r->step];
 }
 
 /* The host comes to what was recorded at TIME_NS. */
-static void host_advance(struct run *r, uint64_t time_ns)
+static void host_advance(struct simulator *r, uint64_t time_ns)
 {
     if (time_ns <= r->record_ns)
         return;
@@ -242,13 +247,13 @@ static void host_advance(struct run *r, uint64_t time_ns)
 
 /* The same, of a record and of a call: in a step of typical times the call has
  * its own, and other records have none. */
-static void host_record(struct run *r, uint64_t time_ns)
+static void host_record(struct simulator *r, uint64_t time_ns)
 {
     if (!is_typical(r))
         host_advance(r, time_ns);
 }
 
-static void host_call(struct run *r, const struct op *op)
+static void host_call(struct simulator *r, const struct op *op)
 {
     if (!host_call_is(op))
         return;
@@ -263,7 +268,7 @@ static void host_call(struct run *r, const struct op *op)
 }
 
 /* THREAD has made a call; where it has to wait, it does. */
-static void host_settle(struct run *r, uint32_t thread)
+static void host_settle(struct simulator *r, uint32_t thread)
 {
     if (sim_waits(r->sim, thread) && sim_settle(r->sim, thread))
         r->t->stuck = true;
@@ -271,7 +276,7 @@ static void host_settle(struct run *r, uint32_t thread)
         r->host_ns = sim_now(r->sim, thread);
 }
 
-static uint32_t step_now(const struct run *r)
+static uint32_t step_now(const struct simulator *r)
 {
     return r->in_step ? r->step : SIMULATION_NO_STEP;
 }
@@ -292,7 +297,7 @@ static uint64_t op_bytes(const struct op *op)
     }
 }
 
-static void submit(struct run *r, const struct op *op, uint32_t thread,
+static void submit(struct simulator *r, const struct op *op, uint32_t thread,
                    const struct price *price)
 {
     uint32_t stream = stream_of(r, op);
@@ -330,7 +335,7 @@ static void submit(struct run *r, const struct op *op, uint32_t thread,
 }
 
 /* The price of OP; false: it is no work of the device's, and no call. */
-static bool price_of(struct run *r, const struct op *op, struct price *price)
+static bool price_of(struct simulator *r, const struct op *op, struct price *price)
 {
     if (op->kind == OP_HOST_FUNCTION) {
         *price = (struct price){.family = WORK_OTHER,
@@ -348,7 +353,7 @@ static bool price_of(struct run *r, const struct op *op, struct price *price)
 }
 
 /* Calls that are no work: order, waits, what comes and goes. */
-static void do_call(struct run *r, const struct op *op, uint32_t thread)
+static void do_call(struct simulator *r, const struct op *op, uint32_t thread)
 {
     switch (op->kind) {
     case OP_EVENT_RECORD:
@@ -396,7 +401,7 @@ static enum op_kind call_kind(const struct op *op)
     return op->kind;
 }
 
-static void call_tell(struct run *r, const struct op *op, uint32_t thread,
+static void call_tell(struct simulator *r, const struct op *op, uint32_t thread,
                       uint64_t start_ns, uint64_t first_tag)
 {
     struct simulation_call call = {
@@ -412,8 +417,8 @@ static void call_tell(struct run *r, const struct op *op, uint32_t thread,
     };
 
     map_put(&r->last_calls, thread, (void *)(uintptr_t)r->call);
-    if (r->sink->call)
-        r->sink->call(r->sink->context, &call);
+    if (r->sink.call)
+        r->sink.call(r->sink.context, &call);
 }
 
 /* --- imported profiles ----------------------------------------------------
@@ -422,13 +427,13 @@ static void call_tell(struct run *r, const struct op *op, uint32_t thread,
  * thread is so much earlier or later than it was in the profile, which only a
  * wait changes. */
 
-static int64_t *drift_of(struct run *r, uint32_t thread)
+static int64_t *drift_of(struct simulator *r, uint32_t thread)
 {
     return &r->drifts[thread < PROFILE_THREADS ? thread : PROFILE_THREADS - 1];
 }
 
 /* When THREAD does what it did at TIME_NS of the profile. */
-static uint64_t profile_host_ns(struct run *r, uint32_t thread,
+static uint64_t profile_host_ns(struct simulator *r, uint32_t thread,
                                 uint64_t time_ns)
 {
     int64_t ns = (int64_t)(time_ns - r->origin_ns) + *drift_of(r, thread);
@@ -437,15 +442,15 @@ static uint64_t profile_host_ns(struct run *r, uint32_t thread,
 }
 
 /* What was measured, in place of the price. */
-static void price_measured(struct run *r, const struct op *op,
+static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
-    double scale = r->options->price.scale[price->family];
+    double scale = r->options.price.scale[price->family];
     uint64_t end_ns = op->start_ns + op->duration_ns;
 
     if (end_ns > r->measured_end_ns)
         r->measured_end_ns = end_ns;
-    if (r->options->models && op->kind != OP_HOST_FUNCTION)
+    if (r->options.models && op->kind != OP_HOST_FUNCTION)
         return;
     uint64_t ns = scale > 0 ? (uint64_t)(scale * (double)op->duration_ns)
                             : op->duration_ns;
@@ -455,14 +460,14 @@ static void price_measured(struct run *r, const struct op *op,
 }
 
 /* THREAD's wait ended: it returns after as long as it did. */
-static void profile_return(struct run *r, const struct op *op, uint32_t thread)
+static void profile_return(struct simulator *r, const struct op *op, uint32_t thread)
 {
     sim_spend(r->sim, thread, op->return_ns);
     *drift_of(r, op->thread) = (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
                                (int64_t)(op->host_ns + op->held_ns);
 }
 
-static void on_profile_op(struct run *r, const struct op *op)
+static void on_profile_op(struct simulator *r, const struct op *op)
 {
     uint32_t thread = thread_of(r, op->thread);
     uint64_t first_tag = r->tag, start_ns;
@@ -491,7 +496,7 @@ static void on_profile_op(struct run *r, const struct op *op)
 
 static void on_op(void *context, const struct op *op)
 {
-    struct run *r = context;
+    struct simulator *r = context;
 
     if (r->imported) {
         on_profile_op(r, op);
@@ -523,7 +528,7 @@ static void on_op(void *context, const struct op *op)
 
 /* --- steps ---------------------------------------------------------------- */
 
-static void mark_all(struct run *r, uint64_t tag)
+static void mark_all(struct simulator *r, uint64_t tag)
 {
     uint64_t measured_ns =
         r->record_ns > r->measured_end_ns ? r->record_ns : r->measured_end_ns;
@@ -539,7 +544,7 @@ static void mark_all(struct run *r, uint64_t tag)
         sim_mark(r->sim, i, r->host_ns, tag);
 }
 
-static void steps_follow(struct run *r)
+static void steps_follow(struct simulator *r)
 {
     const struct step_list *l = &r->t->steps;
 
@@ -560,7 +565,7 @@ static void steps_follow(struct run *r)
     }
 }
 
-static void on_record(struct run *r, const struct trace_item *item)
+void simulator_add(struct simulator *r, const struct trace_item *item)
 {
     if (!r->record)
         r->record_ns = r->origin_ns = item->head.time_ns;
@@ -574,106 +579,84 @@ static void on_record(struct run *r, const struct trace_item *item)
         host_record(r, item->head.time_ns);
     }
     steps_follow(r);
-    if (r->sink->record)
-        r->sink->record(r->sink->context, item, r->host_ns);
+    if (r->sink.record)
+        r->sink.record(r->sink.context, item, r->host_ns);
     op_trace_add(r->ops, item);
     r->record++;
 }
 
-static int records_read(struct run *r, const char *path, struct err *err)
+struct simulator *simulator_create(struct simulation *t,
+                                   const struct simulation_options *options,
+                                   const struct host_times *times,
+                                   const struct simulation_sink *sink)
 {
-    struct trace_reader reader;
-    struct trace_item item;
-    int rc;
-
-    if (trace_reader_open(&reader, path, err))
-        return -1;
-    while ((rc = trace_reader_next(&reader, &item, err)) > 0)
-        on_record(r, &item);
-    op_trace_end(r->ops);
-    steps_follow(r);
-    if (r->in_step)
-        mark_all(r, (uint64_t)r->step * 2 + 1);
-    trace_reader_close(&reader);
-    return rc;
-}
-
-static void run_start(struct run *r)
-{
+    struct simulator *r = xcalloc(1, sizeof *r);
     const struct sim_memory memory = {.grow = block_grow, .context = r};
-    const struct sim_sink sink = {
+    const struct sim_sink sim_sink = {
         .done = on_done, .marked = on_marked, .context = r};
+    double factor = options->host_factor;
 
-    r->sim = sim_create(&memory, &sink);
+    r->t = t;
+    r->options = *options;
+    r->times = times;
+    if (sink)
+        r->sink = *sink;
+    if (factor > 0)
+        r->factor = (uint64_t)llround(
+            (factor < FACTOR_MOST ? factor : FACTOR_MOST) * FACTOR_ONE);
+    r->sim = sim_create(&memory, &sim_sink);
     r->ops = op_trace_create(on_op, r);
-    r->pricer = pricer_create(&r->options->price);
+    r->pricer = pricer_create(&r->options.price);
     r->info_capacity = INFOS_FIRST;
     r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
         r->devices[i] = SIM_NONE;
+    return r;
 }
 
-static void run_fini(struct run *r)
+void simulator_end(struct simulator *r)
+{
+    op_trace_end(r->ops);
+    steps_follow(r);
+    if (r->in_step)
+        mark_all(r, (uint64_t)r->step * 2 + 1);
+    if (!sim_drain(r->sim))
+        r->t->stuck = true;
+    if (r->host_ns > r->t->end_ns)
+        r->t->end_ns = r->host_ns;
+}
+
+uint64_t simulator_host_ns(const struct simulator *r)
+{
+    return r->host_ns;
+}
+
+bool simulator_event_ns(struct simulator *r, uint64_t event, uint64_t *ns)
+{
+    uint32_t number = number_get(&r->events, event);
+
+    if (number == SIM_NONE || !sim_event_done(r->sim, number, r->host_ns))
+        return false;
+    *ns = sim_event_ns(r->sim, number);
+    return *ns != UINT64_MAX;
+}
+
+struct trace_names simulator_names_take(struct simulator *r)
+{
+    return op_trace_names_take(r->ops);
+}
+
+void simulator_destroy(struct simulator *r)
 {
     pricer_destroy(r->pricer);
     op_trace_destroy(r->ops);
-    free(r->infos);
+    xfree(r->infos);
     map_fini(&r->streams);
     map_fini(&r->events);
     map_fini(&r->threads);
     map_fini(&r->last_calls);
     for (size_t i = 0; i < r->block_count; i++)
-        free(r->blocks[i]);
-    free(r->blocks);
-}
-
-/* Simulates PATH as PLAN says. */
-static int run_plan(struct run *r, const char *path,
-                    const struct simulation_plan *plan, struct err *err)
-{
-    struct simulation *t = r->t;
-
-    r->times = &plan->times;
-    t->steps = step_list_copy(&plan->steps);
-    t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
-    t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
-    run_start(r);
-    int rc = records_read(r, path, err);
-    if (!sim_drain(r->sim))
-        t->stuck = true;
-    if (r->host_ns > t->end_ns)
-        t->end_ns = r->host_ns;
-    return rc;
-}
-
-int simulation_run(struct simulation *t, const char *path,
-                   const struct simulation_options *options,
-                   const struct simulation_sink *sink,
-                   struct trace_names *names, struct err *err)
-{
-    static const struct simulation_sink nobody = {NULL};
-    struct run r = {
-        .t = t, .options = options, .sink = sink ? sink : &nobody};
-    struct simulation_plan own;
-
-    *t = (struct simulation){.device_count = 0};
-    if (!options->plan && simulation_plan_read(&own, path, err))
-        return -1;
-    int rc = run_plan(&r, path, options->plan ? options->plan : &own, err);
-    if (names)
-        *names = op_trace_names_take(r.ops);
-    run_fini(&r);
-    if (!options->plan)
-        simulation_plan_fini(&own);
-    if (rc)
-        simulation_fini(t);
-    return rc;
-}
-
-void simulation_fini(struct simulation *t)
-{
-    step_list_fini(&t->steps);
-    free(t->begins);
-    free(t->ends);
-    *t = (struct simulation){.device_count = 0};
+        xfree(r->blocks[i]);
+    xfree(r->blocks);
+    xfree(r);
 }

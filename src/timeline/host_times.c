@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/time/host_times.h"
+#include "timeline/host_times.h"
 
 #include <stdlib.h>
 

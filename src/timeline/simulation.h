@@ -8,13 +8,15 @@
  * then what the driver's call costs (sim_cost.h), then what it waits. Calls of
  * several threads follow each other as they were recorded: PyTorch's threads
  * hand work to each other and seldom run at the same time. */
-#ifndef MEMSIM_MEMSIM_SIMULATION_H
-#define MEMSIM_MEMSIM_SIMULATION_H
+#ifndef MEMSIM_TIMELINE_SIMULATION_H
+#define MEMSIM_TIMELINE_SIMULATION_H
 
 #include "common/trace/session.h"
 #include "common/trace/step.h"
-#include "memsim/time/price.h"
-#include "memsim/time/simulation_plan.h"
+#include "timeline/host_times.h"
+#include "timeline/price.h"
+
+struct simulation_plan; /* of the reader of traces */
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
@@ -67,6 +69,7 @@ struct simulation_options {
     double host_factor; /* of the recorded times of the host; 0: none */
     const struct simulation_plan *plan; /* NULL: made by a pass of its own */
     const struct step_list *steps; /* of the trace; NULL: a pass finds them */
+    bool host_as_recorded; /* the host's times are not cleaned */
     bool models; /* imported profiles: prices in place of what was measured */
 };
 
@@ -80,13 +83,30 @@ struct simulation {
     bool stuck; /* something waits for what never comes */
 };
 
-/* Simulates the trace PATH. Returns 0 with *T to be given to simulation_fini, or
- * -1 with ERR set and nothing to free. NAMES, where it is not NULL, is given
- * the trace's names, to be given to trace_names_fini. */
-int simulation_run(struct simulation *t, const char *path,
-                 const struct simulation_options *options,
-                 const struct simulation_sink *sink, struct trace_names *names,
-                 struct err *err);
-void simulation_fini(struct simulation *t);
+struct simulator;
+
+/* Puts records on the simulator, one after the other. *T holds the steps (none
+ * where T->steps.count is 0) and room for their moments; it, TIMES (NULL: the
+ * host's times are those of the records) and what OPTIONS points to are
+ * borrowed. */
+struct simulator *simulator_create(struct simulation *t,
+                                   const struct simulation_options *options,
+                                   const struct host_times *times,
+                                   const struct simulation_sink *sink);
+void simulator_add(struct simulator *s, const struct trace_item *item);
+
+/* There are no more records: what was called is carried out. */
+void simulator_end(struct simulator *s);
+void simulator_destroy(struct simulator *s);
+
+/* When the host is now, on the simulation's clock. */
+uint64_t simulator_host_ns(const struct simulator *s);
+
+/* When EVENT, as it was recorded last, was reached. False: not yet, or it was
+ * never recorded. Does not change what comes later. */
+bool simulator_event_ns(struct simulator *s, uint64_t event, uint64_t *ns);
+
+/* Gives the trace's names away, to be given to trace_names_fini. */
+struct trace_names simulator_names_take(struct simulator *s);
 
 #endif
