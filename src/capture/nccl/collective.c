@@ -3,6 +3,7 @@
 #include "capture/nccl/nccl_fake.h"
 
 #include "capture/core/base/number.h"
+#include "capture/core/base/pages.h"
 #include "capture/core/work/carry.h"
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/work/kernel.h"
@@ -48,6 +49,7 @@ struct call {
     ncclDataType_t type;
     int operation, root;
     bool reduces; /* by the operation */
+    bool is_message; /* to or from PEER */
     uint32_t uses;
     uint8_t directions; /* with PEER, or every rank where it is -1 */
     int peer;
@@ -80,6 +82,20 @@ static void arrive(const struct call *call, const struct communicator *c,
                          (unsigned)c->ranks);
 }
 
+/* The number of CALL, from 1: among the collectives of C, or among the messages
+ * of this direction between the two ranks. All ranks count alike. 0 where there
+ * is no memory. */
+static uint64_t call_number(struct communicator *c, const struct call *call,
+                            bool receives)
+{
+    if (!call->is_message)
+        return ++c->collectives;
+    if (!c->messages)
+        c->messages =
+            memsim_pages_keep((size_t)c->ranks * sizeof *c->messages);
+    return c->messages ? ++c->messages[call->peer][receives] : 0;
+}
+
 /* How many shares of COUNT elements go out and come in. */
 static ncclResult_t run(const struct call *call, int sends, int receives)
 {
@@ -87,7 +103,7 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     uint64_t share = call->count * type_bytes(call->type);
     int device;
 
-    if (!c)
+    if (!c || (call->is_message && (call->peer < 0 || call->peer >= c->ranks)))
         return ncclInvalidArgument;
     int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
     if (rc)
@@ -107,7 +123,8 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
            .operation = (uint64_t)call->operation, .root = (uint64_t)call->root,
            .bytes = share * (uint64_t)(sends > receives ? sends : receives),
            .send = (uint64_t)call->send, .receive = (uint64_t)call->receive,
-           .group = group_depth ? group : 0);
+           .group = group_depth ? group : 0,
+           .sequence = call_number(c, call, receives));
     return ncclSuccess;
 }
 
@@ -226,7 +243,7 @@ ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
     return run(CALL("ncclSend", send, NULL, count, 0, peer, .directions = SENDS,
-                    .peer = peer),
+                    .peer = peer, .is_message = true),
                1, 0);
 }
 
@@ -234,7 +251,7 @@ ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
     return run(CALL("ncclRecv", NULL, receive, count, 0, peer,
-                    .directions = RECEIVES, .peer = peer),
+                    .directions = RECEIVES, .peer = peer, .is_message = true),
                0, 1);
 }
 

@@ -20,6 +20,8 @@ struct communicator {
     uint32_t uses;           /* what it has buffers of */
     uint8_t *peers;          /* by rank, enum direction; NULL: none yet */
     uint32_t children;       /* made of it so far; the same in all ranks */
+    uint64_t collectives;    /* called so far; likewise */
+    uint64_t (*messages)[2]; /* so far, to and from each rank; NULL: none */
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
     const uint32_t *members; /* NULL: itself, or not told */
     const uint32_t *places;  /* ranks of the world by rank, where told */

@@ -145,7 +145,7 @@ struct trace_chunk {
     X(37, HOST_FUNCTION, host_function, TRACE_FIELDS_STREAM, NULL)             \
     X(38, COLLECTIVE, collective, TRACE_FIELDS_WORK F(communicator) F(rank)    \
       F(ranks) F(count) F(type) F(operation) F(root) F(bytes) F(send)          \
-      F(receive) F(group), NULL)                                               \
+      F(receive) F(group) F(sequence), NULL)                                               \
     X(39, UNPRICED, unpriced, F(name) F(library), NULL)                        \
     X(40, GUESS, guess, TRACE_FIELDS_WORK F(elements) F(chosen), NULL)         \
                                                                                \
