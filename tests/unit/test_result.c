@@ -252,16 +252,45 @@ TEST(many_ranks_are_told_as_classes)
     result_ranks_classify(&r);
     CHECK_UINT(r.rank_count, 2);
     CHECK_UINT(r.ranks[0].rank, 0);
-    CHECK_UINT(r.ranks[0].member_count, 100);
-    CHECK(!strncmp(r.ranks[0].members, "0,5,10,", 7));
+    CHECK_UINT(r.ranks[0].members.count, 100);
+    CHECK_UINT(r.ranks[0].members.range_count, 1);
     CHECK_UINT(r.ranks[1].rank, 1);
-    CHECK_UINT(r.ranks[1].member_count, 400);
-    CHECK(!strncmp(r.ranks[1].members, "1-4,6-9,11-14,", 14));
+    CHECK_UINT(r.ranks[1].members.count, 400);
+    CHECK_UINT(r.ranks[1].members.range_count, 100);
     CHECK_UINT(r.ranks[1].devices[0].process, 1);
     FILE *out = fmemopen(text, sizeof text, "w");
     report_json.write(&r, NULL, out);
     fclose(out);
-    CHECK(strstr(text, "\"0,5,10,15"));
+    CHECK(strstr(text, "\"members\":\t\"0-495:5\""));
+    CHECK(strstr(text, "\"1-4,6-9,11-14,"));
+    result_fini(&r);
+}
+
+TEST(ranks_that_did_not_run_are_members)
+{
+    struct rank_set members = {.count = 0};
+    struct run_ranks classes = {.count = 0};
+    char text[20000] = "";
+
+    session_start(1);
+    add_process(0, 0, GIB);
+    add_process(1, 0, 2 * GIB);
+    struct result r = result_of();
+    for (uint32_t rank = 1; rank < 128; rank++)
+        rank_set_add(&members, rank);
+    run_classes_add(&classes, 1, &members);
+    result_ranks_expand(&r, &classes);
+    CHECK_UINT(r.rank_count, 2);
+    CHECK_UINT(r.ranks[0].members.count, 0);
+    CHECK_UINT(r.ranks[1].members.count, 127);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    report_json.write(&r, NULL, out);
+    report_summary.write(&r, &(struct report_style){.depth = 1}, out);
+    fclose(out);
+    CHECK(strstr(text, "\"members\":\t\"1-127\""));
+    CHECK(strstr(text, "ranks 1 to 127, each\n"));
+    rank_set_fini(&members);
+    run_ranks_fini(&classes);
     result_fini(&r);
 }
 
@@ -272,7 +301,7 @@ TEST(few_ranks_are_told_one_by_one)
         add_process(i, 0, GIB);
     struct result r = result_of();
     CHECK_UINT(r.rank_count, 8);
-    CHECK(!r.ranks[3].members);
+    CHECK_UINT(r.ranks[3].members.count, 0);
     result_fini(&r);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/run/run.h"
+#include "memsim/run/ranks.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "common/trace/trace_write.h"
 
 static char root[64];
 
@@ -121,4 +122,111 @@ TEST(names_with_other_numbers_are_no_processes)
     CHECK(run_is_process("process-0001.trace", &process));
     CHECK_UINT(process, 1);
     CHECK(run_is_trace("/x/process-1.trace") && !run_is_trace(".trace"));
+}
+
+/* --- ranks ---------------------------------------------------------------- */
+
+static void put_trace(uint32_t process, uint64_t rank, uint64_t world)
+{
+    struct trace_writer w = TRACE_WRITER_INIT;
+    struct err err = {""};
+    char path[160];
+
+    run_trace_path(root, process, path, sizeof path);
+    CHECK(!trace_writer_open(&w, path, 1 << 20, &err));
+    TRACE_PUT(&w, PROCESS, 0, 1, .pid = 1, .rank = rank, .world_size = world);
+    trace_writer_close(&w, TRACE_END_EXIT, 0, 2);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    char path[160];
+
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && !fclose(file));
+}
+
+TEST(ranks_have_the_traces_of_their_processes)
+{
+    const struct run_rank *rank = NULL;
+    struct run_ranks ranks;
+    struct err err = {""};
+    struct run run;
+
+    make_root();
+    put_trace(0, 8, 32);
+    put_trace(1, 0, 32);
+    put_trace(2, 8, 32);
+    touch("process-0003.trace"); /* it does not say */
+    CHECK(!run_open(&run, root, &err) && !run_ranks_read(&ranks, &run, &err));
+    CHECK_UINT(ranks.count, 3);
+    CHECK_UINT(ranks.world, 32);
+    rank = run_next_rank(&ranks, rank);
+    CHECK_UINT(rank->rank, 0);
+    CHECK_UINT(rank->trace_count, 1);
+    CHECK_UINT(rank->traces[0]->process, 1);
+    rank = run_next_rank(&ranks, rank);
+    CHECK_UINT(rank->rank, 3);
+    rank = run_next_rank(&ranks, rank);
+    CHECK_UINT(rank->rank, 8);
+    CHECK_UINT(rank->trace_count, 2);
+    CHECK_UINT(rank->traces[1]->process, 2);
+    CHECK_UINT(rank->members.count, 1);
+    CHECK(!run_next_rank(&ranks, rank));
+    CHECK(!run_rank_for(&ranks, 9));
+    run_ranks_fini(&ranks);
+    run_close(&run);
+    remove_root();
+}
+
+TEST(ranks_stand_for_others)
+{
+    struct rank_set members = {.count = 0};
+    struct run_ranks classes = {.count = 0}, ranks;
+    struct err err = {""};
+    struct run run;
+
+    make_root();
+    put_trace(0, 0, 16);
+    put_trace(1, 1, 16);
+    for (uint32_t r = 1; r < 16; r += 2)
+        rank_set_add(&members, r);
+    run_classes_add(&classes, 1, &members);
+    run_classes_add(&classes, 5, &members); /* it did not run */
+    CHECK(!run_classes_write(&classes, root, &err));
+    CHECK(!run_open(&run, root, &err) && !run_ranks_read(&ranks, &run, &err));
+    CHECK_UINT(ranks.count, 2);
+    CHECK_UINT(ranks.all[0].members.count, 1);
+    CHECK_UINT(ranks.all[1].members.count, 8);
+    CHECK(run_rank_for(&ranks, 15) == &ranks.all[1]);
+    CHECK(!run_rank_for(&ranks, 2));
+    run_ranks_fini(&ranks);
+    run_ranks_fini(&classes);
+    rank_set_fini(&members);
+    run_close(&run);
+    remove_root();
+}
+
+TEST(a_file_of_classes_that_is_wrong_is_named_with_its_line)
+{
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {
+        {"0 0-3\n4 5-7\n", "/ranks:2: rank 4 is not among its members"},
+        {"zero 0\n", "/ranks:1: 'zero 0' is no rank and its members"},
+        {"0 0-\n", "/ranks:1: '0-' is no list of ranks"},
+        {"9999999 0\n", "/ranks:1: '9999999 0' is no rank"},
+    };
+
+    make_root();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct run_ranks classes;
+        struct err err = {""};
+        write_text("ranks", wrong[i].text);
+        CHECK(run_classes_read(&classes, root, &err) == -1);
+        CHECK(strstr(err.text, wrong[i].said));
+        run_ranks_fini(&classes);
+    }
+    remove_root();
 }

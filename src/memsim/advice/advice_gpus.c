@@ -17,15 +17,14 @@ static const struct result_device *find_largest(const struct result *r)
 {
     const struct result_device *largest = NULL;
 
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t k = 0; k < r->ranks[i].device_count; k++) {
-            const struct result_device *d = &r->ranks[i].devices[k];
-            if (!d->advised || d->advice_ends || !d->unlimited_bytes ||
-                d->others_bytes)
-                return NULL;
-            if (!largest || d->unlimited_bytes > largest->unlimited_bytes)
-                largest = d;
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);) {
+        const struct result_device *d = w.device;
+        if (!d->advised || d->advice_ends || !d->unlimited_bytes ||
+            d->others_bytes)
+            return NULL;
+        if (!largest || d->unlimited_bytes > largest->unlimited_bytes)
+            largest = d;
+    }
     return largest;
 }
 

@@ -129,25 +129,19 @@ static void ask_process(const struct advising *a, uint32_t number,
 static int64_t process_find(const struct result *of, unsigned rank,
                             unsigned index)
 {
-    for (size_t i = 0; i < of->rank_count; i++)
-        for (size_t k = 0; k < of->ranks[i].device_count; k++)
-            if (of->ranks[i].rank == rank &&
-                of->ranks[i].devices[k].index == index)
-                return of->ranks[i].devices[k].process;
-    return -1;
+    const struct result_device *found = result_device_find(of, rank, index);
+
+    return found ? (int64_t)found->process : -1;
 }
 
 static void ask_ranks(const struct advising *a)
 {
-    for (size_t i = 0; i < a->result->rank_count; i++)
-        for (size_t k = 0; k < a->result->ranks[i].device_count; k++) {
-            struct result_rank *rank = &a->result->ranks[i];
-            int64_t process =
-                process_find(a->of, rank->rank, rank->devices[k].index);
+    for (struct result_walk w = {NULL}; result_walk_next(a->result, &w);) {
+        int64_t process = process_find(a->of, w.rank->rank, w.device->index);
 
-            if (process >= 0 && !rank->devices[k].advised)
-                ask_process(a, (uint32_t)process, rank);
-        }
+        if (process >= 0 && !w.device->advised)
+            ask_process(a, (uint32_t)process, w.rank);
+    }
 }
 
 void advice_run(struct result *result, const struct rundir *dir,
@@ -202,7 +196,6 @@ static void batch_tell(struct result_device *d, uint64_t largest,
 
 void advice_batch(struct result *result, uint64_t largest, const char *command)
 {
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t k = 0; k < result->ranks[i].device_count; k++)
-            batch_tell(&result->ranks[i].devices[k], largest, command);
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        batch_tell(w.device, largest, command);
 }

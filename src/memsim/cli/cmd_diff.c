@@ -107,10 +107,9 @@ static void side_close(struct side *side)
 
 static bool is_attributed(const struct result *r)
 {
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t j = 0; j < r->ranks[i].device_count; j++)
-            if (r->ranks[i].devices[j].attribution)
-                return true;
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if (w.device->attribution)
+            return true;
     return false;
 }
 

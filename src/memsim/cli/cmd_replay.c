@@ -418,7 +418,7 @@ int cmd_replay(int argc, char **argv)
 {
     struct replay_options o = {0};
     struct operands operands;
-    struct run run = {NULL, 0, 0};
+    struct run run = {.count = 0};
     struct err err = {""};
     char **command = xcalloc((size_t)argc + 1, sizeof *command);
 

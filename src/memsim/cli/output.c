@@ -84,7 +84,7 @@ static int check_different(const struct output_options *o, struct err *err)
 static bool is_run_file(const char *name)
 {
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           run_is_trace(name);
+           !strcmp(name, RUN_RANKS) || run_is_trace(name);
 }
 
 static int check_file_input(const struct output_options *o, const char *input,
@@ -222,20 +222,30 @@ static int time_ranks(const struct output_options *options,
         return 0;
     if (output_time_init(&time, options, &result->gpu, err))
         return -1;
-    for (size_t i = 0; i < result->rank_count; i++) {
-        struct result_rank *rank = &result->ranks[i];
-        for (size_t j = 0; j < rank->device_count; j++) {
-            if (j && rank->devices[j].process == rank->devices[j - 1].process)
-                continue;
-            run_trace_path(dir->path, rank->devices[j].process, path,
-                           sizeof path);
-            rc = rc || output_time_rank(
-                           &time, result, rank, path,
-                           traces_plan(traces, rank->devices[j].process), err);
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
+        uint32_t process = w.device->process;
+        if (w.device > w.rank->devices && w.device[-1].process == process)
+            continue;
+        run_trace_path(dir->path, process, path, sizeof path);
+        rc = rc || output_time_rank(&time, result, w.rank, path,
+                                    traces_plan(traces, process), err);
     }
     output_time_fini(&time);
     return rc ? -1 : 0;
+}
+
+/* The ranks that each rank stood for. */
+static void members_read(struct result *result, const char *directory)
+{
+    struct run_ranks classes;
+    struct err err = {""};
+
+    if (run_classes_read(&classes, directory, &err))
+        result_note(result, "which ranks a rank stands for is not known: %s",
+                    err.text);
+    else
+        result_ranks_expand(result, &classes);
+    run_ranks_fini(&classes);
 }
 
 void output_result(struct result *result, const struct rundir *dir,
@@ -247,6 +257,7 @@ void output_result(struct result *result, const struct rundir *dir,
     struct err err = {""};
 
     result_init(result, dir->session, command);
+    members_read(result, dir->path);
     traces_read(result, &traces, dir, &peaks_alone, &err);
     if (time_ranks(&as_recorded, dir, &traces, result, &err))
         result_note(result, "its time is not known: %s", err.text);
@@ -282,12 +293,9 @@ static const struct result_device *fullest(const struct result *result)
 {
     const struct result_device *found = NULL;
 
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
-            const struct result_device *d = &result->ranks[i].devices[j];
-            if (!found || d->headroom_bytes < found->headroom_bytes)
-                found = d;
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        if (!found || w.device->headroom_bytes < found->headroom_bytes)
+            found = w.device;
     return found;
 }
 
@@ -397,6 +405,7 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     struct err err = {""};
 
     result_init(&result, dir->session, command);
+    members_read(&result, dir->path);
     if (!dir->temporary)
         result.directory = dir->path;
     *told = !gather(options, sources, dir, &result, &traces, &err);

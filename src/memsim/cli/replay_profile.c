@@ -11,6 +11,7 @@
 #include "common/trace/trace_read.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/report/time_report.h"
+#include "memsim/run/ranks.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
 #define STEPS_SHOWN 8 /* of each rank */
@@ -56,20 +57,24 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
                       struct err *err)
 {
     struct output_time time;
-    int rc = 0;
+    struct run_ranks ranks;
+    int rc;
 
     if (output_time_init(&time, p->output, &result->gpu, err))
         return -1;
     time.timeline.models = p->models || p->gpu;
+    rc = run_ranks_read(&ranks, p->run, err);
     result->ranks = xcalloc(p->run->count, sizeof *result->ranks);
-    result->rank_count = p->run->count;
-    for (size_t i = 0; i < p->run->count; i++) {
-        result->ranks[i].rank = (unsigned)i;
-        rc = rc || output_time_rank(&time, result, &result->ranks[i],
-                                    p->run->traces[i].path, NULL, err);
+    for (const struct run_rank *r = NULL; (r = run_next_rank(&ranks, r));) {
+        struct result_rank *to = &result->ranks[result->rank_count++];
+        to->rank = r->rank;
+        for (size_t i = 0; !rc && i < r->trace_count; i++)
+            rc = output_time_rank(&time, result, to, r->traces[i]->path, NULL,
+                                  err);
     }
+    run_ranks_fini(&ranks);
     output_time_fini(&time);
-    return rc ? -1 : 0;
+    return rc;
 }
 
 struct errors {

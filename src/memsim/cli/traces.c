@@ -134,22 +134,18 @@ int traces_price(struct result *result, const struct run *run,
 static const struct result_device *device_of(const struct result *result,
                                              uint32_t process)
 {
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++)
-            if (result->ranks[i].devices[j].process == process)
-                return &result->ranks[i].devices[j];
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        if (w.device->process == process)
+            return w.device;
     return NULL;
 }
 
 static void peaks_take(struct result *result, uint32_t process,
                        struct peak *peak)
 {
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++) {
-            struct result_device *d = &result->ranks[i].devices[j];
-            if (d->process == process && d->index < SESSION_DEVICES)
-                result_device_take(d, &peak->cards[d->index]);
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        if (w.device->process == process && w.device->index < SESSION_DEVICES)
+            result_device_take(w.device, &peak->cards[w.device->index]);
 }
 
 static struct perfetto_log *events_add(struct result *result, uint32_t process,
@@ -344,15 +340,14 @@ static int numbers_find(struct numbers *n, const struct result *result,
                         const struct rundir *dir, bool all, struct err *err)
 {
     const struct run_trace *trace = NULL;
-    struct run run = {NULL, 0, 0};
+    struct run run = {.count = 0};
     int rc = all ? run_open(&run, dir->path, err) : 0;
 
     while (!rc && (trace = run_next_process(&run, trace)))
         numbers_add(n, trace->process);
     run_close(&run);
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t j = 0; j < result->ranks[i].device_count; j++)
-            numbers_add(n, result->ranks[i].devices[j].process);
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        numbers_add(n, w.device->process);
     return rc;
 }
 

@@ -187,8 +187,8 @@ static void put_head(struct out *o)
     const struct profile *p = o->p;
     const struct profile_target *target = o->target;
     struct trace_process process = {.pid = target->rank + 1,
-                                    .rank = target->rank + 1,
-                                    .local_rank = target->rank + 1,
+                                    .rank = target->rank,
+                                    .local_rank = target->rank,
                                     .world_size = target->ranks};
     struct trace_device device = {.capacity_bytes = target->capacity_bytes,
                                   .card = target->rank};

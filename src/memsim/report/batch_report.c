@@ -33,17 +33,14 @@ struct batch_outcome batch_outcome_make(const struct result *result,
     };
     bool refused = false;
 
-    for (size_t i = 0; i < result->rank_count; i++)
-        for (size_t k = 0; k < result->ranks[i].device_count; k++) {
-            const struct result_device *d = &result->ranks[i].devices[k];
-
-            refused = refused || d->oom_count;
-            if (d->peak_used_bytes <= o.peak_used_bytes)
-                continue;
-            o.peak_used_bytes = d->peak_used_bytes;
-            o.peak_reserved_bytes = d->peak_reserved_bytes;
-            o.peak_allocated_bytes = d->peak_allocated_bytes;
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
+        refused = refused || w.device->oom_count;
+        if (w.device->peak_used_bytes <= o.peak_used_bytes)
+            continue;
+        o.peak_used_bytes = w.device->peak_used_bytes;
+        o.peak_reserved_bytes = w.device->peak_reserved_bytes;
+        o.peak_allocated_bytes = w.device->peak_allocated_bytes;
+    }
     o.verdict = outcome_verdict(result, refused);
     return o;
 }

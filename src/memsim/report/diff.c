@@ -236,8 +236,8 @@ static size_t devices_count(const struct result *r)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < r->rank_count; i++)
-        count += r->ranks[i].device_count;
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        count++;
     return count;
 }
 
@@ -248,15 +248,13 @@ void diff_make(struct diff *diff, const struct result *before,
 
     *diff = (struct diff){.before = before, .after = after};
     diff->devices = xcalloc(count + 1, sizeof *diff->devices);
-    for (size_t i = 0; i < after->rank_count; i++)
-        for (size_t j = 0; j < after->ranks[i].device_count; j++) {
-            unsigned rank = after->ranks[i].rank;
-            const struct result_device *b = &after->ranks[i].devices[j];
-            const struct result_device *a =
-                result_device_find(before, rank, b->index);
-            if (a)
-                device_merge(&diff->devices[diff->device_count++], rank, a, b);
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(after, &w);) {
+        const struct result_device *a =
+            result_device_find(before, w.rank->rank, w.device->index);
+        if (a)
+            device_merge(&diff->devices[diff->device_count++], w.rank->rank, a,
+                         w.device);
+    }
     diff->after_alone = count - diff->device_count;
     count = devices_count(before);
     diff->before_alone =

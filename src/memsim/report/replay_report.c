@@ -65,14 +65,10 @@ static void add_rank(struct result *r, const struct recording *rec)
 
 static bool is_over(const struct result *r)
 {
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t k = 0; k < r->ranks[i].device_count; k++) {
-            const struct result_device *d = &r->ranks[i].devices[k];
-
-            if ((double)d->peak_used_bytes >
-                r->fail_above_percent / 100 * (double)d->capacity_bytes)
-                return true;
-        }
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if ((double)w.device->peak_used_bytes >
+            r->fail_above_percent / 100 * (double)w.device->capacity_bytes)
+            return true;
     return false;
 }
 

@@ -71,10 +71,10 @@ static void add_device(cJSON *array, const struct result_device *d)
 /* The ranks that an object stands for. */
 static void add_members(cJSON *to, const struct result_rank *rank)
 {
-    char one[16];
+    char *members = result_rank_members(rank);
 
-    snprintf(one, sizeof one, "%u", rank->rank);
-    cJSON_AddStringToObject(to, "members", rank->members ? rank->members : one);
+    cJSON_AddStringToObject(to, "members", members);
+    free(members);
 }
 
 static void add_ranks(cJSON *root, const struct result *r)

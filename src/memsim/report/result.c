@@ -155,11 +155,9 @@ static void ranks_collect(struct result *r, const struct session *s)
 struct result_device *result_device_find(const struct result *r, unsigned rank,
                                          unsigned index)
 {
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t j = 0; j < r->ranks[i].device_count; j++)
-            if (r->ranks[i].rank == rank &&
-                r->ranks[i].devices[j].index == index)
-                return &r->ranks[i].devices[j];
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if (w.rank->rank == rank && w.device->index == index)
+            return w.device;
     return NULL;
 }
 
@@ -218,13 +216,12 @@ static void ooms_collect(struct result *r, const struct session *s)
 
 static bool is_over_limit(const struct result *r)
 {
-    for (size_t i = 0; r->fail_above_percent && i < r->rank_count; i++)
-        for (size_t j = 0; j < r->ranks[i].device_count; j++) {
-            const struct result_device *d = &r->ranks[i].devices[j];
-            if ((double)d->peak_used_bytes * 100 >
-                r->fail_above_percent * (double)d->capacity_bytes)
-                return true;
-        }
+    if (!r->fail_above_percent)
+        return false;
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if ((double)w.device->peak_used_bytes * 100 >
+            r->fail_above_percent * (double)w.device->capacity_bytes)
+            return true;
     return false;
 }
 
@@ -426,7 +423,7 @@ void result_fini(struct result *result)
             advice_free(&rank->devices[j]);
         }
         free(rank->devices);
-        free(rank->members);
+        rank_set_fini(&rank->members);
         timing_destroy(rank->timing);
     }
     free(result->ranks);

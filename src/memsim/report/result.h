@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/rank_set.h"
 #include "common/catalogue/gpu.h"
 #include "common/trace/session.h"
 #include "memsim/attribution/peak.h"
+#include "memsim/run/rank_class.h"
+#include "memsim/run/ranks.h"
 
 struct timing;
 
@@ -85,8 +88,7 @@ struct result_device {
  * is that of the first of them. */
 struct result_rank {
     unsigned rank;
-    char *members;         /* the ranks: "0-127,130"; NULL: this one only */
-    uint32_t member_count; /* 0: one */
+    struct rank_set members; /* all that it stands for; empty: this one only */
     char program[sizeof((struct session_process *)0)->program];
     struct result_device *devices; /* by index; only those it used */
     size_t device_count;
@@ -139,14 +141,32 @@ void result_init(struct result *result, const struct session *session,
                  char *const *command);
 void result_fini(struct result *result);
 
-/* Whether two ranks, neither of which was refused memory, have the same peaks
- * on their cards. */
-bool result_ranks_alike(const struct result_rank *a,
-                        const struct result_rank *b);
+/* Classes of the ranks of RESULT that run the same program, have the same peaks
+ * on their GPUs and were refused no memory. To be given to rank_classes_fini. */
+void result_ranks_group(const struct result *result,
+                        struct rank_classes *classes);
 
-/* Where there are more than RESULT_RANKS_APART ranks, makes classes of those
- * that are alike, in any order. */
+/* Where there are more than RESULT_RANKS_APART ranks, keeps one of each class,
+ * with its members. */
 void result_ranks_classify(struct result *result);
+
+/* Gives each rank of RESULT that ran the members that it stood for in the run,
+ * by CLASSES. */
+void result_ranks_expand(struct result *result,
+                         const struct run_ranks *classes);
+
+/* The ranks that RANK stands for, as "0-127,130"; the caller frees it. */
+char *result_rank_members(const struct result_rank *rank);
+
+/* Goes through the GPUs of all ranks. Zeroed, it is before the first:
+ *     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+ * DEVICE, and RANK, may be changed but not moved. */
+struct result_walk {
+    struct result_rank *rank;
+    struct result_device *device;
+};
+
+bool result_walk_next(const struct result *result, struct result_walk *walk);
 
 /* Adds a note; printf-like. */
 void result_note(struct result *result, const char *format, ...)

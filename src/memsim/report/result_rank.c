@@ -1,98 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/range.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/result.h"
 
-bool result_ranks_alike(const struct result_rank *a,
-                        const struct result_rank *b)
-{
-    if (a->device_count != b->device_count)
-        return false;
-    for (size_t i = 0; i < a->device_count; i++) {
-        const struct result_device *x = &a->devices[i], *y = &b->devices[i];
+/* --- going through them --------------------------------------------------- */
 
-        if (x->oom_count || y->oom_count ||
-            x->peak_used_bytes != y->peak_used_bytes ||
-            x->peak_reserved_bytes != y->peak_reserved_bytes ||
-            x->peak_allocated_bytes != y->peak_allocated_bytes)
-            return false;
+bool result_walk_next(const struct result *r, struct result_walk *walk)
+{
+    size_t rank = walk->rank ? (size_t)(walk->rank - r->ranks) : 0;
+    size_t device = 0;
+
+    if (walk->device)
+        device = (size_t)(walk->device - walk->rank->devices) + 1;
+    for (; rank < r->rank_count; rank++, device = 0) {
+        if (device >= r->ranks[rank].device_count)
+            continue;
+        *walk = (struct result_walk){&r->ranks[rank],
+                                     &r->ranks[rank].devices[device]};
+        return true;
     }
+    return false;
+}
+
+char *result_rank_members(const struct result_rank *rank)
+{
+    return rank->members.count ? rank_set_text(&rank->members)
+                               : xasprintf("%u", rank->rank);
+}
+
+/* --- classes -------------------------------------------------------------- */
+
+static bool devices_alike(const struct result_device *x,
+                          const struct result_device *y)
+{
+    return !x->oom_count && !y->oom_count &&
+           x->peak_used_bytes == y->peak_used_bytes &&
+           x->peak_reserved_bytes == y->peak_reserved_bytes &&
+           x->peak_allocated_bytes == y->peak_allocated_bytes;
+}
+
+static bool ranks_alike(const void *list, size_t one, size_t other)
+{
+    const struct result *r = list;
+    const struct result_rank *a = &r->ranks[one], *b = &r->ranks[other];
+
+    if (a->device_count != b->device_count || strcmp(a->program, b->program))
+        return false;
+    for (size_t i = 0; i < a->device_count; i++)
+        if (!devices_alike(&a->devices[i], &b->devices[i]))
+            return false;
     return true;
 }
 
-/* The members of a class, while it is made. */
-struct members {
-    struct range *ranges;
-    size_t count, capacity;
-};
-
-/* Ranks come in ascending order. */
-static void member_add(struct members *m, uint32_t rank)
+static void members_add(const void *list, size_t item, struct rank_set *to)
 {
-    struct range *last = m->count ? &m->ranges[m->count - 1] : NULL;
+    const struct result *r = list;
+    const struct result_rank *rank = &r->ranks[item];
+    struct rank_set alone = {.count = 0};
 
-    if (last && rank == last->first + last->count) {
-        last->count++;
-        return;
-    }
-    xgrow(&m->ranges, m->count, &m->capacity, sizeof *m->ranges);
-    m->ranges[m->count++] = (struct range){rank, 1, 1};
+    rank_set_add(&alone, rank->rank);
+    rank_set_merge(to, rank->members.count ? &rank->members : &alone);
+    rank_set_fini(&alone);
 }
 
-static char *members_text(const struct members *m)
+void result_ranks_group(const struct result *result,
+                        struct rank_classes *classes)
 {
-    char *text = xmalloc(m->count * 24 + 1), *at = text;
+    static const struct rank_class_ops ops = {ranks_alike, members_add};
 
-    *at = '\0';
-    for (size_t i = 0; i < m->count; i++) {
-        const struct range *r = &m->ranges[i];
-
-        at += sprintf(at, "%s%" PRIu32, i ? "," : "", r->first);
-        if (r->count > 1)
-            at += sprintf(at, "-%" PRIu32, r->first + r->count - 1);
-    }
-    return text;
+    rank_classes_make(classes, result->rank_count, &ops, result);
 }
 
-/* The class of RANK among the first COUNT of R's; COUNT where it has none. */
-static size_t class_find(const struct result *r, size_t count,
-                         const struct result_rank *rank)
-{
-    size_t i = 0;
-
-    while (i < count && (strcmp(r->ranks[i].program, rank->program) ||
-                         !result_ranks_alike(&r->ranks[i], rank)))
-        i++;
-    return i;
-}
-
+/* The ranks that go are as the first of their class: they have no OOMs. */
 void result_ranks_classify(struct result *r)
 {
-    size_t count = 0;
+    struct rank_classes classes;
+    size_t kept = 0;
 
     if (r->rank_count <= RESULT_RANKS_APART)
         return;
-    struct members *members = xcalloc(r->rank_count, sizeof *members);
+    result_ranks_group(r, &classes);
     for (size_t i = 0; i < r->rank_count; i++) {
-        struct result_rank rank = r->ranks[i];
-        size_t class = class_find(r, count, &rank);
+        struct result_rank *rank = &r->ranks[i];
+        rank_set_fini(&rank->members);
+        if (kept < classes.count && classes.all[kept].first == i) {
+            rank->members = classes.all[kept].members;
+            classes.all[kept].members = (struct rank_set){.count = 0};
+            r->ranks[kept++] = *rank;
+        } else {
+            free(rank->devices);
+        }
+    }
+    r->rank_count = kept;
+    rank_classes_fini(&classes);
+}
 
-        member_add(&members[class], rank.rank);
-        if (class == count)
-            r->ranks[count++] = rank;
+void result_ranks_expand(struct result *result, const struct run_ranks *classes)
+{
+    for (size_t i = 0; i < result->rank_count; i++) {
+        struct rank_set members = {.count = 0};
+        members_add(result, i, &members);
+        for (size_t k = 0; k < classes->count; k++)
+            if (rank_set_has(&members, classes->all[k].rank))
+                rank_set_merge(&members, &classes->all[k].members);
+        rank_set_fini(&result->ranks[i].members);
+        if (members.count > 1)
+            result->ranks[i].members = members;
         else
-            free(rank.devices); /* as the first one's: it has no OOMs */
-        r->ranks[class].member_count++;
+            rank_set_fini(&members);
     }
-    r->rank_count = count;
-    for (size_t i = 0; i < count; i++) {
-        r->ranks[i].members = members_text(&members[i]);
-        free(members[i].ranges);
-    }
-    free(members);
 }

@@ -57,7 +57,7 @@ const struct schema_object schema_objects[] = {
 )},
 {"rank", "a process", NULL, FIELDS(
     {"rank", "uint", "its rank"},
-    {"members", "optional text", "the ranks that this one stands for, as \"0-127,130\": with more than 64 ranks, those with the same peaks are listed once"},
+    {"members", "optional text", "the ranks that this one stands for, as \"0-127,130\", or with a stride as \"0-120:8\": with more than 64 ranks, those with the same peaks are listed once"},
     {"program", "text", "the name of its file"},
     {"devices", "list of device", "the GPUs that it used, by index"},
     {"steps", "optional list of step", "the predicted training steps, in order"},

@@ -10,6 +10,7 @@
 #include "memsim/report/guess_text.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
+#include "memsim/report/rank_text.h"
 #include "memsim/report/report.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/text_columns.h"
@@ -235,58 +236,48 @@ static void write_owners(const struct page *page, const struct result_device *d)
         moments_write(d->attribution, &style, page->out);
 }
 
-#define MEMBERS_SHOWN 50 /* characters; --json has all */
-
-static void write_members(const struct page *page,
-                          const struct result_rank *rank)
-{
-    bool all = strlen(rank->members) <= MEMBERS_SHOWN;
-
-    fprintf(page->out, "ranks %.*s%s, each of %u", MEMBERS_SHOWN, rank->members,
-            all ? "" : "...", rank->member_count);
-}
-
 static void write_rank_title(const struct page *page, const struct result *r,
-                             size_t first, size_t last,
+                             const struct rank_class *class,
                              const struct result_device *d)
 {
-    const struct result_rank *rank = &r->ranks[first];
+    bool one = class->members.count < 2, named = !one || r->rank_count > 1;
+    bool several = r->ranks[class->first].device_count > 1;
 
-    if (r->rank_count == 1 && rank->device_count == 1)
+    if (!named && !several)
         return;
     fprintf(page->out, "%s", ink(page, INK_BOLD));
-    if (rank->member_count > 1)
-        write_members(page, rank);
-    else if (first != last)
-        fprintf(page->out, "ranks %u to %u, each", rank->rank,
-                r->ranks[last].rank);
-    else if (r->rank_count > 1)
-        fprintf(page->out, "rank %u", rank->rank);
-    if (first == last && rank->member_count < 2)
-        fprintf(page->out, "%sGPU %u", r->rank_count > 1 ? ", " : "", d->index);
+    if (named)
+        rank_text_write(&class->members, page->out);
+    if (one || several)
+        fprintf(page->out, "%sGPU %u", named ? ", " : "", d->index);
     fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
 }
 
-/* Ranks that follow one another and came to the same are told once. */
+static void write_class(const struct page *page, const struct result *r,
+                        const struct rank_class *class)
+{
+    const struct result_rank *rank = &r->ranks[class->first];
+
+    for (size_t i = 0; i < rank->device_count; i++) {
+        const struct result_device *d = &rank->devices[i];
+        write_rank_title(page, r, class, d);
+        write_ooms(page, d);
+        write_peaks(page, d);
+        write_things(page, d);
+        write_owners(page, d);
+        advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN), page->out);
+    }
+}
+
+/* Ranks with the same figures are written once. */
 static void write_ranks(const struct page *page, const struct result *r)
 {
-    for (size_t first = 0, last; first < r->rank_count; first = last + 1) {
-        const struct result_rank *rank = &r->ranks[first];
-        for (last = first; last + 1 < r->rank_count; last++)
-            if (rank->member_count ||
-                !result_ranks_alike(rank, &r->ranks[last + 1]))
-                break;
-        for (size_t i = 0; i < rank->device_count; i++) {
-            const struct result_device *d = &rank->devices[i];
-            write_rank_title(page, r, first, last, d);
-            write_ooms(page, d);
-            write_peaks(page, d);
-            write_things(page, d);
-            write_owners(page, d);
-            advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
-                         page->out);
-        }
-    }
+    struct rank_classes classes;
+
+    result_ranks_group(r, &classes);
+    for (size_t i = 0; i < classes.count; i++)
+        write_class(page, r, &classes.all[i]);
+    rank_classes_fini(&classes);
 }
 
 /* A replay takes no time. */

@@ -4,6 +4,8 @@
 
 #include "common/base/units.h"
 #include "memsim/collectives/traffic.h"
+#include "memsim/report/rank_text.h"
+#include "memsim/run/rank_class.h"
 
 #define TIME_LENGTH 16
 
@@ -32,15 +34,24 @@ static bool same_row(const struct traffic_row *a, const struct traffic_row *b)
            !memcmp(a->flagged, b->flagged, sizeof a->flagged);
 }
 
-static bool same_rank(const struct traffic_rank *a,
-                      const struct traffic_rank *b)
+static bool ranks_alike(const void *list, size_t one, size_t other)
 {
+    const struct traffic *t = list;
+    const struct traffic_rank *a = &t->ranks[one], *b = &t->ranks[other];
+
     if (a->row_count != b->row_count || a->steps != b->steps)
         return false;
     for (size_t i = 0; i < a->row_count; i++)
         if (!same_row(&a->rows[i], &b->rows[i]))
             return false;
     return true;
+}
+
+static void members_add(const void *list, size_t item, struct rank_set *to)
+{
+    const struct traffic *t = list;
+
+    rank_set_add(to, t->ranks[item].rank);
 }
 
 /* UNPRICED of the calls have no time. */
@@ -71,17 +82,16 @@ static void write_row(const struct traffic_row *row,
     fprintf(out, " %7s\n", error);
 }
 
-static void write_title(const struct traffic *t, size_t first, size_t last,
+static void write_title(const struct traffic *t, const struct rank_class *class,
                         const char *dim, const char *plain, FILE *out)
 {
-    const struct traffic_rank *r = &t->ranks[first];
+    const struct traffic_rank *r = &t->ranks[class->first];
 
     fprintf(out, "  %scollectives on %s", dim, t->cluster);
-    if (first != last)
-        fprintf(out, ", ranks %" PRIu32 " to %" PRIu32 ", each", r->rank,
-                t->ranks[last].rank);
-    else if (t->rank_count > 1)
-        fprintf(out, ", rank %" PRIu32, r->rank);
+    if (t->rank_count > 1) {
+        fputs(", ", out);
+        rank_text_write(&class->members, out);
+    }
     if (r->typical)
         fprintf(out, ", the median of %" PRIu32 " steps", r->steps);
     else
@@ -138,15 +148,16 @@ static void write_rank(const struct traffic_rank *r, FILE *out)
 void traffic_text_write(const struct traffic *traffic, const char *dim,
                         const char *plain, FILE *out)
 {
+    static const struct rank_class_ops ops = {ranks_alike, members_add};
     const struct traffic *t = traffic;
+    struct rank_classes classes;
 
-    for (size_t first = 0, last; first < t->rank_count; first = last + 1) {
-        for (last = first; last + 1 < t->rank_count; last++)
-            if (!same_rank(&t->ranks[first], &t->ranks[last + 1]))
-                break;
-        write_title(t, first, last, dim, plain, out);
-        write_rank(&t->ranks[first], out);
+    rank_classes_make(&classes, t->rank_count, &ops, t);
+    for (size_t i = 0; i < classes.count; i++) {
+        write_title(t, &classes.all[i], dim, plain, out);
+        write_rank(&t->ranks[classes.all[i].first], out);
     }
+    rank_classes_fini(&classes);
     if (!t->rank_count) {
         fprintf(out, "  no collectives of NCCL's were recorded\n");
         return;

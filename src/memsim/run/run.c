@@ -88,11 +88,13 @@ int run_open(struct run *run, const char *path, struct err *err)
 {
     struct stat st;
 
-    *run = (struct run){NULL, 0, 0};
+    *run = (struct run){NULL, 0, 0, NULL};
     if (stat(path, &st))
         return err_set(err, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
+    if (S_ISDIR(st.st_mode)) {
+        run->directory = xstrdup(path);
         return list_directory(run, path, err);
+    }
     add_trace(run, xstrdup(path));
     return 0;
 }
@@ -102,7 +104,8 @@ void run_close(struct run *run)
     for (size_t i = 0; i < run->count; i++)
         free(run->traces[i].path);
     free(run->traces);
-    *run = (struct run){NULL, 0, 0};
+    free(run->directory);
+    *run = (struct run){NULL, 0, 0, NULL};
 }
 
 const struct run_trace *run_next(const struct run *run,

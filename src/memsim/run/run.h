@@ -13,6 +13,11 @@
 
 #define RUN_NO_PROCESS UINT32_MAX
 
+/* The file in a run's directory that says which ranks a rank stands for, one
+ * line a rank: "RANK MEMBERS", as in "8 8-15". Without it each rank stands for
+ * itself. */
+#define RUN_RANKS "ranks"
+
 struct run_trace {
     uint32_t process; /* its number; RUN_NO_PROCESS: a name of the user's */
     char *path;
@@ -21,6 +26,7 @@ struct run_trace {
 struct run {
     struct run_trace *traces; /* processes by number; other names by name */
     size_t count, capacity;
+    char *directory; /* NULL: it is one trace */
 };
 
 /* Lists the traces of PATH: those in the directory, or the file itself. A

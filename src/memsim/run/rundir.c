@@ -45,7 +45,7 @@ static bool is_run_file(const char *name)
     uint32_t number;
 
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           run_is_process(name, &number);
+           !strcmp(name, RUN_RANKS) || run_is_process(name, &number);
 }
 
 static bool is_session(int fd)

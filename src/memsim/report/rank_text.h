@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How reports name ranks. */
+#ifndef MEMSIM_MEMSIM_RANK_TEXT_H
+#define MEMSIM_MEMSIM_RANK_TEXT_H
+
+#include <stdio.h>
+
+#include "common/base/rank_set.h"
+
+/* Writes "rank 3", "ranks 0 to 7, each" or "ranks 0-120:8, each of 16". */
+void rank_text_write(const struct rank_set *members, FILE *out);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Classes of ranks: what is equal for several ranks is kept, simulated and
+ * printed once, for a representative and for the members that it stands for. */
+#ifndef MEMSIM_MEMSIM_RANK_CLASS_H
+#define MEMSIM_MEMSIM_RANK_CLASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/rank_set.h"
+
+struct rank_class {
+    size_t first; /* index of the representative among what was classified */
+    struct rank_set members; /* the representative's ranks among them */
+};
+
+struct rank_classes {
+    struct rank_class *all; /* in the order of their first */
+    size_t count;
+};
+
+/* What is classified: items of a list, each of one or more ranks. */
+struct rank_class_ops {
+    bool (*is_alike)(const void *list, size_t a, size_t b);
+    void (*add_members)(const void *list, size_t item, struct rank_set *to);
+};
+
+/* Makes classes of the COUNT items of LIST: an item joins the first class whose
+ * representative it is alike. To be given to rank_classes_fini. */
+void rank_classes_make(struct rank_classes *classes, size_t count,
+                       const struct rank_class_ops *ops, const void *list);
+void rank_classes_fini(struct rank_classes *classes);
+
+/* The class that item ITEM is the representative of; NULL: of none. */
+const struct rank_class *rank_classes_find(const struct rank_classes *classes,
+                                           size_t item);
+
+#endif
