@@ -43,6 +43,13 @@ enum op_kind {
     OP_KINDS,
 };
 
+/* A send or a receive of an operation that is several of them. */
+struct op_part {
+    uint32_t peer; /* the other one's rank in the communicator */
+    bool receive;
+    uint64_t bytes;
+};
+
 struct op {
     enum op_kind kind;
     uint32_t device;   /* the process's own numbering */
@@ -66,6 +73,10 @@ struct op {
     uint32_t phase;    /* enum trace_phase_kind */
     uint64_t capture;  /* of a graph's node: the capture it comes from; else 0 */
     uint64_t sequence; /* of a collective on its communicator, from 0 */
+    /* of a group of sends and receives: each, in the order of the calls;
+     * borrowed; none where the record is one alone */
+    const struct op_part *parts;
+    uint32_t part_count;
 
     /* the record that it was made from, with all fields of its kind (0 where
      * the record has fewer): op_as_copy(op)->bytes */

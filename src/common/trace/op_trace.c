@@ -8,9 +8,11 @@
 #define THREADS_MAX 4096
 #define DEPTH_MAX   64 /* modules within each other that are kept */
 
-/* A captured operation, with the fields and the text that it points to. */
+/* A captured operation, with what it points to. */
 struct node {
     struct op op;
+    struct op_part *parts;
+    size_t part_count, part_capacity;
     union {
         uint64_t fields[TRACE_FIELDS_MAX];
         struct trace_collective collective;
@@ -87,9 +89,19 @@ static struct place *place_of(struct op_trace *t, uint32_t thread)
 
 /* --- nodes ---------------------------------------------------------------- */
 
+static void node_part(struct node *n, const struct op_part *part)
+{
+    xgrow(&n->parts, n->part_count, &n->part_capacity, sizeof *n->parts);
+    n->parts[n->part_count++] = *part;
+}
+
+/* N is zeroed, or was set before. */
 static void node_set(struct node *n, const struct op *op)
 {
     n->op = *op;
+    n->part_count = 0;
+    for (uint32_t i = 0; i < op->part_count; i++)
+        node_part(n, &op->parts[i]);
     memset(n->fields, 0, sizeof n->fields);
     memcpy(n->fields, op->fields, op->field_count * sizeof *n->fields);
     n->text = NULL;
@@ -99,6 +111,12 @@ static void node_set(struct node *n, const struct op *op)
     }
 }
 
+static void node_fini(struct node *n)
+{
+    xfree(n->text);
+    xfree(n->parts);
+}
+
 /* NODE's operation; its pointers are set here, as nodes move. */
 static struct op node_op(const struct node *n)
 {
@@ -106,6 +124,8 @@ static struct op node_op(const struct node *n)
 
     op.fields = n->fields;
     op.text = n->text;
+    op.parts = n->parts;
+    op.part_count = (uint32_t)n->part_count;
     return op;
 }
 
@@ -276,6 +296,7 @@ static void op_route(struct op_trace *t, struct op *op)
 
     if (c && op->record != TRACE_SYNC_EVENT) {
         xgrow(&c->nodes, c->count, &c->capacity, sizeof *c->nodes);
+        c->nodes[c->count] = (struct node){.text = NULL};
         node_set(&c->nodes[c->count++], op);
         return;
     }
@@ -321,6 +342,9 @@ static void held_add(struct op_trace *t, const struct op *op)
         t->sent_bytes = t->received_bytes = 0;
     }
     *(call->receive ? &t->received_bytes : &t->sent_bytes) += call->bytes;
+    node_part(&t->held, &(struct op_part){.peer = (uint32_t)call->root,
+                                          .receive = call->receive != 0,
+                                          .bytes = call->bytes});
 }
 
 /* --- records -------------------------------------------------------------- */
@@ -391,10 +415,11 @@ void op_trace_destroy(struct op_trace *t)
 
     for (struct capture *c; (c = map_next(&t->captures, &cursor));) {
         for (size_t i = 0; i < c->count; i++)
-            xfree(c->nodes[i].text);
+            node_fini(&c->nodes[i]);
         xfree(c->nodes);
         xfree(c);
     }
+    node_fini(&t->held);
     map_fini(&t->captures);
     map_fini(&t->streams);
     map_fini(&t->sequences);

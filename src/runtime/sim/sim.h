@@ -27,7 +27,12 @@
  * lower priorities get what is left. A collective or a copy that runs takes a
  * part of the capacity (struct sim_gpu). Copy engines do one copy at a time.
  * Collectives that run on one device at the same time share its link
- * equally. */
+ * equally; the link inside a node and the one between nodes are two.
+ *
+ * Several programs, as the ranks of a job: their hosts are described in turn.
+ * With sim_together, a wait does not run the devices; when every host waits,
+ * the caller does so with sim_step until one of them waits no more. Then no
+ * device ever gets ahead of a host that has yet to call. */
 #ifndef MEMSIM_RUNTIME_SIM_H
 #define MEMSIM_RUNTIME_SIM_H
 
@@ -65,6 +70,9 @@ enum sim_engine {
     SIM_ENGINES,
 };
 
+/* What a collective's bytes go through. */
+enum sim_link { SIM_LINK_NODE, SIM_LINK_NODES, SIM_LINKS };
+
 enum sim_stream_flags {
     SIM_BLOCKING,     /* waits for the legacy default stream, and it for this */
     SIM_NON_BLOCKING, /* does not */
@@ -78,6 +86,8 @@ struct sim_work {
     uint32_t gap_ns;      /* since the end of the one before it */
     uint32_t latency_ns;  /* from the call to the earliest start */
     uint32_t meet;        /* sim_meet's, of a collective; SIM_NONE */
+    enum sim_link link;   /* of a collective */
+    bool neighbour;       /* its peer is a neighbour: a wait is a bubble */
     uint64_t tag;         /* the caller's, in sim_done */
 };
 
@@ -109,7 +119,9 @@ enum sim_use {
     SIM_USE_COMPUTE,      /* compute alone */
     SIM_USE_COMPUTE_COMM, /* with a collective beside it */
     SIM_USE_COMPUTE_COPY,
-    SIM_USE_COMM, /* a collective, or waiting for its peers; no compute */
+    SIM_USE_COMM, /* a collective; no compute */
+    SIM_USE_PEERS,  /* waiting for a collective's peers; neither of those */
+    SIM_USE_BUBBLE, /* the same of a send or a receive: a pipeline's bubble */
     SIM_USE_COPY, /* a copy; neither of those */
     SIM_USE_HOST, /* idle: the host had called nothing that could run */
     SIM_USE_IDLE, /* idle: gaps, waits between streams, host functions */
@@ -172,6 +184,9 @@ bool sim_waits(const struct sim *s, uint32_t thread);
 /* The tag of the operation whose end let THREAD's last wait end; 0: it did not
  * have to wait. Device to host. */
 uint64_t sim_woken_by(const struct sim *s, uint32_t thread);
+
+/* Waits leave it to the caller to run the devices; see above. */
+void sim_together(struct sim *s);
 
 /* Does what is queued until THREAD waits no more. Returns 0, or -1 where that
  * will never be: a peer is missing. */

@@ -182,7 +182,7 @@ static void set_speeds(struct sim *s, struct sim_device *d)
         if (q->state != SIM_RUNNING)
             continue;
         q->speed = queue_at(q, q->head)->engine == SIM_COMM
-                       ? link / d->busy[SIM_COMM]
+                       ? link / d->busy_links[queue_at(q, q->head)->link]
                        : SIM_WHOLE;
     }
     if (d->busy[SIM_COMPUTE])
@@ -256,8 +256,10 @@ static enum sim_use use_now(const struct sim *s, const struct sim_device *d)
         return SIM_USE_COMPUTE_COMM;
     if (d->busy[SIM_COMPUTE])
         return copies_running(d) ? SIM_USE_COMPUTE_COPY : SIM_USE_COMPUTE;
-    if (comm)
+    if (d->busy[SIM_COMM])
         return SIM_USE_COMM;
+    if (comm)
+        return d->neighbours_missing ? SIM_USE_BUBBLE : SIM_USE_PEERS;
     if (copies_running(d))
         return SIM_USE_COPY;
     return waits_for_host(s, d) ? SIM_USE_HOST : SIM_USE_IDLE;
@@ -413,6 +415,17 @@ static void head_start(struct sim_device *d, struct sim_queue *q)
                   : op->duration_ns * SIM_WHOLE;
     q->speed = SIM_WHOLE;
     d->busy[op->engine]++;
+    if (op->engine == SIM_COMM)
+        d->busy_links[op->link]++;
+}
+
+/* OP's peers are missing, or, where COUNT is -1, no more. */
+static void peers_count(struct sim_device *d, const struct sim_op *op,
+                        int count)
+{
+    d->peers_missing += (uint32_t)count;
+    if (op->neighbour)
+        d->neighbours_missing += (uint32_t)count;
 }
 
 /* All have come: they start together. */
@@ -424,7 +437,7 @@ static void group_start(struct sim *s, struct sim_group *g, uint64_t ns,
         struct sim_queue *q = &s->streams[m];
         struct sim_device *d = &s->devices[q->device];
         device_progress(s, d, ns);
-        d->peers_missing--;
+        peers_count(d, queue_at(q, q->head), -1);
         if (q->ready_ns < ns) {
             q->cause = SIM_BY_PEER;
             q->cause_tag = by_tag;
@@ -444,7 +457,7 @@ static void head_arrive(struct sim *s, uint32_t stream)
     q->state = SIM_ARRIVED;
     q->next_member = g->members;
     g->members = stream;
-    d->peers_missing++;
+    peers_count(d, op, 1);
     if (++g->arrived == g->expected)
         group_start(s, g, d->now, op->tag);
 }
@@ -458,7 +471,7 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
         struct sim_device *d = &s->devices[q->device];
         next = q->next_member;
         device_progress(s, d, ns);
-        d->peers_missing--;
+        peers_count(d, queue_at(q, q->head), -1);
         head_complete(s, m, ns);
         d->stale = true;
         device_refresh(s, q->device);
@@ -474,12 +487,14 @@ static void head_finish(struct sim *s, uint32_t stream)
     struct sim_device *d = &s->devices[q->device];
 
     d->busy[op->engine]--;
+    if (op->engine == SIM_COMM)
+        d->busy_links[op->link]--;
     if (op->meet == SIM_NONE) {
         head_complete(s, stream, d->now);
         return;
     }
     q->state = SIM_FINISHED;
-    d->peers_missing++;
+    peers_count(d, op, 1);
     if (++s->groups[op->meet].finished == s->groups[op->meet].expected)
         group_complete(s, op->meet, d->now);
 }

@@ -137,7 +137,7 @@ static void host_wait(struct sim *s, uint32_t thread, struct sim_host wait)
 {
     struct sim_host *h = &s->threads[thread];
 
-    while (sim_step(s, h->now))
+    while (!s->together && sim_step(s, h->now))
         continue;
     wait.now = h->now;
     wait.woken_by = 0;
@@ -161,7 +161,7 @@ void hosts_wake(struct sim *s, struct sim_device *d)
         }
         *at = h->next_blocked;
         h->waits = SIM_FREE;
-        h->woken_by = d->last_tag;
+        h->woken_by = h->now <= d->now ? d->last_tag : 0;
         if (h->now < d->now)
             h->now = d->now;
     }
@@ -175,6 +175,11 @@ static void wait_for_sequence(struct sim *s, uint32_t thread, uint32_t stream,
                                 .stream = stream,
                                 .device = s->streams[stream].device,
                                 .until = until});
+}
+
+void sim_together(struct sim *s)
+{
+    s->together = true;
 }
 
 int sim_settle(struct sim *s, uint32_t thread)
@@ -207,6 +212,8 @@ int sim_submit(struct sim *s, uint32_t thread, uint32_t stream,
                             .gap_ns = work->gap_ns,
                             .meet = work->meet,
                             .engine = (uint8_t)work->engine,
+                            .link = (uint8_t)work->link,
+                            .neighbour = work->neighbour,
                             .timed = true}))
         return -1;
     const struct sim_queue *q = &s->streams[stream];

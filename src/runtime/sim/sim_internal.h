@@ -15,7 +15,8 @@ struct sim_op {
     uint32_t dep_stream;   /* SIM_NONE: nothing */
     uint32_t event;        /* that it records; SIM_NONE */
     uint32_t share, gap_ns, meet, thread;
-    uint8_t engine;
+    uint8_t engine, link;
+    bool neighbour;
     bool timed; /* work, else a record or a wait, which take no time */
 };
 
@@ -71,7 +72,9 @@ struct sim_device {
     uint32_t stream_count, stream_capacity;
     uint32_t legacy;            /* SIM_NONE */
     uint32_t busy[SIM_ENGINES]; /* running */
-    uint32_t peers_missing;     /* heads that have arrived */
+    uint32_t busy_links[SIM_LINKS];
+    uint32_t peers_missing;      /* heads that have arrived */
+    uint32_t neighbours_missing; /* those of them that wait for a neighbour */
     struct sim_mark_entry {
         uint64_t ordinal, ns, tag;
     } * marks; /* in order, a ring from mark_head */
@@ -120,6 +123,7 @@ struct sim {
     uint32_t stream_count, stream_capacity, device_count, device_capacity,
         event_count, event_capacity, thread_count, thread_capacity, group_count,
         group_capacity, heap_capacity, free_group;
+    bool together;
 };
 
 /* Makes room for element COUNT. Returns 0 or -1. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which collectives of a job's ranks are one: those with the same place among
+ * the collectives of one communicator; sends and receives with the same place
+ * among those of one pair of ranks. Pure. */
+#ifndef MEMSIM_MEMSIM_COMM_JOIN_H
+#define MEMSIM_MEMSIM_COMM_JOIN_H
+
+#include "memsim/cluster/comm_log.h"
+
+/* Calls that are carried out together. A group of sends and receives belongs
+ * with all that it exchanges with, and with what those exchange with. */
+struct comm_meet {
+    uint32_t expected; /* calls; at least 2 */
+    enum comm_kind kind;
+    bool neighbour;    /* of COMM_PAIR: none has more than two peers */
+    uint64_t least_ns; /* the shortest measured duration: that of the last one
+                          to come; 0: nothing was measured */
+};
+
+enum comm_fault {
+    COMM_MISSING,   /* OTHER's rank never calls it */
+    COMM_ORDER,     /* OTHER calls another collective at this place */
+    COMM_SIZE,      /* other bytes */
+    COMM_TYPE,      /* another element type */
+    COMM_OPERATION, /* another reduction */
+    COMM_ROOT,      /* another root */
+    COMM_FAULTS,
+};
+
+/* Two calls that should be alike and are not. Indexes of logs and of their
+ * calls; of COMM_MISSING there is no other call. */
+struct comm_mismatch {
+    enum comm_fault fault;
+    uint32_t log, call, other, other_call; /* COMM_NONE: none */
+    uint32_t rank, other_rank;             /* in the communicator */
+    uint64_t sequence;                     /* on the communicator or pair */
+};
+
+#define COMM_MISMATCHES 64 /* that are kept */
+
+struct comm_job {
+    uint32_t **meets_of; /* by log and call: a meet, or COMM_NONE: alone */
+    size_t log_count;
+    struct comm_meet *meets;
+    size_t meet_count, meet_capacity;
+    struct comm_mismatch mismatches[COMM_MISMATCHES];
+    size_t mismatch_count; /* all of them */
+};
+
+/* Joins COUNT LOGS, in the order of their ranks. To be given to
+ * comm_job_destroy. */
+struct comm_job *comm_job_create(const struct comm_log *const *logs,
+                                 size_t count);
+void comm_job_destroy(struct comm_job *job); /* NULL is fine */
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cluster/comm_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/range.h"
+#include "common/base/xmalloc.h"
+
+#define RANKS_MAX (1u << 20) /* of a communicator */
+
+/* In this order: the name of one may be a part of another's. */
+static const struct {
+    const char *word;
+    enum comm_kind kind;
+} words[] = {
+    {"AllReduce", COMM_ALL_REDUCE},
+    {"AllGather", COMM_ALL_GATHER},
+    {"ReduceScatter", COMM_REDUCE_SCATTER},
+    {"Broadcast", COMM_BROADCAST},
+    {"Bcast", COMM_BROADCAST},
+    {"AlltoAll", COMM_ALL_TO_ALL},
+    {"AllToAll", COMM_ALL_TO_ALL},
+    {"Gather", COMM_GATHER},
+    {"Scatter", COMM_SCATTER},
+    {"Reduce", COMM_REDUCE},
+    {"Send", COMM_PAIR},
+    {"Recv", COMM_PAIR},
+};
+
+enum comm_kind comm_kind_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i].word))
+            return words[i].kind;
+    return COMM_OTHER;
+}
+
+const char *comm_kind_name(enum comm_kind kind)
+{
+    static const char *const names[COMM_KINDS] = {
+        [COMM_ALL_REDUCE] = "all-reduce",
+        [COMM_ALL_GATHER] = "all-gather",
+        [COMM_REDUCE_SCATTER] = "reduce-scatter",
+        [COMM_BROADCAST] = "broadcast",
+        [COMM_REDUCE] = "reduce",
+        [COMM_ALL_TO_ALL] = "all-to-all",
+        [COMM_GATHER] = "gather",
+        [COMM_SCATTER] = "scatter",
+        [COMM_PAIR] = "send or receive",
+        [COMM_OTHER] = "collective",
+    };
+
+    return names[kind];
+}
+
+/* --- communicators -------------------------------------------------------- */
+
+static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
+{
+    return value < least ? least : value > most ? most : (uint32_t)value;
+}
+
+static struct comm *comm_add(struct comm_log *log, uint64_t handle,
+                             uint64_t rank, uint64_t ranks)
+{
+    xgrow(&log->comms, log->comm_count, &log->comm_capacity,
+          sizeof *log->comms);
+    struct comm *c = &log->comms[log->comm_count++];
+    *c = (struct comm){.handle = handle, .ranks = clamp(ranks, 1, RANKS_MAX)};
+    c->rank = clamp(rank, 0, c->ranks - 1);
+    map_put(&log->handles, handle, (void *)(uintptr_t)log->comm_count);
+    return c;
+}
+
+static uint32_t comm_find(const struct comm_log *log, uint64_t handle)
+{
+    return (uint32_t)(uintptr_t)map_get(&log->handles, handle) - 1;
+}
+
+/* Fills MEMBERS, COUNT of them, from RANGES in TEXT. */
+static bool members_expand(uint32_t *members, uint64_t count, const char *text,
+                           uint64_t ranges)
+{
+    uint64_t at = 0;
+
+    for (uint64_t i = 0; i < ranges; i++) {
+        struct range range;
+
+        memcpy(&range, text + i * sizeof range, sizeof range);
+        if (range.count > count - at)
+            return false;
+        for (uint32_t k = 0; k < range.count; k++)
+            members[at++] = range_at(&range, k);
+    }
+    return at == count;
+}
+
+/* From ranks of the communicator that C was split from to those of the world.
+ * Returns whether they are known. */
+static bool members_of_root(const struct comm_log *log, uint64_t handle,
+                            struct comm *c)
+{
+    uint32_t root = comm_find(log, handle);
+
+    if (root == COMM_NONE || &log->comms[root] == c)
+        return false;
+    for (uint32_t i = 0; i < c->ranks; i++) {
+        if (c->members[i] >= log->comms[root].ranks)
+            return false;
+        if (log->comms[root].members)
+            c->members[i] = log->comms[root].members[c->members[i]];
+    }
+    return log->comms[root].members || log->comms[root].ranks == log->world;
+}
+
+static void members_read(const struct comm_log *log,
+                         const struct trace_item *item, struct comm *c)
+{
+    const struct trace_communicator *made = trace_as_communicator(item);
+    size_t bytes = item->head.text_bytes - COMM_ID_BYTES;
+
+    if (!made->ranges || made->ranks != c->ranks ||
+        bytes / sizeof(struct range) != made->ranges)
+        return;
+    c->members = xmalloc(c->ranks * sizeof *c->members);
+    if (members_expand(c->members, c->ranks, item->text + COMM_ID_BYTES,
+                       made->ranges) &&
+        (!made->root || members_of_root(log, made->root, c)))
+        return;
+    free(c->members);
+    c->members = NULL;
+}
+
+/* A communicator of all ranks whose members were not told. */
+static void members_assume(const struct comm_log *log, struct comm *c)
+{
+    if (c->members || c->ranks != log->world)
+        return;
+    c->members = xmalloc(c->ranks * sizeof *c->members);
+    for (uint32_t i = 0; i < c->ranks; i++)
+        c->members[i] = i;
+}
+
+static void on_communicator(struct comm_log *log,
+                            const struct trace_item *item)
+{
+    const struct trace_communicator *made = trace_as_communicator(item);
+    struct comm *c =
+        comm_add(log, made->communicator, made->rank, made->ranks);
+
+    if (item->head.text_bytes >= sizeof c->id) {
+        memcpy(c->id, item->text, sizeof c->id);
+        members_read(log, item, c);
+    }
+    members_assume(log, c);
+}
+
+void comm_log_record(struct comm_log *log, const struct trace_item *item)
+{
+    uint32_t parent;
+
+    trace_names_add(&log->names, item);
+    switch (item->head.kind) {
+    case TRACE_PROCESS:
+        log->rank = (uint32_t)trace_as_process(item)->rank;
+        log->world = (uint32_t)trace_as_process(item)->world_size;
+        break;
+    case TRACE_COMMUNICATOR:
+        on_communicator(log, item);
+        break;
+    case TRACE_MODULE:
+        module_table_name(&log->modules, (uint32_t)trace_as_module(item)->module,
+                          (uint32_t)trace_as_module(item)->root,
+                          trace_names_get(&log->names,
+                                          trace_as_module(item)->name),
+                          &parent);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+static void parts_add(struct comm_log *log, const struct op *op,
+                      struct comm_call *call)
+{
+    const struct trace_collective *c = op_as_collective(op);
+    const struct op_part own = {.peer = (uint32_t)c->root,
+                                .receive = c->receive != 0,
+                                .bytes = c->bytes};
+    const struct op_part *parts = op->part_count ? op->parts : &own;
+
+    call->part_first = (uint32_t)log->part_count;
+    call->part_count = op->part_count ? op->part_count : 1;
+    for (uint32_t i = 0; i < call->part_count; i++) {
+        xgrow(&log->parts, log->part_count, &log->part_capacity,
+              sizeof *log->parts);
+        log->parts[log->part_count++] = parts[i];
+    }
+}
+
+void comm_log_op(struct comm_log *log, const struct op *op)
+{
+    if (op->kind != OP_COLLECTIVE)
+        return;
+    const struct trace_collective *c = op_as_collective(op);
+    struct comm_call call = {
+        .comm = comm_find(log, c->communicator),
+        .kind = comm_kind_of(trace_names_get(&log->names, op->name)),
+        .name = op->name,
+        .module = op->module,
+        .operator= op->operator,
+        .count = c->count,
+        .type = c->type,
+        .operation = c->operation,
+        .root = c->root,
+        .bytes = c->bytes,
+        .host_ns = op->host_ns,
+        .start_ns = op->start_ns,
+        .duration_ns = op->duration_ns,
+    };
+
+    if (call.comm == COMM_NONE) {
+        comm_add(log, c->communicator, c->rank, c->ranks);
+        call.comm = (uint32_t)log->comm_count - 1;
+    }
+    if (call.kind == COMM_PAIR)
+        parts_add(log, op, &call);
+    xgrow(&log->calls, log->call_count, &log->call_capacity,
+          sizeof *log->calls);
+    log->calls[log->call_count++] = call;
+}
+
+void comm_log_fini(struct comm_log *log)
+{
+    for (size_t i = 0; i < log->comm_count; i++)
+        free(log->comms[i].members);
+    free(log->comms);
+    free(log->calls);
+    free(log->parts);
+    trace_names_fini(&log->names);
+    module_table_fini(&log->modules);
+    map_fini(&log->handles);
+    *log = (struct comm_log){.rank = 0};
+}
