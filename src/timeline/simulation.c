@@ -25,15 +25,33 @@ struct simulator {
     struct simulation_sink sink;
     struct op_trace *ops;
     struct pricer *pricer;
-    struct sim *sim;
-    void **blocks; /* the simulator's memory */
-    size_t block_count, block_capacity;
+    struct simulation_world *world;
+    struct sim *sim; /* the world's */
     struct map streams, events; /* numbers + 1 */
     struct map threads;
     uint32_t devices[SESSION_DEVICES]; /* numbers; SIM_NONE */
+    uint32_t numbers[SESSION_DEVICES]; /* the same as they came */
     struct simulation_op *infos;         /* by tag, a ring */
     size_t info_capacity;
     uint64_t tag, call; /* the last given */
+    uint64_t collective; /* the next one's place among all */
+    uint64_t under_way;  /* operations that are not done */
+    /* of a process among others: the call that its host has not done with,
+     * and those of the same record that come after it */
+    struct unfinished {
+        bool active, works;
+        struct op op; /* without what it borrows */
+        uint32_t thread, stream;
+        uint64_t start_ns, first_tag;
+    } unfinished;
+    struct waiting {
+        struct op op;
+        struct price price;
+        bool works;
+        uint64_t fields[TRACE_FIELDS_MAX];
+    } *queue;
+    size_t queue_head, queue_count, queue_capacity;
+    bool ended, concluded;
     struct map last_calls; /* numbers by thread */
     uint64_t record;    /* of the trace, from 0 */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
@@ -51,29 +69,6 @@ struct simulator {
     int64_t drifts[PROFILE_THREADS]; /* of threads: simulated less measured */
 };
 
-/* --- the simulator's memory ----------------------------------------------- */
-
-static void *block_grow(void *context, void *old, size_t old_bytes,
-                        size_t bytes)
-{
-    struct simulator *r = context;
-    size_t at = 0;
-
-    while (at < r->block_count && r->blocks[at] != old)
-        at++;
-    if (!old || at == r->block_count) {
-        at = r->block_count;
-        xgrow(&r->blocks, r->block_count, &r->block_capacity, sizeof(void *));
-        r->block_count++;
-        old = NULL;
-    }
-    char *grown = xreallocarray(old, bytes ? bytes : 1, 1);
-    if (bytes > old_bytes)
-        memset(grown + old_bytes, 0, bytes - old_bytes);
-    r->blocks[at] = grown;
-    return grown;
-}
-
 /* --- what the simulator tells --------------------------------------------- */
 
 static struct simulation_op *info_of(const struct simulator *r, uint64_t tag)
@@ -81,12 +76,12 @@ static struct simulation_op *info_of(const struct simulator *r, uint64_t tag)
     return &r->infos[tag & (r->info_capacity - 1)];
 }
 
-static void on_done(void *context, const struct sim_done *done)
+void simulator_done(struct simulator *r, const struct sim_done *done)
 {
-    struct simulator *r = context;
     struct simulation_op *info = info_of(r, done->tag);
 
     info->done = *done;
+    r->under_way--;
     if (done->end_ns > r->t->end_ns)
         r->t->end_ns = done->end_ns;
     if (r->sink.op)
@@ -94,16 +89,16 @@ static void on_done(void *context, const struct sim_done *done)
     info->done.tag = 0;
 }
 
-static void on_marked(void *context, const struct sim_marked *m)
+void simulator_marked(struct simulator *r, uint32_t index,
+                      const struct sim_marked *m)
 {
-    struct simulator *r = context;
     struct simulation_moment *moments =
         m->tag & 1 ? r->t->ends : r->t->begins;
     struct simulation_moment *at = &moments[m->tag / 2];
 
     if (m->ns > at->ns)
         at->ns = m->ns;
-    memcpy(at->use_ns[m->device], m->use_ns, sizeof m->use_ns);
+    memcpy(at->use_ns[index], m->use_ns, sizeof m->use_ns);
 }
 
 /* The place of a new operation; those that are not done stay where they are. */
@@ -141,8 +136,9 @@ static uint32_t device_of(struct simulator *r, uint32_t device)
                 gpu->memory_gbps);
     if (r->imported && !r->options.models) /* measured times have it all */
         sim_gpu = (struct sim_gpu){.queue_depth = UINT32_MAX};
-    r->devices[device] = sim_device(r->sim, &sim_gpu);
-    r->t->device_count = r->devices[device] + 1;
+    r->devices[device] =
+        world_device(r->world, &sim_gpu, r, r->t->device_count);
+    r->numbers[r->t->device_count++] = r->devices[device];
     return r->devices[device];
 }
 
@@ -267,13 +263,17 @@ static void host_call(struct simulator *r, const struct op *op)
         r->record_ns = op->host_ns;
 }
 
-/* THREAD has made a call; where it has to wait, it does. */
-static void host_settle(struct simulator *r, uint32_t thread)
+/* THREAD has made a call; where it has to wait, it does. Returns false where
+ * that is left to the world. */
+static bool host_settle(struct simulator *r, uint32_t thread)
 {
+    if (sim_waits(r->sim, thread) && r->world->together)
+        return false;
     if (sim_waits(r->sim, thread) && sim_settle(r->sim, thread))
         r->t->stuck = true;
     if (r->host_ns < sim_now(r->sim, thread))
         r->host_ns = sim_now(r->sim, thread);
+    return true;
 }
 
 static uint32_t step_now(const struct simulator *r)
@@ -297,12 +297,30 @@ static uint64_t op_bytes(const struct op *op)
     }
 }
 
+/* Which others OP waits for, and for how long it then runs. */
+static void work_meet(struct simulator *r, const struct op *op,
+                      struct sim_work *work)
+{
+    uint32_t meet = SIMULATION_ALONE;
+
+    if (op->kind == OP_COLLECTIVE && r->options.meets)
+        meet = r->options.meets[r->collective];
+    r->collective += op->kind == OP_COLLECTIVE;
+    if (meet == SIMULATION_ALONE)
+        return;
+    const struct simulation_meet *m = &r->world->meets[meet];
+    work->meet = world_meet(r->world, meet);
+    work->neighbour = m->neighbour;
+    if (m->duration_ns && op->measured && !r->options.models)
+        work->duration_ns = m->duration_ns;
+}
+
 static void submit(struct simulator *r, const struct op *op, uint32_t thread,
                    const struct price *price)
 {
     uint32_t stream = stream_of(r, op);
     struct simulation_op *info = info_new(r);
-    const struct sim_work work = {
+    struct sim_work work = {
         .engine = price->engine,
         .duration_ns = price->answer.ns,
         .share = price->share,
@@ -325,13 +343,10 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
     info->bytes = op_bytes(op);
     info->gap_ns = work.gap_ns;
     r->t->ops++;
+    r->under_way++;
+    work_meet(r, op, &work);
     if (sim_submit(r->sim, thread, stream, &work))
         r->t->stuck = true;
-    host_settle(r, thread);
-    if (!op->blocking)
-        return;
-    sim_sync_stream(r->sim, thread, stream);
-    host_settle(r, thread);
 }
 
 /* The price of OP; false: it is no work of the device's, and no call. */
@@ -385,7 +400,6 @@ static void do_call(struct simulator *r, const struct op *op, uint32_t thread)
     default:
         break;
     }
-    host_settle(r, thread);
 }
 
 /* Memory calls of pools neither wait nor cost much. */
@@ -436,7 +450,8 @@ static int64_t *drift_of(struct simulator *r, uint32_t thread)
 static uint64_t profile_host_ns(struct simulator *r, uint32_t thread,
                                 uint64_t time_ns)
 {
-    int64_t ns = (int64_t)(time_ns - r->origin_ns) + *drift_of(r, thread);
+    int64_t ns = (int64_t)(time_ns - r->origin_ns + r->options.start_ns) +
+                 *drift_of(r, thread);
 
     return ns > 0 ? (uint64_t)ns : 0;
 }
@@ -463,15 +478,63 @@ static void price_measured(struct simulator *r, const struct op *op,
 static void profile_return(struct simulator *r, const struct op *op, uint32_t thread)
 {
     sim_spend(r->sim, thread, op->return_ns);
-    *drift_of(r, op->thread) = (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
-                               (int64_t)(op->host_ns + op->held_ns);
+    *drift_of(r, op->thread) =
+        (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
+        (int64_t)(op->host_ns + op->held_ns + r->options.start_ns);
 }
 
-static void on_profile_op(struct simulator *r, const struct op *op)
+/* --- calls ---------------------------------------------------------------- */
+
+/* The host goes on with the call that it has not done with. */
+static void call_finish(struct simulator *r)
+{
+    struct unfinished *u = &r->unfinished;
+
+    if (!host_settle(r, u->thread))
+        return;
+    if (u->works && u->op.blocking) {
+        u->op.blocking = false;
+        sim_sync_stream(r->sim, u->thread, u->stream);
+        if (!host_settle(r, u->thread))
+            return;
+    }
+    u->active = false;
+    if (r->imported && u->op.kind == OP_SYNC_EVENT)
+        profile_return(r, &u->op, u->thread);
+    if (!u->op.capture)
+        call_tell(r, &u->op, u->thread, u->start_ns, u->first_tag);
+}
+
+/* The host makes the call OP, of KIND. */
+static void call_make(struct simulator *r, const struct op *op,
+                      enum op_kind kind, const struct price *price, bool works)
 {
     uint32_t thread = thread_of(r, op->thread);
-    uint64_t first_tag = r->tag, start_ns;
-    struct price price = {.family = WORK_OTHER};
+
+    r->unfinished = (struct unfinished){.active = true,
+                                        .works = works,
+                                        .op = *op,
+                                        .thread = thread,
+                                        .first_tag = r->tag};
+    sim_until(r->sim, thread, r->host_ns);
+    r->unfinished.start_ns = sim_now(r->sim, thread);
+    if (!op->capture) {
+        r->call++;
+        if (!r->imported)
+            sim_spend(r->sim, thread, sim_call_ns(kind));
+    }
+    if (works) {
+        r->unfinished.stream = stream_of(r, op);
+        submit(r, op, thread, price);
+    } else if (kind == op->kind) {
+        do_call(r, op, thread);
+    }
+    call_finish(r);
+}
+
+static void profile_call(struct simulator *r, const struct op *op,
+                         struct price *price)
+{
     bool works = op->kind > OP_NONE && op->kind <= OP_COLLECTIVE;
 
     if (op->kind == OP_HOST_JOIN) {
@@ -479,51 +542,59 @@ static void on_profile_op(struct simulator *r, const struct op *op)
         return;
     }
     r->host_ns = profile_host_ns(r, op->thread, op->host_ns);
-    sim_until(r->sim, thread, r->host_ns);
-    start_ns = sim_now(r->sim, thread);
-    r->call++;
-    if (works) {
-        price_of(r, op, &price);
-        price_measured(r, op, &price);
-        submit(r, op, thread, &price);
-    } else {
-        do_call(r, op, thread);
+    if (works)
+        price_measured(r, op, price);
+    call_make(r, op, op->kind, price, works);
+}
+
+static void call_op(struct simulator *r, const struct op *op,
+                    struct price *price, bool works)
+{
+    enum op_kind kind = call_kind(op);
+
+    if (r->imported) {
+        profile_call(r, op, price);
+        return;
     }
-    if (op->kind == OP_SYNC_EVENT)
-        profile_return(r, op, thread);
-    call_tell(r, op, thread, start_ns, first_tag);
+    host_call(r, op);
+    if (!works && kind <= OP_COLLECTIVE && kind != OP_HOST_FUNCTION) {
+        r->collective += kind == OP_COLLECTIVE;
+        return; /* a setting of a library's */
+    }
+    call_make(r, op, kind, price, works);
+}
+
+/* OP comes when the host has done with those before it. */
+static void queue_put(struct simulator *r, const struct op *op,
+                      const struct price *price, bool works)
+{
+    xgrow(&r->queue, r->queue_count, &r->queue_capacity, sizeof *r->queue);
+    struct waiting *w = &r->queue[r->queue_count++];
+    *w = (struct waiting){.op = *op, .price = *price, .works = works};
+    memcpy(w->fields, op->fields, op->field_count * sizeof *w->fields);
+}
+
+static void queue_go(struct simulator *r)
+{
+    while (!r->unfinished.active && r->queue_head < r->queue_count) {
+        struct waiting w = r->queue[r->queue_head++];
+        w.op.fields = w.fields;
+        call_op(r, &w.op, &w.price, w.works);
+    }
+    if (r->queue_head == r->queue_count)
+        r->queue_head = r->queue_count = 0;
 }
 
 static void on_op(void *context, const struct op *op)
 {
     struct simulator *r = context;
-
-    if (r->imported) {
-        on_profile_op(r, op);
-        return;
-    }
-    uint32_t thread = thread_of(r, op->thread);
-    enum op_kind kind = call_kind(op);
-    uint64_t first_tag = r->tag, start_ns;
-    struct price price;
+    struct price price = {.family = WORK_OTHER};
     bool works = price_of(r, op, &price);
 
-    host_call(r, op);
-    if (!works && kind <= OP_COLLECTIVE && kind != OP_HOST_FUNCTION)
-        return; /* a setting of a library's */
-    sim_until(r->sim, thread, r->host_ns);
-    start_ns = sim_now(r->sim, thread);
-    if (!op->capture) {
-        r->call++;
-        sim_spend(r->sim, thread, sim_call_ns(kind));
-    }
-    if (works)
-        submit(r, op, thread, &price);
-    else if (kind == op->kind)
-        do_call(r, op, thread);
-    host_settle(r, thread);
-    if (!op->capture)
-        call_tell(r, op, thread, start_ns, first_tag);
+    if (r->unfinished.active || r->queue_count)
+        queue_put(r, op, &price, works);
+    else
+        call_op(r, op, &price, works);
 }
 
 /* --- steps ---------------------------------------------------------------- */
@@ -541,7 +612,7 @@ static void mark_all(struct simulator *r, uint64_t tag)
     if (!r->t->device_count) /* nothing was called yet */
         at->ns = r->host_ns;
     for (uint32_t i = 0; i < r->t->device_count; i++)
-        sim_mark(r->sim, i, r->host_ns, tag);
+        sim_mark(r->sim, r->numbers[i], r->host_ns, tag);
 }
 
 static void steps_follow(struct simulator *r)
@@ -591,9 +662,6 @@ struct simulator *simulator_create(struct simulation *t,
                                    const struct simulation_sink *sink)
 {
     struct simulator *r = xcalloc(1, sizeof *r);
-    const struct sim_memory memory = {.grow = block_grow, .context = r};
-    const struct sim_sink sim_sink = {
-        .done = on_done, .marked = on_marked, .context = r};
     double factor = options->host_factor;
 
     r->t = t;
@@ -604,7 +672,9 @@ struct simulator *simulator_create(struct simulation *t,
     if (factor > 0)
         r->factor = (uint64_t)llround(
             (factor < FACTOR_MOST ? factor : FACTOR_MOST) * FACTOR_ONE);
-    r->sim = sim_create(&memory, &sim_sink);
+    r->world = options->world ? options->world : world_create(NULL, false);
+    r->sim = r->world->sim;
+    r->host_ns = options->start_ns;
     r->ops = op_trace_create(on_op, r);
     r->pricer = pricer_create(&r->options.price);
     r->info_capacity = INFOS_FIRST;
@@ -614,16 +684,45 @@ struct simulator *simulator_create(struct simulation *t,
     return r;
 }
 
-void simulator_end(struct simulator *r)
+/* All was called. */
+static void host_end(struct simulator *r)
 {
-    op_trace_end(r->ops);
+    if (r->concluded)
+        return;
+    r->concluded = true;
     steps_follow(r);
     if (r->in_step)
         mark_all(r, (uint64_t)r->step * 2 + 1);
-    if (!sim_drain(r->sim))
-        r->t->stuck = true;
     if (r->host_ns > r->t->end_ns)
         r->t->end_ns = r->host_ns;
+}
+
+bool simulator_waits(struct simulator *r)
+{
+    if (r->unfinished.active)
+        call_finish(r);
+    queue_go(r);
+    if (r->unfinished.active)
+        return true;
+    if (r->ended)
+        host_end(r);
+    return false;
+}
+
+void simulator_conclude(struct simulator *r)
+{
+    if (r->unfinished.active || r->queue_count || r->under_way)
+        r->t->stuck = true;
+}
+
+void simulator_end(struct simulator *r)
+{
+    op_trace_end(r->ops);
+    r->ended = true;
+    if (simulator_waits(r) || r->world->together)
+        return;
+    if (!sim_drain(r->sim))
+        r->t->stuck = true;
 }
 
 uint64_t simulator_host_ns(const struct simulator *r)
@@ -655,8 +754,8 @@ void simulator_destroy(struct simulator *r)
     map_fini(&r->events);
     map_fini(&r->threads);
     map_fini(&r->last_calls);
-    for (size_t i = 0; i < r->block_count; i++)
-        xfree(r->blocks[i]);
-    xfree(r->blocks);
+    xfree(r->queue);
+    if (!r->options.world)
+        world_destroy(r->world);
     xfree(r);
 }

@@ -15,8 +15,10 @@
 #include "common/trace/step.h"
 #include "timeline/host_times.h"
 #include "timeline/price.h"
+#include "timeline/world.h"
 
-struct simulation_plan; /* of the reader of traces */
+struct simulation_plan;  /* of the reader of traces */
+struct simulation_peers; /* likewise */
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
@@ -71,6 +73,13 @@ struct simulation_options {
     const struct step_list *steps; /* of the trace; NULL: a pass finds them */
     bool host_as_recorded; /* the host's times are not cleaned */
     bool models; /* imported profiles: prices in place of what was measured */
+    const struct simulation_peers *peers; /* the ranks of its job, to a reader
+                                             of traces; NULL: it is alone */
+    /* of a process among others: */
+    struct simulation_world *world; /* borrowed; NULL: it is alone */
+    const uint32_t *meets; /* of its collectives, in their order: a meet, or
+                              SIMULATION_ALONE; borrowed */
+    uint64_t start_ns; /* when its first record is; 0: as the world begins */
 };
 
 /* What is known when all of a trace was simulated. */
@@ -83,8 +92,6 @@ struct simulation {
     bool stuck; /* something waits for what never comes */
 };
 
-struct simulator;
-
 /* Puts records on the simulator, one after the other. *T holds the steps (none
  * where T->steps.count is 0) and room for their moments; it, TIMES (NULL: the
  * host's times are those of the records) and what OPTIONS points to are
@@ -95,8 +102,15 @@ struct simulator *simulator_create(struct simulation *t,
                                    const struct simulation_sink *sink);
 void simulator_add(struct simulator *s, const struct trace_item *item);
 
-/* There are no more records: what was called is carried out. */
+/* There are no more records: what was called is carried out, unless there are
+ * others in its world. */
 void simulator_end(struct simulator *s);
+
+/* Of a process among others: does its host wait? Then it gets no records, and
+ * does not end, before world_run. */
+bool simulator_waits(struct simulator *s);
+/* The world has come to its end: what of S is not done never will be. */
+void simulator_conclude(struct simulator *s);
 void simulator_destroy(struct simulator *s);
 
 /* When the host is now, on the simulation's clock. */

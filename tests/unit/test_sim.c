@@ -333,7 +333,8 @@ TEST(a_collective_starts_with_its_last_peer)
     CHECK_SPAN(1, 70, 200);
     CHECK_SPAN(2, 70, 200);
     CHECK(done[1].cause == SIM_BY_PEER && done[1].cause_tag == 2);
-    CHECK_UINT(marks[1].use_ns[SIM_USE_COMM], 200);
+    CHECK_UINT(marks[1].use_ns[SIM_USE_PEERS], 70);
+    CHECK_UINT(marks[1].use_ns[SIM_USE_COMM], 130);
     CHECK_UINT(sim_meet(s, 3), meet); /* given again */
 }
 

@@ -83,7 +83,7 @@ static void check_parts(const struct timing *t)
 {
     for (size_t i = 0; i < t->step_count; i++) {
         const struct timing_step *s = &t->steps[i];
-        CHECK_UINT(s->compute_ns + s->exposed_comm_ns + s->exposed_copy_ns +
+        CHECK_UINT(s->compute_ns + s->exposed_comm_ns + s->bubble_ns + s->exposed_copy_ns +
                        s->host_bound_ns + s->other_ns,
                    s->duration_ns);
         CHECK(s->low_ns <= s->duration_ns && s->duration_ns <= s->high_ns);

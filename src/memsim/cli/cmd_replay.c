@@ -205,9 +205,9 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
                     struct err *err)
 {
     struct output_time time;
+    struct output_members members = {.all = NULL};
     struct gpu recorded;
     size_t rank = 0;
-    int rc = 0;
 
     if (!r->count || !run_is_trace(recordings[0].path))
         return 0;
@@ -220,11 +220,12 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
         return -1;
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
-            rc = rc || output_time_rank(&time, &r->result,
-                                        &r->result.ranks[rank++],
-                                        recordings[i].path, NULL, err);
+            output_members_add(&members, &r->result.ranks[rank++],
+                               recordings[i].path, NULL);
+    int rc = output_time_job(&time, &r->result, &members, err);
+    output_members_fini(&members);
     output_time_fini(&time);
-    return rc ? -1 : 0;
+    return rc;
 }
 
 static int report(const struct replay_options *o, struct replay_report *r,

@@ -215,8 +215,8 @@ static int time_ranks(const struct output_options *options,
                       struct result *result, struct err *err)
 {
     struct output_time time;
+    struct output_members members = {.all = NULL};
     char path[PATH_MAX];
-    int rc = 0;
 
     if (!result->rank_count)
         return 0;
@@ -227,11 +227,13 @@ static int time_ranks(const struct output_options *options,
         if (w.device > w.rank->devices && w.device[-1].process == process)
             continue;
         run_trace_path(dir->path, process, path, sizeof path);
-        rc = rc || output_time_rank(&time, result, w.rank, path,
-                                    traces_plan(traces, process), err);
+        output_members_add(&members, w.rank, path,
+                           traces_plan(traces, process));
     }
+    int rc = output_time_job(&time, result, &members, err);
+    output_members_fini(&members);
     output_time_fini(&time);
-    return rc ? -1 : 0;
+    return rc;
 }
 
 /* The ranks that each rank stood for. */

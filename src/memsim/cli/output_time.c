@@ -168,49 +168,133 @@ static bool has_more(const struct timing *a, const struct timing *b)
     return (a->step_count || !b->step_count) && a->device_ns > b->device_ns;
 }
 
-/* The timeline of RANK for --kineto. */
-static int write_kineto(const struct output_time *t,
-                        const struct result *result,
-                        const struct result_rank *rank, const char *trace,
-                        const struct simulation_options *options,
-                        struct err *err)
-{
-    const struct kineto_job job = {result, rank, trace, options};
+/* --- the ranks of a job --------------------------------------------------- */
 
-    if (!t->options->kineto)
-        return 0;
-    char *path = kineto_path(result, rank, t->options->kineto);
+void output_members_add(struct output_members *m, struct result_rank *rank,
+                        const char *path, const struct simulation_plan *plan)
+{
+    xgrow(&m->all, m->count, &m->capacity, sizeof *m->all);
+    m->all[m->count++] =
+        (struct output_member){.rank = rank, .path = xstrdup(path), .plan = plan};
+}
+
+void output_members_fini(struct output_members *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        free(m->all[i].path);
+    free(m->all);
+    *m = (struct output_members){.all = NULL};
+}
+
+/* Members whose traces can be read, with plans. */
+struct job {
+    const struct output_time *t;
+    struct result *result;
+    struct simulation_rank *ranks;
+    struct result_rank **of; /* the result's ranks */
+    struct simulation_plan *own;
+    size_t count, own_count;
+    struct comm_job *joined;
+};
+
+static void job_add(struct job *j, const struct output_member *m)
+{
+    struct simulation_plan *own = &j->own[j->own_count];
+    struct err why = {""};
+
+    if (!m->plan && simulation_plan_read(own, m->path, &why)) {
+        result_note(j->result, "its time is not known: %s", why.text);
+        return;
+    }
+    j->own_count += !m->plan;
+    j->ranks[j->count] = (struct simulation_rank){
+        .path = m->path, .plan = m->plan ? m->plan : own};
+    j->of[j->count++] = m->rank;
+}
+
+static void job_init(struct job *j, const struct output_time *t,
+                     struct result *result,
+                     const struct output_members *members)
+{
+    *j = (struct job){
+        .t = t,
+        .result = result,
+        .ranks = xcalloc(members->count + 1, sizeof *j->ranks),
+        .of = xcalloc(members->count + 1, sizeof(struct result_rank *)),
+        .own = xcalloc(members->count + 1, sizeof *j->own)};
+    for (size_t i = 0; i < members->count; i++)
+        job_add(j, &members->all[i]);
+    j->joined = simulation_join(j->ranks, j->count);
+}
+
+static void job_fini(struct job *j)
+{
+    for (size_t i = 0; i < j->own_count; i++)
+        simulation_plan_fini(&j->own[i]);
+    comm_job_destroy(j->joined);
+    free(j->ranks);
+    free(j->of);
+    free(j->own);
+}
+
+/* Member I's TIMING becomes its rank's, where it has the most work. Returns
+ * whether it did. */
+static bool rank_take(const struct job *j, size_t i, struct timing_rank *timed)
+{
+    struct result_rank *rank = j->of[i];
+
+    if (timed->failed) {
+        result_note(j->result, "its time is not known: %s", timed->err.text);
+        return false;
+    }
+    if (!timed->timing.ops || !has_more(&timed->timing, rank->timing)) {
+        timing_fini(&timed->timing);
+        return false;
+    }
+    timing_destroy(rank->timing);
+    rank->timing = xmalloc(sizeof *rank->timing);
+    *rank->timing = timed->timing;
+    if (timed->timing.stuck)
+        result_note(j->result, "rank %u: something waits for work that never "
+                               "comes; its times end there",
+                    rank->rank);
+    return true;
+}
+
+/* The timeline of member I for --kineto. */
+static int write_kineto(const struct job *j, size_t i, struct err *err)
+{
+    const struct output_time *t = j->t;
+    const struct simulation_peers peers = {j->ranks, j->count, i, j->joined};
+    struct simulation_options options = t->timeline;
+    const struct kineto_job job = {j->result, j->of[i], j->ranks[i].path,
+                                   &options};
+
+    options.plan = j->ranks[i].plan;
+    options.peers = j->count > 1 ? &peers : NULL;
+    char *path = kineto_path(j->result, j->of[i], t->options->kineto);
     int rc = kineto_write(&job, path, err);
     if (!rc && !t->options->quiet && strcmp(path, "-"))
         fprintf(stderr, "memsim: the predicted timeline of rank %u is %s\n",
-                rank->rank, path);
+                j->of[i]->rank, path);
     free(path);
     return rc;
 }
 
-int output_time_rank(const struct output_time *t, struct result *result,
-                     struct result_rank *rank, const char *path,
-                     const struct simulation_plan *plan, struct err *err)
+int output_time_job(const struct output_time *t, struct result *result,
+                    const struct output_members *members, struct err *err)
 {
-    struct simulation_options options = t->timeline;
-    struct timing *timing = xcalloc(1, sizeof *timing);
-    struct err why = {""};
+    struct job j;
+    int rc = 0;
 
-    options.plan = plan;
-    if (timing_read(timing, path, &options, &why)) {
-        result_note(result, "its time is not known: %s", why.text);
-        free(timing);
-        return 0;
-    }
-    if (!timing->ops || !has_more(timing, rank->timing)) {
-        timing_destroy(timing);
-        return 0;
-    }
-    timing_destroy(rank->timing);
-    rank->timing = timing;
-    if (timing->stuck)
-        result_note(result, "rank %u: something waits for work that never "
-                            "comes; its times end there",
-                    rank->rank);
-    return write_kineto(t, result, rank, path, &options, err);
+    job_init(&j, t, result, members);
+    const struct simulation_peers peers = {j.ranks, j.count, 0, j.joined};
+    struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
+    timing_read_job(timed, &peers, &t->timeline);
+    for (size_t i = 0; i < j.count; i++)
+        if (rank_take(&j, i, &timed[i]) && t->options->kineto)
+            rc = rc || write_kineto(&j, i, err);
+    free(timed);
+    job_fini(&j);
+    return rc ? -1 : 0;
 }

@@ -35,12 +35,28 @@ int output_time_gate(const struct output_options *options,
  * Returns 0 or -1. */
 int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
 
-/* Times RANK of RESULT by the trace PATH with PLAN (NULL: a pass makes it),
- * unless it has a timing with more work already, and writes --kineto. A trace
- * that cannot be read becomes a note. Returns 0, or -1 where a file cannot be
- * written. */
-int output_time_rank(const struct output_time *t, struct result *result,
-                     struct result_rank *rank, const char *path,
-                     const struct simulation_plan *plan, struct err *err);
+/* A trace of a rank of a result. */
+struct output_member {
+    struct result_rank *rank;
+    char *path;                         /* owned */
+    const struct simulation_plan *plan; /* NULL: a pass makes it */
+};
+
+/* The traces of a job. Zeroed, there are none. */
+struct output_members {
+    struct output_member *all;
+    size_t count, capacity;
+};
+
+void output_members_add(struct output_members *m, struct result_rank *rank,
+                        const char *path, const struct simulation_plan *plan);
+void output_members_fini(struct output_members *m);
+
+/* Times the ranks of RESULT by their traces, all on one simulator, and writes
+ * --kineto. A rank with several traces has the timing with the most work. A
+ * trace that cannot be read becomes a note. Returns 0, or -1 where a file
+ * cannot be written. */
+int output_time_job(const struct output_time *t, struct result *result,
+                    const struct output_members *members, struct err *err);
 
 #endif

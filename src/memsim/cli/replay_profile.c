@@ -57,6 +57,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
                       struct err *err)
 {
     struct output_time time;
+    struct output_members members = {.all = NULL};
     struct run_ranks ranks;
     int rc;
 
@@ -68,11 +69,13 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     for (const struct run_rank *r = NULL; (r = run_next_rank(&ranks, r));) {
         struct result_rank *to = &result->ranks[result->rank_count++];
         to->rank = r->rank;
-        for (size_t i = 0; !rc && i < r->trace_count; i++)
-            rc = output_time_rank(&time, result, to, r->traces[i]->path, NULL,
-                                  err);
+        for (size_t i = 0; i < r->trace_count; i++)
+            output_members_add(&members, to, r->traces[i]->path, NULL);
     }
     run_ranks_fini(&ranks);
+    if (!rc)
+        rc = output_time_job(&time, result, &members, err);
+    output_members_fini(&members);
     output_time_fini(&time);
     return rc;
 }

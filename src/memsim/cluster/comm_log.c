@@ -160,6 +160,10 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
 {
     uint32_t parent;
 
+    if (!log->first_ns)
+        log->first_ns = item->head.time_ns;
+    if (trace_says_imported(item))
+        log->imported = true;
     trace_names_add(&log->names, item);
     switch (item->head.kind) {
     case TRACE_PROCESS:
@@ -226,6 +230,8 @@ void comm_log_op(struct comm_log *log, const struct op *op)
         comm_add(log, c->communicator, c->rank, c->ranks);
         call.comm = (uint32_t)log->comm_count - 1;
     }
+    if (call.kind == COMM_PAIR && log->imported)
+        call.kind = COMM_OTHER;
     if (call.kind == COMM_PAIR)
         parts_add(log, op, &call);
     xgrow(&log->calls, log->call_count, &log->call_capacity,

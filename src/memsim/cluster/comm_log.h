@@ -47,6 +47,8 @@ struct comm_call {
 
 struct comm_log {
     uint32_t rank, world; /* as the process says; world 0: it does not */
+    uint64_t first_ns;    /* of the first record */
+    bool imported;        /* a profile: kernels of NCCL's, peers not known */
     struct comm *comms;
     size_t comm_count, comm_capacity;
     struct comm_call *calls;

@@ -62,7 +62,7 @@ const struct schema_object schema_objects[] = {
     {"devices", "list of device", "the GPUs that it used, by index"},
     {"steps", "optional list of step", "the predicted training steps, in order"},
 )},
-{"step", "a predicted training step; compute_ns, exposed_comm_ns, exposed_copy_ns, host_bound_ns and other_ns add up to duration_ns", NULL, FIELDS(
+{"step", "a predicted training step; compute_ns, exposed_comm_ns, exposed_copy_ns, host_bound_ns, bubble_ns and other_ns add up to duration_ns", NULL, FIELDS(
     {"index", "uint", "from 0"},
     {"duration_ns", "uint", "from the end of the previous step to the end of this one, on the device and the host"},
     {"measured_ns", "optional uint", "for an imported profile: the time of the step in it"},
@@ -74,6 +74,8 @@ const struct schema_object schema_objects[] = {
     {"exposed_copy_ns", "uint", "time in which only copies run"},
     {"host_bound_ns", "uint", "time in which the GPU is idle because the host has launched nothing"},
     {"other_ns", "uint", "gaps between kernels, and waits of streams for each other"},
+    {"bubble_ns", "optional uint", "time in which nothing runs because a neighbour in a pipeline has not sent or received yet"},
+    {"peers_ns", "optional uint", "of exposed_comm_ns, the time in which a collective waits for other ranks"},
     {"warm_up", "bool", "an early step, which time.step_ns does not count"},
 )},
 {"diff_time", "the step time before and after, of the slowest rank", NULL, FIELDS(
@@ -98,6 +100,7 @@ const struct schema_object schema_objects[] = {
     {"low_ns", "uint", "the lower end of the error band"},
     {"high_ns", "uint", "the upper end of the error band"},
     {"step_index", "uint", "the step that has this time"},
+    {"slowest_rank", "uint", "the rank whose step it is: that of the longest step"},
     {"step_is", "text", "what defines a step here"},
     {"device_ns", "number", "the sum of all operations of a step"},
     {"mfu", "number", "the arithmetic of GEMM, attention and convolution as a fraction of what the GPU's peak allows in a step"},

@@ -2,16 +2,43 @@
 #include "common/base/json_add.h"
 #include "memsim/report/time_report.h"
 
-const struct timing *time_slowest(const struct result *result)
+#define STEPS_ALIKE 0.001
+
+static uint64_t waits_ns(const struct timing *t)
 {
-    const struct timing *found = NULL;
+    const struct timing_step *s = &t->steps[t->typical];
+
+    return s->bubble_ns + s->peers_ns;
+}
+
+/* Ranks that wait for each other end their steps at about the same time: then
+ * the slower one is the one that waits less. */
+static bool is_slower(const struct timing *a, const struct timing *b)
+{
+    double x = (double)timing_step_ns(a), y = (double)timing_step_ns(b);
+
+    if (x > y * (1 + STEPS_ALIKE) || y > x * (1 + STEPS_ALIKE))
+        return x > y;
+    return waits_ns(a) != waits_ns(b) ? waits_ns(a) < waits_ns(b) : x > y;
+}
+
+const struct result_rank *time_slowest_rank(const struct result *result)
+{
+    const struct result_rank *found = NULL;
 
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct timing *t = result->ranks[i].timing;
-        if (t && timing_step_ns(t) > (found ? timing_step_ns(found) : 0))
-            found = t;
+        if (t && timing_step_ns(t) && (!found || is_slower(t, found->timing)))
+            found = &result->ranks[i];
     }
     return found;
+}
+
+const struct timing *time_slowest(const struct result *result)
+{
+    const struct result_rank *rank = time_slowest_rank(result);
+
+    return rank ? rank->timing : NULL;
 }
 
 void time_json_steps(cJSON *rank, const struct timing *timing)
@@ -31,6 +58,10 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
         json_add_uint(step, "exposed_copy_ns", s->exposed_copy_ns);
         json_add_uint(step, "host_bound_ns", s->host_bound_ns);
         json_add_uint(step, "other_ns", s->other_ns);
+        if (s->bubble_ns)
+            json_add_uint(step, "bubble_ns", s->bubble_ns);
+        if (s->peers_ns)
+            json_add_uint(step, "peers_ns", s->peers_ns);
         if (s->measured_ns)
             json_add_uint(step, "measured_ns", s->measured_ns);
         cJSON_AddBoolToObject(step, "warm_up", s->warm_up);
@@ -62,6 +93,7 @@ void time_json_add(cJSON *root, const struct result *result)
     json_add_uint(time, "low_ns", step->low_ns);
     json_add_uint(time, "high_ns", step->high_ns);
     json_add_uint(time, "step_index", t->typical);
+    json_add_uint(time, "slowest_rank", time_slowest_rank(result)->rank);
     cJSON_AddStringToObject(time, "step_is", step_rule_name(t->rule));
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);

@@ -9,9 +9,14 @@
 #include "memsim/report/result.h"
 #include "memsim/time/timing.h"
 
-/* The timing of the rank whose typical step takes longest; NULL: no rank has a
- * step. */
-const struct timing *time_slowest(const struct result *result);
+/* The rank whose typical step takes longest; of those that wait for each other
+ * the one that waits least. NULL: no rank has a step. */
+const struct result_rank *time_slowest_rank(const struct result *result);
+const struct timing *time_slowest(const struct result *result); /* its timing */
+
+/* A line for each rank (class) with its step; nothing where there is one. */
+void time_ranks_write(const struct result *result, const char *dim,
+                      const char *plain, FILE *out);
 
 /* Adds "steps" to a rank; "time" to the report. */
 void time_json_steps(cJSON *rank, const struct timing *timing);

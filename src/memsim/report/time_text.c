@@ -49,6 +49,9 @@ static void write_parts(const struct page *p, const struct timing_step *s)
                s->duration_ns);
     write_part(p, "communication, exposed", s->exposed_comm_ns,
                s->duration_ns);
+    write_part(p, "  of it waits for other ranks", s->peers_ns,
+               s->duration_ns);
+    write_part(p, "pipeline bubble", s->bubble_ns, s->duration_ns);
     write_part(p, "copies, exposed", s->exposed_copy_ns, s->duration_ns);
     write_part(p, "waits for the host", s->host_bound_ns, s->duration_ns);
     write_part(p, "gaps and waits of streams", s->other_ns, s->duration_ns);
@@ -129,6 +132,7 @@ void time_text_write(const struct result *result, const char *dim,
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
     fputc('\n', out);
     write_parts(&page, s);
+    time_ranks_write(result, dim, plain, out);
     write_rows(&page, "modules, device time of a step", t->modules,
                t->module_count, whole);
     write_rows(&page, "operators, device time of a step", t->operators,

@@ -9,7 +9,16 @@ struct simulation_pass {
     struct step_finder *finder;
     struct op_trace *ops;
     struct host_calls calls;
+    struct comm_log *comms;
 };
+
+static void pass_op(void *context, const struct op *op)
+{
+    struct simulation_pass *pass = context;
+
+    host_calls_take(&pass->calls, op);
+    comm_log_op(pass->comms, op);
+}
 
 static void pass_take(void *context, const struct trace_item *item,
                       const struct trace_now *now)
@@ -18,6 +27,7 @@ static void pass_take(void *context, const struct trace_item *item,
 
     pass->calls.record = now->ordinal;
     step_finder_take(pass->finder, item);
+    comm_log_record(pass->comms, item);
     op_trace_add(pass->ops, item);
 }
 
@@ -40,8 +50,9 @@ struct trace_listener simulation_plan_init(struct simulation_plan *plan)
     struct simulation_pass *pass = xcalloc(1, sizeof *pass);
 
     pass->finder = step_finder_create();
-    pass->ops = op_trace_create(host_calls_take, &pass->calls);
+    pass->ops = op_trace_create(pass_op, pass);
     *plan = (struct simulation_plan){.pass = pass};
+    pass->comms = &plan->comms;
     return (struct trace_listener){pass_take, pass_end, plan};
 }
 
@@ -51,6 +62,7 @@ void simulation_plan_fini(struct simulation_plan *plan)
         pass_end(plan, NULL);
     step_list_fini(&plan->steps);
     host_times_fini(&plan->times);
+    comm_log_fini(&plan->comms);
 }
 
 int simulation_plan_read(struct simulation_plan *plan, const char *path,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the simulator must know of a trace before it plays it: the steps, and
- * what the host needs in them. */
+ * What the simulator must know of a trace before it plays it: the steps, what
+ * the host needs in them, and what the process does with others. */
 #ifndef MEMSIM_MEMSIM_SIMULATION_PLAN_H
 #define MEMSIM_MEMSIM_SIMULATION_PLAN_H
 
 #include "common/trace/play.h"
+#include "memsim/cluster/comm_log.h"
 #include "timeline/host_times.h"
 
 struct simulation_plan {
     struct step_list steps;
     struct host_times times;
+    struct comm_log comms;
     struct simulation_pass *pass; /* until it has ended */
 };
 

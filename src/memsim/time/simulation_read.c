@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/time/simulation_job.h"
 
 static int records_read(struct simulator *s, const char *path, struct err *err)
 {
@@ -46,6 +47,8 @@ int simulation_run(struct simulation *t, const char *path,
 {
     struct simulation_plan own;
 
+    if (options->peers)
+        return simulation_among(t, options, sink, names, err);
     *t = (struct simulation){.device_count = 0};
     if (!options->plan && simulation_plan_read(&own, path, err))
         return -1;

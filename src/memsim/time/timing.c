@@ -19,7 +19,7 @@ struct step_sum {
 };
 
 struct reading {
-    struct simulation timeline;
+    const struct simulation *timeline;
     struct timing *t;
     struct step_sum *sums; /* by step */
     size_t sum_count;
@@ -40,7 +40,7 @@ struct reading {
 
 static bool is_counted(const struct reading *r, uint32_t step)
 {
-    const struct step_list *l = &r->timeline.steps;
+    const struct step_list *l = &r->timeline->steps;
 
     return step < l->count && (!l->steps[step].warm_up || !r->steady);
 }
@@ -48,7 +48,7 @@ static bool is_counted(const struct reading *r, uint32_t step)
 /* The steps are known before the first operation. */
 static void prepare(struct reading *r)
 {
-    const struct step_list *l = &r->timeline.steps;
+    const struct step_list *l = &r->timeline->steps;
 
     if (r->prepared)
         return;
@@ -78,7 +78,7 @@ static void on_op(void *context, const struct simulation_op *op)
 
     prepare(r);
     path_add_op(&r->path, op);
-    if (op->step < r->timeline.steps.count)
+    if (op->step < r->timeline->steps.count)
         band_add(&r->sums[op->step], &op->price);
     if (!is_counted(r, op->step))
         return;
@@ -164,7 +164,10 @@ static void step_uses(const struct simulation *t, size_t i, uint32_t d,
     step->compute_ns = take(&left, used(t, i, d, SIM_USE_COMPUTE) +
                                        used(t, i, d, SIM_USE_COMPUTE_COMM) +
                                        used(t, i, d, SIM_USE_COMPUTE_COPY));
-    step->exposed_comm_ns = take(&left, used(t, i, d, SIM_USE_COMM));
+    step->bubble_ns = take(&left, used(t, i, d, SIM_USE_BUBBLE));
+    step->peers_ns = take(&left, used(t, i, d, SIM_USE_PEERS));
+    step->exposed_comm_ns =
+        step->peers_ns + take(&left, used(t, i, d, SIM_USE_COMM));
     step->exposed_copy_ns = take(&left, used(t, i, d, SIM_USE_COPY));
     step->host_bound_ns = take(&left, used(t, i, d, SIM_USE_HOST));
     step->other_ns = left;
@@ -191,7 +194,7 @@ static void step_band(const struct step_sum *s, struct timing_step *step)
 
 static void steps_conclude(struct reading *r)
 {
-    const struct simulation *l = &r->timeline;
+    const struct simulation *l = r->timeline;
     struct timing *t = r->t;
     uint32_t device = main_device(l);
 
@@ -316,9 +319,9 @@ static void conclude(struct reading *r)
         t->mfu = r->flop_ns / steps / (double)timing_step_ns(t);
     if (t->step_count)
         path_find(&r->path, &r->names, t);
-    t->ops = r->timeline.ops;
-    t->end_ns = r->timeline.end_ns;
-    t->stuck = r->timeline.stuck;
+    t->ops = r->timeline->ops;
+    t->end_ns = r->timeline->end_ns;
+    t->stuck = r->timeline->stuck;
 }
 
 static void reading_fini(struct reading *r)
@@ -336,23 +339,68 @@ static void reading_fini(struct reading *r)
     free(r->sums);
 }
 
+static struct simulation_sink reading_init(struct reading *r, struct timing *t,
+                                           const struct simulation *timeline,
+                                           const struct gpu *gpu)
+{
+    *r = (struct reading){.t = t, .timeline = timeline, .gpu = gpu};
+    *t = (struct timing){.rule = STEP_NONE};
+    cost_gpu_set(gpu, &r->limits);
+    return (struct simulation_sink){
+        .op = on_op, .call = on_call, .record = on_record, .context = r};
+}
+
 int timing_read(struct timing *t, const char *path,
                 const struct simulation_options *options, struct err *err)
 {
-    struct reading r = {.t = t, .gpu = options->price.gpu};
-    const struct simulation_sink sink = {
-        .op = on_op, .call = on_call, .record = on_record, .context = &r};
+    struct simulation timeline;
+    struct reading r;
+    const struct simulation_sink sink =
+        reading_init(&r, t, &timeline, options->price.gpu);
 
-    *t = (struct timing){.rule = STEP_NONE};
-    cost_gpu_set(r.gpu, &r.limits);
-    int rc = simulation_run(&r.timeline, path, options, &sink, NULL, err);
+    int rc = simulation_run(&timeline, path, options, &sink, NULL, err);
     if (!rc) {
         prepare(&r);
         conclude(&r);
-        simulation_fini(&r.timeline);
+        simulation_fini(&timeline);
     }
     reading_fini(&r);
     return rc;
+}
+
+/* What the simulation of RANK has told. */
+static void rank_conclude(struct timing_rank *rank, struct reading *r,
+                          struct simulation_rank *simulated)
+{
+    rank->failed = simulated->failed;
+    rank->err = simulated->err;
+    if (!rank->failed) {
+        prepare(r);
+        conclude(r);
+        simulation_fini(&simulated->result);
+    }
+    reading_fini(r);
+}
+
+void timing_read_job(struct timing_rank *ranks,
+                     const struct simulation_peers *peers,
+                     const struct simulation_options *options)
+{
+    struct simulation_rank *simulated =
+        xcalloc(peers->count + 1, sizeof *simulated);
+    struct reading *readings = xcalloc(peers->count + 1, sizeof *readings);
+
+    for (size_t i = 0; i < peers->count; i++) {
+        simulated[i] = peers->ranks[i];
+        simulated[i].sink =
+            reading_init(&readings[i], &ranks[i].timing, &simulated[i].result,
+                         options->price.gpu);
+    }
+    simulation_job(simulated, peers->count, peers->job, options);
+    for (size_t i = 0; i < peers->count; i++)
+        rank_conclude(&ranks[i], &readings[i], &simulated[i]);
+    free(readings);
+    free(simulated);
 }
 
 void timing_fini(struct timing *t)

@@ -4,16 +4,20 @@
 #ifndef MEMSIM_MEMSIM_TIMING_H
 #define MEMSIM_MEMSIM_TIMING_H
 
+#include "memsim/time/simulation_job.h"
 #include "memsim/time/simulation_read.h"
 
 /* Where a step's time went on the device that computed most. The parts from
  * compute_ns to other_ns add up to duration_ns, but for the overlapped one,
- * which is a part of compute_ns. */
+ * which is a part of compute_ns. peers_ns is a part of exposed_comm_ns: waits
+ * for the other ranks of a collective. */
 struct timing_step {
     uint64_t duration_ns;
     uint64_t low_ns, high_ns; /* the band: see doc/time.md */
     uint64_t compute_ns, exposed_comm_ns, overlapped_comm_ns;
     uint64_t exposed_copy_ns, host_bound_ns, other_ns;
+    uint64_t bubble_ns; /* waits for a neighbour in a pipeline */
+    uint64_t peers_ns;
     uint64_t measured_ns; /* of an imported profile; 0: not known */
     bool warm_up;
 };
@@ -54,6 +58,19 @@ struct timing {
  * timing_fini, or -1 with ERR set and nothing to free. */
 int timing_read(struct timing *t, const char *path,
                 const struct simulation_options *options, struct err *err);
+/* A rank of a job. */
+struct timing_rank {
+    struct timing timing; /* to be given to timing_fini */
+    bool failed;          /* the trace cannot be read */
+    struct err err;       /* why */
+};
+
+/* Reads and simulates the traces of the ranks of PEERS together: their
+ * collectives wait for each other. RANKS gets the timing of each. */
+void timing_read_job(struct timing_rank *ranks,
+                     const struct simulation_peers *peers,
+                     const struct simulation_options *options);
+
 void timing_fini(struct timing *t);
 void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
 

@@ -187,6 +187,8 @@ uint64_t sim_woken_by(const struct sim *s, uint32_t thread);
 
 /* Waits leave it to the caller to run the devices; see above. */
 void sim_together(struct sim *s);
+/* How many waits of threads have ended. */
+uint64_t sim_wakes(const struct sim *s);
 
 /* Does what is queued until THREAD waits no more. Returns 0, or -1 where that
  * will never be: a peer is missing. */

@@ -250,13 +250,14 @@ static bool waits_for_host(const struct sim *s, const struct sim_device *d)
 
 static enum sim_use use_now(const struct sim *s, const struct sim_device *d)
 {
-    bool comm = d->busy[SIM_COMM] || d->peers_missing;
+    bool runs = d->busy[SIM_COMM] || d->finishing;
+    bool comm = runs || d->peers_missing;
 
     if (d->busy[SIM_COMPUTE] && comm)
         return SIM_USE_COMPUTE_COMM;
     if (d->busy[SIM_COMPUTE])
         return copies_running(d) ? SIM_USE_COMPUTE_COPY : SIM_USE_COMPUTE;
-    if (d->busy[SIM_COMM])
+    if (runs)
         return SIM_USE_COMM;
     if (comm)
         return d->neighbours_missing ? SIM_USE_BUBBLE : SIM_USE_PEERS;
@@ -471,7 +472,7 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
         struct sim_device *d = &s->devices[q->device];
         next = q->next_member;
         device_progress(s, d, ns);
-        peers_count(d, queue_at(q, q->head), -1);
+        d->finishing--;
         head_complete(s, m, ns);
         d->stale = true;
         device_refresh(s, q->device);
@@ -494,7 +495,7 @@ static void head_finish(struct sim *s, uint32_t stream)
         return;
     }
     q->state = SIM_FINISHED;
-    peers_count(d, op, 1);
+    d->finishing++;
     if (++s->groups[op->meet].finished == s->groups[op->meet].expected)
         group_complete(s, op->meet, d->now);
 }

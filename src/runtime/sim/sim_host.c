@@ -161,6 +161,7 @@ void hosts_wake(struct sim *s, struct sim_device *d)
         }
         *at = h->next_blocked;
         h->waits = SIM_FREE;
+        s->wakes++;
         h->woken_by = h->now <= d->now ? d->last_tag : 0;
         if (h->now < d->now)
             h->now = d->now;
@@ -180,6 +181,11 @@ static void wait_for_sequence(struct sim *s, uint32_t thread, uint32_t stream,
 void sim_together(struct sim *s)
 {
     s->together = true;
+}
+
+uint64_t sim_wakes(const struct sim *s)
+{
+    return s->wakes;
 }
 
 int sim_settle(struct sim *s, uint32_t thread)

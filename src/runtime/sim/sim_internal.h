@@ -75,6 +75,7 @@ struct sim_device {
     uint32_t busy_links[SIM_LINKS];
     uint32_t peers_missing;      /* heads that have arrived */
     uint32_t neighbours_missing; /* those of them that wait for a neighbour */
+    uint32_t finishing;          /* heads whose peers still run */
     struct sim_mark_entry {
         uint64_t ordinal, ns, tag;
     } * marks; /* in order, a ring from mark_head */
@@ -124,6 +125,7 @@ struct sim {
         event_count, event_capacity, thread_count, thread_capacity, group_count,
         group_capacity, heap_capacity, free_group;
     bool together;
+    uint64_t wakes;
 };
 
 /* Makes room for element COUNT. Returns 0 or -1. */

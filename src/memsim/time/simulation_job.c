@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each rank's host makes its calls until it waits; when all wait, the devices
+ * run until one of them waits no more. */
+#include "memsim/time/simulation_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/time/simulation_read.h"
+
+/* A rank that is being simulated. */
+struct player {
+    struct simulation_rank *rank;
+    struct simulator *simulator;
+    struct trace_reader reader;
+    bool open, done;
+};
+
+static void player_stop(struct player *p)
+{
+    if (p->open)
+        trace_reader_close(&p->reader);
+    p->open = false;
+}
+
+static void player_start(struct player *p,
+                         const struct simulation_options *options)
+{
+    struct simulation_rank *rank = p->rank;
+    struct simulation *t = &rank->result;
+
+    t->steps = step_list_copy(&rank->plan->steps);
+    t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
+    t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
+    p->simulator = simulator_create(
+        t, options, options->host_as_recorded ? NULL : &rank->plan->times,
+        &rank->sink);
+    if (trace_reader_open(&p->reader, rank->path, &rank->err))
+        rank->failed = p->done = true;
+    else
+        p->open = true;
+}
+
+/* Makes the calls of P's host until it waits or has no more. */
+static void player_go(struct player *p)
+{
+    struct trace_item item;
+
+    while (!p->done && !simulator_waits(p->simulator)) {
+        int rc = p->open ? trace_reader_next(&p->reader, &item, &p->rank->err)
+                         : 0;
+        if (rc > 0) {
+            simulator_add(p->simulator, &item);
+            continue;
+        }
+        p->rank->failed = p->rank->failed || rc < 0;
+        if (p->open) {
+            player_stop(p);
+            simulator_end(p->simulator);
+        } else {
+            p->done = true;
+        }
+    }
+}
+
+/* Returns whether all have ended. */
+static bool players_go(struct player *players, size_t count)
+{
+    bool done = true;
+
+    for (size_t i = 0; i < count; i++) {
+        player_go(&players[i]);
+        done = done && players[i].done;
+    }
+    return done;
+}
+
+static struct simulation_meet *meets_make(const struct comm_job *job)
+{
+    struct simulation_meet *meets =
+        xcalloc(job->meet_count + 1, sizeof *meets);
+
+    for (size_t i = 0; i < job->meet_count; i++)
+        meets[i] = (struct simulation_meet){
+            .expected = job->meets[i].expected,
+            .neighbour = job->meets[i].neighbour,
+            .duration_ns = job->meets[i].least_ns,
+        };
+    return meets;
+}
+
+void simulation_job(struct simulation_rank *ranks, size_t count,
+                    const struct comm_job *job,
+                    const struct simulation_options *options)
+{
+    struct simulation_meet *meets = meets_make(job);
+    struct simulation_world *world = world_create(meets, true);
+    struct player *players = xcalloc(count + 1, sizeof *players);
+
+    for (size_t i = 0; i < count; i++) {
+        struct simulation_options own = *options;
+        own.world = world;
+        own.meets = job->meets_of[i];
+        players[i].rank = &ranks[i];
+        player_start(&players[i], &own);
+    }
+    while (!players_go(players, count) && world_run(world))
+        continue;
+    sim_drain(world->sim);
+    for (size_t i = 0; i < count; i++) {
+        simulator_conclude(players[i].simulator);
+        if (ranks[i].names)
+            *ranks[i].names = simulator_names_take(players[i].simulator);
+        simulator_destroy(players[i].simulator);
+        player_stop(&players[i]);
+        if (ranks[i].failed)
+            simulation_fini(&ranks[i].result);
+    }
+    free(players);
+    world_destroy(world);
+    free(meets);
+}
+
+int simulation_among(struct simulation *t,
+                     const struct simulation_options *options,
+                     const struct simulation_sink *sink,
+                     struct trace_names *names, struct err *err)
+{
+    const struct simulation_peers *peers = options->peers;
+    struct simulation_rank *ranks = xcalloc(peers->count, sizeof *ranks);
+    struct simulation_rank *self = &ranks[peers->self];
+
+    memcpy(ranks, peers->ranks, peers->count * sizeof *ranks);
+    for (size_t i = 0; i < peers->count; i++)
+        ranks[i].sink = (struct simulation_sink){.op = NULL};
+    if (sink)
+        self->sink = *sink;
+    self->names = names;
+    simulation_job(ranks, peers->count, peers->job, options);
+    for (size_t i = 0; i < peers->count; i++)
+        if (i != peers->self && !ranks[i].failed)
+            simulation_fini(&ranks[i].result);
+    *t = self->result;
+    if (self->failed)
+        *err = self->err;
+    int rc = self->failed ? -1 : 0;
+    free(ranks);
+    return rc;
+}
+
+struct comm_job *simulation_join(const struct simulation_rank *ranks,
+                                 size_t count)
+{
+    const struct comm_log **logs =
+        xcalloc(count + 1, sizeof(const struct comm_log *));
+
+    for (size_t i = 0; i < count; i++)
+        logs[i] = &ranks[i].plan->comms;
+    struct comm_job *job = comm_job_create(logs, count);
+    free(logs);
+    return job;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The traces of a job's ranks on one simulator: a collective starts when its
+ * last rank has come. One trace alone gives what simulation_run gives, to the
+ * nanosecond. */
+#ifndef MEMSIM_MEMSIM_SIMULATION_JOB_H
+#define MEMSIM_MEMSIM_SIMULATION_JOB_H
+
+#include "memsim/cluster/comm_join.h"
+#include "memsim/time/simulation_plan.h"
+#include "timeline/simulation.h"
+
+struct simulation_rank {
+    const char *path;                   /* borrowed */
+    const struct simulation_plan *plan; /* borrowed */
+    struct simulation_sink sink;
+    struct trace_names *names; /* NULL, or set to the trace's names, to be given
+                                  to trace_names_fini */
+    /* what comes of it */
+    bool failed;              /* the trace cannot be read: see err */
+    struct err err;           /* why */
+    struct simulation result; /* to be given to simulation_fini */
+};
+
+/* Simulates COUNT RANKS, whose collectives JOB has joined in the same order. A
+ * rank whose trace cannot be read is left out, and those that wait for it stay
+ * stuck. OPTIONS are those of all; their plan is not used. */
+void simulation_job(struct simulation_rank *ranks, size_t count,
+                    const struct comm_job *job,
+                    const struct simulation_options *options);
+
+/* All ranks of a job, for the simulation of RANKS[SELF] among them: what is set
+ * in RANKS are paths and plans. */
+struct simulation_peers {
+    const struct simulation_rank *ranks;
+    size_t count, self;
+    const struct comm_job *job;
+};
+
+/* Simulates the rank that OPTIONS->peers says among the others. As
+ * simulation_run. */
+int simulation_among(struct simulation *t,
+                     const struct simulation_options *options,
+                     const struct simulation_sink *sink,
+                     struct trace_names *names, struct err *err);
+
+/* Joins the collectives of RANKS; to be given to comm_job_destroy. */
+struct comm_job *simulation_join(const struct simulation_rank *ranks,
+                                 size_t count);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ranks of a job: collectives joined, and simulated together. */
+#include "memsim/time/timing.h"
+
+#include "check.h"
+#include "trace_build.h"
+
+#define RANKS 4
+#define US    1000
+#define MIB   (UINT64_C(1) << 20)
+
+enum { ALL_REDUCE = 1, BROADCAST, SEND, RECV };
+
+static struct gpu gpu;
+static struct build traces[RANKS];
+static char paths[RANKS][64];
+static struct simulation_plan plans[RANKS];
+static struct simulation_rank ranks[RANKS];
+static struct timing_rank timed[RANKS];
+
+/* Rank RANK of COUNT, with the world's communicator, whose handle is its rank
+ * + 1 (handles of processes differ). */
+static struct build *start(unsigned rank, unsigned count)
+{
+    struct build *b = &traces[rank];
+    char id[24] = "the world";
+
+    *b = build_start();
+    b->time_ns = 1000;
+    BUILD(b, PROCESS, .rank = rank, .world_size = count);
+    BUILD_TEXT(b, NAME, "ncclAllReduce", .name = ALL_REDUCE);
+    BUILD_TEXT(b, NAME, "ncclBroadcast", .name = BROADCAST);
+    BUILD_TEXT(b, NAME, "ncclSend", .name = SEND);
+    BUILD_TEXT(b, NAME, "ncclRecv", .name = RECV);
+    build_put_bytes(b, TRACE_COMMUNICATOR, id, sizeof id,
+                    TRACE_WORDS(COMMUNICATOR, .communicator = rank + 1,
+                                .rank = rank, .ranks = count),
+                    TRACE_WORD_COUNT(COMMUNICATOR));
+    return b;
+}
+
+static void collective(struct build *b, unsigned rank, unsigned count,
+                       uint64_t name, uint64_t bytes)
+{
+    BUILD(b, COLLECTIVE, .name = name, .communicator = rank + 1, .rank = rank,
+          .ranks = count, .count = bytes / 4, .type = 7, .bytes = bytes,
+          .send = 1, .receive = 1, .stream = 8);
+}
+
+static void half(struct build *b, unsigned rank, unsigned peer, bool receive,
+                 uint64_t group)
+{
+    BUILD(b, COLLECTIVE, .name = receive ? RECV : SEND,
+          .communicator = rank + 1, .rank = rank, .ranks = 2, .root = peer,
+          .bytes = MIB, .send = !receive, .receive = receive, .group = group,
+          .stream = 8);
+}
+
+static void begin_step(struct build *b)
+{
+    BUILD(b, PHASE, .phase = TRACE_PHASE_FORWARD);
+}
+
+static void end_step(struct build *b)
+{
+    BUILD(b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+    BUILD(b, SET, .address = 1, .bytes = 4096, .stream = 8);
+    BUILD(b, PHASE, .phase = TRACE_PHASE_OTHER);
+}
+
+static struct comm_job *join(unsigned count)
+{
+    struct err err = {""};
+
+    CHECK(!gpu_load("h100-sxm-80gb", &gpu, &err));
+    for (unsigned i = 0; i < count; i++) {
+        strcpy(paths[i], "/tmp/memsim-cluster.XXXXXX");
+        int fd = mkstemp(paths[i]);
+        CHECK(write(fd, traces[i].data, traces[i].bytes) ==
+              (ssize_t)traces[i].bytes);
+        close(fd);
+        CHECK(!simulation_plan_read(&plans[i], paths[i], &err));
+        ranks[i] = (struct simulation_rank){.path = paths[i],
+                                            .plan = &plans[i]};
+    }
+    return simulation_join(ranks, count);
+}
+
+static void simulate(const struct comm_job *job, unsigned count)
+{
+    const struct simulation_peers peers = {ranks, count, 0, job};
+    const struct simulation_options options = {.price = {.gpu = &gpu},
+                                               .host_factor = 1};
+
+    timing_read_job(timed, &peers, &options);
+    for (unsigned i = 0; i < count; i++) {
+        CHECK(!timed[i].failed);
+        unlink(paths[i]);
+    }
+}
+
+static uint64_t step_ns(unsigned rank, unsigned step)
+{
+    return timed[rank].timing.steps[step].duration_ns;
+}
+
+/* Two steps of an all-reduce; rank I computes I * LATE_NS longer before it. */
+static void all_reduces(unsigned count, uint64_t late_ns)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct build *b = start(i, count);
+        for (unsigned k = 0; k < 2; k++) {
+            begin_step(b);
+            b->time_ns += 100 * US + i * late_ns;
+            collective(b, i, count, ALL_REDUCE, 64 * MIB);
+            BUILD(b, SYNC_STREAM, .stream = 8);
+            end_step(b);
+        }
+    }
+}
+
+TEST(a_collective_waits_for_the_last_rank)
+{
+    all_reduces(3, 0);
+    struct comm_job *job = join(3);
+    simulate(job, 3);
+    uint64_t equal_ns = step_ns(0, 1);
+    CHECK_UINT(job->mismatch_count, 0);
+    CHECK_UINT(job->meets[0].expected, 3);
+
+    all_reduces(3, 50 * US);
+    simulate(join(3), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_UINT(step_ns(i, 1), equal_ns + 100 * US);
+        CHECK(!timed[i].timing.stuck);
+    }
+    const struct timing_step *first = &timed[0].timing.steps[1];
+    const struct timing_step *last = &timed[2].timing.steps[1];
+    CHECK_UINT(first->peers_ns, 100 * US);
+    CHECK_UINT(last->peers_ns, 0);
+    CHECK_UINT(first->exposed_comm_ns, last->exposed_comm_ns + 100 * US);
+}
+
+TEST(one_rank_is_simulated_as_alone)
+{
+    struct simulation_options options = {.price = {.gpu = &gpu},
+                                         .host_factor = 1};
+    struct timing alone;
+    struct err err = {""};
+
+    all_reduces(1, 0);
+    struct comm_job *job = join(1);
+    CHECK(!timing_read(&alone, paths[0], &options, &err));
+    simulate(job, 1);
+    CHECK_UINT(timed[0].timing.end_ns, alone.end_ns);
+    CHECK_UINT(step_ns(0, 1), alone.steps[1].duration_ns);
+}
+
+TEST(a_send_waits_for_its_receive)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct build *b = start(i, 2);
+        for (unsigned k = 0; k < 2; k++) {
+            begin_step(b);
+            b->time_ns += 100 * US + i * 70 * US;
+            half(b, i, 1 - i, i == 0, 0);
+            BUILD(b, SYNC_STREAM, .stream = 8);
+            end_step(b);
+        }
+    }
+    struct comm_job *job = join(2);
+    CHECK_UINT(job->meet_count, 2);
+    CHECK(job->meets[0].neighbour);
+    simulate(job, 2);
+    CHECK_UINT(step_ns(0, 1), step_ns(1, 1));
+    CHECK_UINT(timed[0].timing.steps[1].bubble_ns, 70 * US);
+    CHECK_UINT(timed[1].timing.steps[1].bubble_ns, 0);
+}
+
+TEST(both_ways_in_one_group)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct build *b = start(i, 2);
+        half(b, i, 1 - i, false, 5);
+        half(b, i, 1 - i, true, 5);
+        begin_step(b);
+        end_step(b);
+    }
+    struct comm_job *job = join(2);
+    CHECK_UINT(job->meet_count, 1);
+    CHECK_UINT(job->meets[0].expected, 2);
+    CHECK_UINT(job->mismatch_count, 0);
+    simulate(job, 2);
+    CHECK(!timed[0].timing.stuck);
+}
+
+TEST(what_does_not_match_is_found)
+{
+    struct build *a = start(0, 2), *b = start(1, 2);
+
+    collective(a, 0, 2, ALL_REDUCE, MIB);
+    collective(b, 1, 2, ALL_REDUCE, 2 * MIB);
+    collective(a, 0, 2, ALL_REDUCE, MIB);
+    collective(b, 1, 2, BROADCAST, MIB);
+    collective(a, 0, 2, BROADCAST, MIB);
+    struct comm_job *job = join(2);
+    CHECK_UINT(job->mismatch_count, 3);
+    CHECK(job->mismatches[0].fault == COMM_SIZE);
+    CHECK(job->mismatches[1].fault == COMM_ORDER);
+    CHECK_UINT(job->mismatches[1].sequence, 1);
+    CHECK(job->mismatches[2].fault == COMM_MISSING);
+    CHECK_UINT(job->mismatches[2].other, 1);
+}
+
+TEST(a_rank_that_never_comes_leaves_the_others_stuck)
+{
+    struct build *a = start(0, 2);
+
+    start(1, 2);
+    begin_step(a);
+    half(a, 0, 1, false, 0);
+    BUILD(a, SYNC_STREAM, .stream = 8);
+    collective(a, 0, 2, ALL_REDUCE, MIB);
+    end_step(a);
+    struct comm_job *job = join(2);
+    CHECK_UINT(job->mismatch_count, 2);
+    simulate(job, 2);
+}
+
