@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The steps of a job's ranks side by side, in 80 columns. */
-#include <inttypes.h>
+#include <stdlib.h>
 
 #include "memsim/report/time_report.h"
 
@@ -14,16 +14,16 @@ static double ms(uint64_t ns)
 static void write_rank(const struct result_rank *rank, bool slowest, FILE *out)
 {
     const struct timing_step *s = &rank->timing->steps[rank->timing->typical];
-    char own[16];
+    char *members = result_rank_members(rank);
 
-    snprintf(own, sizeof own, "%u", rank->rank);
     fprintf(out, "  %-12.12s %9.2f %9.2f %8.2f %8.2f %8.2f %8.2f %8.2f%s\n",
-            rank->members ? rank->members : own, ms(s->duration_ns),
+            members, ms(s->duration_ns),
             ms(s->compute_ns), ms(s->overlapped_comm_ns),
             ms(s->exposed_comm_ns - s->peers_ns), ms(s->peers_ns),
             ms(s->bubble_ns),
             ms(s->exposed_copy_ns + s->host_bound_ns + s->other_ns),
             slowest ? " *" : "");
+    free(members);
 }
 
 void time_ranks_write(const struct result *result, const char *dim,
