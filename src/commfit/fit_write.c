@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/fit_write.h"
+#include "commfit/predict.h"
 #include "common/base/file_write.h"
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
@@ -272,6 +273,34 @@ cJSON *scores_to_json(const struct scores *scores)
     return o;
 }
 
+cJSON *eval_to_json(const struct scores *scores)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (size_t i = 0; i < scores->count; i++) {
+        const struct score_row *row = &scores->rows[i];
+        struct prediction p = {
+            .coll = row->coll,
+            .bytes = row->bytes,
+            .nodes = row->nodes,
+            .gpus = row->gpus,
+            .answer = row->answer,
+            .answered = !isnan(row->predicted[SCORE_FIT]),
+        };
+
+        if (row->held != HELD_EVAL)
+            continue;
+        if (p.answered && p.answer.us > 0)
+            p.busbw_gbps = fit_coll_factor(p.coll, (double)p.nodes * p.gpus) *
+                           p.bytes / p.answer.us / 1e3;
+        cJSON *o = prediction_to_json(&p);
+        cJSON_AddBoolToObject(o, "in_place", row->in_place);
+        cJSON_AddNumberToObject(o, "measured_us", row->us);
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
 static cJSON *outliers_to_json(const struct outliers *list)
 {
     cJSON *array = cJSON_CreateArray();
@@ -311,6 +340,16 @@ static void add_bench(cJSON *o, const struct bench *b)
         cJSON_AddItemToArray(notes, cJSON_CreateString(b->notes[i].text));
 }
 
+static cJSON *machine_to_json(const struct fit_machine *m)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(o, "link_gbps", m->link_gbps);
+    cJSON_AddNumberToObject(o, "rack_gpus", m->rack_gpus);
+    cJSON_AddBoolToObject(o, "nvls", m->nvls);
+    return o;
+}
+
 cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story)
 {
     cJSON *root = cJSON_CreateObject();
@@ -319,6 +358,7 @@ cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story)
     cJSON_AddStringToObject(root, "kind", "commfit");
     cJSON_AddStringToObject(root, "name", fit->name);
     cJSON_AddStringToObject(root, "gpu", fit->gpu);
+    cJSON_AddItemToObject(root, "machine", machine_to_json(&fit->machine));
     add_bench(root, story->bench);
     cJSON_AddItemToObject(root, "levels", levels_to_json(fit));
     cJSON *families = cJSON_AddArrayToObject(root, "families");

@@ -19,6 +19,10 @@ struct fit_story {
 /* The whole document; the caller deletes it. */
 struct cJSON *fit_to_json(const struct fit *fit, const struct fit_story *story);
 
+/* The rows of --eval as "predictions", each with what was measured. The caller
+ * deletes it. */
+struct cJSON *eval_to_json(const struct scores *scores);
+
 /* What --json prints: the errors alone. */
 struct cJSON *scores_to_json(const struct scores *scores);
 

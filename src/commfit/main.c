@@ -3,6 +3,7 @@
 #include "commfit/fit_report.h"
 #include "commfit/plan.h"
 #include "commfit/plot.h"
+#include "commfit/predict_cmd.h"
 #include "commfit/update.h"
 #include "common/base/json_text.h"
 #include "common/base/options.h"
@@ -183,6 +184,8 @@ static int write_errors(const struct job *job, const struct scores *scores,
                         struct err *err)
 {
     cJSON *root = scores_to_json(scores);
+    if (job->settings.eval)
+        cJSON_AddItemToObject(root, "predictions", eval_to_json(scores));
     int rc = json_write(root, job->settings.json, err);
 
     cJSON_Delete(root);
@@ -375,12 +378,40 @@ static int run(const struct settings *s, const struct operands *operands)
     return status;
 }
 
+static int start_predict(int argc, char **argv)
+{
+    struct predict_settings settings = {0};
+    struct operands operands;
+    struct err err = {""};
+
+    switch (options_parse(&predict_options, argc, argv, &settings, &operands,
+                          &err)) {
+    case OPTIONS_HELP:
+        options_help(&predict_options, stdout);
+        return OK;
+    case OPTIONS_ERROR:
+        return fail_usage(err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    switch (predict_run(&settings, &operands, stdout, &err)) {
+    case 0:
+        return OK;
+    case -2:
+        return fail_usage(err.text);
+    default:
+        return fail(&err);
+    }
+}
+
 static int start(int argc, char **argv)
 {
     struct settings settings = {0};
     struct operands operands;
     struct err err = {""};
 
+    if (argc > 1 && !strcmp(argv[1], "predict"))
+        return start_predict(argc - 1, argv + 1);
     switch (options_parse(&options, argc, argv, &settings, &operands, &err)) {
     case OPTIONS_HELP:
         options_help(&options, stdout);

@@ -87,6 +87,7 @@ static void family_fit(const struct series_family *s, struct fit_family *family)
 int model_fit(const struct series_set *set, struct fit *fit, struct err *err)
 {
     *fit = (struct fit){
+        .machine = set->machine,
         .family_count = set->count,
         .families = xcalloc(set->count + 1, sizeof *fit->families),
     };

@@ -65,9 +65,9 @@ static double busbw(const struct row *r, uint32_t nodes, double bytes,
 }
 
 static void find_ranges(struct row *r, double *us_low, double *us_high,
-                        double *rate_high)
+                        double *rate_low, double *rate_high)
 {
-    *us_low = r->bytes_low = INFINITY;
+    *us_low = *rate_low = r->bytes_low = INFINITY;
     *us_high = r->bytes_high = *rate_high = 0;
     for (uint32_t i = 0; i < r->series->count; i++)
         for (uint32_t j = 0; j < r->series->series[i].count; j++) {
@@ -78,6 +78,9 @@ static void find_ranges(struct row *r, double *us_low, double *us_high,
             r->bytes_high = fmax(r->bytes_high, p->bytes);
             *us_low = fmin(*us_low, fmin(p->raw_us[0], p->raw_us[1]));
             *us_high = fmax(*us_high, fmax(p->raw_us[0], p->raw_us[1]));
+            *rate_low =
+                fmin(*rate_low, busbw(r, s->nodes, p->bytes,
+                                      fmax(p->raw_us[0], p->raw_us[1])));
             *rate_high =
                 fmax(*rate_high, busbw(r, s->nodes, p->bytes,
                                        fmin(p->raw_us[0], p->raw_us[1])));
@@ -120,11 +123,25 @@ static void draw_line(const struct row *r, const struct svg_panel *p,
         if (rate)
             up[i] = busbw(r, nodes, across[i], up[i]);
     }
-    svg_line(p, across, up, STEPS, colour, dashed);
+    if (dashed) {
+        svg_line(p, across, up, STEPS, colour, true);
+        return;
+    }
+    uint32_t from = 0, to = 0;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        from += across[i] < r->bytes_low;
+        to += across[i] <= r->bytes_high;
+    }
+    svg_line(p, across, up, from + 1 < STEPS ? from + 1 : STEPS, colour, true);
+    if (to > from)
+        svg_line(p, across + from, up + from, to - from, colour, false);
+    if (to && to < STEPS)
+        svg_line(p, across + to - 1, up + to - 1, STEPS - to + 1, colour, true);
 }
 
 static void draw_points(const struct row *r, const struct svg_panel *p,
-                        const struct series *s, bool rate, const char *colour)
+                        const struct series *s, bool rate, const char *colour,
+                        uint32_t shape)
 {
     for (uint32_t i = 0; i < 2 * s->count; i++) {
         const struct series_point *q = &s->points[i / 2];
@@ -132,7 +149,7 @@ static void draw_points(const struct row *r, const struct svg_panel *p,
 
         if (q->measured[i % 2])
             svg_point(p, q->bytes, rate ? busbw(r, s->nodes, q->bytes, us) : us,
-                      colour, i % 2);
+                      colour, shape, i % 2);
     }
 }
 
@@ -146,7 +163,7 @@ static void draw_curves(const struct row *r, struct svg_panel *p, bool rate)
     for (uint32_t i = 0; i < r->series->count; i++) {
         const struct series *s = &r->series->series[i];
 
-        draw_points(r, p, s, rate, colour_of(i));
+        draw_points(r, p, s, rate, colour_of(i), i);
         draw_line(r, p, s->nodes, rate, colour_of(i), false);
     }
     if (last > 1)
@@ -173,16 +190,19 @@ static void draw_residuals(const struct row *r)
             c++;
         svg_point(&p, row->bytes,
                   100 * (row->predicted[SCORE_FIT] / row->us - 1), colour_of(c),
-                  row->in_place);
+                  c, row->in_place);
     }
 }
 
 /* A line's colour and what it is; returns where the next one goes. */
 static double draw_key(const struct row *r, double x, double y,
-                       const char *colour, bool dashed, const char *text)
+                       const char *colour, bool dashed, int shape,
+                       const char *text)
 {
     fprintf(r->out, "<path d=\"M%.1f %.1fh14\" stroke=\"%s\"%s/>\n", x, y,
             colour, dashed ? " stroke-dasharray=\"4 3\"" : "");
+    if (shape >= 0)
+        svg_shape(r->out, x + 7, y, colour, (uint32_t)shape, false);
     svg_text(r->out, x + 18, y + 3, 10, "start", text);
     return y + 14;
 }
@@ -197,22 +217,22 @@ static void draw_legend(const struct row *r)
         uint32_t nodes = r->series->series[i].nodes;
 
         snprintf(text, sizeof text, "%u node%s", nodes, nodes > 1 ? "s" : "");
-        y = draw_key(r, x, y, colour_of(i), false, text);
+        y = draw_key(r, x, y, colour_of(i), false, (int)i, text);
     }
     if (last > 1) {
         snprintf(text, sizeof text, "%u, extrapolated", 2 * last);
-        y = draw_key(r, x, y, "#999", true, text);
+        y = draw_key(r, x, y, "#999", true, -1, text);
     }
     svg_text(r->out, x, y + 3, 10, "start", "hollow: in place");
-    svg_text(r->out, x, y + 17, 10, "start", "grey: no data");
+    svg_text(r->out, x, y + 17, 10, "start", "grey, dashed: no data");
 }
 
 static void draw_family(struct row *r)
 {
-    double us_low, us_high, rate_high;
+    double us_low, us_high, rate_low, rate_high;
     char title[96];
 
-    find_ranges(r, &us_low, &us_high, &rate_high);
+    find_ranges(r, &us_low, &us_high, &rate_low, &rate_high);
     snprintf(title, sizeof title, "%s, %u GPUs a node: time",
              fit_coll_name(r->family->coll), r->family->gpus_per_node);
     struct svg_panel time = panel_at(r, 0, title);
@@ -220,7 +240,8 @@ static void draw_family(struct row *r)
         (struct svg_axis){us_low / 2, us_high * BEYOND, true, SVG_US, "time"};
     draw_curves(r, &time, false);
     struct svg_panel rate = panel_at(r, 1, "bus bandwidth");
-    rate.up = (struct svg_axis){0, 1.1 * rate_high, false, SVG_PLAIN, "GB/s"};
+    rate.up = (struct svg_axis){rate_low / BEYOND, 2 * rate_high, true,
+                                SVG_PLAIN, "GB/s"};
     draw_curves(r, &rate, true);
     draw_residuals(r);
     draw_legend(r);
@@ -275,8 +296,8 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
     draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected formulas");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
     double x = 2 * (PANEL_WIDTH + MARGIN) + 10, y = r.top + 40;
-    y = draw_key(&r, x, y, colour_of(FIT_INTRA), false, "inside a node");
-    draw_key(&r, x, y, colour_of(FIT_INTER), false, "between nodes");
+    y = draw_key(&r, x, y, colour_of(FIT_INTRA), false, -1, "inside a node");
+    draw_key(&r, x, y, colour_of(FIT_INTER), false, -1, "between nodes");
     svg_end(out);
 }
 
@@ -297,20 +318,33 @@ int plot_check(const char *path, struct err *err)
                    path);
 }
 
+int plot_page_begin(struct plot_page *page, const char *path, struct err *err)
+{
+    *page = (struct plot_page){0};
+    page->out = open_memstream(&page->text, &page->length);
+    return page->out ? 0 : err_set(err, "%s: %s", path, strerror(errno));
+}
+
+int plot_page_end(struct plot_page *page, const char *path, struct err *err)
+{
+    int rc = fclose(page->out) ? err_set(err, "%s: %s", path, strerror(errno))
+                               : 0;
+
+    if (!rc)
+        rc = ends_in(path, ".png")
+                 ? plot_png_write(page->text, page->length, path, err)
+                 : file_write_text(page->text, page->length, path, err);
+    free(page->text);
+    return rc;
+}
+
 int plot_write(const struct fit *fit, const struct series_set *set,
                const struct scores *scores, const char *path, struct err *err)
 {
-    char *text = NULL;
-    size_t length = 0;
+    struct plot_page page;
 
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return err_set(err, "%s: %s", path, strerror(errno));
-    draw_page(fit, set, scores, out);
-    int rc = fclose(out) ? err_set(err, "%s: %s", path, strerror(errno)) : 0;
-    if (!rc)
-        rc = ends_in(path, ".png") ? plot_png_write(text, length, path, err)
-                                   : file_write_text(text, length, path, err);
-    free(text);
-    return rc;
+    if (plot_page_begin(&page, path, err))
+        return -1;
+    draw_page(fit, set, scores, page.out);
+    return plot_page_end(&page, path, err);
 }

@@ -62,7 +62,7 @@ static void trained_fini(struct trained *t)
     series_fini(&t->set);
 }
 
-static double predict(const struct fit *fit, const struct score_row *row,
+static double predict(const struct fit *fit, struct score_row *row,
                       enum fit_model model, double quantile)
 {
     struct cost_nccl_answer answer;
@@ -76,7 +76,11 @@ static double predict(const struct fit *fit, const struct score_row *row,
         .quantile = quantile,
     };
 
-    return cost_nccl(fit, &query, &answer) ? NAN : answer.us;
+    if (cost_nccl(fit, &query, &answer))
+        return NAN;
+    if (model == FIT_MODEL_DEFAULT)
+        row->answer = answer;
+    return answer.us;
 }
 
 static const struct series_family *family_find(const struct series_set *set,
@@ -261,9 +265,10 @@ static void cut_sizes(const struct series_set *set, struct scores *scores)
 
 /* A count between needs one on each side; the next larger one needs two below
  * it, since one says nothing about growth. */
-static void cut_nodes(struct series_family *f, struct scores *scores)
+static void cut_nodes(const struct fit_machine *machine,
+                      struct series_family *f, struct scores *scores)
 {
-    const struct series_set set = {1, f}; /* no other family's business */
+    const struct series_set set = {*machine, 1, f}; /* no other family's business */
 
     for (uint32_t i = 0; i < f->count; i++) {
         struct cut cut = {
@@ -290,7 +295,7 @@ void score_held_out(const struct series_set *set, struct scores *scores)
     run_cut(set, &nothing, scores);
     cut_sizes(set, scores);
     for (uint32_t i = 0; i < set->count; i++)
-        cut_nodes(&set->families[i], scores);
+        cut_nodes(&set->machine, &set->families[i], scores);
 }
 
 /* Of values in order, on straight lines between them. */

@@ -5,6 +5,7 @@
 
 #include "commfit/model.h"
 #include "commfit/series.h"
+#include "runtime/cost/cost_nccl.h"
 
 /* Who predicts. */
 enum scorer {
@@ -39,6 +40,7 @@ struct score_row {
     enum held_out held;
     double us;                      /* measured */
     double predicted[SCORER_COUNT]; /* NAN: no prediction */
+    struct cost_nccl_answer answer; /* the fit's, where it has a prediction */
 };
 
 struct scores {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/series.h"
 #include "common/base/xmalloc.h"
+#include "fits/machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -144,6 +145,7 @@ void series_make(struct bench *b, struct series_set *set)
     struct sizes sizes = {0};
 
     *set = (struct series_set){0};
+    machine_find(b->gpu, &set->machine);
     for (size_t i = 0, end; i < b->point_count; i = end) {
         sizes.count = 0;
         for (end = i; end < b->point_count &&
@@ -166,6 +168,7 @@ void series_copy(const struct series_set *set, series_leave_out *leave_out,
                  const void *arg, struct series_set *copy)
 {
     *copy = (struct series_set){
+        .machine = set->machine,
         .families = xcalloc(set->count + 1, sizeof *copy->families),
     };
     for (uint32_t i = 0; i < set->count; i++) {

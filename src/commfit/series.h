@@ -31,6 +31,7 @@ struct series_family {
 };
 
 struct series_set {
+    struct fit_machine machine; /* what data sheets say */
     uint32_t count;
     struct series_family *families;
 };

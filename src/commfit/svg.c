@@ -169,17 +169,34 @@ static bool inside(const struct svg_panel *p, double x, double y)
            y <= p->y + p->height + 0.5;
 }
 
+/* Shapes that differ without colour, about 5 pixels wide. */
+static const char *const shapes[] = {
+    "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z",
+    "M-2.3 -2.3h4.6v4.6h-4.6z",
+    "M0 -3L2.9 2.2H-2.9z",
+    "M0 -3.2L3.2 0L0 3.2L-3.2 0z",
+    "M0 3L2.9 -2.2H-2.9z",
+    "M-1.2 -3h2.4v1.8h1.8v2.4h-1.8v1.8h-2.4v-1.8h-1.8v-2.4h1.8z",
+};
+
+void svg_shape(FILE *out, double x, double y, const char *colour,
+               uint32_t shape, bool hollow)
+{
+    fprintf(out,
+            "<path transform=\"translate(%.1f %.1f)\" d=\"%s\" fill=\"%s\" "
+            "stroke=\"%s\"/>\n",
+            x, y, shapes[shape % (sizeof shapes / sizeof *shapes)],
+            hollow ? "white" : colour, colour);
+}
+
 void svg_point(const struct svg_panel *p, double across, double up,
-               const char *colour, bool hollow)
+               const char *colour, uint32_t shape, bool hollow)
 {
     double x = pixel_x(p, across), y = pixel_y(p, up);
 
     y = fmin(fmax(y, p->y), p->y + p->height);
     if (inside(p, x, y))
-        fprintf(p->out,
-                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\" fill=\"%s\" "
-                "stroke=\"%s\"/>\n",
-                x, y, hollow ? "white" : colour, colour);
+        svg_shape(p->out, x, y, colour, shape, hollow);
 }
 
 void svg_line(const struct svg_panel *p, const double *across, const double *up,

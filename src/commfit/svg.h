@@ -41,8 +41,14 @@ void svg_panel_draw(const struct svg_panel *p);
 /* Greys the part of P between two values of its across axis. */
 void svg_shade(const struct svg_panel *p, double from, double to);
 
+/* A point of P in one of 6 shapes, SHAPE counting around; one above or below
+ * the axis lies on its edge. */
 void svg_point(const struct svg_panel *p, double across, double up,
-               const char *colour, bool hollow);
+               const char *colour, uint32_t shape, bool hollow);
+
+/* The shape alone, at pixels of the page. */
+void svg_shape(FILE *out, double x, double y, const char *colour,
+               uint32_t shape, bool hollow);
 
 /* A line through COUNT points; parts outside P are cut off. */
 void svg_line(const struct svg_panel *p, const double *across, const double *up,

@@ -5,6 +5,7 @@
 #include "common/base/suggest.h"
 #include "common/base/xmalloc.h"
 #include "fits/fit_read.h"
+#include "fits/machine.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -58,6 +59,7 @@ static int read_datasheet(const cJSON *root, const char *origin,
     snprintf(c->gpu, sizeof c->gpu, "%s", json_text_of(root, "gpu"));
     snprintf(c->about, sizeof c->about, "%s", json_text_of(root, "about"));
     snprintf(c->fit.name, sizeof c->fit.name, "%s", c->name);
+    machine_find(c->gpu, &c->fit.machine);
     if (!(gpus >= 1 && gpus <= 1024))
         return err_set(err, "%s: \"gpus_per_node\" must be 1 to 1024", origin);
     c->gpus_per_node = (uint32_t)gpus;

@@ -2,6 +2,7 @@
  * The text of fits/NAME.json to struct fit. Keys it does not know are for
  * people: errors in full, sources, outliers. */
 #include "fits/fit_read.h"
+#include "fits/machine.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -289,6 +290,24 @@ static int read_levels(const struct reader *r, const cJSON *levels,
     return 0;
 }
 
+/* Fits of older versions do not have it: the GPU's name tells. */
+static int read_machine(const struct reader *r, const cJSON *item,
+                        struct fit *fit)
+{
+    if (!item) {
+        machine_find(fit->gpu, &fit->machine);
+        return 0;
+    }
+    fit->machine = (struct fit_machine){
+        .link_gbps = number(item, "link_gbps"),
+        .rack_gpus = count(item, "rack_gpus"),
+        .nvls = cJSON_IsTrue(get(item, "nvls")),
+    };
+    if (!(fit->machine.link_gbps >= 0 && fit->machine.link_gbps < 1e6))
+        return fail(r, "link_gbps", "a bandwidth in 1e9 bytes a second");
+    return 0;
+}
+
 static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
 {
     const cJSON *kind = get(root, "kind");
@@ -299,7 +318,8 @@ static int read_root(const struct reader *r, const cJSON *root, struct fit *fit)
         return fail(r, "schema", "1");
     copy_text(root, "name", fit->name, sizeof fit->name);
     copy_text(root, "gpu", fit->gpu, sizeof fit->gpu);
-    if (read_levels(r, get(root, "levels"), fit) ||
+    if (read_machine(r, get(root, "machine"), fit) ||
+        read_levels(r, get(root, "levels"), fit) ||
         read_families(r, get(root, "families"), fit))
         return -1;
     return fit_check(fit, r->origin, r->err);

@@ -242,7 +242,13 @@ TEST(a_fit_is_the_same_after_its_file)
         for (double s = 1; s < 1e12; s *= 1.7)
             for (uint32_t n = 1; n < 20; n++) {
                 const struct cost_nccl_query q = {
-                    FIT_ALL_REDUCE, n, 8, s, n & 1, (enum fit_model)model, 0.9};
+                    .coll = FIT_ALL_REDUCE,
+                    .nodes = n,
+                    .gpus_per_node = 8,
+                    .bytes = s,
+                    .in_place = n & 1,
+                    .model = (enum fit_model)model,
+                    .quantile = 0.9};
                 struct cost_nccl_answer x, y;
 
                 CHECK(cost_nccl(&fit, &q, &x) == cost_nccl(&again, &q, &y));
@@ -285,8 +291,12 @@ TEST(stragglers_are_recovered)
     stragglers_fit(&b, &set, &fit);
     CHECK(fit.families[0].straggler.known);
     CHECK_NEAR(fit.families[0].straggler.slope[1], 75e-5, 1e-6);
-    const struct cost_nccl_query q = {FIT_ALL_REDUCE,   4,   8, 65536, false,
-                                      FIT_MODEL_CURVES, 0.75};
+    const struct cost_nccl_query q = {.coll = FIT_ALL_REDUCE,
+                                      .nodes = 4,
+                                      .gpus_per_node = 8,
+                                      .bytes = 65536,
+                                      .model = FIT_MODEL_CURVES,
+                                      .quantile = 0.75};
     struct cost_nccl_answer a;
     CHECK(!cost_nccl(&fit, &q, &a));
     CHECK_NEAR(a.us, 10 * (1 + 75e-5 * 32 * log(65536)), 1e-4);

@@ -35,18 +35,45 @@ static const char *const flag_texts[COST_NCCL_FLAGS] = {
     "no per-rank times were measured: the mean",
     "the model asked for does not reach here",
     "slowed down by others on the node's network",
+    "measured on faster links only, inside a node or a rack",
+    "from the GPU's data sheet and NCCL's latencies",
+};
+
+static const char *const flag_names[COST_NCCL_FLAGS] = {
+    "below-sizes", "above-sizes", "between-nodes",    "outside-nodes",
+    "other-width", "other-collective", "levels",      "no-quantile",
+    "other-model", "shared",           "other-links", "data-sheet",
 };
 
 static const double quantiles[FIT_QUANTILES] = {0.5, 0.75, 0.95, 0.99};
+
+const char *cost_nccl_flag_name(unsigned flag)
+{
+    return flag_names[__builtin_ctz(flag)];
+}
 
 const char *cost_nccl_flag_text(unsigned flag)
 {
     return flag_texts[__builtin_ctz(flag)];
 }
 
-/* The family of COLL whose width is nearest, by ratio. */
+/* Curves of one node alone cannot say what a network costs, nor those of
+ * several what the links of one do; in a rack they can. */
+static bool family_reaches(const struct fit *fit, const struct fit_family *f,
+                           uint32_t nodes)
+{
+    uint32_t least = f->curves[0].nodes;
+
+    if (nodes > 1)
+        return f->curves[f->curve_count - 1].nodes > 1;
+    return least == 1 || least * f->gpus_per_node <= fit->machine.rack_gpus;
+}
+
+/* The family of COLL that reaches NODES and whose width is nearest, by ratio;
+ * NULL: there is none. */
 static const struct fit_family *family_find(const struct fit *fit,
-                                            enum fit_coll coll, uint32_t gpus)
+                                            enum fit_coll coll, uint32_t nodes,
+                                            uint32_t gpus)
 {
     const struct fit_family *best = NULL;
     double best_ratio = INFINITY;
@@ -57,7 +84,8 @@ static const struct fit_family *family_find(const struct fit *fit,
 
         if (ratio < 1)
             ratio = 1 / ratio;
-        if (f->coll == coll && ratio < best_ratio) {
+        if (f->coll == coll && ratio < best_ratio &&
+            family_reaches(fit, f, nodes)) {
             best = f;
             best_ratio = ratio;
         }
@@ -130,8 +158,7 @@ static double answer_curves(const struct fit *fit,
                             const struct fit_family *family,
                             const struct cost_nccl_query *q, unsigned *flags)
 {
-    (void)fit;
-    return cost_nccl_curves_us(family, q->bytes, q->nodes, q->gpus_per_node,
+    return cost_nccl_curves_us(fit, family, q->bytes, q->nodes, q->gpus_per_node,
                                q->in_place, flags);
 }
 
@@ -258,12 +285,6 @@ static void answer_from(const struct fit *fit, const struct fit_family *family,
 
 /* --- where an answer comes from ------------------------------------------- */
 
-/* Curves of one node alone cannot say what a network costs. */
-static bool family_reaches(const struct fit_family *family, uint32_t nodes)
-{
-    return nodes == 1 || family->curves[family->curve_count - 1].nodes > 1;
-}
-
 /* The time of the smallest size measured on so many nodes, or fewer. */
 static double least_us(const struct fit *fit, const struct fit_family *family,
                        const struct cost_nccl_query *q)
@@ -292,15 +313,18 @@ static bool answer_from_other(const struct fit *fit,
     for (int i = 0; looks_like[q->coll][i] != q->coll; i++) {
         other.coll = looks_like[q->coll][i];
         const struct fit_family *f =
-            family_find(fit, other.coll, q->gpus_per_node);
-        if (!f || !family_reaches(f, q->nodes))
+            family_find(fit, other.coll, q->nodes, q->gpus_per_node);
+        if (!f)
             continue;
         answer->flags = COST_NCCL_OTHER_COLL;
         answer_from(fit, f, &other, answer);
         double least = fmin(least_us(fit, f, &other), answer->us);
         double factor = fit_coll_factor(q->coll, ranks) /
                         fit_coll_factor(other.coll, ranks);
-        answer->us = least + (answer->us - least) * factor;
+        double latency =
+            cost_tuning_latency_us(q->coll, q->nodes, q->gpus_per_node) /
+            cost_tuning_latency_us(other.coll, q->nodes, q->gpus_per_node);
+        answer->us = least * latency + (answer->us - least) * factor;
         return true;
     }
     return false;
@@ -310,22 +334,79 @@ static bool answer_from_own(const struct fit *fit,
                             const struct cost_nccl_query *q,
                             struct cost_nccl_answer *answer)
 {
-    const struct fit_family *f = family_find(fit, q->coll, q->gpus_per_node);
+    const struct fit_family *f =
+        family_find(fit, q->coll, q->nodes, q->gpus_per_node);
 
-    if (!f || !family_reaches(f, q->nodes))
+    if (!f)
         return false;
     answer_from(fit, f, q, answer);
     return true;
 }
 
+/* The most that LEVEL carries; 0: not known. */
+static double level_gbps(const struct fit_level *level)
+{
+    double most = 0;
+
+    for (uint32_t i = 0; level->known && i < level->piece_count; i++)
+        most = fmax(most,
+                    level->pieces[i].limit_gbps + level->pieces[i].base_gbps);
+    return most;
+}
+
+/* NCCL's own model with the bandwidths of FIT; INTRA_GBPS and INTER_GBPS where
+ * they are above 0. */
+static struct cost_tuning tuning_of(const struct fit *fit,
+                                    const struct cost_nccl_query *q)
+{
+    const struct fit_level *levels = fit->levels[FIT_CORRECTED];
+    double link = fit->machine.link_gbps;
+
+    return (struct cost_tuning){
+        .coll = q->coll,
+        .bytes = q->bytes,
+        .nodes = q->nodes,
+        .gpus = q->gpus_per_node,
+        .intra_gbps = link > 0 ? link : level_gbps(&levels[FIT_INTRA]),
+        .inter_gbps = level_gbps(&levels[FIT_INTER]),
+        .nvls = fit->machine.nvls,
+    };
+}
+
+/* From the bandwidths of the link levels: by NCCL's model where it has one,
+ * else by the formulas. */
 static bool answer_from_levels(const struct fit *fit,
                                const struct cost_nccl_query *q,
                                struct cost_nccl_answer *answer)
 {
+    struct cost_tuning tuning = tuning_of(fit, q);
+
     if (!level_is_known(fit->levels[FIT_CORRECTED], q))
         return false;
     answer->flags = COST_NCCL_FORMULA;
-    answer->us = fmax(formula_us(fit, FIT_CORRECTED, q), FIT_MIN_US);
+    answer->us = cost_tuning_us(&tuning, COST_ALGO_AUTO);
+    if (answer->us < 0)
+        answer->us = formula_us(fit, FIT_CORRECTED, q);
+    answer->us = fmax(answer->us, FIT_MIN_US);
+    return true;
+}
+
+/* One node of a cluster that was measured on several only: NCCL's latencies
+ * and what NCCL takes the GPU's links for. */
+static bool answer_from_sheet(const struct fit *fit,
+                              const struct cost_nccl_query *q,
+                              struct cost_nccl_answer *answer)
+{
+    struct cost_tuning tuning = tuning_of(fit, q);
+    double link = fit->machine.link_gbps, ranks = q->gpus_per_node;
+
+    if (q->nodes > 1 || !(link > 0))
+        return false;
+    answer->flags = COST_NCCL_SHEET;
+    answer->us = cost_tuning_us(&tuning, COST_ALGO_AUTO);
+    if (answer->us < 0)
+        answer->us = cost_tuning_latency_us(q->coll, 1, ranks) +
+                     fit_coll_factor(q->coll, ranks) * q->bytes / (1e3 * link);
     return true;
 }
 
@@ -343,11 +424,30 @@ typedef bool source_fn(const struct fit *fit, const struct cost_nccl_query *q,
 /* Rings are alike: from another's measurements one errs by 9.7% (median over
  * the public clusters with two of them), by the formulas 22%. Of others the
  * formulas know better what goes where (doc/commfit.md, 4). */
-#define SOURCES 3
+#define SOURCES 4
 static source_fn *const ring_sources[SOURCES] = {
-    answer_from_own, answer_from_other, answer_from_levels};
+    answer_from_own, answer_from_other, answer_from_levels, answer_from_sheet};
 static source_fn *const other_sources[SOURCES] = {
-    answer_from_own, answer_from_levels, answer_from_other};
+    answer_from_own, answer_from_levels, answer_from_other, answer_from_sheet};
+
+/* With the algorithm that is asked for: by how much NCCL's own model differs
+ * between that one and its choice. */
+static void answer_algo(const struct fit *fit, const struct cost_nccl_query *q,
+                        struct cost_nccl_answer *answer)
+{
+    struct cost_tuning tuning = tuning_of(fit, q);
+
+    if (!q->algo)
+        return;
+    if (!(tuning.inter_gbps > 0))
+        tuning.inter_gbps = cost_nccl_network_gbps(fit);
+    double chosen = cost_tuning_us(&tuning, COST_ALGO_AUTO);
+    double asked = cost_tuning_us(&tuning, q->algo);
+    if (chosen > 0 && asked > 0)
+        answer->us *= asked / chosen;
+    else
+        answer->flags |= COST_NCCL_FALLBACK;
+}
 
 /* The band of an answer whose error nobody measured: a factor of 2 each way. */
 #define BAND_UNKNOWN 0.7
@@ -372,6 +472,7 @@ int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
         return 0;
     for (int i = 0; i < SOURCES; i++)
         if (sources[i](fit, query, answer)) {
+            answer_algo(fit, query, answer);
             cost_nccl_share(fit, query, answer);
             answer_band(answer);
             return 0;

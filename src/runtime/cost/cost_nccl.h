@@ -4,6 +4,7 @@
 #ifndef MEMSIM_RUNTIME_COST_NCCL_H
 #define MEMSIM_RUNTIME_COST_NCCL_H
 
+#include "runtime/cost/cost_tuning.h"
 #include "runtime/cost/fit.h"
 
 /* Why an answer is worth less than a measurement of just that. */
@@ -18,9 +19,11 @@ enum cost_nccl_flag {
     COST_NCCL_NO_QUANTILE = 1 << 7, /* the data has means only */
     COST_NCCL_FALLBACK = 1 << 8,    /* the model asked for does not reach */
     COST_NCCL_SHARED = 1 << 9,      /* the network's other users slow it down */
+    COST_NCCL_OTHER_LINKS = 1 << 10, /* measured inside a rack or node only */
+    COST_NCCL_SHEET = 1 << 11, /* the GPU's data sheet and NCCL's latencies */
 };
 
-#define COST_NCCL_FLAGS 10
+#define COST_NCCL_FLAGS 12
 
 struct cost_nccl_query {
     enum fit_coll coll;
@@ -33,6 +36,7 @@ struct cost_nccl_query {
     /* How many collectives of this kind use each node's network at the same
      * time, this one included; 0 or 1: it is alone. */
     double users;
+    enum cost_algo algo; /* COST_ALGO_AUTO: as NCCL chooses */
 };
 
 struct cost_nccl_answer {
@@ -51,12 +55,14 @@ int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
  * that any curve of FIT on several nodes reaches. 0: it has no such curve. */
 double cost_nccl_network_gbps(const struct fit *fit);
 
-/* What FLAG (one of them) means, for a report. */
+/* What FLAG (one of them) is called in JSON, and what it means for a report. */
+const char *cost_nccl_flag_name(unsigned flag);
 const char *cost_nccl_flag_text(unsigned flag);
 
-/* t(S) of FAMILY by its curves alone; what commfit scores with curves left
- * out. Adds to *FLAGS. FAMILY has at least one curve. */
-double cost_nccl_curves_us(const struct fit_family *family, double bytes,
+/* t(S) of FAMILY, one of FIT's, by its curves alone; what commfit scores with
+ * curves left out. Adds to *FLAGS. FAMILY has at least one curve. */
+double cost_nccl_curves_us(const struct fit *fit,
+                           const struct fit_family *family, double bytes,
                            uint32_t nodes, uint32_t gpus, bool in_place,
                            unsigned *flags);
 

@@ -24,15 +24,16 @@ static double node_bytes(const struct cost_nccl_query *q)
     }
 }
 
-static double curve_gbps(const struct fit_family *f, const struct fit_curve *c)
+static double curve_gbps(const struct fit *fit, const struct fit_family *f,
+                         const struct fit_curve *c)
 {
     struct cost_nccl_query q = {.coll = f->coll,
                                 .nodes = c->nodes,
                                 .gpus_per_node = f->gpus_per_node,
                                 .bytes = c->bytes_max};
     unsigned flags = 0;
-    double us = cost_nccl_curves_us(f, q.bytes, q.nodes, q.gpus_per_node, false,
-                                    &flags);
+    double us = cost_nccl_curves_us(fit, f, q.bytes, q.nodes, q.gpus_per_node,
+                                    false, &flags);
 
     return node_bytes(&q) / (1e3 * us);
 }
@@ -45,7 +46,7 @@ double cost_nccl_network_gbps(const struct fit *fit)
     for (uint32_t i = 0; i < fit->family_count; i++)
         for (uint32_t j = 0; j < fit->families[i].curve_count; j++)
             if (fit->families[i].curves[j].nodes > 1)
-                most = fmax(most, curve_gbps(&fit->families[i],
+                most = fmax(most, curve_gbps(fit, &fit->families[i],
                                              &fit->families[i].curves[j]));
     if (!(most > 0) && inter->known)
         for (uint32_t i = 0; i < inter->piece_count; i++)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Carrying measured curves to node counts that were not measured.
- * doc/commfit.md compares the rules; the ones here had the least error over the
- * public data with a node count left out. */
+ * Carrying measured curves to GPU and node counts that were not measured, by
+ * what NCCL's algorithms send and how many steps they take. doc/commfit.md has
+ * the rules and their errors.
+ *
+ * A time has two parts: what its bytes take at the rate of the curve's largest
+ * size, and the rest, which is latency of steps. Each part grows by its own
+ * rule. */
 #include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/cost_tuning.h"
 #include "runtime/cost/fit_curve.h"
 
 #include <math.h>
@@ -17,132 +22,218 @@ struct target {
 
 /* The measured curves around it. */
 struct around {
+    const struct fit_machine *machine;
+    enum fit_coll coll;
+    double gpus;                    /* the curves' own width */
     const struct fit_curve *low;    /* the most nodes below, or NULL */
     const struct fit_curve *high;   /* the fewest above, or NULL */
-    double gpus;                    /* the curves' own width */
-    const struct fit_curve *one;    /* on one node, or NULL */
-    const struct fit_curve *before; /* several nodes, below LOW, or NULL */
+    const struct fit_curve *before; /* on the same links, below LOW, or NULL */
 };
 
-typedef double scale_rule(const struct around *a, const struct target *t);
+/* NCCL's latency before the first step (tuning.cc, ring LL). */
+#define BASE_US 6.6
 
-static double plain_us(const struct fit_curve *c, const struct target *t)
+static bool is_ring(enum fit_coll coll)
 {
-    return fit_curve_us(c, t->bytes, t->in_place);
+    return coll == FIT_ALL_REDUCE || coll == FIT_ALL_GATHER ||
+           coll == FIT_REDUCE_SCATTER;
 }
 
-/* A ring takes 2 (P - 1) or P - 1 equal steps of S / P bytes each, and the
- * step's time is a function of its bytes: from P0 to P1 ranks the size shifts
- * by P0 / P1, protocol switches with it, and the steps scale. */
-static double ring_us(const struct fit_curve *c, double gpus,
+static bool is_exchange(enum fit_coll coll)
+{
+    return coll == FIT_ALLTOALL || coll == FIT_GATHER || coll == FIT_SCATTER;
+}
+
+/* --- the links ------------------------------------------------------------ */
+
+/* A node, or a rack that NVLink joins: GPUs with one kind of link. */
+enum side { SIDE_NODE, SIDE_RACK, SIDE_NETWORK };
+
+static double rack_nodes(const struct around *a, double gpus)
+{
+    double nodes = floor(a->machine->rack_gpus / gpus);
+
+    return nodes > 1 ? nodes : 1;
+}
+
+static enum side side_of(const struct around *a, double nodes, double gpus)
+{
+    if (nodes <= 1)
+        return SIDE_NODE;
+    return nodes <= rack_nodes(a, gpus) ? SIDE_RACK : SIDE_NETWORK;
+}
+
+/* Racks count as nodes: trees join racks. */
+static double depth_of(const struct around *a, double nodes, double gpus)
+{
+    return 1 + log2(fmax(ceil(nodes / rack_nodes(a, gpus)), 1));
+}
+
+/* --- one curve at its own node count -------------------------------------- */
+
+static double size_us(const struct fit_curve *c, double bytes, bool in_place)
+{
+    return fit_curve_us(c, bytes, in_place);
+}
+
+/* Microseconds a byte at the curve's largest size. */
+static double byte_us(const struct fit_curve *c, bool in_place)
+{
+    return fit_curve_us(c, c->bytes_max, in_place) / c->bytes_max;
+}
+
+/* The least time of C: of its smallest size, which is latency alone, where
+ * that was measured. */
+static double least_us(const struct around *a, const struct fit_curve *c,
+                       bool in_place)
+{
+    double first = fit_curve_us(c, c->bytes_min, in_place);
+
+    return fmin(first, cost_tuning_latency_us(a->coll, c->nodes, a->gpus));
+}
+
+/* How fast the bytes of one GPU go with GPUS a node, over that of the curve's
+ * own width. A ring leaves a node once, through as many adapters as the ring
+ * has GPUs there: the rate grows with them (10 nodes of H100: 48.9, 98, 196,
+ * 364 GB/s with 1, 2, 4, 8), up to that of the links inside. Inside a node a
+ * rate above the links' own is the switch's sum (NVLS), which 8 GPUs of a node
+ * have and fewer do not. */
+static double width_rate(const struct around *a, const struct fit_curve *c,
+                         const struct target *t)
+{
+    double ranks = c->nodes * a->gpus, link = a->machine->link_gbps;
+    double own = fit_coll_factor(a->coll, ranks) /
+                 (1e3 * byte_us(c, t->in_place));
+    double rate = own;
+
+    if (!is_ring(a->coll) && a->coll != FIT_BROADCAST && a->coll != FIT_REDUCE)
+        return 1;
+    if (c->nodes > 1)
+        rate *= t->gpus / a->gpus;
+    if (link > 0 && (c->nodes > 1 ? t->gpus > a->gpus : t->gpus < a->gpus))
+        rate = fmin(rate, fmax(link, c->nodes > 1 ? own : 0));
+    return rate / own;
+}
+
+/* The steps of a ring, or the messages of an exchange. */
+static double steps_of(double nodes, double gpus)
+{
+    return fmax(nodes * gpus - 1, 1);
+}
+
+/* C with t->gpus in each of its nodes. The least time changes as NCCL's
+ * latencies do; what is between it and the bytes' own time are steps. */
+static double at(const struct around *a, const struct fit_curve *c,
+                 const struct target *t, double bytes)
+{
+    double us = size_us(c, bytes, t->in_place), n = c->nodes;
+
+    if (t->gpus == a->gpus || n * t->gpus < 2)
+        return us;
+    double moved = fmin(bytes * byte_us(c, t->in_place), us);
+    double least = fmin(least_us(a, c, t->in_place), us - moved);
+    double steps = us - moved - least;
+    double to = cost_tuning_latency_us(a->coll, n, t->gpus);
+    double from = cost_tuning_latency_us(a->coll, n, a->gpus);
+    double ranks_to = n * t->gpus, ranks_from = n * a->gpus;
+
+    least *= to / from;
+    if (is_ring(a->coll) || is_exchange(a->coll))
+        steps *= n > 1 ? steps_of(n, t->gpus) / steps_of(n, a->gpus)
+                       : to / from;
+    moved *= fit_coll_factor(a->coll, ranks_to) /
+             fit_coll_factor(a->coll, ranks_from) / width_rate(a, c, t);
+    return least + steps + moved;
+}
+
+/* --- one curve carried to another node count ------------------------------ */
+
+/* A ring takes P - 1 equal steps of S / P bytes a pass, and the step's time is
+ * a function of its bytes: from P0 to P ranks the size shifts by P0 / P,
+ * protocol switches with it, and the steps scale. */
+static double ring_us(const struct around *a, const struct fit_curve *c,
                       const struct target *t)
 {
-    double from = c->nodes * gpus, to = t->nodes * t->gpus;
+    double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
 
     if (from < 2)
-        return plain_us(c, t);
-    return fit_curve_us(c, t->bytes * from / to, t->in_place) * (to - 1) /
-           (from - 1);
+        return at(a, c, t, t->bytes);
+    return at(a, c, t, t->bytes * from / to) * (to - 1) / (from - 1);
 }
 
-static double median_of_3(double a, double b, double c)
-{
-    return fmax(fmin(a, b), fmin(fmax(a, b), c));
-}
-
-static double log_mean(double a, double b, double weight_b)
-{
-    return a * pow(b / a, weight_b);
-}
-
-/* 0 at the lower count, 1 at the upper one. */
-static double position(const struct around *a, const struct target *t)
-{
-    return log2(t->nodes / a->low->nodes) /
-           log2((double)a->high->nodes / a->low->nodes);
-}
-
-/* A tree's time grows with its depth. */
-static double tree_us(const struct fit_curve *c, const struct target *t)
-{
-    return plain_us(c, t) * (1 + log2(t->nodes)) / (1 + log2(c->nodes));
-}
-
-/* NCCL takes the faster of ring and tree, whose growth is not the same, so that
- * the time changes by the lesser of what the two say, up or down. */
-static double grown_us(const struct fit_curve *c, double gpus,
+/* Of US the part that the bytes take at the curve's best rate. */
+static double moved_us(const struct around *a, const struct fit_curve *c,
                        const struct target *t)
 {
-    double ring = ring_us(c, gpus, t), tree = tree_us(c, t);
+    struct target largest = *t;
 
-    return t->nodes < c->nodes ? fmax(ring, tree) : fmin(ring, tree);
+    largest.bytes = c->bytes_max;
+    return t->bytes * at(a, c, &largest, largest.bytes) / largest.bytes;
 }
 
-/* What is told from below and from above may differ by this factor; above it
- * the larger job was slower than rings and trees explain (its network was
- * disturbed, or is another one there), and it says nothing about a smaller one.
- * As series_clean's for two samples of a point. */
-#define AGREE 1.35
-
-/* One node says nothing about a network: with nothing else below, only the
- * curve above counts. */
-static double ring_between(const struct around *a, const struct target *t)
+/* A tree's latency grows with its depth; the bytes of a pipelined tree take the
+ * same time at any depth. A measured rule from one count to the next is the
+ * lesser of the ring's growth and the depth's. Far away the bytes' part lies
+ * between that growth and none: half way, on a logarithmic scale. */
+static double damped_us(const struct around *a, const struct fit_curve *c,
+                        const struct target *t, double us, double growth)
 {
-    double from_high = grown_us(a->high, a->gpus, t);
+    double doublings = fabs(log2(t->nodes / c->nodes));
+    double weight = fmin(0.5 + exp2(-fmax(doublings, 1)), 1);
+    double moved = fmin(moved_us(a, c, t), us);
 
-    if (a->low->nodes == 1)
-        return from_high;
-    double from_low = grown_us(a->low, a->gpus, t);
-    return from_high > AGREE * from_low ? from_low : sqrt(from_low * from_high);
+    return (us - moved) * growth + moved * pow(growth, weight);
 }
 
-static double ring_above(const struct around *a, const struct target *t)
+static double carry_all_reduce(const struct around *a,
+                               const struct fit_curve *c,
+                               const struct target *t)
 {
-    return grown_us(a->low, a->gpus, t);
+    double us = at(a, c, t, t->bytes);
+    double tree = us * depth_of(a, t->nodes, t->gpus) /
+                  depth_of(a, c->nodes, t->gpus);
+    double ring = ring_us(a, c, t);
+
+    if (t->nodes < c->nodes)
+        return fmax(ring, tree);
+    /* Between racks the switches of each rack reduce: trees alone. */
+    if (rack_nodes(a, t->gpus) > 1)
+        return damped_us(a, c, t, us, tree / us);
+    return damped_us(a, c, t, us, fmin(ring, tree) / us);
 }
 
-static double ring_below(const struct around *a, const struct target *t)
+/* All-gather and reduce-scatter have rings alone. PAT (NCCL 2.23 on, one GPU a
+ * node) has a logarithm of steps, and a small time for each rank. */
+static double carry_ring(const struct around *a, const struct fit_curve *c,
+                         const struct target *t)
 {
-    return grown_us(a->high, a->gpus, t);
+    double ring = ring_us(a, c, t);
+
+    if (t->gpus > 1 || t->nodes < c->nodes)
+        return ring;
+    double us = at(a, c, t, t->bytes), moved = fmin(moved_us(a, c, t), us);
+    double growth = cost_tuning_latency_us(a->coll, t->nodes, t->gpus) /
+                    cost_tuning_latency_us(a->coll, c->nodes, t->gpus);
+    return fmin(ring, moved + (us - moved) * growth);
 }
 
-static double plain_between(const struct around *a, const struct target *t)
+/* A root is done long before the last rank is, and calls follow each other: a
+ * small broadcast takes as long on any number of nodes. What a larger one takes
+ * beyond that grows as a ring's, and at most as a tree's. */
+static double carry_chain(const struct around *a, const struct fit_curve *c,
+                          const struct target *t)
 {
-    double low = plain_us(a->low, t), high = plain_us(a->high, t);
-    double w = position(a, t);
+    struct target small = *t;
 
-    return a->low->nodes == 1 ? low + w * (high - low) : log_mean(low, high, w);
-}
-
-/* As the last two counts did: a larger job goes through more of the switches
- * (16 nodes of B200: 43, 44, 26, 15 GB/s on 2, 4, 8, 16). */
-static double trend_above(const struct around *a, const struct target *t)
-{
-    double us = plain_us(a->low, t);
-
-    if (!a->before)
-        return us;
-    double slope = log(us / plain_us(a->before, t)) /
-                   log((double)a->low->nodes / a->before->nodes);
-    return us * pow(t->nodes / a->low->nodes, fmin(fmax(slope, 0), 1));
-}
-
-static double plain_below(const struct around *a, const struct target *t)
-{
-    return plain_us(a->high, t);
-}
-
-/* Of a pipeline on one node and on several the middle of three: a ring from
- * above, and what lies between two rings or two pipelines; one of the two
- * public tables is 10 times as slow on 4 nodes as on 2. */
-static double pipeline_between(const struct around *a, const struct target *t)
-{
-    if (a->low->nodes > 1)
-        return ring_between(a, t);
-    double ring_high = ring_us(a->high, a->gpus, t);
-    return median_of_3(
-        ring_high, plain_between(a, t),
-        log_mean(ring_us(a->low, a->gpus, t), ring_high, position(a, t)));
+    small.bytes = fmin(c->bytes_min, t->bytes);
+    double us = at(a, c, t, t->bytes);
+    double least = fmin(at(a, c, t, small.bytes), us);
+    double ring = ring_us(a, c, t) - ring_us(a, c, &small);
+    double tree = (us - least) * depth_of(a, t->nodes, t->gpus) /
+                  depth_of(a, c->nodes, t->gpus);
+    if (t->nodes < c->nodes)
+        return least + fmax(fmax(ring, tree), 0);
+    return least + fmax(fmin(ring, tree), 0);
 }
 
 /* Of N equal parts those that go elsewhere. */
@@ -151,93 +242,168 @@ static double leaving(double n)
     return n > 1 ? (n - 1) / n : 1;
 }
 
-/* Several nodes that are hardly slower than one (a rack with NVLink throughout)
- * have no boundary between them. */
-#define NO_BOUNDARY 1.5
-
-static bool is_rack(const struct around *a, const struct fit_curve *c,
-                    const struct target *t)
+/* Each rank sends P - 1 messages of S / P: their latencies add up. The bytes
+ * that leave a node set the pace, (N - 1) / N of the buffer. */
+static double carry_exchange(const struct around *a, const struct fit_curve *c,
+                             const struct target *t)
 {
-    return a->one && plain_us(c, t) < NO_BOUNDARY * plain_us(a->one, t);
-}
+    double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
+    double message = t->bytes * from / to;
+    double us = at(a, c, t, message);
+    struct target part = *t;
 
-/* In a rack each rank sends P - 1 messages of S / P. The part of the buffer
- * that leaves a rank grows as (P - 1) / P; the messages' latencies, which the
- * line through S and 2 S leaves at 0 bytes, add up or overlap: by halves. */
-static double messages_us(const struct around *a, const struct fit_curve *c,
-                          const struct target *t)
-{
-    double from = c->nodes * a->gpus, to = t->nodes * t->gpus;
-    double us = plain_us(c, t);
-    double twice = fit_curve_us(c, 2 * t->bytes, t->in_place);
-    double latency = fmax(2 * us - twice, 0);
-    double rest = (us - latency) * leaving(to) / leaving(from);
-
+    part.bytes = message;
+    double moved = fmin(moved_us(a, c, &part), us);
+    double rest = us - moved, base = fmin(BASE_US, rest);
+    double parts = leaving(t->nodes) / leaving(c->nodes);
     if (from < 2)
         return us;
-    return sqrt((rest + latency) * (rest + latency * (to - 1) / (from - 1)));
+    return base + (rest - base) * (to - 1) / (from - 1) +
+           moved * to / from * parts;
 }
 
-/* Else the part that leaves a node, (N - 1) / N, sets the pace. */
-static double exchange_us(const struct around *a, const struct fit_curve *c,
-                          const struct target *t)
+/* A larger job goes through more of the switches (B200: 43, 44, 26, 15, 15, 15
+ * GB/s on 2 to 64 nodes): the last growth goes on, halved with each doubling,
+ * so that it never repeats itself more than once. */
+static double carry_neighbour(const struct around *a, const struct fit_curve *c,
+                              const struct target *t)
 {
-    if (is_rack(a, c, t))
-        return messages_us(a, c, t);
-    return plain_us(c, t) * leaving(t->nodes) / leaving(c->nodes);
+    double us = at(a, c, t, t->bytes), growth = 1;
+
+    if (t->nodes < c->nodes || !a->before)
+        return us;
+    double doublings = log2((double)c->nodes / a->before->nodes);
+    growth = pow(us / at(a, a->before, t, t->bytes), 1 / doublings);
+    growth = fmin(fmax(growth, 1), 2);
+    return us * pow(growth, 1 - exp2(-log2(t->nodes / c->nodes)));
 }
 
-/* In a rack both neighbours are of one kind, and rings are P - 1 messages of
- * S / P, too. */
-static double exchange_between(const struct around *a, const struct target *t)
+/* In a rack NVLink joins everything. The switches reduce: an all-reduce takes
+ * as long on any number of nodes; of the others each rank's own part grows as
+ * (P - 1) / P, and an exchange still sends its P - 1 messages. */
+static double carry_in_rack(const struct around *a, const struct fit_curve *c,
+                            const struct target *t)
 {
-    if (is_rack(a, a->high, t))
-        return ring_us(a->high, a->gpus, t);
-    return plain_between(a, t);
+    double us = at(a, c, t, t->bytes);
+    double from = c->nodes * t->gpus, to = t->nodes * t->gpus;
+
+    if (a->coll == FIT_ALL_REDUCE || from < 2)
+        return us;
+    double moved = fmin(moved_us(a, c, t), us), rest = us - moved;
+    double base = fmin(BASE_US, rest);
+    if (is_exchange(a->coll))
+        rest = base + (rest - base) * (to - 1) / (from - 1);
+    return rest + moved * fit_coll_factor(a->coll, to) /
+                      fit_coll_factor(a->coll, from);
 }
 
-static double exchange_above(const struct around *a, const struct target *t)
+/* Out of a rack each GPU has an adapter of 400 Gbit/s (data sheet of GB200
+ * NVL72); what an exchange sends to other racks goes through it. Rings and
+ * trees leave a rack through all of them at once. */
+#define RACK_ADAPTER_GBPS 50.0
+
+static double carry_out_of_rack(const struct around *a,
+                                const struct fit_curve *c,
+                                const struct target *t)
 {
-    return exchange_us(a, a->low, t);
+    struct target full = *t;
+    double rack = rack_nodes(a, t->gpus);
+
+    full.nodes = rack;
+    double us = carry_in_rack(a, c, &full);
+    double racks = t->nodes / rack;
+    double outside = (1 - 1 / racks) * t->bytes / (1e3 * RACK_ADAPTER_GBPS);
+    if (is_exchange(a->coll))
+        return us + outside;
+    if (a->coll == FIT_SENDRECV)
+        return fmax(us, t->bytes / (1e3 * RACK_ADAPTER_GBPS));
+    double moved = fmin(moved_us(a, c, t), us);
+    return moved + (us - moved) * (1 + log2(ceil(racks)));
 }
 
-static double exchange_below(const struct around *a, const struct target *t)
-{
-    return exchange_us(a, a->high, t);
-}
+typedef double carry_rule(const struct around *a, const struct fit_curve *c,
+                          const struct target *t);
 
-/* Between two counts, beyond the largest, below the smallest. */
-static const struct {
-    scale_rule *between, *above, *below;
-} rules[FIT_COLL_COUNT] = {
-    [FIT_ALL_REDUCE] = {ring_between, ring_above, ring_below},
-    [FIT_ALL_GATHER] = {ring_between, ring_above, ring_below},
-    [FIT_REDUCE_SCATTER] = {ring_between, ring_above, ring_below},
-    [FIT_BROADCAST] = {pipeline_between, ring_above, ring_below},
-    [FIT_REDUCE] = {pipeline_between, ring_above, ring_below},
-    [FIT_ALLTOALL] = {exchange_between, exchange_above, exchange_below},
-    [FIT_SENDRECV] = {plain_between, trend_above, plain_below},
-    [FIT_GATHER] = {exchange_between, exchange_above, exchange_below},
-    [FIT_SCATTER] = {exchange_between, exchange_above, exchange_below},
+static carry_rule *const rules[FIT_COLL_COUNT] = {
+    [FIT_ALL_REDUCE] = carry_all_reduce, [FIT_ALL_GATHER] = carry_ring,
+    [FIT_REDUCE_SCATTER] = carry_ring,   [FIT_BROADCAST] = carry_chain,
+    [FIT_REDUCE] = carry_chain,          [FIT_ALLTOALL] = carry_exchange,
+    [FIT_SENDRECV] = carry_neighbour,    [FIT_GATHER] = carry_exchange,
+    [FIT_SCATTER] = carry_exchange,
 };
 
-static struct around find_around(const struct fit_family *family,
-                                 uint32_t nodes)
+static double carry(const struct around *a, const struct fit_curve *c,
+                    const struct target *t)
 {
-    struct around a = {.gpus = family->gpus_per_node};
+    enum side from = side_of(a, c->nodes, t->gpus);
+    enum side to = side_of(a, t->nodes, t->gpus);
+
+    if (c->nodes == t->nodes)
+        return at(a, c, t, t->bytes);
+    if (to == SIDE_NETWORK && from != SIDE_NETWORK && a->machine->rack_gpus)
+        return carry_out_of_rack(a, c, t);
+    if (to == SIDE_RACK && from != SIDE_NETWORK)
+        return carry_in_rack(a, c, t);
+    return rules[a->coll](a, c, t);
+}
+
+/* --- between two counts --------------------------------------------------- */
+
+/* 0 at the lower count, 1 at the upper one. */
+static double position(const struct around *a, const struct target *t)
+{
+    return log2(t->nodes / a->low->nodes) /
+           log2((double)a->high->nodes / a->low->nodes);
+}
+
+/* A larger job that is slower than rings and trees explain was disturbed, or
+ * its network is another one there: the more, the less it says about a smaller
+ * job. Two samples of a point differ by 1.35 at most (series_clean.c). */
+#define AGREE 1.35
+
+static double between(const struct around *a, const struct target *t)
+{
+    double low = carry(a, a->low, t), high = carry(a, a->high, t);
+    double weight = 0.5;
+
+    if (!is_ring(a->coll))
+        return low * pow(high / low, position(a, t));
+    double off = fmax(log(high / low), 0) / log(AGREE);
+    weight *= exp(-off * off);
+    return low * pow(high / low, weight);
+}
+
+/* --- finding the curves --------------------------------------------------- */
+
+/* Of curves on the links that NODES use; curves on others count where there
+ * are none. */
+static struct around find_around(const struct fit *fit,
+                                 const struct fit_family *family,
+                                 uint32_t nodes, uint32_t gpus)
+{
+    struct around a = {.machine = &fit->machine,
+                       .coll = family->coll,
+                       .gpus = family->gpus_per_node};
+    enum side side = side_of(&a, nodes, gpus);
+    const struct fit_curve *other = NULL;
 
     for (uint32_t i = 0; i < family->curve_count; i++) {
         const struct fit_curve *c = &family->curves[i];
 
-        if (c->nodes == 1)
-            a.one = c;
-        if (c->nodes <= nodes && a.low && a.low->nodes > 1)
+        if (side_of(&a, c->nodes, family->gpus_per_node) != side) {
+            if (!other || side != SIDE_NODE)
+                other = c;
+            continue;
+        }
+        if (c->nodes <= nodes) {
             a.before = a.low;
-        if (c->nodes <= nodes)
             a.low = c;
+        }
         if (c->nodes >= nodes && !a.high)
             a.high = c;
     }
+    if (!a.low && !a.high)
+        *(side == SIDE_NODE ? &a.high : &a.low) = other;
     return a;
 }
 
@@ -249,41 +415,24 @@ static void flag_range(const struct fit_curve *c, double bytes, unsigned *flags)
         *flags |= COST_NCCL_ABOVE;
 }
 
-/* On as many nodes as the curve, but with other GPUs in each. Inside a node a
- * GPU brings its own links. Between nodes rings share the network adapters of
- * the node, one a GPU, so that a node's rate grows with its GPUs (10 nodes of
- * H100: 48.9, 98, 196, 364 GB/s with 1, 2, 4, 8), as if the buffer had shrunk;
- * an exchange gives each rank its own (44.8, 47.8, 49.7, 50.7). */
-static double width_us(const struct fit_family *family,
-                       const struct fit_curve *c, const struct target *t)
-{
-    struct target same = *t;
-
-    if (t->gpus == family->gpus_per_node ||
-        rules[family->coll].between != ring_between)
-        return plain_us(c, t);
-    if (c->nodes == 1)
-        return ring_us(c, family->gpus_per_node, t);
-    same.bytes *= family->gpus_per_node / t->gpus;
-    return plain_us(c, &same);
-}
-
-double cost_nccl_curves_us(const struct fit_family *family, double bytes,
+double cost_nccl_curves_us(const struct fit *fit,
+                           const struct fit_family *family, double bytes,
                            uint32_t nodes, uint32_t gpus, bool in_place,
                            unsigned *flags)
 {
     struct target t = {bytes, nodes, gpus, in_place};
-    struct around a = find_around(family, nodes);
+    struct around a = find_around(fit, family, nodes, gpus);
     const struct fit_curve *near = a.low ? a.low : a.high;
 
     flag_range(near, bytes, flags);
+    if (side_of(&a, near->nodes, gpus) != side_of(&a, nodes, gpus))
+        *flags |= COST_NCCL_OTHER_LINKS;
     if (near->nodes == nodes)
-        return width_us(family, near, &t);
+        return at(&a, near, &t, bytes);
     if (a.low && a.high) {
         *flags |= COST_NCCL_BETWEEN;
-        return rules[family->coll].between(&a, &t);
+        return between(&a, &t);
     }
     *flags |= COST_NCCL_BEYOND;
-    return a.low ? rules[family->coll].above(&a, &t)
-                 : rules[family->coll].below(&a, &t);
+    return carry(&a, near, &t);
 }

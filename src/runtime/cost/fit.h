@@ -134,9 +134,19 @@ struct fit_family {
 /* The levels under each set of formulas: their data sees them differently. */
 enum fit_formula { FIT_CORRECTED, FIT_PUBLISHED, FIT_FORMULA_COUNT };
 
+/* What data sheets say of the machine beside its measurements. */
+struct fit_machine {
+    double link_gbps;   /* a GPU's NVLinks each way, as NCCL rates them; 0:
+                           not known, or none */
+    uint32_t rack_gpus; /* GPUs that NVLink joins across nodes (NVL72: 72); 0:
+                           those of a node */
+    bool nvls;          /* NVSwitch that reduces */
+};
+
 struct fit {
     char name[64];
     char gpu[64]; /* as the benchmark printed it, or empty */
+    struct fit_machine machine;
     struct fit_level levels[FIT_FORMULA_COUNT][FIT_LEVELS];
     uint32_t family_count;
     struct fit_family *families; /* by collective and GPUs a node */

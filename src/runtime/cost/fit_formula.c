@@ -90,27 +90,27 @@ static struct fit_shares corrected_broadcast(double s, double n, double g)
 }
 
 /* Every rank keeps 1 / P; of what it sends, (N - 1) G of P - 1 parts leave the
- * node, through a network that the node's ranks have a part of each. The same
- * bytes pass through the links of gather's and scatter's one root. */
+ * node, through a network that its G ranks share. The same bytes pass through
+ * the links of gather's and scatter's one root. */
 static struct fit_shares exchange(double s, double n, double g)
 {
     double ranks = n * g;
 
     return (struct fit_shares){
         .intra_bytes = (g - 1) / ranks * s,
-        .inter_bytes = (n - 1) * g / ranks * s,
+        .inter_bytes = (n - 1) * g / ranks * s * g,
         .intra_steps = g > 1,
         .inter_steps = n > 1 ? n - 1 : 0,
     };
 }
 
-/* Each rank sends to the next: with several nodes the slowest edge crosses. */
+/* Each rank sends to the next: with several nodes the slowest edge crosses,
+ * through the adapter of one of the node's GPUs. */
 static struct fit_shares neighbour(double s, double n, double g)
 {
-    (void)g;
     return (struct fit_shares){
         .intra_bytes = n > 1 ? 0 : s,
-        .inter_bytes = n > 1 ? s : 0,
+        .inter_bytes = n > 1 ? s * g : 0,
         .intra_steps = n > 1 ? 0 : 1,
         .inter_steps = n > 1,
     };

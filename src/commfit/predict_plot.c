@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commfit/predict.h"
+#include "commfit/plot.h"
+#include "commfit/svg.h"
+#include "common/base/xmalloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define WIDTH  360.0
+#define HEIGHT 240.0
+#define MARGIN 60.0
+
+#define COLOURS (sizeof colours / sizeof *colours)
+static const char *const colours[] = {"#1b6ca8", "#d1495b", "#2e933c",
+                                      "#e59500", "#7b2d8b", "#00798c"};
+
+/* The prediction's figure of one kind. */
+typedef double figure_of(const struct prediction *p);
+
+static double time_of(const struct prediction *p)
+{
+    return p->answer.us;
+}
+
+static double low_of(const struct prediction *p)
+{
+    return p->answer.low_us;
+}
+
+static double high_of(const struct prediction *p)
+{
+    return p->answer.high_us;
+}
+
+static double rate_of(const struct prediction *p)
+{
+    return p->busbw_gbps;
+}
+
+static double across_of(const struct prediction *p, bool nodes)
+{
+    return nodes ? p->nodes : p->bytes;
+}
+
+static void widen(const struct predictions *p, figure_of *figure, double *low,
+                  double *high)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        double v = figure(&p->items[i]);
+
+        if (!p->items[i].answered || !(v > 0))
+            continue;
+        *low = fmin(*low, v);
+        *high = fmax(*high, v);
+    }
+}
+
+/* Two predictions on one line: all but what is on the across axis is the same.
+ */
+static bool same_line(const struct prediction *a, const struct prediction *b,
+                      bool nodes)
+{
+    return a->gpus == b->gpus &&
+           (nodes ? a->bytes == b->bytes : a->nodes == b->nodes);
+}
+
+static void draw_line(const struct svg_panel *panel,
+                      const struct predictions *p, size_t from, size_t count,
+                      bool nodes, figure_of *figure, bool dashed, uint32_t mark)
+{
+    double *across = xcalloc(count, sizeof *across);
+    double *up = xcalloc(count, sizeof *up);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct prediction *q = &p->items[from + i];
+
+        across[i] = across_of(q, nodes);
+        up[i] = q->answered ? figure(q) : NAN;
+        if (!dashed && q->answered)
+            svg_point(panel, across[i], up[i], colours[mark % COLOURS], mark,
+                      q->answer.flags);
+    }
+    svg_line(panel, across, up, (uint32_t)count, colours[mark % COLOURS],
+             dashed);
+    free(across);
+    free(up);
+}
+
+static void draw_panel(const struct predictions *p, FILE *out, int column,
+                       bool nodes, figure_of *figure, bool band,
+                       const char *title)
+{
+    double low = INFINITY, high = 0, left = INFINITY, right = 0;
+    uint32_t line = 0;
+
+    widen(p, figure, &low, &high);
+    if (band) {
+        widen(p, low_of, &low, &high);
+        widen(p, high_of, &low, &high);
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        left = fmin(left, across_of(&p->items[i], nodes));
+        right = fmax(right, across_of(&p->items[i], nodes));
+    }
+    if (!(high > 0))
+        return;
+    const struct svg_panel panel = {
+        .out = out,
+        .x = MARGIN + column * (WIDTH + MARGIN),
+        .y = 60,
+        .width = WIDTH,
+        .height = HEIGHT,
+        .across = {left / 1.2, right * 1.2, true, nodes ? SVG_PLAIN : SVG_BYTES,
+                   nodes ? "nodes" : "size"},
+        .up = {low / 1.5, high * 1.5, true, band ? SVG_US : SVG_PLAIN,
+               band ? "time" : "GB/s"},
+        .title = title,
+    };
+    svg_panel_draw(&panel);
+    for (size_t i = 0, end; i < p->count; i = end, line++) {
+        for (end = i + 1; end < p->count && same_line(&p->items[i],
+                                                      &p->items[end], nodes);
+             end++)
+            ;
+        draw_line(&panel, p, i, end - i, nodes, figure, false, line);
+        if (band) {
+            draw_line(&panel, p, i, end - i, nodes, low_of, true, line);
+            draw_line(&panel, p, i, end - i, nodes, high_of, true, line);
+        }
+    }
+}
+
+int predict_plot(const struct predictions *p, const char *cluster,
+                 const char *path, struct err *err)
+{
+    const struct prediction *first = &p->items[0];
+    const struct prediction *last = &p->items[p->count - 1];
+    bool nodes = first->bytes == last->bytes && first->nodes != last->nodes;
+    struct plot_page page;
+    char title[160];
+
+    if (plot_page_begin(&page, path, err))
+        return -1;
+    svg_begin(page.out, 2 * (WIDTH + MARGIN) + MARGIN, HEIGHT + 130);
+    snprintf(title, sizeof title, "%s on %s", fit_coll_name(first->coll),
+             cluster);
+    svg_text(page.out, MARGIN, 26, 15, "start", title);
+    draw_panel(p, page.out, 0, nodes, time_of, true, "time, with its 80% band");
+    draw_panel(p, page.out, 1, nodes, rate_of, false, "bus bandwidth");
+    svg_text(page.out, MARGIN, HEIGHT + 110, 10, "start",
+             "filled: inside the measurements; hollow: carried over or "
+             "extrapolated");
+    svg_end(page.out);
+    return plot_page_end(&page, path, err);
+}
