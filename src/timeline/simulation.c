@@ -301,18 +301,22 @@ static uint64_t op_bytes(const struct op *op)
 static void work_meet(struct simulator *r, const struct op *op,
                       struct sim_work *work)
 {
-    uint32_t meet = SIMULATION_ALONE;
+    const struct simulation_options *o = &r->options;
+    uint64_t place = r->collective;
 
-    if (op->kind == OP_COLLECTIVE && r->options.meets)
-        meet = r->options.meets[r->collective];
     r->collective += op->kind == OP_COLLECTIVE;
-    if (meet == SIMULATION_ALONE)
+    if (op->kind != OP_COLLECTIVE || !o->meets ||
+        o->meets[place] == SIMULATION_ALONE)
         return;
-    const struct simulation_meet *m = &r->world->meets[meet];
-    work->meet = world_meet(r->world, meet);
-    work->neighbour = m->neighbour;
-    if (m->duration_ns && op->measured && !r->options.models)
-        work->duration_ns = m->duration_ns;
+    work->meet = world_meet(r->world, o->meets[place]);
+    work->neighbour = r->world->meets[o->meets[place]].neighbour;
+    if (!op->measured || o->models)
+        return;
+    double scale = o->price.scale[WORK_COLLECTIVE];
+    work->apart = true;
+    work->duration_ns =
+        scale > 0 ? (uint64_t)(scale * (double)o->meet_ns[place])
+                  : o->meet_ns[place];
 }
 
 static void submit(struct simulator *r, const struct op *op, uint32_t thread,

@@ -16,7 +16,6 @@ struct simulator;
 struct simulation_meet {
     uint32_t expected;    /* operations */
     bool neighbour;       /* a wait is a pipeline's bubble */
-    uint64_t duration_ns; /* of each; 0: each has its own */
     /* the world's */
     uint32_t came, number;
 };

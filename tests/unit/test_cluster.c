@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ranks of a job: collectives joined, and simulated together. */
+#include "memsim/cluster/comm_align.h"
 #include "memsim/time/timing.h"
 
 #include "check.h"
@@ -210,6 +211,34 @@ TEST(what_does_not_match_is_found)
     CHECK_UINT(job->mismatches[1].sequence, 1);
     CHECK(job->mismatches[2].fault == COMM_MISSING);
     CHECK_UINT(job->mismatches[2].other, 1);
+}
+
+/* The times at which the ends of COUNT calls are. */
+static void calls_set(struct comm_call *calls, size_t count, size_t from,
+                      int64_t clock_ns)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t n = i + from;
+        calls[i] = (struct comm_call){
+            .kind = n % 3 ? COMM_ALL_GATHER : COMM_REDUCE_SCATTER,
+            .duration_ns = 10 * US,
+            .start_ns = (uint64_t)((int64_t)(n * n + 1000) * US + clock_ns)};
+    }
+}
+
+TEST(profiles_are_aligned)
+{
+    struct comm_call a[30], b[30];
+    int64_t clock_ns;
+
+    calls_set(a, 30, 0, 0);
+    calls_set(b, 24, 6, 500 * US); /* begins later, on a clock ahead */
+    CHECK(comm_align(a, 30, b, 24, &clock_ns) == 6);
+    CHECK(clock_ns == -500 * US);
+    CHECK(comm_align(b, 24, a, 30, &clock_ns) == -6);
+    CHECK(clock_ns == 500 * US);
+    b[3].kind = COMM_ALL_REDUCE; /* nothing fits */
+    CHECK(comm_align(a, 30, b, 24, &clock_ns) == 0);
 }
 
 TEST(a_rank_that_never_comes_leaves_the_others_stuck)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/cluster/comm_align.h"
 
 /* A communicator with those that know it. */
 struct joined {
@@ -36,6 +37,10 @@ struct joining {
     uint32_t **joined_of; /* by log and communicator */
     struct half *halves;
     size_t half_count, half_capacity;
+    uint64_t **shifts;  /* by log and communicator: the place of the first
+                           collective among those of all members */
+    int64_t *clocks;    /* of a log: to be added, for the clock of the first */
+    bool *clock_known;
     size_t *offsets;    /* of a log's calls among all */
     uint32_t *together; /* a call of the same group; itself: the first */
 };
@@ -112,6 +117,123 @@ static void communicators_join(struct joining *j)
     map_fini(&known);
 }
 
+/* --- profiles -------------------------------------------------------------- */
+
+/* The calls of member M of a communicator; to be freed. */
+static struct comm_call *calls_of(const struct joining *j,
+                                  const struct member *m, size_t *count)
+{
+    const struct comm_log *l = j->logs[m->log];
+    struct comm_call *calls = xcalloc(l->call_count + 1, sizeof *calls);
+
+    *count = 0;
+    for (size_t i = 0; i < l->call_count; i++)
+        if (l->calls[i].comm == m->comm)
+            calls[(*count)++] = l->calls[i];
+    return calls;
+}
+
+/* Finds the clocks of D's members by that of one that is known. */
+static void clocks_join(struct joining *j, const struct joined *d,
+                        const int64_t *clock)
+{
+    uint32_t known = 0;
+
+    while (known < d->members && !j->clock_known[d->member[known].log])
+        known++;
+    if (known == d->members)
+        return;
+    int64_t base = j->clocks[d->member[known].log] - clock[known];
+    for (uint32_t i = 0; i < d->members; i++) {
+        uint32_t log = d->member[i].log;
+        if (!j->clock_known[log])
+            j->clocks[log] = base + clock[i];
+        j->clock_known[log] = true;
+    }
+}
+
+static void profile_align(struct joining *j, const struct joined *d)
+{
+    int64_t *shift = xcalloc(d->members, sizeof *shift), least = 0;
+    int64_t *clock = xcalloc(d->members, sizeof *clock);
+    size_t first_count, count;
+    struct comm_call *first = calls_of(j, &d->member[0], &first_count);
+
+    for (uint32_t i = 1; i < d->members; i++) {
+        struct comm_call *calls = calls_of(j, &d->member[i], &count);
+        shift[i] = comm_align(first, first_count, calls, count, &clock[i]);
+        least = shift[i] < least ? shift[i] : least;
+        free(calls);
+    }
+    for (uint32_t i = 0; i < d->members; i++)
+        j->shifts[d->member[i].log][d->member[i].comm] =
+            (uint64_t)(shift[i] - least);
+    clocks_join(j, d, clock);
+    free(first);
+    free(shift);
+    free(clock);
+}
+
+static void profiles_align(struct joining *j)
+{
+    for (uint32_t i = 0; i < j->job->log_count; i++)
+        j->shifts[i] =
+            xcalloc(j->logs[i]->comm_count + 1, sizeof *j->shifts[i]);
+    if (j->job->log_count)
+        j->clock_known[0] = true;
+    for (size_t i = 0; i < j->joined_count; i++)
+        if (j->joined[i].members > 1 &&
+            j->logs[j->joined[i].member[0].log]->imported)
+            profile_align(j, &j->joined[i]);
+}
+
+/* When the logs begin, on one clock; of what was recorded by memsim nothing is
+ * known, and all begin at once. */
+static void starts_find(struct joining *j)
+{
+    struct comm_job *job = j->job;
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < job->log_count; i++) {
+        int64_t ns = (int64_t)j->logs[i]->first_ns + j->clocks[i];
+        least = j->clock_known[i] && ns < least ? ns : least;
+    }
+    for (size_t i = 0; i < job->log_count; i++)
+        if (j->logs[i]->imported && j->clock_known[i])
+            job->start_ns[i] = (uint64_t)((int64_t)j->logs[i]->first_ns +
+                                          j->clocks[i] - least);
+}
+
+static int64_t call_start(const struct joining *j, uint32_t log,
+                          const struct comm_call *c)
+{
+    return (int64_t)c->start_ns + j->clocks[log];
+}
+
+/* How long each member of a meet lasts after the last one has come. */
+static void lasts_find(struct joining *j)
+{
+    struct comm_job *job = j->job;
+
+    for (uint32_t i = 0; i < job->log_count; i++)
+        for (size_t k = 0; k < j->logs[i]->call_count; k++) {
+            uint32_t meet = job->meets_of[i][k];
+            int64_t ns = call_start(j, i, &j->logs[i]->calls[k]);
+            if (meet != COMM_NONE && ns > job->meets[meet].last_ns)
+                job->meets[meet].last_ns = ns;
+        }
+    for (uint32_t i = 0; i < job->log_count; i++)
+        for (size_t k = 0; k < j->logs[i]->call_count; k++) {
+            const struct comm_call *c = &j->logs[i]->calls[k];
+            uint32_t meet = job->meets_of[i][k];
+            if (meet == COMM_NONE)
+                continue;
+            int64_t ns = call_start(j, i, c) + (int64_t)c->duration_ns -
+                         job->meets[meet].last_ns;
+            job->lasts_of[i][k] = ns > 0 ? (uint64_t)ns : 1;
+        }
+}
+
 /* --- mismatches ----------------------------------------------------------- */
 
 static void mismatch_add(struct joining *j, struct comm_mismatch m)
@@ -152,7 +274,7 @@ static void calls_compare(struct joining *j, uint32_t first, uint32_t first_call
     enum comm_fault fault = calls_differ(&j->logs[first]->calls[first_call],
                                          &j->logs[log]->calls[call]);
 
-    if (fault == COMM_MISSING)
+    if (fault == COMM_MISSING || j->logs[log]->imported)
         return;
     mismatch_add(j, (struct comm_mismatch){
                         .fault = fault,
@@ -178,18 +300,12 @@ static uint32_t meet_add(struct comm_job *job, enum comm_kind kind,
     return (uint32_t)job->meet_count++;
 }
 
-static void meet_measure(struct comm_meet *m, const struct comm_call *call)
+/* Makes room for N more, which nobody has called yet. */
+static void joined_grow(struct joined *d, size_t n)
 {
-    if (call->duration_ns &&
-        (!m->least_ns || call->duration_ns < m->least_ns))
-        m->least_ns = call->duration_ns;
-}
+    size_t capacity = 2 * (d->meet_count + n) + 64;
 
-static void joined_grow(struct joined *d)
-{
-    size_t capacity = d->meet_capacity ? 2 * d->meet_capacity : 64;
-
-    if (d->meet_count < d->meet_capacity)
+    if (d->meet_count + n <= d->meet_capacity)
         return;
     d->meets = xreallocarray(d->meets, capacity, sizeof *d->meets);
     d->first = xreallocarray(d->first, capacity, sizeof *d->first);
@@ -207,19 +323,20 @@ static uint32_t collective_join(struct joining *j, uint32_t log, uint32_t call,
 
     if (d->members < 2)
         return COMM_NONE;
-    if (n == d->meet_count) {
-        joined_grow(d);
+    while (n >= d->meet_count) {
+        joined_grow(d, 1);
+        d->meets[d->meet_count] = COMM_NONE;
+        d->came[d->meet_count++] = 0;
+    }
+    if (d->meets[n] == COMM_NONE) {
         d->meets[n] = meet_add(j->job, c->kind, 0);
         d->first[n] = log;
         d->call[n] = call;
-        d->came[n] = 0;
-        d->meet_count++;
     } else {
         calls_compare(j, d->first[n], d->call[n], log, call, n);
     }
     d->came[n]++;
     j->job->meets[d->meets[n]].expected++;
-    meet_measure(&j->job->meets[d->meets[n]], c);
     return d->meets[n];
 }
 
@@ -228,6 +345,8 @@ static void collectives_join(struct joining *j, uint32_t log)
     const struct comm_log *l = j->logs[log];
     uint64_t *next = xcalloc(l->comm_count + 1, sizeof *next);
 
+    for (uint32_t i = 0; i < l->comm_count; i++)
+        next[i] = j->shifts[log][i];
     for (uint32_t i = 0; i < l->call_count; i++)
         if (l->calls[i].kind != COMM_PAIR)
             j->job->meets_of[log][i] =
@@ -269,7 +388,7 @@ static void collectives_count(struct joining *j)
     for (size_t i = 0; i < j->joined_count; i++) {
         const struct joined *d = &j->joined[i];
         for (uint64_t n = 0; n < d->meet_count; n++)
-            if (d->came[n] < d->members) {
+            if (d->came[n] < d->members && !j->logs[d->first[n]]->imported) {
                 missing_find(j, d, n);
                 break;
             }
@@ -436,7 +555,6 @@ static void pairs_meet(struct joining *j, size_t calls)
             }
             struct comm_meet *m = &j->job->meets[meet[first] - 1];
             m->neighbour = m->neighbour && peers_of(j, log, k) <= 2;
-            meet_measure(m, c);
             j->job->meets_of[log][k] = meet[first] - 1;
         }
     free(size);
@@ -486,9 +604,14 @@ static void joining_fini(struct joining *j)
         free(j->joined[i].call);
         free(j->joined[i].came);
     }
-    for (size_t i = 0; i < j->job->log_count; i++)
+    for (size_t i = 0; i < j->job->log_count; i++) {
         free(j->joined_of[i]);
+        free(j->shifts[i]);
+    }
     free(j->joined_of);
+    free(j->shifts);
+    free(j->clocks);
+    free(j->clock_known);
     free(j->joined);
     free(j->halves);
     free(j->offsets);
@@ -504,22 +627,32 @@ struct comm_job *comm_job_create(const struct comm_log *const *logs,
         .job = job,
         .joined_of = xcalloc(count + 1, sizeof(uint32_t *)),
         .offsets = xcalloc(count + 1, sizeof(size_t)),
+        .shifts = xcalloc(count + 1, sizeof(uint64_t *)),
+        .clocks = xcalloc(count + 1, sizeof(int64_t)),
+        .clock_known = xcalloc(count + 1, sizeof(bool)),
     };
 
     job->log_count = count;
     job->meets_of = xcalloc(count + 1, sizeof(uint32_t *));
+    job->lasts_of = xcalloc(count + 1, sizeof(uint64_t *));
+    job->start_ns = xcalloc(count + 1, sizeof(uint64_t));
     for (size_t i = 0; i < count; i++) {
         job->meets_of[i] =
             xcalloc(logs[i]->call_count + 1, sizeof(uint32_t));
+        job->lasts_of[i] =
+            xcalloc(logs[i]->call_count + 1, sizeof(uint64_t));
         memset(job->meets_of[i], 0xff,
                logs[i]->call_count * sizeof(uint32_t));
     }
     communicators_join(&j);
+    profiles_align(&j);
     for (uint32_t i = 0; i < count; i++)
         collectives_join(&j, i);
     collectives_count(&j);
     pairs_join(&j);
     meets_conclude(job, logs);
+    starts_find(&j);
+    lasts_find(&j);
     joining_fini(&j);
     return job;
 }
@@ -530,7 +663,11 @@ void comm_job_destroy(struct comm_job *job)
         return;
     for (size_t i = 0; i < job->log_count; i++)
         free(job->meets_of[i]);
+    for (size_t i = 0; i < job->log_count; i++)
+        free(job->lasts_of[i]);
     free(job->meets_of);
+    free(job->lasts_of);
+    free(job->start_ns);
     free(job->meets);
     free(job);
 }

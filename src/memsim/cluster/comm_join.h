@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which collectives of a job's ranks are one: those with the same place among
  * the collectives of one communicator; sends and receives with the same place
- * among those of one pair of ranks. Pure. */
+ * among those of one pair of ranks. Pure.
+ *
+ * Profiles of several ranks begin and end at different places, and their clocks
+ * differ: what belongs together is found by comm_align. */
 #ifndef MEMSIM_MEMSIM_COMM_JOIN_H
 #define MEMSIM_MEMSIM_COMM_JOIN_H
 
@@ -13,8 +16,7 @@ struct comm_meet {
     uint32_t expected; /* calls; at least 2 */
     enum comm_kind kind;
     bool neighbour;    /* of COMM_PAIR: none has more than two peers */
-    uint64_t least_ns; /* the shortest measured duration: that of the last one
-                          to come; 0: nothing was measured */
+    int64_t last_ns;   /* of imported ones: when the last one came */
 };
 
 enum comm_fault {
@@ -40,6 +42,9 @@ struct comm_mismatch {
 
 struct comm_job {
     uint32_t **meets_of; /* by log and call: a meet, or COMM_NONE: alone */
+    uint64_t **lasts_of; /* likewise, of imported ones: how long each lasts
+                            after the last one has come */
+    uint64_t *start_ns;  /* of a log: its first record after the earliest one */
     size_t log_count;
     struct comm_meet *meets;
     size_t meet_count, meet_capacity;

@@ -14,6 +14,7 @@
  */
 #include "memsim/import/profile_write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,9 @@
  * any other, and whatever waited is found by times. */
 #define STREAM_HANDLE(index) (UINT64_C(0x100) + (index))
 #define EVENT_HANDLE(op)     (UINT64_C(0x10000) + (op))
+/* Of communicators: of a process group by its name, else of a stream. */
+#define GROUP_HANDLE(name)   (UINT64_C(0x100000000) + (name))
+#define GROUP_ID_BYTES       24
 
 /* In the order of items of one moment. */
 enum item_kind { ITEM_POP, ITEM_PUSH, ITEM_JOIN, ITEM_OP, ITEM_POLL, ITEM_WAIT };
@@ -45,6 +49,7 @@ struct out {
     size_t count, capacity;
     int64_t *called_ns; /* of ops: when their call was, put in order */
     bool *waited;       /* of ops: something waits for their end */
+    uint32_t *groups;   /* of streams: the name of the process group */
     uint64_t begin_ns; /* of the trace's clock: the profile's origin */
     uint64_t last_ns;
 };
@@ -182,6 +187,33 @@ static uint32_t name_of(uint32_t name)
     return name + 1; /* 0 is no name */
 }
 
+/* A communicator for each process group that a collective names. */
+static void put_groups(struct out *o)
+{
+    const struct profile *p = o->p;
+    bool *known = xcalloc(p->names_count + 1, sizeof *known);
+
+    for (size_t i = 0; i < p->ops_count; i++) {
+        uint32_t at = p->ops[i].collective;
+        uint32_t group =
+            at == PROFILE_NONE ? PROFILE_NONE : p->collectives[at].group;
+        char id[GROUP_ID_BYTES + 1];
+        if (group == PROFILE_NONE)
+            continue;
+        o->groups[p->ops[i].stream] = group;
+        if (known[group])
+            continue;
+        known[group] = true;
+        snprintf(id, sizeof id, "%-*.*s", GROUP_ID_BYTES, GROUP_ID_BYTES,
+                 p->names[group]);
+        struct trace_communicator comm = {.communicator = GROUP_HANDLE(group),
+                                          .rank = o->target->rank,
+                                          .ranks = o->target->ranks};
+        put(o, TRACE_COMMUNICATOR, 0, &comm, sizeof comm, id);
+    }
+    free(known);
+}
+
 static void put_head(struct out *o)
 {
     const struct profile *p = o->p;
@@ -203,6 +235,7 @@ static void put_head(struct out *o)
     }
     for (size_t i = 0; i < p->streams_count; i++)
         PUT(o, 0, STREAM_CREATE, .stream = STREAM_HANDLE(i), .flags = 1);
+    put_groups(o);
 }
 
 static void put_copy(struct out *o, uint32_t thread,
@@ -258,8 +291,13 @@ static void put_collective(struct out *o, uint32_t thread,
         .ranks = o->target->ranks,
     };
 
+    if (o->groups[op->stream] != PROFILE_NONE)
+        fields.communicator = GROUP_HANDLE(o->groups[op->stream]);
     if (op->collective != PROFILE_NONE) {
         const struct profile_collective *c = &p->collectives[op->collective];
+
+        if (c->group != PROFILE_NONE)
+            fields.communicator = GROUP_HANDLE(c->group);
 
         fields.bytes = collective_bytes(p, c);
         if (c->group_size > 0)
@@ -433,12 +471,15 @@ int profile_write(const struct profile *p, const struct profile_target *target,
         return -1;
     o.called_ns = xcalloc(p->ops_count + 1, sizeof *o.called_ns);
     o.waited = xcalloc(p->ops_count + 1, sizeof *o.waited);
+    o.groups = xcalloc(p->streams_count + 1, sizeof *o.groups);
+    memset(o.groups, 0xff, p->streams_count * sizeof *o.groups);
     write_all(&o);
     bool full = o.writer.end_reason != 0;
     trace_writer_close(&o.writer, TRACE_END_EXIT, 0, o.last_ns);
     free(o.items);
     free(o.called_ns);
     free(o.waited);
+    free(o.groups);
     if (full)
         return err_set(err, "%s: the disk is full", target->path);
     return 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "common/base/json_add.h"
 #include "memsim/report/time_report.h"
 
-#define STEPS_ALIKE 0.001
+#define STEPS_ALIKE 0.005
 
 static uint64_t waits_ns(const struct timing *t)
 {
@@ -11,24 +13,24 @@ static uint64_t waits_ns(const struct timing *t)
     return s->bubble_ns + s->peers_ns;
 }
 
-/* Ranks that wait for each other end their steps at about the same time: then
- * the slower one is the one that waits less. */
-static bool is_slower(const struct timing *a, const struct timing *b)
-{
-    double x = (double)timing_step_ns(a), y = (double)timing_step_ns(b);
-
-    if (x > y * (1 + STEPS_ALIKE) || y > x * (1 + STEPS_ALIKE))
-        return x > y;
-    return waits_ns(a) != waits_ns(b) ? waits_ns(a) < waits_ns(b) : x > y;
-}
-
+/* Ranks that wait for each other have steps of about the same length: of those
+ * the slowest is the one that waits least. */
 const struct result_rank *time_slowest_rank(const struct result *result)
 {
     const struct result_rank *found = NULL;
+    double most = 0;
 
+    for (size_t i = 0; i < result->rank_count; i++)
+        if (result->ranks[i].timing)
+            most = fmax(most, (double)timing_step_ns(result->ranks[i].timing));
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct timing *t = result->ranks[i].timing;
-        if (t && timing_step_ns(t) && (!found || is_slower(t, found->timing)))
+        if (!t || !timing_step_ns(t) ||
+            (double)timing_step_ns(t) < most * (1 - STEPS_ALIKE))
+            continue;
+        if (!found || waits_ns(t) < waits_ns(found->timing) ||
+            (waits_ns(t) == waits_ns(found->timing) &&
+             timing_step_ns(t) > timing_step_ns(found->timing)))
             found = &result->ranks[i];
     }
     return found;

@@ -85,7 +85,6 @@ static struct simulation_meet *meets_make(const struct comm_job *job)
         meets[i] = (struct simulation_meet){
             .expected = job->meets[i].expected,
             .neighbour = job->meets[i].neighbour,
-            .duration_ns = job->meets[i].least_ns,
         };
     return meets;
 }
@@ -102,6 +101,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         struct simulation_options own = *options;
         own.world = world;
         own.meets = job->meets_of[i];
+        own.meet_ns = job->lasts_of[i];
+        own.start_ns = job->start_ns[i];
         players[i].rank = &ranks[i];
         player_start(&players[i], &own);
     }

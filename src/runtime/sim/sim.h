@@ -88,6 +88,8 @@ struct sim_work {
     uint32_t meet;        /* sim_meet's, of a collective; SIM_NONE */
     enum sim_link link;   /* of a collective */
     bool neighbour;       /* its peer is a neighbour: a wait is a bubble */
+    bool apart;           /* it ends after its own duration, not with the others
+                             of its meet; alike for all of them */
     uint64_t tag;         /* the caller's, in sim_done */
 };
 

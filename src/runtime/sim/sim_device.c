@@ -458,6 +458,7 @@ static void head_arrive(struct sim *s, uint32_t stream)
     q->state = SIM_ARRIVED;
     q->next_member = g->members;
     g->members = stream;
+    g->apart = op->apart;
     peers_count(d, op, 1);
     if (++g->arrived == g->expected)
         group_start(s, g, d->now, op->tag);
@@ -467,7 +468,9 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
 {
     struct sim_group *g = &s->groups[group];
 
-    for (uint32_t m = g->members, next; m != SIM_NONE; m = next) {
+    g->next_free = s->free_group;
+    s->free_group = group;
+    for (uint32_t m = g->apart ? SIM_NONE : g->members, next; m != SIM_NONE; m = next) {
         struct sim_queue *q = &s->streams[m];
         struct sim_device *d = &s->devices[q->device];
         next = q->next_member;
@@ -477,8 +480,6 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
         d->stale = true;
         device_refresh(s, q->device);
     }
-    g->next_free = s->free_group;
-    s->free_group = group;
 }
 
 static void head_finish(struct sim *s, uint32_t stream)
@@ -486,18 +487,20 @@ static void head_finish(struct sim *s, uint32_t stream)
     struct sim_queue *q = &s->streams[stream];
     const struct sim_op *op = queue_at(q, q->head);
     struct sim_device *d = &s->devices[q->device];
+    uint32_t meet = op->meet;
 
     d->busy[op->engine]--;
     if (op->engine == SIM_COMM)
         d->busy_links[op->link]--;
-    if (op->meet == SIM_NONE) {
+    if (meet == SIM_NONE || op->apart) {
         head_complete(s, stream, d->now);
-        return;
+    } else {
+        q->state = SIM_FINISHED;
+        d->finishing++;
     }
-    q->state = SIM_FINISHED;
-    d->finishing++;
-    if (++s->groups[op->meet].finished == s->groups[op->meet].expected)
-        group_complete(s, op->meet, d->now);
+    if (meet != SIM_NONE &&
+        ++s->groups[meet].finished == s->groups[meet].expected)
+        group_complete(s, meet, d->now);
 }
 
 /* Is STREAM's head the one that its copy engine takes now? */

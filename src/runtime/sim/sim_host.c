@@ -220,6 +220,7 @@ int sim_submit(struct sim *s, uint32_t thread, uint32_t stream,
                             .engine = (uint8_t)work->engine,
                             .link = (uint8_t)work->link,
                             .neighbour = work->neighbour,
+                            .apart = work->apart,
                             .timed = true}))
         return -1;
     const struct sim_queue *q = &s->streams[stream];

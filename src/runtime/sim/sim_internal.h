@@ -16,7 +16,7 @@ struct sim_op {
     uint32_t event;        /* that it records; SIM_NONE */
     uint32_t share, gap_ns, meet, thread;
     uint8_t engine, link;
-    bool neighbour;
+    bool neighbour, apart;
     bool timed; /* work, else a record or a wait, which take no time */
 };
 
@@ -110,6 +110,7 @@ struct sim_group {
     uint32_t expected, arrived, finished;
     uint32_t members; /* first stream */
     uint32_t next_free;
+    bool apart; /* its members end apart */
 };
 
 struct sim {
