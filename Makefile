@@ -9,6 +9,8 @@ VENV    ?= .venv
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
+# Of objects that the linker optimises.
+LTO_AR  ?= $(CC)-ar
 
 # The first section of NEWS.md, and the commit where there is a repository.
 RELEASE := $(shell sed -n 's/^## \([0-9.]*\).*/\1/p' NEWS.md | head -1)
@@ -34,7 +36,7 @@ CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
             $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
 # GSL only for the programs that call it.
-LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lm -lpthread
+LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lm -lpthread $(EXTRA_LIBS)
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
@@ -90,7 +92,7 @@ $(O)/bin/memsim: $(O)/src/memsim/cli/main.o
 $(O)/bin/commfit: $(O)/src/commfit/main.o
 $(PROGRAMS): $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(O)/libcore.a $(MIMALLOC) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(O)/libcore.a $(MIMALLOC) $(LIBS) $(HARDEN)
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
@@ -138,9 +140,10 @@ test:
 	@$(MAKE) --no-print-directory asan-build
 	@tools/test-torch $(VENV)
 	@tools/setup browser
+	@tools/setup pytest $(VENV)
 	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
-	    torch fit tools unit cli capture process replay browser asan
+	    torch fit tools unit cli capture process replay browser package asan
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
@@ -187,6 +190,14 @@ install: all
 	install -m 644 $(O)/share/schema.json \
 	    $(DESTDIR)$(PREFIX)/share/memsim/schema/memsim-$(SCHEMA_VERSION).json
 
+## wheel: dist/memsim-*.whl, for Linux with glibc 2.28 or newer
+wheel:
+	@tools/wheel
+
+## deb: dist/memsim_*.deb, for the Debian release here
+deb:
+	@tools/deb
+
 ## clean: removes what was built
 clean:
 	rm -rf $(O) build-asan
@@ -194,7 +205,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install clean help FORCE
+.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

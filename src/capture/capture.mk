@@ -29,7 +29,9 @@ BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
 # headers, which is the default one; the version scripts hide what is ours.
 LIBRARY_PIC := -fPIC -fno-semantic-interposition
 # Few segments: every mapping counts at the start of every process.
-LIBRARY_LD   = -shared -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-z,noseparate-code
+SEGMENTS    ?= -Wl,-z,noseparate-code
+SYMBOLIC    ?= -Wl,-Bsymbolic-functions
+LIBRARY_LD   = -shared $(HARDEN) -Wl,-soname,$(@F) -Wl,-z,defs $(SEGMENTS)
 
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
@@ -70,11 +72,11 @@ $(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc
 # An archive: only what the core and a library need gets into other people's
 # process.
 $(O)/pic/libbase.a: $(BASE_PIC)
-	$(Q)rm -f $@ && $(CC)-ar rcs $@ $^
+	$(Q)rm -f $@ && $(LTO_AR) rcs $@ $^
 
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic-functions \
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) $(SYMBOLIC) \
 	    -o $@-t $^ $(CAPTURE_LIBS) && mv $@-t $@
 
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
@@ -88,7 +90,7 @@ $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
     $(O)/pic/libbase.a $(CAPTURE_LIB)/libmemsim.so
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS) $$(LIBRARY_LD) -Wl,-rpath,'$$$$ORIGIN' \
-	    -Wl,-Bsymbolic-functions -Wl,--version-script=$(O)/gen/$2.map \
+	    $(SYMBOLIC) -Wl,--version-script=$(O)/gen/$2.map \
 	    -o $$@-t $$(filter %.o %.a %.so,$$^) && \
 	    mv $$@-t $$@
 endef

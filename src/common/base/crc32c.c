@@ -20,7 +20,7 @@ static uint32_t crc32c_portable(uint32_t crc, const unsigned char *p, size_t n)
 #ifdef __x86_64__
 typedef uint64_t word __attribute__((may_alias, aligned(1)));
 
-__attribute__((target("sse4.2"))) static uint32_t
+__attribute__((target("crc32"))) static uint32_t
 crc32c_sse42(uint32_t crc, const unsigned char *p, size_t n)
 {
     uint64_t wide = crc;

@@ -5,7 +5,6 @@
 
 #include "common/base/file_write.h"
 #include "common/base/json_text.h"
-#include "common/base/file_write.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/report/diff_report.h"
 #include "memsim/cli/output.h"
@@ -30,6 +29,9 @@ static const struct option_row rows[] = {
      .help = "compare only the peaks, for runs without modules\n"
              "(--no-modules)"},
     OUTPUT_JSON_ROW(struct diff_options, output),
+    {"markdown", 0, OPTION_STRING, "FILE", ROW(output.markdown),
+     .help = "write the comparison as Markdown, for a pull request's\n"
+             "comment; - is standard output"},
     OUTPUT_SUMMARY_ROWS(struct diff_options, output),
     {0},
 };
@@ -134,7 +136,7 @@ static int check_side(const struct side *side, const struct diff_options *o,
 static int report(const struct diff_options *o, struct diff_report *r,
                   struct err *err)
 {
-    const char *json = o->output.json;
+    const char *json = o->output.json, *markdown = o->output.markdown;
     FILE *out = output_summary_stream(&o->output);
     const struct report_style style = {.color = output_color(&o->output, out),
                                        .depth = o->output.depth,
@@ -144,6 +146,8 @@ static int report(const struct diff_options *o, struct diff_report *r,
         diff_report_text(r, &style, out);
     else if (r->past || r->slower)
         fprintf(stderr, "memsim: %s\n", r->words);
+    if (markdown && file_write(diff_report_markdown, r, markdown, err))
+        return -1;
     return json ? file_write(diff_report_json, r, json, err) : 0;
 }
 

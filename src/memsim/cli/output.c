@@ -42,11 +42,12 @@ static bool is_stdout(const char *path)
 static int stdout_count(const struct output_options *o)
 {
     return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
-           is_stdout(o->snapshot) + is_stdout(o->kineto);
+           is_stdout(o->snapshot) + is_stdout(o->kineto) +
+           is_stdout(o->markdown);
 }
 
 /* The files that can be asked for, as the options name them. */
-#define FILES 5
+#define FILES 6
 
 struct file_option {
     const char *option, *path; /* NULL: not asked for */
@@ -60,6 +61,7 @@ static void list_files(const struct output_options *o,
     files[2] = (struct file_option){"--perfetto", o->perfetto};
     files[3] = (struct file_option){"--snapshot", o->snapshot};
     files[4] = (struct file_option){"--kineto", o->kineto};
+    files[5] = (struct file_option){"--markdown", o->markdown};
 }
 
 /* Two options with one name: the later file would replace the earlier. */
@@ -118,7 +120,8 @@ int output_check_input(const struct output_options *options, const char *input,
                        struct err *err)
 {
     if (!input || !(options->json || options->html || options->perfetto ||
-                    options->snapshot || options->kineto))
+                    options->snapshot || options->kineto ||
+                    options->markdown))
         return 0;
     DIR *dir = opendir(input);
     if (!dir)

@@ -17,7 +17,7 @@ struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
-    const char *kineto;
+    const char *kineto, *markdown;
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     bool quiet, advice, timeline;
     uint32_t depth, top; /* 0: not given */

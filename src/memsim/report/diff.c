@@ -377,3 +377,12 @@ struct diff_culprit diff_culprit_find(const struct diff_device *d)
         found.name = NULL;
     return found;
 }
+
+bool diff_devices_alike(const struct diff_device *a,
+                        const struct diff_device *b)
+{
+    return a->index == b->index &&
+           !memcmp(&a->allocated, &b->allocated, sizeof a->allocated) &&
+           !memcmp(&a->reserved, &b->reserved, sizeof a->reserved) &&
+           !memcmp(&a->used, &b->used, sizeof a->used);
+}

@@ -84,6 +84,10 @@ bool diff_is_past(const struct diff *diff, const struct diff_limit *limit,
 /* Goes down from the model to its part that most of the growth is in. */
 struct diff_culprit diff_culprit_find(const struct diff_device *device);
 
+/* Whether B is told with A: other ranks' cards that came to the same. */
+bool diff_devices_alike(const struct diff_device *a,
+                        const struct diff_device *b);
+
 /* How far P moved, up or down. */
 static inline uint64_t diff_distance(const struct diff_pair *p)
 {

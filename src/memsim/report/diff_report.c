@@ -65,6 +65,11 @@ static bool has_several_cards(const struct diff *diff)
     return diff->device_count > 1;
 }
 
+static bool is_whole(const struct result *r)
+{
+    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
+}
+
 /* The card whose peak moved most speaks for the runs. */
 static const struct diff_device *device_of_all(const struct diff *diff)
 {
@@ -91,13 +96,35 @@ static char *refusal_words(const struct diff_report *r)
     return words;
 }
 
+/* A change of the verdict comes before any figure: a run that died has no
+ * peak to compare. */
+static char *change_of_all(const struct diff_report *r)
+{
+    enum verdict before = r->diff->before->verdict;
+    enum verdict after = r->diff->after->verdict;
+    char change[64];
+
+    if (after == VERDICT_OOM && before != VERDICT_OOM) {
+        char *words = refusal_words(r);
+        char *whole = xasprintf("does not fit any more: %s", words);
+        free(words);
+        return whole;
+    }
+    const char *moved = change_words(&device_of_all(r->diff)->allocated,
+                                     change, sizeof change);
+    if (before == VERDICT_OOM && is_whole(r->diff->after))
+        return xasprintf("fits now, as %s did not; the peak allocated %s",
+                         r->before, moved);
+    return xasprintf("the peak allocated %s", moved);
+}
+
 static char *excess_words(const struct diff_report *r)
 {
     const struct diff_excess *e = &r->excess;
     char change[64], where[48] = "";
 
     if (e->worse && r->diff->after->verdict == VERDICT_OOM)
-        return refusal_words(r);
+        return change_of_all(r);
     if (e->worse)
         return xasprintf("%s failed, and not for lack of GPU memory", r->after);
     if (has_several_cards(r->diff))
@@ -111,15 +138,6 @@ static char *excess_words(const struct diff_report *r)
     free(culprit);
     free(limit);
     return words;
-}
-
-static char *change_of_all(const struct diff *diff)
-{
-    char change[64];
-
-    return xasprintf(
-        "the peak allocated %s",
-        change_words(&device_of_all(diff)->allocated, change, sizeof change));
 }
 
 /* --- notes ---------------------------------------------------------------- */
@@ -187,11 +205,6 @@ static void note_cards_alone(struct diff_report *r)
              r->diff->after_alone == 1 ? "" : "s");
 }
 
-static bool is_whole(const struct result *r)
-{
-    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
-}
-
 static void notes_collect(struct diff_report *r)
 {
     const struct diff *d = r->diff;
@@ -223,7 +236,7 @@ void diff_report_init(struct diff_report *r)
     if (r->past)
         r->words = excess_words(r);
     else
-        r->words = r->slower ? slower_words(r) : change_of_all(r->diff);
+        r->words = r->slower ? slower_words(r) : change_of_all(r);
     notes_collect(r);
 }
 
@@ -464,21 +477,12 @@ static void write_device(struct sheet *s)
     write_modules(s);
 }
 
-/* Whether B is told with A: other ranks' cards that came to the same. */
-static bool is_like(const struct diff_device *a, const struct diff_device *b)
-{
-    return a->index == b->index &&
-           !memcmp(&a->allocated, &b->allocated, sizeof a->allocated) &&
-           !memcmp(&a->reserved, &b->reserved, sizeof a->reserved) &&
-           !memcmp(&a->used, &b->used, sizeof a->used);
-}
-
 static void write_devices(struct sheet *s, const struct diff *diff)
 {
     for (size_t i = 0, last; i < diff->device_count; i = last + 1) {
         const struct diff_device *d = s->device = &diff->devices[i];
         for (last = i; last + 1 < diff->device_count; last++)
-            if (!is_like(d, &diff->devices[last + 1]))
+            if (!diff_devices_alike(d, &diff->devices[last + 1]))
                 break;
         if (last > i)
             fprintf(s->out, "%sranks %u to %u, each%s\n",

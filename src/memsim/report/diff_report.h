@@ -30,6 +30,9 @@ void diff_report_fini(struct diff_report *report);
 void diff_report_text(const struct diff_report *report,
                       const struct report_style *style, FILE *out);
 
+/* For a pull request's comment; REPORT is a struct diff_report. */
+void diff_report_markdown(const void *report, FILE *out);
+
 /* One JSON object; REPORT is a struct diff_report. */
 void diff_report_json(const void *report, FILE *out);
 

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -335,7 +336,7 @@ static void remove_entries(int fd, int depth)
     char entries[2048];
     ssize_t got;
 
-    while ((got = getdents64(fd, entries, sizeof entries)) > 0)
+    while ((got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *e = (const void *)(entries + at);
             at += e->d_reclen;

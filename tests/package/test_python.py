@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Python API and the pytest plugin, with a real pytest and a real torch."""
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+sys.path[:0] = [f"{ROOT}/tests/torch", f"{ROOT}/python"]
+BUILD = os.environ.get("MEMSIM_BUILD", f"{ROOT}/build")
+VENV = os.environ.get("MEMSIM_VENV", f"{ROOT}/.venv")
+PYTHON = f"{ROOT}/.pytest-venv/bin/python"
+os.environ["PATH"] = f"{BUILD}/bin:{os.environ['PATH']}"
+
+import memsim  # noqa: E402
+from harness import Skip, equal, main, test  # noqa: E402
+
+TORCH_JOB = "import torch; x = torch.empty({}, device='cuda')"
+TESTS = """
+    import os
+    import pytest
+
+    def test_plain():
+        assert not os.environ.get("MEMSIM")
+
+    @pytest.fixture
+    def torch():
+        torch = pytest.importorskip("torch")
+        torch.set_default_device("cuda")
+        return torch
+
+    @pytest.mark.memsim(gpu="l4", max_used="90%")
+    def test_fits(torch):
+        assert os.environ["MEMSIM"] == "1"
+        torch.empty(2**30)
+
+    @pytest.mark.memsim(gpu="l4", max_used="1GiB")
+    def test_over(torch):
+        torch.empty(2**30)
+
+    @pytest.mark.memsim(gpu="l4")
+    def test_out_of_memory(torch):
+        torch.empty(2**34)
+
+    @pytest.mark.memsim(gpu="l4")
+    def test_fails(torch):
+        assert torch.zeros(1).item() == 3
+
+    @pytest.mark.memsim(gpu="l4", max_used="much")
+    def test_bad_limit(torch):
+        pass
+
+    @pytest.mark.memsim(gpu="no-such-gpu")
+    def test_bad_gpu(torch):
+        pass
+
+    @pytest.mark.memsim(gpu="l4")
+    def test_no_gpu():
+        pass
+
+    @pytest.mark.memsim(gpu="l4", max_allocated=1 << 20)
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_parameter(torch, n):
+        torch.empty(n)
+
+    @pytest.mark.memsim(gpu="l4")
+    @pytest.mark.skipif(True, reason="always")
+    def test_skipped(torch):
+        pass
+"""
+
+
+def need_torch():
+    if not os.path.exists(f"{VENV}/bin/python"):
+        raise Skip(f"{VENV}: no PyTorch")
+
+
+@test
+def a_run_returns_the_report():
+    need_torch()
+    result = memsim.run([f"{VENV}/bin/python", "-c", TORCH_JOB.format(2**30)],
+                        gpu="l4")
+    equal((result.verdict, result.status, result.fits), ("fits", 0, True))
+    equal(result.peak_allocated_bytes, 2**32)
+    assert result.peak_used_bytes > 2**32
+    equal(result.gpu["name"], "l4")
+    equal(result.ranks[0]["devices"][0]["peak_allocated_bytes"], 2**32)
+    assert "memsim: fits" in result.stderr, result.stderr
+
+
+@test
+def a_job_that_does_not_fit_is_a_result():
+    need_torch()
+    result = memsim.run([f"{VENV}/bin/python", "-c", TORCH_JOB.format(2**34)],
+                        gpu="l4", no_modules=True)
+    equal((result.status, result.fits), (120, False))
+
+
+@test
+def a_kept_run_is_loaded():
+    need_torch()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = f"{folder}/kept"
+        memsim.run([f"{VENV}/bin/python", "-c", TORCH_JOB.format(1024)],
+                   output=kept)
+        equal(memsim.load(kept).peak_allocated_bytes, 4096)
+
+
+@test
+def what_memsim_refuses_is_an_error():
+    for options, text in (({"gpu": "no-such-gpu"}, "no GPU of that name"),
+                          ({"no_such_option": 1}, "--no-such-option")):
+        try:
+            memsim.run(["true"], **options)
+        except memsim.MemsimError as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError(f"{options}: no error")
+    try:
+        memsim.run("true")
+    except TypeError as error:
+        assert "list" in str(error)
+    else:
+        raise AssertionError("a string was taken")
+
+
+@test
+def the_version_is_the_programs():
+    done = subprocess.run([f"{BUILD}/bin/memsim", "--version"], check=True,
+                          capture_output=True, text=True)
+    equal(f"memsim {memsim.version()}\n", done.stdout)
+
+
+def pytest_lines(*arguments):
+    """The outcome of each test of TESTS, and all that pytest printed."""
+    need_torch()
+    if not os.path.exists(PYTHON):
+        raise Skip("no .pytest-venv: tools/setup pytest .venv")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/test_jobs.py", "w") as file:
+            file.write(textwrap.dedent(TESTS))
+        with open(f"{folder}/pytest.ini", "w") as file:
+            file.write("[pytest]\naddopts = --strict-markers\n")
+        # TESTS imports torch in a fixture: this venv's PyTorch lacks NVIDIA's
+        # libraries and cannot be imported outside memsim, where pytest
+        # collects the tests.
+        done = subprocess.run(
+            [PYTHON, "-m", "pytest", "-p", "memsim.pytest_plugin", "-rA",
+             "--tb=short", "--junitxml=out.xml", *arguments],
+            cwd=folder, capture_output=True, text=True,
+            env=dict(os.environ, PYTHONPATH=f"{ROOT}/python"))
+        with open(f"{folder}/out.xml") as file:
+            xml = file.read()
+    outcomes = {}
+    for line in done.stdout.splitlines():
+        word, _, rest = line.partition(" ")
+        if word in ("PASSED", "FAILED", "ERROR") and "::" in rest:
+            outcomes[rest.split("::")[1].split(" ")[0]] = word
+    return outcomes, done.stdout + done.stderr, xml
+
+
+@test
+def a_marked_test_runs_under_memsim():
+    outcomes, text, xml = pytest_lines()
+    want = {"test_plain": "PASSED", "test_fits": "PASSED",
+            "test_over": "FAILED", "test_out_of_memory": "FAILED",
+            "test_fails": "FAILED", "test_bad_limit": "FAILED",
+            "test_bad_gpu": "FAILED", "test_no_gpu": "FAILED",
+            "test_parameter[1]": "PASSED", "test_parameter[2]": "PASSED"}
+    if outcomes != want:
+        raise AssertionError(f"{outcomes}\n{text}")
+    for said in ("past max_used='1GiB'", "out of memory on NVIDIA L4",
+                 "assert 0.0 == 3", "'much': a limit is",
+                 "no GPU of that name", "the test used no GPU", "1 skipped"):
+        assert said in text, f"no {said!r} in\n{text}"
+    assert 'name="memsim_peak_used_bytes"' in xml, xml
+
+
+if __name__ == "__main__":
+    main()
