@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/log_run.h"
+#include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 
 #include <math.h>
@@ -34,18 +35,9 @@ void run_reset(struct log_run *run)
     };
 }
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 static void add_host(struct log_run *run, const char *host)
 {
-    uint64_t hash = hash_text(host);
+    uint64_t hash = hash_text(HASH_START, host);
 
     for (uint32_t i = run->host_count; i-- > 0;) /* the last is likeliest */
         if (run->hosts[i] == hash)

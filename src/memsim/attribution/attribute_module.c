@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/attribute_internal.h"
 
@@ -21,11 +22,10 @@ static struct module_row *row_get(struct module_table *t, uint32_t id)
  * the tree. */
 static uint64_t path_key(uint32_t root, const char *path, size_t length)
 {
-    uint64_t h = (UINT64_C(0xcbf29ce484222325) ^ root) * 0x100000001b3;
+    uint64_t hash = hash_bytes(HASH_START, &root, sizeof root);
 
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)path[i]) * UINT64_C(0x100000001b3);
-    return h ? h : 1;
+    hash = hash_bytes(hash, path, length);
+    return hash ? hash : 1;
 }
 
 /* The nearest module above PATH that is there. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 
 #define EVENTS_MAX (1u << 30)
@@ -21,20 +22,10 @@ struct take {
     struct err *err;
 };
 
-/* FNV-1a. */
-static uint64_t text_hash(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* The index of TEXT among the names; equal texts have the same one. */
 static uint32_t name_id(struct profile *p, const char *text)
 {
-    uint64_t key = text_hash(text);
+    uint64_t key = hash_text(HASH_START, text);
     char **known;
 
     for (; (known = map_get(&p->name_ids, key)); key++) {

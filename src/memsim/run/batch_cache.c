@@ -12,24 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/hash.h"
 #include "common/base/json_text.h"
 #include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 
 #define READ_MAX (64 << 20) /* a larger file goes by its time */
-
-/* 64-bit FNV-1a */
-#define HASH_START UINT64_C(0xcbf29ce484222325)
-
-static uint64_t hash(uint64_t h, const void *data, size_t length)
-{
-    const unsigned char *bytes = data;
-
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
 
 static uint64_t hash_file(const char *path)
 {
@@ -39,7 +28,7 @@ static uint64_t hash_file(const char *path)
     ssize_t n;
 
     while (fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0)
-        h = hash(h, buffer, (size_t)n);
+        h = hash_bytes(h, buffer, (size_t)n);
     if (fd >= 0)
         close(fd);
     return h;
@@ -129,8 +118,8 @@ static void key_cards(FILE *key, const struct job *job)
             "fail-above %.17g\nselected-fraction %.17g\n"
             "unknown-value %.17g\n",
             job->gpu.name, job->gpu.memory_bytes,
-            hash(HASH_START, &job->gpu, sizeof job->gpu), o->gpus, o->addresses,
-            o->fail_above_percent, o->selected_fraction, o->unknown_value);
+            hash_bytes(HASH_START, &job->gpu, sizeof job->gpu), o->gpus,
+            o->addresses, o->fail_above_percent, o->selected_fraction, o->unknown_value);
 }
 
 static int by_text(const void *a, const void *b)
@@ -201,7 +190,7 @@ char *batch_cache_directory(const char *xdg, const char *home)
 static char *entry_path(const char *dir, const char *key)
 {
     return xasprintf("%s/%016" PRIx64 ".json", dir,
-                     hash(HASH_START, key, strlen(key)));
+                     hash_text(HASH_START, key));
 }
 
 static double number(const cJSON *entry, const char *name)
