@@ -53,7 +53,8 @@ struct simulator {
     size_t queue_head, queue_count, queue_capacity;
     bool ended, concluded;
     struct map last_calls; /* numbers by thread */
-    uint64_t record;    /* of the trace, from 0 */
+    uint64_t record;    /* its ordinal in the trace */
+    bool begun;         /* there was a record */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
     uint64_t factor, lost_ns; /* of the host's times, and what is left of a
@@ -642,8 +643,10 @@ static void steps_follow(struct simulator *r)
 
 void simulator_add(struct simulator *r, const struct trace_item *item)
 {
-    if (!r->record)
+    r->record = item->ordinal;
+    if (!r->begun)
         r->record_ns = r->origin_ns = item->head.time_ns;
+    r->begun = true;
     if (trace_says_imported(item))
         r->imported = r->t->imported = true;
     if (r->imported) {
@@ -657,7 +660,6 @@ void simulator_add(struct simulator *r, const struct trace_item *item)
     if (r->sink.record)
         r->sink.record(r->sink.context, item, r->host_ns);
     op_trace_add(r->ops, item);
-    r->record++;
 }
 
 struct simulator *simulator_create(struct simulation *t,
@@ -694,6 +696,7 @@ static void host_end(struct simulator *r)
     if (r->concluded)
         return;
     r->concluded = true;
+    r->record++;
     steps_follow(r);
     if (r->in_step)
         mark_all(r, (uint64_t)r->step * 2 + 1);

@@ -64,6 +64,7 @@ struct simulation_sink {
     /* A record of the trace, and when the host comes there. */
     void (*record)(void *context, const struct trace_item *item, uint64_t ns);
     void *context;
+    bool all_records; /* `record` gets the allocator's, too */
 };
 
 struct simulation_options {

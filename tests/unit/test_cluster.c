@@ -80,7 +80,8 @@ static struct comm_job *join(unsigned count)
         CHECK(write(fd, traces[i].data, traces[i].bytes) ==
               (ssize_t)traces[i].bytes);
         close(fd);
-        CHECK(!simulation_plan_read(&plans[i], paths[i], &err));
+        CHECK(!simulation_plan_read(&plans[i], paths[i],
+                                    SIMULATION_KEEP_WORK, &err));
         ranks[i] = (struct simulation_rank){.path = paths[i],
                                             .plan = &plans[i]};
     }

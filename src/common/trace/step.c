@@ -145,7 +145,7 @@ static void take_range(struct step_finder *f, const struct trace_item *item)
         f->range_depth--;
 }
 
-static bool is_work(unsigned kind)
+bool step_is_work(unsigned kind)
 {
     return (kind >= TRACE_LAUNCH && kind <= TRACE_COLLECTIVE) ||
            (kind >= TRACE_SYNC_STREAM && kind <= TRACE_SYNC_EVENT) ||
@@ -166,7 +166,7 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     else if (kind == TRACE_DEVICE_MALLOC)
         f->last_memory = f->record;
     f->record++;
-    if (is_work(kind)) {
+    if (step_is_work(kind)) {
         f->last_work = f->record;
         f->last_work_ns = f->time_ns;
     }

@@ -293,6 +293,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_item *item,
         }
         item->head.time_ns = r->time_ns;
         item->head.thread = r->thread;
+        item->ordinal = r->records - r->unknown;
         r->records++;
         if (trace_kind_find(item->head.kind))
             return 1;

@@ -256,7 +256,8 @@ static void members_read(struct result *result, const char *directory)
 void output_result(struct result *result, const struct rundir *dir,
                    char *const *command)
 {
-    const struct traces_wanted peaks_alone = {.recorded_process = -1};
+    const struct traces_wanted peaks_alone = {
+        .keep = SIMULATION_KEEP_WORK, .recorded_process = -1};
     const struct output_options as_recorded = {0};
     struct traces traces;
     struct err err = {""};
@@ -337,7 +338,7 @@ static struct traces_wanted traces_want(const struct output_options *options,
     return (struct traces_wanted){
         .cluster = options->cluster,
         .events = options->perfetto,
-        .plans = true,
+        .keep = options->kineto ? SIMULATION_KEEP_ALL : SIMULATION_KEEP_WORK,
         .recorded = (options->advice && !from->unlimited) ||
                     result->verdict == VERDICT_OOM,
         .recorded_process =

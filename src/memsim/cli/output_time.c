@@ -199,10 +199,12 @@ struct job {
 
 static void job_add(struct job *j, const struct output_member *m)
 {
+    enum simulation_keep keep =
+        j->t->options->kineto ? SIMULATION_KEEP_ALL : SIMULATION_KEEP_WORK;
     struct simulation_plan *own = &j->own[j->own_count];
     struct err why = {""};
 
-    if (!m->plan && simulation_plan_read(own, m->path, &why)) {
+    if (!m->plan && simulation_plan_read(own, m->path, keep, &why)) {
         result_note(j->result, "its time is not known: %s", why.text);
         return;
     }

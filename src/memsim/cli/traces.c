@@ -168,6 +168,19 @@ static void plan_add(struct traces *traces, struct traces_plan *plan)
     traces->plans[traces->plan_count++] = plan;
 }
 
+/* What the next plan may keep. */
+static size_t kept_left(const struct traces *traces)
+{
+    size_t left = SIMULATION_KEPT_BYTES;
+
+    for (size_t i = 0; i < traces->plan_count; i++) {
+        const struct trace_kept *kept = traces->plans[i]->plan.kept;
+        size_t bytes = kept ? trace_kept_bytes(kept) : 0;
+        left -= bytes < left ? bytes : left;
+    }
+    return left;
+}
+
 const struct simulation_plan *traces_plan(const struct traces *traces,
                                           uint32_t process)
 {
@@ -249,10 +262,11 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
         pass_listen(p, perfetto_log_listener(events_add(
                            r->result, process,
                            device_of(r->result, process)->index)));
-    if (w->plans) {
+    if (w->keep) {
         p->plan = xmalloc(sizeof *p->plan);
         p->plan->process = process;
-        pass_listen(p, simulation_plan_init(&p->plan->plan));
+        pass_listen(p, simulation_plan_init(&p->plan->plan, w->keep,
+                                            kept_left(r->traces)));
     }
     if (!w->recorded && w->recorded_process != process)
         return;

@@ -13,7 +13,7 @@
 struct traces_wanted {
     const char *cluster; /* to price collectives on; NULL: not asked for */
     bool events;         /* result->events, for --perfetto */
-    bool plans;          /* traces_plan, for the simulator */
+    enum simulation_keep keep; /* traces_plan, for the simulator */
     bool recorded;       /* traces.recorded, of all that are shown */
     int64_t recorded_process; /* ... or of this one; -1: none */
 };

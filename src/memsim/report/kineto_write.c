@@ -369,7 +369,8 @@ static void put_all(const void *context, const struct report_style *style,
 {
     struct writer *w = *(struct writer *const *)context;
     const struct simulation_sink sink = {
-        .op = on_op, .call = on_call, .record = on_record, .context = w};
+        .op = on_op, .call = on_call, .record = on_record, .context = w,
+        .all_records = true};
     struct simulation s;
 
     (void)style;

@@ -8,19 +8,20 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/time/simulation_read.h"
+#include "memsim/time/simulation_source.h"
 
 /* A rank that is being simulated. */
 struct player {
     struct simulation_rank *rank;
     struct simulator *simulator;
-    struct trace_reader reader;
+    struct simulation_source source;
     bool open, done;
 };
 
 static void player_stop(struct player *p)
 {
     if (p->open)
-        trace_reader_close(&p->reader);
+        simulation_source_close(&p->source);
     p->open = false;
 }
 
@@ -36,7 +37,8 @@ static void player_start(struct player *p,
     p->simulator = simulator_create(
         t, options, options->host_as_recorded ? NULL : &rank->plan->times,
         &rank->sink);
-    if (trace_reader_open(&p->reader, rank->path, &rank->err))
+    if (simulation_source_open(&p->source, rank->path, rank->plan,
+                               &rank->sink, &rank->err))
         rank->failed = p->done = true;
     else
         p->open = true;
@@ -48,7 +50,8 @@ static void player_go(struct player *p)
     struct trace_item item;
 
     while (!p->done && !simulator_waits(p->simulator)) {
-        int rc = p->open ? trace_reader_next(&p->reader, &item, &p->rank->err)
+        int rc = p->open ? simulation_source_next(&p->source, &item,
+                                                  &p->rank->err)
                          : 0;
         if (rc > 0) {
             simulator_add(p->simulator, &item);

@@ -5,21 +5,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/time/simulation_job.h"
-
-static int records_read(struct simulator *s, const char *path, struct err *err)
-{
-    struct trace_reader reader;
-    struct trace_item item;
-    int rc;
-
-    if (trace_reader_open(&reader, path, err))
-        return -1;
-    while ((rc = trace_reader_next(&reader, &item, err)) > 0)
-        simulator_add(s, &item);
-    trace_reader_close(&reader);
-    simulator_end(s);
-    return rc;
-}
+#include "memsim/time/simulation_source.h"
 
 /* Simulates PATH as PLAN says. */
 static int run_plan(struct simulation *t, const char *path,
@@ -28,12 +14,21 @@ static int run_plan(struct simulation *t, const char *path,
                     const struct simulation_sink *sink,
                     struct trace_names *names, struct err *err)
 {
+    struct simulation_source source;
+    struct trace_item item;
+
     t->steps = step_list_copy(&plan->steps);
     t->begins = xcalloc(t->steps.count + 1, sizeof *t->begins);
     t->ends = xcalloc(t->steps.count + 1, sizeof *t->ends);
     struct simulator *s = simulator_create(
         t, options, options->host_as_recorded ? NULL : &plan->times, sink);
-    int rc = records_read(s, path, err);
+    int rc = simulation_source_open(&source, path, plan, sink, err);
+    if (!rc) {
+        while ((rc = simulation_source_next(&source, &item, err)) > 0)
+            simulator_add(s, &item);
+        simulation_source_close(&source);
+        simulator_end(s);
+    }
     if (names)
         *names = simulator_names_take(s);
     simulator_destroy(s);
@@ -50,7 +45,8 @@ int simulation_run(struct simulation *t, const char *path,
     if (options->peers)
         return simulation_among(t, options, sink, names, err);
     *t = (struct simulation){.device_count = 0};
-    if (!options->plan && simulation_plan_read(&own, path, err))
+    if (!options->plan &&
+        simulation_plan_read(&own, path, simulation_keep_for(sink), err))
         return -1;
     int rc = run_plan(t, path, options, options->plan ? options->plan : &own,
                       sink, names, err);

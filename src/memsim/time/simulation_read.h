@@ -6,7 +6,8 @@
 #include "memsim/time/simulation_plan.h"
 #include "timeline/simulation.h"
 
-/* Simulates the trace PATH. Returns 0 with *T to be given to simulation_fini, or
+/* Simulates the trace PATH, which is read only where OPTIONS have no plan
+ * with the records. Returns 0 with *T to be given to simulation_fini, or
  * -1 with ERR set and nothing to free. NAMES, where it is not NULL, is given
  * the trace's names, to be given to trace_names_fini. */
 int simulation_run(struct simulation *t, const char *path,
