@@ -7,13 +7,13 @@
 #include "memsim/time/simulation_job.h"
 #include "memsim/time/simulation_source.h"
 
-/* Simulates PATH as PLAN says. */
+/* Simulates PATH as the plan of OPTIONS says. */
 static int run_plan(struct simulation *t, const char *path,
                     const struct simulation_options *options,
-                    const struct simulation_plan *plan,
                     const struct simulation_sink *sink,
                     struct trace_names *names, struct err *err)
 {
+    const struct simulation_plan *plan = options->plan;
     struct simulation_source source;
     struct trace_item item;
 
@@ -40,6 +40,7 @@ int simulation_run(struct simulation *t, const char *path,
                    const struct simulation_sink *sink,
                    struct trace_names *names, struct err *err)
 {
+    struct simulation_options planned = *options;
     struct simulation_plan own;
 
     if (options->peers)
@@ -48,8 +49,9 @@ int simulation_run(struct simulation *t, const char *path,
     if (!options->plan &&
         simulation_plan_read(&own, path, simulation_keep_for(sink), err))
         return -1;
-    int rc = run_plan(t, path, options, options->plan ? options->plan : &own,
-                      sink, names, err);
+    if (!options->plan)
+        planned.plan = &own;
+    int rc = run_plan(t, path, &planned, sink, names, err);
     if (!options->plan)
         simulation_plan_fini(&own);
     if (rc)
