@@ -360,7 +360,8 @@ static void on_op(struct op_trace *t, const struct trace_item *item,
         held_add(t, op);
         return;
     }
-    held_release(t);
+    if (t->holds && t->held.op.thread == op->thread)
+        held_release(t);
     op_route(t, op);
 }
 
@@ -390,6 +391,7 @@ void op_trace_add(struct op_trace *t, const struct trace_item *item)
         on_leave(t, item);
         break;
     case TRACE_PHASE:
+        held_release(t);
         on_phase(t, item);
         break;
     case TRACE_CAPTURE_JOIN:

@@ -8,35 +8,23 @@
 #include "common/base/map.h"
 #include "common/base/range.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/op_trace.h"
 #include "common/trace/step.h"
 
 #define RANKS_MAX (1u << 20) /* of a communicator */
 
-/* The calls of one capture, which a launch of its graph makes. */
-struct capture {
-    struct traffic_call **calls; /* one for each time */
-    size_t count, capacity;
-    bool ended;
-};
-
-/* Sends and receives of one ncclGroup on one communicator, not ended yet:
- * NCCL carries them out at once. */
+/* Sends and receives of one ncclGroup on one communicator, which NCCL carries
+ * out at once. */
 struct exchange {
-    uint64_t group;
-    unsigned comm;
-    struct capture *capture; /* NULL: carried out at once */
     uint64_t sent_bytes, received_bytes;
     uint32_t sends, receives, peer;
 };
 
 struct traffic_reading {
     struct traffic_log *log;
-    const struct trace_names *names; /* of the pass */
     struct map comms;                /* index + 1 by handle */
     struct map calls;                /* struct traffic_call by hash */
-    struct map streams;              /* struct capture by stream_key */
-    struct map captures;             /* struct capture by number */
-    struct map exchanges;            /* struct exchange by thread */
+    struct op_trace *ops;
     struct step_counter steps;
 };
 
@@ -119,20 +107,11 @@ static uint32_t step_now(const struct traffic_reading *r)
     return r->steps.begun ? r->steps.step + 1 : 0;
 }
 
-/* One more such call: made now, or each time that CAPTURE's graph is. */
+/* One more such call. */
 static void call_make(struct traffic_reading *r,
-                      const struct traffic_call *wanted,
-                      struct capture *capture)
+                      const struct traffic_call *wanted)
 {
-    struct traffic_call *c = call_get(r, wanted);
-
-    if (!capture) {
-        call_count(c, step_now(r));
-        return;
-    }
-    xgrow(&capture->calls, capture->count, &capture->capacity,
-          sizeof(struct traffic_call *));
-    capture->calls[capture->count++] = c;
+    call_count(call_get(r, wanted), step_now(r));
 }
 
 /* With every other rank both ways it is an all-to-all, one way a scatter or a
@@ -156,61 +135,52 @@ static uint64_t with_own(uint64_t bytes, uint32_t calls, uint32_t ranks)
     return calls < ranks ? bytes + bytes / calls : bytes;
 }
 
-static void exchange_end(struct traffic_reading *r, const struct exchange *x)
+static void exchange_add(struct exchange *x, const struct op_part *part)
 {
-    uint32_t ranks = r->log->comms[x->comm].ranks;
-
-    if (!x->sends && !x->receives)
-        return;
-    struct traffic_call call = {
-        .coll = exchange_kind(x, ranks),
-        .comm = x->comm,
-        .bytes = x->sent_bytes > x->received_bytes ? x->sent_bytes
-                                                   : x->received_bytes,
-    };
-    if (call.coll == FIT_SENDRECV)
-        call.peer = x->peer;
-    else if (call.coll == FIT_SCATTER)
-        call.bytes = with_own(x->sent_bytes, x->sends, ranks);
-    else if (call.coll == FIT_GATHER)
-        call.bytes = with_own(x->received_bytes, x->receives, ranks);
-    call_make(r, &call, x->capture);
-}
-
-static void exchanges_end(struct traffic_reading *r)
-{
-    size_t cursor = 0;
-
-    for (struct exchange *x; (x = map_next(&r->exchanges, &cursor));) {
-        exchange_end(r, x);
-        x->sends = x->receives = 0;
-    }
-}
-
-static void exchange_add(struct traffic_reading *r,
-                         const struct trace_item *item, unsigned comm,
-                         struct capture *capture)
-{
-    const struct trace_collective *call = trace_as_collective(item);
-    struct exchange *x = map_get(&r->exchanges, item->head.thread);
-
-    if (!x) {
-        x = xcalloc(1, sizeof *x);
-        map_put(&r->exchanges, item->head.thread, x);
-    }
-    if (!call->group || call->group != x->group || comm != x->comm) {
-        exchange_end(r, x);
-        *x = (struct exchange){
-            .group = call->group, .comm = comm, .capture = capture};
-    }
-    x->peer = (uint32_t)call->root;
-    if (call->receive) {
+    x->peer = part->peer;
+    if (part->receive) {
         x->receives++;
-        x->received_bytes += call->bytes;
+        x->received_bytes += part->bytes;
     } else {
         x->sends++;
-        x->sent_bytes += call->bytes;
+        x->sent_bytes += part->bytes;
     }
+}
+
+static struct exchange exchange_of(const struct op *op)
+{
+    const struct trace_collective *call = op_as_collective(op);
+    const struct op_part alone = {.peer = (uint32_t)call->root,
+                                  .receive = call->receive != 0,
+                                  .bytes = call->bytes};
+    struct exchange x = {.sends = 0};
+
+    for (uint32_t i = 0; i < op->part_count; i++)
+        exchange_add(&x, &op->parts[i]);
+    if (!op->part_count)
+        exchange_add(&x, &alone);
+    return x;
+}
+
+static void on_exchange(struct traffic_reading *r, const struct op *op,
+                        unsigned comm)
+{
+    uint32_t ranks = r->log->comms[comm].ranks;
+    const struct exchange x = exchange_of(op);
+    struct traffic_call call = {
+        .coll = exchange_kind(&x, ranks),
+        .comm = comm,
+        .bytes =
+            x.sent_bytes > x.received_bytes ? x.sent_bytes : x.received_bytes,
+    };
+
+    if (call.coll == FIT_SENDRECV)
+        call.peer = x.peer;
+    else if (call.coll == FIT_SCATTER)
+        call.bytes = with_own(x.sent_bytes, x.sends, ranks);
+    else if (call.coll == FIT_GATHER)
+        call.bytes = with_own(x.received_bytes, x.receives, ranks);
+    call_make(r, &call);
 }
 
 static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
@@ -307,11 +277,6 @@ static unsigned comm_of(struct traffic_reading *r,
                     (struct traffic_comm){.id = ""});
 }
 
-static uint64_t stream_key(uint64_t device, uint64_t stream)
-{
-    return stream ^ device << 56; /* addresses have 48 bits */
-}
-
 /* As nccl.h says for each: where a rank's own share lies in the whole. */
 static bool is_in_place(const struct trace_collective *call, enum fit_coll coll)
 {
@@ -325,30 +290,27 @@ static bool is_in_place(const struct trace_collective *call, enum fit_coll coll)
     return call->send == call->receive;
 }
 
-static void on_collective(struct traffic_reading *r,
-                          const struct trace_item *item)
+/* An op_take. */
+static void on_op(void *context, const struct op *op)
 {
-    const struct trace_collective *call = trace_as_collective(item);
-    const struct function *f =
-        function_find(trace_names_get(r->names, call->name));
-    struct capture *capture =
-        map_get(&r->streams, stream_key(call->device, call->stream));
+    struct traffic_reading *r = context;
 
+    if (op->kind != OP_COLLECTIVE || op->record != TRACE_COLLECTIVE)
+        return;
+    const struct trace_collective *call = op_as_collective(op);
+    const struct function *f =
+        function_find(trace_names_get(op_trace_names(r->ops), op->name));
     if (!f)
         return;
-    if (capture && capture->ended)
-        capture = NULL;
     unsigned comm = comm_of(r, call);
-    if (f->coll == FIT_SENDRECV) {
-        exchange_add(r, item, comm, capture);
-        return;
-    }
-    call_make(r,
-              &(struct traffic_call){.coll = f->coll,
-                                     .comm = comm,
-                                     .in_place = is_in_place(call, f->coll),
-                                     .bytes = call->bytes},
-              capture);
+    if (f->coll == FIT_SENDRECV)
+        on_exchange(r, op, comm);
+    else
+        call_make(r,
+                  &(struct traffic_call){.coll = f->coll,
+                                         .comm = comm,
+                                         .in_place = is_in_place(call, f->coll),
+                                         .bytes = call->bytes});
 }
 
 static void on_process(struct traffic_reading *r, const struct trace_item *item)
@@ -361,76 +323,19 @@ static void on_process(struct traffic_reading *r, const struct trace_item *item)
 
 static void on_phase(struct traffic_reading *r, const struct trace_item *item)
 {
-    exchanges_end(r);
     step_counter_phase(&r->steps, trace_as_phase(item)->phase);
-}
-
-static struct capture *capture_get(struct traffic_reading *r, uint64_t number)
-{
-    struct capture *c = map_get(&r->captures, number);
-
-    if (!c) {
-        c = xcalloc(1, sizeof *c);
-        map_put(&r->captures, number, c);
-    }
-    return c;
-}
-
-static void on_capture_join(struct traffic_reading *r,
-                            const struct trace_item *item)
-{
-    const struct trace_capture_join *joined = trace_as_capture_join(item);
-
-    map_put(&r->streams, stream_key(joined->device, joined->stream),
-            capture_get(r, joined->capture));
-}
-
-static void on_capture_end(struct traffic_reading *r,
-                           const struct trace_item *item)
-{
-    exchanges_end(r);
-    capture_get(r, trace_as_capture_end(item)->capture)->ended = true;
-}
-
-static void on_graph_launch(struct traffic_reading *r,
-                            const struct trace_item *item)
-{
-    const struct capture *c =
-        map_get(&r->captures, trace_as_graph_launch(item)->capture);
-
-    for (size_t i = 0; c && i < c->count; i++)
-        call_count(c->calls[i], step_now(r));
 }
 
 static void (*const handlers[])(struct traffic_reading *,
                                 const struct trace_item *) = {
     [TRACE_PROCESS] = on_process,
-    [TRACE_COLLECTIVE] = on_collective,
     [TRACE_COMMUNICATOR] = on_communicator,
-    [TRACE_CAPTURE_JOIN] = on_capture_join,
-    [TRACE_CAPTURE_END] = on_capture_end,
-    [TRACE_GRAPH_LAUNCH] = on_graph_launch,
     [TRACE_PHASE] = on_phase,
 };
 
-static void values_free(struct map *map)
-{
-    size_t cursor = 0;
-
-    for (void *value; (value = map_next(map, &cursor));)
-        free(value);
-    map_fini(map);
-}
-
 static void reading_destroy(struct traffic_reading *r)
 {
-    size_t cursor = 0;
-
-    for (struct capture *c; (c = map_next(&r->captures, &cursor));)
-        free(c->calls);
-    values_free(&r->captures);
-    values_free(&r->exchanges);
-    map_fini(&r->streams);
+    op_trace_destroy(r->ops);
     map_fini(&r->calls);
     map_fini(&r->comms);
     free(r);
@@ -442,7 +347,8 @@ static void log_take(void *context, const struct trace_item *item,
     struct traffic_log *log = context;
     unsigned kind = item->head.kind;
 
-    log->reading->names = now->names;
+    (void)now;
+    op_trace_add(log->reading->ops, item);
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](log->reading, item);
 }
@@ -452,7 +358,7 @@ static void log_conclude(void *context, const struct trace_now *now)
     struct traffic_log *log = context;
 
     (void)now;
-    exchanges_end(log->reading);
+    op_trace_end(log->reading->ops);
     log->steps = step_counter_whole(&log->reading->steps);
     reading_destroy(log->reading);
     log->reading = NULL;
@@ -465,6 +371,7 @@ struct trace_listener traffic_log_init(struct traffic_log *log,
                                 .world = 1,
                                 .reading = xcalloc(1, sizeof *log->reading)};
     log->reading->log = log;
+    log->reading->ops = op_trace_create(on_op, log->reading);
     return (struct trace_listener){log_take, log_conclude, log};
 }
 
