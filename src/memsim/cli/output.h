@@ -19,7 +19,7 @@ struct output_options {
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown;
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
-    bool quiet, advice, timeline;
+    bool quiet, advice, timeline, check_collectives;
     uint32_t depth, top; /* 0: not given */
     int color;           /* index in "auto|always|never" */
 };
@@ -53,6 +53,10 @@ struct output_options {
      offsetof(structure, member.cluster), .group = "Step time",                \
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
              "clusters' lists them)"},                                         \
+    {"check-collectives", 0, OPTION_FLAG, NULL,                                \
+     offsetof(structure, member.check_collectives),                            \
+     .help = "exit with 121 if the ranks do not call the same\n"               \
+             "collectives"},                                                   \
     {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.fit),     \
      .help = "predict operators with this fit, which `memsim fit'\n"           \
              "wrote, in place of the GPU's own"},                              \

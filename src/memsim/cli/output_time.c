@@ -8,6 +8,7 @@
 #include "common/base/json_text.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cluster/collate.h"
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
@@ -229,6 +230,26 @@ static void job_init(struct job *j, const struct output_time *t,
     j->joined = simulation_join(j->ranks, j->count);
 }
 
+/* What the result says of collectives that do not match. */
+static void job_collate(const struct job *j)
+{
+    struct result *result = j->result;
+    const struct comm_log **logs =
+        xcalloc(j->count + 1, sizeof(const struct comm_log *));
+
+    for (size_t i = 0; i < j->count; i++)
+        logs[i] = &j->ranks[i].plan->comms;
+    collation_destroy(result->collation);
+    result->collation = collation_create(j->joined, logs);
+    free(logs);
+    if (!j->t->options->check_collectives || !result->collation->count ||
+        result->exit_status)
+        return;
+    result->collectives_fail = true;
+    result->verdict = VERDICT_OVER_LIMIT;
+    result->exit_status = CMD_RUN_OVER_LIMIT;
+}
+
 static void job_fini(struct job *j)
 {
     for (size_t i = 0; i < j->own_count; i++)
@@ -290,6 +311,7 @@ int output_time_job(const struct output_time *t, struct result *result,
     int rc = 0;
 
     job_init(&j, t, result, members);
+    job_collate(&j);
     const struct simulation_peers peers = {j.ranks, j.count, 0, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
     timing_read_job(timed, &peers, &t->timeline);

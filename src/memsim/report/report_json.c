@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for programs. Its names are a contract: man/memsim.1, JSON. */
+#include "memsim/report/collation_report.h"
 #include "memsim/report/report_json.h"
 
 #include <inttypes.h>
@@ -156,6 +157,7 @@ cJSON *report_json_make(const struct result *r)
     time_json_add(root, r);
     if (r->traffic)
         traffic_json_add(root, r->traffic);
+    collation_json_add(root, r);
     json_add_strings(root, "notes", r->notes, r->note_count);
     add_guesses(root, r);
     add_files(root, r);

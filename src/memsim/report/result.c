@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cluster/collate.h"
 #include "memsim/report/result_process.h"
 #include "memsim/report/result.h"
 #include "memsim/time/timing.h"
@@ -428,6 +429,7 @@ void result_fini(struct result *result)
     }
     free(result->ranks);
     traffic_destroy(result->traffic);
+    collation_destroy(result->collation);
     for (size_t i = 0; i < result->event_count; i++)
         perfetto_log_destroy(result->events[i].log);
     free(result->events);

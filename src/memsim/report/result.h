@@ -126,6 +126,8 @@ struct result {
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;
     struct traffic *traffic;      /* NULL: no cluster was named */
+    struct collation *collation;  /* NULL: collectives were not compared */
+    bool collectives_fail; /* --check-collectives, and some do not match */
     struct result_events *events; /* of processes; filled where asked for */
     size_t event_count;
     char **notes;

@@ -40,6 +40,8 @@ const struct schema_object schema_objects[] = {
     {"ranks", "list of rank", "the processes that used a GPU, by rank"},
     {"time", "optional time", "the time of a training step, if a step was found"},
     {"collectives", "optional collectives", "with --cluster: the predicted times of NCCL's collectives"},
+    {"collective_faults", "optional list of collective_fault", "collectives that ranks do not call alike"},
+    {"collective_faults_dropped", "optional uint", "the number of further ones"},
     {"notes", "list of text", "notes for the user"},
     {"guesses", "list of guess", "each place where the program read a value that memsim does not compute"},
     {"guesses_dropped", "optional uint", "the number of further such places"},
@@ -94,6 +96,13 @@ const struct schema_object schema_objects[] = {
 )},
 {"diff_time_operator", "an operator", "diff_time_pair", FIELDS(
     {"operator", "text", "its name"},
+)},
+{"collective_fault", "two calls that should be one collective", NULL, FIELDS(
+    {"fault", "text", "missing, order, size, type, operation or root"},
+    {"rank", "uint", "the rank that calls it"},
+    {"other_rank", "uint", "the rank that does not, or not so"},
+    {"sequence", "uint", "its place among the collectives of the communicator, or among the sends of the pair, from 0"},
+    {"text", "text", "both calls with their places, and what comes of it on a cluster"},
 )},
 {"time", "the time of a step, on the slowest rank", NULL, FIELDS(
     {"step_ns", "uint", "the median of the steps without warm-up"},

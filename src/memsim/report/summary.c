@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "memsim/report/collation_report.h"
 #include "memsim/report/advice_report.h"
 #include "memsim/report/guess_text.h"
 #include "memsim/report/ink.h"
@@ -80,6 +81,8 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
     if (r->verdict == VERDICT_OVER_LIMIT && r->slower_percent > 0)
         snprintf(detail, size, " of time: a step takes %.1f%% longer",
                  r->slower_percent);
+    else if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
+        snprintf(detail, size, ": collectives do not match");
     else if (r->verdict == VERDICT_OVER_LIMIT)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
     if (r->verdict == VERDICT_UNKNOWN)
@@ -311,6 +314,7 @@ static void summary_write(const void *result, const struct report_style *style,
     if (r->traffic)
         traffic_text_write(r->traffic, ink(&page, INK_DIM),
                            ink(&page, INK_PLAIN), out);
+    collation_text_write(r, out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
     guess_text_write(r, out);

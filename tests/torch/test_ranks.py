@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks of real distributed jobs on one simulator: DDP with a slow rank, a
+pipeline of three stages, and jobs whose ranks call different collectives.
+Starts its own runs: MEMSIM_BUILD."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import equal, main, test
+
+BUILD = os.environ["MEMSIM_BUILD"]
+
+START = """
+import os, torch, torch.distributed as dist, torch.nn as nn
+rank = int(os.environ["RANK"])
+world = int(os.environ["WORLD_SIZE"])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+"""
+
+DDP = START + """
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)]).cuda()
+model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+rows = 4096 * (2 if rank == 1 else 1)
+for _ in range(4):
+    model(torch.randn(rows, 2048, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+# GPipe by hand: each stage gets from the one before it, all microbatches
+# forward, then all backward.
+PIPELINE = START + """
+MICRO = 4
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)]).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    outs, ins = [], []
+    for _ in range(MICRO):
+        x = torch.randn(4096, 2048, device="cuda", requires_grad=True)
+        if rank > 0:
+            dist.recv(x.data, rank - 1)
+        y = model(x)
+        if rank + 1 < world:
+            dist.send(y.data, rank + 1)
+        ins.append(x)
+        outs.append(y)
+    for x, y in zip(ins, outs):
+        grad = torch.ones_like(y)
+        if rank + 1 < world:
+            dist.recv(grad, rank + 1)
+        y.backward(grad)
+        if rank > 0:
+            dist.send(x.grad, rank - 1)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+WRONG_SIZE = START + """
+x = torch.ones(1024 * (1 + rank), device="cuda")
+dist.all_reduce(x)
+torch.cuda.synchronize()
+"""
+
+WRONG_ORDER = START + """
+x = torch.ones(1024, device="cuda")
+if rank:
+    dist.broadcast(x, 0)
+    dist.all_reduce(x)
+else:
+    dist.all_reduce(x)
+    dist.broadcast(x, 0)
+torch.cuda.synchronize()
+"""
+
+MISSING = START + """
+x = torch.ones(1024, device="cuda")
+dist.all_reduce(x)
+if rank == 0:
+    dist.all_reduce(x)
+torch.cuda.synchronize()
+"""
+
+
+def run(script, ranks, *options):
+    """(exit status, JSON, what was printed) of SCRIPT on RANKS ranks."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path, out = f"{scratch}/job.py", f"{scratch}/r.json"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        done = subprocess.run(
+            [f"{BUILD}/bin/memsim", "run", "--gpus", str(ranks),
+             "--host-speed", "0", "--json", out, *options, "--",
+             sys.executable, "-m", "torch.distributed.run",
+             "--nproc-per-node", str(ranks), path],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with open(out, encoding="utf-8") as file:
+            return done.returncode, json.load(file), done.stdout
+
+
+def last_steps(result):
+    return [rank["steps"][-2] for rank in result["ranks"]]
+
+
+@test
+def ddp_waits_for_the_slow_rank():
+    status, result, said = run(DDP, 2, "--check-collectives")
+    equal(status, 0)
+    fast, slow = last_steps(result)
+    assert abs(fast["duration_ns"] / slow["duration_ns"] - 1) < 0.01, said
+    assert slow["compute_ns"] > 1.7 * fast["compute_ns"], said
+    assert fast["peers_ns"] > 0.3 * slow["compute_ns"], said
+    equal(slow.get("peers_ns", 0), 0)
+    equal(result["time"]["slowest_rank"], 1)
+    assert "collective_faults" not in result, said
+
+
+@test
+def a_pipeline_has_its_bubble():
+    status, result, said = run(PIPELINE, 3, "--check-collectives")
+    equal(status, 0)
+    steps = last_steps(result)
+    ideal = 2 / (4 + 2)  # (stages - 1) / (microbatches + stages - 1)
+    for step in steps:
+        bubble = step.get("bubble_ns", 0) / step["duration_ns"]
+        assert 0.6 * ideal < bubble < 1.1 * ideal, (bubble, ideal, said)
+
+
+@test
+def other_collectives_are_found():
+    for script, fault in ((WRONG_SIZE, "size"), (WRONG_ORDER, "order"),
+                          (MISSING, "missing")):
+        status, result, said = run(script, 2, "--check-collectives")
+        equal(status, 121)
+        equal(result["collective_faults"][0]["fault"], fault)
+        assert "rank 0 calls nccl" in " ".join(said.split()), said
+    equal(run(WRONG_SIZE, 2)[0], 0)
+
+
+main()
