@@ -150,6 +150,9 @@ static cJSON *errors_to_json(const struct fit_errors *e)
     add_error(o, "size_p95", e->size_p95);
     add_error(o, "between_median", e->between_median);
     add_error(o, "beyond_median", e->beyond_median);
+    add_error(o, "size_band", e->size_band);
+    add_error(o, "between_band", e->between_band);
+    add_error(o, "beyond_band", e->beyond_band);
     return o;
 }
 

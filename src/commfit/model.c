@@ -76,7 +76,7 @@ static void family_fit(const struct series_family *s, struct fit_family *family)
         .coll = s->coll,
         .gpus_per_node = s->gpus,
         .model = FIT_MODEL_CURVES,
-        .errors = {-1, -1, -1, -1},
+        .errors = {-1, -1, -1, -1, -1, -1, -1},
         .curve_count = s->count,
         .curves = xcalloc(s->count, sizeof *family->curves),
     };

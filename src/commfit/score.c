@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #define FOLDS     5
-#define LARGE     0x1p20 /* node counts are scored from 1 MiB on */
 #define MIN_SIZES 5      /* of a series, for sizes of it to be left out */
 
 /* Another model must be this much better than curves, which span wider gaps in
@@ -219,7 +218,7 @@ static bool is_scored(const struct series *s, uint32_t index,
         return index && index + 1 < s->count;
     case HELD_BETWEEN:
     case HELD_BEYOND:
-        return s->nodes == cut->nodes && s->points[index].bytes >= LARGE;
+        return s->nodes == cut->nodes;
     default:
         return true;
     }
@@ -368,6 +367,7 @@ struct score_summary score_sum(const struct scores *scores,
 {
     struct score_summary s = {.worst = -1};
     double *errors = xcalloc(scores->count + 1, sizeof *errors);
+    double *logs = xcalloc(scores->count + 1, sizeof *logs);
     double squares = 0;
 
     for (size_t i = 0; i < scores->count; i++) {
@@ -377,6 +377,7 @@ struct score_summary score_sum(const struct scores *scores,
         if (!passes(row, filter) || isnan(left))
             continue;
         double error = fabs(left) / row->us;
+        logs[s.count] = fabs(log(row->predicted[who] / row->us));
         errors[s.count++] = error;
         s.mape += error;
         squares += left * left;
@@ -387,11 +388,14 @@ struct score_summary score_sum(const struct scores *scores,
     }
     if (s.count) {
         bench_sort_values(errors, s.count);
+        bench_sort_values(logs, s.count);
+        s.band = quantile_of(logs, s.count, 0.8);
         s.median = quantile_of(errors, s.count, 0.5);
         s.p95 = quantile_of(errors, s.count, 0.95);
         s.mape /= (double)s.count;
         s.rmse_ms = sqrt(squares / (double)s.count) / 1e3;
     }
+    free(logs);
     free(errors);
     return s;
 }
@@ -432,6 +436,11 @@ static double median_or_none(struct score_summary s)
     return s.count ? s.median : -1;
 }
 
+static double band_or_none(struct score_summary s)
+{
+    return s.count ? s.band : -1;
+}
+
 void score_store(const struct scores *scores, struct fit *fit)
 {
     for (uint32_t i = 0; i < fit->family_count; i++) {
@@ -439,14 +448,19 @@ void score_store(const struct scores *scores, struct fit *fit)
 
         choose_model(scores, f);
         enum scorer who = (enum scorer)(SCORE_FIT + f->model);
-        struct score_summary s = family_sum(scores, f, HELD_ALTERNATE, who);
+        struct score_summary size = family_sum(scores, f, HELD_ALTERNATE, who);
+        struct score_summary between =
+            family_sum(scores, f, HELD_BETWEEN, SCORE_CURVES);
+        struct score_summary beyond =
+            family_sum(scores, f, HELD_BEYOND, SCORE_CURVES);
         f->errors = (struct fit_errors){
-            .size_median = median_or_none(s),
-            .size_p95 = s.count ? s.p95 : -1,
-            .between_median =
-                median_or_none(family_sum(scores, f, HELD_BETWEEN, who)),
-            .beyond_median =
-                median_or_none(family_sum(scores, f, HELD_BEYOND, who)),
+            .size_median = median_or_none(size),
+            .size_p95 = size.count ? size.p95 : -1,
+            .between_median = median_or_none(between),
+            .beyond_median = median_or_none(beyond),
+            .size_band = band_or_none(size),
+            .between_band = band_or_none(between),
+            .beyond_band = band_or_none(beyond),
         };
     }
 }

@@ -25,8 +25,8 @@ enum scorer {
 enum held_out {
     HELD_ALTERNATE, /* every other size; the ends are not scored */
     HELD_FOLDS,     /* every fifth size, five times */
-    HELD_BETWEEN,   /* a node count between two others, at 1 MiB and more */
-    HELD_BEYOND,    /* the next larger node count, at 1 MiB and more */
+    HELD_BETWEEN,   /* a node count between two others */
+    HELD_BEYOND,    /* the next larger node count */
     HELD_EVAL,      /* other files */
     HELD_NOTHING,   /* the fit on its own rows: not an error to expect */
     HELD_COUNT,
@@ -51,6 +51,7 @@ struct scores {
 struct score_summary {
     size_t count;
     double median, p95, mape; /* relative */
+    double band;              /* 80% quantile of |log(predicted / measured)| */
     double rmse_ms;
     double worst; /* relative */
     const struct score_row *worst_row;

@@ -232,6 +232,9 @@ static int read_family(const struct reader *r, const cJSON *item,
         .size_p95 = error_of(errors, "size_p95"),
         .between_median = error_of(errors, "between_median"),
         .beyond_median = error_of(errors, "beyond_median"),
+        .size_band = error_of(errors, "size_band"),
+        .between_band = error_of(errors, "between_band"),
+        .beyond_band = error_of(errors, "beyond_band"),
     };
     if (read_model(r, item, &f->model) ||
         read_curves(r, get(item, "curves"), f) ||

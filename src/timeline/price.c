@@ -124,9 +124,9 @@ static void price_collective(const struct pricer *p, const struct op *op,
         price->answer.basis = p->options.cluster->measured && !answer.flags
                                   ? COST_FITTED
                                   : COST_ROOFLINE;
-        /* Four of five errors lie within about twice the median one. */
-        price_band(&price->answer, answer.us,
-                   answer.error >= 0 ? 2 * answer.error : LINK_BAND - 1);
+        price->answer.ns = (uint64_t)llround(answer.us * 1e3);
+        price->answer.low_ns = (uint64_t)llround(answer.low_us * 1e3);
+        price->answer.high_ns = (uint64_t)llround(answer.high_us * 1e3);
         return;
     }
     price->answer.basis = COST_FALLBACK;

@@ -238,7 +238,7 @@ static double call_us(const struct pricing *p, const struct traffic_call *call,
     for (int i = 0; i < COST_NCCL_FLAGS; i++)
         if (answer.flags & 1u << i)
             row->flagged[i] += calls;
-    if (answer.error > row->error)
+    if (answer.error > row->error) /* each is known; the largest counts */
         row->error = answer.error;
     return answer.us;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/cost_nccl.h"
+#include "runtime/cost/cost_nccl_band.h"
 #include "runtime/cost/cost_nccl_share.h"
 #include "runtime/cost/fit_curve.h"
 #include "runtime/cost/fit_formula.h"
@@ -168,40 +169,24 @@ struct cost_nccl_model_ops {
      * the flags. */
     double (*answer)(const struct fit *fit, const struct fit_family *family,
                      const struct cost_nccl_query *query, unsigned *flags);
-    /* What is known of an answer with these flags: the relative error. */
-    double (*error)(const struct fit_errors *errors, unsigned flags);
     unsigned fallback_flags; /* added where the next model answers instead */
     enum fit_model fallback; /* the next model; itself: it is the last */
 };
 
-static double expected_error(const struct fit_errors *errors, unsigned flags)
-{
-    if (flags & (COST_NCCL_OTHER_WIDTH | COST_NCCL_OTHER_COLL |
-                 COST_NCCL_FORMULA | COST_NCCL_FALLBACK))
-        return -1;
-    if (flags & COST_NCCL_BEYOND)
-        return errors->beyond_median;
-    if (flags & COST_NCCL_BETWEEN)
-        return errors->between_median;
-    return errors->size_median;
-}
-
 /* A family without a model of its own has the corrected formulas. */
 static const struct cost_nccl_model_ops models[FIT_MODEL_COUNT] = {
-    [FIT_MODEL_DEFAULT] = {answer_corrected, expected_error, COST_NCCL_FALLBACK,
-                           FIT_MODEL_CURVES},
-    [FIT_MODEL_CURVES] = {answer_curves, expected_error, 0, FIT_MODEL_CURVES},
-    [FIT_MODEL_FORMULA] = {answer_corrected, expected_error, COST_NCCL_FALLBACK,
-                           FIT_MODEL_CURVES},
-    [FIT_MODEL_PUBLISHED] = {answer_published, expected_error,
-                             COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
-    [FIT_MODEL_REGRESSION] = {answer_regression, expected_error,
-                              COST_NCCL_FALLBACK, FIT_MODEL_PUBLISHED},
+    [FIT_MODEL_DEFAULT] = {answer_corrected, COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
+    [FIT_MODEL_CURVES] = {answer_curves, 0, FIT_MODEL_CURVES},
+    [FIT_MODEL_FORMULA] = {answer_corrected, COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
+    [FIT_MODEL_PUBLISHED] = {answer_published, COST_NCCL_FALLBACK,
+                             FIT_MODEL_CURVES},
+    [FIT_MODEL_REGRESSION] = {answer_regression, COST_NCCL_FALLBACK,
+                              FIT_MODEL_PUBLISHED},
 };
 
 /* The model that answers Q: the one asked for, or the first of those after it
  * that has an answer. */
-static const struct cost_nccl_model_ops *
+static void
 model_ask(const struct fit *fit, const struct fit_family *family,
           const struct cost_nccl_query *q, struct cost_nccl_answer *answer)
 {
@@ -211,7 +196,7 @@ model_ask(const struct fit *fit, const struct fit_family *family,
         const struct cost_nccl_model_ops *ops = &models[model];
         answer->us = ops->answer(fit, family, q, &answer->flags);
         if (answer->us > 0 || ops->fallback == model)
-            return ops;
+            return;
         answer->flags |= ops->fallback_flags;
     }
 }
@@ -272,7 +257,7 @@ static void answer_from(const struct fit *fit, const struct fit_family *family,
 
     if (family->gpus_per_node != q->gpus_per_node)
         answer->flags |= COST_NCCL_OTHER_WIDTH;
-    const struct cost_nccl_model_ops *ops = model_ask(fit, family, q, answer);
+    model_ask(fit, family, q, answer);
     answer->us *= update_factor(&family->update, q->bytes);
     if (q->quantile > 0 && family->straggler.known)
         answer->us *=
@@ -280,7 +265,7 @@ static void answer_from(const struct fit *fit, const struct fit_family *family,
     else if (q->quantile > 0)
         answer->flags |= COST_NCCL_NO_QUANTILE;
     answer->us = fmax(answer->us, FIT_MIN_US);
-    answer->error = ops->error(&family->errors, answer->flags);
+    cost_nccl_band(family, q, answer);
 }
 
 /* --- where an answer comes from ------------------------------------------- */
@@ -325,6 +310,7 @@ static bool answer_from_other(const struct fit *fit,
             cost_tuning_latency_us(q->coll, q->nodes, q->gpus_per_node) /
             cost_tuning_latency_us(other.coll, q->nodes, q->gpus_per_node);
         answer->us = least * latency + (answer->us - least) * factor;
+        cost_nccl_band(f, q, answer);
         return true;
     }
     return false;
@@ -388,6 +374,7 @@ static bool answer_from_levels(const struct fit *fit,
     if (answer->us < 0)
         answer->us = formula_us(fit, FIT_CORRECTED, q);
     answer->us = fmax(answer->us, FIT_MIN_US);
+    cost_nccl_band(NULL, q, answer);
     return true;
 }
 
@@ -407,6 +394,7 @@ static bool answer_from_sheet(const struct fit *fit,
     if (answer->us < 0)
         answer->us = cost_tuning_latency_us(q->coll, 1, ranks) +
                      fit_coll_factor(q->coll, ranks) * q->bytes / (1e3 * link);
+    cost_nccl_band(NULL, q, answer);
     return true;
 }
 
@@ -449,18 +437,6 @@ static void answer_algo(const struct fit *fit, const struct cost_nccl_query *q,
         answer->flags |= COST_NCCL_FALLBACK;
 }
 
-/* The band of an answer whose error nobody measured: a factor of 2 each way. */
-#define BAND_UNKNOWN 0.7
-
-/* Four of five errors lie within about twice the median one. */
-static void answer_band(struct cost_nccl_answer *a)
-{
-    double width = a->error >= 0 ? 2 * log1p(a->error) : BAND_UNKNOWN;
-
-    a->low_us = a->us * exp(-width);
-    a->high_us = a->us * exp(width);
-}
-
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer)
 {
@@ -472,9 +448,12 @@ int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
         return 0;
     for (int i = 0; i < SOURCES; i++)
         if (sources[i](fit, query, answer)) {
+            double us = answer->us;
+
             answer_algo(fit, query, answer);
             cost_nccl_share(fit, query, answer);
-            answer_band(answer);
+            answer->low_us *= answer->us / us;
+            answer->high_us *= answer->us / us;
             return 0;
         }
     return -1;

@@ -43,7 +43,7 @@ struct cost_nccl_answer {
     double us;
     double low_us, high_us; /* four of five measurements lie between them */
     unsigned flags; /* of cost_nccl_flag; 0: measured there */
-    double error;   /* relative, median on held-out data; negative: unknown */
+    double error; /* relative, the median to expect */
 };
 
 /* Answers QUERY. Returns 0, or -1 where the fit has nothing that could. One

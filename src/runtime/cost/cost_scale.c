@@ -71,15 +71,49 @@ static double depth_of(const struct around *a, double nodes, double gpus)
 
 /* --- one curve at its own node count -------------------------------------- */
 
-static double size_us(const struct fit_curve *c, double bytes, bool in_place)
-{
-    return fit_curve_us(c, bytes, in_place);
-}
-
 /* Microseconds a byte at the curve's largest size. */
 static double byte_us(const struct fit_curve *c, bool in_place)
 {
     return fit_curve_us(c, c->bytes_max, in_place) / c->bytes_max;
+}
+
+/* What NCCL's own model says of BYTES on C's nodes, with C's bandwidth. */
+static double tuned_us(const struct around *a, const struct fit_curve *c,
+                       double bytes, bool in_place)
+{
+    double ranks = c->nodes * a->gpus;
+    double bus_us = byte_us(c, in_place);
+    double gbps = fit_coll_factor(a->coll, ranks) / (1e3 * bus_us);
+    const struct cost_tuning tuning = {.coll = a->coll,
+                                       .bytes = bytes,
+                                       .nodes = c->nodes,
+                                       .gpus = a->gpus,
+                                       .intra_gbps = gbps,
+                                       .inter_gbps = gbps};
+    double us = cost_tuning_us(&tuning, COST_ALGO_AUTO);
+
+    if (us >= 0)
+        return us;
+    return cost_tuning_latency_us(a->coll, c->nodes, a->gpus) + bytes * bus_us;
+}
+
+/* How fast that is forgotten: with the fourth root of the size. The square root
+ * and the eighth are no better (bench/commfit_uses, sizes outside). */
+#define FORGET 0.25
+
+/* Below the smallest size measured the time falls as NCCL's model does: the
+ * bytes and the protocol go, the latency stays. What the cluster was slower
+ * there than the model says less and less about smaller sizes. */
+static double size_us(const struct around *a, const struct fit_curve *c,
+                      double bytes, bool in_place)
+{
+    if (bytes >= c->bytes_min)
+        return fit_curve_us(c, bytes, in_place);
+    double first = fit_curve_us(c, c->bytes_min, in_place);
+    double slower = first / tuned_us(a, c, c->bytes_min, in_place);
+    double weight = pow(bytes / c->bytes_min, FORGET);
+
+    return fmin(tuned_us(a, c, bytes, in_place) * pow(slower, weight), first);
 }
 
 /* The least time of C: of its smallest size, which is latency alone, where
@@ -126,7 +160,7 @@ static double steps_of(double nodes, double gpus)
 static double at(const struct around *a, const struct fit_curve *c,
                  const struct target *t, double bytes)
 {
-    double us = size_us(c, bytes, t->in_place), n = c->nodes;
+    double us = size_us(a, c, bytes, t->in_place), n = c->nodes;
 
     if (t->gpus == a->gpus || n * t->gpus < 2)
         return us;

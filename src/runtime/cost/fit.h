@@ -107,6 +107,8 @@ struct fit_errors {
     double size_median, size_p95;
     double between_median; /* node counts between known ones */
     double beyond_median;  /* the next larger node count */
+    /* The same as 80% quantiles of |log(predicted / measured)|. */
+    double size_band, between_band, beyond_band;
 };
 
 enum fit_model {
