@@ -44,6 +44,22 @@ void json_add_strings(cJSON *object, const char *name, char *const *texts,
         cJSON_AddItemToArray(array, cJSON_CreateString(texts[i]));
 }
 
+void json_add_rows(cJSON *object, const char *name, const char *what,
+                   const struct json_rows *rows,
+                   const struct json_column *columns)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, name);
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *row = (const char *)rows->rows + i * rows->size;
+        cJSON *item = json_add_object(array);
+        cJSON_AddStringToObject(item, what, *(char *const *)row);
+        for (const struct json_column *c = columns; c->name; c++)
+            cJSON_AddNumberToObject(item, c->name,
+                                    *(const double *)(row + c->at));
+    }
+}
+
 void json_print(cJSON *root, FILE *out)
 {
     char *text = cJSON_Print(root);

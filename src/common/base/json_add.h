@@ -26,6 +26,24 @@ cJSON *json_add_object(cJSON *array);
 void json_add_strings(cJSON *object, const char *name, char *const *texts,
                       size_t count);
 
+/* A column of rows that are C structs: the double at AT becomes NAME. */
+struct json_column {
+    const char *name;
+    size_t at;
+};
+
+/* ROWS, COUNT of them, SIZE bytes each, that begin with a char * text. */
+struct json_rows {
+    const void *rows;
+    size_t count, size;
+};
+
+/* An array of objects, one a row: the row's text as WHAT, then the COLUMNS,
+ * which end with a NULL name. */
+void json_add_rows(cJSON *object, const char *name, const char *what,
+                   const struct json_rows *rows,
+                   const struct json_column *columns);
+
 /* Prints ROOT and a line's end to OUT, and deletes it. */
 void json_print(cJSON *root, FILE *out);
 

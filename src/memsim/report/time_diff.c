@@ -184,14 +184,13 @@ int time_json_read(const cJSON *root, const char *origin,
 static void add_changes(cJSON *to, const char *key, const char *what,
                         const struct time_change *list, size_t count)
 {
-    cJSON *array = cJSON_AddArrayToObject(to, key);
+    static const struct json_column columns[] = {
+        {"before_ns", offsetof(struct time_change, before)},
+        {"after_ns", offsetof(struct time_change, after)},
+        {NULL, 0}};
+    const struct json_rows rows = {list, count, sizeof *list};
 
-    for (size_t i = 0; i < count; i++) {
-        cJSON *item = json_add_object(array);
-        cJSON_AddStringToObject(item, what, list[i].name);
-        cJSON_AddNumberToObject(item, "before_ns", list[i].before);
-        cJSON_AddNumberToObject(item, "after_ns", list[i].after);
-    }
+    json_add_rows(to, key, what, &rows, columns);
 }
 
 void time_diff_json(cJSON *root, const struct time_diff *d)

@@ -73,14 +73,13 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
 static void add_rows(cJSON *to, const char *name, const char *what,
                      const struct timing_row *rows, size_t count)
 {
-    cJSON *list = cJSON_AddArrayToObject(to, name);
+    static const struct json_column columns[] = {
+        {"ns", offsetof(struct timing_row, ns)},
+        {"operations", offsetof(struct timing_row, calls)},
+        {NULL, 0}};
+    const struct json_rows list = {rows, count, sizeof *rows};
 
-    for (size_t i = 0; i < count; i++) {
-        cJSON *row = json_add_object(list);
-        cJSON_AddStringToObject(row, what, rows[i].name);
-        cJSON_AddNumberToObject(row, "ns", rows[i].ns);
-        cJSON_AddNumberToObject(row, "operations", rows[i].calls);
-    }
+    json_add_rows(to, name, what, &list, columns);
 }
 
 void time_json_add(cJSON *root, const struct result *result)

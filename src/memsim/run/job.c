@@ -140,7 +140,13 @@ static int run_command(const struct job *job, const char *libraries,
     int rc = 0, error = spawn_run(&spawn, &status);
     spawn_environment_free(environment);
     handover_given(&handover);
-    if (error) {
+    if (error < 0) {
+        err_set(err,
+                "%s: no process could be made for it: %s; see ulimit -u, "
+                "ulimit -n and this machine's memory",
+                job->command[0], strerror(-error));
+        rc = CMD_RUN_FAILED;
+    } else if (error) {
         err_set(err, "%s: %s", job->command[0], strerror(error));
         rc = CMD_RUN_NOT_EXECUTABLE;
     } else if (collect(dir, status, err)) {

@@ -18,6 +18,7 @@
 #include "common/base/file_open.h"
 #include "common/base/temporary.h"
 #include "common/base/text_clean.h"
+#include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/run.h"
@@ -409,6 +410,22 @@ static int session_map(struct rundir *dir, struct err *err)
     return 0;
 }
 
+/* ERROR is that of allocating the session's file PATH. */
+static int session_error(const char *path, int error, struct err *err)
+{
+    char wanted[16];
+
+    if (error != EFBIG)
+        return err_set(err, "%s: cannot write it: %s; use -o on another disk",
+                       path, strerror(error));
+    units_format_bytes(session_bytes(SESSION_SLOTS), wanted, sizeof wanted);
+    return err_set(err,
+                   "%s: this file takes %s, and files may not be so large "
+                   "here; raise the limit (ulimit -f) or use -o on another "
+                   "disk",
+                   path, wanted);
+}
+
 /* All of the file is allocated here: later, a full disk would kill whichever
  * process first writes to a page. */
 static int session_create(struct rundir *dir, struct err *err)
@@ -423,8 +440,7 @@ static int session_create(struct rundir *dir, struct err *err)
     int error =
         posix_fallocate(dir->file, 0, (off_t)session_bytes(SESSION_SLOTS));
     if (error)
-        return err_set(err, "%s: cannot write it: %s; use -o on another disk",
-                       path, strerror(error));
+        return session_error(path, error, err);
     if (session_slot_is_held(dir->file, 0))
         return err_set(err,
                        "%s: cannot lock parts of it: %s; use -o on "

@@ -263,5 +263,5 @@ int spawn_run(const struct spawn *spawn, int *status)
         *status = shell_status(relay_wait(&relay, pid, &mask));
     relay_stop(&relay);
     sigprocmask(SIG_SETMASK, &mask, NULL);
-    return error;
+    return pid > 0 ? error : -error;
 }

@@ -39,7 +39,8 @@ struct spawn {
 /* Runs SPAWN and waits. A signal that comes to this process alone is passed on;
  * one for the process group reaches the command once (relay.h). *STATUS gets
  * what a shell would say, 128 + N for signal N. Returns 0, or the errno of the
- * failure to start it. */
+ * failure to start it: negative where no process could be made, positive where
+ * the command could not be executed in it. */
 int spawn_run(const struct spawn *spawn, int *status);
 
 /* The last signal that came to this process; 0: none. */
