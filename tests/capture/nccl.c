@@ -65,7 +65,7 @@ TEST(sums_are_of_all_ranks)
     CHECK(!cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
     CHECK(got[0] == 48 && got[1] == -16);
     CHECK(!cudaMemcpy(p, ones, sizeof ones, cudaMemcpyHostToDevice));
-    CHECK(!ncclReduce(p, p + 8, 2, ncclFloat32, ncclSum, 0, comm, 0));
+    CHECK(!ncclReduce(p, p + 8, 2, ncclFloat32, ncclSum, 5, comm, 0));
     CHECK(!cudaMemcpy(ones, p + 8, sizeof ones, cudaMemcpyDeviceToHost));
     CHECK(ones[0] == 16 && ones[1] == 8);
 }
@@ -136,4 +136,150 @@ TEST(a_shrunk_one_closes_the_gaps)
     is_rank(child, 3, WORLD - 3);
     CHECK(ncclCommShrink(all, &self, 1, &child, NULL, 0) ==
           ncclInvalidArgument);
+}
+
+/* --- two ranks of one process --------------------------------------------- */
+
+struct pair {
+    ncclComm_t comm[2];
+    int32_t *at[2]; /* 64 numbers each: what is sent, then what comes */
+};
+
+static struct pair pair_new(int first, int second)
+{
+    struct pair p;
+    ncclUniqueId id;
+    int numbers[64] = {0};
+
+    CHECK(!ncclGetUniqueId(&id));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!ncclCommInitRank(&p.comm[i], 2, id, i));
+        CHECK(!cudaMalloc((void **)&p.at[i], sizeof numbers));
+        for (int j = 0; j < 32; j++)
+            numbers[j] = (i ? second : first) + j;
+        CHECK(!cudaMemcpy(p.at[i], numbers, sizeof numbers,
+                          cudaMemcpyHostToDevice));
+    }
+    return p;
+}
+
+static void pair_end(struct pair *p)
+{
+    for (int i = 0; i < 2; i++) {
+        CHECK(!ncclCommDestroy(p->comm[i]));
+        CHECK(!cudaFree(p->at[i]));
+    }
+}
+
+/* The N-th number that came to RANK. */
+static int came(const struct pair *p, int rank, int n)
+{
+    int value;
+
+    CHECK(!cudaMemcpy(&value, p->at[rank] + 32 + n, sizeof value,
+                      cudaMemcpyDeviceToHost));
+    return value;
+}
+
+#define EACH(p, call)                                                          \
+    for (int i = 0; i < 2; i++) {                                              \
+        const int32_t *from = (p).at[i];                                       \
+        int32_t *to = (p).at[i] + 32;                                          \
+        ncclComm_t comm = (p).comm[i];                                         \
+        CHECK(!call);                                                          \
+    }
+
+TEST(each_rank_gets_what_the_other_sent)
+{
+    struct pair p = pair_new(10, 100);
+
+    EACH(p, ncclAllGather(from, to, 2, ncclInt32, comm, 0));
+    for (int i = 0; i < 2; i++)
+        CHECK(came(&p, i, 0) == 10 && came(&p, i, 1) == 11 &&
+              came(&p, i, 2) == 100 && came(&p, i, 3) == 101);
+    EACH(p, ncclBroadcast(from, to, 2, ncclInt32, 1, comm, 0));
+    CHECK(came(&p, 0, 0) == 100 && came(&p, 1, 1) == 101);
+    EACH(p, ncclAlltoAll(from, to, 2, ncclInt32, comm, 0));
+    CHECK(came(&p, 0, 0) == 10 && came(&p, 0, 2) == 100);
+    CHECK(came(&p, 1, 0) == 12 && came(&p, 1, 2) == 102);
+    EACH(p, ncclReduceScatter(from, to, 2, ncclInt32, ncclSum, comm, 0));
+    CHECK(came(&p, 0, 0) == 110 && came(&p, 1, 0) == 114);
+    EACH(p, ncclScatter(from, to, 2, ncclInt32, 0, comm, 0));
+    CHECK(came(&p, 0, 0) == 10 && came(&p, 1, 0) == 12);
+    pair_end(&p);
+}
+
+TEST(reductions_are_of_both)
+{
+    static const struct {
+        ncclRedOp_t op;
+        int sum;
+    } wanted[] = {{ncclSum, 9},
+                  {ncclProd, 20},
+                  {ncclMax, 5},
+                  {ncclMin, 4},
+                  {ncclAvg, 4}};
+    struct pair p = pair_new(4, 5);
+    ncclRedOp_t own;
+    int three = 3;
+
+    for (size_t n = 0; n < sizeof wanted / sizeof *wanted; n++) {
+        EACH(p, ncclAllReduce(from, to, 1, ncclInt32, wanted[n].op, comm, 0));
+        CHECK(came(&p, 0, 0) == wanted[n].sum);
+        CHECK(came(&p, 1, 0) == wanted[n].sum);
+    }
+    CHECK(!ncclRedOpCreatePreMulSum(&own, &three, ncclInt32,
+                                    ncclScalarHostImmediate, p.comm[0]));
+    EACH(p, ncclAllReduce(from, to, 1, ncclInt32, own, comm, 0));
+    CHECK(came(&p, 0, 0) == 27);
+    CHECK(!ncclRedOpDestroy(own, p.comm[0]));
+    CHECK(ncclRedOpDestroy(own, p.comm[0]) == ncclInvalidArgument);
+    pair_end(&p);
+}
+
+/* A receive may be asked for before what is sent, and nobody waits for it
+ * until it is read. */
+TEST(a_message_may_be_received_before_it_is_sent)
+{
+    struct pair p = pair_new(1, 2);
+    cudaStream_t stream;
+    cudaEvent_t event;
+
+    CHECK(!cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(!cudaEventCreate(&event));
+    CHECK(!ncclRecv(p.at[0] + 32, 1, ncclInt32, 1, p.comm[0], stream));
+    CHECK(!cudaEventRecord(event, stream));
+    CHECK(cudaEventQuery(event) == cudaErrorNotReady);
+    CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+    CHECK(!ncclSend(p.at[1], 1, ncclInt32, 0, p.comm[1], 0));
+    CHECK(!cudaEventQuery(event));
+    CHECK(came(&p, 0, 0) == 2);
+    CHECK(!cudaEventDestroy(event));
+    CHECK(!cudaStreamDestroy(stream));
+    pair_end(&p);
+}
+
+/* What is not known of one rank's is not known of the sum; and memory that was
+ * handed out anew keeps what it holds. */
+TEST(what_is_not_known_stays_so)
+{
+    struct pair p = pair_new(1, 2);
+    size_t large = 4 << 20;
+    void *unknown;
+    int value = 7;
+
+    CHECK(!cudaMalloc(&unknown, large));
+    CHECK(!cudaMemset(unknown, 1, large)); /* too large to be known */
+    CHECK(!ncclAllReduce(unknown, p.at[0] + 32, 1, ncclInt32, ncclSum,
+                         p.comm[0], 0));
+    CHECK(!ncclAllReduce(p.at[1], p.at[1] + 32, 1, ncclInt32, ncclSum,
+                         p.comm[1], 0));
+    CHECK(came(&p, 1, 0) == 0);
+    CHECK(!ncclRecv(p.at[0] + 40, 1, ncclInt32, 1, p.comm[0], 0));
+    CHECK(!ncclSend(p.at[1], 1, ncclInt32, 0, p.comm[1], 0));
+    CHECK(!cudaMemcpy(p.at[0] + 40, &value, sizeof value,
+                      cudaMemcpyHostToDevice));
+    CHECK(came(&p, 0, 8) == 7);
+    CHECK(!cudaFree(unknown));
+    pair_end(&p);
 }

@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The collectives. Small payloads arrive as if all ranks had sent the same. */
-#include "capture/nccl/nccl_fake.h"
+ * The collectives, and messages. */
+#include "capture/nccl/exchange.h"
 
-#include "capture/core/base/number.h"
 #include "capture/core/base/pages.h"
-#include "capture/core/work/carry.h"
-#include "capture/core/work/stream_capture.h"
-#include "capture/core/work/kernel.h"
+#include "capture/core/diagnose/misuse.h"
 #include "capture/core/run/record.h"
-#include "capture/core/work/submit.h"
+#include "capture/core/work/await.h"
+#include "capture/core/work/kernel.h"
 #include "capture/core/work/stream.h"
-#include "capture/core/memory/values.h"
-
-static uint64_t type_bytes(ncclDataType_t type)
-{
-    static const uint8_t bytes[] = {
-        [ncclInt8] = 1,     [ncclUint8] = 1,      [ncclInt32] = 4,
-        [ncclUint32] = 4,   [ncclInt64] = 8,      [ncclUint64] = 8,
-        [ncclFloat16] = 2,  [ncclFloat32] = 4,    [ncclFloat64] = 8,
-        [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
-    };
-
-    return (unsigned)type < sizeof bytes ? bytes[type] : 1;
-}
-
-static enum number_type number_type(ncclDataType_t type)
-{
-    static const uint8_t types[] = {
-        [ncclInt8] = NUMBER_I8,     [ncclUint8] = NUMBER_U8,
-        [ncclInt32] = NUMBER_I32,   [ncclUint32] = NUMBER_NONE,
-        [ncclInt64] = NUMBER_I64,   [ncclUint64] = NUMBER_NONE,
-        [ncclFloat16] = NUMBER_F16, [ncclFloat32] = NUMBER_F32,
-        [ncclFloat64] = NUMBER_F64, [ncclBfloat16] = NUMBER_BF16,
-    };
-
-    return (unsigned)type < sizeof types ? types[type] : NUMBER_NONE;
-}
+#include "capture/core/work/stream_capture.h"
+#include "capture/core/work/submit.h"
+#include "capture/nccl/operation.h"
 
 static _Atomic uint64_t groups;
 static _Thread_local uint64_t group; /* of this thread's calls */
@@ -43,19 +18,31 @@ static _Thread_local unsigned group_depth;
 
 struct call {
     uint32_t name;
+    const char *text; /* the name */
+    enum shape shape;
     const void *send;
     void *receive;
     size_t count; /* elements, as the call has them */
     ncclDataType_t type;
-    int operation, root;
-    bool reduces; /* by the operation */
-    bool is_message; /* to or from PEER */
+    int operation;
+    int root; /* or the other rank of a message, or EXCHANGE_ALL */
     uint32_t uses;
     uint8_t directions; /* with PEER, or every rank where it is -1 */
     int peer;
     ncclComm_t comm;
     cudaStream_t stream;
 };
+
+static bool is_message(const struct call *call)
+{
+    return call->shape == SHAPE_SEND || call->shape == SHAPE_RECEIVE;
+}
+
+static bool has_root(const struct call *call, const struct communicator *c)
+{
+    return call->root == EXCHANGE_ALL ||
+           (call->root >= 0 && call->root < c->ranks);
+}
 
 static ncclResult_t connect(struct communicator *c, const struct call *call)
 {
@@ -66,20 +53,23 @@ static ncclResult_t connect(struct communicator *c, const struct call *call)
     return result;
 }
 
-/* The share that all ranks sent alike arrives at TO; in a capture, a node is
- * made of it. */
-static void arrive(const struct call *call, const struct communicator *c,
-                   uint64_t to, uint64_t from)
+/* In a capture a node is made that does, when the graph is launched, as if all
+ * ranks sent the same: what ranks send each other in graphs is not known. */
+static bool capture(const struct call *call, const struct communicator *c,
+                    uint64_t share, int sends, int receives)
 {
-    uint64_t bytes = call->count * type_bytes(call->type);
-    const uint64_t step[STEP_WORDS] = {to, from, bytes};
+    bool captured = false;
 
-    if (memsim_capture_step((uint64_t)call->stream, STEP_COPY, step))
-        return;
-    memsim_values_copy(to, from, bytes);
-    if (call->reduces && call->operation == ncclSum)
-        memsim_carry_sum(to, number_type(call->type), call->count,
-                         (unsigned)c->ranks);
+    for (int i = 0; i < receives && call->receive && call->send; i++) {
+        const uint64_t step[STEP_WORDS] = {
+            (uint64_t)call->receive + (uint64_t)i * share,
+            (uint64_t)call->send + (sends > 1 ? (uint64_t)c->rank * share : 0),
+            share};
+
+        captured =
+            memsim_capture_step((uint64_t)call->stream, STEP_COPY, step);
+    }
+    return captured || memsim_capture_holds((uint64_t)call->stream);
 }
 
 /* The number of CALL, from 1: among the collectives of C, or among the messages
@@ -88,7 +78,7 @@ static void arrive(const struct call *call, const struct communicator *c,
 static uint64_t call_number(struct communicator *c, const struct call *call,
                             bool receives)
 {
-    if (!call->is_message)
+    if (!is_message(call))
         return ++c->collectives;
     if (!c->messages)
         c->messages =
@@ -100,31 +90,45 @@ static uint64_t call_number(struct communicator *c, const struct call *call,
 static ncclResult_t run(const struct call *call, int sends, int receives)
 {
     struct communicator *c = communicator_get(call->comm);
-    uint64_t share = call->count * type_bytes(call->type);
+    uint64_t share = call->count * nccl_type_bytes((int)call->type);
     int device;
 
-    if (!c || (call->is_message && (call->peer < 0 || call->peer >= c->ranks)))
+    if (!c || !has_root(call, c))
         return ncclInvalidArgument;
-    int rc = memsim_stream_given((uint64_t)call->stream, &device, "NCCL");
-    if (rc)
+    int rc = memsim_stream_device((uint64_t)call->stream, &device);
+    if (rc) {
+        memsim_misuse_call("NCCL");
         return nccl_result(rc);
+    }
     ncclResult_t connected = connect(c, call);
     if (connected)
         return connected;
-    for (int i = 0; i < receives && call->receive && call->send; i++)
-        arrive(call, c, (uint64_t)call->receive + (uint64_t)i * share,
-               (uint64_t)call->send +
-                   (sends > 1 ? (uint64_t)c->rank * share : 0));
+    uint64_t number = call_number(c, call, receives);
+    if (!capture(call, c, share, sends, receives))
+        exchange_begin(
+            &(const struct exchange){.comm = call->comm,
+                                     .name = call->text,
+                                     .shape = call->shape,
+                                     .type = call->type,
+                                     .operation = call->operation,
+                                     .root = call->root,
+                                     .stream = (uint64_t)call->stream,
+                                     .send = (uint64_t)call->send,
+                                     .receive = (uint64_t)call->receive,
+                                     .count = call->count,
+                                     .share = share,
+                                     .number = number},
+            group_depth);
     memsim_kernel_count(device);
     SUBMIT(COLLECTIVE, .name = call->name, .device = (uint64_t)device,
            .stream = (uint64_t)call->stream, .communicator = (uint64_t)c,
            .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
            .count = call->count, .type = (uint64_t)call->type,
-           .operation = (uint64_t)call->operation, .root = (uint64_t)call->root,
+           .operation = (uint64_t)call->operation, .root = call->root == EXCHANGE_ALL ? 0 : (uint64_t)call->root,
            .bytes = share * (uint64_t)(sends > receives ? sends : receives),
            .send = (uint64_t)call->send, .receive = (uint64_t)call->receive,
            .group = group_depth ? group : 0,
-           .sequence = call_number(c, call, receives));
+           .sequence = number);
     return ncclSuccess;
 }
 
@@ -143,8 +147,10 @@ static int rank_of(ncclComm_t comm)
 }
 
 /* The rest says what it takes: .uses, or .directions and .peer. */
-#define CALL(name_, send_, receive_, count_, op_, root_, ...)                  \
+#define CALL(name_, shape_, send_, receive_, count_, op_, root_, ...)          \
     (&(const struct call){.name = NAME_OF(name_),                              \
+                          .text = name_,                                       \
+                          .shape = shape_,                                     \
                           .send = send_,                                       \
                           .receive = receive_,                                 \
                           .count = count_,                                     \
@@ -159,8 +165,8 @@ ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(CALL("ncclAllReduce", send, receive, count, op, 0,
-                    .uses = USES_REDUCE, .reduces = true),
+    return run(CALL("ncclAllReduce", SHAPE_REDUCE, send, receive, count, op,
+                    EXCHANGE_ALL, .uses = USES_REDUCE),
                1, 1);
 }
 
@@ -168,8 +174,8 @@ ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
                         ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduce", send, receive, count, op, root,
-                    .uses = USES_RING, .reduces = true),
+    return run(CALL("ncclReduce", SHAPE_REDUCE, send, receive, count, op, root,
+                    .uses = USES_RING),
                1, 1);
 }
 
@@ -177,9 +183,9 @@ ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(
-        CALL("ncclBroadcast", send, receive, count, 0, root, .uses = USES_RING),
-        1, 1);
+    return run(CALL("ncclBroadcast", SHAPE_BROADCAST, send, receive, count, 0,
+                    root, .uses = USES_RING),
+               1, 1);
 }
 
 ncclResult_t ncclBcast(void *buffer, size_t count, ncclDataType_t type,
@@ -192,17 +198,17 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
                            ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    return run(
-        CALL("ncclAllGather", send, receive, count, 0, 0, .uses = USES_GATHER),
-        1, ranks_of(comm));
+    return run(CALL("ncclAllGather", SHAPE_GATHER, send, receive, count, 0,
+                    EXCHANGE_ALL, .uses = USES_GATHER),
+               1, ranks_of(comm));
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
                                ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclReduceScatter", send, receive, count, op, 0,
-                    .uses = USES_GATHER, .reduces = true),
+    return run(CALL("ncclReduceScatter", SHAPE_REDUCE_SCATTER, send, receive,
+                    count, op, EXCHANGE_ALL, .uses = USES_GATHER),
                ranks_of(comm), 1);
 }
 
@@ -210,8 +216,8 @@ ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
                           ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream)
 {
-    return run(CALL("ncclAlltoAll", send, receive, count, 0, 0,
-                    .directions = SENDS | RECEIVES, .peer = -1),
+    return run(CALL("ncclAlltoAll", SHAPE_ALL_TO_ALL, send, receive, count, 0,
+                    EXCHANGE_ALL, .directions = SENDS | RECEIVES, .peer = -1),
                ranks_of(comm), ranks_of(comm));
 }
 
@@ -221,7 +227,7 @@ ncclResult_t ncclGather(const void *send, void *receive, size_t count,
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(CALL("ncclGather", send, receive, count, 0, root,
+    return run(CALL("ncclGather", SHAPE_GATHER, send, receive, count, 0, root,
                     .directions = is_root ? RECEIVES : SENDS,
                     .peer = is_root ? -1 : root),
                1, ranks_of(comm));
@@ -233,7 +239,7 @@ ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(CALL("ncclScatter", send, receive, count, 0, root,
+    return run(CALL("ncclScatter", SHAPE_SCATTER, send, receive, count, 0, root,
                     .directions = is_root ? SENDS : RECEIVES,
                     .peer = is_root ? -1 : root),
                ranks_of(comm), 1);
@@ -242,16 +248,16 @@ ncclResult_t ncclScatter(const void *send, void *receive, size_t count,
 ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclSend", send, NULL, count, 0, peer, .directions = SENDS,
-                    .peer = peer, .is_message = true),
+    return run(CALL("ncclSend", SHAPE_SEND, send, NULL, count, 0, peer,
+                    .directions = SENDS, .peer = peer),
                1, 0);
 }
 
 ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(CALL("ncclRecv", NULL, receive, count, 0, peer,
-                    .directions = RECEIVES, .peer = peer, .is_message = true),
+    return run(CALL("ncclRecv", SHAPE_RECEIVE, NULL, receive, count, 0, peer,
+                    .directions = RECEIVES, .peer = peer),
                0, 1);
 }
 
@@ -266,6 +272,7 @@ ncclResult_t ncclGroupEnd(void)
 {
     if (!group_depth)
         return ncclInvalidUsage;
-    group_depth--;
+    if (!--group_depth)
+        memsim_await_poll();
     return ncclSuccess;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/nccl/nccl_fake.h"
+#include "capture/nccl/exchange.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,6 +109,7 @@ static ncclResult_t communicator_new(ncclComm_t *comm,
     c->places = members;
     for (int i = 0; i < c->ranks; i++)
         c->local_ranks += communicator_is_near(c, i);
+    memsim_mailbox_open(&c->box, c->id, (uint32_t)c->rank, (uint32_t)c->ranks);
     *comm = (ncclComm_t)c;
     communicator_record(c, members);
     return ncclSuccess;
@@ -271,11 +272,12 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
-    const struct communicator *c = communicator_get(comm);
+    struct communicator *c = communicator_get(comm);
 
     if (!c)
         return ncclInvalidArgument;
     communicator_disconnect(c);
+    exchange_end(c);
     memsim_handle_free(HANDLE_NCCL, comm);
     return ncclSuccess;
 }
@@ -333,24 +335,6 @@ ncclResult_t ncclMemAlloc(void **p, size_t bytes)
 ncclResult_t ncclMemFree(void *p)
 {
     return nccl_result(memsim_device_free((uint64_t)p, TRACE_HOW_VMM));
-}
-
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
-                                      ncclDataType_t type,
-                                      ncclScalarResidence_t residence,
-                                      ncclComm_t comm)
-{
-    (void)scalar;
-    (void)type;
-    (void)residence;
-    *op = ncclSum;
-    return ncclCommFinalize(comm);
-}
-
-ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
-{
-    (void)op;
-    return ncclCommFinalize(comm);
 }
 
 const char *ncclGetErrorString(ncclResult_t result)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A NCCL in which every other rank does as this one does, and at once: enough
- * for memory, and the record of what was asked is what time needs. */
+ * NCCL: its communicators, what they take of a GPU, and what ranks that are
+ * processes of this run send each other (exchange.h). The time that it takes is
+ * for the simulator, by the record of each call. */
 #ifndef MEMSIM_CAPTURE_NCCL_H
 #define MEMSIM_CAPTURE_NCCL_H
 
@@ -9,9 +10,11 @@
 #include <stdint.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/mailbox.h"
 #include "common/catalogue/nccl_memory.h"
 
-#define NCCL_ID_BYTES 24 /* what is unique of an ncclUniqueId */
+#define NCCL_ID_BYTES     MAILBOX_ID_BYTES /* what is unique of an ncclUniqueId */
+#define COMMUNICATOR_GONE 16
 
 /* What an ncclComm_t points to. */
 struct communicator {
@@ -25,6 +28,8 @@ struct communicator {
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
     const uint32_t *members; /* NULL: itself, or not told */
     const uint32_t *places;  /* ranks of the world by rank, where told */
+    struct mailbox box;
+    uint32_t gone[COMMUNICATOR_GONE], gone_count; /* ranks not waited for */
     char id[NCCL_ID_BYTES];  /* the same in all ranks, and in no other */
 };
 

@@ -18,7 +18,7 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    2
+#define SESSION_VERSION    3
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_LOCK       "lock"    /* locked, with its pid, by the owner */
@@ -31,8 +31,11 @@
 #define SESSION_NOTES      64
 #define SESSION_GUESSES    256
 #define SESSION_FILES      128
+#define SESSION_LOADED     1024 /* programs at once that may become ranks */
+#define SESSION_RANKS      256  /* that memsim starts itself */
 #define SESSION_PATH_BYTES 512
 #define SESSION_SCRATCH    "files" /* copies, by absolute path */
+#define SESSION_EXCHANGE   "exchange-" /* what ranks send each other */
 #define SESSION_TEXT_BYTES 200
 #define SESSION_NAME_BYTES 96
 
@@ -154,6 +157,11 @@ struct session {
     struct gpu gpu;
     char directory[512]; /* where traces go; absolute */
     struct session_device devices[SESSION_DEVICES];
+    uint32_t world_size;       /* of `memsim run --nnodes'; 0: not given */
+    uint32_t local_world_size; /* ranks of a node, likewise */
+    uint32_t rank_count;       /* of RANKS: those that are processes */
+    uint32_t ranks[SESSION_RANKS]; /* ascending */
+    session_u32 loaded[SESSION_LOADED]; /* pids that may become ranks; 0 */
     session_u32 process_count; /* processes that used a GPU */
     session_u32 lost_count;    /* those that could not be measured */
     session_u32 slot_count;    /* of PROCESSES that the file has */

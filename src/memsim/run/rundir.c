@@ -40,14 +40,27 @@ static const char *path_end(const char *path)
     return length > PATH_SAID ? path + length - PATH_SAID : path;
 }
 
+#define EXCHANGE_DIGITS 48
+
 /* --- the files of a run --------------------------------------------------- */
+
+/* What ranks sent each other (capture/core/run/mailbox.h). */
+static bool is_exchange(const char *name)
+{
+    size_t prefix = strlen(SESSION_EXCHANGE);
+
+    return !strncmp(name, SESSION_EXCHANGE, prefix) &&
+           strspn(name + prefix, "0123456789abcdef") == EXCHANGE_DIGITS &&
+           !name[prefix + EXCHANGE_DIGITS];
+}
 
 static bool is_run_file(const char *name)
 {
     uint32_t number;
 
-    return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           !strcmp(name, RUN_RANKS) || run_is_process(name, &number);
+    return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
+           !strcmp(name, SESSION_COMMAND) || !strcmp(name, RUN_RANKS) ||
+           run_is_process(name, &number);
 }
 
 static bool is_session(int fd)
@@ -525,8 +538,20 @@ uint32_t rundir_background(const struct rundir *dir)
     return alive;
 }
 
+static void exchanges_remove(const struct rundir *dir)
+{
+    DIR *d = opendir(dir->path);
+
+    for (const struct dirent *entry; d && (entry = readdir(d));)
+        if (is_exchange(entry->d_name))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
 int rundir_finish(const struct rundir *dir, struct err *err)
 {
+    exchanges_remove(dir);
     size_t from = offsetof(struct session, end_ns);
     size_t bytes = offsetof(struct session, fail_above_percent) - from;
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum core_lock {
+    LOCK_AWAIT,  /* work that waits for other processes */
     LOCK_POOL,   /* stream-ordered memory pools */
     LOCK_DEVICE, /* address spaces, contexts */
     LOCK_TABLE,  /* the session's table of processes */

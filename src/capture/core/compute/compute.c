@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/core/compute/same_on_all_ranks.h"
 #include "capture/core/compute/compute_bounds.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/diagnose/assumption.h"
@@ -361,7 +360,6 @@ static const struct carry carried = {
     .find = carry_find,
     .argument_bytes = carry_argument_bytes,
     .meet = compute_bounds_doubt,
-    .sum = ranks_sum,
 };
 
 __attribute__((constructor)) static void compute_start(void)

@@ -14,6 +14,8 @@ static int window_count; /* one more than the highest one placed */
 
 static _Thread_local struct values_log *diverted;
 
+void (*values_forgotten)(uint64_t address, uint64_t bytes);
+
 void values_divert(struct values_log *log)
 {
     diverted = log;
@@ -155,6 +157,8 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
         divert(address, bytes);
         return;
     }
+    if (values_forgotten)
+        values_forgotten(address, bytes);
     uint64_t at = address - w->base, end = at + bytes;
     uint64_t granule = at / VALUES_GRANULE;
     if ((end - 1) / VALUES_GRANULE > granule)
@@ -194,8 +198,7 @@ void values_mark_counts(uint64_t address, uint64_t bytes)
     write_at(w, address - w->base, bytes, VALUES_COUNTS);
 }
 
-/* Where the bytes at ADDRESS are kept, about to be written and KNOWN. */
-static char *write_as(uint64_t address, uint64_t bytes, unsigned char known)
+char *values_write_as(uint64_t address, uint64_t bytes, unsigned char known)
 {
     struct values_window *w = window_of_range(address, bytes);
 
@@ -211,13 +214,13 @@ static char *write_as(uint64_t address, uint64_t bytes, unsigned char known)
 
 char *values_write(uint64_t address, uint64_t bytes, bool known)
 {
-    return write_as(address, bytes, known);
+    return values_write_as(address, bytes, known);
 }
 
 static void copy_from_host(uint64_t destination, const void *source,
                            uint64_t bytes)
 {
-    char *to = write_as(destination, bytes, VALUES_GIVEN);
+    char *to = values_write_as(destination, bytes, VALUES_GIVEN);
 
     if (to)
         memcpy(to, source, bytes);
@@ -254,7 +257,7 @@ static void copy_alike(uint64_t destination, const struct values_window *w,
         memsim_values_forget(destination, bytes);
         return;
     }
-    char *to = write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
+    char *to = values_write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
     const struct values_window *there = window_of(destination);
     if (!to)
         return;

@@ -80,6 +80,12 @@ unsigned char values_known_at(const struct values_window *w, uint64_t at);
  * them, and known from then on where KNOWN; NULL where they have no place. */
 char *values_write(uint64_t address, uint64_t bytes, bool known);
 
+/* The same, with a mark: VALUES_GIVEN and so on. */
+char *values_write_as(uint64_t address, uint64_t bytes, unsigned char mark);
+
+/* Called before BYTES at ADDRESS are forgotten; NULL: nobody wants to know. */
+extern void (*values_forgotten)(uint64_t address, uint64_t bytes);
+
 /* What a kernel would write: so many pieces of memory at most, the last of
  * which then stands for all that come after it, and for what lies between. */
 #define VALUES_PIECES 160

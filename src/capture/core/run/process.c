@@ -14,6 +14,7 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
 #include "common/trace/session_mail.h"
 #include "common/trace/session_table.h"
@@ -123,19 +124,29 @@ static void slot_describe(const struct session_process *p)
     }
 }
 
-/* Where this process's trace goes: by the run's path, or, where that leads
- * elsewhere, through the descriptor that the run gave its processes. */
-static void trace_place(uint32_t number, char *path, size_t size)
+/* Where this process's files go: the run's path, or, where that leads
+ * elsewhere, GIVEN, the descriptor that the run gave its processes. */
+static const char *run_directory(char given[32])
 {
-    char given[32];
-    const char *directory = session->directory;
+    char path[sizeof session->directory + 32];
 
-    snprintf(path, size, "%s/" SESSION_FILE, directory);
-    snprintf(given, sizeof given, "/proc/self/fd/%d", handover.directory);
-    if (!session_table_is_at(&table, AT_FDCWD, path) &&
-        session_table_is_at(&table, handover.directory, SESSION_FILE))
-        directory = given;
-    session_trace_path(directory, number, path, size);
+    snprintf(path, sizeof path, "%s/" SESSION_FILE, session->directory);
+    snprintf(given, 32, "/proc/self/fd/%d", handover.directory);
+    return !session_table_is_at(&table, AT_FDCWD, path) &&
+                   session_table_is_at(&table, handover.directory, SESSION_FILE)
+               ? given
+               : session->directory;
+}
+
+int process_file(const char *name)
+{
+    char given[32], path[sizeof session->directory + 128];
+
+    if (!session)
+        return -1;
+    snprintf(path, sizeof path, "%s/%s", run_directory(given), name);
+    return (int)syscall(SYS_openat, AT_FDCWD, path,
+                        O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
 /* Flags of Python's with which it does not import our sitecustomize. */
@@ -160,7 +171,7 @@ static void python_note(void)
 void process_join(void)
 {
     static bool refused;
-    char path[sizeof session->directory + 32];
+    char given[32], path[sizeof session->directory + 32];
 
     if (slot || !session || refused)
         return;
@@ -170,7 +181,8 @@ void process_join(void)
 
         refused = !p;
         if (p) {
-            trace_place(p->number, path, sizeof path);
+            session_trace_path(run_directory(given), p->number, path,
+                               sizeof path);
             record_open(session, path);
             for (const struct process_hook *h = hooks; h; h = h->next)
                 if (h->at_open)
@@ -284,6 +296,7 @@ static void fork_child(void)
 
 static void process_end(uint32_t status)
 {
+    peers_leave();
     if (!slot || slot->pid != (uint32_t)getpid() ||
         atomic_load(&slot->state) == SESSION_EXITED)
         return;
@@ -326,6 +339,7 @@ __attribute__((constructor)) static void process_start(void)
     session_handover_read(&handover, getenv(SESSION_HANDOVER));
     session_error = session_table_open(&table, path, handover.session);
     session = table.session;
+    peers_enter();
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     on_exit(process_exit, NULL);
 }

@@ -19,6 +19,10 @@ struct session_process *process_slot(void);
  * afterwards this process cannot be measured, and has no device. */
 void process_join(void);
 
+/* Opens the file NAME of the run's directory, which it makes where it is not
+ * there, to read and write. A descriptor of the caller's, or -1. */
+int process_file(const char *name);
+
 /* Says once on stderr, inside a run whose session this process cannot open,
  * why it sees no device. */
 void process_explain(void);

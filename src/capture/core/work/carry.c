@@ -9,10 +9,3 @@ bool memsim_carries(void)
 {
     return carry;
 }
-
-void memsim_carry_sum(uint64_t address, int type, uint64_t count,
-                      unsigned ranks)
-{
-    if (carry)
-        carry->sum(address, type, count, ranks);
-}

@@ -25,10 +25,6 @@ struct carry {
     /* A kernel is used for the first time, with its host stub, or NULL where it
      * was loaded at run time. */
     void (*meet)(const void *host);
-
-    /* The COUNT numbers of TYPE (enum number_type) at ADDRESS become their sum
-     * over RANKS that all hold the same. */
-    void (*sum)(uint64_t address, int type, uint64_t count, unsigned ranks);
 };
 
 /* NULL: nothing is carried out. Set when the core is loaded. */
@@ -36,9 +32,5 @@ extern const struct carry *carry;
 
 /* Whether anything is carried out: for tests. */
 CORE_API bool memsim_carries(void);
-
-/* For NCCL: carry->sum, where there is one. */
-CORE_API void memsim_carry_sum(uint64_t address, int type, uint64_t count,
-                               unsigned ranks);
 
 #endif

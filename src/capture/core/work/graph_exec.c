@@ -145,6 +145,7 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     int rc = memsim_stream_device(stream, &device);
     if (rc)
         return rc;
+    stream_await(stream);
     memsim_kernel_count(device);
     struct graph_body *outer = capture_body(stream);
     if (outer)

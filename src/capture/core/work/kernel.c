@@ -222,6 +222,7 @@ int memsim_kernel_launch(const struct kernel *kernel,
         rc = launch_check(kernel, launch);
     if (rc)
         return rc;
+    stream_await(launch->stream);
     enum trace_rule rule = kernel->rule
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;

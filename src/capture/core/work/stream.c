@@ -14,6 +14,7 @@
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/host.h"
 #include "capture/core/memory/values.h"
+#include "common/trace/session.h"
 
 #define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
 #define COPY_DEFAULT    4 /* cudaMemcpyDefault */
@@ -21,6 +22,48 @@
 const struct stream *memsim_stream_get(uint64_t handle)
 {
     return memsim_handle_get(HANDLE_STREAM, (void *)handle);
+}
+
+/* What the default streams wait for, and, of all streams that the legacy one
+ * waits for and that wait for it: those without cudaStreamNonBlocking. */
+static struct await_mask default_awaits[SESSION_DEVICES][DEFAULT_STREAMS];
+static struct await_mask blocking_awaits[SESSION_DEVICES];
+
+/* STREAM's own mask, and its BLOCKING streams', or NULL; NULL: no stream. */
+static struct await_mask *awaits_of(uint64_t handle,
+                                    struct await_mask **blocking)
+{
+    int device = memsim_device_current();
+
+    if (handle < DEFAULT_STREAMS) {
+        *blocking = &blocking_awaits[device];
+        return &default_awaits[device][handle];
+    }
+    struct stream *s = memsim_handle_get(HANDLE_STREAM, (void *)handle);
+    *blocking = s && !(s->flags & STREAM_NON_BLOCKING)
+                    ? &blocking_awaits[s->device]
+                    : NULL;
+    return s ? &s->awaits : NULL;
+}
+
+uint64_t stream_awaits(uint64_t handle)
+{
+    struct await_mask *blocking, *own = awaits_of(handle, &blocking);
+
+    if (!own)
+        return 0;
+    return await_bits(own) | (blocking ? await_bits(blocking) : 0);
+}
+
+void memsim_stream_awaits(uint64_t handle, uint64_t bits)
+{
+    struct await_mask *blocking, *own = awaits_of(handle, &blocking);
+
+    if (!own || !bits)
+        return;
+    await_add(own, bits);
+    if (blocking)
+        await_add(blocking, bits);
 }
 
 int memsim_stream_device(uint64_t handle, int *device)
@@ -44,6 +87,8 @@ int memsim_stream_given(uint64_t handle, int *device, const char *function)
 
     if (rc)
         memsim_misuse_call(function);
+    else
+        stream_await(handle);
     return rc;
 }
 
@@ -91,6 +136,7 @@ int memsim_stream_synchronize(uint64_t handle)
     if (rc)
         return rc;
     SUBMIT(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
+    stream_await(handle);
     clock_wait_until(stream_done_at(device, handle));
     pool_synchronized(device);
     return CORE_OK;
@@ -105,7 +151,8 @@ int memsim_stream_query(uint64_t handle)
         rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
-    bool ready = done_by_now(stream_done_at(device, handle));
+    bool ready = (!await_any() || await_is_done(stream_awaits(handle))) &&
+                 done_by_now(stream_done_at(device, handle));
     RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;
@@ -132,6 +179,8 @@ int memsim_stream_wait(uint64_t handle, uint64_t event, bool is_external)
         rc = capture_wait_event(stream, handle, found);
     if (rc)
         return rc;
+    if (await_any())
+        memsim_stream_awaits(handle, await_bits(&found->awaits));
     SUBMIT(STREAM_WAIT, .device = (uint64_t)device, .stream = handle,
            .event = event);
     return CORE_OK;
@@ -189,6 +238,9 @@ int memsim_event_record(uint64_t handle, uint64_t stream, bool is_external)
     event->recorded = true;
     event->stream = stream;
     event->time_ns = clock_now();
+    event->awaits = (struct await_mask){0};
+    if (await_any())
+        await_add(&event->awaits, stream_awaits(stream));
     capture_record_event(memsim_stream_get(stream), event);
     SUBMIT(EVENT_RECORD, .device = (uint64_t)device, .stream = stream,
            .event = handle);
@@ -216,7 +268,8 @@ int memsim_event_query(uint64_t handle)
 
     if (rc)
         return rc;
-    bool ready = done_by_now(event_done_at(handle, event->time_ns));
+    bool ready = (!await_any() || await_is_done(await_bits(&event->awaits))) &&
+                 done_by_now(event_done_at(handle, event->time_ns));
     RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;
@@ -230,6 +283,8 @@ int memsim_event_synchronize(uint64_t handle)
     if (rc)
         return rc;
     SUBMIT(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
+    if (await_any())
+        await_reach(await_bits(&event->awaits));
     clock_wait_until(event_done_at(handle, event->time_ns));
     pool_synchronized(event->device);
     return CORE_OK;
@@ -274,6 +329,7 @@ int memsim_device_synchronize(void)
     if (rc)
         return rc;
     SUBMIT(SYNC_DEVICE, .device = (uint64_t)device);
+    await_reach(UINT64_MAX);
     clock_wait_until(device_done_at(device));
     pool_synchronized(device);
     return CORE_OK;
@@ -286,6 +342,7 @@ int memsim_stream_call(uint64_t stream, void (*function)(void *), void *data)
 
     if (rc)
         return rc;
+    stream_await(stream);
     const uint64_t step[STEP_WORDS] = {(uint64_t)function, (uint64_t)data};
     bool captured = memsim_capture_step(stream, STEP_HOST, step);
     SUBMIT(HOST_FUNCTION, .device = (uint64_t)device, .stream = stream);
@@ -358,6 +415,7 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
         misuse_range(live ? source : destination);
         return CORE_INVALID_VALUE;
     }
+    stream_await(stream);
     int peer = device;
     memsim_device_find(destination, &peer, NULL, NULL);
     const uint64_t step[STEP_WORDS] = {destination, source, bytes};
@@ -390,6 +448,7 @@ int memsim_set(uint64_t address, uint64_t value, uint64_t unit, uint64_t count,
         misuse_range(address);
         return CORE_INVALID_VALUE;
     }
+    stream_await(stream);
     const uint64_t step[STEP_WORDS] = {address, value, unit, count};
     if (!memsim_capture_step(stream, STEP_SET, step))
         memsim_values_fill(address, &value, unit, count);

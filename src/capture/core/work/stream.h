@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "capture/core/work/await.h"
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/base/core.h"
 
@@ -15,6 +16,7 @@ struct stream {
     int priority;
     uint64_t id;                      /* what cudaStreamGetId says */
     uint32_t capture, capture_member; /* stream_capture.c's: 0 is none */
+    struct await_mask awaits;
 };
 
 struct event {
@@ -24,6 +26,7 @@ struct event {
     uint64_t stream;
     uint64_t time_ns; /* of the last record */
     struct capture_mark mark;
+    struct await_mask awaits; /* what its last record is ordered after */
 };
 
 #define STREAM_NON_BLOCKING 1u
@@ -74,6 +77,18 @@ CORE_API int memsim_device_synchronize(void);
 
 /* A device address must lie, whole range, in a live allocation. */
 bool stream_range_is_live(uint64_t address, uint64_t bytes);
+
+/* The work of other processes (await.h) that STREAM waits for; and it waits for
+ * BITS, too. */
+uint64_t stream_awaits(uint64_t stream);
+CORE_API void memsim_stream_awaits(uint64_t stream, uint64_t bits);
+
+/* Before work that is carried out now: the host waits as STREAM does. */
+static inline void stream_await(uint64_t stream)
+{
+    if (await_any())
+        await_reach(stream_awaits(stream));
+}
 
 /* TRACE_HOST_TO_DEVICE and so on. */
 int stream_copy_direction(uint64_t destination, uint64_t source);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The other programs of the run that are or may become ranks of the same job,
+ * and whether they still do anything: how long a message is waited for. */
+#ifndef MEMSIM_CAPTURE_PEERS_H
+#define MEMSIM_CAPTURE_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/core/base/core.h"
+
+/* How many other programs may be ranks. They are no ancestors of this one, as a
+ * launcher is, unless they use a GPU; and no descendants. */
+CORE_API uint32_t memsim_peers_count(void);
+
+/* Processor time that all of them took so far, in milliseconds. */
+CORE_API uint64_t memsim_peers_busy_ms(void);
+
+/* Whether the process PID has not ended. */
+CORE_API bool memsim_peer_lives(uint32_t pid);
+
+/* Whether RANK of the world of `memsim run --nnodes' is a process. True where
+ * memsim did not start the ranks. */
+CORE_API bool memsim_peer_is_real(uint32_t rank);
+
+/* This process enters the list, and leaves it. */
+void peers_enter(void);
+void peers_leave(void);
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ *   ncclX()           posts what this rank sends (mailbox.h), and never waits
+ *   complete()        reads what the others posted, and writes the result
+ *   who reads it      waits until complete() could do that (await.h)
+ */
+#include "capture/nccl/exchange.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/core/base/pages.h"
+#include "capture/core/memory/values.h"
+#include "capture/core/memory/values_pack.h"
+#include "capture/core/run/clock.h"
+#include "capture/core/run/peers.h"
+#include "capture/core/run/process.h"
+#include "capture/core/work/stream.h"
+#include "capture/nccl/operation.h"
+#include "common/trace/session.h"
+
+/* Where the other programs of the run use less of the processor than
+ * BUSY_PERCENT for so long, no rank comes any more that is not there, or no
+ * message. */
+#define BUSY_PERCENT 3
+#define BUSY_MS      30 /* what a look at them may find */
+#define COME_MS      5000
+#define SEND_MS      20000
+#define LOOK_MS      500
+
+struct pending {
+    struct exchange e;
+    uint64_t busy_ms, since_ms; /* of the others, when they last did something */
+    uint64_t looked_ms;
+};
+_Static_assert(sizeof(struct pending) <= AWAIT_BYTES, "does not fit");
+
+/* A rank that is a process, and for how many it stands. */
+struct source {
+    uint32_t rank;
+    uint64_t weight;
+};
+
+/* Room for two letters; with LOCK. */
+static struct reduce_side sides[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool sides_open(void)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!sides[i].data)
+            sides[i].data = memsim_pages_reserve(0, MAILBOX_BYTES);
+        if (!sides[i].marks)
+            sides[i].marks = memsim_pages_reserve(0, MAILBOX_BYTES);
+        if (!sides[i].data || !sides[i].marks)
+            return false;
+    }
+    return true;
+}
+
+/* --- who sends what ------------------------------------------------------- */
+
+/* Whether what E sends, or receives, is a share of every rank's. */
+static bool sends_shares(const struct exchange *e)
+{
+    return e->shape == SHAPE_REDUCE_SCATTER || e->shape == SHAPE_SCATTER ||
+           e->shape == SHAPE_ALL_TO_ALL;
+}
+
+static bool receives_shares(const struct exchange *e)
+{
+    return e->shape == SHAPE_GATHER || e->shape == SHAPE_ALL_TO_ALL;
+}
+
+static bool is_root(const struct exchange *e, const struct communicator *c)
+{
+    return e->root == EXCHANGE_ALL || e->root == c->rank;
+}
+
+static bool has_one_source(const struct exchange *e)
+{
+    return e->shape == SHAPE_BROADCAST || e->shape == SHAPE_SCATTER ||
+           e->shape == SHAPE_RECEIVE;
+}
+
+static bool sends(const struct exchange *e, const struct communicator *c)
+{
+    if (e->shape == SHAPE_BROADCAST || e->shape == SHAPE_SCATTER)
+        return is_root(e, c);
+    return e->shape != SHAPE_RECEIVE;
+}
+
+static bool receives(const struct exchange *e, const struct communicator *c)
+{
+    if (e->shape == SHAPE_REDUCE || e->shape == SHAPE_GATHER)
+        return is_root(e, c);
+    return e->shape != SHAPE_SEND;
+}
+
+static uint64_t letter_bytes(const struct exchange *e,
+                             const struct communicator *c)
+{
+    return e->share * (sends_shares(e) ? (uint64_t)c->ranks : 1);
+}
+
+static uint64_t received_bytes(const struct exchange *e,
+                               const struct communicator *c)
+{
+    return e->share * (receives_shares(e) ? (uint64_t)c->ranks : 1);
+}
+
+/* The same on all ranks. */
+static bool is_small(const struct exchange *e, const struct communicator *c)
+{
+    return letter_bytes(e, c) <= MAILBOX_BYTES &&
+           received_bytes(e, c) <= MAILBOX_BYTES;
+}
+
+static struct mailbox_letter letter_of(const struct exchange *e,
+                                       const struct communicator *c,
+                                       uint32_t from)
+{
+    return (struct mailbox_letter){
+        .from = from,
+        .to = e->shape == SHAPE_SEND      ? (uint32_t)e->root
+              : e->shape == SHAPE_RECEIVE ? (uint32_t)c->rank
+                                          : MAILBOX_ALL,
+        .number = e->number,
+        .bytes = letter_bytes(e, c)};
+}
+
+static void post(const struct exchange *e, struct communicator *c)
+{
+    const struct mailbox_letter letter = letter_of(e, c, (uint32_t)c->rank);
+
+    memsim_await_memory(e->send, letter.bytes);
+    pthread_mutex_lock(&lock);
+    if (sides_open()) {
+        bool some = memsim_values_take(e->send, letter.bytes, sides[0].data,
+                                       sides[0].marks);
+        memsim_mailbox_post(&c->box, &letter, some ? sides[0].data : NULL,
+                            sides[0].marks);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- whether it is there -------------------------------------------------- */
+
+/* The ranks that are processes, ascending, so far. */
+static uint32_t sources_find(const struct communicator *c,
+                             struct source sources[MAILBOX_SEATS])
+{
+    uint32_t ranks[MAILBOX_SEATS];
+    uint32_t count = memsim_mailbox_ranks(&c->box, ranks);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t next = i + 1 < count ? ranks[i + 1] : (uint32_t)c->ranks;
+
+        sources[i].rank = ranks[i];
+        sources[i].weight = next - (i ? ranks[i] : 0);
+    }
+    return count;
+}
+
+static bool is_gone(const struct communicator *c, uint32_t rank)
+{
+    for (uint32_t i = 0; i < c->gone_count; i++)
+        if (c->gone[i] == rank)
+            return true;
+    return false;
+}
+
+/* Whether nothing of FROM's is waited for: it is there, or does not come. */
+static bool has_come(const struct exchange *e, const struct communicator *c,
+                     uint32_t from)
+{
+    const struct mailbox_letter letter = letter_of(e, c, from);
+
+    if (is_gone(c, from))
+        return true;
+    switch (memsim_mailbox_read(&c->box, &letter, 0, 0, NULL, NULL)) {
+    case MAIL_NOT_YET:
+        return false;
+    case MAIL_NOBODY:
+        return c->box.is_full;
+    default:
+        return true;
+    }
+}
+
+/* The first rank whose letter is waited for; -1: none. C->ranks: one that is
+ * not there yet. */
+static int missing(const struct exchange *e, const struct communicator *c)
+{
+    struct source sources[MAILBOX_SEATS];
+
+    if (has_one_source(e))
+        return has_come(e, c, (uint32_t)e->root) ? -1 : e->root;
+    uint32_t count = sources_find(c, sources);
+    for (uint32_t i = 0; i < count; i++)
+        if (!has_come(e, c, sources[i].rank))
+            return (int)sources[i].rank;
+    return count < (uint32_t)c->ranks && !c->box.is_full ? c->ranks : -1;
+}
+
+/* --- what it comes to ----------------------------------------------------- */
+
+/* Reads COUNT bytes at AT of FROM's letter to SIDE; false: they are not known. */
+static bool side_read(const struct exchange *e, const struct communicator *c,
+                      uint32_t from, uint64_t at, uint64_t count,
+                      const struct reduce_side *side)
+{
+    const struct mailbox_letter letter = letter_of(e, c, from);
+
+    return memsim_mailbox_read(&c->box, &letter, at, count, side->data,
+                               side->marks) == MAIL_HERE;
+}
+
+static bool is_unknown(const unsigned char *marks, uint64_t bytes)
+{
+    return !marks[0] && !memcmp(marks, marks + 1, bytes - 1);
+}
+
+/* False: nothing is known of the sum. */
+static bool sum_up(const struct exchange *e, const struct communicator *c,
+                   const struct source *sources, uint32_t count)
+{
+    struct reduction r = nccl_reduction(e->operation, e->type, e->count);
+    uint64_t at = sends_shares(e) ? (uint64_t)c->rank * e->share : 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct reduce_side *side = &sides[i > 0];
+
+        side->weight = sources[i].weight;
+        if (!side_read(e, c, sources[i].rank, at, e->share, side) ||
+            is_unknown(side->marks, e->share))
+            return false;
+        if (i)
+            memsim_reduce_next(&r, &sides[0], side);
+        else
+            memsim_reduce_first(&r, side);
+    }
+    if (e->operation == ncclAvg)
+        memsim_reduce_divide(&r, &sides[0], (uint64_t)c->ranks);
+    return count;
+}
+
+static void put(uint64_t to, uint64_t bytes, bool known)
+{
+    if (known)
+        memsim_values_give(to, bytes, sides[0].data, sides[0].marks);
+    else
+        memsim_values_forget(to, bytes);
+}
+
+/* Every rank's share, side by side. */
+static void gather(const struct exchange *e, const struct communicator *c,
+                   const struct source *sources, uint32_t count)
+{
+    uint64_t at = sends_shares(e) ? (uint64_t)c->rank * e->share : 0;
+    uint64_t to = e->receive;
+
+    for (uint32_t i = 0; i < count; i++) {
+        bool known =
+            side_read(e, c, sources[i].rank, at, e->share, &sides[0]);
+
+        for (uint64_t n = 0; n < sources[i].weight; n++, to += e->share)
+            put(to, e->share, known);
+    }
+}
+
+/* Of a message from a rank that is no process: what this one sends it with the
+ * same number. */
+static bool mirror_read(const struct exchange *e, const struct communicator *c)
+{
+    struct exchange own = *e;
+
+    own.shape = SHAPE_SEND;
+    return side_read(&own, c, (uint32_t)c->rank, 0, e->share, &sides[0]);
+}
+
+static void take_one(const struct exchange *e, const struct communicator *c)
+{
+    uint64_t at = e->shape == SHAPE_SCATTER ? (uint64_t)c->rank * e->share : 0;
+    uint32_t pid;
+
+    if (memsim_mailbox_seated(&c->box, (uint32_t)e->root, &pid))
+        put(e->receive, e->share,
+            side_read(e, c, (uint32_t)e->root, at, e->share, &sides[0]));
+    else if (e->shape == SHAPE_RECEIVE)
+        put(e->receive, e->share, mirror_read(e, c));
+    /* what another one would send all, this one has itself */
+}
+
+static void carry_out(const struct exchange *e, const struct communicator *c)
+{
+    struct source sources[MAILBOX_SEATS];
+    uint32_t count = sources_find(c, sources);
+
+    if (!sides_open())
+        memsim_values_forget(e->receive, received_bytes(e, c));
+    else if (has_one_source(e))
+        take_one(e, c);
+    else if (receives_shares(e))
+        gather(e, c, sources, count);
+    else
+        put(e->receive, e->share, sum_up(e, c, sources, count));
+}
+
+static bool complete(void *data, bool unwanted, bool over)
+{
+    const struct exchange *e = &((const struct pending *)data)->e;
+    const struct communicator *c = communicator_get(e->comm);
+
+    if (!c)
+        return true;
+    if (!over && missing(e, c) >= 0)
+        return false;
+    if (unwanted)
+        return true;
+    pthread_mutex_lock(&lock);
+    carry_out(e, c);
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+/* --- how long it is waited for -------------------------------------------- */
+
+static void wait(void *data, unsigned ms)
+{
+    const struct exchange *e = &((const struct pending *)data)->e;
+    const struct communicator *c = communicator_get(e->comm);
+
+    if (c)
+        memsim_mailbox_sleep(&c->box, ms);
+}
+
+/* For how long the other programs have done nothing. */
+static uint64_t idle_ms(struct pending *p, uint64_t waited_ms)
+{
+    uint64_t busy = memsim_peers_busy_ms();
+
+    if (!p->looked_ms ||
+        busy > p->busy_ms + BUSY_MS +
+                   (waited_ms - p->since_ms) * BUSY_PERCENT / 100) {
+        p->busy_ms = busy;
+        p->since_ms = waited_ms;
+    }
+    p->looked_ms = waited_ms;
+    return waited_ms - p->since_ms;
+}
+
+static int world_rank(const struct communicator *c, int rank)
+{
+    return c->places ? (int)c->places[rank] : rank;
+}
+
+/* Whether all ranks of C are there that memsim started. */
+static bool has_all_started(const struct communicator *c)
+{
+    const struct session *s = memsim_session();
+    uint32_t pid;
+
+    if (!s || !s->world_size ||
+        (!c->places && (uint32_t)c->ranks != s->world_size))
+        return false;
+    for (int i = 0; i < c->ranks; i++)
+        if (memsim_peer_is_real((uint32_t)world_rank(c, i)) &&
+            !memsim_mailbox_seated(&c->box, (uint32_t)i, &pid))
+            return false;
+    return true;
+}
+
+/* Whether no rank comes to C that is not there, after IDLE_MS in which nobody
+ * did anything. */
+static bool is_full(const struct communicator *c, uint64_t idle)
+{
+    uint32_t ranks[MAILBOX_SEATS], peers = memsim_peers_count();
+
+    return has_all_started(c) ||
+           memsim_mailbox_ranks(&c->box, ranks) > peers ||
+           idle >= (peers + 1 >= (uint32_t)c->ranks ? SEND_MS : COME_MS);
+}
+
+/* RANK of C is not waited for any more. */
+static void forsake(struct communicator *c, int rank)
+{
+    if (rank < c->ranks && c->gone_count < COMMUNICATOR_GONE)
+        c->gone[c->gone_count++] = (uint32_t)rank;
+}
+
+static void say(const struct exchange *e, const struct communicator *c,
+                int rank, const char *place, const char *why)
+{
+    char other[32] = "another rank";
+
+    if (rank >= 0)
+        snprintf(other, sizeof other, "rank %d", world_rank(c, rank));
+    memsim_note("%s%srank %d waited in %s for %s, which %s; memsim goes on "
+                "without its data",
+                *place ? place : "", *place ? ": " : "",
+                world_rank(c, c->rank), e->name, other, why);
+}
+
+static bool give_up(void *data, uint64_t waited_ms, const char *place)
+{
+    struct pending *p = data;
+    struct communicator *c = communicator_get(p->e.comm);
+    int rank = c ? missing(&p->e, c) : -1;
+    uint32_t pid;
+
+    if (rank < 0 || (p->looked_ms && waited_ms - p->looked_ms < LOOK_MS))
+        return false;
+    bool seated = rank < c->ranks &&
+                  memsim_mailbox_seated(&c->box, (uint32_t)rank, &pid);
+    uint64_t idle = idle_ms(p, waited_ms);
+    if (!seated) {
+        c->box.is_full = is_full(c, idle);
+        if (c->box.is_full && idle >= SEND_MS)
+            say(&p->e, c, rank < c->ranks ? rank : -1, place, "did not come");
+        return false;
+    }
+    bool dead = !memsim_peer_lives(pid);
+    if (missing(&p->e, c) != rank || (!dead && idle < SEND_MS))
+        return false;
+    say(&p->e, c, rank, place,
+        dead ? "has ended" : "sends nothing and is idle");
+    forsake(c, rank);
+    return missing(&p->e, c) < 0;
+}
+
+static const struct await_kind kind = {
+    .complete = complete, .sleep = wait, .give_up = give_up};
+
+/* --- from outside --------------------------------------------------------- */
+
+void exchange_begin(const struct exchange *e, bool in_group)
+{
+    struct communicator *c = communicator_get(e->comm);
+    struct pending pending = {.e = *e};
+    uint64_t bytes = received_bytes(e, c);
+
+    if (!e->share || !e->count)
+        return;
+    if (!is_small(e, c)) {
+        if (receives(e, c) && e->receive)
+            memsim_values_forget(e->receive, bytes);
+        return;
+    }
+    if (sends(e, c) && e->send)
+        post(e, c);
+    if (!receives(e, c) || !e->receive)
+        return;
+    memsim_await_memory(e->receive, bytes);
+    if (!c->box.is_full && missing(e, c) >= 0)
+        c->box.is_full = is_full(c, 0);
+    memsim_stream_awaits(e->stream,
+                         memsim_await(&kind, &pending, sizeof pending,
+                                      e->receive, bytes, in_group));
+}
+
+void exchange_end(struct communicator *c)
+{
+    memsim_await_poll();
+    memsim_mailbox_close(&c->box);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a collective brings from one rank to others. Small payloads really
+ * travel, between ranks that are processes of this run; of larger ones nothing
+ * is known. A rank that is no process sends what the nearest one below it sends
+ * that is one, or where there is none below, the first. */
+#ifndef MEMSIM_CAPTURE_EXCHANGE_H
+#define MEMSIM_CAPTURE_EXCHANGE_H
+
+#include "capture/nccl/nccl_fake.h"
+
+enum shape {
+    SHAPE_REDUCE,         /* to one rank, or all */
+    SHAPE_REDUCE_SCATTER, /* a share of the sum each */
+    SHAPE_BROADCAST,
+    SHAPE_GATHER, /* to one rank, or all */
+    SHAPE_SCATTER,
+    SHAPE_ALL_TO_ALL,
+    SHAPE_SEND,
+    SHAPE_RECEIVE,
+};
+
+#define EXCHANGE_ALL (-1) /* for a root: every rank is one */
+
+struct exchange {
+    ncclComm_t comm;
+    const char *name; /* of the call */
+    enum shape shape;
+    int type, operation;
+    int root; /* or the other rank of a message, or EXCHANGE_ALL */
+    uint64_t stream, send, receive; /* the latter is 0 where none is given */
+    uint64_t count, share;          /* elements and bytes of a rank's part */
+    uint64_t number; /* of the call: communicator_number() */
+};
+
+/* Begins E, which is not captured. Where it is not IN_GROUP, it is completed if
+ * that needs no waiting. */
+void exchange_begin(const struct exchange *e, bool in_group);
+
+/* C is about to end. */
+void exchange_end(struct communicator *c);
+
+#endif
