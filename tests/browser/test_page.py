@@ -144,6 +144,8 @@ def the_table_sorts_and_searches(pages):
     browser.click("#modules-table th:nth-child(1) button")
     names = [row[0] for row in browser.run(ROWS) if row[0]]
     equal(names, sorted(names))
+    equal(browser.run("['l.10', 'l.2', 'l.2.b', 'k'].sort(compareNames)"),
+          ["k", "l.2", "l.2.b", "l.10"])
     browser.click("#search")
     browser.type("ATTN blocks.3")
     equal(sorted(row[0] for row in browser.run(ROWS)),

@@ -464,13 +464,12 @@ static size_t longest_line(const char *text)
 static void set_things(struct result_device *d)
 {
     static const struct peak_thing things[] = {
-        {"log_softmax forward", 4 * 394 * MIB, 4},
-        {"a kernel whose name is longer than what the column can hold", GIB,
-         1234567},
-        {"cached by PyTorch, not in use", 512 * MIB, 0},
-        {"x", 5, 1},
-        {"y", 4, 1},
-        {"the sixth", 3, 1},
+        {.label = "log_softmax forward", .bytes = 4 * 394 * MIB, .count = 4},
+        {.label = "a kernel whose name is longer than what the column can hold", .bytes = GIB, .count = 1234567},
+        {.label = "cached by PyTorch, not in use", .bytes = 512 * MIB, .count = 0},
+        {.label = "x", .bytes = 5, .count = 1},
+        {.label = "y", .bytes = 4, .count = 1},
+        {.label = "the sixth", .bytes = 3, .count = 1},
     };
 
     d->things = malloc(sizeof things);

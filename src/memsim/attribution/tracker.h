@@ -18,6 +18,9 @@ struct peak_thing {
     char label[PEAK_LABEL_BYTES];
     uint64_t bytes; /* of all of them */
     uint64_t count; /* 0: not made of blocks */
+    const char *category;           /* NULL: not known; then nor is the rest */
+    char module[PEAK_LABEL_BYTES];  /* "layers.*.mlp"; "": none */
+    char operation[PEAK_LABEL_BYTES]; /* that allocated them; "": not known */
 };
 
 /* Zeroed, it is empty. */

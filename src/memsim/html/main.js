@@ -112,8 +112,10 @@ function makeTables() {
     bytesColumn("Peak", "peak_bytes"), bytesColumn("Held at its end",
       "end_bytes"), stripColumn("By category", "end_categories",
       (row) => row.most)], 0, false);
-  tables.things = new Table("things", [textColumn("Made by", "label"),
-    bytesColumn("Together", "bytes"), countColumn("Blocks", "count")], 1);
+  tables.things = new Table("things", [textColumn("What", "label"),
+    bytesColumn("Together", "bytes"), countColumn("Blocks", "count"),
+    bytesColumn("Each", "each"), textColumn("Category", "category"),
+    textColumn("Module", "module"), textColumn("Operator", "operator")], 1);
   tables.pools = new Table("pools", [textColumn("Pool", "name"),
     {title: "Segments", value: (r) => r.segments.length,
       show: (r) => formatCount(r.segments.length)},
@@ -179,7 +181,9 @@ function showEntry(index) {
   listMoments(device);
   fillTable("modules", moduleRows(device));
   fillTable("phases", phaseRows(device));
-  fillTable("things", device.things_at_peak || []);
+  fillTable("things", (device.things_at_peak || []).map((thing) =>
+    ({category: "", module: "", operator: "", ...thing,
+      each: thing.bytes / (thing.count || 1)})));
   search();
   tellMissing(device, recording);
   showLinks();

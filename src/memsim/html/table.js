@@ -6,6 +6,19 @@
 const ROW_HEIGHT = 32;
 const ROWS_AROUND = 10;
 
+const compare = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+
+// Numbers in names by their value: layer 2 comes before layer 10.
+function compareNames(a, b) {
+  const left = a.split(/(\d+)/), right = b.split(/(\d+)/);
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    const order = i % 2 && +left[i] - +right[i] || compare(left[i], right[i]);
+    if (order)
+      return order;
+  }
+  return left.length - right.length;
+}
+
 // COLUMNS are {title, value: row => number or text, show: row => text or node,
 // isText}.
 class Table {
@@ -61,7 +74,8 @@ class Table {
     const sign = this.down ? -1 : 1;
     this.shown = this.rows.filter(this.filter).sort((a, b) => {
       const left = value(a), right = value(b);
-      return sign * (left < right ? -1 : left > right ? 1 : 0);
+      return sign * (typeof left === "string" ? compareNames(left, right)
+        : compare(left, right)) || compareNames(a.name ?? "", b.name ?? "");
     });
     this.heads.forEach((head, i) => {
       if (i === this.sorted)

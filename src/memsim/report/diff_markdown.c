@@ -13,9 +13,8 @@
 static void markdown_row(FILE *out, const struct diff_pair *p, const char *name)
 {
     char before[UNITS_LENGTH], after[UNITS_LENGTH], change[UNITS_LENGTH];
-    double percent = p->before ? 100.0 * ((double)p->after / (double)p->before -
-                                          1)
-                               : 0;
+    double percent =
+        p->before ? 100.0 * ((double)p->after / (double)p->before - 1) : 0;
 
     units_format_bytes(p->before, before, sizeof before);
     units_format_bytes(p->after, after, sizeof after);
@@ -32,8 +31,9 @@ static void markdown_row(FILE *out, const struct diff_pair *p, const char *name)
 
 static void markdown_table(FILE *out, const char *what)
 {
-    fprintf(out, "\n| %s | before | after | change | |\n"
-                 "|---|--:|--:|--:|--:|\n",
+    fprintf(out,
+            "\n| %s | before | after | change | |\n"
+            "|---|--:|--:|--:|--:|\n",
             what);
 }
 

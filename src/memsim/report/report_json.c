@@ -45,6 +45,12 @@ static void add_things(cJSON *device, const struct result_device *d)
         json_add_bytes(thing, "bytes", t->bytes);
         if (t->count)
             json_add_uint(thing, "count", t->count);
+        if (!t->category)
+            continue;
+        cJSON_AddStringToObject(thing, "category", t->category);
+        cJSON_AddStringToObject(thing, "module", t->module);
+        if (*t->operation)
+            cJSON_AddStringToObject(thing, "operator", t->operation);
     }
 }
 

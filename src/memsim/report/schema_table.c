@@ -144,7 +144,7 @@ const struct schema_object schema_objects[] = {
     {"context_bytes", "uint", "the part of used that is the CUDA context"},
     {"libraries_bytes", "uint", "the part of used that the CUDA libraries allocated"},
     {"ooms", "list of oom", "requests that the GPU could not satisfy"},
-    {"things_at_peak", "optional list of thing", "blocks at the peak of allocated, by first use and size, largest first"},
+    {"things_at_peak", "optional list of thing", "blocks at the peak of allocated, by what they are and by size, largest first"},
     {"peak", "optional peak", "the time of the peak of allocated; this and all later members only if modules were recorded"},
     {"categories_at_peak", "optional map of uint", "bytes by category"},
     {"modules_at_peak", "optional list of owner", "the memory of each module without its children, largest first"},
@@ -171,9 +171,12 @@ const struct schema_object schema_objects[] = {
     {"module", "optional text", "the module that was running"},
 )},
 {"thing", "blocks of one kind", NULL, FIELDS(
-    {"label", "text", "the first work that used them, and their size"},
+    {"label", "text", "what they are: parameters of a module, what an operator made; without modules, the first work that used them"},
     {"bytes", "uint", "the sum of their sizes"},
-    {"count", "optional uint", "the number of blocks"},
+    {"count", "optional uint", "the number of blocks, which have one size"},
+    {"category", "optional text", "as in categories_at_peak; this and what follows only if modules were recorded"},
+    {"module", "optional text", "with * for numbers; empty: none"},
+    {"operator", "optional text", "PyTorch's, that allocated them"},
 )},
 {"guess", "where the program read a value that memsim does not compute", NULL, FIELDS(
     {"operator", "text", "PyTorch's operator"},

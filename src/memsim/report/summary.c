@@ -215,7 +215,7 @@ static void write_things(const struct page *page, const struct result_device *d)
 
         units_format_bytes(t->bytes, total, sizeof total);
         if (t->count > 1)
-            fprintf(page->out, "  %12s  %-38.38s  %" PRIu64 " x %s\n", total,
+            fprintf(page->out, "  %12s  %-44.44s  %" PRIu64 " x %s\n", total,
                     t->label, t->count,
                     units_format_bytes(t->bytes / t->count, each, sizeof each));
         else

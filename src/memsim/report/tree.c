@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/tree.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/text_columns.h"
+#include "memsim/report/tree_node.h"
 
 #define BAR_CELLS   16
 #define NAME_COLUMN 43 /* after the size, the share and the bar */
 #define SIZE_LENGTH 16
+#define OWN_ROWS    3  /* of a module's own operators, the largest */
+#define OWN_SHARE   50 /* an operator is told from 1/50 of the row above */
 
 struct tree {
     const struct attribution *a;
     const struct tree_style *style;
     FILE *out;
     uint64_t total_bytes;
-    size_t *order; /* of modules: by parent, the largest first */
+    struct tree_nodes nodes;
 };
 
 /* One line: what it holds and what it is called. */
@@ -52,51 +54,29 @@ static void write_row(const struct tree *t, const struct row *row)
     fputc('\n', t->out);
 }
 
-static int order_compare(const void *x, const void *y, void *context)
+/* What a module holds itself, by operator: the largest, and the rest. */
+static void write_own(const struct tree *t, const struct tree_node *node,
+                      const char *whose, unsigned level)
 {
-    const struct attribution *attribution = context;
-    const struct attribution_module *a =
-        &attribution->modules[*(const size_t *)x];
-    const struct attribution_module *b =
-        &attribution->modules[*(const size_t *)y];
+    struct tree_own *own;
+    uint64_t rest = node->own_bytes;
+    size_t count = tree_own_list(&t->nodes, node, &own), shown = 0;
 
-    if (a->parent != b->parent)
-        return a->parent < b->parent ? -1 : 1;
-    if (a->bytes_at_peak != b->bytes_at_peak)
-        return a->bytes_at_peak < b->bytes_at_peak ? 1 : -1;
-    return strcmp(a->name, b->name);
-}
-
-/* The first place in the order of PARENT's children. */
-static size_t children_find(const struct tree *t, size_t parent)
-{
-    size_t low = 0, high = t->a->module_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->a->modules[t->order[middle]].parent < parent)
-            low = middle + 1;
-        else
-            high = middle;
+    for (; shown < count && shown < OWN_ROWS; shown++) {
+        if (own[shown].bytes > rest ||
+            own[shown].bytes * OWN_SHARE < node->bytes)
+            break;
+        char *name = xasprintf("(%s%s)", whose, own[shown].name);
+        write_row(t, &(struct row){own[shown].bytes, name, level});
+        free(name);
+        rest -= own[shown].bytes;
     }
-    return low;
-}
-
-const char *tree_short_name(const char *name, const char *above)
-{
-    size_t length = strlen(above);
-
-    if (length && !strncmp(name, above, length) && name[length] == '.')
-        return name + length + 1;
-    return name;
-}
-
-static const char *short_name(const struct tree *t, size_t module)
-{
-    const struct attribution_module *m = &t->a->modules[module];
-
-    return tree_short_name(
-        m->name, m->parent == SIZE_MAX ? "" : t->a->modules[m->parent].name);
+    if (rest) {
+        char *name = xasprintf("(%s%s)", whose, shown ? "other" : "operations");
+        write_row(t, &(struct row){rest, name, level});
+        free(name);
+    }
+    tree_own_free(own, count);
 }
 
 static void write_rest(const struct tree *t, uint64_t bytes, size_t count,
@@ -108,41 +88,60 @@ static void write_rest(const struct tree *t, uint64_t bytes, size_t count,
     write_row(t, &(struct row){bytes, text, level});
 }
 
-/* The children of PARENT, its largest first; what it holds itself is one of
- * them, SELF_BYTES in name of SELF. */
-static void write_children(const struct tree *t, size_t parent, unsigned level,
-                           uint64_t self_bytes, const char *self)
+/* What is in ABOVE: its parts, the largest first, and among them what it holds
+ * itself. */
+static void write_children(const struct tree *t, const struct tree_node *above,
+                           unsigned level)
 {
     unsigned top = t->style->top ? t->style->top : TREE_TOP;
     unsigned depth = t->style->depth ? t->style->depth : TREE_DEPTH;
+    bool own_waits = above->own_bytes && above->count;
     uint64_t rest_bytes = 0;
-    size_t rest = 0, shown = 0;
+    size_t rest = 0;
 
     if (level >= depth)
         return;
-    for (size_t i = children_find(t, parent);
-         i < t->a->module_count && t->a->modules[t->order[i]].parent == parent;
-         i++) {
-        const struct attribution_module *m = &t->a->modules[t->order[i]];
-        if (self_bytes >= m->bytes_at_peak && self_bytes) {
-            write_row(t, &(struct row){self_bytes, self, level});
-            self_bytes = 0;
+    struct tree_node *nodes;
+    size_t count = tree_node_children(&t->nodes, above, &nodes);
+    for (size_t i = 0; i < count; i++) {
+        if (own_waits && above->own_bytes >= nodes[i].bytes) {
+            write_own(t, above, "own: ", level);
+            own_waits = false;
         }
-        if (!m->bytes_at_peak)
-            break;
-        if (shown++ >= top) {
-            rest++;
-            rest_bytes += m->bytes_at_peak;
+        if (i >= top) {
+            rest += nodes[i].parts;
+            rest_bytes += nodes[i].bytes;
             continue;
         }
-        write_row(t, &(struct row){m->bytes_at_peak, short_name(t, t->order[i]),
-                                   level});
-        write_children(t, t->order[i], level + 1, m->self_bytes, "(itself)");
+        write_row(t, &(struct row){nodes[i].bytes, nodes[i].name, level});
+        write_children(t, &nodes[i], level + 1);
     }
-    if (self_bytes && (shown || level == 0))
-        write_row(t, &(struct row){self_bytes, self, level});
+    if (own_waits && count)
+        write_own(t, above, "own: ", level);
     if (rest)
         write_rest(t, rest_bytes, rest, level);
+    tree_node_free(nodes, count);
+}
+
+/* What no module was at work for. */
+static void write_outside(const struct tree *t, uint64_t bytes)
+{
+    struct tree_node outside = {.bytes = bytes, .own_bytes = bytes};
+
+    if (!bytes)
+        return;
+    write_row(t, &(struct row){bytes, "(no module)", 0});
+    if (t->style->depth != 1)
+        write_own(t, &outside, "", 1);
+}
+
+const char *tree_short_name(const char *name, const char *above)
+{
+    size_t length = strlen(above);
+
+    if (length && !strncmp(name, above, length) && name[length] == '.')
+        return name + length + 1;
+    return name;
 }
 
 struct share_row {
@@ -189,16 +188,13 @@ void tree_write(const struct attribution *attribution,
         t.total_bytes += attribution->at_peak.bytes[i];
     if (!t.total_bytes)
         return;
-    t.order = xcalloc(attribution->module_count + 1, sizeof *t.order);
-    for (size_t i = 0; i < attribution->module_count; i++) {
-        t.order[i] = i;
+    for (size_t i = 0; i < attribution->module_count; i++)
         owned_bytes += attribution->modules[i].self_bytes;
-    }
-    qsort_r(t.order, attribution->module_count, sizeof *t.order, order_compare,
-            (void *)attribution);
     write_heading(&t, "category");
     write_categories(&t);
     write_heading(&t, "module");
-    write_children(&t, SIZE_MAX, 0, t.total_bytes - owned_bytes, "(no module)");
-    free(t.order);
+    tree_nodes_init(&t.nodes, attribution);
+    write_children(&t, &(struct tree_node){.bytes = owned_bytes}, 0);
+    write_outside(&t, t.total_bytes - owned_bytes);
+    tree_nodes_fini(&t.nodes);
 }
