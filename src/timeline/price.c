@@ -87,15 +87,22 @@ static double link_us(const struct pricer *p, enum fit_coll coll, double bytes,
                                  (1e3 * gbps * LINK_EFFICIENCY);
 }
 
-/* Ranks of a communicator fill nodes in order. */
+/* Ranks of a communicator whose places are not known fill nodes in order. */
 static int cluster_us(const struct pricer *p, struct cost_nccl_query *q,
-                      uint32_t ranks, struct cost_nccl_answer *answer)
+                      uint32_t ranks, const struct price_place *place,
+                      struct cost_nccl_answer *answer)
 {
     const struct cluster *c = p->options.cluster;
     uint32_t width = c->gpus_per_node ? c->gpus_per_node : 8;
 
-    q->gpus_per_node = ranks < width ? ranks : width;
-    q->nodes = (ranks + width - 1) / width;
+    if (place && place->nodes) {
+        q->gpus_per_node = place->gpus_per_node;
+        q->nodes = place->nodes;
+        q->users = place->users;
+    } else {
+        q->gpus_per_node = ranks < width ? ranks : width;
+        q->nodes = (ranks + width - 1) / width;
+    }
     return cost_nccl(&c->fit, q, answer);
 }
 
@@ -107,7 +114,8 @@ static void price_band(struct cost_answer *a, double us, double error)
 }
 
 static void price_collective(const struct pricer *p, const struct op *op,
-                             const char *name, struct price *price)
+                             const char *name, const struct price_place *place,
+                             struct price *price)
 {
     const struct trace_collective *c = collective_of(op);
     uint32_t ranks = (uint32_t)c->ranks;
@@ -120,7 +128,8 @@ static void price_collective(const struct pricer *p, const struct op *op,
     price->engine = SIM_COMM;
     if (ranks < 2)
         return;
-    if (p->options.cluster && !cluster_us(p, &q, ranks, &answer)) {
+    if (p->options.cluster && !cluster_us(p, &q, ranks, place, &answer)) {
+        price->link = q.nodes > 1 ? SIM_LINK_NODES : SIM_LINK_NODE;
         price->answer.basis = p->options.cluster->measured && !answer.flags
                                   ? COST_FITTED
                                   : COST_ROOFLINE;
@@ -223,11 +232,13 @@ static void price_scale(struct cost_answer *a, double scale)
 }
 
 void pricer_price(struct pricer *p, const struct op *op,
-                  const struct trace_names *names, struct price *price)
+                  const struct trace_names *names,
+                  const struct price_place *place, struct price *price)
 {
     *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
     if (op->kind == OP_COLLECTIVE)
-        price_collective(p, op, trace_names_get(names, op->name), price);
+        price_collective(p, op, trace_names_get(names, op->name), place,
+                         price);
     else
         price_work(p, op, names, price);
     double scale = p->options.scale[price->family];

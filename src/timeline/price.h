@@ -25,6 +25,15 @@ struct price {
     double flops;
     enum sim_engine engine;
     uint32_t share; /* of compute, of SIM_WHOLE */
+    enum sim_link link; /* of a collective */
+};
+
+/* Where a collective's ranks are. */
+struct price_place {
+    uint32_t nodes;         /* 0: not known; then they fill nodes in order */
+    uint32_t gpus_per_node; /* of these ranks */
+    double users; /* collectives of its kind that use a node's network at the
+                     same time, this one included */
 };
 
 struct pricer;
@@ -33,9 +42,10 @@ struct pricer;
 struct pricer *pricer_create(const struct price_options *options);
 void pricer_destroy(struct pricer *p);
 
-/* Prices OP, whose names are in NAMES. */
+/* Prices OP, whose names are in NAMES; PLACE: a collective's, or NULL. */
 void pricer_price(struct pricer *p, const struct op *op,
-                  const struct trace_names *names, struct price *price);
+                  const struct trace_names *names,
+                  const struct price_place *place, struct price *price);
 
 /* Reads "gemm=0.8" or "gemm=0.8,copy=2" into SCALE. Returns 0 or -1. */
 int price_scale_parse(const char *text, double scale[WORK_FAMILIES],

@@ -35,6 +35,7 @@ struct simulator {
     size_t info_capacity;
     uint64_t tag, call; /* the last given */
     uint64_t collective; /* the next one's place among all */
+    uint64_t priced;     /* the same when it gets its price */
     uint64_t under_way;  /* operations that are not done */
     /* of a process among others: the call that its host has not done with,
      * and those of the same record that come after it */
@@ -329,6 +330,7 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
         .engine = price->engine,
         .duration_ns = price->answer.ns,
         .share = price->share,
+        .link = price->link,
         .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
         .latency_ns = (uint32_t)op->latency_ns,
         .meet = SIM_NONE,
@@ -368,7 +370,11 @@ static bool price_of(struct simulator *r, const struct op *op, struct price *pri
     }
     if (op->kind == OP_NONE || op->kind > OP_COLLECTIVE)
         return false;
-    pricer_price(r->pricer, op, op_trace_names(r->ops), price);
+    const struct price_place *places = r->options.places;
+    bool collective = op->kind == OP_COLLECTIVE;
+    pricer_price(r->pricer, op, op_trace_names(r->ops),
+                 places && collective ? &places[r->priced] : NULL, price);
+    r->priced += collective;
     return price->family != WORK_NOTHING;
 }
 

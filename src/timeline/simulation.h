@@ -80,6 +80,7 @@ struct simulation_options {
     struct simulation_world *world; /* borrowed; NULL: it is alone */
     const uint32_t *meets; /* of its collectives, in their order: a meet, or
                               SIMULATION_ALONE; borrowed */
+    const struct price_place *places; /* likewise; NULL: not known */
     const uint64_t *meet_ns; /* how long each lasts after the last one has come,
                                 of an imported profile; borrowed */
     uint64_t start_ns; /* when its first record is; 0: as the world begins */

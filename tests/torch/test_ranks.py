@@ -96,7 +96,7 @@ def run(script, ranks, *options):
         done = subprocess.run(
             [f"{BUILD}/bin/memsim", "run", "--gpus", str(ranks),
              "--host-speed", "0", "--json", out, *options, "--",
-             sys.executable, "-m", "torch.distributed.run",
+             sys.executable, "-m", "torch.distributed.run", "--standalone",
              "--nproc-per-node", str(ranks), path],
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with open(out, encoding="utf-8") as file:

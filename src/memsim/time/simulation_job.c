@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/cluster/comm_place.h"
 #include "memsim/time/simulation_read.h"
 #include "memsim/time/simulation_source.h"
 
@@ -15,8 +16,40 @@ struct player {
     struct simulation_rank *rank;
     struct simulator *simulator;
     struct simulation_source source;
+    struct price_place *places; /* NULL: no cluster is known */
     bool open, done;
 };
+
+/* GPUs of a node: those of the cluster, or the most that were measured. */
+static uint32_t node_width(const struct cluster *c)
+{
+    uint32_t width = c->gpus_per_node;
+
+    for (uint32_t i = 0; !c->gpus_per_node && i < c->fit.family_count; i++)
+        if (c->fit.families[i].gpus_per_node > width)
+            width = c->fit.families[i].gpus_per_node;
+    return width ? width : 1;
+}
+
+static struct price_place *places_make(const struct comm_log *log,
+                                       const struct cluster *cluster)
+{
+    struct comm_place *found;
+    struct price_place *places;
+
+    if (!cluster)
+        return NULL;
+    found = xcalloc(log->call_count + 1, sizeof *found);
+    places = xcalloc(log->call_count + 1, sizeof *places);
+    comm_places_find(log, node_width(cluster), found);
+    for (size_t i = 0; i < log->call_count; i++)
+        places[i] = (struct price_place){.nodes = found[i].nodes,
+                                         .gpus_per_node =
+                                             found[i].gpus_per_node,
+                                         .users = found[i].users};
+    free(found);
+    return places;
+}
 
 static void player_stop(struct player *p)
 {
@@ -107,6 +140,9 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         own.meet_ns = job->lasts_of[i];
         own.start_ns = job->start_ns[i];
         players[i].rank = &ranks[i];
+        players[i].places =
+            places_make(&ranks[i].plan->comms, options->price.cluster);
+        own.places = players[i].places;
         player_start(&players[i], &own);
     }
     while (!players_go(players, count) && world_run(world))
@@ -118,6 +154,7 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
             *ranks[i].names = simulator_names_take(players[i].simulator);
         simulator_destroy(players[i].simulator);
         player_stop(&players[i]);
+        free(players[i].places);
         if (ranks[i].failed)
             simulation_fini(&ranks[i].result);
     }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * On which nodes a communicator's ranks are. Ranks of the world fill nodes in
+ * order. Pure. */
+#ifndef MEMSIM_MEMSIM_COMM_PLACE_H
+#define MEMSIM_MEMSIM_COMM_PLACE_H
+
+#include "memsim/cluster/comm_log.h"
+
+struct comm_place {
+    uint32_t nodes;         /* 0: not known */
+    uint32_t gpus_per_node; /* of these ranks, the most of a node */
+    double users; /* such collectives that use a node's network at a time, where
+                     all its GPUs do the same */
+};
+
+/* Sets PLACES of all calls of LOG, where a node has WIDTH GPUs. */
+void comm_places_find(const struct comm_log *log, uint32_t width,
+                      struct comm_place *places);
+
+#endif
