@@ -156,6 +156,10 @@ demo:
 lint:
 	@tools/lint
 
+## format: the changed lines of the sources, by clang-format
+format:
+	@git clang-format --extensions c,h
+
 ## fuzz: every fuzzer for SECONDS (60)
 SECONDS ?= 60
 fuzz:

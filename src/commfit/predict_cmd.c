@@ -44,10 +44,11 @@ static const struct option_row rows[] = {
 const struct options predict_options = {
     .command = "commfit predict",
     .operands = "FIT.json|CLUSTER COLLECTIVE",
-    .summary = "Predicts how long a collective takes. COLLECTIVE is all_reduce, "
-               "all_gather,\nreduce_scatter, broadcast, reduce, alltoall, "
-               "sendrecv, gather or scatter.\n`memsim clusters' lists the "
-               "clusters.",
+    .summary =
+        "Predicts how long a collective takes. COLLECTIVE is all_reduce, "
+        "all_gather,\nreduce_scatter, broadcast, reduce, alltoall, "
+        "sendrecv, gather or scatter.\n`memsim clusters' lists the "
+        "clusters.",
     .examples = "  commfit predict dgx-h100 all_reduce --nodes 64 --size 1G\n"
                 "  commfit predict mine.json all_gather --nodes 1..64 --size "
                 "256M\n",
@@ -98,7 +99,9 @@ static uint32_t default_gpus(const struct cluster *c, enum fit_coll coll)
         if (f->coll == coll && f->gpus_per_node > own)
             own = f->gpus_per_node;
     }
-    return own ? own : widest ? widest : c->gpus_per_node ? c->gpus_per_node : 8;
+    uint32_t usual = c->gpus_per_node ? c->gpus_per_node : 8;
+
+    return own ? own : widest ? widest : usual;
 }
 
 static int read_request(const struct predict_settings *s, const char *coll,

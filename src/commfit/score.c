@@ -267,7 +267,8 @@ static void cut_sizes(const struct series_set *set, struct scores *scores)
 static void cut_nodes(const struct fit_machine *machine,
                       struct series_family *f, struct scores *scores)
 {
-    const struct series_set set = {*machine, 1, f}; /* no other family's business */
+    const struct series_set set = {*machine, 1,
+                                   f}; /* no other family's business */
 
     for (uint32_t i = 0; i < f->count; i++) {
         struct cut cut = {

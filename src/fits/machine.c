@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* GPUs of racks that NVLink joins: NVIDIA's data sheets of the NVL72 systems. */
+/* GPUs of racks that NVLink joins: NVIDIA's data sheets of the NVL72 systems.
+ */
 static const struct {
     const char *word, *gpu;
     uint32_t rack_gpus;

@@ -13,7 +13,8 @@
 #define GEMM_TILE 128 /* rows and columns of a block: cuBLAS' usual tile */
 
 /* A link's share of its data sheet that NCCL reaches on large messages, and the
- * time of a small one; used where no cluster is named. The band says the rest. */
+ * time of a small one; used where no cluster is named. The band says the rest.
+ */
 #define LINK_EFFICIENCY 0.75
 #define LINK_LATENCY_US 15
 #define LINK_BAND       1.5

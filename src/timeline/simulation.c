@@ -357,7 +357,8 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
 }
 
 /* The price of OP; false: it is no work of the device's, and no call. */
-static bool price_of(struct simulator *r, const struct op *op, struct price *price)
+static bool price_of(struct simulator *r, const struct op *op,
+                     struct price *price)
 {
     if (op->kind == OP_HOST_FUNCTION) {
         *price = (struct price){.family = WORK_OTHER,
@@ -486,7 +487,8 @@ static void price_measured(struct simulator *r, const struct op *op,
 }
 
 /* THREAD's wait ended: it returns after as long as it did. */
-static void profile_return(struct simulator *r, const struct op *op, uint32_t thread)
+static void profile_return(struct simulator *r, const struct op *op,
+                           uint32_t thread)
 {
     sim_spend(r->sim, thread, op->return_ns);
     *drift_of(r, op->thread) =

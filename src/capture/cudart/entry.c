@@ -25,7 +25,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(
 {
     NEED(symbol && function);
 
-    CUdriverProcAddressQueryResult result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    CUdriverProcAddressQueryResult result =
+        CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     get_proc *get = driver_get_proc();
 
     *function = NULL;

@@ -210,7 +210,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
         .numRegs = OCCUPANCY_REGISTERS,
         .ptxVersion = version,
         .binaryVersion = version,
-        .maxDynamicSharedSizeBytes = (int)cudart_kernel(host)->shared_limit_bytes,
+        .maxDynamicSharedSizeBytes =
+            (int)cudart_kernel(host)->shared_limit_bytes,
     };
     return cudaSuccess;
 }

@@ -126,8 +126,9 @@ static ssize_t piece_read(const struct piece *p)
 
     while (done < p->bytes) {
         uint64_t left = p->bytes - done;
-        ssize_t got = pread(p->fd, part, left < sizeof part ? left : sizeof part,
-                            p->offset + (off_t)done);
+        ssize_t got =
+            pread(p->fd, part, left < sizeof part ? left : sizeof part,
+                  p->offset + (off_t)done);
         if (got < 0)
             return -1;
         if (got == 0)

@@ -71,7 +71,7 @@ struct op {
     uint32_t module;   /* id of the nn.Module at work; 0: none */
     uint32_t operator; /* name id of PyTorch's operator at work; 0: none */
     uint32_t phase;    /* enum trace_phase_kind */
-    uint64_t capture;  /* of a graph's node: the capture it comes from; else 0 */
+    uint64_t capture; /* of a graph's node: the capture it comes from; else 0 */
     uint64_t sequence; /* of a collective on its communicator, from 0 */
     /* of a group of sends and receives: each, in the order of the calls;
      * borrowed; none where the record is one alone */

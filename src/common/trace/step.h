@@ -35,8 +35,8 @@ enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
 /* "optimizer steps", for reports. */
 const char *step_rule_name(enum step_rule rule);
 
-/* Do records of KIND, work or waits for it, belong to a step? The last step ends
- * behind the last of them. */
+/* Do records of KIND, work or waits for it, belong to a step? The last step
+ * ends behind the last of them. */
 bool step_is_work(unsigned kind);
 
 /* Records are counted from 0 as the reader gives them. A step's records are

@@ -29,7 +29,7 @@ struct trace_item {
     struct trace_record head;
     const uint64_t *fields; /* TRACE_FIELDS_MAX of them; 0 where not written */
     const char *text;       /* head.text_bytes of it, not terminated */
-    uint64_t ordinal;       /* among the trace's records of known kinds, from 0 */
+    uint64_t ordinal; /* among the trace's records of known kinds, from 0 */
 };
 
 struct trace_reader {

@@ -42,8 +42,8 @@ struct peak_reading {
 struct trace_listener peak_reading_init(struct peak_reading *r);
 void peak_reading_fini(struct peak_reading *r);
 
-/* The same, of all of READER. Returns 0 with *PEAK to be given to peak_fini, or -1
- * with ERR set and nothing to free. */
+/* The same, of all of READER. Returns 0 with *PEAK to be given to peak_fini, or
+ * -1 with ERR set and nothing to free. */
 int peak_read(struct peak *peak, struct trace_reader *reader, struct err *err);
 void peak_fini(struct peak *peak);
 

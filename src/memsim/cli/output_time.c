@@ -175,8 +175,8 @@ void output_members_add(struct output_members *m, struct result_rank *rank,
                         const char *path, const struct simulation_plan *plan)
 {
     xgrow(&m->all, m->count, &m->capacity, sizeof *m->all);
-    m->all[m->count++] =
-        (struct output_member){.rank = rank, .path = xstrdup(path), .plan = plan};
+    m->all[m->count++] = (struct output_member){
+        .rank = rank, .path = xstrdup(path), .plan = plan};
 }
 
 void output_members_fini(struct output_members *m)

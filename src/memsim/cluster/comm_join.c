@@ -117,7 +117,7 @@ static void communicators_join(struct joining *j)
     map_fini(&known);
 }
 
-/* --- profiles -------------------------------------------------------------- */
+/* --- profiles ------------------------------------------------------------- */
 
 /* The calls of member M of a communicator; to be freed. */
 static struct comm_call *calls_of(const struct joining *j,
@@ -268,7 +268,8 @@ static uint32_t rank_in(const struct joining *j, uint32_t log, uint32_t call)
     return j->logs[log]->comms[j->logs[log]->calls[call].comm].rank;
 }
 
-static void calls_compare(struct joining *j, uint32_t first, uint32_t first_call,
+static void calls_compare(struct joining *j, uint32_t first,
+                          uint32_t first_call,
                           uint32_t log, uint32_t call, uint64_t sequence)
 {
     enum comm_fault fault = calls_differ(&j->logs[first]->calls[first_call],

@@ -174,11 +174,10 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
         on_communicator(log, item);
         break;
     case TRACE_MODULE:
-        module_table_name(&log->modules, (uint32_t)trace_as_module(item)->module,
-                          (uint32_t)trace_as_module(item)->root,
-                          trace_names_get(&log->names,
-                                          trace_as_module(item)->name),
-                          &parent);
+        module_table_name(
+            &log->modules, (uint32_t)trace_as_module(item)->module,
+            (uint32_t)trace_as_module(item)->root,
+            trace_names_get(&log->names, trace_as_module(item)->name), &parent);
         break;
     default:
         break;

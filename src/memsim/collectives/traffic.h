@@ -54,8 +54,8 @@ struct traffic_log {
 struct trace_listener traffic_log_init(struct traffic_log *log,
                                        unsigned process);
 
-/* The same, of all of READER. Returns 0 with *LOG to be given to traffic_log_fini,
- * or -1 with ERR set and nothing to free. */
+/* The same, of all of READER. Returns 0 with *LOG to be given to
+ * traffic_log_fini, or -1 with ERR set and nothing to free. */
 int traffic_log_read(struct traffic_log *log, unsigned process,
                      struct trace_reader *reader, struct err *err);
 void traffic_log_fini(struct traffic_log *log);

@@ -33,7 +33,14 @@
 #define GROUP_ID_BYTES       24
 
 /* In the order of items of one moment. */
-enum item_kind { ITEM_POP, ITEM_PUSH, ITEM_JOIN, ITEM_OP, ITEM_POLL, ITEM_WAIT };
+enum item_kind {
+    ITEM_POP,
+    ITEM_PUSH,
+    ITEM_JOIN,
+    ITEM_OP,
+    ITEM_POLL,
+    ITEM_WAIT
+};
 
 struct item {
     int64_t ns;
@@ -163,14 +170,14 @@ static int compare_items(const void *a, const void *b)
 static void put(struct out *o, enum trace_kind kind, uint32_t thread,
                 const void *fields, size_t bytes, const char *text)
 {
-    trace_writer_put(&o->writer,
-                     &(struct trace_put){.kind = kind,
-                                         .thread = thread,
-                                         .time_ns = o->last_ns,
-                                         .fields = fields,
-                                         .count = bytes / sizeof(uint64_t),
-                                         .text = text,
-                                         .text_bytes = text ? strlen(text) : 0});
+    trace_writer_put(
+        &o->writer, &(struct trace_put){.kind = kind,
+                                        .thread = thread,
+                                        .time_ns = o->last_ns,
+                                        .fields = fields,
+                                        .count = bytes / sizeof(uint64_t),
+                                        .text = text,
+                                        .text_bytes = text ? strlen(text) : 0});
 }
 
 #define PUT(o, thread, KIND, ...)                                              \

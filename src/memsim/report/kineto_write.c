@@ -170,7 +170,8 @@ static void on_op(void *context, const struct simulation_op *op)
         return;
     put_text(w, "name", name);
     fprintf(w->out,
-            ",\"args\":{\"External id\":%" PRIu64 ",\"device\":%u,\"context\":1,"
+            ",\"args\":{\"External id\":%" PRIu64
+            ",\"device\":%u,\"context\":1,"
             "\"stream\":%u,\"correlation\":%" PRIu64 ",\"bytes\":%" PRIu64
             ",\"basis\":\"%s\",\"family\":\"%s\",\"launched_ns\":%" PRIu64
             ",\"gap_ns\":%u}}",
@@ -385,10 +386,11 @@ static void put_all(const void *context, const struct report_style *style,
         put_processes(w, &s);
         simulation_fini(&s);
     }
-    fprintf(out,
-            "\n],\"memsim\":{\"clock\":\"predicted\",\"events_dropped\":%" PRIu64
-            "}}\n",
-            w->dropped);
+    fprintf(
+        out,
+        "\n],\"memsim\":{\"clock\":\"predicted\",\"events_dropped\":%" PRIu64
+        "}}\n",
+        w->dropped);
 }
 
 int kineto_write(const struct kineto_job *job, const char *path,

@@ -144,7 +144,8 @@ void result_init(struct result *result, const struct session *session,
 void result_fini(struct result *result);
 
 /* Classes of the ranks of RESULT that run the same program, have the same peaks
- * on their GPUs and were refused no memory. To be given to rank_classes_fini. */
+ * on their GPUs and were refused no memory. To be given to rank_classes_fini.
+ */
 void result_ranks_group(const struct result *result,
                         struct rank_classes *classes);
 

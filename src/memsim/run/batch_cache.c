@@ -119,7 +119,8 @@ static void key_cards(FILE *key, const struct job *job)
             "unknown-value %.17g\n",
             job->gpu.name, job->gpu.memory_bytes,
             hash_bytes(HASH_START, &job->gpu, sizeof job->gpu), o->gpus,
-            o->addresses, o->fail_above_percent, o->selected_fraction, o->unknown_value);
+            o->addresses, o->fail_above_percent, o->selected_fraction,
+            o->unknown_value);
 }
 
 static int by_text(const void *a, const void *b)

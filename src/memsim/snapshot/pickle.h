@@ -5,8 +5,8 @@
  *
  * Time is linear in the input and nothing recurses, whatever the input holds.
  * The values take at most PICKLE_MEMORY_BASE bytes and PICKLE_MEMORY_FACTOR
- * times the input; an input that needs more is refused. PyTorch 2.11's snapshots
- * took 7 times their size. */
+ * times the input; an input that needs more is refused. PyTorch 2.11's
+ * snapshots took 7 times their size. */
 #ifndef MEMSIM_MEMSIM_PICKLE_H
 #define MEMSIM_MEMSIM_PICKLE_H
 

@@ -30,8 +30,8 @@ struct simulation_plan {
 };
 
 /* A listener for a pass over the trace, which keeps as many records as KEEP
- * says, and at most MOST_BYTES; *PLAN must not move until that has ended, and is
- * to be given to simulation_plan_fini. */
+ * says, and at most MOST_BYTES; *PLAN must not move until that has ended, and
+ * is to be given to simulation_plan_fini. */
 struct trace_listener simulation_plan_init(struct simulation_plan *plan,
                                            enum simulation_keep keep,
                                            size_t most_bytes);

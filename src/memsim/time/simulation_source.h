@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A trace's records for the simulator: those that a plan kept, else the file. */
+ * A trace's records for the simulator: those that a plan kept, else the file.
+ */
 #ifndef MEMSIM_MEMSIM_SIMULATION_SOURCE_H
 #define MEMSIM_MEMSIM_SIMULATION_SOURCE_H
 

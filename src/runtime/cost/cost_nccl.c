@@ -159,8 +159,8 @@ static double answer_curves(const struct fit *fit,
                             const struct fit_family *family,
                             const struct cost_nccl_query *q, unsigned *flags)
 {
-    return cost_nccl_curves_us(fit, family, q->bytes, q->nodes, q->gpus_per_node,
-                               q->in_place, flags);
+    return cost_nccl_curves_us(fit, family, q->bytes, q->nodes,
+                               q->gpus_per_node, q->in_place, flags);
 }
 
 /* A model of how long a family's collectives last. */
@@ -175,9 +175,11 @@ struct cost_nccl_model_ops {
 
 /* A family without a model of its own has the corrected formulas. */
 static const struct cost_nccl_model_ops models[FIT_MODEL_COUNT] = {
-    [FIT_MODEL_DEFAULT] = {answer_corrected, COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
+    [FIT_MODEL_DEFAULT] = {answer_corrected, COST_NCCL_FALLBACK,
+                           FIT_MODEL_CURVES},
     [FIT_MODEL_CURVES] = {answer_curves, 0, FIT_MODEL_CURVES},
-    [FIT_MODEL_FORMULA] = {answer_corrected, COST_NCCL_FALLBACK, FIT_MODEL_CURVES},
+    [FIT_MODEL_FORMULA] = {answer_corrected, COST_NCCL_FALLBACK,
+                           FIT_MODEL_CURVES},
     [FIT_MODEL_PUBLISHED] = {answer_published, COST_NCCL_FALLBACK,
                              FIT_MODEL_CURVES},
     [FIT_MODEL_REGRESSION] = {answer_regression, COST_NCCL_FALLBACK,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A fitted cluster, as fits/NAME.json holds it: commfit writes it,
- * src/fits reads it and cost_nccl.c evaluates it. Sizes are those of nccl-tests: the bytes of
- * the whole buffer (for all-gather the whole output), times are in
- * microseconds, bandwidths in 1e9 bytes a second. */
+ * src/fits reads it and cost_nccl.c evaluates it. Sizes are those of
+ * nccl-tests: the bytes of the whole buffer (for all-gather the whole output),
+ * times are in microseconds, bandwidths in 1e9 bytes a second. */
 #ifndef MEMSIM_RUNTIME_FIT_H
 #define MEMSIM_RUNTIME_FIT_H
 

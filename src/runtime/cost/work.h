@@ -175,8 +175,8 @@ const char *work_type_name(enum work_type type);
 #define WORK_VARIANTS 4
 unsigned work_variant(const struct work *work);
 
-/* The variant's name, as in fits: "flash2", "depthwise"; NULL where FAMILY has no
- * such variant. */
+/* The variant's name, as in fits: "flash2", "depthwise"; NULL where FAMILY has
+ * no such variant. */
 const char *work_variant_name(enum work_family family, unsigned variant);
 
 #endif

@@ -470,7 +470,8 @@ static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
 
     g->next_free = s->free_group;
     s->free_group = group;
-    for (uint32_t m = g->apart ? SIM_NONE : g->members, next; m != SIM_NONE; m = next) {
+    for (uint32_t m = g->apart ? SIM_NONE : g->members, next; m != SIM_NONE;
+         m = next) {
         struct sim_queue *q = &s->streams[m];
         struct sim_device *d = &s->devices[q->device];
         next = q->next_member;

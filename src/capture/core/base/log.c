@@ -30,7 +30,8 @@ void memsim_log(const char *format, ...)
         return;
     int head = snprintf(line, sizeof line, "memsim[%d]: ", (int)getpid());
     va_start(args, format);
-    int n = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
+    int n =
+        vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
     va_end(args);
     size_t length = (size_t)head + (n < 0 ? 0 : (size_t)n);
     if (length > sizeof line - 2)

@@ -41,8 +41,8 @@ const char *record_name(uint32_t id);
 /* The number by which this thread's records are known. */
 uint32_t record_thread(void);
 
-/* For process.c: opens the trace PATH of a process of SESSION; ends the trace; and
- * forgets the parent's one. */
+/* For process.c: opens the trace PATH of a process of SESSION; ends the trace;
+ * and forgets the parent's one. */
 struct session;
 void record_open(struct session *session, const char *path);
 /* Ends the trace of a process that exits with STATUS; returns trace_end + 1. */

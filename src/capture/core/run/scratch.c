@@ -327,7 +327,8 @@ static int replace(const char *source, mode_t mode, const char *target)
     return 0;
 }
 
-/* Moves FROM's file to TO, both places known; 0 or -1. The user's file stays. */
+/* Moves FROM's file to TO, both places known; 0 or -1. The user's file stays.
+ */
 static int move(const struct session *s, const struct place *from,
                 const struct place *to, bool to_copy)
 {

@@ -46,7 +46,8 @@ typedef void torch_fresh_block(const uint64_t *stream, uint64_t address,
                                uint64_t bytes);
 extern torch_fresh_block *_Atomic torch_fresh;
 
-/* For mem_pool.c: what PyTorch has of DEVICE, where it does not say so itself. */
+/* For mem_pool.c: what PyTorch has of DEVICE, where it does not say so itself.
+ */
 void torch_usage(int device, uint64_t allocated, uint64_t reserved);
 
 #endif

@@ -120,7 +120,8 @@ CORE_API int memsim_graph_launch(uint64_t exec, uint64_t stream);
 /* A file that Graphviz draws. CORE_INVALID_VALUE where it can't be written. */
 CORE_API int memsim_graph_print(uint64_t graph, const char *path);
 
-/* For stream_capture.c: a body's new node, with LOCK_GRAPH held; NULL without room. */
+/* For stream_capture.c: a body's new node, with LOCK_GRAPH held; NULL without
+ * room. */
 struct graph_node *graph_node_add(struct graph_body *body,
                                   enum graph_node_type type,
                                   struct graph_node *const *dependencies,
