@@ -209,7 +209,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb clean help FORCE
+.PHONY: format all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

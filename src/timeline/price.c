@@ -171,7 +171,7 @@ static enum sim_engine engine_of(const struct op *op, const struct work *work)
     case TRACE_DEVICE_TO_HOST:
         return SIM_COPY_OUT;
     default:
-        return SIM_COMPUTE; /* within a card a copy is the memory's work */
+        return SIM_COMPUTE; /* within a GPU a copy is the memory's work */
     }
 }
 

@@ -23,7 +23,7 @@ cudaError_t cudaGetDeviceCount(int *count)
     return cudart_result(*count ? CORE_OK : CORE_NO_DEVICE);
 }
 
-/* All cards of a run are alike. */
+/* All GPUs of a run are alike. */
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted)
 {
     NEED(device);

@@ -182,7 +182,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                                 : launch(kernel, &l));
 }
 
-/* The code that a card of such a capability runs: PyTorch's wheels are built
+/* The code that a GPU of such a capability runs: PyTorch's wheels are built
  * for these (TORCH_CUDA_ARCH_LIST in its .ci/manywheel/build_cuda.sh), and
  * 8.9 runs that of 8.6. CUB looks the version up among those it was compiled
  * for, and refuses any other (cub/util_device.cuh, ChainedPolicy). */

@@ -52,7 +52,7 @@ void shape_describe(struct text *text, const char *key,
 /* Channels innermost. */
 bool convolution_is_nhwc(const struct convolution *convolution);
 
-/* True where the card has tensor cores for TYPE. */
+/* True where the GPU has tensor cores for TYPE. */
 bool convolution_has_tensor_core(cudnnDataType_t type);
 
 void convolution_describe(const struct convolution *convolution,

@@ -8,7 +8,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* fp32 goes through tensor cores unless the descriptor says FMA; the other
- * types do where the card has them. */
+ * types do where the GPU has them. */
 static enum convolution_engine engine_of(const struct convolution_descriptor *d,
                                          cudnnDataType_t type)
 {

@@ -78,7 +78,7 @@ void cuFileHandleDeregister(CUfileHandle_t handle)
     memsim_handle_free(HANDLE_DESCRIPTOR, f);
 }
 
-/* Registering pins the buffer, which takes nothing more of the card. */
+/* Registering pins the buffer, which takes nothing more of the GPU. */
 CUfileError_t cuFileBufRegister(const void *buffer, size_t bytes, int flags)
 {
     (void)flags;

@@ -5,7 +5,7 @@
  * LAPACK's ilaenv.f (SRC/ilaenv.f, ISPEC = 1): 64 for GETRF, POTRF, SYTRF and
  * TRTRI, 32 for GEQRF, ORGQR, ORMQR, GEBRD and GEHRD. That is what an algorithm
  * of this kind cannot do without; cuSOLVER's own may be larger. A row marked
- * "model" has no counterpart in LAPACK. One measured on a card replaces its
+ * "model" has no counterpart in LAPACK. One measured on a GPU replaces its
  * row. */
 #include "capture/cusolver/cusolver.h"
 

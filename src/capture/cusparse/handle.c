@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Handles, the old matrix descriptors, and the objects that keep an analysis.
- * No public figure was found for what a handle takes of the card. */
+ * No public figure was found for what a handle takes of the GPU. */
 #include "capture/cusparse/cusparse_fake.h"
 
 #include "capture/core/memory/device.h"

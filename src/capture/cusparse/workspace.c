@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What buffers cuSPARSE asks for, and how many non-zeros come out. NVIDIA gives
  * no formula: each row is what the method cannot do without, and says why. One
- * measured on a card replaces its row. */
+ * measured on a GPU replaces its row. */
 #include "capture/cusparse/cusparse_fake.h"
 
 #include "capture/core/work/library_call.h"

@@ -285,7 +285,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
     return CUDA_SUCCESS;
 }
 
-/* A context beside the primary one costs a card what the first one does. */
+/* A context beside the primary one costs a GPU what the first one does. */
 static CUresult context_create(CUcontext *context, unsigned flags,
                                CUdevice device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Initialisation, and what the driver says of each card without a context. */
+ * Initialisation, and what the driver says of each GPU without a context. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ CUresult cuDeviceGetCount(int *count)
     return CUDA_SUCCESS;
 }
 
-/* A CUdevice is the number of the card, as this process counts them. */
+/* A CUdevice is the number of the GPU, as this process counts them. */
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
     NEED_PLACE(device);

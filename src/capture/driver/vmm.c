@@ -8,7 +8,7 @@
 #include "capture/core/torch/torch.h"
 #include "capture/driver/driver.h"
 
-/* Of what a program may ask for: the card's own memory, shared by descriptor
+/* Of what a program may ask for: the GPU's own memory, shared by descriptor
  * or not at all. */
 static CUresult properties_check(const CUmemAllocationProp *p)
 {
@@ -98,7 +98,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
     return driver_result(memsim_vmm_unmap(address, bytes));
 }
 
-/* One right for the whole card: peers get it with the owner. */
+/* One right for the whole GPU: peers get it with the owner. */
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes,
                         const CUmemAccessDesc *rights, size_t count)
 {

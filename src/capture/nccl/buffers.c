@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a communicator takes of its card, and when (nccl_memory.h). */
+ * What a communicator takes of its GPU, and when (nccl_memory.h). */
 #include "capture/nccl/nccl_fake.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "capture/core/torch/torch.h"
 #include "common/catalogue/gpu.h"
 
-/* A card's file may say what a communicator takes: then that is all. */
+/* A GPU's file may say what a communicator takes: then that is all. */
 #define USES_GIVEN (1u << NCCL_MEMORY_PARTS)
 
 static const char given[] = "nccl";
@@ -41,7 +41,7 @@ int nccl_version(void)
     return 22809; /* 2.11's */
 }
 
-/* As torchrun says it, or machines of eight cards. */
+/* As torchrun says it, or machines of eight GPUs. */
 static uint32_t ranks_a_machine(void)
 {
     const char *text = getenv("LOCAL_WORLD_SIZE");

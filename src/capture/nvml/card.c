@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML: what each card is, from the catalogue, and how it is doing. The fake
- * card is always cool and never idle while a process has it open. */
+ * NVML: what each GPU is, from the catalogue, and how it is doing. The fake
+ * GPU is always cool and never idle while a process has it open. */
 #include <string.h>
 
 #include "capture/nvml/nvml_card.h"
 
-#define TEMPERATURE     35 /* degrees Celsius, of an idle card */
-#define IDLE_WATTS_PART 10 /* idle cards draw about a tenth of their limit */
+#define TEMPERATURE     35 /* degrees Celsius, of an idle GPU */
+#define IDLE_WATTS_PART 10 /* idle GPUs draw about a tenth of their limit */
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name,
                                unsigned int length)
@@ -54,7 +54,7 @@ static uint64_t memory_free(unsigned card)
            atomic_load(&nvml_usage(card)->used_bytes);
 }
 
-/* What the driver keeps of the card, and cudaMemGetInfo does not count. */
+/* What the driver keeps of the GPU, and cudaMemGetInfo does not count. */
 static uint64_t memory_reserved(void)
 {
     uint64_t whole = (uint64_t)nvml_gpu()->smi_memory_mib << 20;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML: how the cards reach one another and the host. Cards with NVLink are
+ * NVML: how the GPUs reach one another and the host. GPUs with NVLink are
  * joined by switches, as in a server of eight. */
 #include <string.h>
 
@@ -70,7 +70,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device,
     if (rc)
         return rc;
     memset(pci, 0, sizeof *pci);
-    pci->bus = 0xc0; /* the switch's: no card has this one */
+    pci->bus = 0xc0; /* the switch's: no GPU has this one */
     strcpy(pci->busIdLegacy, "0000:C0:00.0");
     strcpy(pci->busId, "00000000:C0:00.0");
     return NVML_SUCCESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML's own part: which card a handle means. NVML counts every card of the
+ * NVML's own part: which GPU a handle means. NVML counts every GPU of the
  * machine, whatever CUDA_VISIBLE_DEVICES says, and needs no context. */
 #ifndef MEMSIM_CAPTURE_NVML_CARD_H
 #define MEMSIM_CAPTURE_NVML_CARD_H
@@ -10,18 +10,18 @@
 
 #include "capture/core/run/process.h"
 
-/* The number of the card behind HANDLE, into *CARD, where nvmlInit was called
+/* The number of the GPU behind HANDLE, into *CARD, where nvmlInit was called
  * and the handle is one of ours. */
 nvmlReturn_t nvml_card(nvmlDevice_t handle, unsigned *card);
 
-/* The catalogue's card, and what the run's processes took of number CARD. */
+/* The catalogue's GPU, and what the run's processes took of number CARD. */
 const struct gpu *nvml_gpu(void);
 struct session_device *nvml_usage(unsigned card);
 
 /* Writes TEXT to a caller's buffer of LENGTH bytes. */
 nvmlReturn_t nvml_text(char *out, unsigned length, const char *text);
 
-/* Returns from an entry point where its card cannot be had. */
+/* Returns from an entry point where its GPU cannot be had. */
 #define NEED_CARD(handle, card)                                                \
     unsigned card;                                                             \
     do {                                                                       \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML: which processes of the run use a card, and how much of it. */
+ * NVML: which processes of the run use a GPU, and how much of it. */
 #include <string.h>
 
 #include "capture/nvml/nvml_card.h"
 
-#define NO_INSTANCE 0xffffffffu /* the card is not partitioned */
+#define NO_INSTANCE 0xffffffffu /* the GPU is not partitioned */
 
 /* The next process after *SLOT - 1 that has memory of CARD. */
 static const struct session_process *next_user(unsigned card, uint32_t *slot)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML: start, end, versions, and the cards' handles. */
+ * NVML: start, end, versions, and the GPUs' handles. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -174,7 +174,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index,
     return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 
-/* Card i is on bus i + 1, and so says memsim_attribute_bus(). */
+/* GPU i is on bus i + 1, and so says memsim_attribute_bus(). */
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *text,
                                               nvmlDevice_t *device)
 {
@@ -246,7 +246,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
     uint8_t bus = (uint8_t)(card + 1);
     memset(pci, 0, sizeof *pci);
     pci->bus = bus;
-    pci->pciDeviceId = 0x10de; /* NVIDIA; which of its cards is not told */
+    pci->pciDeviceId = 0x10de; /* NVIDIA; which of its GPUs is not told */
     snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "0000:%02X:00.0", bus);
     snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", bus);
     return NVML_SUCCESS;

@@ -2,7 +2,7 @@
 """Tells libmemsim.so of limits and settings that the program gives PyTorch's
 allocator while it runs.
 
-The allocator does not tell anyone, and a replay on another card has to know.
+The allocator does not tell anyone, and a replay on another GPU has to know.
 """
 import ctypes
 

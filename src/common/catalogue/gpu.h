@@ -12,7 +12,7 @@ struct err;
 
 /* Plain bytes without pointers: it is copied into shared memory. The peaks are
  * dense, from the tensor cores where the type has them, in 1e12 operations a
- * second; 0: the card cannot. */
+ * second; 0: the GPU cannot. */
 struct gpu {
     char name[32];        /* in the catalogue: "h100-sxm-80gb" */
     char device_name[64]; /* as the driver says: "NVIDIA H100 80GB HBM3" */
@@ -30,7 +30,7 @@ struct gpu {
     uint64_t cusolver_bytes;
     uint64_t nccl_bytes;     /* of each communicator; 0: nccl_memory.h says */
     uint32_t smi_memory_mib; /* nvidia-smi's memory.total */
-    uint32_t nccl_channels;  /* of a ring of all cards of a machine */
+    uint32_t nccl_channels;  /* of a ring of all GPUs of a machine */
     uint32_t ecc;            /* 1: on as delivered */
 
     uint32_t sm_count;

@@ -131,7 +131,7 @@ static void default_peaks(const struct capability *row, struct gpu *gpu)
 }
 
 /* data/gpus/README.md, "Memory": nvidia-smi's total holds what the driver
- * keeps, 518 MiB in the median over the cards where both are known. */
+ * keeps, 518 MiB in the median over the GPUs where both are known. */
 #define DRIVER_RESERVE_MIB 518
 
 static void default_sizes(struct gpu *gpu)

@@ -7,8 +7,8 @@
 
 #define MAX_CHANNELS 32
 
-/* The slowest NVLink that joins all cards of a machine. Bridges join two, some
- * as fast: the files of cards that have one give nccl_channels. */
+/* The slowest NVLink that joins all GPUs of a machine. Bridges join two, some
+ * as fast: the files of GPUs that have one give nccl_channels. */
 #define MESH_GBPS    100
 #define FEW_CHANNELS 2 /* over PCIe, or a network */
 
@@ -28,7 +28,7 @@ static bool is_mesh(const struct gpu *gpu)
     return gpu->nccl_channels > FEW_CHANNELS;
 }
 
-/* One end of a connection in one channel. Cards of 8.0 that NVLink joins read
+/* One end of a connection in one channel. GPUs of 8.0 that NVLink joins read
  * from the sender's buffer (paths.cc, ncclTopoCheckP2p), others write into the
  * receiver's. */
 static uint64_t end_bytes(const struct gpu *gpu, bool send)
@@ -111,7 +111,7 @@ static bool is_alone(const struct nccl_memory *c)
 }
 
 /* paths.cc, ncclTopoGetNchannels: twice the links to a peer, where a switch
- * joins all cards as many channels as there are; but two for every peer once
+ * joins all GPUs as many channels as there are; but two for every peer once
  * one is on another machine. */
 uint64_t nccl_memory_peer(const struct gpu *gpu, const struct nccl_memory *comm,
                           bool send)

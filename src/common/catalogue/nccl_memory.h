@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What NCCL takes of a card for its buffers, by the rules of its own source
+ * What NCCL takes of a GPU for its buffers, by the rules of its own source
  * (NVIDIA/nccl, v2.28.9-1; older versions where it says so).
  * data/gpus/README.md, "NCCL", has the published measurements that the rules
  * were held against. */
@@ -41,7 +41,7 @@ uint64_t nccl_memory_part(const struct gpu *gpu, const struct nccl_memory *comm,
 uint64_t nccl_memory_peer(const struct gpu *gpu, const struct nccl_memory *comm,
                           bool send);
 
-/* The channels of a ring between all cards of a machine. */
+/* The channels of a ring between all GPUs of a machine. */
 uint32_t nccl_memory_channels(const struct gpu *gpu);
 
 #endif

@@ -60,7 +60,7 @@ struct vaspace {
 
 /* Makes V manage the addresses [BASE, BASE + SIZE_BYTES), both multiples of
  * VASPACE_CHUNK_BYTES, BASE not 0. The window is of addresses, so make it
- * several times the card's memory; no memory limit is set. Returns 0, or -1
+ * several times the GPU's memory; no memory limit is set. Returns 0, or -1
  * where the arguments are wrong or MEMORY gives nothing. */
 int vaspace_init(struct vaspace *v, uint64_t base, uint64_t size_bytes,
                  enum vaspace_model model, const struct vaspace_memory *memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the processes of one run share while they live, and what is left of
- * them when they have died: a file that all of them map. The cards' capacity
- * is here (a card belongs to every process that uses it), and each process's
+ * them when they have died: a file that all of them map. The GPUs' capacity
+ * is here (a GPU belongs to every process that uses it), and each process's
  * figures, so that the verdict needs no trace and no orderly end.
  *
  * `memsim run` creates and fills the file before the command starts; the
@@ -42,14 +42,14 @@
 typedef _Atomic uint64_t session_u64; /* written by many, never locked */
 typedef _Atomic uint32_t session_u32;
 
-/* A card, as all processes see it. */
+/* A GPU, as all processes see it. */
 struct session_device {
     uint64_t capacity_bytes; /* what cudaMemGetInfo calls total */
     session_u64 used_bytes;  /* by all processes, contexts included */
     session_u64 peak_used_bytes;
 };
 
-/* One process's part of one card. All in bytes but the counts. */
+/* One process's part of one GPU. All in bytes but the counts. */
 struct session_usage {
     session_u64 context;   /* the context itself; 0 where none was made */
     session_u64 libraries; /* what libraries and modules took on top */
@@ -103,7 +103,7 @@ struct session_oom {
     uint64_t time_ns;
     uint64_t requested_bytes; /* what the program asked for */
     uint64_t refused_bytes;   /* the cudaMalloc that failed */
-    uint64_t free_bytes;      /* on the card, at that moment */
+    uint64_t free_bytes;      /* on the GPU, at that moment */
     uint64_t used_bytes;      /* by all processes */
     uint64_t allocated_bytes; /* torch's, in this process */
     uint64_t reserved_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The session's table of processes: who has a slot, who is alive, and whose
- * memory goes back to the cards.
+ * memory goes back to the GPUs.
  *
  * A process locks its slot in the session file (fcntl(2), an open file
  * description lock). The kernel releases the lock when the last copy of the

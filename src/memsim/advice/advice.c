@@ -18,7 +18,7 @@ struct asking {
     struct recording *rec;
     const struct advice_options *options;
     struct changeable changeable;
-    uint64_t roomy_bytes; /* of a card that it fits on */
+    uint64_t roomy_bytes; /* of a GPU that it fits on */
     struct err *err;
 };
 
@@ -74,7 +74,7 @@ static int play(const struct asking *a, struct tape *tape, const char *conf,
                       a->err);
 }
 
-/* Plays TAPE under CONF on a card that it fits on to *RESULT, and finds out
+/* Plays TAPE under CONF on a GPU that it fits on to *RESULT, and finds out
  * whether it fits on the one there is. */
 static int play_both(const struct asking *a, struct tape *tape,
                      const char *conf, struct replay_result *result, bool *fits)

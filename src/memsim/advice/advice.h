@@ -8,7 +8,7 @@
 #include "memsim/replay/recording.h"
 #include "memsim/report/result.h"
 
-/* How much memory a card has that is to be without a limit. */
+/* How much memory a GPU has that is to be without a limit. */
 #define ADVICE_UNLIMITED_BYTES (UINT64_C(1) << 40)
 
 /* Which peak a saving is of. */
@@ -19,7 +19,7 @@ struct advice_row {
     char *command; /* that shows it */
     char *basis;   /* what was replayed, and assumed */
     enum advice_peak peak;
-    bool fits; /* on the card */
+    bool fits; /* on the GPU */
     struct replay_result result;
 };
 
@@ -28,14 +28,14 @@ struct advice {
     bool fits; /* as it is */
     bool ends; /* the recording, at a request that failed: there is advice only
                   that would have met it */
-    struct replay_result now; /* on a card that it fits on */
+    struct replay_result now; /* on a GPU that it fits on */
     struct advice_row *rows;
     size_t count;
 };
 
 struct advice_options {
     const char *name;      /* of the recording, as commands have it */
-    uint64_t memory_bytes; /* of the card */
+    uint64_t memory_bytes; /* of the GPU */
     bool settings_only;    /* ask only for other settings of the allocator */
     struct tape_notes *notes; /* of its trace, used up; NULL: it is read */
 };

@@ -125,7 +125,7 @@ static void ask_process(const struct advising *a, uint32_t number,
         result_note(a->result, "no advice: %s", err.text);
 }
 
-/* The process of the other run that is RANK's on card INDEX. */
+/* The process of the other run that is RANK's on GPU INDEX. */
 static int64_t process_find(const struct result *of, unsigned rank,
                             unsigned index)
 {

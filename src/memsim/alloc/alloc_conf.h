@@ -23,7 +23,7 @@ struct alloc_rules {
     bool fraction_option;           /* per_process_memory_fraction is known */
     bool rest_excludes_last; /* ">" of roundup_power2_divisions: above the last
                                 interval named, not from it on */
-    bool fraction_1_means_unlimited; /* otherwise it means all of the card */
+    bool fraction_1_means_unlimited; /* otherwise it means all of the GPU */
     bool newest_capture_first;       /* of several underway, for a stream */
     bool own_pool_expands;           /* expandable segments in a MemPool with an
                                         allocator of its own */
@@ -44,7 +44,7 @@ struct alloc_conf {
     uint64_t large_segment_bytes;
     uint64_t roundup_divisions[ALLOC_ROUNDUP_INTERVALS];
     double gc_threshold;    /* 0: off */
-    double memory_fraction; /* of the card */
+    double memory_fraction; /* of the GPU */
     bool expandable_segments;
 };
 

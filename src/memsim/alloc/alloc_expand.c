@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An expandable segment is a range of addresses larger than the card, of which
+ * An expandable segment is a range of addresses larger than the GPU, of which
  * whole chunks have memory. Its blocks tile it; those without memory are holes:
  *
  *   [ used ][ free ][ ---- hole ---- ][ used ][ ------- hole ------- ]
@@ -22,7 +22,7 @@ static bool has_room(const struct alloc_block *b, uint64_t bytes)
     return room >= bytes;
 }
 
-/* Reserves a segment, 1 1/8 of the card's memory (ExpandableSegment). */
+/* Reserves a segment, 1 1/8 of the GPU's memory (ExpandableSegment). */
 static struct alloc_block *reserve(struct alloc *a,
                                    const struct alloc_request *r)
 {

@@ -59,7 +59,7 @@ struct attribution_segment {
     size_t first, count; /* of its blocks, by address, without a hole */
 };
 
-/* One card as one process saw it. */
+/* One GPU as one process saw it. */
 struct attribution {
     struct attribution_sums at_peak;
     uint64_t peak_ns;

@@ -12,7 +12,7 @@
 
 /* --- modules: attribute_module.c ------------------------------------------ */
 
-/* What modules hold of one card, by number. */
+/* What modules hold of one GPU, by number. */
 struct holdings {
     struct holding {
         uint64_t bytes, peak_bytes; /* all below it included */
@@ -89,7 +89,7 @@ struct segment_row {
     struct segment_row *next_gone;
 };
 
-/* A card's segments, now and at the peak. */
+/* A GPU's segments, now and at the peak. */
 struct segment_table {
     struct map live;          /* struct segment_row by address */
     struct segment_row *gone; /* since the peak */
@@ -122,7 +122,7 @@ struct piece {
     struct piece *next_gone;
 };
 
-/* One card. */
+/* One GPU. */
 struct card_use {
     struct moment now;
     struct moment peak;

@@ -77,7 +77,7 @@ static void format_copy(const struct label *label, const char *name, char *out,
         [TRACE_HOST_TO_HOST] = "copied by the host",
         [TRACE_HOST_TO_DEVICE] = "copied from the host (.to, .cuda)",
         [TRACE_DEVICE_TO_HOST] = "copied to the host",
-        [TRACE_DEVICE_TO_DEVICE] = "copied on the card",
+        [TRACE_DEVICE_TO_DEVICE] = "copied within the GPU",
     };
     uint64_t direction = label->numbers[0];
 

@@ -250,7 +250,7 @@ static void card_conclude(struct peak_card *p, const struct card *card,
     p->thing_count = tracker_things(t, names, &p->things);
 }
 
-/* DEVICE is in the process's numbering; where two of its devices are one card,
+/* DEVICE is in the process's numbering; where two of its devices are one GPU,
  * the last one tells. */
 static void attribution_conclude(struct peak *peak, const struct analysis *a,
                                  unsigned device)

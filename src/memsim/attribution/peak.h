@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was in a card's memory at the moment its allocated bytes were highest,
+ * What was in a GPU's memory at the moment its allocated bytes were highest,
  * read from a trace in one pass. Takes memory in proportion to what is live
  * at once, not to the length of the trace. */
 #ifndef MEMSIM_MEMSIM_PEAK_H
@@ -15,7 +15,7 @@
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/tracker.h"
 
-/* One card as one process saw it. */
+/* One GPU as one process saw it. */
 struct peak_card {
     bool torch;               /* the blocks are PyTorch's, else cudaMalloc's */
     uint64_t allocated_bytes; /* at the peak */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much of a card was allocated over time, in a bounded number of points
+ * How much of a GPU was allocated over time, in a bounded number of points
  * however long it took. */
 #ifndef MEMSIM_MEMSIM_TIMELINE_H
 #define MEMSIM_MEMSIM_TIMELINE_H
@@ -8,7 +8,7 @@
 
 #define TIMELINE_POINTS 2000
 
-/* The turning points of a card's allocated bytes: between two of them nothing
+/* The turning points of a GPU's allocated bytes: between two of them nothing
  * rose or fell by as much as `least_bytes`, which doubles when there are too
  * many. Each holds how the categories changed since the one before, so that a
  * block may be filed anew as of its birth. Zeroed, it is empty. */

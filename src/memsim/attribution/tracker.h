@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The live blocks of one allocator on one card, in groups, and what those
+ * The live blocks of one allocator on one GPU, in groups, and what those
  * groups held when the most was allocated. A new peak costs nothing, however
  * many blocks are live. */
 #ifndef MEMSIM_MEMSIM_TRACKER_H

@@ -40,7 +40,7 @@ int cmd_fail(int status, const struct err *err);
 
 struct job;
 
-/* Finds JOB's card and looks whether its command can be run; prints what is
+/* Finds JOB's GPU and looks whether its command can be run; prints what is
  * wrong, or worth a note. Returns 0 or memsim's exit status. */
 int cmd_check_job(struct job *job);
 

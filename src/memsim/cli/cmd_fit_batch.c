@@ -305,7 +305,7 @@ static int check_place(char *const *command, struct err *err)
                    "in `python train.py --batch {}'");
 }
 
-/* Inside a run the cards are those of the outer one. */
+/* Inside a run the GPUs are those of the outer one. */
 static int check_outer(struct err *err)
 {
     const char *outer = getenv("MEMSIM_SESSION");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memsim gpus: the catalogue as a table, or one card with its sources. */
+ * memsim gpus: the catalogue as a table, or one GPU with its sources. */
 #include "memsim/cli/cmd.h"
 
 #include <cjson/cJSON.h>
@@ -65,7 +65,7 @@ static void print_table(const struct gpu *list, size_t count)
         print_row(&list[i]);
 }
 
-/* One card's values. */
+/* One GPU's values. */
 
 static void format_value(const struct gpu_field *field, const struct gpu *gpu,
                          char *out, size_t size)
@@ -110,7 +110,7 @@ static bool list_has(const cJSON *list, const char *text)
     return false;
 }
 
-/* Which of the card's sources tells KEY, from 1; 0: none. */
+/* Which of the GPU's sources tells KEY, from 1; 0: none. */
 static int source_of(const cJSON *card, const char *key)
 {
     const cJSON *source;
@@ -321,7 +321,7 @@ static int list_all(bool json)
     return CMD_OK;
 }
 
-/* The card's own text, for what struct gpu leaves out. */
+/* The GPU's own text, for what struct gpu leaves out. */
 static cJSON *card_parse(const char *path, struct err *err)
 {
     size_t length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memsim replay: recorded allocator calls on another card, or under other
+ * memsim replay: recorded allocator calls on another GPU, or under other
  * settings. */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 struct replay_options {
     const char *gpu;
-    uint64_t memory_bytes;  /* 0: the card's */
+    uint64_t memory_bytes;  /* 0: the GPU's */
     const char *alloc_conf; /* the last; all are in `confs` */
     const char *torch;
     const char *sweep;

@@ -134,7 +134,7 @@ static bool ran_out(const struct rundir *dir, char **command)
     return ran_out;
 }
 
-/* Runs JOB, which did not fit, on a card that it fits on, and silently. Where
+/* Runs JOB, which did not fit, on a GPU that it fits on, and silently. Where
  * the first run is kept, so is this, beside it. */
 static int run_unlimited(const struct job *job, const struct rundir *first,
                          struct rundir *dir)

@@ -294,7 +294,7 @@ static void advise(struct result *result, const struct rundir *dir,
                     from->batch_command);
 }
 
-/* The card that came nearest to its end. */
+/* The GPU that came nearest to its end. */
 static const struct result_device *fullest(const struct result *result)
 {
     const struct result_device *found = NULL;

@@ -130,7 +130,7 @@ int traces_price(struct result *result, const struct run *run,
 
 /* --- a run's traces ------------------------------------------------------- */
 
-/* The first card that PROCESS is shown for; NULL: it is not shown. */
+/* The first GPU that PROCESS is shown for; NULL: it is not shown. */
 static const struct result_device *device_of(const struct result *result,
                                              uint32_t process)
 {

@@ -146,7 +146,7 @@ function search() {
     : "No module's name has that.";
 }
 
-// What this page lacks of a card's figures, and who has it.
+// What this page lacks of a GPU's figures, and who has it.
 function tellMissing(device, recording) {
   const names = Object.keys({...device.left_out, ...page.result.left_out,
     ...recording?.fragmentation?.left_out});
@@ -173,7 +173,7 @@ function showEntry(index) {
   showAdvice(page.result, device);
   showTimeline(device);
   showTreemap(device);
-  const looked = recording?.fragmentation; // at one card of the process
+  const looked = recording?.fragmentation; // at one GPU of the process
   showSegments(segmentsOf(device,
     alone || looked?.device === place ? looked : null));
   showReplay(recording);
@@ -201,7 +201,7 @@ function listDevices(result) {
       ({rank: rank.rank, device, place, alone: all.length === 1})));
 }
 
-// The card that was fullest, or out of memory, is the one to look at first.
+// The GPU that was fullest, or out of memory, is the one to look at first.
 function worstEntry(entries) {
   const badness = ({device}) => (device.ooms || []).length
     ? 2 : device.peak_used_bytes / device.capacity_bytes;
@@ -209,7 +209,7 @@ function worstEntry(entries) {
     badness(entry) > badness(entries[worst]) ? i : worst, 0);
 }
 
-const titleOf = ({rank, device}) => `Rank ${rank}, card ${device.index}`;
+const titleOf = ({rank, device}) => `Rank ${rank}, GPU ${device.index}`;
 
 function cardButton(entry, index) {
   const button = element("button", undefined, "one"), bar = element("span");

@@ -54,7 +54,7 @@ function showVerdict(result, worst, several) {
   find("made").textContent = made.join(" · ");
 }
 
-// What fills the card at the peak, as far as it is known.
+// What fills the GPU at the peak, as far as it is known.
 function partsOf(device) {
   const own = device.categories_at_peak;
   const context = (device.context_bytes || 0) + (device.libraries_bytes || 0) ||
@@ -145,8 +145,8 @@ function tellOom(oom) {
   return words.join("");
 }
 
-// The card as it was when it refused, and the request that begins where the
-// free memory does, and ends beyond the card.
+// The GPU as it was when it refused, and the request that begins where the
+// free memory does, and ends beyond the GPU.
 function drawOom(oom, device) {
   const capacity = device.capacity_bytes;
   const used = Math.max(0, capacity - oom.free_bytes);
@@ -223,7 +223,7 @@ function adviceItem(advice, fitted) {
   return item;
 }
 
-// What a command's DIR stands for. Savings on a card that it does not fit on
+// What a command's DIR stands for. Savings on a GPU that it does not fit on
 // are those of a run without a limit.
 function tellDirectory(advice, fitted) {
   const limitless = !fitted && advice.some((a) => a.saves_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory by category over time, with what is reserved and the card's limit.
+// Memory by category over time, with what is reserved and the GPU's limit.
 "use strict";
 
 const POINTS_SHOWN = 2000;

@@ -74,7 +74,7 @@ uint64_t recording_capacity(const struct recording *r)
     return bytes;
 }
 
-/* A snapshot says nothing of the card, so its context is the GPU's. */
+/* A snapshot says nothing of the GPU, so its context is the GPU's. */
 static void choose_memory(struct recording *r,
                           const struct recording_options *o)
 {
@@ -114,7 +114,7 @@ static int recorded_conf(struct recording *r, struct err *err)
     return alloc_conf_parse(&c->conf, r->info.alloc_conf, c->rules, err);
 }
 
-/* Plays R as it was, on its own card as far as that is known. */
+/* Plays R as it was, on its own GPU as far as that is known. */
 static int mirror(struct recording *r, struct err *err)
 {
     struct replay_config config = r->whatif.config;

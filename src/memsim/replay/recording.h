@@ -9,8 +9,8 @@
 
 struct recording_options {
     const char *torch;     /* NULL: what the recording says */
-    const struct gpu *gpu; /* NULL: the recording's card; outlives it */
-    uint64_t memory_bytes; /* 0: the card's */
+    const struct gpu *gpu; /* NULL: the recording's GPU; outlives it */
+    uint64_t memory_bytes; /* 0: the GPU's */
     enum vaspace_model addresses;
 };
 
@@ -25,9 +25,9 @@ struct recording {
     struct whatif whatif;
     bool torch_assumed;       /* the recording does not say */
     bool torch_known;         /* it has a row of its own in the rules */
-    bool kernels_differ;      /* PyTorch has others on the card asked for */
-    uint64_t workspace_bytes; /* what cuBLAS gets on the card asked for; 0: it
-                                 gets nothing, or no other card was asked for */
+    bool kernels_differ;      /* PyTorch has others on the GPU asked for */
+    uint64_t workspace_bytes; /* what cuBLAS gets on the GPU asked for; 0: it
+                                 gets nothing, or no other GPU was asked for */
 };
 
 /* Opens PATH and plays it as it was. Returns 0, or -1 with nothing to
@@ -45,7 +45,7 @@ void recording_close(struct recording *r);
 /* Did the process use a GPU? */
 bool recording_is_used(const struct recording *r);
 
-/* The memory of the largest card it was recorded on; 0: it does not say. */
+/* The memory of the largest GPU it was recorded on; 0: it does not say. */
 uint64_t recording_capacity(const struct recording *r);
 
 /* Plays R under CONF and writes a snapshot of it, whose segments are those at

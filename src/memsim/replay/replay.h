@@ -32,7 +32,7 @@ enum replay_kind {
                            address, a context's or a library's */
     REPLAY_OTHER_FREE,
     REPLAY_RESET,    /* the device's context ended, with all memory */
-    REPLAY_FRACTION, /* the program limited itself to that much of the card */
+    REPLAY_FRACTION, /* the program limited itself to that much of the GPU */
     REPLAY_SETTINGS, /* it gave the allocators of all devices settings */
     REPLAY_KINDS
 };
@@ -81,7 +81,7 @@ typedef void replay_watcher(void *context, const struct replay_moment *now);
 struct replay_config {
     const struct alloc_rules *rules;
     struct alloc_conf conf;
-    uint64_t total_bytes; /* the card's memory, as properties tell it */
+    uint64_t total_bytes; /* the GPU's memory, as properties tell it */
     uint64_t other_bytes; /* of it, what is taken before the first step */
     enum vaspace_model addresses;
     replay_listener *listener; /* of replay_run; may be NULL */
@@ -207,7 +207,7 @@ struct replay_trace_info {
     char program[64];
     char torch_version[32];
     char alloc_conf[512];
-    char gpu[32]; /* the last device's card */
+    char gpu[32]; /* the last device's GPU */
     struct {
         bool used;
         unsigned card; /* the session's number */

@@ -6,7 +6,7 @@
 #include "common/base/units.h"
 
 /* Windows far apart, and from where recorded segments usually lie; each has
- * room for many times the largest card. The bases show in segment maps only:
+ * room for many times the largest GPU. The bases show in segment maps only:
  * the rules are the same everywhere. */
 #define MALLOC_BASE  (UINT64_C(0x7e) << 40)
 #define RESERVE_BASE (UINT64_C(0x60) << 40)

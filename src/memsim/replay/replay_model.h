@@ -29,7 +29,7 @@ void replay_model_fini(struct replay_model *m);
 
 struct alloc_driver replay_model_driver(struct replay_model *m);
 
-/* All that the card would show as used. */
+/* All that the GPU would show as used. */
 uint64_t replay_model_used(const struct replay_model *m);
 
 /* Memory of others, by its recorded address; without one (0) it takes memory

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A recording on a card of other size, or under other settings. */
+ * A recording on a GPU of other size, or under other settings. */
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"

@@ -35,8 +35,8 @@ struct replay_trace {
     struct replay_hints hints;
     char **settings; /* all that the program gave, each once */
     size_t setting_count, setting_capacity;
-    const struct gpu *gpu;    /* the card to play on; NULL: as recorded */
-    uint64_t workspace_bytes; /* of cuBLAS, on that card */
+    const struct gpu *gpu;    /* the GPU to play on; NULL: as recorded */
+    uint64_t workspace_bytes; /* of cuBLAS, on that GPU */
 };
 
 static void ready_add(struct replay_trace *t, const struct replay_op *op)
@@ -120,7 +120,7 @@ static bool text_is(const struct trace_item *item, const char *text)
 }
 
 /* What GPU's driver or libraries take where RECORDED is what the recording's
- * card gave WHO. */
+ * GPU gave WHO. */
 static uint64_t library_bytes(const struct gpu *gpu,
                               const struct trace_item *item, uint64_t recorded)
 {
@@ -550,7 +550,7 @@ const struct replay_source *replay_trace_source(const struct replay_trace *t)
 size_t replay_trace_set_card(struct replay_trace *t, const struct gpu *gpu,
                              uint64_t workspace_bytes)
 {
-    memory_leave(t); /* which has the recorded card's */
+    memory_leave(t); /* which has the recorded GPU's */
     t->gpu = gpu;
     t->workspace_bytes = workspace_bytes;
     return t->hints.lent.count;

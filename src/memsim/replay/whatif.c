@@ -6,10 +6,10 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 
-#define GRANULE (2 * MIB) /* of a card's memory */
+#define GRANULE (2 * MIB) /* of a GPU's memory */
 
 /* Settings that people are told to try. Garbage is collected only below a
- * limit, which since 2.10 must be less than all of the card. */
+ * limit, which since 2.10 must be less than all of the GPU. */
 static const char *const candidates[] = {
     "expandable_segments:True",
     "max_split_size_mb:128",

@@ -57,7 +57,7 @@ int whatif_sweep(struct whatif *w, const char *conf, uint64_t least,
                  uint64_t most, struct err *err);
 
 /* Finds what the job needs at least (`needs_bytes`), where the first row's
- * outcome is not known. RECORDED_BYTES: the memory of the recording's card. */
+ * outcome is not known. RECORDED_BYTES: the memory of the recording's GPU. */
 int whatif_least(struct whatif *w, uint64_t recorded_bytes, struct err *err);
 
 /* The setting number I of those that whatif_advise tries; NULL: no more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * getChosenWorkspaceSize, parseChosenWorkspaceSize in PyTorch's
  * aten/src/ATen/cuda/CublasHandlePool.cpp. From 2.12 on Blackwell has as much
- * as Hopper: seen by running each release as such a card. */
+ * as Hopper: seen by running each release as such a GPU. */
 #include "memsim/replay/workspace.h"
 
 #include "common/base/units.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scratch memory that PyTorch lends to libraries, as far as it depends on
- * the card. Pure. */
+ * the GPU. Pure. */
 #ifndef MEMSIM_MEMSIM_WORKSPACE_H
 #define MEMSIM_MEMSIM_WORKSPACE_H
 
@@ -14,7 +14,7 @@
 uint64_t workspace_cublas_bytes(const struct alloc_rules *rules,
                                 const struct gpu *gpu);
 
-/* Can BYTES be that of some card? */
+/* Can BYTES be that of some GPU? */
 bool workspace_is_cublas(uint64_t bytes);
 
 #endif

@@ -207,7 +207,7 @@ static uint64_t outside_bytes(const struct attribution *a)
     return owned < bytes ? bytes - owned : 0;
 }
 
-/* --- cards ---------------------------------------------------------------- */
+/* --- GPUs ---------------------------------------------------------------- */
 
 static void device_merge(struct diff_device *to, unsigned rank,
                          const struct result_device *a,

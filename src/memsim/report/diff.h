@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What changed between two runs: the peaks of every card that both used, and
+ * What changed between two runs: the peaks of every GPU that both used, and
  * what lay there at the peak, by category and by module. Pure. */
 #ifndef MEMSIM_MEMSIM_DIFF_H
 #define MEMSIM_MEMSIM_DIFF_H
@@ -27,7 +27,7 @@ struct diff_module {
     uint64_t moved_bytes;  /* by which it and all below it grew and shrank */
 };
 
-/* A card that both runs used. */
+/* A GPU that both runs used. */
 struct diff_device {
     unsigned rank, index;
     struct diff_pair allocated, reserved, used, headroom; /* peaks */
@@ -42,7 +42,7 @@ struct diff {
     const struct result *before, *after; /* borrowed, as all names are */
     struct diff_device *devices;         /* by rank and index */
     size_t device_count;
-    size_t before_alone, after_alone; /* cards that one run used only */
+    size_t before_alone, after_alone; /* GPUs that one run used only */
 };
 
 /* How much growth is too much: so many bytes, or per cent. */
@@ -56,7 +56,7 @@ struct diff_limit {
 struct diff_excess {
     bool worse; /* the run after failed, or lacks memory as the one before did
                    not: its peaks are not known */
-    const struct diff_device *device; /* else, the card */
+    const struct diff_device *device; /* else, the GPU */
     const char *figure;               /* "peak allocated", "peak used" */
     struct diff_pair bytes;
 };
@@ -76,7 +76,7 @@ void diff_fini(struct diff *diff);
 int diff_limit_parse(const char *text, struct diff_limit *limit,
                      struct err *err);
 
-/* Whether DIFF goes past LIMIT; the card whose peak grew most is the one
+/* Whether DIFF goes past LIMIT; the GPU whose peak grew most is the one
  * told. */
 bool diff_is_past(const struct diff *diff, const struct diff_limit *limit,
                   struct diff_excess *excess);
@@ -84,7 +84,7 @@ bool diff_is_past(const struct diff *diff, const struct diff_limit *limit,
 /* Goes down from the model to its part that most of the growth is in. */
 struct diff_culprit diff_culprit_find(const struct diff_device *device);
 
-/* Whether B is told with A: other ranks' cards that came to the same. */
+/* Whether B is told with A: other ranks' GPUs that came to the same. */
 bool diff_devices_alike(const struct diff_device *a,
                         const struct diff_device *b);
 

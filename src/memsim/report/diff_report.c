@@ -70,7 +70,7 @@ static bool is_whole(const struct result *r)
     return r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
 }
 
-/* The card whose peak moved most speaks for the runs. */
+/* The GPU whose peak moved most speaks for the runs. */
 static const struct diff_device *device_of_all(const struct diff *diff)
 {
     const struct diff_device *most = &diff->devices[0];

@@ -53,7 +53,7 @@ struct oom {
 
 struct perfetto_log {
     unsigned peak_card;
-    uint64_t peak_bytes, peak_ns; /* of that card, so far */
+    uint64_t peak_bytes, peak_ns; /* of that GPU, so far */
     uint64_t ordinal, time_ns, first_ns;
     uint64_t call_count;
     struct calls first; /* PERFETTO_CALLS at most */
@@ -70,7 +70,7 @@ struct perfetto_log {
 
 #define NEAR_MAX (3 * PERFETTO_CALLS_PEAK)
 
-/* --- cards ---------------------------------------------------------------- */
+/* --- GPUs ---------------------------------------------------------------- */
 
 void perfetto_card_allocated(struct perfetto_card *card, uint64_t ordinal,
                              uint64_t time_ns, uint64_t allocated_bytes,

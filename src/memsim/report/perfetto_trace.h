@@ -20,7 +20,7 @@
  * calls that would be, should the peak turn out to be near them. */
 struct perfetto_log;
 
-/* PEAK_CARD: the card, by the session's number, about whose peak calls are
+/* PEAK_CARD: the GPU, by the session's number, about whose peak calls are
  * kept; PERFETTO_NO_PEAK: none's. */
 struct perfetto_log *perfetto_log_create(unsigned peak_card);
 void perfetto_log_destroy(struct perfetto_log *log); /* NULL is fine */
@@ -61,7 +61,7 @@ cJSON *perfetto_process_told(cJSON *told, unsigned rank,
 struct perfetto_log *perfetto_trace_read(const char *path, unsigned peak_card,
                                          struct err *err);
 
-/* What a card stands at over time. Zeroed, it is empty. */
+/* What a GPU stands at over time. Zeroed, it is empty. */
 struct perfetto_card {
     struct timeline torch, used;
     uint64_t allocated_bytes, used_bytes; /* now */
@@ -73,7 +73,7 @@ void perfetto_card_allocated(struct perfetto_card *card, uint64_t ordinal,
                              uint64_t reserved_bytes);
 void perfetto_card_used(struct perfetto_card *card, uint64_t ordinal,
                         uint64_t time_ns, uint64_t used_bytes);
-/* Writes the counters of card INDEX, of which there may be none. */
+/* Writes the counters of GPU INDEX, of which there may be none. */
 void perfetto_card_write(struct perfetto_card *card, struct perfetto *to,
                          struct perfetto_track track, unsigned index);
 void perfetto_card_fini(struct perfetto_card *card);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A replay as a trace of events: what its cards stood at under the first
+ * A replay as a trace of events: what its GPUs stood at under the first
  * settings, and when the recording called which modules. */
 #include <stdlib.h>
 

@@ -36,7 +36,7 @@ void replay_report_text(const struct replay_report *r, FILE *out);
 extern const struct report_ops replay_report_json;
 extern const struct report_ops replay_report_html;
 
-/* What the cards stood at, in place of what the recording says. */
+/* What the GPUs stood at, in place of what the recording says. */
 extern const struct report_ops replay_report_perfetto;
 
 #endif

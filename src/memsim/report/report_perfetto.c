@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report as a trace of events: a process for each rank, with counters of
- * its cards, a thread of steps and phases, and one for each of its threads that
+ * its GPUs, a thread of steps and phases, and one for each of its threads that
  * calls modules. */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void phases_write(struct slices *s, const struct attribution *a)
     slices_close(s, UINT64_MAX);
 }
 
-/* --- cards ---------------------------------------------------------------- */
+/* --- GPUs ---------------------------------------------------------------- */
 
 /* The categories that ever hold something; each point tells all of them. */
 static size_t categories_find(const struct attribution *a,

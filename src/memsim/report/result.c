@@ -120,7 +120,7 @@ static struct result_device *device_get(struct result_rank *rank,
     return &rank->devices[at];
 }
 
-/* A rank's processes on one card: each has an allocator of its own, so the
+/* A rank's processes on one GPU: each has an allocator of its own, so the
  * figures are those of the process with the highest peak, not sums. */
 static void device_merge(struct result_device *d, const struct session_usage *u,
                          uint32_t number, bool first)
@@ -173,7 +173,7 @@ static bool oom_is_last(const struct session *s, uint32_t index)
     return true;
 }
 
-/* What the card lacked. The refused cudaMalloc, not the request, tells: torch
+/* What the GPU lacked. The refused cudaMalloc, not the request, tells: torch
  * asks the driver for whole segments (CUDACachingAllocator.cpp,
  * get_allocation_size). */
 static uint64_t oom_missing(const struct session_oom *o)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run came to: the verdict and the figures of every rank and card, as
+ * What a run came to: the verdict and the figures of every rank and GPU, as
  * all reports tell them. Pure: made from the session alone. */
 #ifndef MEMSIM_MEMSIM_RESULT_H
 #define MEMSIM_MEMSIM_RESULT_H
@@ -25,13 +25,13 @@ enum verdict {
     VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
 };
 
-/* A request that the card could not meet. */
+/* A request that the GPU could not meet. */
 struct result_oom {
     bool caught;        /* the program went on after it */
     bool torch;         /* else it is a plain cudaMalloc */
     const char *module; /* at work then, of the attribution; NULL: not known */
     uint64_t requested_bytes;
-    uint64_t free_bytes; /* on the card */
+    uint64_t free_bytes; /* on the GPU */
     uint64_t allocated_bytes;
     uint64_t unallocated_bytes; /* torch's reserve, less what is allocated */
     uint64_t missing_bytes;     /* so much more would have met this request; 0:
@@ -59,12 +59,12 @@ struct result_advice {
 };
 
 struct result_device {
-    unsigned index;   /* of the card */
+    unsigned index;   /* of the GPU */
     uint32_t process; /* the number of the one with the highest peak */
     uint64_t capacity_bytes;
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes;
-    uint64_t peak_used_bytes; /* all that the card would show as used */
+    uint64_t peak_used_bytes; /* all that the GPU would show as used */
     uint64_t headroom_bytes;
     uint64_t context_bytes; /* of that process */
     uint64_t libraries_bytes;
@@ -77,7 +77,7 @@ struct result_device {
     bool advised;                    /* what follows was asked for */
     bool advice_fits;                /* without any of it */
     bool advice_ends;         /* it is only on the request that failed last */
-    uint64_t unlimited_bytes; /* used on a card that it fits on */
+    uint64_t unlimited_bytes; /* used on a GPU that it fits on */
     struct result_advice *advice; /* the largest saving first */
     size_t advice_count;
 };
@@ -111,7 +111,7 @@ struct result_events {
 struct result {
     enum verdict verdict;
     int exit_status;       /* what memsim run exits with */
-    uint64_t needs_bytes;  /* VERDICT_UNKNOWN: a card has to have at least */
+    uint64_t needs_bytes;  /* VERDICT_UNKNOWN: a GPU has to have at least */
     const char *why;       /* likewise: not more is known; a literal */
     const char *answer;    /* a line under the verdict; borrowed; or NULL */
     int command_status;    /* what the command exited with */
@@ -175,7 +175,7 @@ bool result_walk_next(const struct result *result, struct result_walk *walk);
 void result_note(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The card INDEX of RANK, or NULL. */
+/* The GPU INDEX of RANK, or NULL. */
 struct result_device *result_device_find(const struct result *r, unsigned rank,
                                          unsigned index);
 

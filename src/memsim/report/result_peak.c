@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was in memory at a card's peak, as a part of the result. */
+ * What was in memory at a GPU's peak, as a part of the result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

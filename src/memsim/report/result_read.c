@@ -239,7 +239,7 @@ static int read_attribution(const struct source *s, const cJSON *json,
     return read_modules(s, json, device->attribution);
 }
 
-/* --- ranks and cards ------------------------------------------------------ */
+/* --- ranks and GPUs ------------------------------------------------------ */
 
 static int read_device(const struct source *s, const cJSON *json,
                        struct result_device *d)

@@ -91,7 +91,7 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
                  r->why);
 }
 
-/* The verdict and the card, on two lines where one is too short. */
+/* The verdict and the GPU, on two lines where one is too short. */
 static void write_verdict(const struct page *page, const struct result *r)
 {
     const struct heading *h = heading_of(r);

@@ -15,7 +15,7 @@ enum batch_verdict {
     BATCH_FAILED, /* for another reason: nothing is known */
 };
 
-/* One run. The figures are those of its fullest card. */
+/* One run. The figures are those of its fullest GPU. */
 struct batch_outcome {
     uint64_t batch;
     enum batch_verdict verdict;

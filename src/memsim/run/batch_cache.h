@@ -9,7 +9,7 @@
 #include "memsim/run/job.h"
 
 /* All that JOB's outcome hangs on, as far as we can see, as text: memsim itself
- * (the files PROGRAMS, separated by colons), the cards, the command, what is
+ * (the files PROGRAMS, separated by colons), the GPUs, the command, what is
  * in the files that it names and in the Python files beside them, and the
  * variables of ENVIRONMENT that PyTorch and CUDA read. The caller frees it. */
 char *batch_key(const struct job *job, const char *programs,

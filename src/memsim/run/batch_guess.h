@@ -21,7 +21,7 @@ struct batch_past {
     char *const *environment;
 };
 
-/* The largest batch with which TEMPLATE fits on JOB's cards, where a search
+/* The largest batch with which TEMPLATE fits on JOB's GPUs, where a search
  * from 1 on found that before; 0: it is not known. */
 uint64_t batch_known(const struct batch_past *past, const struct job *job,
                      char *const *template);

@@ -17,11 +17,11 @@
 #define JOB_TRACE_LIMIT     (UINT64_C(8) << 30)
 #define JOB_TRACE_LIMIT_MIN (UINT64_C(2) << 20) /* the header, and a chunk */
 
-/* The cards, and what is assumed of them. */
+/* The GPUs, and what is assumed of them. */
 struct job_options {
     const char *gpu;
     uint32_t gpus;
-    uint64_t memory_bytes; /* of each; 0: the card's own */
+    uint64_t memory_bytes; /* of each; 0: the GPU's own */
     int addresses;         /* enum vaspace_model */
     double fail_above_percent;
     double selected_fraction;
@@ -87,7 +87,7 @@ struct job {
     int output; /* where stdout and stderr go; -1: they are inherited */
 };
 
-/* Finds the card that OPTIONS ask for. Returns 0 or -1. */
+/* Finds the GPU that OPTIONS ask for. Returns 0 or -1. */
 int job_gpu(const struct job_options *options, struct gpu *gpu,
             struct err *err);
 

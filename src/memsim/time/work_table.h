@@ -10,7 +10,7 @@
 struct work_table;
 
 /* Prices are those of GPU (a name or a file), or where that is NULL, of the
- * card that the first trace names. Returns NULL with ERR set. */
+ * GPU that the first trace names. Returns NULL with ERR set. */
 struct work_table *work_table_create(const char *gpu, struct err *err);
 
 /* Prints each operation as it is added, and the program's NVTX marks, to OUT.

@@ -11,7 +11,7 @@
 #define WINOGRAD 4.0
 
 /* A lane's rate in 1e9 bytes a second by generation: 2.5, 5, 8, 16, 32 and 64
- * GT/s after 8b/10b or 128b/130b. PCIe 6 counts as 5: no card of the catalogue
+ * GT/s after 8b/10b or 128b/130b. PCIe 6 counts as 5: no GPU of the catalogue
  * has it. Packet headers take another 10% (256 bytes of payload). */
 static double pcie_lane_gbps(uint32_t generation)
 {
@@ -45,7 +45,7 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
     };
 }
 
-/* The peak for TYPE. A type that the card lacks is computed in a wider one:
+/* The peak for TYPE. A type that the GPU lacks is computed in a wider one:
  * cuBLAS and PyTorch fall back to fp32. */
 static double peak_tflops(const struct cost_gpu *gpu, enum work_type type)
 {
@@ -98,7 +98,7 @@ static double compute_ns(const struct cost_gpu *gpu, enum work_type type,
     return flops / (1e3 * peak_tflops(gpu, type));
 }
 
-/* Rate between the host and the card, or within it. A pageable copy goes
+/* Rate between the host and the GPU, or within it. A pageable copy goes
  * through a pinned buffer of the driver. */
 static double link_gbps(const struct cost_gpu *gpu, const struct work *work)
 {
@@ -111,7 +111,7 @@ static double moved_ns(const struct cost_gpu *gpu, const struct work *work)
 {
     double bytes = memory_bytes(work);
 
-    /* the host's half of a copy is not the card's traffic */
+    /* the host's half of a copy is not the GPU's traffic */
     if (work->family == WORK_COPY && work->direction != TRACE_DEVICE_TO_DEVICE)
         bytes = fmax(work->read_bytes, work->written_bytes);
     return bytes / fmax(link_gbps(gpu, work), 1);

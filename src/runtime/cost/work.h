@@ -29,7 +29,7 @@ enum work_family {
     WORK_CONVOLUTION_FORWARD,
     WORK_CONVOLUTION_DGRAD,
     WORK_CONVOLUTION_WGRAD,
-    WORK_COPY, /* copy engines: between host and device, or two cards */
+    WORK_COPY, /* copy engines: between host and device, or two GPUs */
     WORK_SET,
     WORK_COLLECTIVE,
     WORK_OTHER,

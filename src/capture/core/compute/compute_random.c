@@ -19,7 +19,7 @@ enum layout { LAYOUT_STRIDE, LAYOUT_OFFSETS };
 
 /* at::PhiloxCudaState: where captured for a graph the seed and the offset are
  * addresses of them, and this kernel's own offset comes to it. A flag says so
- * further on, whose place changed: addresses of the card's tell as well. */
+ * further on, whose place changed: addresses of the GPU's tell as well. */
 struct philox_state {
     uint64_t seed, offset;
     uint32_t offset_in_graph;

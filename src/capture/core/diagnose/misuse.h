@@ -15,7 +15,7 @@ struct kernel_launch;
  */
 int misuse_handle(enum handle_kind kind, uint64_t handle);
 
-/* WHAT (an event, say) of card A was used with a stream of card B. */
+/* WHAT (an event, say) of GPU A was used with a stream of GPU B. */
 void misuse_device(const char *what, int a, int b);
 
 /* A copy or set at ADDRESS goes beyond what is allocated there. */
@@ -25,7 +25,7 @@ void misuse_range(uint64_t address);
 void misuse_launch(const char *what);
 
 /* Looks at the addresses that KERNEL is given on DEVICE: what the program has
- * freed, or another card's memory, ends the context. */
+ * freed, or another GPU's memory, ends the context. */
 void misuse_arguments(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device);
 

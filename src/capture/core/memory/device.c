@@ -40,8 +40,8 @@ static _Thread_local int current;
 static _Thread_local bool bound; /* a context is current in this thread */
 static _Thread_local uint64_t refused_bytes; /* the last that was refused */
 
-/* The card that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
- * names card i as NVML gives it here: its last digits are the number. */
+/* The GPU that an entry of CUDA_VISIBLE_DEVICES names, and its END. A UUID
+ * names GPU i as NVML gives it here: its last digits are the number. */
 static long visible_card(const char *entry, char **end)
 {
     size_t length = strcspn(entry, ",");
@@ -53,7 +53,7 @@ static long visible_card(const char *entry, char **end)
     return *end == entry ? -1 : card;
 }
 
-/* CUDA_VISIBLE_DEVICES: entries up to the first that names no card. A card
+/* CUDA_VISIBLE_DEVICES: entries up to the first that names no GPU. A GPU
  * named twice leaves none (torch/cuda/__init__.py, _parse_visible_devices,
  * which says so of the driver). */
 static int visible_parse(const char *text, int cards)
@@ -75,7 +75,7 @@ static int visible_parse(const char *text, int cards)
     return n;
 }
 
-/* Whoever names no card at all, or -1, means it. */
+/* Whoever names no GPU at all, or -1, means it. */
 static void visible_note(void)
 {
     const struct session *session = memsim_session();
@@ -190,7 +190,7 @@ struct session_usage *device_usage(int device)
 }
 
 /* Memory belongs to living processes: what others left is taken back before
- * the card is said to be full, or fuller than ever. */
+ * the GPU is said to be full, or fuller than ever. */
 static void card_reclaim(int device, uint64_t bytes)
 {
     struct session_device *card = device_shared(device);
@@ -201,7 +201,7 @@ static void card_reclaim(int device, uint64_t bytes)
         memsim_process_reclaim((unsigned)visible[device]);
 }
 
-/* Takes BYTES of the card, unless they would pass its capacity. */
+/* Takes BYTES of the GPU, unless they would pass its capacity. */
 static bool card_take(int device, uint64_t bytes)
 {
     struct session_device *card = device_shared(device);
@@ -277,7 +277,7 @@ static int context_make(int device)
     uint64_t bytes = gpu->context_bytes;
 
     if (!devices[device].placed && window_place(device)) {
-        memsim_note("no address space for a card: lift `ulimit -v`");
+        memsim_note("no address space for a GPU's memory: raise `ulimit -v`");
         return CORE_OUT_OF_MEMORY;
     }
     if (!card_take(device, bytes)) {
@@ -370,7 +370,7 @@ void device_give_up(int device, bool torch, uint64_t requested_bytes)
     atomic_store(&oom->ready, 1);
 }
 
-/* An address range and the card's memory behind it, or neither. */
+/* An address range and the GPU's memory behind it, or neither. */
 static uint64_t device_place(int device, uint64_t bytes)
 {
     struct vaspace *va = &devices[device].va;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cards: which ones this process sees, the calling thread's current one,
+ * The GPUs: which ones this process sees, the calling thread's current one,
  * contexts, and the memory that is taken from each. */
 #ifndef MEMSIM_CAPTURE_DEVICE_H
 #define MEMSIM_CAPTURE_DEVICE_H
@@ -11,14 +11,14 @@
 #include "common/catalogue/gpu.h"
 #include "common/trace/trace.h"
 
-/* The cards that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
+/* The GPUs that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
 CORE_API int memsim_device_count(void);
 
 /* True once anybody asked for that number, which is the first thing that the
  * runtime and cuInit do. */
 CORE_API bool memsim_device_started(void);
 
-/* The catalogue's card behind every device. */
+/* The catalogue's GPU behind every device. */
 CORE_API const struct gpu *memsim_device_gpu(void);
 
 /* The number of visible DEVICE on the machine. */
@@ -28,7 +28,7 @@ CORE_API int memsim_device_current(void); /* this thread's; 0 at first */
 CORE_API int memsim_device_select(int device);
 
 /* Makes DEVICE's context where there is none: the first call of most kinds
- * does. Fails where the card has no room for it, and in forked children. */
+ * does. Fails where the GPU has no room for it, and in forked children. */
 CORE_API int memsim_device_open(int device);
 CORE_API bool memsim_device_is_open(int device);
 
@@ -104,7 +104,7 @@ CORE_API int memsim_device_library_object(int device, const char *who,
                                           uint64_t bytes);
 CORE_API void memsim_device_library_object_end(int device, const char *who);
 
-/* The card's memory without an address: NAME stands for one in the trace. */
+/* The GPU's memory without an address: NAME stands for one in the trace. */
 int device_take(int device, uint64_t bytes, enum trace_how how,
                 bool caller_retries, uint64_t name);
 void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name);

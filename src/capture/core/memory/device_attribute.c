@@ -199,7 +199,7 @@ void memsim_attribute_uuid(int device, unsigned char uuid[16])
     memsim_card_uuid(memsim_device_physical(device), uuid);
 }
 
-/* Ends in the card's number: CUDA_VISIBLE_DEVICES is read by that. */
+/* Ends in the GPU's number: CUDA_VISIBLE_DEVICES is read by that. */
 void memsim_card_uuid(int card, unsigned char uuid[16])
 {
     memset(uuid, 0, 16);

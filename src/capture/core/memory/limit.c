@@ -11,7 +11,7 @@
  * device's own runtime, two of the cache. MOST: a hint is cut to it. */
 static const struct limit {
     uint64_t first, most;
-    const char *memory; /* what takes more of the card's, with a kernel of it */
+    const char *memory; /* what takes more of the GPU's, with a kernel of it */
 } limits[] = {
     {1024, UINT64_MAX, "stacks"},
     {7 << 20, UINT64_MAX, "printf's buffer"},

@@ -10,7 +10,7 @@
 #define OCCUPANCY_REGISTERS 32
 
 /* Blocks of THREADS, each with REGISTERS a thread and SHARED_BYTES of its
- * own; 0 where not one fits. CORE_INVALID_VALUE for a block that no card
+ * own; 0 where not one fits. CORE_INVALID_VALUE for a block that no GPU
  * takes. */
 CORE_API int memsim_occupancy(int threads, uint32_t registers,
                               uint64_t shared_bytes, int *blocks);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What device memory holds, as far as it matters: small copies, sets and fills
- * really happen, in a shadow of each card's address window, and so do the small
+ * really happen, in a shadow of each GPU's address window, and so do the small
  * kernels of compute.h; large ones are skipped. Memory that nothing wrote reads
  * as zeros, and so does a block that torch hands out anew.
  *
- * Each byte is known (it holds what a real card would hold there) or not; what
+ * Each byte is known (it holds what a real GPU would hold there) or not; what
  * is not known still has a value, zero or what came of zeros, so that whatever
  * is read back is finite. */
 #ifndef MEMSIM_CAPTURE_VALUES_H
@@ -14,13 +14,13 @@
 
 #include "capture/core/base/core.h"
 
-/* Copies to the card over this many bytes make the destination unknown. */
+/* Copies to the GPU over this many bytes make the destination unknown. */
 #define VALUES_COPY_BYTES (UINT64_C(1) << 20)
 
 /* Likewise fills, and what kernels of compute.h write. */
 #define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
 
-/* The shadow of a window: a byte at MEMORY for each of the card's, and one at
+/* The shadow of a window: a byte at MEMORY for each of the GPU's, and one at
  * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
  * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
  * known but of an integer or a flag. Both hold as far as the state of their

@@ -13,7 +13,7 @@
 #include "capture/core/memory/values.h"
 
 /* All reservations lie in one window, like those of a device. PyTorch reserves
- * 9/8 of a card for each pool of each stream. */
+ * 9/8 of a GPU for each pool of each stream. */
 #define WINDOW_BASE      UINT64_C(0x480000000000)
 #define WINDOW_BYTES     (UINT64_C(8) << 40)
 #define RESERVATIONS_MAX 4096

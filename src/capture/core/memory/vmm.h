@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual memory management: addresses that are reserved, physical memory that
- * is made, and maps from one to the other. A card gives its memory when it is
+ * is made, and maps from one to the other. A GPU gives its memory when it is
  * made and has it back when nothing refers to it any more. */
 #ifndef MEMSIM_CAPTURE_VMM_H
 #define MEMSIM_CAPTURE_VMM_H

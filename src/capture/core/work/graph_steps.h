@@ -60,7 +60,7 @@ void graph_steps_fini(struct graph_steps *steps);
 void graph_steps_claim(struct graph_steps *steps, uint32_t node);
 
 /* Of the memory that STEPS use, that which lives is marked so; and a later look
- * at what of it has been freed since, or is another card's: what DEVICE runs
+ * at what of it has been freed since, or is another GPU's: what DEVICE runs
  * fails there. */
 void graph_steps_mark(struct graph_steps *steps);
 void graph_steps_check(const struct graph_steps *steps, int device);

@@ -245,7 +245,7 @@ static int can_change(const struct graph_node *node,
 }
 
 /* What was instantiated takes no other shape: a child with other nodes, rows,
- * another card's memory (cudaGraphExecMemcpyNodeSetParams and its kin). */
+ * another GPU's memory (cudaGraphExecMemcpyNodeSetParams and its kin). */
 static bool keeps_shape(const struct graph_node *node,
                         const struct graph_work *work)
 {

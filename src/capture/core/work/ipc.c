@@ -50,7 +50,7 @@ static void passport_write(const struct passport *passport,
     memcpy(handle, passport, sizeof *passport);
 }
 
-/* Reads one of another process of this run; *DEVICE is the card here. */
+/* Reads one of another process of this run; *DEVICE is the GPU here. */
 static int passport_read(const unsigned char handle[IPC_HANDLE_BYTES],
                          uint32_t mark, struct passport *passport, int *device)
 {

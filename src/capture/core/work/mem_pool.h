@@ -4,8 +4,8 @@
  * The model, from "Stream-Ordered Memory Allocator" of the CUDA programming
  * guide: a pool keeps what is given back and hands it out again; at each
  * synchronisation what is unused above the release threshold (0 at first) goes
- * back to the card. Sizes are multiples of 512 bytes, the alignment that the
- * driver shows. How much a pool takes from the card at a time is not
+ * back to the GPU. Sizes are multiples of 512 bytes, the alignment that the
+ * driver shows. How much a pool takes from the GPU at a time is not
  * documented: POOL_CHUNK_BYTES, the unit in which the driver's cudaMalloc takes
  * addresses, is assumed here. The best fit by (size, address) is taken;
  * since all work is done as soon as it is given, memory can be used again at
