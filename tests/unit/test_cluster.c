@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ranks of a job: collectives joined, and simulated together. */
+#include "common/base/range.h"
 #include "memsim/cluster/comm_align.h"
 #include "memsim/time/timing.h"
 
@@ -85,7 +86,7 @@ static struct comm_job *join(unsigned count)
         ranks[i] = (struct simulation_rank){.path = paths[i],
                                             .plan = &plans[i]};
     }
-    return simulation_join(ranks, count);
+    return simulation_join(ranks, count, NULL);
 }
 
 static void simulate(const struct comm_job *job, unsigned count)
@@ -194,6 +195,44 @@ TEST(both_ways_in_one_group)
     CHECK_UINT(job->mismatch_count, 0);
     simulate(job, 2);
     CHECK(!timed[0].timing.stuck);
+}
+
+/* Two stages of two ranks, of which 0 and 3 run, each for its stage: the
+ * pairs {0, 2} and {1, 3}. */
+TEST(ranks_that_stand_for_others_meet)
+{
+    uint32_t stands[] = {0, 0, 3, 3};
+    const struct comm_classes classes = {stands, 4};
+    const struct comm_log *logs[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct build *b = start(i ? 3 : 0, 4);
+        struct {
+            char id[24];
+            struct range range;
+        } text = {.range = {i, 2, 2}};
+        text.id[0] = (char)(1 + i);
+        build_put_bytes(b, TRACE_COMMUNICATOR, &text, sizeof text,
+                        TRACE_WORDS(COMMUNICATOR, .communicator = 1 + i,
+                                    .rank = i, .ranks = 2, .ranges = 1),
+                        TRACE_WORD_COUNT(COMMUNICATOR));
+        half(b, i, 1 - i, i == 1, 0);
+        if (i)
+            traces[1] = *b;
+    }
+    join(2);
+    for (unsigned i = 0; i < 2; i++)
+        logs[i] = &plans[i].comms;
+    struct comm_job *job = comm_job_create(logs, 2, &classes);
+    CHECK_UINT(job->meet_count, 1);
+    CHECK_UINT(job->meets[0].expected, 2);
+    CHECK(job->meets_of[0][0] == 0 && job->meets_of[1][0] == 0);
+    comm_job_destroy(job);
+    job = comm_job_create(logs, 2, NULL);
+    CHECK(job->meets_of[0][0] == COMM_NONE);
+    comm_job_destroy(job);
+    unlink(paths[0]);
+    unlink(paths[1]);
 }
 
 TEST(what_does_not_match_is_found)

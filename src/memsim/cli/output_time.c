@@ -215,6 +215,32 @@ static void job_add(struct job *j, const struct output_member *m)
     j->of[j->count++] = m->rank;
 }
 
+/* Which of the ranks that ran stands for each; none where each ran. */
+static struct comm_classes classes_make(const struct job *j)
+{
+    struct comm_classes classes = {.world = 0};
+    uint32_t last = 0;
+    bool stands = false;
+
+    for (size_t i = 0; i < j->count; i++)
+        for (uint32_t r = 0; rank_set_next(&j->of[i]->members, r, &r); r++) {
+            stands |= r != j->of[i]->rank;
+            last = r > last ? r : last;
+        }
+    if (!stands)
+        return classes;
+    classes.world = last + 1;
+    classes.stands = xcalloc(classes.world, sizeof *classes.stands);
+    memset(classes.stands, 0xff, classes.world * sizeof *classes.stands);
+    for (size_t i = 0; i < j->count; i++) {
+        for (uint32_t r = 0; rank_set_next(&j->of[i]->members, r, &r); r++)
+            classes.stands[r] = j->of[i]->rank;
+        if (j->of[i]->rank < classes.world)
+            classes.stands[j->of[i]->rank] = j->of[i]->rank;
+    }
+    return classes;
+}
+
 static void job_init(struct job *j, const struct output_time *t,
                      struct result *result,
                      const struct output_members *members)
@@ -227,7 +253,10 @@ static void job_init(struct job *j, const struct output_time *t,
         .own = xcalloc(members->count + 1, sizeof *j->own)};
     for (size_t i = 0; i < members->count; i++)
         job_add(j, &members->all[i]);
-    j->joined = simulation_join(j->ranks, j->count);
+    struct comm_classes classes = classes_make(j);
+    j->joined =
+        simulation_join(j->ranks, j->count, classes.world ? &classes : NULL);
+    free(classes.stands);
 }
 
 /* What the result says of collectives that do not match. */

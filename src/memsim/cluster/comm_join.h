@@ -52,10 +52,19 @@ struct comm_job {
     size_t mismatch_count; /* all of them */
 };
 
-/* Joins COUNT LOGS, in the order of their ranks. To be given to
+/* Ranks of the world that others stand for. */
+struct comm_classes {
+    uint32_t *stands; /* by rank: the rank that ran for it; COMM_NONE: none */
+    uint32_t world;   /* so many */
+};
+
+/* Joins COUNT LOGS, in the order of their ranks. CLASSES (NULL: every rank
+ * stands for itself): a communicator that lacks some of its ranks is joined
+ * with the one in which those run that stand for them. To be given to
  * comm_job_destroy. */
 struct comm_job *comm_job_create(const struct comm_log *const *logs,
-                                 size_t count);
+                                 size_t count,
+                                 const struct comm_classes *classes);
 void comm_job_destroy(struct comm_job *job); /* NULL is fine */
 
 #endif

@@ -191,14 +191,15 @@ int simulation_among(struct simulation *t,
 }
 
 struct comm_job *simulation_join(const struct simulation_rank *ranks,
-                                 size_t count)
+                                 size_t count,
+                                 const struct comm_classes *classes)
 {
     const struct comm_log **logs =
         xcalloc(count + 1, sizeof(const struct comm_log *));
 
     for (size_t i = 0; i < count; i++)
         logs[i] = &ranks[i].plan->comms;
-    struct comm_job *job = comm_job_create(logs, count);
+    struct comm_job *job = comm_job_create(logs, count, classes);
     free(logs);
     return job;
 }
