@@ -51,8 +51,8 @@ uint32_t meet_add(struct comm_job *job, enum comm_kind kind, uint32_t expected);
  * ranks that have traces. */
 void classes_merge(struct joining *j);
 
-/* comm_join_profile.c: what belongs together in profiles, and their clocks; then
- * when each log begins, and how long each call lasts. */
+/* comm_join_profile.c: what belongs together in profiles, and their clocks;
+ * then when each log begins, and how long each call lasts. */
 void profiles_align(struct joining *j);
 void starts_find(struct joining *j);
 void lasts_find(struct joining *j);

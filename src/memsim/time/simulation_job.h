@@ -43,7 +43,8 @@ int simulation_among(struct simulation *t,
                      const struct simulation_sink *sink,
                      struct trace_names *names, struct err *err);
 
-/* Joins the collectives of RANKS, which stand for CLASSES (NULL: themselves); to be given to comm_job_destroy. */
+/* Joins the collectives of RANKS, which stand for CLASSES (NULL: for themselves
+ * alone); to be given to comm_job_destroy. */
 struct comm_job *simulation_join(const struct simulation_rank *ranks,
                                  size_t count,
                                  const struct comm_classes *classes);
