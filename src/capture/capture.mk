@@ -79,6 +79,19 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) $(SYMBOLIC) \
 	    -o $@-t $^ $(CAPTURE_LIBS) && mv $@-t $@
 
+# The simulation of a process that uses a GPU: with libm, and with code of the
+# programs', whose memory is an arena here.
+CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
+               $(addprefix src/timeline/,price.c image.c simulation.c) \
+               $(filter-out src/runtime/cost/work%,$(wildcard src/runtime/*/*.c)) \
+               src/common/base/map.c src/common/trace/op_trace.c \
+               src/common/trace/trace_kind.c))
+
+$(CAPTURE_LIB)/libmemsim-clock.so: $(CLOCK_PIC) $(O)/pic/libbase.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) -Wl,-Bsymbolic \
+	    -o $@-t $^ -lm && mv $@-t $@
+
 # $(call capture_library,LIBRARY,SONAME,MAJOR)
 define capture_library
 $(O)/gen/$2.map: src/capture/api/$1.api tools/gen-stubs tools/apifile.py
@@ -96,7 +109,7 @@ $(CAPTURE_LIB)/$2: $(O)/pic/$1.stubs.o $(O)/gen/$2.map \
 endef
 $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$(word 2,$(subst /, ,$s)),$(word 3,$(subst /, ,$s)))))
 
-CAPTURE := $(CAPTURE_LIB)/libmemsim.so \
+CAPTURE := $(CAPTURE_LIB)/libmemsim.so $(CAPTURE_LIB)/libmemsim-clock.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
 
 # What is injected into Python is copied beside them.

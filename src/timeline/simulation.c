@@ -12,8 +12,7 @@
 #define INFOS_FIRST     4096 /* a power of two */
 #define PROFILE_THREADS 1024 /* more share the last one's clock */
 
-#define FACTOR_BITS 32
-#define FACTOR_ONE  (UINT64_C(1) << FACTOR_BITS)
+#define FACTOR_ONE  (UINT64_C(1) << SIMULATOR_FACTOR_BITS)
 #define FACTOR_MOST 1e6
 
 /* Handles of CUDA's default streams. */
@@ -43,7 +42,7 @@ struct simulator {
         bool active, works;
         struct op op; /* without what it borrows */
         uint32_t thread, stream;
-        uint64_t start_ns, first_tag;
+        uint64_t start_ns, called_ns, first_tag;
     } unfinished;
     struct waiting {
         struct op op;
@@ -58,6 +57,7 @@ struct simulator {
     bool begun;         /* there was a record */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
+    uint64_t waited_ns; /* for the GPU */
     uint64_t factor, lost_ns; /* of the host's times, and what is left of a
                                  nanosecond; in units of 2^-32 */
     const struct host_times *times;
@@ -226,7 +226,7 @@ static void host_work(struct simulator *r, uint64_t ns)
     unsigned __int128 passed = (unsigned __int128)ns * r->factor + r->lost_ns;
 
     r->lost_ns = (uint64_t)passed & (FACTOR_ONE - 1);
-    r->host_ns += (uint64_t)(passed >> FACTOR_BITS);
+    r->host_ns += (uint64_t)(passed >> SIMULATOR_FACTOR_BITS);
 }
 
 static bool is_typical(const struct simulator *r)
@@ -512,6 +512,7 @@ static void call_finish(struct simulator *r)
             return;
     }
     u->active = false;
+    r->waited_ns += sim_now(r->sim, u->thread) - u->called_ns;
     if (r->imported && u->op.kind == OP_SYNC_EVENT)
         profile_return(r, &u->op, u->thread);
     if (!u->op.capture)
@@ -536,6 +537,7 @@ static void call_make(struct simulator *r, const struct op *op,
         if (!r->imported)
             sim_spend(r->sim, thread, sim_call_ns(kind));
     }
+    r->unfinished.called_ns = sim_now(r->sim, thread);
     if (works) {
         r->unfinished.stream = stream_of(r, op);
         submit(r, op, thread, price);
@@ -740,9 +742,19 @@ void simulator_end(struct simulator *r)
         r->t->stuck = true;
 }
 
+uint64_t simulator_factor(const struct simulator *r)
+{
+    return r->factor;
+}
+
 uint64_t simulator_host_ns(const struct simulator *r)
 {
     return r->host_ns;
+}
+
+uint64_t simulator_waited_ns(const struct simulator *r)
+{
+    return r->waited_ns;
 }
 
 bool simulator_event_ns(struct simulator *r, uint64_t event, uint64_t *ns)

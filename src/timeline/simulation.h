@@ -117,8 +117,15 @@ bool simulator_waits(struct simulator *s);
 void simulator_conclude(struct simulator *s);
 void simulator_destroy(struct simulator *s);
 
-/* When the host is now, on the simulation's clock. */
+/* What a nanosecond of the host's is on the simulation's clock, in units of
+ * 2^-SIMULATOR_FACTOR_BITS. */
+#define SIMULATOR_FACTOR_BITS 32
+uint64_t simulator_factor(const struct simulator *s);
+
+/* When the host is now, on the simulation's clock; how long it has waited for
+ * the GPU until then. */
 uint64_t simulator_host_ns(const struct simulator *s);
+uint64_t simulator_waited_ns(const struct simulator *s);
 
 /* When EVENT, as it was recorded last, was reached. False: not yet, or it was
  * never recorded. Does not change what comes later. */

@@ -21,6 +21,7 @@
 #define SESSION_VERSION    3
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
+#define SESSION_CLOCK      "clock" /* timeline/image.h; of the simulated clock */
 #define SESSION_LOCK       "lock"    /* locked, with its pid, by the owner */
 #define SESSION_TRACE      "process-%04u.trace" /* with its number */
 #define SESSION_TRACE_END  ".trace"
@@ -84,6 +85,8 @@ struct session_process {
     session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */
     session_u64 last_oom_ns; /* CLOCK_MONOTONIC of the last refusal */
     session_u64 last_launch_ns; /* ... and of work launched after it */
+    session_u64 clock_ahead_ns; /* of its simulated clock, before the host's;
+                                   kept when the slot is used again */
     session_u64 unpriced;       /* calls of stubs */
     session_u64 unknown_reads;  /* copies to the host of what is not known */
     char
@@ -146,6 +149,7 @@ struct session {
     uint64_t start_unix_ns;
     uint32_t write_through; /* --write-through: checkpoints are not kept */
     uint32_t require_gpu;   /* --require-gpu */
+    uint32_t simulated_clock;   /* no --real-clock: SESSION_CLOCK is there */
     double unknown_value;   /* --unknown-value */
     uint64_t end_ns; /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */

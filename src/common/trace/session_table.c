@@ -334,9 +334,11 @@ static void slot_clear(struct session_table *t, uint32_t slot, uint32_t rank,
                        const char *program)
 {
     struct session_process *p = &t->session->processes[slot];
+    uint64_t ahead_ns = atomic_load(&p->clock_ahead_ns);
 
     atomic_store(&p->state, SESSION_FREE);
     memset(p, 0, sizeof *p);
+    atomic_store(&p->clock_ahead_ns, ahead_ns);
     p->number = atomic_fetch_add(&t->session->process_count, 1);
     p->rank = rank;
     snprintf(p->program, sizeof p->program, "%s", program);

@@ -14,13 +14,15 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/run/job.h"
 #include "memsim/cli/output.h"
+#include "memsim/cli/output_time.h"
+#include "timeline/image.h"
 
 struct run_options {
     struct job_options job;
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
-    bool no_modules, kill_with_memsim;
+    bool no_modules, real_clock, kill_with_memsim;
     struct output_options output;
 };
 
@@ -32,6 +34,8 @@ static const struct option_row rows[] = {
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
              "allocation belongs to"},
+    {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
+     .help = "COMMAND sees this machine's time, not the predicted one"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
      .help = "kill COMMAND when memsim is killed"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
@@ -205,6 +209,22 @@ static int run(const struct run_options *o, const struct job *job)
     return status;
 }
 
+/* Gives JOB what the command's clock is simulated with. Where that cannot be
+ * made, the report says why, and the command sees this machine's time. */
+static void *clock_make(const struct run_options *o, struct job *job)
+{
+    struct output_time times;
+    struct err ignored = {""};
+
+    if (o->real_clock ||
+        output_time_init(&times, &o->output, &job->gpu, &ignored))
+        return NULL;
+    void *image = timeline_image_make(&times.timeline, &job->clock_bytes);
+    output_time_fini(&times);
+    job->clock_image = image;
+    return image;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
@@ -234,5 +254,8 @@ int cmd_run(int argc, char **argv)
     if (outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
     note_hidden_cards();
-    return run(&o, &job);
+    void *image = clock_make(&o, &job);
+    status = run(&o, &job);
+    free(image);
+    return status;
 }

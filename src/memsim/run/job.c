@@ -2,6 +2,7 @@
 #include "memsim/run/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,25 @@ int job_check(const char *command, struct err *err)
     return CMD_RUN_NOT_FOUND;
 }
 
+/* What the processes of the run simulate their clock with. */
+static int clock_write(const struct job *job, const struct rundir *dir,
+                       struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (!job->clock_image)
+        return 0;
+    snprintf(path, sizeof path, "%s/" SESSION_CLOCK, dir->path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t n = fd < 0 ? -1 : write(fd, job->clock_image, job->clock_bytes);
+    if (fd >= 0 && close(fd))
+        n = -1;
+    if (n == (ssize_t)job->clock_bytes)
+        return 0;
+    return err_set(err, "%s: cannot write it: %s; use -o on another disk", path,
+                   strerror(n < 0 ? errno : ENOSPC));
+}
+
 static void session_fill(struct session *s, const struct job *job)
 {
     const struct job_options *o = &job->options;
@@ -92,6 +112,7 @@ static void session_fill(struct session *s, const struct job *job)
     s->device_count = o->gpus;
     for (uint32_t i = 0; i < o->gpus; i++)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
+    s->simulated_clock = job->clock_image != NULL;
     s->start_ns = now_ns();
     s->start_unix_ns = unix_ns();
 }
@@ -186,6 +207,11 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->force,
                       job->command, err)) {
         free(preload);
+        return CMD_RUN_FAILED;
+    }
+    if (clock_write(job, dir, err)) {
+        free(preload);
+        rundir_remove(dir);
         return CMD_RUN_FAILED;
     }
     session_fill(dir->session, job);

@@ -84,6 +84,8 @@ struct job {
     uint64_t trace_limit_bytes;
     bool no_modules;
     bool kill_with_memsim; /* the command ends when memsim is killed */
+    const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
+    size_t clock_bytes;
     int output; /* where stdout and stderr go; -1: they are inherited */
 };
 

@@ -59,7 +59,8 @@ static bool is_run_file(const char *name)
     uint32_t number;
 
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
-           !strcmp(name, SESSION_COMMAND) || !strcmp(name, RUN_RANKS) ||
+           !strcmp(name, SESSION_COMMAND) ||
+           !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
            run_is_process(name, &number);
 }
 

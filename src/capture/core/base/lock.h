@@ -5,6 +5,7 @@
 #define MEMSIM_CAPTURE_LOCK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum core_lock {
@@ -40,6 +41,19 @@ static inline void core_lock(enum core_lock lock)
                                                  memory_order_relaxed))
         core_lock_wait(lock);
     core_locks_held++;
+}
+
+/* Takes LOCK where nobody holds it. */
+static inline bool core_trylock(enum core_lock lock)
+{
+    uint32_t held = 0;
+
+    if (!atomic_compare_exchange_strong_explicit(&core_locks[lock], &held, 1,
+                                                 memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    core_locks_held++;
+    return true;
 }
 
 static inline void core_unlock(enum core_lock lock)

@@ -1,7 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/run/clock.h"
 
-const struct clock_source *clock_source;
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/run/clock_gap.h"
+#include "capture/core/run/live.h"
+#include "capture/core/run/process.h"
+#include "capture/core/run/record_put.h"
+
+#define FACTOR_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
+
+_Atomic uint64_t clock_held_ns;
+
+/* Before our constructor has run, which other libraries' may come before. */
+static int clock_by_kernel(clockid_t clock, struct timespec *t)
+{
+    return (int)syscall(SYS_clock_gettime, clock, t);
+}
+
+int (*clock_real)(clockid_t clock, struct timespec *t) = clock_by_kernel;
+
+__attribute__((constructor)) static void clock_start(void)
+{
+    void *real = dlsym(RTLD_NEXT, "clock_gettime");
+
+    if (real)
+        clock_real = (int (*)(clockid_t, struct timespec *))real;
+}
 
 uint64_t memsim_clock_now(void)
 {
@@ -12,4 +40,149 @@ uint64_t memsim_clock_unix(void)
 {
     return clock_now() + clock_host(CLOCK_REALTIME) -
            clock_host(CLOCK_MONOTONIC);
+}
+
+/* --- the user clock ------------------------------------------------------- */
+
+/* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there. */
+struct line {
+    uint64_t host_ns, user_ns;
+    uint64_t factor;   /* of 2^CLOCK_FACTOR_BITS */
+};
+
+/* The current line is lines[generation % 2]; 0: there is none. A reader takes
+ * the line whose generation is still the current one afterwards. A signal's
+ * handler that interrupts the writer finds the old line whole. */
+static struct line lines[2];
+static _Atomic uint64_t generation;
+
+static uint64_t line_ns; /* when the current line was made, of the host's */
+static session_u64 told_ns; /* the latest time that the program was told */
+
+static uint64_t line_at(const struct line *l, uint64_t host_ns)
+{
+    uint64_t passed = host_ns > l->host_ns ? host_ns - l->host_ns : 0;
+
+    return l->user_ns + (uint64_t)(((unsigned __int128)passed * l->factor) >>
+                                   CLOCK_FACTOR_BITS);
+}
+
+/* How far the first of the processes with a simulation is ahead of the host's
+ * clock; one that has ended keeps its place. */
+static uint64_t others_ahead(void)
+{
+    const struct session *session = memsim_session();
+    uint64_t ahead_ns = 0;
+
+    if (!session || !session->simulated_clock)
+        return 0;
+    uint32_t count = atomic_load_explicit(&session->slot_count,
+                                          memory_order_relaxed);
+    for (uint32_t i = 0; i < count && i < SESSION_SLOTS; i++) {
+        uint64_t ns = atomic_load_explicit(
+            &session->processes[i].clock_ahead_ns, memory_order_relaxed);
+        ahead_ns = ns > ahead_ns ? ns : ahead_ns;
+    }
+    return ahead_ns;
+}
+
+bool clock_is_ahead(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed) ||
+           others_ahead();
+}
+
+uint64_t clock_user_at(uint64_t host_ns)
+{
+    for (;;) {
+        uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
+        if (!now)
+            return host_ns + others_ahead();
+        uint64_t user_ns = line_at(&lines[now % 2], host_ns);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&generation, memory_order_relaxed) == now)
+            return user_ns;
+    }
+}
+
+/* A thread that reads the old line and is told a time after this looks at what
+ * was told is a few nanoseconds ahead of the others. */
+static uint64_t line_set(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
+{
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    uint64_t told = atomic_load_explicit(&told_ns, memory_order_relaxed);
+
+    if (user_ns < told)
+        user_ns = told;
+    atomic_thread_fence(memory_order_release);
+    lines[(now + 1) % 2] = (struct line){host_ns, user_ns, factor};
+    atomic_store_explicit(&generation, now + 1, memory_order_release);
+    line_ns = host_ns;
+    return user_ns;
+}
+
+uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
+{
+    struct session_process *slot = process_slot();
+
+    user_ns = line_set(host_ns, user_ns, factor);
+    if (slot)
+        atomic_store_explicit(&slot->clock_ahead_ns,
+                              user_ns > host_ns ? user_ns - host_ns : 0,
+                              memory_order_relaxed);
+    return user_ns;
+}
+
+/* A program that looks at the time after a long gap is to see it without what
+ * clock_gap.h takes out of it: the next record would be too late. Not from a
+ * signal's handler that interrupts the writer of records, nor from a thread
+ * other than the one that made the last record: the gap is not its own. */
+static void gap_look(uint64_t host_ns)
+{
+    uint64_t held_ns = atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
+
+    if (record_writer.thread != record_thread() || !core_trylock(LOCK_RECORD))
+        return;
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    const struct line *l = &lines[now % 2];
+    uint64_t now_ns = host_ns - held_ns;
+    if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
+        clock_gap(record_writer.time_ns, now_ns);
+        held_ns = atomic_load_explicit(&clock_held_ns, memory_order_relaxed) -
+                  held_ns;
+        line_set(host_ns, line_at(l, host_ns - held_ns), l->factor);
+    }
+    core_unlock(LOCK_RECORD);
+}
+
+uint64_t clock_user_told(void)
+{
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+
+    if (live_is_on && host_ns > line_ns + CLOCK_GAP_NS)
+        gap_look(host_ns);
+    uint64_t user_ns = clock_user_at(host_ns);
+    session_raise(&told_ns, user_ns);
+    return atomic_load_explicit(&told_ns, memory_order_relaxed);
+}
+
+void clock_hold(uint64_t host_ns, uint64_t record_ns)
+{
+    uint64_t held_ns = host_ns - record_ns;
+
+    if (held_ns > atomic_load_explicit(&clock_held_ns, memory_order_relaxed))
+        atomic_store_explicit(&clock_held_ns, held_ns, memory_order_relaxed);
+}
+
+void clock_release(void)
+{
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+
+    if (atomic_load_explicit(&generation, memory_order_relaxed))
+        line_set(host_ns, clock_user_at(host_ns), FACTOR_ONE);
+}
+
+void clock_after_fork(void)
+{
+    atomic_store(&generation, 0);
 }

@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What time it is for the program: the times of records and events, and
- * whether work is done, all come from here. It is the host's monotonic clock
- * unless another one is set: a simulated clock is plugged in at this place
- * alone. All times are in nanoseconds. */
+ * What time it is. There are three clocks, all in nanoseconds:
+ *
+ *   host      this machine's (clock_host)
+ *   record    the host's monotonic one without what memsim itself needed and
+ *             without the time in which the program was held up for reasons
+ *             that a real run does not have (clock_now): the trace's times
+ *   user      what the program is told (clock_user): the record clock's
+ *             progress times --host-speed, and it jumps forward where the
+ *             program waits for the GPU or calls the driver, as the simulation
+ *             says (live.h)
+ *
+ * Processes that use no GPU have the user clock of that process of the run that
+ * is furthest ahead. Without a simulation the user clock is the host's. */
 #ifndef MEMSIM_CAPTURE_CLOCK_H
 #define MEMSIM_CAPTURE_CLOCK_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "capture/core/base/core.h"
 
-/* Another clock. Both functions are called from any thread, at any time, with
- * locks of the core held. */
-struct clock_source {
-    uint64_t (*now)(void);              /* never decreases on one thread */
-    void (*wait_until)(uint64_t at_ns); /* the calling thread waits */
-};
+/* Of the record clock, behind the host's. */
+extern _Atomic uint64_t clock_held_ns;
 
-/* NULL: the host's clock. Set it before the process's first record. */
-extern const struct clock_source *clock_source;
+/* clock_gettime(2) of the C library: ours stands before it. */
+extern int (*clock_real)(clockid_t clock, struct timespec *t);
 
 /* The host's own clocks, whatever is set: for figures that other processes
  * compare with theirs. CLOCK is CLOCK_MONOTONIC or the like. */
@@ -27,36 +34,59 @@ static inline uint64_t clock_host(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(clock, &t);
+    clock_real(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_record(clockid_t clock)
+{
+    uint64_t host_ns = clock_host(clock);
+
+    return host_ns -
+           atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
 }
 
 static inline uint64_t clock_now(void)
 {
-    if (clock_source)
-        return clock_source->now();
-    return clock_host(CLOCK_MONOTONIC);
+    return clock_record(CLOCK_MONOTONIC);
 }
 
-/* The same; of the host's clock one that is some milliseconds behind, and
- * cheaper. */
+/* The same, some milliseconds behind, and cheaper. */
 static inline uint64_t clock_now_coarse(void)
 {
-    if (clock_source)
-        return clock_source->now();
-    return clock_host(CLOCK_MONOTONIC_COARSE);
-}
-
-/* The calling thread waits until AT_NS. Nothing waits for the host's clock:
- * where no other one is set, work is done when it is given. */
-static inline void clock_wait_until(uint64_t at_ns)
-{
-    if (clock_source)
-        clock_source->wait_until(at_ns);
+    return clock_record(CLOCK_MONOTONIC_COARSE);
 }
 
 /* For the fake libraries: clock_now(), and the same moment since 1970. */
 CORE_API uint64_t memsim_clock_now(void);
 CORE_API uint64_t memsim_clock_unix(void);
+
+/* --- the user clock ------------------------------------------------------- */
+
+/* Whether the user clock is another one than the host's. */
+bool clock_is_ahead(void);
+
+/* The user clock where the host's monotonic one is HOST_NS. */
+uint64_t clock_user_at(uint64_t host_ns);
+
+/* The user clock, which the program is told: it will be told nothing earlier. */
+uint64_t clock_user_told(void);
+
+/* --- for live.c, under LOCK_RECORD ---------------------------------------- */
+
+/* From HOST_NS on, which is now, the user clock is USER_NS and goes on by
+ * FACTOR, in units of 2^-CLOCK_FACTOR_BITS, for each nanosecond of the host's.
+ * Returns USER_NS, or what the program was told, where that is later. */
+#define CLOCK_FACTOR_BITS 32
+uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor);
+
+/* The record clock was RECORD_NS when the host's came to HOST_NS. */
+void clock_hold(uint64_t host_ns, uint64_t record_ns);
+
+/* The simulation has ended: the user clock goes on as the host's does. */
+void clock_release(void);
+
+/* In a forked child: it has no simulation. */
+void clock_after_fork(void);
 
 #endif

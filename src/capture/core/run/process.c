@@ -14,6 +14,7 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
 #include "common/trace/session_mail.h"
@@ -175,6 +176,7 @@ void process_join(void)
 
     if (slot || !session || refused)
         return;
+    live_load();
     pthread_mutex_lock(&join_lock);
     if (!slot && !refused) {
         struct session_process *p = slot_take();
@@ -183,6 +185,7 @@ void process_join(void)
         if (p) {
             session_trace_path(run_directory(given), p->number, path,
                                sizeof path);
+            live_start();
             record_open(session, path);
             for (const struct process_hook *h = hooks; h; h = h->next)
                 if (h->at_open)
@@ -288,6 +291,8 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     record_after_fork();
+    clock_after_fork();
+    live_after_fork();
     session_table_forked(&table);
     forked = forked || slot;
     slot = NULL;

@@ -9,6 +9,8 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/clock_gap.h"
+#include "capture/core/run/live.h"
 #include "capture/core/run/record.h"
 #include "common/trace/trace_write.h"
 
@@ -24,13 +26,17 @@ record_begin(struct trace_put *r, bool coarse)
     r->time_ns = coarse ? clock_now_coarse() : clock_now();
     if (r->time_ns < record_writer.time_ns)
         r->time_ns = record_writer.time_ns;
+    else if (r->time_ns - record_writer.time_ns > CLOCK_GAP_NS)
+        r->time_ns = clock_gap(record_writer.time_ns, r->time_ns);
 }
 
-/* Appends R, and lets go of the writer. */
+/* Appends R, tells the simulation of it, and lets go of the writer. */
 static inline __attribute__((always_inline)) void
 record_end(struct trace_put *r)
 {
     trace_writer_put(&record_writer, r);
+    if (live_is_on)
+        live_take(r);
     core_unlock(LOCK_RECORD);
 }
 

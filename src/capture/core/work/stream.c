@@ -7,9 +7,9 @@
 #include "capture/core/work/mem_pool.h"
 #include "capture/core/diagnose/host_read.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/live.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/run/record.h"
-#include "capture/core/work/done.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/host.h"
@@ -137,7 +137,6 @@ int memsim_stream_synchronize(uint64_t handle)
         return rc;
     SUBMIT(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
     stream_await(handle);
-    clock_wait_until(stream_done_at(device, handle));
     pool_synchronized(device);
     return CORE_OK;
 }
@@ -151,8 +150,7 @@ int memsim_stream_query(uint64_t handle)
         rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
-    bool ready = (!await_any() || await_is_done(stream_awaits(handle))) &&
-                 done_by_now(stream_done_at(device, handle));
+    bool ready = !await_any() || await_is_done(stream_awaits(handle));
     RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;
@@ -268,8 +266,7 @@ int memsim_event_query(uint64_t handle)
 
     if (rc)
         return rc;
-    bool ready = (!await_any() || await_is_done(await_bits(&event->awaits))) &&
-                 done_by_now(event_done_at(handle, event->time_ns));
+    bool ready = !await_any() || await_is_done(await_bits(&event->awaits));
     RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;
@@ -285,9 +282,22 @@ int memsim_event_synchronize(uint64_t handle)
     SUBMIT(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
     if (await_any())
         await_reach(await_bits(&event->awaits));
-    clock_wait_until(event_done_at(handle, event->time_ns));
     pool_synchronized(event->device);
     return CORE_OK;
+}
+
+/* When EVENT was reached. A program that asks has waited for it, or was told
+ * that it is ready; where it is not by the simulation, it waits now. */
+static uint64_t event_ns(uint64_t handle, const struct event *event)
+{
+    uint64_t ns;
+
+    if (!live_event(handle, &ns))
+        return ns;
+    if (!live_is_on)
+        return event->time_ns;
+    SUBMIT(SYNC_EVENT, .device = (uint64_t)event->device, .event = handle);
+    return live_event(handle, &ns) ? event->time_ns : ns;
 }
 
 /* "Interoperability with multiple devices" of the programming guide: events of
@@ -313,9 +323,8 @@ int memsim_event_elapsed(uint64_t start, uint64_t end, float *ms)
     rc = device_fault(a->device);
     if (rc)
         return rc;
-    *ms = (float)((double)(int64_t)(event_done_at(end, b->time_ns) -
-                                    event_done_at(start, a->time_ns)) /
-                  1e6);
+    uint64_t end_ns = event_ns(end, b);
+    *ms = (float)((double)(int64_t)(end_ns - event_ns(start, a)) / 1e6);
     return CORE_OK;
 }
 
@@ -330,7 +339,6 @@ int memsim_device_synchronize(void)
         return rc;
     SUBMIT(SYNC_DEVICE, .device = (uint64_t)device);
     await_reach(UINT64_MAX);
-    clock_wait_until(device_done_at(device));
     pool_synchronized(device);
     return CORE_OK;
 }

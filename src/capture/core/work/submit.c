@@ -2,29 +2,19 @@
 #include "capture/core/work/submit.h"
 
 #include "capture/core/run/record_put.h"
-#include "capture/core/work/done.h"
 #include "capture/core/work/stream_capture.h"
 #include "common/trace/op.h"
 
-/* Whether anybody but the trace wants to know. */
-static inline bool is_watched(void)
-{
-    return capture_is_on() || done_model;
-}
-
-/* What is captured is not carried out: it is the graph's. */
 static void op_submit(struct op *op)
 {
     op->thread = record_thread();
-    op->host_ns = clock_now();
-    if (!(capture_is_on() && capture_work(op)) && done_model)
-        done_model->submit(op);
+    capture_work(op);
 }
 
 void memsim_submit(enum trace_kind kind, const uint64_t *fields, size_t count,
                    const char *text, size_t text_bytes)
 {
-    if (is_watched()) {
+    if (capture_is_on()) {
         struct op op = op_of_record(kind, fields);
 
         op.field_count = (uint32_t)count;
@@ -57,10 +47,10 @@ launch_fields(uint32_t name, int device, const struct kernel_launch *l,
         .h = words[7]};
 }
 
-/* Not inline: a launch that nobody watches then keeps its fields in registers.
+/* Not inline: a launch that is not captured then keeps its fields in registers.
  */
 static __attribute__((noinline)) void
-launch_watched(uint32_t name, int device, const struct kernel_launch *l,
+launch_captured(uint32_t name, int device, const struct kernel_launch *l,
                enum trace_rule rule, const uint64_t words[TRACE_LAUNCH_WORDS])
 {
     const struct trace_launch fields =
@@ -102,8 +92,8 @@ void submit_launch(uint32_t name, int device, const struct kernel_launch *l,
                    enum trace_rule rule,
                    const uint64_t words[TRACE_LAUNCH_WORDS])
 {
-    if (is_watched())
-        launch_watched(name, device, l, rule, rule ? words : no_words);
+    if (capture_is_on())
+        launch_captured(name, device, l, rule, rule ? words : no_words);
     if (rule == TRACE_RULE_NONE)
         launch_put(name, device, l, rule, no_words, LAUNCH_FIXED);
     else if (rule <= TRACE_RULE_FOREACH)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The way of all work that a program gives to a device, and of what orders it
  * (events, waits, synchronisations): it becomes a node of the graph that its
- * stream is captured into, or goes to the model of time where there is one
- * (done.h); and it is recorded. */
+ * stream is captured into, and it is recorded; the record goes to the
+ * simulation as well (run/live.h). */
 #ifndef MEMSIM_CAPTURE_SUBMIT_H
 #define MEMSIM_CAPTURE_SUBMIT_H
 

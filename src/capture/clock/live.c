@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one entry of this library: a simulation that takes records. */
+#include "capture/core/run/live.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include "capture/clock/arena.h"
+#include "capture/core/base/core.h"
+#include "capture/core/run/clock.h"
+#include "common/trace/trace_write.h"
+#include "timeline/image.h"
+#include "timeline/simulation.h"
+
+static struct simulation simulation;
+static struct simulator *simulator;
+static jmp_buf no_memory;
+
+static void on_full(void)
+{
+    _longjmp(no_memory, 1);
+}
+
+static const char *clock_open(void *image, size_t bytes, void *arena,
+                             size_t arena_bytes)
+{
+    static struct simulation_options options;
+    static struct err err;
+
+    simulation = (struct simulation){.device_count = 0};
+    arena_start(arena, arena_bytes, on_full);
+    if (_setjmp(no_memory))
+        return "there is no memory for it";
+    if (timeline_image_open(image, bytes, &options, &err))
+        return err.text;
+    simulator = simulator_create(&simulation, &options, NULL, NULL);
+    return NULL;
+}
+
+_Static_assert(CLOCK_FACTOR_BITS == SIMULATOR_FACTOR_BITS, "one unit");
+
+static uint64_t clock_factor(void)
+{
+    return simulator_factor(simulator);
+}
+
+/* As a reader of the trace would give it. */
+static int clock_take(const struct trace_put *r, struct live_now *now)
+{
+    uint64_t fields[TRACE_FIELDS_MAX];
+    struct trace_item item = {.head = {.kind = (uint16_t)r->kind,
+                                       .thread = r->thread,
+                                       .time_ns = r->time_ns},
+                              .fields = fields,
+                              .text = r->text};
+    size_t count = r->count < TRACE_FIELDS_MAX ? r->count : TRACE_FIELDS_MAX;
+
+    memcpy(fields, r->fields, count * sizeof *fields);
+    memset(fields + count, 0, (TRACE_FIELDS_MAX - count) * sizeof *fields);
+    while (count && !fields[count - 1])
+        count--;
+    item.head.fields = (uint16_t)count;
+    item.head.text_bytes = (uint32_t)(
+        r->text_bytes < TRACE_TEXT_MAX ? r->text_bytes : TRACE_TEXT_MAX);
+    if (_setjmp(no_memory))
+        return -1;
+    simulator_add(simulator, &item);
+    now->host_ns = simulator_host_ns(simulator);
+    now->waited_ns = simulator_waited_ns(simulator);
+    return 0;
+}
+
+static int clock_event(uint64_t event, uint64_t *ns)
+{
+    if (_setjmp(no_memory))
+        return -1;
+    return simulator_event_ns(simulator, event, ns) ? 0 : -1;
+}
+
+extern CORE_API const struct live_ops memsim_live;
+const struct live_ops memsim_live = {clock_open, clock_factor, clock_take,
+                                     clock_event};

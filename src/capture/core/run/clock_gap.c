@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/clock_gap.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/core/run/clock.h"
+#include "capture/core/run/clock_wait.h"
+
+#define SCHEDSTAT "/proc/thread-self/schedstat" /* on CPU, waiting, times */
+#define JUMP_NS   100000 /* of the clock, after which the CPU time is sampled */
+
+/* What data loaders can have done ahead: they stop at a few batches. */
+#define CREDIT_MOST_NS UINT64_C(10000000000)
+
+/* Of this thread, at its last sample. */
+static _Thread_local bool is_known;
+static _Thread_local uint64_t delay_ns, slept_ns;
+
+/* Of the process, at its last sample. */
+static uint64_t host_ns, cpu_ns;
+static uint64_t looked_ns; /* the record clock there */
+
+static uint64_t waited_ns; /* by the simulation's host */
+static uint64_t credit_ns; /* of that, since the process last waited */
+
+/* How long the calling thread has waited for a CPU so far. 0: Linux does not
+ * say. By system calls: the C library's open() is our own. */
+static uint64_t delay_read(void)
+{
+    char text[96];
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, SCHEDSTAT, O_RDONLY | O_CLOEXEC);
+    long n = fd < 0 ? -1 : syscall(SYS_read, fd, text, sizeof text - 1);
+    uint64_t delay = 0;
+    long i = 0;
+
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    while (i < n && text[i] != ' ')
+        i++;
+    for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+        delay = delay * 10 + (uint64_t)(text[i] - '0');
+    return delay;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void process_sample(uint64_t now_ns)
+{
+    host_ns = now_ns;
+    cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* What of the time since the last sample the process did nothing, its threads
+ * all together, and waited for no time. */
+static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns,
+                           uint64_t asleep_ns)
+{
+    uint64_t worked_ns = minus(clock_host(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
+
+    return minus(minus(now_ns, host_ns), worked_ns + delayed_ns + asleep_ns);
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns)
+{
+    return minus(now_ns, most(last_ns, looked_ns)) > CLOCK_GAP_NS;
+}
+
+uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
+{
+    if (!clock_gap_is_long(last_ns, now_ns))
+        return now_ns;
+    uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t gap_ns = now_ns - most(last_ns, looked_ns), delay = delay_read();
+    uint64_t delayed_ns = is_known ? minus(delay, delay_ns) : 0;
+    uint64_t asleep_ns = clock_slept_ns() - slept_ns;
+    uint64_t held_ns = 0;
+
+    if (last_ns && is_known) {
+        held_ns = least(delayed_ns, gap_ns);
+        uint64_t idle_ns = idle_since(start_ns, delayed_ns, asleep_ns);
+        idle_ns = least(idle_ns, gap_ns - held_ns);
+        if (idle_ns > CLOCK_GAP_NS) {
+            held_ns += least(idle_ns, credit_ns);
+            credit_ns = 0;
+        }
+    }
+    is_known = true;
+    delay_ns = delay;
+    slept_ns = clock_slept_ns();
+    process_sample(start_ns);
+    uint64_t own_ns = clock_host(CLOCK_MONOTONIC) - start_ns;
+    atomic_fetch_add_explicit(&clock_held_ns, held_ns + own_ns,
+                              memory_order_relaxed);
+    looked_ns = now_ns - held_ns;
+    return looked_ns;
+}
+
+void clock_waited(uint64_t ns)
+{
+    bool jumped = ns - waited_ns > JUMP_NS;
+
+    credit_ns = least(credit_ns + ns - waited_ns, CREDIT_MOST_NS);
+    waited_ns = ns;
+    if (jumped)
+        process_sample(clock_host(CLOCK_MONOTONIC));
+}

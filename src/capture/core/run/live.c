@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/live.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/clock.h"
+#include "capture/core/run/clock_gap.h"
+#include "capture/core/run/loader.h"
+#include "capture/core/run/process.h"
+#include "common/trace/op.h"
+#include "common/trace/session.h"
+#include "common/trace/trace_write.h"
+
+/* Address space, of which a run touches a few MiB. */
+#define ARENA_MOST  (UINT64_C(8) << 30)
+#define ARENA_LEAST (UINT64_C(64) << 20)
+#define KINDS       256
+
+bool live_is_on;
+
+static const struct live_ops *ops;
+static bool loaded, begun;
+static bool wanted[KINDS];
+static uint64_t origin_ns; /* of the simulation, on the program's clock */
+
+/* --- loading -------------------------------------------------------------- */
+
+static void *image_map(size_t *bytes)
+{
+    struct stat st;
+    int fd = process_file(SESSION_CLOCK);
+
+    if (fd < 0)
+        return NULL;
+    void *image = MAP_FAILED;
+    if (!fstat(fd, &st) && st.st_size > 0) {
+        *bytes = (size_t)st.st_size;
+        image = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    }
+    close(fd);
+    return image == MAP_FAILED ? NULL : image;
+}
+
+static void *arena_map(size_t *bytes)
+{
+    void *arena = NULL;
+
+    for (*bytes = ARENA_MOST; *bytes >= ARENA_LEAST; *bytes /= 2)
+        if ((arena = memsim_pages_reserve(0, *bytes)))
+            break;
+    return arena;
+}
+
+static const struct live_ops *library_open(void)
+{
+    char path[512 + sizeof LIVE_LIBRARY];
+
+    snprintf(path, sizeof path, "%s/" LIVE_LIBRARY, loader_directory());
+    void *library = REAL(dlopen)(path, RTLD_NOW | RTLD_LOCAL);
+    return library ? dlsym(library, LIVE_ENTRY) : NULL;
+}
+
+/* What of the records orders work, or says how: the rest would only pass time
+ * that the next of these passes. */
+static void wanted_set(void)
+{
+    static const uint64_t fields[TRACE_FIELDS_MAX];
+
+    for (int kind = 0; kind < KINDS; kind++)
+        wanted[kind] = kind == TRACE_NAME || kind == TRACE_CAPTURE_JOIN ||
+                       kind == TRACE_CAPTURE_END ||
+                       op_of_record((enum trace_kind)kind, fields).kind;
+}
+
+static const char *simulation_open(void)
+{
+    size_t image_bytes = 0, arena_bytes;
+    void *image = image_map(&image_bytes);
+    void *arena = image ? arena_map(&arena_bytes) : NULL;
+    const struct live_ops *found = arena ? library_open() : NULL;
+
+    if (!image)
+        return "its file of costs is missing";
+    if (!found)
+        return arena ? LIVE_LIBRARY " cannot be loaded"
+                     : "there is no address space for it";
+    const char *wrong = found->open(image, image_bytes, arena, arena_bytes);
+    if (wrong)
+        return wrong;
+    wanted_set();
+    ops = found;
+    return NULL;
+}
+
+void live_load(void)
+{
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+
+    if (loaded || !memsim_session() || !memsim_session()->simulated_clock)
+        return;
+    pthread_mutex_lock(&once);
+    const char *wrong = loaded ? NULL : simulation_open();
+    loaded = true;
+    pthread_mutex_unlock(&once);
+    if (wrong)
+        memsim_note("the clock of %s is this machine's, not the simulated "
+                    "one: %s",
+                    program_invocation_short_name, wrong);
+}
+
+/* --- records -------------------------------------------------------------- */
+
+void live_start(void)
+{
+    core_lock(LOCK_RECORD);
+    live_is_on = ops;
+    begun = false;
+    core_unlock(LOCK_RECORD);
+}
+
+void live_after_fork(void)
+{
+    live_is_on = loaded = false;
+    ops = NULL;
+}
+
+/* Its part of the time since RECORD was written is not the program's. */
+void live_take(const struct trace_put *record)
+{
+    struct live_now now;
+
+    if (begun && !wanted[record->kind & (KINDS - 1)])
+        return;
+    if (ops->take(record, &now)) {
+        live_is_on = false;
+        clock_release();
+        return;
+    }
+    clock_waited(now.waited_ns);
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+    if (!begun)
+        origin_ns = clock_user_at(host_ns) - now.host_ns;
+    begun = true;
+    clock_hold(host_ns, record->time_ns);
+    origin_ns = clock_publish(host_ns, origin_ns + now.host_ns, ops->factor()) -
+                now.host_ns;
+}
+
+int live_event(uint64_t event, uint64_t *ns)
+{
+    core_lock(LOCK_RECORD);
+    int rc = live_is_on ? ops->event(event, ns) : -1;
+    core_unlock(LOCK_RECORD);
+    return rc;
+}

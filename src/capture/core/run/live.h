@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The simulation of this process, while it runs: the records that order a GPU's
+ * work go to it as they are written, and it says what time it is on the
+ * program's clock (clock.h). It lies in a library of its own, which a process
+ * loads when it first uses a GPU. */
+#ifndef MEMSIM_CAPTURE_LIVE_H
+#define MEMSIM_CAPTURE_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LIVE_LIBRARY "libmemsim-clock.so"
+#define LIVE_ENTRY   "memsim_live"
+
+struct trace_put;
+
+/* The host in the simulation: its time, and how long it has waited for the GPU
+ * in all. */
+struct live_now {
+    uint64_t host_ns, waited_ns;
+};
+
+/* What the library has. Not for several threads at once. */
+struct live_ops {
+    /* Readies a simulation with IMAGE, BYTES of a private mapping of
+     * SESSION_CLOCK, in ARENA. Returns NULL, or what is wrong. */
+    const char *(*open)(void *image, size_t bytes, void *arena,
+                        size_t arena_bytes);
+    /* What a nanosecond of the host's is in the simulation: of CLOCK_ONE. */
+    uint64_t (*factor)(void);
+    /* Takes a record. Returns 0 with *NOW, or -1: it has failed for good. */
+    int (*take)(const struct trace_put *record, struct live_now *now);
+    /* When EVENT was reached. Returns 0, or -1: not yet. */
+    int (*event)(uint64_t event, uint64_t *ns);
+};
+
+/* Whether records are wanted; under LOCK_RECORD, as the functions below. */
+extern bool live_is_on;
+
+/* Loads the library and readies the simulation, where the run has one and this
+ * process does not yet. With no lock of the core's held. */
+void live_load(void);
+
+/* The trace of this process begins. */
+void live_start(void);
+
+/* In a forked child, which holds all locks: it has no simulation yet. */
+void live_after_fork(void);
+
+/* Gives it a record that was written. */
+void live_take(const struct trace_put *record);
+
+/* When EVENT, as it was recorded last, was reached, on the simulation's clock.
+ * Returns 0; -1: not yet, or there is no simulation. Takes LOCK_RECORD. */
+int live_event(uint64_t event, uint64_t *ns);
+
+#endif
