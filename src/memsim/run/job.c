@@ -97,6 +97,15 @@ static int clock_write(const struct job *job, const struct rundir *dir,
                    strerror(n < 0 ? errno : ENOSPC));
 }
 
+/* What is left needs it no more. */
+static void clock_remove(const struct rundir *dir)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/" SESSION_CLOCK, dir->path);
+    unlink(path);
+}
+
 static void session_fill(struct session *s, const struct job *job)
 {
     const struct job_options *o = &job->options;
@@ -219,6 +228,7 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         setenv("MEMSIM_MODULES", "0", true);
     int rc = run_command(job, libraries, preload, dir, err);
     free(preload);
+    clock_remove(dir);
     if (rc == CMD_RUN_NOT_EXECUTABLE || (rc && dir->temporary))
         rundir_remove(dir);
     else if (rc)
