@@ -5,11 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/core/base/lock.h"
-#include "capture/core/run/clock_gap.h"
-#include "capture/core/run/live.h"
 #include "capture/core/run/process.h"
-#include "capture/core/run/record_put.h"
 
 #define FACTOR_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
 
@@ -133,37 +129,26 @@ uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
     return user_ns;
 }
 
-/* A program that looks at the time after a long gap is to see it without what
- * clock_gap.h takes out of it: the next record would be too late. Not from a
- * signal's handler that interrupts the writer of records, nor from a thread
- * other than the one that made the last record: the gap is not its own. */
-static void gap_look(uint64_t host_ns)
+uint64_t clock_tell(uint64_t host_ns)
 {
-    uint64_t held_ns = atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
-
-    if (record_writer.thread != record_thread() || !core_trylock(LOCK_RECORD))
-        return;
-    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    const struct line *l = &lines[now % 2];
-    uint64_t now_ns = host_ns - held_ns;
-    if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
-        clock_gap(record_writer.time_ns, now_ns);
-        held_ns = atomic_load_explicit(&clock_held_ns, memory_order_relaxed) -
-                  held_ns;
-        line_set(host_ns, line_at(l, host_ns - held_ns), l->factor);
-    }
-    core_unlock(LOCK_RECORD);
-}
-
-uint64_t clock_user_told(void)
-{
-    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
-
-    if (live_is_on && host_ns > line_ns + CLOCK_GAP_NS)
-        gap_look(host_ns);
     uint64_t user_ns = clock_user_at(host_ns);
+
     session_raise(&told_ns, user_ns);
     return atomic_load_explicit(&told_ns, memory_order_relaxed);
+}
+
+bool clock_line_is_old(uint64_t host_ns)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed) &&
+           host_ns > line_ns + CLOCK_GAP_NS;
+}
+
+void clock_set_back(uint64_t host_ns, uint64_t by_ns)
+{
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    const struct line *l = &lines[now % 2];
+
+    line_set(host_ns, line_at(l, host_ns - by_ns), l->factor);
 }
 
 void clock_hold(uint64_t host_ns, uint64_t record_ns)

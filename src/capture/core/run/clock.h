@@ -69,8 +69,12 @@ bool clock_is_ahead(void);
 /* The user clock where the host's monotonic one is HOST_NS. */
 uint64_t clock_user_at(uint64_t host_ns);
 
-/* The user clock, which the program is told: it will be told nothing earlier. */
-uint64_t clock_user_told(void);
+/* The same, which the program is told: it will be told nothing earlier. */
+uint64_t clock_tell(uint64_t host_ns);
+
+/* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
+#define CLOCK_GAP_NS 500000
+bool clock_line_is_old(uint64_t host_ns);
 
 /* --- for live.c, under LOCK_RECORD ---------------------------------------- */
 
@@ -79,6 +83,9 @@ uint64_t clock_user_told(void);
  * Returns USER_NS, or what the program was told, where that is later. */
 #define CLOCK_FACTOR_BITS 32
 uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor);
+
+/* Likewise: at HOST_NS the clock had passed BY_NS too many. */
+void clock_set_back(uint64_t host_ns, uint64_t by_ns);
 
 /* The record clock was RECORD_NS when the host's came to HOST_NS. */
 void clock_hold(uint64_t host_ns, uint64_t record_ns);

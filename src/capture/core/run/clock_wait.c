@@ -13,8 +13,11 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/clock_gap.h"
 #include "capture/core/run/loader.h"
+#include "capture/core/run/record_put.h"
 
 #define NS_OF_S UINT64_C(1000000000)
 
@@ -34,9 +37,34 @@ uint64_t clock_slept_ns(void)
     return slept_ns;
 }
 
+/* A program that looks at the time after a long gap is to see it without what
+ * clock_gap.h takes out of it: the next record would be too late. Not from a
+ * signal's handler that interrupts the writer of records, nor from a thread
+ * other than the one that made the last record: the gap is not its own. */
+static void gap_look(uint64_t host_ns)
+{
+    uint64_t held_ns =
+        atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
+
+    if (record_writer.thread != record_thread() || !core_trylock(LOCK_RECORD))
+        return;
+    uint64_t now_ns = host_ns - held_ns;
+    if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
+        clock_gap(record_writer.time_ns, now_ns);
+        clock_set_back(host_ns, atomic_load_explicit(&clock_held_ns,
+                                                     memory_order_relaxed) -
+                                    held_ns);
+    }
+    core_unlock(LOCK_RECORD);
+}
+
 uint64_t clock_user_now(void)
 {
-    uint64_t now_ns = clock_user_told();
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+
+    if (clock_line_is_old(host_ns))
+        gap_look(host_ns);
+    uint64_t now_ns = clock_tell(host_ns);
 
     looks = now_ns == looked_ns ? looks + 1 : 0;
     looked_ns = now_ns;
