@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "capture/core/run/clock.h"
-#include "capture/core/run/clock_wait.h"
 
 #define SCHEDSTAT "/proc/thread-self/schedstat" /* on CPU, waiting, times */
 #define JUMP_NS   100000 /* of the clock, after which the CPU time is sampled */
@@ -17,7 +16,7 @@
 
 /* Of this thread, at its last sample. */
 static _Thread_local bool is_known;
-static _Thread_local uint64_t delay_ns, slept_ns;
+static _Thread_local uint64_t delay_ns, asleep_ns;
 
 /* Of the process, at its last sample. */
 static uint64_t host_ns, cpu_ns;
@@ -25,6 +24,11 @@ static uint64_t looked_ns; /* the record clock there */
 
 static uint64_t waited_ns; /* by the simulation's host */
 static uint64_t credit_ns; /* of that, since the process last waited */
+
+void clock_slept(uint64_t ns)
+{
+    asleep_ns += ns;
+}
 
 /* How long the calling thread has waited for a CPU so far. 0: Linux does not
  * say. By system calls: the C library's open() is our own. */
@@ -63,8 +67,7 @@ static void process_sample(uint64_t now_ns)
 
 /* What of the time since the last sample the process did nothing, its threads
  * all together, and waited for no time. */
-static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns,
-                           uint64_t asleep_ns)
+static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns)
 {
     uint64_t worked_ns = minus(clock_host(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
 
@@ -88,12 +91,11 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
     uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t gap_ns = now_ns - most(last_ns, looked_ns), delay = delay_read();
     uint64_t delayed_ns = is_known ? minus(delay, delay_ns) : 0;
-    uint64_t asleep_ns = clock_slept_ns() - slept_ns;
     uint64_t held_ns = 0;
 
     if (last_ns && is_known) {
         held_ns = least(delayed_ns, gap_ns);
-        uint64_t idle_ns = idle_since(start_ns, delayed_ns, asleep_ns);
+        uint64_t idle_ns = idle_since(start_ns, delayed_ns);
         idle_ns = least(idle_ns, gap_ns - held_ns);
         if (idle_ns > CLOCK_GAP_NS) {
             held_ns += least(idle_ns, credit_ns);
@@ -102,7 +104,7 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
     }
     is_known = true;
     delay_ns = delay;
-    slept_ns = clock_slept_ns();
+    asleep_ns = 0;
     process_sample(start_ns);
     uint64_t own_ns = clock_host(CLOCK_MONOTONIC) - start_ns;
     atomic_fetch_add_explicit(&clock_held_ns, held_ns + own_ns,

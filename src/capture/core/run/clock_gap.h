@@ -23,7 +23,10 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns);
  * clock_gap, that clock_gap has something to do at NOW_NS. */
 bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns);
 
-/* Likewise: the simulation's host has waited for WAITED_NS in all. */
+/* This thread has waited for a time, for NS: that is not taken out. */
+void clock_slept(uint64_t ns);
+
+/* Under LOCK_RECORD: the simulation's host has waited for WAITED_NS in all. */
 void clock_waited(uint64_t waited_ns);
 
 #endif

@@ -28,14 +28,8 @@
 
 /* What this thread's clock is ahead of the process's. */
 static _Thread_local uint64_t ahead_ns;
-static _Thread_local uint64_t slept_ns;
 static _Thread_local uint64_t looked_ns; /* at last, without AHEAD_NS ... */
 static _Thread_local uint32_t looks;     /* ... so many times */
-
-uint64_t clock_slept_ns(void)
-{
-    return slept_ns;
-}
 
 /* A program that looks at the time after a long gap is to see it without what
  * clock_gap.h takes out of it: the next record would be too late. Not from a
@@ -90,7 +84,7 @@ static void wait_passed(const struct wait *w, uint64_t for_ns)
     uint64_t now_ns = clock_user_now();
     int error = errno;
 
-    slept_ns += clock_host(CLOCK_MONOTONIC) - w->host_ns;
+    clock_slept(clock_host(CLOCK_MONOTONIC) - w->host_ns);
     if (now_ns - w->user_ns < for_ns)
         ahead_ns += for_ns - (now_ns - w->user_ns);
     errno = error;

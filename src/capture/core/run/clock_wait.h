@@ -17,7 +17,4 @@ bool clock_is_moved(clockid_t clock);
 uint64_t clock_user_now(void);
 uint64_t clock_user(clockid_t clock);
 
-/* Real time that this thread has spent in waits for a time, so far. */
-uint64_t clock_slept_ns(void);
-
 #endif
