@@ -48,6 +48,7 @@ bool compute_find(const char *name, struct compute *compute);
 bool compute_loop_parse(const char *name, struct compute *compute);
 bool compute_outputs_parse(const char *name, struct compute *compute);
 bool compute_arange_parse(const char *name, struct compute *compute);
+bool compute_linspace_parse(const char *name, struct compute *compute);
 bool compute_reduce_parse(const char *name, struct compute *compute);
 bool compute_count_parse(const char *name, struct compute *compute);
 bool compute_total_parse(const char *name, struct compute *compute);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * linspace of floating numbers: RangeFactories.cu, linspace_cuda_out. Models
+ * read it back: timm's drop path rates decide which modules there are. */
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_name.h"
+#include "capture/core/memory/values.h"
+
+/* What the lambda holds: {scalar start, end; int64_t steps; scalar step;
+ * int64_t halfway}, each at a multiple of its size. */
+struct closure {
+    uint32_t end, steps, step, bytes;
+};
+
+static struct closure closure_of(enum number_type type)
+{
+    uint32_t scalar = number_bytes(type);
+    uint32_t steps = (2 * scalar + 7) & ~7u;
+
+    return (struct closure){scalar, steps, steps + 8, steps + 24};
+}
+
+/* X as a number of TYPE. */
+static long double rounded(enum number_type type, long double x)
+{
+    char number[16];
+
+    number_store(type, number, x);
+    return number_load(type, number);
+}
+
+/* FROM + STEP * I as the GPU computes it: with one rounding, but for 16 bits,
+ * which c10::Half rounds after each operation. */
+static long double moved(enum number_type type, long double from,
+                         long double step, uint64_t i)
+{
+    bool half = type == NUMBER_F16 || type == NUMBER_BF16;
+    long double by = step * (long double)i;
+
+    return from + (half ? rounded(type, by) : by);
+}
+
+/* (index_t n, closure, scalar_t *out) */
+static void run_linspace(const struct compute *c,
+                         const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0), out = compute_u64(launch, 2);
+    const char *closure = launch->arguments[1];
+    struct closure at = closure_of(c->scalar);
+    uint32_t bytes = number_bytes(c->scalar);
+    long double start = number_load(c->scalar, closure);
+    long double end = number_load(c->scalar, closure + at.end);
+    long double step = number_load(c->scalar, closure + at.step);
+    uint64_t steps = (uint64_t)number_load(NUMBER_I64, closure + at.steps);
+    char *to = count > COMPUTE_INTEGERS || steps != count
+                   ? NULL
+                   : values_write(out, count * bytes, true);
+
+    if (!to) {
+        memsim_values_forget(out, count * bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        number_store(c->scalar, to + i * bytes,
+                     i < steps / 2
+                         ? moved(c->scalar, start, step, i)
+                         : moved(c->scalar, end, -step, steps - i - 1));
+}
+
+static uint32_t linspace_reach(const struct compute *c,
+                               const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return closure_of(c->scalar).bytes;
+}
+
+/* The second lambda of linspace_cuda_out is that of floating types: double,
+ * float, two complex ones, Half, BFloat16, in the order of the dispatch. */
+bool compute_linspace_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "17linspace_cuda_out");
+    const char *type = text ? name_after(text, "NKUlvE0_clEvENKUlvE") : NULL;
+
+    if (!type)
+        return false;
+    c->scalar = *type == '_'                      ? NUMBER_F64
+                : type[0] == '0' && type[1] == '_' ? NUMBER_F32
+                : type[0] == '3' && type[1] == '_' ? NUMBER_F16
+                : type[0] == '4' && type[1] == '_' ? NUMBER_BF16
+                                                   : NUMBER_NONE;
+    if (c->scalar == NUMBER_NONE)
+        return false;
+    c->run = run_linspace;
+    c->reach = linspace_reach;
+    return true;
+}
