@@ -86,9 +86,25 @@ static void fit_class(struct fit_ops *fit, enum work_family family,
 /* Variants that have models for each type. */
 static unsigned last_variant(enum work_family family)
 {
-    return family < WORK_CONVOLUTION_FORWARD && family != WORK_GEMM
-               ? WORK_VARIANTS - 1
-               : 0;
+    return family < WORK_CONVOLUTION_FORWARD ? WORK_VARIANTS - 1 : 0;
+}
+
+/* Enough rows for trees to learn what batches change. */
+#define MANY_ROWS 1000
+
+static size_t count_rows(const struct fit_ops *fit, enum work_family family,
+                         uint32_t types)
+{
+    struct fit_class c = {.ops = fit->ops,
+                          .family = family,
+                          .types = types,
+                          .variants = ANY_VARIANT};
+    size_t count;
+
+    pick_rows(&c, fit->gpu);
+    count = c.own_count;
+    fit_class_fini(&c);
+    return count;
 }
 
 static void fit_family(struct fit_ops *fit, enum work_family family)
@@ -97,10 +113,15 @@ static void fit_family(struct fit_ops *fit, enum work_family family)
         fit_class(fit, family, ANY_TYPE, ANY_VARIANT);
         return;
     }
-    for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++)
-        for (unsigned v = 0; v < WORK_VARIANTS; v++)
-            if (v <= last_variant(family))
-                fit_class(fit, family, type_classes[t], BIT(v));
+    for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++) {
+        bool whole = family == WORK_GEMM &&
+                     count_rows(fit, family, type_classes[t]) >= MANY_ROWS;
+
+        for (unsigned v = 0; v <= last_variant(family); v++)
+            if (!whole || !v)
+                fit_class(fit, family, type_classes[t],
+                          whole ? ANY_VARIANT : BIT(v));
+    }
     if (family >= WORK_CONVOLUTION_FORWARD) /* depthwise: one rate for all */
         fit_class(fit, family, ANY_TYPE, BIT(1));
 }
@@ -136,7 +157,8 @@ void ops_model_name(const struct ops_model *model, char *name, size_t size)
     for (int t = 0; t < WORK_TYPES && model->types != ANY_TYPE; t++)
         if (model->types >> t & 1)
             append_name(name, size, work_type_name(t));
-    for (unsigned v = 0; v < WORK_VARIANTS; v++)
+    for (unsigned v = 0; v < WORK_VARIANTS && model->variants != ANY_VARIANT;
+         v++)
         if ((model->variants >> v & 1) && work_variant_name(model->family, v))
             append_name(name, size, work_variant_name(model->family, v));
 }

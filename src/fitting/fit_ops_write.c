@@ -139,7 +139,7 @@ static void write_variants(FILE *out, const struct ops_model *m)
 {
     const char *separator = "";
 
-    if (!work_variant_name(m->family, 0))
+    if (!work_variant_name(m->family, 0) || m->variants == UINT32_MAX)
         return;
     fputs(", \"variants\": [", out);
     for (unsigned v = 0; v < WORK_VARIANTS; v++)

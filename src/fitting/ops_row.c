@@ -271,8 +271,10 @@ static const struct operator_row {
     {"pool", WORK_POOL, describe_plain},
     {"index", WORK_INDEX, describe_plain},
     {"sort", WORK_SORT, describe_plain},
+    {"cast", WORK_STRIDED, describe_plain},
     {"cat", WORK_STRIDED, describe_plain},
     {"copy", WORK_STRIDED, describe_plain},
+    {"strided", WORK_STRIDED, describe_plain},
 };
 
 /* Any other operator with a number of elements is arithmetic on them. */

@@ -214,7 +214,7 @@ TEST(a_strided_kernel_reads_each_element_once)
                                  trace_strided_pack(&out),
                                  trace_strided_pack(&out)),
                            3036);
-    CHECK_UINT(work.family, WORK_ELEMENTWISE);
+    CHECK_UINT(work.family, WORK_STRIDED);
 }
 
 TEST(casts_have_the_sizes_of_their_tensors)

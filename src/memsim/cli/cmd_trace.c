@@ -31,8 +31,8 @@ static const struct option_row rows[] = {
     {"work", 'w', OPTION_FLAG, NULL, offsetof(struct trace_options, work),
      .help = "print a table of kernels and library calls instead"},
     {"each", 'e', OPTION_FLAG, NULL, offsetof(struct trace_options, each),
-     .help = "with --work: one line for each operation and each\n"
-             "NVTX mark"},
+     .help = "with --work: one line for each operation, each NVTX\n"
+             "mark and each call of an outermost module"},
     {"gpu", 'g', OPTION_STRING, "NAME|FILE",
      offsetof(struct trace_options, gpu),
      .help = "with --work: predict times on this GPU (default: that\n"

@@ -83,7 +83,8 @@ static void shape_print(const struct work *work, FILE *out)
     }
 }
 
-void work_line_print(const struct work *work, const char *text, FILE *out)
+void work_line_print(const struct work *work, const struct cost_answer *price,
+                     const char *text, FILE *out)
 {
     fprintf(out,
             "%s type=%s source=%s read=%.0f written=%.0f flops=%.0f "
@@ -94,5 +95,6 @@ void work_line_print(const struct work *work, const char *text, FILE *out)
             work->written_bytes, work->flops, work->elements,
             work->element_bytes, work->blocks, work->threads);
     shape_print(work, out);
-    fprintf(out, " %s\n", text);
+    fprintf(out, " ns=%" PRIu64 " basis=%s %s\n", price->ns,
+            cost_basis_name(price->basis), text);
 }

@@ -5,13 +5,15 @@
 
 #include <stdio.h>
 
+#include "runtime/cost/cost.h"
 #include "runtime/cost/work.h"
 
 /* "exact", "rule", "guessed", "unknown" */
 const char *work_source_name(enum work_source source);
 
 /* Prints "family key=value ... text": what WORK holds, with the shape of its
- * family, and TEXT. */
-void work_line_print(const struct work *work, const char *text, FILE *out);
+ * family, its PRICE and TEXT. */
+void work_line_print(const struct work *work, const struct cost_answer *price,
+                     const char *text, FILE *out);
 
 #endif

@@ -37,6 +37,7 @@ struct work_table {
     struct cost_image *image;
     bool gpu_known;
     FILE *each; /* NULL: operations are not printed */
+    unsigned depth; /* of the module calls that are open */
     struct line **lines;
     size_t line_count, line_capacity;
     struct op_trace *ops; /* of the trace that is being read */
@@ -143,16 +144,16 @@ static void op_add(void *context, const struct op *op)
         work_describe(op, op_name(t, op), &work);
     if (work.family == WORK_NOTHING)
         return;
+    cost_price(t->image, &t->gpu, &work, &answer);
     if (t->each) {
         char text[NAME_MAX_CHARS];
 
         demangle(op_name(t, op), text, sizeof text);
-        work_line_print(&work, text, t->each);
+        work_line_print(&work, &answer, text, t->each);
     }
     size_t i = work.family * (WORK_UNKNOWN + 1) + work.source;
     if (!kernel->lines[i])
         kernel->lines[i] = line_add(t, op_name(t, op), &work);
-    cost_price(t->image, &t->gpu, &work, &answer);
     kernel->lines[i]->count++;
     kernel->lines[i]->ns += (double)answer.ns;
     kernel->lines[i]->read_bytes += work.read_bytes;
@@ -173,6 +174,11 @@ static int item_add(struct work_table *t, const struct trace_item *item,
     }
     if (item->head.kind == TRACE_MARK && t->each)
         fprintf(t->each, "mark %.*s\n", (int)item->head.text_bytes, item->text);
+    if (item->head.kind == TRACE_MODULE_ENTER && !t->depth++ && t->each)
+        fputs("call\n", t->each);
+    if (item->head.kind == TRACE_MODULE_LEAVE && t->depth && !--t->depth &&
+        t->each)
+        fputs("return\n", t->each);
     op_trace_add(t->ops, item);
     return 0;
 }

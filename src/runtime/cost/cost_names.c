@@ -63,6 +63,7 @@ static const char *const kernels[WORK_VARIANTS] = {
 };
 
 static const char *const groupings[WORK_VARIANTS] = {"dense", "depthwise"};
+static const char *const batchings[WORK_VARIANTS] = {"single", "batched"};
 
 static bool is_attention(enum work_family family)
 {
@@ -80,6 +81,8 @@ unsigned work_variant(const struct work *work)
 {
     if (is_attention(work->family))
         return (unsigned)work->attention.kernel % WORK_VARIANTS;
+    if (work->family == WORK_GEMM)
+        return work->gemm.batch > 1;
     return is_convolution(work->family) && work->convolution.groups > 1 &&
            work->convolution.groups == work->convolution.c;
 }
@@ -90,5 +93,6 @@ const char *work_variant_name(enum work_family family, unsigned variant)
         return NULL;
     return is_attention(family)     ? kernels[variant]
            : is_convolution(family) ? groupings[variant]
+           : family == WORK_GEMM    ? batchings[variant]
                                     : NULL;
 }

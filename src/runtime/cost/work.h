@@ -13,7 +13,8 @@
 enum work_family {
     WORK_NOTHING,      /* takes no time on the device */
     WORK_ELEMENTWISE,  /* contiguous arithmetic, casts, fills, dropout */
-    WORK_STRIDED,      /* broadcast and transposed arithmetic and copies, cat */
+    WORK_STRIDED,      /* kernels that load elements one by one: broadcast and
+                          transposed arithmetic and copies, casts, cat */
     WORK_REDUCE,       /* sums, means, norms of vectors, arg max */
     WORK_NORM_FORWARD, /* layer, group, RMS and batch norm */
     WORK_NORM_BACKWARD,
@@ -105,6 +106,7 @@ struct work {
     double flops;           /* arithmetic, multiply and add counted as two */
     double read_bytes, written_bytes;
     uint64_t elements;
+    uint32_t load_bytes; /* a thread loads so much at a time; 0: not known */
     uint64_t blocks;  /* of the grid; 0: not known */
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
@@ -171,7 +173,8 @@ const char *work_type_name(enum work_type type);
 
 /* Families that differ by more than shape have variants, which models tell
  * apart: attention by its kernel, convolutions by whether they are depthwise
- * (a channel a group: kernels of their own); all others have variant 0. */
+ * (a channel a group: kernels of their own), products by whether they are
+ * batched; all others have variant 0. */
 #define WORK_VARIANTS 4
 unsigned work_variant(const struct work *work);
 

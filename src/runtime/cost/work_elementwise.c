@@ -92,6 +92,7 @@ bool work_elementwise(const struct work_kernel *kernel,
     for (unsigned i = 1; i < kernel->operands; i++)
         read += operand_bytes(kernel, launch, i);
     set_moved(work, (double)launch->words[0], read, written);
+    work->load_bytes = (uint32_t)(kernel->numbers[0] * read);
     return true;
 }
 
@@ -106,14 +107,6 @@ static double strided_bytes(const struct trace_strided *s, uint32_t bytes,
         bytes = s->least_bytes < 16 ? s->least_bytes : 16;
     uint32_t apart = s->least_bytes > bytes ? s->least_bytes : bytes;
     return (double)s->elements * (apart < SECTOR_BYTES ? apart : SECTOR_BYTES);
-}
-
-/* Whether all tensors are gone through element by element, or stand still: as
- * fast as a contiguous kernel. */
-static bool is_contiguous(const struct trace_strided *s, uint32_t bytes,
-                          double elements)
-{
-    return (double)s->elements == elements && s->inner_bytes <= bytes;
 }
 
 bool work_strided(const struct work_kernel *kernel,
@@ -134,17 +127,13 @@ bool work_strided(const struct work_kernel *kernel,
         work->written_bytes = work->flops * kernel->bytes[0];
         return kernel->bytes[0] > 0;
     }
-    bool contiguous = true;
     for (unsigned i = 0; i < tensors && i + 2 < TRACE_LAUNCH_WORDS; i++) {
         const struct trace_strided s =
             trace_strided_unpack(launch->words[i + 2]);
         double moved = strided_bytes(&s, kernel->bytes[i], casts);
 
         *(i ? &work->read_bytes : &work->written_bytes) += moved;
-        contiguous &= is_contiguous(&s, kernel->bytes[i], work->flops);
     }
-    if (contiguous)
-        work->family = WORK_ELEMENTWISE;
     return true;
 }
 

@@ -24,7 +24,7 @@ static const struct work_rule rules[] = {
      .read = work_read_vectorized,
      .describe = work_elementwise},
     {.base = "unrolled_elementwise_kernel",
-     .family = WORK_ELEMENTWISE,
+     .family = WORK_STRIDED,
      .read = work_read_vectorized,
      .describe = work_elementwise},
     {.base = "elementwise_kernel",
@@ -32,7 +32,7 @@ static const struct work_rule rules[] = {
      .read = work_read_strided,
      .describe = work_strided},
     {.base = "unrolled_elementwise_kernel_for_multi_outputs",
-     .family = WORK_ELEMENTWISE,
+     .family = WORK_STRIDED,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .bytes = 4, .read = 2,
               .written = 2}},
     /* RangeFactories.cu */
