@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* As installed, and in the build tree, where share_path() gives data/. */
@@ -26,11 +27,15 @@ static const char *const places[] = {"fits/ops", "../fits/ops"};
  * nothing but a roofline in common. */
 #define NEAR 1.0
 
+/* So many neighbours are read, and any whose fit is SMALL: what counts is the
+ * time to parse trees. */
 #define NEIGHBOURS 4
+#define SMALL      (64 << 10)
 
 struct neighbour {
     struct gpu gpu;
     double distance;
+    off_t bytes;
     char path[PATH_MAX + 320];
 };
 
@@ -47,8 +52,15 @@ static int read_path(const char *path, struct cost_build *build,
     return rc;
 }
 
-/* How unlike two GPUs are: their generations, and how much they compute for
- * each byte that they move. */
+/* How much faster tensor cores are: 2 times on GeForce GPUs, which matrix
+ * products saturate, 4 on workstations', 15 on those of data centers. */
+static double tensor_ratio(const struct gpu *gpu)
+{
+    return fmax(gpu->fp16_tflops, gpu->fp32_tflops) / fmax(gpu->fp32_tflops, 1);
+}
+
+/* How unlike two GPUs are: their generations, how much they compute for each
+ * byte that they move, and their tensor cores. */
 static double distance(const struct gpu *a, const struct gpu *b)
 {
     double generations =
@@ -58,6 +70,7 @@ static double distance(const struct gpu *a, const struct gpu *b)
     double y = fmax(b->fp16_tflops, b->fp32_tflops) / fmax(b->memory_gbps, 1);
 
     return generations + 2 * fabs(log(x / y)) +
+           2 * fabs(log(tensor_ratio(a) / tensor_ratio(b))) +
            0.2 * fabs(log(a->memory_gbps / fmax(b->memory_gbps, 1)));
 }
 
@@ -98,7 +111,10 @@ static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
         if (dot && !strcmp(dot, ".json")) {
             *dot = '\0';
             if (!gpu_load(files[i]->d_name, &n.gpu, NULL)) {
+                struct stat status = {.st_size = 0};
+
                 n.distance = distance(gpu, &n.gpu);
+                n.bytes = stat(n.path, &status) ? 0 : status.st_size;
                 xgrow(list, count, &capacity, sizeof **list);
                 (*list)[count++] = n;
             }
@@ -130,6 +146,18 @@ static void scale_segments(struct cost_segments *s, double ratio)
     s->y2 = fmax(s->y1, s->y2 + log(ratio));
 }
 
+/* Hopper's and later data center GPUs have tensor instructions that kernels of
+ * before cannot use: attention on them says nothing about attention there. */
+static bool is_foreign(const struct cost_model *model, const struct gpu *from,
+                       const struct gpu *to)
+{
+    bool attention = model->family == WORK_ATTENTION_FORWARD ||
+                     model->family == WORK_ATTENTION_BACKWARD;
+
+    return attention && from->capability_major < 9 &&
+           (to->capability_major == 9 || to->capability_major == 10);
+}
+
 /* Moves FROM's models, measured on another GPU, behind those of BUILD. */
 static void borrow_models(struct cost_build *build, struct cost_build *from,
                           const struct neighbour *n, const struct gpu *gpu)
@@ -137,7 +165,12 @@ static void borrow_models(struct cost_build *build, struct cost_build *from,
     for (size_t i = 0; i < from->count; i++) {
         struct cost_part *part = &from->parts[i];
 
-        part->model.basis = COST_BORROWED;
+        if (is_foreign(&part->model, &n->gpu, gpu)) {
+            free(part->state);
+            continue;
+        }
+        if (part->model.basis != COST_ESTIMATED)
+            part->model.basis = COST_BORROWED;
         part->model.low /= BORROWED_BAND;
         part->model.high *= BORROWED_BAND;
         if (part->model.kind == COST_SEGMENTS)
@@ -157,11 +190,11 @@ static int read_neighbours(const struct gpu *gpu, bool own,
     size_t count = list_neighbours(gpu, &list);
     int rc = 0;
 
-    for (size_t i = 0, read = 0; !rc && i < count && read < NEIGHBOURS; i++) {
+    for (size_t i = 0, read = 0; !rc && i < count; i++) {
         struct cost_build from = {.gpu = ""};
         bool same = !strcmp(list[i].gpu.name, gpu->name);
 
-        if (same && own)
+        if ((same && own) || (read >= NEIGHBOURS && list[i].bytes > SMALL))
             continue;
         read++;
         rc = read_path(list[i].path, same ? build : &from, err);

@@ -323,8 +323,12 @@ static int read_model(const struct reader *r, const cJSON *model,
         find_name(json_text_of(model, "family"), WORK_FAMILIES, family_name);
     int kind = find_name(json_text_of(model, "model"), COST_KINDS, kind_name);
 
+    const char *basis = json_text_of(model, "basis");
+
     if (family < 0 || kind < 0)
         return fail(r, "a family or model that memsim does not know");
+    if (!strcmp(basis, cost_basis_name(COST_ESTIMATED)))
+        m.basis = COST_ESTIMATED;
     m.family = (uint32_t)family;
     m.kind = (uint32_t)kind;
     if (read_number(r, model, "low", &m.low) ||

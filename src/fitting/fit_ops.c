@@ -32,22 +32,43 @@ static bool in_class(const struct fit_class *c, const struct work *work)
            (c->variants >> work_variant(work) & 1);
 }
 
+/* The rows of the class: measured ones, or estimates. */
+static void pick_rows_of(struct fit_class *c, const char *gpu, bool estimates)
+{
+    c->own_count = c->other_count = 0;
+    for (size_t i = 0; i < c->ops->count; i++) {
+        const struct ops_sample *s = &c->ops->samples[i];
+        const struct ops_source *source = &c->ops->sources[s->source];
+
+        if (!in_class(c, &s->work))
+            continue;
+        if ((source->clock == OPS_ESTIMATED) == estimates &&
+            !strcmp(source->gpu_name, gpu))
+            c->own[c->own_count++] = (uint32_t)i;
+        else if (source->clock != OPS_ESTIMATED && !estimates)
+            c->other[c->other_count++] = (uint32_t)i;
+    }
+}
+
+/* Estimates serve where there are no measurements, and no other GPU. */
 static void pick_rows(struct fit_class *c, const char *gpu)
 {
     size_t n = c->ops->count;
 
     c->own = xmalloc((n + 1) * sizeof *c->own);
     c->other = xmalloc((n + 1) * sizeof *c->other);
-    for (size_t i = 0; i < n; i++) {
-        const struct ops_sample *s = &c->ops->samples[i];
+    pick_rows_of(c, gpu, false);
+    if (c->own_count < MIN_ROWS)
+        pick_rows_of(c, gpu, true);
+}
 
-        if (!in_class(c, &s->work))
-            continue;
-        if (!strcmp(c->ops->sources[s->source].gpu_name, gpu))
-            c->own[c->own_count++] = (uint32_t)i;
-        else
-            c->other[c->other_count++] = (uint32_t)i;
-    }
+/* The band of the estimates among the own rows; 0: none are. */
+static double estimates_band(const struct fit_class *c)
+{
+    const struct ops_source *source =
+        &c->ops->sources[c->ops->samples[c->own[0]].source];
+
+    return source->clock == OPS_ESTIMATED ? source->band : 0;
 }
 
 static void fit_class(struct fit_ops *fit, enum work_family family,
@@ -75,6 +96,12 @@ static void fit_class(struct fit_ops *fit, enum work_family family,
             fit_class_validate(&c, &model.errors, &model.low, &model.high);
         struct fit_state state = fit_class_state(&c, model.kind, &all);
         fit_class_cap_floor(&c, model.kind, state.state);
+        double band = estimates_band(&c);
+        if (band > 0) {
+            model.basis = COST_ESTIMATED;
+            model.low = fmin(model.low, 1 / band);
+            model.high = fmax(model.high, band);
+        }
         model.state = state.state;
         model.state_bytes = state.bytes;
         xgrow(&fit->models, fit->count, &fit->capacity, sizeof *fit->models);

@@ -156,6 +156,8 @@ static void write_model(const struct ops_model *m, FILE *out)
     fprintf(out, "\n  {\"family\": \"%s\"", work_family_name(m->family));
     write_types(out, m->types);
     write_variants(out, m);
+    if (m->basis != COST_FITTED)
+        fprintf(out, ", \"basis\": \"%s\"", cost_basis_name(m->basis));
     fprintf(out, ",\n   \"model\": \"%s\", \"low\": %.4f, \"high\": %.4f,\n",
             cost_kind_ops(m->kind)->name, m->low, m->high);
     write_errors(&m->errors, out);

@@ -18,6 +18,7 @@ enum ops_clock {
     OPS_LAUNCH,    /* events round a call: its launch is included */
     OPS_LOOP,      /* many calls in a loop, back to back */
     OPS_DERIVED,   /* computed from rates that somebody published */
+    OPS_ESTIMATED, /* by regression from the times of whole steps */
     OPS_CLOCKS,
 };
 
@@ -31,6 +32,7 @@ struct ops_source {
     enum ops_clock clock;
     double launch_ns; /* taken off each time */
     double floor_ns;  /* times up to this say nothing of the kernel */
+    double band;      /* of estimates: four of five are within this factor */
     size_t rows, dropped;
 };
 

@@ -15,7 +15,7 @@
 static const char *const clock_names[OPS_CLOCKS] = {
     [OPS_SUSTAINED] = "sustained", [OPS_BURSTS] = "bursts",
     [OPS_LAUNCH] = "launch",       [OPS_LOOP] = "loop",
-    [OPS_DERIVED] = "derived",
+    [OPS_DERIVED] = "derived",     [OPS_ESTIMATED] = "estimated",
 };
 
 /* What the clocks of known sources cover, for tables that do not say. */
@@ -85,6 +85,8 @@ static int read_clock(struct table *table, const char *text, struct err *err)
     char name[16];
     double launch_us = 0, floor_us = 0;
 
+    table->source.band = 1;
+    sscanf(text, "estimated band=%lf", &table->source.band);
     sscanf(text, "%15s launch_us=%lf floor_us=%lf", name, &launch_us,
            &floor_us);
     for (int i = 0; i < OPS_CLOCKS; i++)
@@ -96,7 +98,7 @@ static int read_clock(struct table *table, const char *text, struct err *err)
         }
     return err_set(err,
                    "%s:%u: clock \"%s\" is none of sustained, bursts, "
-                   "launch, loop, derived",
+                   "launch, loop, derived, estimated",
                    table->path, table->line, name);
 }
 

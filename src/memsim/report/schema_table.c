@@ -114,7 +114,7 @@ const struct schema_object schema_objects[] = {
     {"device_ns", "number", "the sum of all operations of a step"},
     {"mfu", "number", "the arithmetic of GEMM, attention and convolution as a fraction of what the GPU's peak allows in a step"},
     {"unknown", "number", "the share of a step's operations about which little is known; their time is a guess"},
-    {"basis", "map of number", "the sources of the device time, as shares: measured, fitted, borrowed, roofline, fallback"},
+    {"basis", "map of number", "the sources of the device time, as shares: measured, fitted, borrowed, estimated, roofline, fallback"},
     {"by_module", "list of time_module", "device time of a step, the longest first, 200 at most"},
     {"by_operator", "list of time_operator", "device time of a step by kernel or library call, the longest first, 200 at most"},
     {"critical_path", "list of time_path", "what the end of a step waited for, from its end to its beginning, added up"},

@@ -13,6 +13,7 @@ enum cost_basis {
     COST_MEASURED, /* this shape was measured on this GPU */
     COST_FITTED,   /* by a model fitted to measurements of this GPU */
     COST_BORROWED, /* by another GPU's efficiencies at this one's peaks */
+    COST_ESTIMATED, /* by efficiencies that times of whole steps imply */
     COST_ROOFLINE, /* by the GPU's median fitted efficiency */
     COST_FALLBACK, /* a policy: little is known of the work */
     COST_BASES,

@@ -36,8 +36,8 @@ static const char *const types[WORK_TYPES] = {
 
 static const char *const bases[COST_BASES] = {
     [COST_MEASURED] = "measured", [COST_FITTED] = "fitted",
-    [COST_BORROWED] = "borrowed", [COST_ROOFLINE] = "roofline",
-    [COST_FALLBACK] = "fallback",
+    [COST_BORROWED] = "borrowed", [COST_ESTIMATED] = "estimated",
+    [COST_ROOFLINE] = "roofline", [COST_FALLBACK] = "fallback",
 };
 
 const char *work_family_name(enum work_family family)
