@@ -167,11 +167,54 @@ TEST(a_depthwise_convolution_has_no_tensor_cores)
     CHECK_UINT(work_variant(&half), 1);
     CHECK_UINT(work_variant(&grouped), 0);
     CHECK_STR(work_variant_name(WORK_CONVOLUTION_WGRAD, 1), "depthwise");
-    CHECK(!work_variant_name(WORK_GEMM, 0));
+    CHECK(!work_variant_name(WORK_NORM_FORWARD, 0));
     cost_price(NULL, &gpu, &half, &a);
     cost_price(NULL, &gpu, &single, &b);
     CHECK_UINT(a.ns, b.ns);
     CHECK((double)a.ns > half.flops / 3e3);
+}
+
+static struct work elementwise(enum work_family family, uint32_t load_bytes)
+{
+    return (struct work){.family = family,
+                         .type = WORK_FP16,
+                         .source = WORK_RULE,
+                         .element_bytes = 2,
+                         .elements = 1 << 28,
+                         .flops = 1 << 28,
+                         .read_bytes = 2.0 * (1 << 28),
+                         .written_bytes = 2.0 * (1 << 28),
+                         .load_bytes = load_bytes};
+}
+
+TEST(kernels_that_load_one_by_one_are_bound_by_elements)
+{
+    struct cost_gpu gpu = h100();
+    struct work wide = elementwise(WORK_ELEMENTWISE, 16);
+    struct work strided = elementwise(WORK_STRIDED, 0);
+    struct cost_answer fast, slow, more;
+
+    cost_price(NULL, &gpu, &wide, &fast);
+    cost_price(NULL, &gpu, &strided, &slow);
+    CHECK(slow.ns > fast.ns * 3 / 2);
+    strided.read_bytes *= 1.1; /* 10% more bytes of as many elements */
+    cost_price(NULL, &gpu, &strided, &more);
+    CHECK_UINT(more.ns, slow.ns);
+}
+
+TEST(geforce_gpus_run_above_their_boost_clock)
+{
+    struct work work = gemm(8192, 8192, 8192, WORK_FP16);
+    struct cost_gpu limits;
+    struct gpu gpu;
+    struct err err = {""};
+
+    if (gpu_load("rtx-3090", &gpu, &err))
+        CHECK_FAIL("%s", err.text);
+    cost_gpu_set(&gpu, &limits);
+    double peak_ns = work.flops / (1e3 * limits.tflops[WORK_FP16]);
+    CHECK(cost_bound_ns(&limits, &work) < peak_ns);
+    CHECK(cost_bound_ns(&limits, &work) > 0.8 * peak_ns);
 }
 
 TEST(winograd_may_go_below_the_peak)
