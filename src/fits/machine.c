@@ -30,7 +30,7 @@ static double link_gbps(double capability)
 
 /* TEXT itself, without what is in brackets, or its first word that the
  * catalogue knows. */
-static int gpu_guess(const char *text, struct gpu *gpu)
+int machine_gpu(const char *text, struct gpu *gpu)
 {
     struct err ignored = {""};
     char name[64];
@@ -65,7 +65,7 @@ void machine_find(const char *text, struct fit_machine *machine)
             machine->rack_gpus = racks[i].rack_gpus;
             text = racks[i].gpu;
         }
-    if (gpu_guess(text, &gpu))
+    if (machine_gpu(text, &gpu))
         return;
     double capability = gpu.capability_major + gpu.capability_minor / 10.0;
     machine->link_gbps = gpu.nvlink_links * link_gbps(capability);

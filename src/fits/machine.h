@@ -5,6 +5,12 @@
 
 #include "runtime/cost/fit.h"
 
+struct gpu;
+
+/* Finds the GPU of the catalogue that TEXT names: a name of it, or what a
+ * benchmark prints. Returns 0, or -1 where it is none. */
+int machine_gpu(const char *text, struct gpu *gpu);
+
 /* Fills *MACHINE in for the GPU that TEXT names: a name of the catalogue, or
  * what a benchmark prints ("NVIDIA H100 80GB HBM3", "GB200 NVL72 (printed as
  * NVIDIA Graphics Device)"). What the catalogue does not know stays 0. */

@@ -11,6 +11,8 @@
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
+#include "fits/cluster.h"
+#include "fits/machine.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/job.h"
 #include "memsim/cli/output.h"
@@ -225,16 +227,41 @@ static void *clock_make(const struct run_options *o, struct job *job)
     return image;
 }
 
+/* A cluster says which GPU it has, where the catalogue knows that. */
+static void choose_gpu(struct run_options *o)
+{
+    static char name[sizeof((struct gpu *)0)->name];
+    struct cluster cluster;
+    struct err ignored = {""};
+    struct gpu gpu;
+
+    if (!o->output.cluster ||
+        cluster_load(o->output.cluster, &cluster, &ignored))
+        return;
+    if (!machine_gpu(cluster.gpu, &gpu)) {
+        snprintf(name, sizeof name, "%s", gpu.name);
+        o->job.gpu = name;
+    } else {
+        cmd_note("--cluster %s: its GPU '%s' is not in the catalogue; %s is "
+                 "simulated (--gpu selects another)",
+                 o->output.cluster, cluster.gpu, o->job.gpu);
+    }
+    cluster_fini(&cluster);
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
                             .trace_limit_bytes = JOB_TRACE_LIMIT};
     struct operands operands;
     struct err err = {""};
+    const char *default_gpu = o.job.gpu;
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
 
     if (status >= 0)
         return status;
+    if (o.job.gpu == default_gpu)
+        choose_gpu(&o);
     struct job job = {.options = o.job,
                       .command = operands.values,
                       .directory = o.directory,

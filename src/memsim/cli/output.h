@@ -52,7 +52,8 @@ struct output_options {
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster), .group = "Step time",                \
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
-             "clusters' lists them)"},                                         \
+             "clusters' lists them); `memsim run' simulates its GPU\n"         \
+             "unless --gpu names another"},                                    \
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
      offsetof(structure, member.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \
