@@ -16,6 +16,9 @@ FIELDS = {  # besides ph, pid, tid
     "E": {"ts"},
     "i": {"name", "ts", "s"},
     "C": {"name", "ts", "args"},
+    "X": {"name", "ts", "dur", "args"},
+    "s": {"name", "ts", "cat", "id"},
+    "f": {"name", "ts", "cat", "id", "bp"},
 }
 OPTIONAL = {"B": {"args"}}
 MAX = 2**31 - 1  # of a process's or thread's number
@@ -50,6 +53,10 @@ class Trace:
         self.slices = collections.Counter()
         self.counters = collections.defaultdict(int)  # their maxima
         self.instants = []
+        self.starts = collections.defaultdict(set)  # of whole slices, by thread
+        self.ends = {}  # of the last of them
+        self.flows = collections.defaultdict(dict)  # by id: ends by kind
+        self.dur = collections.Counter()
 
     def follows(self, key, event):
         demand(event["ts"] >= self.last.get(key, 0), event, "goes back in time")
@@ -76,6 +83,34 @@ class Trace:
             demand(self.open[thread], event, "ends what did not begin")
             self.open[thread].pop()
 
+    def whole(self, event):
+        thread = event["pid"], event["tid"]
+        self.follows(thread, event)
+        self.used.add(("thread_name", *thread))
+        demand(type(event["dur"]) in (int, float) and event["dur"] >= 0, event,
+               "dur")
+        demand(round(event["ts"] * 1000) >= self.ends.get(thread, 0), event,
+               "overlaps the one before it")
+        self.ends[thread] = round((event["ts"] + event["dur"]) * 1000)
+        self.starts[thread].add(event["ts"])
+        name = self.names.get(("thread_name", *thread))
+        self.slices[name, event["name"]] += 1
+        self.dur[name] += event["dur"]
+
+    def flow(self, event):
+        ends = self.flows[event["id"]]
+        demand(event["ph"] == "f" or "s" not in ends, event, "begins twice")
+        ends.setdefault(event["ph"], []).append(event)
+
+    def flows_check(self):
+        """Each arrow leads from a call to operations that start after it."""
+        for ends in self.flows.values():
+            demand(sorted(ends) == ["f", "s"], ends, "an arrow without an end")
+            for event in ends["s"] + ends["f"]:
+                demand(event["ts"] in self.starts[event["pid"], event["tid"]],
+                       event, "binds to no slice")
+                demand(event["ts"] >= ends["s"][0]["ts"], ends, "backwards")
+
     def counter(self, event):
         demand(event["args"], event, "counts nothing")
         for name, value in event["args"].items():
@@ -95,10 +130,15 @@ class Trace:
         elif kind == "i":
             demand(event["s"] in "gpt", event, "scope")
             self.instants.append(event["name"])
+        elif kind == "X":
+            self.whole(event)
+        elif kind in "sf":
+            self.flow(event)
         else:
             self.slice(event)
 
     def finish(self):
+        self.flows_check()
         for thread, names in self.open.items():
             demand(not names, thread, f"never ends: {names}")
         missing = self.used - set(self.names)
@@ -122,6 +162,8 @@ def main():
                       in trace.names.items() if what == "process_name"},
         "slices": {f"{thread}: {path}": n for (thread, path), n
                    in trace.slices.items()},
+        "flows": len(trace.flows),
+        "busy_us": {thread: round(us, 3) for thread, us in trace.dur.items()},
         "counters": trace.counters, "instants": trace.instants,
         "other": whole["otherData"], "events": len(whole["traceEvents"])}))
 

@@ -8,6 +8,7 @@
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "runtime/cost/cost_memo.h"
+#include "runtime/sim/sim_cost.h"
 
 #define SCALE_MAX 1e6
 #define GEMM_TILE 128 /* rows and columns of a block: cuBLAS' usual tile */
@@ -24,14 +25,19 @@ struct pricer {
     struct cost_gpu limits;
     struct map kernels; /* struct work_kernel by the name's id + 1 */
     struct cost_memo memo;
+    uint32_t comm_fill; /* SMs that a collective takes, of SIM_WHOLE */
 };
 
 struct pricer *pricer_create(const struct price_options *options)
 {
     struct pricer *p = xcalloc(1, sizeof *p);
+    struct sim_gpu sim;
 
     p->options = *options;
     cost_gpu_set(options->gpu, &p->limits);
+    sim_gpu_set(&sim, options->gpu->sm_count, options->gpu->nccl_channels, 0,
+                0);
+    p->comm_fill = sim.comm_takes;
     return p;
 }
 
@@ -127,6 +133,7 @@ static void price_collective(const struct pricer *p, const struct op *op,
 
     price->family = WORK_COLLECTIVE;
     price->engine = SIM_COMM;
+    price->fill = p->comm_fill;
     if (ranks < 2)
         return;
     if (p->options.cluster && !cluster_us(p, &q, ranks, place, &answer)) {
@@ -223,6 +230,7 @@ static void price_work(struct pricer *p, const struct op *op,
                     &price->answer);
     price->engine = engine_of(op, &work);
     price->share = share_of(p, &work);
+    price->fill = price->engine == SIM_COMPUTE ? price->share : 0;
 }
 
 static void price_scale(struct cost_answer *a, double scale)

@@ -25,6 +25,7 @@ struct price {
     double flops;
     enum sim_engine engine;
     uint32_t share; /* of compute, of SIM_WHOLE */
+    uint32_t fill;  /* of the SMs that it gives work to, likewise */
     enum sim_link link; /* of a collective */
 };
 

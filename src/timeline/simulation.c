@@ -349,6 +349,8 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
     info->call = r->call;
     info->bytes = op_bytes(op);
     info->gap_ns = work.gap_ns;
+    info->measured_start_ns = op->start_ns;
+    info->measured_end_ns = op->start_ns + op->duration_ns;
     r->t->ops++;
     r->under_way++;
     work_meet(r, op, &work);

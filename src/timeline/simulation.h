@@ -34,6 +34,8 @@ struct simulation_op {
     uint64_t call;        /* the host call that launched it: its number */
     uint64_t bytes;       /* of a copy, set or collective */
     uint32_t gap_ns;      /* at least, since the one before it in its stream */
+    uint64_t measured_start_ns, measured_end_ns; /* of an imported profile, on
+                                                    its clock; otherwise 0 */
 };
 
 /* A call of a host thread into the driver. Numbers count from 1. */

@@ -221,7 +221,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
             output_members_add(&members, &r->result.ranks[rank++],
-                               recordings[i].path, NULL);
+                               (uint32_t)i, recordings[i].path, NULL);
     int rc = output_time_job(&time, &r->result, &members, err);
     output_members_fini(&members);
     output_time_fini(&time);

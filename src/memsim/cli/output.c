@@ -230,7 +230,7 @@ static int time_ranks(const struct output_options *options,
         if (w.device > w.rank->devices && w.device[-1].process == process)
             continue;
         run_trace_path(dir->path, process, path, sizeof path);
-        output_members_add(&members, w.rank, path,
+        output_members_add(&members, w.rank, process, path,
                            traces_plan(traces, process));
     }
     int rc = output_time_job(&time, result, &members, err);

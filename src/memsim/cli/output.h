@@ -33,7 +33,7 @@ struct output_options {
              "no network"},                                                    \
     {"perfetto", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.perfetto),                                     \
-     .help = "write memory and modules over time for\n"                        \
+     .help = "write the predicted timeline, memory and modules for\n"          \
              "ui.perfetto.dev; compressed if FILE ends in .gz"},               \
     {"snapshot", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.snapshot),                                     \

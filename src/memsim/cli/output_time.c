@@ -12,6 +12,7 @@
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
+#include "memsim/time/time_log.h"
 
 #define HOST_SPEED_MAX 1e6
 
@@ -172,11 +173,14 @@ static bool has_more(const struct timing *a, const struct timing *b)
 /* --- the ranks of a job --------------------------------------------------- */
 
 void output_members_add(struct output_members *m, struct result_rank *rank,
-                        const char *path, const struct simulation_plan *plan)
+                        uint32_t process, const char *path,
+                        const struct simulation_plan *plan)
 {
     xgrow(&m->all, m->count, &m->capacity, sizeof *m->all);
-    m->all[m->count++] = (struct output_member){
-        .rank = rank, .path = xstrdup(path), .plan = plan};
+    m->all[m->count++] = (struct output_member){.rank = rank,
+                                                .process = process,
+                                                .path = xstrdup(path),
+                                                .plan = plan};
 }
 
 void output_members_fini(struct output_members *m)
@@ -193,6 +197,7 @@ struct job {
     struct result *result;
     struct simulation_rank *ranks;
     struct result_rank **of; /* the result's ranks */
+    uint32_t *processes;
     struct simulation_plan *own;
     size_t count, own_count;
     struct comm_job *joined;
@@ -212,6 +217,7 @@ static void job_add(struct job *j, const struct output_member *m)
     j->own_count += !m->plan;
     j->ranks[j->count] = (struct simulation_rank){
         .path = m->path, .plan = m->plan ? m->plan : own};
+    j->processes[j->count] = m->process;
     j->of[j->count++] = m->rank;
 }
 
@@ -250,6 +256,7 @@ static void job_init(struct job *j, const struct output_time *t,
         .result = result,
         .ranks = xcalloc(members->count + 1, sizeof *j->ranks),
         .of = xcalloc(members->count + 1, sizeof(struct result_rank *)),
+        .processes = xcalloc(members->count + 1, sizeof *j->processes),
         .own = xcalloc(members->count + 1, sizeof *j->own)};
     for (size_t i = 0; i < members->count; i++)
         job_add(j, &members->all[i]);
@@ -286,6 +293,7 @@ static void job_fini(struct job *j)
     comm_job_destroy(j->joined);
     free(j->ranks);
     free(j->of);
+    free(j->processes);
     free(j->own);
 }
 
@@ -311,6 +319,41 @@ static bool rank_take(const struct job *j, size_t i, struct timing_rank *timed)
                                "comes; its times end there",
                     rank->rank);
     return true;
+}
+
+/* STEP of member I, or TIME_LOG_ALL; NULL: it is not known. */
+static struct time_log *log_of(const struct job *j, size_t i, uint32_t step)
+{
+    const struct simulation_peers peers = {j->ranks, j->count, i, j->joined};
+    struct simulation_options options = j->t->timeline;
+    struct err why = {""};
+
+    options.plan = j->ranks[i].plan;
+    options.peers = j->count > 1 ? &peers : NULL;
+    return time_log_create(j->ranks[i].path, &options, step, &why);
+}
+
+/* The timeline of member I for --perfetto. */
+static void add_events(const struct job *j, size_t i)
+{
+    if (!j->t->options->perfetto)
+        return;
+    struct time_log *log = log_of(j, i, TIME_LOG_ALL);
+    if (log && log->op_count)
+        result_timeline_add(j->result, j->of[i]->rank, j->processes[i], log);
+    else
+        time_log_destroy(log);
+}
+
+/* The typical step of member I, whose timing its rank has, for the page. */
+static void keep_step(const struct job *j, size_t i)
+{
+    struct result_rank *rank = j->of[i];
+
+    if (!j->t->options->html || !rank->timing->step_count)
+        return;
+    time_log_destroy(rank->step);
+    rank->step = log_of(j, i, (uint32_t)rank->timing->typical);
 }
 
 /* The timeline of member I for --kineto. */
@@ -345,8 +388,13 @@ int output_time_job(const struct output_time *t, struct result *result,
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
     timing_read_job(timed, &peers, &t->timeline);
     for (size_t i = 0; i < j.count; i++)
-        if (rank_take(&j, i, &timed[i]) && t->options->kineto)
-            rc = rc || write_kineto(&j, i, err);
+        add_events(&j, i);
+    for (size_t i = 0; i < j.count; i++)
+        if (rank_take(&j, i, &timed[i])) {
+            keep_step(&j, i);
+            if (t->options->kineto)
+                rc = rc || write_kineto(&j, i, err);
+        }
     free(timed);
     job_fini(&j);
     return rc ? -1 : 0;

@@ -38,6 +38,7 @@ int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
 /* A trace of a rank of a result. */
 struct output_member {
     struct result_rank *rank;
+    uint32_t process;                   /* see result_timeline */
     char *path;                         /* owned */
     const struct simulation_plan *plan; /* NULL: a pass makes it */
 };
@@ -49,11 +50,13 @@ struct output_members {
 };
 
 void output_members_add(struct output_members *m, struct result_rank *rank,
-                        const char *path, const struct simulation_plan *plan);
+                        uint32_t process, const char *path,
+                        const struct simulation_plan *plan);
 void output_members_fini(struct output_members *m);
 
 /* Times the ranks of RESULT by their traces, all on one simulator, and writes
- * --kineto. A rank with several traces has the timing with the most work. A
+ * --kineto. RESULT gets the timelines for --perfetto. A rank with several
+ * traces has the timing with the most work. A
  * trace that cannot be read becomes a note. Returns 0, or -1 where a file
  * cannot be written. */
 int output_time_job(const struct output_time *t, struct result *result,

@@ -70,7 +70,8 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
         struct result_rank *to = &result->ranks[result->rank_count++];
         to->rank = r->rank;
         for (size_t i = 0; i < r->trace_count; i++)
-            output_members_add(&members, to, r->traces[i]->path, NULL);
+            output_members_add(&members, to, (uint32_t)(members.count),
+                               r->traces[i]->path, NULL);
     }
     run_ranks_fini(&ranks);
     if (!rc)
@@ -132,6 +133,8 @@ static void print_summary(const struct replay_profile *p,
         fprintf(out, "  error of %zu steps: mean %.2f%%, worst %.2f%%\n",
                 errors.count, 100 * errors.sum / (double)errors.count,
                 100 * errors.worst);
+    if (time_slowest(result))
+        time_measured_write(time_slowest(result), out);
     time_text_write(result, "", "", out);
     for (size_t i = 0; i < result->note_count; i++)
         fprintf(out, "  note: %s\n", result->notes[i]);

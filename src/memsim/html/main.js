@@ -104,7 +104,8 @@ function makeTables() {
     percentColumn("Share", "peak", "whole"),
     stripColumn("By category", "all", (row) => total(row.all)),
     bytesColumn("Itself", "itself"), bytesColumn("Its own peak", "highest"),
-    momentColumn(), countColumn("Calls", "calls")], 1);
+    momentColumn(), countColumn("Calls", "calls"), moduleTimeColumn], 1);
+  tables.operators = makeOperators();
   tables.phases = new Table("phases", [
     {title: "Phase", isText: true, value: (r) => r.order, show: (r) => r.name},
     {title: "Took", value: (r) => r.duration,
@@ -177,9 +178,11 @@ function showEntry(index) {
   showSegments(segmentsOf(device,
     alone || looked?.device === place ? looked : null));
   showReplay(recording);
+  showStepTime(page.result, (page.result.ranks || []).find((r) =>
+    r.rank === rank), device);
   showCollectives(page.result, rank);
   listMoments(device);
-  fillTable("modules", moduleRows(device));
+  fillTable("modules", addModuleTimes(moduleRows(device), page.result));
   fillTable("phases", phaseRows(device));
   fillTable("things", (device.things_at_peak || []).map((thing) =>
     ({category: "", module: "", operator: "", ...thing,
@@ -248,6 +251,7 @@ function redrawOnChange() {
   const redraw = () => {
     drawTreemap();
     drawSegments();
+    drawSteps();
   };
   const recolor = () => {
     theme.apply();
@@ -277,6 +281,7 @@ function start() {
   startTimeline();
   startTreemap();
   startSegments();
+  startSteps();
   find("moment").addEventListener("change", () => tables.modules.update());
   find("search").addEventListener("input", search);
   find("search").addEventListener("keydown", (event) => {
@@ -289,6 +294,8 @@ function start() {
   listCards();
   if (worst >= 0)
     showEntry(worst);
+  else
+    showStepTime(result, result.ranks?.[0]);
   showLinks();
 }
 

@@ -13,6 +13,9 @@ const short = (device) => Math.max(0, ...(device.ooms || [])
 
 // The verdict in a sentence; WORST is the device that decided it, if any.
 function sentence(result, worst, several) {
+  if (!worst && result.time)
+    return `A step takes ${formatTime(result.time.step_ns)}; ` +
+      (result.why || "its memory is not known");
   if (!worst)
     return result.verdict === "fits" ? "No GPU was used"
       : `The command ended with status ${result.command_status}`;

@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/demangle.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/perfetto.h"
+#include "memsim/time/time_log.h"
 
-#define DEPTH_MAX      256
-#define THREADS_MAX    256
-#define STREAM_DEFAULT 7 /* as the profiler numbers the default stream */
+#define DEPTH_MAX   256
+#define THREADS_MAX 256
 
 struct open_module {
     uint32_t module;
@@ -30,8 +29,7 @@ struct writer {
     uint64_t pid;
     struct trace_names names;
     struct map modules; /* id of the name + 1, by module + 1 */
-    struct map streams; /* number by handle and device, + 1 */
-    uint32_t stream_count;
+    struct time_log_streams streams;
     struct {
         struct open_module open[DEPTH_MAX];
         uint32_t depth;
@@ -107,16 +105,14 @@ static void put_name(struct writer *w, uint64_t pid, uint64_t tid,
 static uint32_t stream_number(struct writer *w, uint32_t device,
                               uint64_t stream)
 {
-    uint64_t key = stream ^ (uint64_t)device << 56;
-    uint32_t number = (uint32_t)(uintptr_t)map_get(&w->streams, key);
+    bool is_new;
+    uint32_t number = time_log_stream(&w->streams, device, stream, &is_new);
     char name[48];
 
-    if (number)
-        return number;
-    number = stream <= 1 ? STREAM_DEFAULT : STREAM_DEFAULT + ++w->stream_count;
-    map_put(&w->streams, key, (void *)(uintptr_t)number);
-    snprintf(name, sizeof name, "stream %u", number);
-    put_name(w, device, number, "thread_name", name);
+    if (is_new) {
+        snprintf(name, sizeof name, "stream %u", number);
+        put_name(w, device, number, "thread_name", name);
+    }
     return number;
 }
 
@@ -127,36 +123,6 @@ static const char *op_category(const struct simulation_op *op)
     return op->kind == OP_SET ? "gpu_memset" : "kernel";
 }
 
-static const char *collective_kernel(const char *function)
-{
-    return strncmp(function, "nccl", 4) ? function : function + 4;
-}
-
-/* As the profiler calls it; NCCL's kernels begin with ncclDevKernel, by which
- * tools know them. */
-static void op_name(const struct writer *w, const struct simulation_op *op,
-                    char *text, size_t size)
-{
-    static const char *const copies[SIM_ENGINES] = {
-        [SIM_COMPUTE] = "Memcpy DtoD (Device -> Device)",
-        [SIM_COPY_IN] = "Memcpy HtoD (Pinned -> Device)",
-        [SIM_COPY_OUT] = "Memcpy DtoH (Device -> Pinned)",
-        [SIM_COPY_PEER] = "Memcpy PtoP (Device -> Device)",
-    };
-    const char *name = trace_names_get(&w->names, op->name);
-
-    if (op->kind == OP_COPY && copies[op->price.engine])
-        snprintf(text, size, "%s", copies[op->price.engine]);
-    else if (op->kind == OP_SET)
-        snprintf(text, size, "Memset (Device)");
-    else if (op->kind == OP_COLLECTIVE)
-        snprintf(text, size, "ncclDevKernel_%s", collective_kernel(name));
-    else if (*name)
-        demangle(name, text, size);
-    else
-        snprintf(text, size, "%s", work_family_name(op->price.family));
-}
-
 static void on_op(void *context, const struct simulation_op *op)
 {
     struct writer *w = context;
@@ -164,7 +130,7 @@ static void on_op(void *context, const struct simulation_op *op)
     uint32_t stream = stream_number(w, op->device, op->stream);
     char name[1024];
 
-    op_name(w, op, name, sizeof name);
+    time_log_op_name(op, &w->names, name, sizeof name);
     if (!slice_begin(w, op_category(op), op->device, stream, d->start_ns,
                      d->end_ns))
         return;
@@ -183,29 +149,6 @@ static void on_op(void *context, const struct simulation_op *op)
 
 /* --- the host ------------------------------------------------------------- */
 
-static const char *call_name(enum op_kind kind)
-{
-    static const char *const names[OP_KINDS] = {
-        [OP_COPY] = "cudaMemcpyAsync",
-        [OP_SET] = "cudaMemsetAsync",
-        [OP_HOST_FUNCTION] = "cudaLaunchHostFunc",
-        [OP_GRAPH_LAUNCH] = "cudaGraphLaunch",
-        [OP_EVENT_RECORD] = "cudaEventRecord",
-        [OP_STREAM_WAIT] = "cudaStreamWaitEvent",
-        [OP_SYNC_STREAM] = "cudaStreamSynchronize",
-        [OP_SYNC_DEVICE] = "cudaDeviceSynchronize",
-        [OP_SYNC_EVENT] = "cudaEventSynchronize",
-        [OP_DEVICE_MALLOC] = "cudaMalloc",
-        [OP_DEVICE_FREE] = "cudaFree",
-        [OP_STREAM_CREATE] = "cudaStreamCreateWithPriority",
-        [OP_STREAM_DESTROY] = "cudaStreamDestroy",
-        [OP_EVENT_CREATE] = "cudaEventCreateWithFlags",
-        [OP_EVENT_DESTROY] = "cudaEventDestroy",
-    };
-
-    return names[kind] ? names[kind] : "cudaLaunchKernel";
-}
-
 static void on_call(void *context, const struct simulation_call *call)
 {
     struct writer *w = context;
@@ -213,7 +156,7 @@ static void on_call(void *context, const struct simulation_call *call)
     if (!slice_begin(w, "cuda_runtime", w->pid, call->thread, call->start_ns,
                      call->end_ns))
         return;
-    put_text(w, "name", call_name(call->kind));
+    put_text(w, "name", time_log_call_name(call->kind));
     fprintf(w->out,
             ",\"args\":{\"External id\":%" PRIu64 ",\"correlation\":%" PRIu64
             "}}",
@@ -407,7 +350,7 @@ int kineto_write(const struct kineto_job *job, const char *path,
         rc = err_set(err, "%s", w->err.text);
     trace_names_fini(&w->names);
     map_fini(&w->modules);
-    map_fini(&w->streams);
+    time_log_streams_fini(&w->streams);
     free(w);
     return rc;
 }

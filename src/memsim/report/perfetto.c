@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/text_clean.h"
+#include "memsim/time/time_log.h"
 
 void perfetto_put_text(FILE *out, const char *text)
 {
@@ -54,12 +55,17 @@ static void event_open(struct perfetto *p, char phase,
 }
 
 /* In microseconds, as the format wants it. */
+static void put_us(struct perfetto *p, const char *key, uint64_t ns)
+{
+    fprintf(p->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000,
+            (unsigned)(ns % 1000));
+}
+
 static void event_time(struct perfetto *p, uint64_t time_ns)
 {
-    uint64_t ns = time_ns > p->origin_ns ? time_ns - p->origin_ns : 0;
-
-    fprintf(p->out, ",\"ts\":%" PRIu64 ".%03u", ns / 1000,
-            (unsigned)(ns % 1000));
+    if (p->clock)
+        time_ns = p->shift_ns + time_log_at(p->clock, time_ns);
+    put_us(p, "ts", time_ns > p->origin_ns ? time_ns - p->origin_ns : 0);
 }
 
 static void event_close(struct perfetto *p)
@@ -122,6 +128,27 @@ void perfetto_slice_end(struct perfetto *p, struct perfetto_track track,
 {
     event_open(p, 'E', track, NULL);
     event_time(p, time_ns);
+    event_close(p);
+}
+
+void perfetto_slice(struct perfetto *p, struct perfetto_track track,
+                    uint64_t start_ns, uint64_t end_ns, const char *name,
+                    const char *args)
+{
+    event_open(p, 'X', track, name);
+    event_time(p, start_ns);
+    put_us(p, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
+    fprintf(p->out, ",\"args\":{%s}", args);
+    event_close(p);
+}
+
+void perfetto_flow(struct perfetto *p, struct perfetto_track track,
+                   uint64_t time_ns, uint64_t id, bool begins)
+{
+    event_open(p, begins ? 's' : 'f', track, "launch");
+    event_time(p, time_ns);
+    fprintf(p->out, ",\"cat\":\"launch\",\"id\":%" PRIu64 "%s", id,
+            begins ? "" : ",\"bp\":\"e\"");
     event_close(p);
 }
 

@@ -10,10 +10,16 @@
 
 #include <cjson/cJSON.h>
 
+struct time_log;
+
 struct perfetto {
     FILE *out;
     uint64_t origin_ns; /* the trace's 0; no time lies before it */
     bool comma;         /* something was written */
+    /* Where it is not NULL, times are given on the clock of its recording, and
+     * written on the predicted one, whose 0 is at SHIFT_NS. */
+    const struct time_log *clock;
+    uint64_t shift_ns;
 };
 
 /* TEXT as JSON, with its quotes. */
@@ -45,6 +51,15 @@ void perfetto_slice_begin(struct perfetto *p, struct perfetto_track track,
                           const struct perfetto_value *values, size_t count);
 void perfetto_slice_end(struct perfetto *p, struct perfetto_track track,
                         uint64_t time_ns);
+
+/* The same in one piece; ARGS: members of the slice's arguments as JSON. */
+void perfetto_slice(struct perfetto *p, struct perfetto_track track,
+                    uint64_t start_ns, uint64_t end_ns, const char *name,
+                    const char *args);
+
+/* One end of the arrow ID, which binds to the slice of TRACK at TIME_NS. */
+void perfetto_flow(struct perfetto *p, struct perfetto_track track,
+                   uint64_t time_ns, uint64_t id, bool begins);
 
 /* Something of no duration. */
 void perfetto_instant(struct perfetto *p, struct perfetto_track track,

@@ -567,8 +567,10 @@ cJSON *perfetto_metadata(const struct result *result)
         words++;
     cJSON_AddStringToObject(metadata, "written_by", "memsim");
     cJSON_AddStringToObject(metadata, "clock",
-                            "the host's, while it ran the command without a "
-                            "GPU: no time here is a GPU's");
+                            result->timeline_count
+                                ? "predicted: see memsim's doc/time.md"
+                                : "the host's, while it ran the command "
+                                  "without a GPU: no time here is a GPU's");
     cJSON_AddStringToObject(metadata, "verdict",
                             result_verdict_name(result->verdict));
     cJSON_AddStringToObject(metadata, "gpu", result->gpu.device_name);

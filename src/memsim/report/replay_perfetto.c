@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A replay as a trace of events: what its GPUs stood at under the first
- * settings, and when the recording called which modules. */
+ * settings, when the recording called which modules, and the predicted
+ * timeline. */
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
+#include "memsim/report/perfetto_time.h"
 #include "memsim/report/perfetto_trace.h"
 #include "memsim/report/replay_report.h"
 
@@ -43,10 +45,11 @@ static int play(const struct recording *rec, struct player *p, struct err *err)
     return 0;
 }
 
-/* The NTH recording of REC's rank. */
+/* The NTH recording of REC's rank; CLOCK may be NULL. */
 static void recording_write(const struct recording *rec,
                             struct player *p, struct perfetto *to,
-                            unsigned nth, cJSON *told)
+                            unsigned nth, const struct time_log *clock,
+                            cJSON *told)
 {
     struct perfetto_process process = {
         .to = to, .track = perfetto_track_of(rec->info.rank, nth)};
@@ -57,12 +60,14 @@ static void recording_write(const struct recording *rec,
         perfetto_name_process(to, process.track, name);
         free(name);
     }
+    perfetto_time_clock(to, clock);
     for (unsigned i = 0; i < REPLAY_DEVICES; i++)
         perfetto_card_write(&p->cards[i], to, process.track,
                             rec->trace ? rec->info.devices[i].card : i);
     if (p->log)
         perfetto_log_write(p->log, &process);
     perfetto_process_told(told, rec->info.rank, &process, &p->err);
+    perfetto_time_clock(to, NULL);
 }
 
 static unsigned earlier_of_rank(const struct replay_report *r, size_t index)
@@ -81,7 +86,7 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
     struct player *players = xcalloc(r->count + 1, sizeof *players);
     struct err err = {""};
 
-    to->origin_ns = UINT64_MAX;
+    to->origin_ns = perfetto_time_start(&r->result);
     for (size_t i = 0; i < r->count; i++) {
         uint64_t start_ns = UINT64_MAX;
         players[i].start_ns = UINT64_MAX;
@@ -101,12 +106,16 @@ static void recordings_write(const struct replay_report *r, struct perfetto *to,
     for (size_t i = 0; i < r->count; i++) {
         unsigned nth = earlier_of_rank(r, i);
         if (recording_is_used(&r->recordings[i]) && nth < PERFETTO_PROCESSES)
-            recording_write(&r->recordings[i], &players[i], to, nth, told);
+            recording_write(&r->recordings[i], &players[i], to, nth,
+                            result_timeline_find(&r->result, (uint32_t)i),
+                            told);
         for (size_t j = 0; j < REPLAY_DEVICES; j++)
             perfetto_card_fini(&players[i].cards[j]);
         perfetto_log_destroy(players[i].log);
     }
     free(players);
+    for (size_t i = 0; i < r->result.rank_count; i++)
+        perfetto_time_write(to, &r->result, r->result.ranks[i].rank);
 }
 
 static void perfetto_write(const void *report,

@@ -10,8 +10,10 @@
 #include "memsim/report/report.h"
 #include "memsim/report/report_json.h"
 #include "memsim/report/schema.h"
+#include "memsim/report/time_page.h"
 
 #define SLOT       "@RESULT@"
+#define STEP_BYTES (12 * MIB) /* of timelines of steps */
 #define DATA_BYTES (24 * MIB) /* of lists: what a browser reads in a second */
 
 /* What tools/html-page made; empty where it lacked a library. */
@@ -103,11 +105,15 @@ static struct card *cards_find(const cJSON *root, const struct result *r,
 
 static void root_bound(cJSON *root, const struct result *result)
 {
+    cJSON *rank, *ranks = cJSON_GetObjectItemCaseSensitive(root, "ranks");
+    size_t step_room = STEP_BYTES;
     const cJSON *recording,
         *replay = cJSON_GetObjectItemCaseSensitive(root, "replay");
     size_t room = DATA_BYTES, count;
     struct card *cards = cards_find(root, result, &count);
 
+    cJSON_ArrayForEach(rank, ranks)
+        list_bound(rank, "step_timeline", &step_room);
     if (count)
         qsort(cards, count, sizeof *cards, card_compare);
     for (size_t i = 0; i < count; i++)
@@ -145,6 +151,7 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
 {
     const char *slot = strstr(report_html_page, SLOT);
 
+    time_page_add(root, result);
     schema_assert("report", root);
     root_bound(root, result);
     char *text = cJSON_PrintUnformatted(root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report as a trace of events: a process for each rank, with counters of
- * its GPUs, a thread of steps and phases, and one for each of its threads that
- * calls modules. */
+ * its GPUs, a thread of steps and phases, one for each of its threads that
+ * calls modules, and the predicted timeline (perfetto_time.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
+#include "memsim/report/perfetto_time.h"
 #include "memsim/report/perfetto_trace.h"
 #include "memsim/report/report.h"
 
@@ -162,6 +163,7 @@ static void process_write(struct writer *w, const struct result_rank *rank,
     if (!events)
         return;
     uint64_t origin_ns = perfetto_log_start(events->log);
+    perfetto_time_clock(&w->to, result_timeline_find(w->result, d->process));
     if (d->attribution) {
         struct slices slices = {
             .to = &w->to, .track = track, .origin_ns = origin_ns};
@@ -176,6 +178,7 @@ static void process_write(struct writer *w, const struct result_rank *rank,
         perfetto_process_told(w->told, rank->rank, &process, &events->err);
     if (d->attribution)
         json_add_uint(told, "phases_dropped", d->attribution->phases_dropped);
+    perfetto_time_clock(&w->to, NULL);
 }
 
 static bool is_first_of_process(const struct result_rank *rank, size_t device)
@@ -193,17 +196,19 @@ static void rank_write(struct writer *w, const struct result_rank *rank)
                            *rank->program ? ": " : "", rank->program);
     unsigned nth = 0;
 
-    perfetto_name_process(&w->to, track, name);
+    if (w->result->events || w->result->timelines)
+        perfetto_name_process(&w->to, track, name);
     free(name);
     for (size_t i = 0; i < rank->device_count; i++)
         if (is_first_of_process(rank, i) && nth < PERFETTO_PROCESSES)
             process_write(w, rank, nth++, &rank->devices[i]);
+    perfetto_time_write(&w->to, w->result, rank->rank);
 }
 
 /* Processes of one machine have one clock. */
 static uint64_t earliest(const struct result *r)
 {
-    uint64_t first_ns = UINT64_MAX;
+    uint64_t first_ns = perfetto_time_start(r);
 
     for (size_t i = 0; i < r->event_count; i++) {
         uint64_t time_ns = perfetto_log_start(r->events[i].log);
@@ -224,7 +229,7 @@ static void perfetto_report_write(const void *report,
     w.told = cJSON_AddArrayToObject(metadata, "processes");
     perfetto_begin(&w.to, out);
     w.to.origin_ns = earliest(result);
-    for (size_t i = 0; result->events && i < result->rank_count; i++)
+    for (size_t i = 0; i < result->rank_count; i++)
         rank_write(&w, &result->ranks[i]);
     perfetto_end(&w.to, metadata);
     cJSON_Delete(metadata);

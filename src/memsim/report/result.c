@@ -2,6 +2,7 @@
 #include "memsim/cluster/collate.h"
 #include "memsim/report/result_process.h"
 #include "memsim/report/result.h"
+#include "memsim/time/time_log.h"
 #include "memsim/time/timing.h"
 
 #include <signal.h>
@@ -426,6 +427,7 @@ void result_fini(struct result *result)
         free(rank->devices);
         rank_set_fini(&rank->members);
         timing_destroy(rank->timing);
+        time_log_destroy(rank->step);
     }
     free(result->ranks);
     traffic_destroy(result->traffic);
@@ -433,6 +435,9 @@ void result_fini(struct result *result)
     for (size_t i = 0; i < result->event_count; i++)
         perfetto_log_destroy(result->events[i].log);
     free(result->events);
+    for (size_t i = 0; i < result->timeline_count; i++)
+        time_log_destroy(result->timelines[i].log);
+    free(result->timelines);
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);
@@ -440,6 +445,25 @@ void result_fini(struct result *result)
         free(result->files[i].path);
     free(result->files);
     free(result->guesses);
+}
+
+void result_timeline_add(struct result *result, unsigned rank,
+                         uint32_t process, struct time_log *log)
+{
+    result->timelines =
+        xreallocarray(result->timelines, result->timeline_count + 1,
+                      sizeof *result->timelines);
+    result->timelines[result->timeline_count++] =
+        (struct result_timeline){rank, process, log};
+}
+
+const struct time_log *result_timeline_find(const struct result *result,
+                                            uint32_t process)
+{
+    for (size_t i = 0; i < result->timeline_count; i++)
+        if (result->timelines[i].process == process)
+            return result->timelines[i].log;
+    return NULL;
 }
 
 const char *result_verdict_name(enum verdict verdict)

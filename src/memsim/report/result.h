@@ -93,6 +93,7 @@ struct result_rank {
     struct result_device *devices; /* by index; only those it used */
     size_t device_count;
     struct timing *timing; /* of its steps; NULL: not known */
+    struct time_log *step; /* the typical one, for --html; NULL: not asked */
 };
 
 /* A file of tensors that the command wrote. */
@@ -106,6 +107,13 @@ struct result_events {
     uint32_t process;
     struct perfetto_log *log;
     struct err err; /* why it was not read to its end */
+};
+
+/* The predicted timeline of a process, for --perfetto. */
+struct result_timeline {
+    unsigned rank;
+    uint32_t process; /* as in result_events; of a replay, the recording */
+    struct time_log *log;
 };
 
 struct result {
@@ -130,6 +138,8 @@ struct result {
     bool collectives_fail; /* --check-collectives, and some do not match */
     struct result_events *events; /* of processes; filled where asked for */
     size_t event_count;
+    struct result_timeline *timelines; /* likewise */
+    size_t timeline_count;
     char **notes;
     size_t note_count;
     struct result_guess *guesses; /* by how often, most first */
@@ -170,6 +180,13 @@ struct result_walk {
 };
 
 bool result_walk_next(const struct result *result, struct result_walk *walk);
+
+/* Adds the timeline LOG, which is the result's from now on. */
+void result_timeline_add(struct result *result, unsigned rank,
+                         uint32_t process, struct time_log *log);
+/* That of PROCESS; NULL: it is not known. */
+const struct time_log *result_timeline_find(const struct result *result,
+                                            uint32_t process);
 
 /* Adds a note; printf-like. */
 void result_note(struct result *result, const char *format, ...)

@@ -43,6 +43,46 @@ const struct timing *time_slowest(const struct result *result)
     return rank ? rank->timing : NULL;
 }
 
+/* What an imported profile has of a step. */
+static void add_measured(cJSON *step, const struct timing_step *s)
+{
+    const struct span_parts *m = &s->measured;
+
+    json_add_uint(step, "measured_ns", s->measured_ns);
+    cJSON *measured = cJSON_AddObjectToObject(step, "measured");
+    json_add_uint(measured, "compute_ns", m->compute_ns);
+    json_add_uint(measured, "exposed_comm_ns", m->exposed_comm_ns);
+    json_add_uint(measured, "overlapped_comm_ns", m->overlapped_comm_ns);
+    json_add_uint(measured, "exposed_copy_ns", m->exposed_copy_ns);
+    json_add_uint(measured, "other_ns", m->idle_ns);
+    if (s->measured_sm_utilization >= 0)
+        cJSON_AddNumberToObject(measured, "sm_utilization",
+                                s->measured_sm_utilization);
+    cJSON_AddNumberToObject(measured, "sm_utilization_error",
+                            s->sm_utilization_error);
+}
+
+static void add_shares(cJSON *to, const char *name, const double *shares,
+                       size_t count)
+{
+    cJSON *list = shares ? cJSON_AddArrayToObject(to, name) : NULL;
+
+    for (size_t i = 0; shares && i < count; i++) /* 3 digits say it */
+        cJSON_AddItemToArray(
+            list, cJSON_CreateNumber((double)(int)(shares[i] * 1e3 + 0.5) /
+                                     1e3));
+}
+
+static void add_utilization(cJSON *time, const struct timing_utilization *u)
+{
+    if (!u->count)
+        return;
+    cJSON *object = cJSON_AddObjectToObject(time, "utilization");
+    json_add_uint(object, "window_ns", u->window_ns);
+    add_shares(object, "windows", u->windows, u->count);
+    add_shares(object, "measured", u->measured, u->count);
+}
+
 void time_json_steps(cJSON *rank, const struct timing *timing)
 {
     cJSON *steps = cJSON_AddArrayToObject(rank, "steps");
@@ -65,7 +105,10 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
         if (s->peers_ns)
             json_add_uint(step, "peers_ns", s->peers_ns);
         if (s->measured_ns)
-            json_add_uint(step, "measured_ns", s->measured_ns);
+            add_measured(step, s);
+        if (s->sm_utilization >= 0)
+            cJSON_AddNumberToObject(step, "sm_utilization",
+                                    s->sm_utilization);
         cJSON_AddBoolToObject(step, "warm_up", s->warm_up);
     }
 }
@@ -106,4 +149,5 @@ void time_json_add(cJSON *root, const struct result *result)
     add_rows(time, "by_module", "module", t->modules, t->module_count);
     add_rows(time, "by_operator", "operator", t->operators, t->operator_count);
     add_rows(time, "critical_path", "what", t->path, t->path_count);
+    add_utilization(time, &t->utilization);
 }

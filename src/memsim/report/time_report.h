@@ -26,4 +26,8 @@ void time_json_add(cJSON *root, const struct result *result);
 void time_text_write(const struct result *result, const char *dim,
                      const char *plain, FILE *out);
 
+/* The parts of T's typical step in the profile that it was imported from, and
+ * in the replay; nothing of other runs. */
+void time_measured_write(const struct timing *t, FILE *out);
+
 #endif

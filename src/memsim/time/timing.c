@@ -28,6 +28,7 @@ struct reading {
     struct tally by_module, by_operator;
     struct map examples; /* struct simulation_op by operator_key + 1 */
     struct path path;
+    struct busy busy;
     double basis_ns[COST_BASES], flop_ns;
     uint64_t ops, unknown_ops; /* of the steps that are counted */
     uint64_t steady; /* steps that are counted */
@@ -78,6 +79,7 @@ static void on_op(void *context, const struct simulation_op *op)
 
     prepare(r);
     path_add_op(&r->path, op);
+    busy_add(&r->busy, op);
     if (op->step < r->timeline->steps.count)
         band_add(&r->sums[op->step], &op->price);
     if (!is_counted(r, op->step))
@@ -310,6 +312,7 @@ static void conclude(struct reading *r)
 
     steps_conclude(r);
     typical_find(t);
+    busy_conclude(&r->busy, r->timeline, main_device(r->timeline), t);
     steps = (double)(r->steady ? r->steady : t->step_count);
     steps = steps > 0 ? steps : 1;
     basis_conclude(r, steps);
@@ -336,6 +339,7 @@ static void reading_fini(struct reading *r)
     module_table_fini(&r->modules);
     trace_names_fini(&r->names);
     path_fini(&r->path);
+    busy_fini(&r->busy);
     free(r->sums);
 }
 
@@ -408,6 +412,8 @@ void timing_fini(struct timing *t)
     rows_free(t->modules, t->module_count);
     rows_free(t->operators, t->operator_count);
     rows_free(t->path, t->path_count);
+    free(t->utilization.windows);
+    free(t->utilization.measured);
     free(t->steps);
     *t = (struct timing){.rule = STEP_NONE};
 }

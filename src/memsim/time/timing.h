@@ -6,6 +6,7 @@
 
 #include "memsim/time/simulation_job.h"
 #include "memsim/time/simulation_read.h"
+#include "memsim/time/spans.h"
 
 /* Where a step's time went on the device that computed most. The parts from
  * compute_ns to other_ns add up to duration_ns, but for the overlapped one,
@@ -19,8 +20,22 @@ struct timing_step {
     uint64_t bubble_ns; /* waits for a neighbour in a pipeline */
     uint64_t peers_ns;
     uint64_t measured_ns; /* of an imported profile; 0: not known */
+    struct span_parts measured; /* the parts of that */
+    /* Share of the SMs that had work, by the grids of the kernels; -1: not
+     * known. The error is the mean difference of 1 ms windows from the
+     * profile's. */
+    double sm_utilization, measured_sm_utilization, sm_utilization_error;
     bool warm_up;
 };
+
+/* Share of the SMs that had work in windows of a step. */
+struct timing_utilization {
+    uint64_t window_ns;
+    double *windows, *measured; /* COUNT; measured: NULL where not known */
+    size_t count;
+};
+#define TIMING_WINDOW_NS   1000000
+#define TIMING_WINDOWS_MAX 10000 /* of a longer step, windows are longer */
 
 /* Device time of one step, on average over the steps that are no warm-up. */
 struct timing_row {
@@ -37,6 +52,7 @@ struct timing {
     double basis[COST_BASES]; /* shares of the device time; sum 1, or all 0 */
     double unknown;           /* share of the operations of a step of which
                                  little is known: their time is a guess */
+    struct timing_utilization utilization; /* of the typical step */
     double mfu; /* arithmetic of a step over what the peak allows; 0: none */
     double device_ns;         /* of a step: all operations added up */
     uint64_t ops;             /* of the whole trace */

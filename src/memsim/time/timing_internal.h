@@ -26,6 +26,16 @@ uint64_t operator_key(const struct simulation_op *op);
 void operator_name(const struct simulation_op *op,
                    const struct trace_names *names, char *text, size_t size);
 
+/* What the devices did: as simulated, and as an imported profile has it. */
+struct busy {
+    struct spans simulated, measured;
+};
+void busy_add(struct busy *b, const struct simulation_op *op);
+/* Sets what T's steps have of it, on DEVICE; T's typical step is known. */
+void busy_conclude(struct busy *b, const struct simulation *s, unsigned device,
+                   struct timing *t);
+void busy_fini(struct busy *b);
+
 /* A step's operations and calls, for its critical path. */
 struct path {
     uint32_t step;

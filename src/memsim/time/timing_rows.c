@@ -58,7 +58,9 @@ void operator_name(const struct simulation_op *op,
         snprintf(text, size, "%s",
                  op->price.answer.basis == COST_MEASURED ? "not in the profile"
                                                          : "host function");
-    else if (op->kind == OP_LIBRARY_CALL || op->kind == OP_COLLECTIVE)
+    else if (op->kind == OP_COLLECTIVE) /* not its kernel's arguments */
+        snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
+    else if (op->kind == OP_LIBRARY_CALL)
         snprintf(text, size, "%s", name);
     else
         snprintf(text, size, "%s", work_family_name(op->price.family));
