@@ -108,10 +108,10 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 # Stands in for libmemsim.so, and for a CUDA library, in tests/cli.
 STANDIN := $(O)/tests/cli/lib/libmemsim.so
 $(STANDIN): tests/cli/fake.c src/common/trace/trace_write.c \
-    src/common/base/crc32c.c src/common/base/err.c src/common/base/text_clean.c src/common/base/file_limit.c
+    src/common/base/crc32c.c src/common/base/err.c src/common/base/text_clean.c src/common/base/file_limit.c \
+    $(wildcard src/common/*/*.h)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -MMD -MP -MF $(O)/tests/cli/standin.d \
-	    -o $@ $^
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $(filter %.c,$^)
 	$(Q)cp $@ $(@D)/libfakecuda.so.1
 
 standin: $(STANDIN)

@@ -35,7 +35,7 @@ static const char *tried(struct batch_search *s, const struct job *j)
         size_t n = strlen(text);
 
         snprintf(text + n, sizeof text - n, "%s%" PRIu64, n ? " " : "", batch);
-        batch_search_tell(s, bytes <= j->card, bytes);
+        batch_search_tell(s, bytes <= j->card, bytes, bytes);
         if (s->count > 60)
             break;
     }
@@ -134,9 +134,63 @@ TEST(hears_that_nothing_changes)
 
     CHECK(!batch_search_init(&s, 1, 64, 1));
     while ((batch = batch_search_next(&s)))
-        batch_search_tell(&s, true, 4096);
+        batch_search_tell(&s, true, 4096, 4096);
     CHECK(batch_search_is_deaf(&s));
     CHECK(!batch_search_is_uneven(&s));
     CHECK_UINT(batch_search_largest(&s), 64);
     batch_search_fini(&s);
+}
+
+/* A line through two peaks halves the runs. */
+TEST(guesses_by_a_line)
+{
+    struct job j = {.card = 335};
+    struct batch_search s;
+
+    CHECK(!batch_search_init(&s, 1, 1000, 1));
+    s.capacity_bytes = j.card;
+    CHECK_STR(tried(&s, &j), "1 2 23 24");
+    CHECK_UINT(batch_search_largest(&s), 23);
+    CHECK_UINT(batch_search_limit(&s), 24);
+    batch_search_fini(&s);
+
+    j.card = 1000;
+    CHECK(!batch_search_init(&s, 5, 1003, 8));
+    s.capacity_bytes = j.card;
+    CHECK_STR(tried(&s, &j), "8 16 88 96");
+    batch_search_fini(&s);
+}
+
+/* The first peaks are of something else: the line is wrong, and left. */
+TEST(finds_the_limit_where_the_line_misleads)
+{
+    struct job j = {.card = 10100, .exceptions = {{1, 400}, {2, 395}}};
+    struct batch_search s;
+
+    CHECK(!batch_search_init(&s, 1, 65536, 1));
+    s.capacity_bytes = j.card;
+    tried(&s, &j);
+    CHECK_UINT(batch_search_largest(&s), 1000);
+    CHECK_UINT(batch_search_limit(&s), 1001);
+    CHECK(s.count <= 12);
+    batch_search_fini(&s);
+}
+
+/* For every card the answer is bisection's, and no search is long. */
+TEST(the_line_and_bisection_agree)
+{
+    for (uint64_t card = 110; card < 20000; card += 37) {
+        struct job j = {.card = card};
+        struct batch_search s, b;
+
+        CHECK(!batch_search_init(&s, 1, 5000, 1));
+        CHECK(!batch_search_init(&b, 1, 5000, 1));
+        s.capacity_bytes = card;
+        tried(&s, &j);
+        tried(&b, &j);
+        CHECK_UINT(batch_search_largest(&s), batch_search_largest(&b));
+        CHECK(s.count <= 7);
+        batch_search_fini(&s);
+        batch_search_fini(&b);
+    }
 }

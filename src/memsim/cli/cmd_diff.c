@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim diff: what changed between two runs. */
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "common/base/file_write.h"
-#include "common/base/json_text.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/report/diff_report.h"
+#include "memsim/cli/input_run.h"
 #include "memsim/cli/output.h"
-#include "memsim/report/result_read.h"
 
 struct diff_options {
     const char *fail_above, *fail_slower;
@@ -55,58 +53,6 @@ static const struct options options = {
     .operands_max = 2,
 };
 
-/* One of the two: read from a directory or from a file. */
-struct side {
-    const char *name;
-    struct result_file file;
-    struct rundir dir;
-    bool is_dir;
-};
-
-static int side_open_dir(struct side *side, struct err *err)
-{
-    if (rundir_open(&side->dir, side->name, err))
-        return -1;
-    side->file.command = rundir_command(&side->dir, err);
-    if (!side->file.command) {
-        rundir_close(&side->dir);
-        return -1;
-    }
-    output_result(&side->file.result, &side->dir, side->file.command);
-    return 0;
-}
-
-static int side_open_file(struct side *side, struct err *err)
-{
-    size_t length;
-    char *text = json_text_read(side->name, &length, err);
-
-    if (!text)
-        return -1;
-    int rc = result_read(text, length, side->name, &side->file, err);
-    free(text);
-    return rc;
-}
-
-static int side_open(struct side *side, struct err *err)
-{
-    struct stat st;
-
-    side->is_dir = !stat(side->name, &st) && S_ISDIR(st.st_mode);
-    return side->is_dir ? side_open_dir(side, err) : side_open_file(side, err);
-}
-
-static void side_close(struct side *side)
-{
-    if (!side->is_dir) {
-        result_file_fini(&side->file);
-        return;
-    }
-    result_fini(&side->file.result);
-    free(side->file.command);
-    rundir_close(&side->dir);
-}
-
 static bool is_attributed(const struct result *r)
 {
     for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
@@ -115,7 +61,7 @@ static bool is_attributed(const struct result *r)
     return false;
 }
 
-static int check_side(const struct side *side, const struct diff_options *o,
+static int check_side(const struct input_run *side, const struct diff_options *o,
                       struct err *err)
 {
     const struct result *r = &side->file.result;
@@ -164,8 +110,8 @@ static int check_times(const struct diff_options *o, struct diff_report *r,
                    time_slowest(r->diff->before) ? r->after : r->before);
 }
 
-static int compare(const struct diff_options *o, const struct side *before,
-                   const struct side *after, struct err *err)
+static int compare(const struct diff_options *o, const struct input_run *before,
+                   const struct input_run *after, struct err *err)
 {
     struct diff diff;
     struct time_diff time;
@@ -196,19 +142,19 @@ fini_diff:
     return status;
 }
 
-static int diff_sides(const struct diff_options *o, struct side *before,
-                      struct side *after, struct err *err)
+static int diff_sides(const struct diff_options *o, struct input_run *before,
+                      struct input_run *after, struct err *err)
 {
     int status = CMD_RUN_FAILED;
 
-    if (side_open(before, err))
+    if (input_run_open(before, err))
         return status;
-    if (!side_open(after, err)) {
+    if (!input_run_open(after, err)) {
         if (!check_side(before, o, err) && !check_side(after, o, err))
             status = compare(o, before, after, err);
-        side_close(after);
+        input_run_close(after);
     }
-    side_close(before);
+    input_run_close(before);
     return status;
 }
 
@@ -221,8 +167,8 @@ int cmd_diff(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    struct side before = {.name = operands.values[0]};
-    struct side after = {.name = operands.values[1]};
+    struct input_run before = {.name = operands.values[0]};
+    struct input_run after = {.name = operands.values[1]};
     if (output_check_input(&o.output, before.name, &err) ||
         output_check_input(&o.output, after.name, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim fit-batch: the largest batch with which a command fits. */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,11 +10,10 @@
 #include "memsim/run/batch_cache.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
+#include "memsim/cli/quiet_job.h"
 #include "memsim/run/spawn.h"
 
 #define DEFAULT_TO  65536
-#define TAIL_BYTES  4096
-#define TAIL_LINES  12
 #define BATCHES_MAX 1000000000
 
 struct fit_options {
@@ -56,9 +53,9 @@ static const struct options options = {
     .summary =
         "Finds the largest batch with which COMMAND fits in GPU memory. Runs "
         "COMMAND as\n`memsim run' does, with a number in place of each {} in "
-        "its arguments. Doubles\nthe number until COMMAND does not fit, then "
-        "narrows it down. COMMAND should do\ntwo or three steps and end. Its "
-        "output is shown only if it fails for another\nreason than memory.\n"
+        "its arguments. The next\nnumber comes from the peaks of the last two. "
+        "COMMAND should do two or three\nsteps and end. Its output is shown "
+        "only if it fails for another reason than\nmemory.\n"
         "\nExit status:\n"
         "    0  a batch was found\n"
         "  120  not even the smallest batch fits\n"
@@ -81,46 +78,6 @@ struct fit {
     struct batch_report report;
 };
 
-static bool is_interrupted(void)
-{
-    int signal = spawn_signal();
-
-    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP ||
-           signal == SIGQUIT;
-}
-
-/* The end of what the command printed, which went to the file FD. */
-static void show_output(int fd)
-{
-    char text[TAIL_BYTES + 1];
-    off_t end = lseek(fd, 0, SEEK_END);
-    off_t start = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
-    ssize_t n = pread(fd, text, TAIL_BYTES, start);
-    int lines = 0;
-
-    if (n <= 0)
-        return;
-    text[n] = '\0';
-    char *at = text + n - (text[n - 1] == '\n');
-    while (at > text && !(at[-1] == '\n' && ++lines == TAIL_LINES))
-        at--;
-    for (char *line; (line = strsep(&at, "\n")) && (*line || at);)
-        fprintf(stderr, "  | %s\n", line);
-}
-
-static int output_file(void)
-{
-    const char *place = getenv("TMPDIR");
-    char *path =
-        xasprintf("%s/memsim-output-XXXXXX", place && *place ? place : "/tmp");
-    int fd = mkostemp(path, O_CLOEXEC);
-
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return fd;
-}
-
 /* Runs the job with the command that was filled in. */
 static int try_run(struct fit *f, uint64_t batch, struct batch_outcome *o,
                    struct err *err)
@@ -128,7 +85,7 @@ static int try_run(struct fit *f, uint64_t batch, struct batch_outcome *o,
     struct rundir dir;
     struct result result;
 
-    f->job.output = output_file();
+    f->job.output = quiet_output();
     if (f->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),
                CMD_RUN_FAILED;
@@ -138,8 +95,8 @@ static int try_run(struct fit *f, uint64_t batch, struct batch_outcome *o,
         *o = batch_outcome_make(&result, batch);
         result_fini(&result);
         rundir_remove(&dir);
-        if (o->verdict == BATCH_FAILED && !is_interrupted())
-            show_output(f->job.output);
+        if (o->verdict == BATCH_FAILED && !quiet_interrupted())
+            quiet_show(f->job.output);
     }
     close(f->job.output);
     return status;
@@ -172,7 +129,7 @@ static int try_batch(struct fit *f, uint64_t batch, struct batch_outcome *o,
         status = try_run(f, batch, o, err);
         if (f->live)
             fputs("\r\033[K", stderr);
-        if (!status && f->cache && !is_interrupted())
+        if (!status && f->cache && !quiet_interrupted())
             keep(f, key, o);
     }
     free(key);
@@ -207,7 +164,7 @@ static int search(struct fit *f, struct err *err)
         struct batch_outcome o;
         int status = try_batch(f, batch, &o, err);
 
-        if (is_interrupted()) {
+        if (quiet_interrupted()) {
             f->report.signal = spawn_signal();
             return 0;
         }
@@ -216,7 +173,8 @@ static int search(struct fit *f, struct err *err)
         note_outcome(f, &o);
         if (o.verdict == BATCH_FAILED)
             return 0;
-        batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes);
+        batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes,
+                          o.peak_used_bytes);
     }
     return 0;
 }
@@ -281,6 +239,7 @@ static int fit(const struct fit_options *o, const struct job *job)
         err_set(&err, "--to: there is no multiple of %u from %u to %u",
                 o->multiple, o->from, o->to);
     else if ((f.programs = job_programs(&err))) {
+        f.report.search.capacity_bytes = batch_capacity(job);
         find_cache(&f);
         status = search(&f, &err);
         f.report.result.exit_status = status ? status : status_of(&f.report);
@@ -305,19 +264,6 @@ static int check_place(char *const *command, struct err *err)
                    "in `python train.py --batch {}'");
 }
 
-/* Inside a run the GPUs are those of the outer one. */
-static int check_outer(struct err *err)
-{
-    const char *outer = getenv("MEMSIM_SESSION");
-
-    if (!outer || !rundir_is_live(outer))
-        return 0;
-    return err_set(err,
-                   "already inside a memsim run (%s); start fit-batch by "
-                   "itself",
-                   outer);
-}
-
 int cmd_fit_batch(int argc, char **argv)
 {
     struct fit_options o = {
@@ -332,7 +278,7 @@ int cmd_fit_batch(int argc, char **argv)
                       .command = operands.values,
                       .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
                       .no_modules = true};
-    if (check_place(operands.values, &err) || check_outer(&err))
+    if (check_place(operands.values, &err) || quiet_check_outer("fit-batch", &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = cmd_check_job(&job);
     return status ? status : fit(&o, &job);

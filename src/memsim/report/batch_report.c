@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "common/base/units.h"
+#include "memsim/run/batch_guess.h"
 
 #define SIZE_LENGTH 16
 
@@ -164,5 +165,13 @@ void batch_write_conclusion(const struct batch_report *r, FILE *out)
     if (cached)
         fprintf(out, ", %zu were known", cached);
     fputc('\n', out);
+    if (batch_search_largest(&r->search) && r->result.command[0]) {
+        char **command = batch_command(r->result.command,
+                                       batch_search_largest(&r->search));
+        fputs("  with it:", out);
+        batch_command_write(command, out);
+        fputc('\n', out);
+        batch_command_free(command);
+    }
     write_notes(r, out);
 }

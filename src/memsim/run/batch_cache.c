@@ -179,6 +179,14 @@ char *batch_key(const struct job *job, const char *programs,
     return text;
 }
 
+uint64_t batch_capacity(const struct job *job)
+{
+    double percent = job->options.fail_above_percent;
+    double bytes = (double)job->gpu.memory_bytes;
+
+    return (uint64_t)(percent > 0 ? bytes * percent / 100 : bytes);
+}
+
 char *batch_cache_directory(const char *xdg, const char *home)
 {
     if (xdg && *xdg == '/')

@@ -15,6 +15,9 @@
 char *batch_key(const struct job *job, const char *programs,
                 char *const *environment);
 
+/* The bytes of each of JOB's GPUs that may be used. */
+uint64_t batch_capacity(const struct job *job);
+
 /* DIR/memsim/fit-batch below XDG ($XDG_CACHE_HOME) or HOME/.cache, either of
  * which may be NULL. The caller frees it; NULL: there is no such place. */
 char *batch_cache_directory(const char *xdg, const char *home);

@@ -77,6 +77,12 @@ static void write_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
+void batch_command_write(char *const *command, FILE *out)
+{
+    for (; *command; command++)
+        write_word(out, *command);
+}
+
 char *batch_guess_text(const struct job *job, char *const *template)
 {
     const struct job_options *o = &job->options;
@@ -96,8 +102,7 @@ char *batch_guess_text(const struct job *job, char *const *template)
     if (o->memory_bytes)
         fprintf(out, " --memory %" PRIu64, o->memory_bytes);
     fputs(" --", out);
-    for (; *template; template ++)
-        write_word(out, *template);
+    batch_command_write(template, out);
     fclose(out);
     return text;
 }
@@ -126,9 +131,11 @@ uint64_t batch_known(const struct batch_past *past, const struct job *job,
 
     if (batch_search_init(&s, 1, SEARCH_TO, 1))
         return 0;
+    s.capacity_bytes = batch_capacity(job);
     while ((batch = batch_search_next(&s)) &&
            known_outcome(past, job, template, batch, &o))
-        batch_search_tell(&s, o.verdict == BATCH_FITS, o.peak_allocated_bytes);
+        batch_search_tell(&s, o.verdict == BATCH_FITS, o.peak_allocated_bytes,
+                          o.peak_used_bytes);
     if (!batch)
         largest = batch_search_largest(&s);
     batch_search_fini(&s);

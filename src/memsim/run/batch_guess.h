@@ -3,12 +3,17 @@
 #ifndef MEMSIM_MEMSIM_BATCH_GUESS_H
 #define MEMSIM_MEMSIM_BATCH_GUESS_H
 
+#include <stdio.h>
+
 #include "memsim/run/job.h"
 
 /* COMMAND with {} in place of the number of the one option that has "batch" in
  * its name (--batch 8, --batch-size=8, train_batch_size=8), to be given to
  * batch_command_free; NULL: there is none, or there are several. */
 char **batch_guess(char *const *command);
+
+/* COMMAND as a shell takes it, a space before each word. */
+void batch_command_write(char *const *command, FILE *out);
 
 /* The fit-batch command that JOB's options and TEMPLATE make; the caller frees
  * it. */

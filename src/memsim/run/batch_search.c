@@ -8,6 +8,15 @@
 #define PROBES     4 /* beyond the limit, where peaks are uneven */
 #define DEAF_TRIES 5
 
+/* After so many tries on one side the line is not believed any more. */
+#define MISLED_TRIES 3
+
+/* Nor where it points beyond what does not fit, by this part of it. */
+#define MISLED_PART 20
+
+/* The line starts at small batches, and a run of a large one takes long. */
+#define LEAP 8
+
 int batch_search_init(struct batch_search *s, uint64_t from, uint64_t to,
                       uint64_t multiple)
 {
@@ -67,6 +76,78 @@ static uint64_t probe(const struct batch_search *s, uint64_t limit)
     return 0;
 }
 
+/* How many of the last tries came out as the last one. */
+static size_t trail_length(const struct batch_search *s)
+{
+    size_t n = 0;
+
+    while (n < s->count &&
+           s->tries[s->count - 1 - n].fits == s->tries[s->count - 1].fits)
+        n++;
+    return n;
+}
+
+/* The largest two that fit; NULL in ENDS[0]: there are no two. */
+static void fitting_find(const struct batch_search *s,
+                         const struct batch_try *ends[2])
+{
+    ends[0] = ends[1] = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct batch_try *t = &s->tries[i];
+        if (!t->fits || (ends[0] && t->batch < ends[0]->batch))
+            continue;
+        if (!ends[1] || t->batch > ends[1]->batch) {
+            ends[0] = ends[1];
+            ends[1] = t;
+        } else {
+            ends[0] = t;
+        }
+    }
+}
+
+/* The batch that fills the memory by the line through the largest two that
+ * fit; 0: there is no such line. */
+static uint64_t line_meets(const struct batch_search *s)
+{
+    const struct batch_try *ends[2];
+
+    fitting_find(s, ends);
+    if (!s->capacity_bytes || !ends[0] || !ends[0]->peak_used_bytes ||
+        ends[1]->peak_used_bytes <= ends[0]->peak_used_bytes ||
+        ends[1]->peak_used_bytes > s->capacity_bytes)
+        return 0;
+    double slope =
+        (double)(ends[1]->peak_used_bytes - ends[0]->peak_used_bytes) /
+        (double)(ends[1]->batch - ends[0]->batch);
+    double more =
+        (double)(s->capacity_bytes - ends[1]->peak_used_bytes) / slope;
+    double batch = (double)ends[1]->batch + more;
+
+    return batch < (double)s->to ? (uint64_t)batch / s->multiple * s->multiple
+                                 : s->to;
+}
+
+/* A step of the line's; 0: it misleads, or there is none. LIMIT is 0 where
+ * nothing that does not fit is known. */
+static uint64_t guess(const struct batch_search *s, uint64_t largest,
+                      uint64_t limit)
+{
+    uint64_t batch = line_meets(s);
+
+    if (!batch)
+        return 0;
+    if (limit && (trail_length(s) > MISLED_TRIES ||
+                  batch > limit + limit / MISLED_PART))
+        return 0;
+    if (batch <= largest)
+        batch = largest + s->multiple;
+    if (limit && batch >= limit)
+        batch = limit - s->multiple;
+    if (batch / LEAP > largest)
+        batch = LEAP * largest;
+    return batch;
+}
+
 uint64_t batch_search_next(const struct batch_search *s)
 {
     uint64_t largest = batch_search_largest(s), limit = batch_search_limit(s);
@@ -75,6 +156,11 @@ uint64_t batch_search_next(const struct batch_search *s)
         return s->from;
     if (!largest || largest == s->to)
         return 0;
+    uint64_t guessed = !limit || limit - largest > s->multiple
+                           ? guess(s, largest, limit)
+                           : 0;
+    if (guessed)
+        return guessed;
     if (!limit)
         return largest < s->to - largest ? 2 * largest : s->to;
     if (limit - largest > s->multiple)
@@ -83,13 +169,13 @@ uint64_t batch_search_next(const struct batch_search *s)
 }
 
 void batch_search_tell(struct batch_search *s, bool fits,
-                       uint64_t peak_allocated_bytes)
+                       uint64_t peak_allocated_bytes, uint64_t peak_used_bytes)
 {
     uint64_t batch = batch_search_next(s);
 
     xgrow(&s->tries, s->count, &s->capacity, sizeof *s->tries);
     s->tries[s->count++] =
-        (struct batch_try){batch, fits, peak_allocated_bytes};
+        (struct batch_try){batch, fits, peak_allocated_bytes, peak_used_bytes};
 }
 
 /* Does the larger batch A contradict the smaller B? A per cent is none. */

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim sweep: a command with each combination of values, side by side. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file_write.h"
+#include "common/base/hash.h"
+#include "common/base/json_text.h"
+#include "common/base/text_clean.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/cmd.h"
+#include "memsim/cli/compare_output.h"
+#include "memsim/cli/input_run.h"
+#include "memsim/cli/quiet_job.h"
+#include "memsim/run/batch.h"
+#include "memsim/run/batch_cache.h"
+#include "memsim/run/spawn.h"
+#include "memsim/run/sweep.h"
+
+struct sweep_options {
+    struct job_options job;
+    const char *cache;
+    bool no_cache;
+    struct compare_output output;
+};
+
+#define ROW(field) .offset = offsetof(struct sweep_options, field)
+
+static const struct option_row rows[] = {
+    {"cache", 0, OPTION_STRING, "DIR", ROW(cache), .group = "Runs",
+     .help = "keep the runs' JSON in this directory (default:\n"
+             "memsim/sweep in $XDG_CACHE_HOME or ~/.cache)"},
+    {"no-cache", 0, OPTION_FLAG, NULL, ROW(no_cache),
+     .help = "run every combination again, and keep no results"},
+    COMPARE_OUTPUT_ROWS(struct sweep_options, output),
+    JOB_ROWS(struct sweep_options, job),
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim sweep",
+    .operands = "NAME=VALUE,... ... -- COMMAND [ARGUMENT]...",
+    .summary =
+        "Runs COMMAND with each combination of values in place of {NAME} in "
+        "its\narguments, as `memsim run' does, and shows the runs side by "
+        "side. The values of\ngpu=... are GPUs for --gpu. What ran before is "
+        "not run again.\n\n"
+        "Exit status:\n"
+        "    0  every combination was run; some may be out of memory\n"
+        "  125  memsim failed, or COMMAND failed for another reason than "
+        "memory",
+    .examples =
+        "  memsim sweep batch=1,2,4 dtype=fp32,bf16 -- \\\n"
+        "      python train.py {batch} {dtype}\n"
+        "  memsim sweep gpu=l4,a10,h100 -- python train.py",
+    .rows = rows,
+    .wanted = "give NAME=VALUE,VALUE..., then -- and a command",
+    .operands_min = 2,
+    .command_follows = true,
+};
+
+struct sweep_run {
+    const struct sweep_options *options;
+    struct sweep sweep;
+    struct job job;
+    char **command;    /* with its {name} */
+    char *programs;    /* memsim's own files */
+    char *directory;   /* of the JSON; removed afterwards if temporary */
+    bool temporary;
+    struct input_run *runs; /* by combination; name NULL: it was not run */
+    size_t failed, known;
+};
+
+/* --- what ran before ------------------------------------------------------ */
+
+static char *entry_path(const struct sweep_run *s, const char *key,
+                        const char *end)
+{
+    return xasprintf("%s/%016" PRIx64 "%s", s->directory,
+                     hash_text(HASH_START, key), end);
+}
+
+static bool is_known(const struct sweep_run *s, const char *key)
+{
+    struct err err = {""};
+    size_t length;
+    char *path = entry_path(s, key, ".key");
+    char *text = json_text_read(path, &length, &err);
+    bool known = text && !strcmp(text, key);
+
+    free(text);
+    free(path);
+    return known;
+}
+
+static void keep(const struct sweep_run *s, const char *key)
+{
+    struct err err = {""};
+    char *path = entry_path(s, key, ".key");
+
+    if (file_write_text(key, strlen(key), path, &err))
+        cmd_note("%s; this run is not kept", err.text);
+    free(path);
+}
+
+/* --- running -------------------------------------------------------------- */
+
+static char *words_of(const struct sweep *s, size_t at)
+{
+    char *text = xstrdup("");
+
+    for (size_t i = 0; i < s->axis_count; i++) {
+        char *longer = xasprintf("%s%s%s=%s", text, i ? " " : "",
+                                 s->axes[i].name, sweep_value(s, at, i));
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* Runs S->job, and writes its JSON to PATH. *FAILED: the command did, for
+ * another reason than memory. Returns 0, or memsim's exit status with ERR
+ * set. */
+static int run_one(struct sweep_run *s, const char *path, bool *failed,
+                   struct err *err)
+{
+    const struct output_options output = {.json = path, .quiet = true};
+    const struct output_sources sources = {0};
+    struct rundir dir;
+    bool told = false;
+
+    s->job.output = quiet_output();
+    if (s->job.output < 0)
+        return err_set(err, "cannot write to a temporary file; set TMPDIR"),
+               CMD_RUN_FAILED;
+    int status = job_run(&s->job, &dir, err);
+    if (!status) {
+        int outcome = output_run(&dir, &sources, s->job.command, &output,
+                                 stderr, &told);
+        *failed = outcome && outcome != CMD_RUN_OOM &&
+                  outcome != CMD_RUN_OVER_LIMIT;
+        if (*failed && !quiet_interrupted())
+            quiet_show(s->job.output);
+        rundir_remove(&dir);
+        if (!told) {
+            err_set(err, "%s: the report was not written", path);
+            status = CMD_RUN_FAILED;
+        }
+    }
+    close(s->job.output);
+    return status;
+}
+
+static int select_gpu(struct sweep_run *s, size_t at, struct err *err)
+{
+    for (size_t i = 0; i < s->sweep.axis_count; i++)
+        if (!strcmp(s->sweep.axes[i].name, SWEEP_GPU))
+            s->job.options.gpu = sweep_value(&s->sweep, at, i);
+    return job_gpu(&s->job.options, &s->job.gpu, err);
+}
+
+static void note_progress(const struct sweep_run *s, size_t at, bool known)
+{
+    char *words = words_of(&s->sweep, at);
+    const struct result *r = &s->runs[at].file.result;
+    char shown[256];
+
+    text_quote(shown, sizeof shown, words);
+    fprintf(stderr, "  %zu/%zu  %s: %s%s\n", at + 1, s->sweep.combinations,
+            shown, result_verdict_name(r->verdict), known ? ", before" : "");
+    free(words);
+}
+
+static int combination_run(struct sweep_run *s, size_t at, struct err *err)
+{
+    bool failed = false, known;
+    int status = 0;
+
+    if (select_gpu(s, at, err))
+        return CMD_RUN_FAILED;
+    s->job.command = sweep_command(&s->sweep, at, s->command);
+    char *key = batch_key(&s->job, s->programs, environ);
+    char *path = entry_path(s, key, ".json");
+    known = is_known(s, key);
+    if (!known)
+        status = run_one(s, path, &failed, err);
+    s->known += known;
+    s->failed += failed;
+    s->runs[at].name = path;
+    if (!status && !quiet_interrupted()) {
+        if (!known && !failed && !s->temporary)
+            keep(s, key);
+        status = input_run_open(&s->runs[at], err) ? CMD_RUN_FAILED : 0;
+    }
+    if (status || quiet_interrupted()) {
+        s->runs[at].name = NULL;
+        unlink(path);
+        free(path);
+    } else if (!s->options->output.common.quiet) {
+        note_progress(s, at, known);
+    }
+    free(key);
+    batch_command_free(s->job.command);
+    return status;
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static int tell(const struct sweep_run *s, struct err *err)
+{
+    const struct sweep *sweep = &s->sweep;
+    struct compare_report r = {.title_count = sweep->axis_count};
+
+    r.titles = xcalloc(sweep->axis_count + 1, sizeof *r.titles);
+    for (size_t i = 0; i < sweep->axis_count; i++)
+        r.titles[i] = sweep->axes[i].name;
+    r.rows = xcalloc(sweep->combinations, sizeof *r.rows);
+    for (; r.row_count < sweep->combinations; r.row_count++) {
+        struct compare_row *row = &r.rows[r.row_count];
+        const struct input_run *run = &s->runs[r.row_count];
+        row->cells = xcalloc(sweep->axis_count + 1, sizeof *row->cells);
+        for (size_t i = 0; i < sweep->axis_count; i++)
+            row->cells[i] = (char *)sweep_value(sweep, r.row_count, i);
+        row->result = run->name ? &run->file.result : NULL;
+        row->why = "not run";
+    }
+    int rc = compare_output_write(&s->options->output, &r, err);
+    for (size_t i = 0; i < r.row_count; i++)
+        free(r.rows[i].cells);
+    free(r.rows);
+    free(r.titles);
+    return rc;
+}
+
+static int sweep_all(struct sweep_run *s, struct err *err)
+{
+    int status = 0;
+
+    for (size_t at = 0; !status && at < s->sweep.combinations; at++) {
+        status = combination_run(s, at, err);
+        if (quiet_interrupted())
+            break;
+    }
+    if (status)
+        return status;
+    if (tell(s, err))
+        return CMD_RUN_FAILED;
+    if (quiet_interrupted()) {
+        cmd_note("interrupted; the same command goes on from here");
+        return 128 + spawn_signal();
+    }
+    return s->failed ? CMD_RUN_FAILED : CMD_OK;
+}
+
+static char *cache_directory(void)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (xdg && *xdg == '/')
+        return xasprintf("%s/memsim/sweep", xdg);
+    return home && *home ? xasprintf("%s/.cache/memsim/sweep", home) : NULL;
+}
+
+static int temporary_directory(struct sweep_run *s, struct err *err)
+{
+    const char *place = getenv("TMPDIR");
+
+    free(s->directory);
+    s->directory =
+        xasprintf("%s/memsim-sweep-XXXXXX", place && *place ? place : "/tmp");
+    s->temporary = true;
+    return mkdtemp(s->directory)
+               ? 0
+               : err_set(err, "%s: %s", s->directory, strerror(errno));
+}
+
+static int find_directory(struct sweep_run *s, struct err *err)
+{
+    s->directory = s->options->cache ? xstrdup(s->options->cache)
+                                     : cache_directory();
+    if (s->options->no_cache || !s->directory)
+        return temporary_directory(s, err);
+    for (char *p = s->directory + 1; *p; p++)
+        if (*p == '/') {
+            *p = '\0';
+            mkdir(s->directory, 0700); /* the last one tells */
+            *p = '/';
+        }
+    if (!mkdir(s->directory, 0700) || errno == EEXIST)
+        return 0;
+    cmd_note("%s: %s; what is found is not kept: see --cache", s->directory,
+             strerror(errno));
+    return temporary_directory(s, err);
+}
+
+static void sweep_run_fini(struct sweep_run *s)
+{
+    for (size_t i = 0; s->runs && i < s->sweep.combinations; i++) {
+        if (!s->runs[i].name)
+            continue;
+        input_run_close(&s->runs[i]);
+        if (s->temporary)
+            unlink(s->runs[i].name);
+        free((char *)s->runs[i].name);
+    }
+    if (s->temporary)
+        rmdir(s->directory);
+    free(s->runs);
+    free(s->directory);
+    free(s->programs);
+    sweep_fini(&s->sweep);
+}
+
+static int sweep(const struct sweep_options *o, char **words, struct err *err)
+{
+    struct sweep_run s = {.options = o,
+                          .job = {.options = o->job,
+                                  .trace_limit_bytes = JOB_TRACE_LIMIT}};
+    size_t axes = 0;
+    int status = CMD_RUN_FAILED;
+
+    while (words[axes] && strcmp(words[axes], "--"))
+        axes++;
+    if (!axes || !words[axes] || !words[axes + 1]) {
+        err_set(err, "%s", options.wanted);
+        return cmd_usage(&options, CMD_RUN_FAILED, err);
+    }
+    s.command = words + axes + 1;
+    if (sweep_parse(&s.sweep, words, axes, err))
+        return cmd_fail(status, err);
+    s.job.command = s.command;
+    if (!sweep_check(&s.sweep, s.command, err) &&
+        !quiet_check_outer("sweep", err) && !select_gpu(&s, 0, err) &&
+        (s.programs = job_programs(err)) && !find_directory(&s, err)) {
+        s.runs = xcalloc(s.sweep.combinations, sizeof *s.runs);
+        status = cmd_check_job(&s.job);
+        if (!status)
+            status = sweep_all(&s, err);
+    }
+    sweep_run_fini(&s);
+    return err->text[0] ? cmd_fail(status, err) : status;
+}
+
+int cmd_sweep(int argc, char **argv)
+{
+    struct sweep_options o = {.job = JOB_DEFAULTS};
+    struct operands operands;
+    struct err err = {""};
+    int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
+
+    return status >= 0 ? status : sweep(&o, operands.values, &err);
+}

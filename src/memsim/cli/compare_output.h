@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `memsim compare' and `memsim sweep' have in common: the options that say
+ * where the comparison goes, and the writing. */
+#ifndef MEMSIM_MEMSIM_COMPARE_OUTPUT_H
+#define MEMSIM_MEMSIM_COMPARE_OUTPUT_H
+
+#include "memsim/cli/output.h"
+#include "memsim/report/compare_report.h"
+
+struct compare_output {
+    const char *csv;
+    struct output_options common; /* of it: markdown, quiet, color */
+};
+
+/* clang-format off */
+#define COMPARE_OUTPUT_ROWS(structure, member)                                 \
+    {"csv", 0, OPTION_STRING, "FILE", offsetof(structure, member.csv),         \
+     .group = "Output",                                                        \
+     .help = "write the table as CSV; - is standard output"},                  \
+    {"markdown", 0, OPTION_STRING, "FILE",                                     \
+     offsetof(structure, member.common.markdown),                              \
+     .help = "write the table as Markdown; - is standard output"},             \
+    {"quiet", 'q', OPTION_FLAG, NULL,                                          \
+     offsetof(structure, member.common.quiet), .help = "print no table"},      \
+    {"color", 0, OPTION_CHOICE, "auto|always|never",                           \
+     offsetof(structure, member.common.color),                                 \
+     .help = "use colours; auto (default): on a terminal, unless\n"            \
+             "NO_COLOR is set"}
+/* clang-format on */
+
+/* Refuses an output that is INPUT, or a run's file in it. Returns 0 or -1. */
+int compare_output_check(const struct compare_output *o, const char *input,
+                         struct err *err);
+
+/* Writes the table, and the files that O names. Returns 0 or -1. */
+int compare_output_write(const struct compare_output *o,
+                         const struct compare_report *report, struct err *err);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/compare_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text_clean.h"
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/ink.h"
+#include "memsim/report/markdown.h"
+#include "memsim/report/time_report.h"
+
+#define SIZE_LENGTH 16
+#define BAR_CELLS   12
+#define CELL_LENGTH 200
+
+/* --- figures -------------------------------------------------------------- */
+
+/* Of the fullest GPU of a run. */
+struct figures {
+    uint64_t used, reserved, allocated, capacity, headroom, context;
+    uint64_t step_ns; /* 0: not known */
+    bool known;       /* a GPU was used */
+    bool whole;       /* the peaks are those of the whole job */
+};
+
+static struct figures figures_of(const struct result *r)
+{
+    struct figures f = {0};
+
+    if (!r)
+        return f;
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);) {
+        f.known = true;
+        if (w.device->peak_used_bytes < f.used)
+            continue;
+        f.used = w.device->peak_used_bytes;
+        f.reserved = w.device->peak_reserved_bytes;
+        f.allocated = w.device->peak_allocated_bytes;
+        f.capacity = w.device->capacity_bytes;
+        f.headroom = w.device->headroom_bytes;
+        f.context = w.device->context_bytes;
+    }
+    const struct timing *t = time_slowest(r);
+    f.step_ns = t ? timing_step_ns(t) : 0;
+    f.whole = r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
+    return f;
+}
+
+/* --- GPUs ----------------------------------------------------------------- */
+
+struct catalogue {
+    struct gpu *list;
+    size_t count;
+};
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct gpu *a = x, *b = y;
+
+    if (a->memory_bytes != b->memory_bytes)
+        return a->memory_bytes < b->memory_bytes ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static struct catalogue catalogue_load(void)
+{
+    struct catalogue c = {NULL, 0};
+    struct err err = {""};
+
+    if (gpu_list(&c.list, &c.count, &err))
+        return (struct catalogue){NULL, 0};
+    qsort(c.list, c.count, sizeof *c.list, by_memory);
+    return c;
+}
+
+/* By memory alone, with that GPU's context: another GPU may choose other
+ * kernels, whose workspaces differ. NULL: none, or not known. */
+static const char *smallest_gpu(const struct catalogue *c,
+                                const struct figures *f)
+{
+    for (size_t i = 0; f->known && f->whole && i < c->count; i++) {
+        const struct gpu *gpu = &c->list[i];
+        uint64_t context = gpu->context_torch_bytes;
+        uint64_t more = context > f->context ? context - f->context : 0;
+        if (f->used + more <= gpu->memory_bytes)
+            return gpu->name;
+    }
+    return NULL;
+}
+
+/* --- cells ---------------------------------------------------------------- */
+
+enum { VERDICT, USED, RESERVED, ALLOCATED, HEADROOM, STEP, SMALLEST, COLUMNS };
+
+static const char *const headings[COLUMNS] = {
+    [VERDICT] = "verdict",     [USED] = "used",   [RESERVED] = "reserved",
+    [ALLOCATED] = "allocated", [HEADROOM] = "headroom", [STEP] = "step",
+    [SMALLEST] = "smallest GPU",
+};
+
+static void bytes_cell(char *out, const struct figures *f, uint64_t bytes)
+{
+    char size[SIZE_LENGTH];
+
+    snprintf(out, CELL_LENGTH, "%s%s", f->whole ? "" : ">= ",
+             units_format_bytes(bytes, size, sizeof size));
+}
+
+static void cell_write(char out[CELL_LENGTH], int column,
+                       const struct compare_row *row, const struct figures *f,
+                       const struct catalogue *c)
+{
+    const char *gpu;
+
+    out[0] = '\0';
+    if (column == VERDICT)
+        snprintf(out, CELL_LENGTH, "%s",
+                 row->result ? result_verdict_name(row->result->verdict)
+                             : row->why);
+    if (!f->known)
+        return;
+    if (column == USED)
+        bytes_cell(out, f, f->used);
+    else if (column == RESERVED)
+        bytes_cell(out, f, f->reserved);
+    else if (column == ALLOCATED)
+        bytes_cell(out, f, f->allocated);
+    else if (column == HEADROOM && f->whole)
+        units_format_bytes(f->headroom, out, SIZE_LENGTH);
+    else if (column == STEP && f->step_ns)
+        snprintf(out, CELL_LENGTH, "%.1f ms", (double)f->step_ns / 1e6);
+    else if (column == SMALLEST && (gpu = smallest_gpu(c, f)))
+        snprintf(out, CELL_LENGTH, "%s", gpu);
+}
+
+/* --- the text ------------------------------------------------------------- */
+
+struct table {
+    const struct compare_report *report;
+    char (*cells)[CELL_LENGTH]; /* by row, its names and then the columns */
+    struct figures *figures;
+    size_t *widths;
+    size_t columns;
+};
+
+static char *cell_of(const struct table *t, size_t row, size_t column)
+{
+    return t->cells[row * t->columns + column];
+}
+
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+
+    for (size_t n; *text; text += n, width++)
+        if (!(n = text_character(text)))
+            n = 1;
+    return width;
+}
+
+static void row_fill(struct table *t, size_t i, const struct catalogue *c)
+{
+    const struct compare_report *r = t->report;
+    const struct compare_row *row = &r->rows[i];
+
+    t->figures[i] = figures_of(row->result);
+    for (size_t k = 0; k < r->title_count; k++)
+        text_quote(cell_of(t, i, k), CELL_LENGTH, row->cells[k]);
+    for (int k = 0; k < COLUMNS; k++)
+        cell_write(cell_of(t, i, r->title_count + (size_t)k), k, row,
+                   &t->figures[i], c);
+}
+
+static const char *title_of(const struct table *t, size_t column)
+{
+    return column < t->report->title_count
+               ? t->report->titles[column]
+               : headings[column - t->report->title_count];
+}
+
+static void table_make(struct table *t, const struct compare_report *r)
+{
+    struct catalogue c = catalogue_load();
+
+    *t = (struct table){.report = r, .columns = r->title_count + COLUMNS};
+    t->cells = xcalloc(r->row_count * t->columns + 1, sizeof *t->cells);
+    t->figures = xcalloc(r->row_count + 1, sizeof *t->figures);
+    t->widths = xcalloc(t->columns, sizeof *t->widths);
+    for (size_t i = 0; i < r->row_count; i++)
+        row_fill(t, i, &c);
+    for (size_t k = 0; k < t->columns; k++) {
+        t->widths[k] = width_of(title_of(t, k));
+        for (size_t i = 0; i < r->row_count; i++)
+            if (width_of(cell_of(t, i, k)) > t->widths[k])
+                t->widths[k] = width_of(cell_of(t, i, k));
+    }
+    free(c.list);
+}
+
+static void table_fini(struct table *t)
+{
+    free(t->cells);
+    free(t->figures);
+    free(t->widths);
+}
+
+static bool is_number(const struct table *t, size_t column)
+{
+    size_t at = column - t->report->title_count;
+
+    return column >= t->report->title_count && at != VERDICT && at != SMALLEST;
+}
+
+static void write_cell(const struct table *t, size_t column, const char *text,
+                       FILE *out)
+{
+    int gap = (int)(t->widths[column] - width_of(text));
+    bool last = column + 1 == t->columns;
+
+    if (is_number(t, column))
+        fprintf(out, "  %*s%s", gap, "", text);
+    else
+        fprintf(out, "  %s%*s", text, last ? 0 : gap, "");
+}
+
+static void write_bar(const struct figures *f, bool color, FILE *out)
+{
+    double part = f->capacity ? (double)f->used / (double)f->capacity : 0;
+    int filled = (int)(part * BAR_CELLS + 0.5);
+
+    if (!f->known) {
+        fprintf(out, "  %*s", BAR_CELLS + 2, "");
+        return;
+    }
+    filled = f->whole && filled < BAR_CELLS ? filled : BAR_CELLS;
+    fprintf(out, "  [%s%.*s%s%.*s]",
+            ink_code(f->whole ? INK_GOOD : INK_BAD, color), filled,
+            "############", ink_code(INK_PLAIN, color), BAR_CELLS - filled,
+            "............");
+}
+
+void compare_report_text(const struct compare_report *report,
+                         const struct report_style *style, FILE *out)
+{
+    struct table t;
+
+    table_make(&t, report);
+    fputs(ink_code(INK_DIM, style->color), out);
+    for (size_t k = 0; k < t.columns; k++) {
+        if (k == report->title_count + VERDICT)
+            fprintf(out, "  %-*s", BAR_CELLS + 2, "of the memory");
+        write_cell(&t, k, title_of(&t, k), out);
+    }
+    fprintf(out, "%s\n", ink_code(INK_PLAIN, style->color));
+    for (size_t i = 0; i < report->row_count; i++) {
+        for (size_t k = 0; k < t.columns; k++) {
+            if (k == report->title_count + VERDICT)
+                write_bar(&t.figures[i], style->color, out);
+            write_cell(&t, k, cell_of(&t, i, k), out);
+        }
+        fputc('\n', out);
+    }
+    table_fini(&t);
+}
+
+/* --- Markdown and CSV ----------------------------------------------------- */
+
+void compare_report_markdown(const void *report, FILE *out)
+{
+    char text[2 * CELL_LENGTH];
+    struct table t;
+
+    table_make(&t, report);
+    for (size_t k = 0; k < t.columns; k++)
+        fprintf(out, "| %s ",
+                markdown_escape(text, sizeof text, title_of(&t, k)));
+    fputs("|\n", out);
+    for (size_t k = 0; k < t.columns; k++)
+        fputs(is_number(&t, k) ? "|--:" : "|---", out);
+    fputs("|\n", out);
+    for (size_t i = 0; i < t.report->row_count; i++) {
+        for (size_t k = 0; k < t.columns; k++)
+            fprintf(out, "| %s ",
+                    markdown_escape(text, sizeof text, cell_of(&t, i, k)));
+        fputs("|\n", out);
+    }
+    table_fini(&t);
+}
+
+static void csv_text(FILE *out, const char *text)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++)
+        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', out);
+}
+
+static void csv_row(const struct compare_row *row, size_t names,
+                    const struct catalogue *c, FILE *out)
+{
+    struct figures f = figures_of(row->result);
+    const char *gpu = smallest_gpu(c, &f);
+
+    for (size_t k = 0; k < names; k++) {
+        csv_text(out, row->cells[k]);
+        fputc(',', out);
+    }
+    csv_text(out,
+             row->result ? result_verdict_name(row->result->verdict) : row->why);
+    if (f.known)
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, f.used,
+                f.reserved, f.allocated, f.capacity);
+    else
+        fputs(",,,,", out);
+    fputc(',', out);
+    if (f.step_ns)
+        fprintf(out, "%" PRIu64, f.step_ns);
+    fprintf(out, ",%s\n", gpu ? gpu : "");
+}
+
+void compare_report_csv(const void *report, FILE *out)
+{
+    const struct compare_report *r = report;
+    struct catalogue c = catalogue_load();
+
+    for (size_t k = 0; k < r->title_count; k++) {
+        csv_text(out, r->titles[k]);
+        fputc(',', out);
+    }
+    fputs("verdict,used_bytes,reserved_bytes,allocated_bytes,capacity_bytes,"
+          "step_ns,smallest_gpu\n",
+          out);
+    for (size_t i = 0; i < r->row_count; i++)
+        csv_row(&r->rows[i], r->title_count, &c, out);
+    free(c.list);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Several runs side by side: a row for each, with its peaks, its step time and
+ * the smallest GPU that has room for it. */
+#ifndef MEMSIM_MEMSIM_COMPARE_REPORT_H
+#define MEMSIM_MEMSIM_COMPARE_REPORT_H
+
+#include <stdio.h>
+
+#include "memsim/report/report.h"
+
+/* A run. What it is called is a cell for each of the columns of `titles`. */
+struct compare_row {
+    char **cells;
+    const struct result *result; /* borrowed; NULL: it was not run */
+    const char *why;             /* then: why; borrowed */
+};
+
+struct compare_report {
+    char **titles; /* of the columns that name a run */
+    size_t title_count;
+    struct compare_row *rows;
+    size_t row_count;
+};
+
+/* In as many columns as it takes, a bar for used in each row. */
+void compare_report_text(const struct compare_report *report,
+                         const struct report_style *style, FILE *out);
+
+/* For file_write; REPORT is a struct compare_report. Bytes and ns are numbers
+ * in the CSV; what is not known is empty. */
+void compare_report_markdown(const void *report, FILE *out);
+void compare_report_csv(const void *report, FILE *out);
+
+#endif
