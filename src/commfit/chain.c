@@ -14,11 +14,15 @@
  */
 #define WORTH 0.85
 
+/* Errors that differ by less are the same (data on straight lines): fewer knots
+ * win. */
+#define SAME 1e-6
+
 #define MIN_SIZES 8 /* fewer are too few to choose by: every knot stays */
 
-/* The least is below what two samples of a point differ by (1.3%): it costs no
- * accuracy on sizes left out, and a third of the knots go. */
-static const double penalties[] = {0.01, 0.02, 0.05, 0.1};
+/* 0 keeps every size. Fewer knots must not cost accuracy on sizes left out: a
+ * thinned table is worse there than the table (doc/commfit.md). */
+static const double penalties[] = {0, 0.01, 0.02, 0.05, 0.1};
 
 #define PENALTIES (sizeof penalties / sizeof *penalties)
 
@@ -147,7 +151,9 @@ static void consider(struct chain *chain, const double errors[PENALTIES],
                      bool shared)
 {
     for (size_t i = 0; i < PENALTIES; i++)
-        if (chain->error < 0 || errors[i] < WORTH * chain->error) {
+        if (chain->error < 0 || errors[i] < WORTH * chain->error ||
+            (penalties[i] > chain->penalty &&
+             fabs(errors[i] - chain->error) < SAME)) {
             chain->error = errors[i];
             chain->penalty = penalties[i];
             chain->shared = shared;

@@ -98,6 +98,8 @@ static cJSON *curve_to_json(const struct fit_curve *c)
     else
         cJSON_AddItemToObject(o, "pieces",
                               pieces_to_json(c->pieces, c->piece_count, true));
+    if (c->form == FIT_SIGMOID && c->knot_count)
+        cJSON_AddItemToObject(o, "correction", knots_to_json(c));
     return o;
 }
 
@@ -185,6 +187,12 @@ static cJSON *family_to_json(const struct fit_family *f)
     cJSON_AddStringToObject(o, "collective", fit_coll_name(f->coll));
     cJSON_AddNumberToObject(o, "gpus_per_node", f->gpus_per_node);
     cJSON_AddStringToObject(o, "model", fit_model_name(f->model));
+    if (f->between_model)
+        cJSON_AddStringToObject(o, "between_model",
+                                fit_model_name(f->between_model));
+    if (f->beyond_model)
+        cJSON_AddStringToObject(o, "beyond_model",
+                                fit_model_name(f->beyond_model));
     cJSON_AddItemToObject(o, "trust", trust_to_json(f));
     cJSON_AddItemToObject(o, "errors", errors_to_json(&f->errors));
     cJSON *curves = cJSON_AddArrayToObject(o, "curves");

@@ -120,7 +120,8 @@ static int level_fit(const struct series_set *set, enum fit_formula formula,
     thin(&points);
     if (points.count) {
         rc =
-            sigmoid_fit(points.items, (uint32_t)points.count, LEVEL_PIECES, &s);
+            sigmoid_fit(points.items, (uint32_t)points.count,
+                        set->draft ? 1 : LEVEL_PIECES, &s);
         if (rc)
             err_set(err,
                     "the %s level did not converge; nothing is written. Are "

@@ -2,22 +2,16 @@
 #include "commfit/model.h"
 #include "commfit/chain.h"
 #include "commfit/sigmoid.h"
+#include "runtime/cost/fit_curve.h"
 #include "common/base/xmalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CURVE_PIECES 2
-#define MIN_SIZES    8 /* for a curve of sigmoids to be tried at all */
+#define GOOD 0.004 /* a table's error that no form is tried for */
 
-/* Sigmoids must be this much better than the chain. In cross-validation a chain
- * spans gaps twice as wide as it will have: over the public tables its error
- * at the final width is 0.59 of that (median), a sigmoid's stays; and one that
- * wins narrowly owes it to switches, and is worse at large sizes. */
-#define WORTH 0.4
-
-#define GOOD 0.015 /* an error that is not worth the trouble */
+#define MIN_SIZES 5 /* for sigmoids to be compared at all */
 
 static void take_chain(const struct chain *chain, struct fit_curve *curve)
 {
@@ -27,30 +21,43 @@ static void take_chain(const struct chain *chain, struct fit_curve *curve)
     memcpy(curve->knots, chain->knots, chain->count * sizeof *curve->knots);
 }
 
-static void take_sigmoids(const struct sigmoid_fit *s, struct fit_curve *curve)
+/* The sigmoids, times WEIGHT of what each size measured is off by (0: alone). */
+static void take_sigmoids(const struct sigmoid_fit *fit, const struct series *s,
+                          double weight, struct fit_curve *curve)
 {
     curve->form = FIT_SIGMOID;
-    curve->piece_count = s->piece_count;
-    memcpy(curve->pieces, s->pieces, sizeof curve->pieces);
-    for (uint32_t i = 0; i < s->piece_count; i++)
-        curve->pieces[i].latency_us = s->latency_us;
+    curve->piece_count = fit->piece_count;
+    memcpy(curve->pieces, fit->pieces, sizeof curve->pieces);
+    for (uint32_t i = 0; i < fit->piece_count; i++)
+        curve->pieces[i].latency_us = fit->latency_us;
+    if (!(weight > 0))
+        return;
+    curve->knot_count = s->count;
+    curve->knots = xcalloc(s->count, sizeof *curve->knots);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct series_point *p = &s->points[i];
+        double us =
+            fit_sigmoid_us(curve->pieces, curve->piece_count, p->bytes);
+
+        curve->knots[i].bytes = p->bytes;
+        for (int place = 0; place < 2; place++)
+            curve->knots[i].us[place] = pow(p->us[place] / us, weight);
+    }
 }
 
-/* Both forms have been scored on sizes left out: the chain by relative error,
- * the sigmoids by the logarithm, which is the same for small ones. */
-static void curve_fit(const struct series *s, struct fit_curve *curve)
+static void copy_curve(const struct fit_curve *from, struct fit_curve *to)
+{
+    *to = *from;
+    if (from->knot_count) {
+        to->knots = xcalloc(from->knot_count, sizeof *to->knots);
+        memcpy(to->knots, from->knots, from->knot_count * sizeof *to->knots);
+    }
+}
+
+static int curve_sigmoids(const struct series *s, struct sigmoid_fit *fit)
 {
     struct sigmoid_point points[SERIES_SIZES];
-    struct sigmoid_fit sigmoids;
-    struct chain chain;
 
-    curve->nodes = s->nodes;
-    curve->bytes_min = s->points[0].bytes;
-    curve->bytes_max = s->points[s->count - 1].bytes;
-    chain_fit(s, &chain);
-    take_chain(&chain, curve);
-    if (s->count < MIN_SIZES || chain.error < GOOD)
-        return;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct series_point *p = &s->points[i];
 
@@ -61,13 +68,42 @@ static void curve_fit(const struct series *s, struct fit_curve *curve)
             .us = sqrt(p->us[0] * p->us[1]),
         };
     }
-    if (sigmoid_fit(points, s->count, CURVE_PIECES, &sigmoids) ||
-        sigmoids.error < 0 || sigmoids.error >= WORTH * chain.error)
+    return sigmoid_fit(points, s->count, FIT_PIECES, fit);
+}
+
+/* Every form has been scored on sizes left out: the chain by relative error,
+ * the sigmoids by the logarithm, which is the same for small ones. Leaving a
+ * size out doubles the gap that a table must span: over the public tables its
+ * error at the final gap is 0.59 of that, a form's stays. So each simpler form
+ * must be this much better than the next. */
+#define WORTH 0.8
+
+static void curve_fit(const struct series *s, struct fit_curve *curve)
+{
+    struct sigmoid_fit fit;
+    struct chain chain;
+
+    if (s->known) {
+        copy_curve(s->known, curve);
         return;
-    free(curve->knots);
-    curve->knots = NULL;
-    curve->knot_count = 0;
-    take_sigmoids(&sigmoids, curve);
+    }
+    curve->nodes = s->nodes;
+    curve->bytes_min = s->points[0].bytes;
+    curve->bytes_max = s->points[s->count - 1].bytes;
+    chain_fit(s, &chain);
+    if (s->count < MIN_SIZES || (chain.error >= 0 && chain.error < GOOD) ||
+        curve_sigmoids(s, &fit) || fit.error < 0) {
+        take_chain(&chain, curve);
+        return;
+    }
+    double best = fmin(fmin(fit.half_error, fit.corrected_error), chain.error);
+    if (fit.error <= WORTH * best)
+        take_sigmoids(&fit, s, 0, curve);
+    else if (fmin(fit.half_error, fit.corrected_error) <= WORTH * chain.error)
+        take_sigmoids(&fit, s, fit.half_error < fit.corrected_error ? 0.5 : 1,
+                      curve);
+    else
+        take_chain(&chain, curve);
 }
 
 static void family_fit(const struct series_family *s, struct fit_family *family)

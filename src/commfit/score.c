@@ -267,7 +267,7 @@ static void cut_sizes(const struct series_set *set, struct scores *scores)
 static void cut_nodes(const struct fit_machine *machine,
                       struct series_family *f, struct scores *scores)
 {
-    const struct series_set set = {*machine, 1,
+    const struct series_set set = {*machine, true, 1,
                                    f}; /* no other family's business */
 
     for (uint32_t i = 0; i < f->count; i++) {
@@ -287,15 +287,35 @@ static void cut_nodes(const struct fit_machine *machine,
     }
 }
 
+/* The curves of SET's series, fitted once for all cuts that leave them whole. */
+static void remember_curves(struct series_set *set, const struct fit *fit)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        for (uint32_t j = 0; j < set->families[i].count; j++)
+            set->families[i].series[j].known = &fit->families[i].curves[j];
+}
+
 void score_held_out(const struct series_set *set, struct scores *scores)
 {
     const struct cut nothing = {.held = HELD_NOTHING};
+    struct series_set whole;
+    struct err ignored = {""};
+    struct trained t;
 
     *scores = (struct scores){0};
-    run_cut(set, &nothing, scores);
-    cut_sizes(set, scores);
-    for (uint32_t i = 0; i < set->count; i++)
-        cut_nodes(&set->machine, &set->families[i], scores);
+    series_copy(set, cuts_nothing, NULL, &whole);
+    series_copy(set, cuts_nothing, NULL, &t.set);
+    series_clean(&t.set, NULL);
+    bool trained = !train(&t, &ignored);
+    if (trained)
+        remember_curves(&whole, &t.fit);
+    run_cut(&whole, &nothing, scores);
+    cut_sizes(&whole, scores);
+    for (uint32_t i = 0; i < whole.count; i++)
+        cut_nodes(&whole.machine, &whole.families[i], scores);
+    if (trained)
+        trained_fini(&t);
+    series_fini(&whole);
 }
 
 /* Of values in order, on straight lines between them. */
@@ -416,19 +436,25 @@ static struct score_summary family_sum(const struct scores *scores,
     return score_sum(scores, &filter, who);
 }
 
-static void choose_model(const struct scores *scores, struct fit_family *f)
+/* The model with the least error on what HELD left out of F: curves, unless
+ * another is clearly better. */
+static enum fit_model choose_model(const struct scores *scores,
+                                   const struct fit_family *f,
+                                   enum held_out held)
 {
-    struct score_summary best = family_sum(scores, f, HELD_FOLDS, SCORE_CURVES);
+    struct score_summary best = family_sum(scores, f, held, SCORE_CURVES);
+    enum fit_model chosen = FIT_MODEL_CURVES;
 
     for (int model = FIT_MODEL_FORMULA; model < FIT_MODEL_COUNT; model++) {
         struct score_summary s =
-            family_sum(scores, f, HELD_FOLDS, (enum scorer)(SCORE_FIT + model));
+            family_sum(scores, f, held, (enum scorer)(SCORE_FIT + model));
 
         if (s.count >= MIN_ROWS && s.median < WORTH * best.median) {
-            f->model = (enum fit_model)model;
+            chosen = (enum fit_model)model;
             best = s;
         }
     }
+    return chosen;
 }
 
 /* Negative where nothing was left out. */
@@ -447,13 +473,17 @@ void score_store(const struct scores *scores, struct fit *fit)
     for (uint32_t i = 0; i < fit->family_count; i++) {
         struct fit_family *f = &fit->families[i];
 
-        choose_model(scores, f);
+        f->model = choose_model(scores, f, HELD_FOLDS);
+        f->between_model = choose_model(scores, f, HELD_BETWEEN);
+        f->beyond_model = choose_model(scores, f, HELD_BEYOND);
         enum scorer who = (enum scorer)(SCORE_FIT + f->model);
         struct score_summary size = family_sum(scores, f, HELD_ALTERNATE, who);
         struct score_summary between =
-            family_sum(scores, f, HELD_BETWEEN, SCORE_CURVES);
+            family_sum(scores, f, HELD_BETWEEN,
+                       (enum scorer)(SCORE_FIT + f->between_model));
         struct score_summary beyond =
-            family_sum(scores, f, HELD_BEYOND, SCORE_CURVES);
+            family_sum(scores, f, HELD_BEYOND,
+                       (enum scorer)(SCORE_FIT + f->beyond_model));
         f->errors = (struct fit_errors){
             .size_median = median_or_none(size),
             .size_p95 = size.count ? size.p95 : -1,

@@ -169,6 +169,7 @@ void series_copy(const struct series_set *set, series_leave_out *leave_out,
 {
     *copy = (struct series_set){
         .machine = set->machine,
+        .draft = true,
         .families = xcalloc(set->count + 1, sizeof *copy->families),
     };
     for (uint32_t i = 0; i < set->count; i++) {
@@ -186,6 +187,8 @@ void series_copy(const struct series_set *set, series_leave_out *leave_out,
             for (uint32_t k = 0; k < from->series[j].count; k++)
                 if (!leave_out(&from->series[j], k, arg))
                     s->points[s->count++] = from->series[j].points[k];
+            if (s->count < from->series[j].count)
+                s->known = NULL;
             to->count += s->count > 1;
         }
         if (to->count)

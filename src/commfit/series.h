@@ -20,6 +20,9 @@ struct series {
     uint32_t nodes, gpus;
     uint32_t count;
     struct series_point points[SERIES_SIZES]; /* by size, increasing */
+    /* The curve that these points give, where it is known already; NULL: it is
+     * to be fitted. Borrowed. */
+    const struct fit_curve *known;
 };
 
 /* All series of one collective with one number of GPUs a node. */
@@ -32,6 +35,7 @@ struct series_family {
 
 struct series_set {
     struct fit_machine machine; /* what data sheets say */
+    bool draft; /* a refit for scores: a level has one sigmoid */
     uint32_t count;
     struct series_family *families;
 };

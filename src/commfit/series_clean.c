@@ -89,11 +89,74 @@ static void clean_spikes(struct series *s, struct outliers *list)
         }
 }
 
+/* Times that fall from one size to the next by more than this, in both samples,
+ * do so: NCCL changes its protocol there. */
+#define FALL 1.1
+
+static bool falls(const struct series_point *p)
+{
+    return p[0].measured[0] && p[0].measured[1] && p[1].measured[0] &&
+           p[1].measured[1] && p[0].us[0] > FALL * p[1].us[0] &&
+           p[0].us[1] > FALL * p[1].us[1];
+}
+
+/* A run of sizes with one time. */
+struct run {
+    uint32_t from, count;
+    double sum; /* of the times' logarithms */
+};
+
+static double run_mean(const struct run *r)
+{
+    return r->sum / r->count;
+}
+
+/* A larger size takes no less time, unless the data proves it: runs of sizes
+ * that are out of order get their geometric mean (pool adjacent violators). */
+static void order_sizes(struct series *s, int place)
+{
+    struct run runs[SERIES_SIZES];
+    uint32_t count = 0, wall = 0; /* runs before WALL stay as they are */
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (i && falls(&s->points[i - 1]))
+            wall = count;
+        runs[count++] = (struct run){i, 1, log(s->points[i].us[place])};
+        while (count > wall + 1 &&
+               run_mean(&runs[count - 2]) > run_mean(&runs[count - 1])) {
+            runs[count - 2].count += runs[count - 1].count;
+            runs[count - 2].sum += runs[count - 1].sum;
+            count--;
+        }
+    }
+    for (uint32_t r = 0; r < count; r++)
+        for (uint32_t i = 0; runs[r].count > 1 && i < runs[r].count; i++)
+            s->points[runs[r].from + i].us[place] = exp(run_mean(&runs[r]));
+}
+
+/* Both placements are judged by what was measured, before either is changed. */
+static void order_series(struct series *s)
+{
+    struct series ordered = *s;
+
+    for (int place = 0; place < 2; place++) {
+        order_sizes(s, place);
+        for (uint32_t i = 0; i < s->count; i++) {
+            double us = s->points[i].us[place];
+
+            s->points[i].us[place] = ordered.points[i].us[place];
+            ordered.points[i].us[place] = us;
+        }
+    }
+    *s = ordered;
+}
+
 void series_clean(struct series_set *set, struct outliers *list)
 {
     for (uint32_t i = 0; i < set->count; i++)
         for (uint32_t j = 0; j < set->families[i].count; j++) {
             clean_pairs(&set->families[i].series[j], list);
             clean_spikes(&set->families[i].series[j], list);
+            order_series(&set->families[i].series[j]);
         }
 }

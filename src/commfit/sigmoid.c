@@ -201,6 +201,9 @@ static int descend(struct problem *p, gsl_vector *x, struct fit_sigmoid *s)
         .p = x->size,
         .params = p,
     };
+    /* The tie keeps the normal equations well conditioned; QR takes three
+     * times as long. */
+    options.solver = gsl_multifit_nlinear_solver_cholesky;
     gsl_multifit_nlinear_workspace *w = gsl_multifit_nlinear_alloc(
         gsl_multifit_nlinear_trust, &options, fdf.n, fdf.p);
     gsl_vector *weights = gsl_vector_alloc(fdf.n);
@@ -372,12 +375,15 @@ static int fit_pieces(const struct sigmoid_point *points, uint32_t count,
         if (fit_one(points + from, ends[i] - from, &fit->latency_us, &whole,
                     &fit->pieces[i]))
             return -1;
-        fit->pieces[i].from_bytes = points[from].bytes;
+        if (from)
+            fit->pieces[i].from_bytes =
+                sqrt(points[from - 1].bytes * points[from].bytes);
     }
     fit->pieces[0].from_bytes = 0;
     return 0;
 }
 
+/* log(model / measured) of one point. */
 static double fit_residual(const struct sigmoid_fit *fit,
                            const struct sigmoid_point *p)
 {
@@ -385,17 +391,53 @@ static double fit_residual(const struct sigmoid_fit *fit,
     double us =
         p->fixed_us + p->steps * fit->latency_us + p->sent_bytes / (1e3 * gbps);
 
-    return fmin(fabs(log(us / p->us)), 1);
+    return log(us / p->us);
 }
 
-/* Mean error of PIECES pieces over sizes left out; infinite where some fold
- * does not converge. */
-static double validate(const struct sigmoid_point *points, uint32_t count,
-                       uint32_t pieces, const struct fit_sigmoid *guess)
+/* What the points kept on both sides of P suggest for its residual. */
+static double kept_residual(const struct sigmoid_fit *fit,
+                            const struct sigmoid_point *kept, uint32_t count,
+                            const struct sigmoid_point *p)
+{
+    uint32_t i = 0;
+
+    while (i < count && kept[i].bytes < p->bytes)
+        i++;
+    if (!i || i == count)
+        return fit_residual(fit, &kept[i ? count - 1 : 0]);
+    double a = fit_residual(fit, &kept[i - 1]);
+    double b = fit_residual(fit, &kept[i]);
+    double span = log(kept[i].bytes / kept[i - 1].bytes);
+    double w = span > 0 ? log(p->bytes / kept[i - 1].bytes) / span : 0;
+    return a + w * (b - a);
+}
+
+/* Mean errors over sizes left out. */
+struct validation {
+    double plain, half, corrected;
+};
+
+static void add_errors(struct validation *v, const struct sigmoid_fit *fit,
+                       const struct sigmoid_point *kept, uint32_t count,
+                       const struct sigmoid_point *p, double weight)
+{
+    double off = fit_residual(fit, p);
+    double around = kept_residual(fit, kept, count, p);
+
+    v->plain += weight * fmin(fabs(off), 1);
+    v->half += weight * fmin(fabs(off - around / 2), 1);
+    v->corrected += weight * fmin(fabs(off - around), 1);
+}
+
+/* Errors of PIECES pieces over sizes left out; infinite where some fold does
+ * not converge. */
+static struct validation validate(const struct sigmoid_point *points,
+                                  uint32_t count, uint32_t pieces,
+                                  const struct fit_sigmoid *guess)
 {
     struct sigmoid_point *kept = xcalloc(count, sizeof *kept);
+    struct validation v = {0, 0, 0};
     struct sigmoid_fit fit;
-    double error = 0;
 
     for (uint32_t fold = 0; fold < FOLDS; fold++) {
         uint32_t n = 0, size = 0;
@@ -406,17 +448,24 @@ static double validate(const struct sigmoid_point *points, uint32_t count,
                 kept[n++] = points[i];
         }
         if (!n || fit_pieces(kept, n, pieces, guess, &fit)) {
-            error = INFINITY;
+            v = (struct validation){INFINITY, INFINITY, INFINITY};
             break;
         }
         for (uint32_t i = 0, at = 0; i < count; i++) {
             at += i && points[i].bytes != points[i - 1].bytes;
             if (at % FOLDS == fold)
-                error += fit_residual(&fit, &points[i]) / count;
+                add_errors(&v, &fit, kept, n, &points[i], 1.0 / count);
         }
     }
     free(kept);
-    return error;
+    return v;
+}
+
+static void take_errors(const struct validation *v, struct sigmoid_fit *fit)
+{
+    fit->error = v->plain;
+    fit->half_error = v->half;
+    fit->corrected_error = v->corrected;
 }
 
 int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
@@ -429,17 +478,20 @@ int sigmoid_fit(struct sigmoid_point *points, uint32_t count,
         points[i].log_size = log(points[i].bytes + 1);
     if (fit_one(points, count, NULL, NULL, &whole))
         return -1;
-    fit->error = -1;
-    if (sizes >= MIN_SIZES)
-        fit->error = validate(points, count, 1, &whole);
+    fit->error = fit->half_error = fit->corrected_error = -1;
+    if (sizes >= MIN_SIZES && max_pieces > 1) {
+        struct validation v = validate(points, count, 1, &whole);
+
+        take_errors(&v, fit);
+    }
     for (uint32_t pieces = 2;
          pieces <= max_pieces && sizes >= pieces * (PIECE_SIZES + 1) &&
          fit->error > GOOD;
          pieces++) {
-        double error = validate(points, count, pieces, &whole);
+        struct validation v = validate(points, count, pieces, &whole);
 
-        if (error < WORTH * fit->error) {
-            fit->error = error;
+        if (v.plain < WORTH * fit->error) {
+            take_errors(&v, fit);
             best = pieces;
         }
     }

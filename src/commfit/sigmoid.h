@@ -21,8 +21,12 @@ struct sigmoid_fit {
     double latency_us;
     uint32_t piece_count;
     struct fit_sigmoid pieces[FIT_PIECES];
+    /* The same with a correction: what the sizes around a point are off by,
+     * all of it, or half. */
+    double corrected_error, half_error;
     double error; /* mean |log(model / measured)| in cross-validation;
-                     negative: too few sizes, bandwidth is constant */
+                     negative: not scored (one piece at most, or too few
+                     sizes: bandwidth is constant) */
 };
 
 /* Fits COUNT points, sorted by size, at least one. One sigmoid, or up to

@@ -126,6 +126,9 @@ static int read_curve(const struct reader *r, const cJSON *item,
     curve->form = knots ? FIT_CHAIN : FIT_SIGMOID;
     if (knots)
         return read_knots(r, knots, curve);
+    if (get(item, "correction") &&
+        read_knots(r, get(item, "correction"), curve))
+        return -1;
     return read_pieces(r, get(item, "pieces"), curve->pieces,
                        &curve->piece_count);
 }
@@ -205,9 +208,9 @@ static double error_of(const cJSON *item, const char *key)
 }
 
 static int read_model(const struct reader *r, const cJSON *item,
-                      enum fit_model *model)
+                      const char *key, enum fit_model *model)
 {
-    const cJSON *name = get(item, "model");
+    const cJSON *name = get(item, key);
 
     for (int i = FIT_MODEL_CURVES; i < FIT_MODEL_COUNT; i++)
         if (cJSON_IsString(name) &&
@@ -215,7 +218,21 @@ static int read_model(const struct reader *r, const cJSON *item,
             *model = (enum fit_model)i;
             return 0;
         }
-    return fail(r, "model", "curves, formula, published or regression");
+    return fail(r, key, "curves, formula, published or regression");
+}
+
+/* A family of older fits has one model for all. */
+static int read_models(const struct reader *r, const cJSON *item,
+                       struct fit_family *f)
+{
+    if (read_model(r, item, "model", &f->model))
+        return -1;
+    if (get(item, "between_model") &&
+        read_model(r, item, "between_model", &f->between_model))
+        return -1;
+    return get(item, "beyond_model")
+               ? read_model(r, item, "beyond_model", &f->beyond_model)
+               : 0;
 }
 
 static int read_family(const struct reader *r, const cJSON *item,
@@ -236,7 +253,7 @@ static int read_family(const struct reader *r, const cJSON *item,
         .between_band = error_of(errors, "between_band"),
         .beyond_band = error_of(errors, "beyond_band"),
     };
-    if (read_model(r, item, &f->model) ||
+    if (read_models(r, item, f) ||
         read_curves(r, get(item, "curves"), f) ||
         read_regression(r, get(item, "regression"), &f->regression) ||
         read_straggler(r, get(item, "straggler"), &f->straggler))

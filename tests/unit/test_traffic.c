@@ -34,10 +34,10 @@ static struct fit_curve curves[2] = {
      .knots = knots[1]},
 };
 static struct fit_family families[3] = {
-    {FIT_ALL_REDUCE, 4, FIT_MODEL_CURVES, 2, curves,
+    {FIT_ALL_REDUCE, 4, FIT_MODEL_CURVES, 0, 0, 2, curves,
      .errors = {.size_band = .2}},
-    {FIT_ALLTOALL, 4, FIT_MODEL_CURVES, 2, curves, .errors = {.size_band = .3}},
-    {FIT_SENDRECV, 4, FIT_MODEL_CURVES, 2, curves, .errors = {.size_band = .4}},
+    {FIT_ALLTOALL, 4, FIT_MODEL_CURVES, 0, 0, 2, curves, .errors = {.size_band = .3}},
+    {FIT_SENDRECV, 4, FIT_MODEL_CURVES, 0, 0, 2, curves, .errors = {.size_band = .4}},
 };
 static const struct cluster cluster = {
     .name = "mine",
@@ -198,9 +198,12 @@ TEST(flags_and_missing_answers_are_counted)
 
     static struct fit_curve one_node;
     static struct fit_family alone = {
-        FIT_ALL_REDUCE,   4,
-        FIT_MODEL_CURVES, 1,
-        &one_node,        .errors = {-1, -1, -1, -1}};
+        .coll = FIT_ALL_REDUCE,
+        .gpus_per_node = 4,
+        .model = FIT_MODEL_CURVES,
+        .curve_count = 1,
+        .curves = &one_node,
+        .errors = {-1, -1, -1, -1, -1, -1, -1}};
     const struct cluster small = {
         .name = "small", .fit = {.family_count = 1, .families = &alone}};
     one_node = curves[0];

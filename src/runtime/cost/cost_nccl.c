@@ -186,13 +186,27 @@ static const struct cost_nccl_model_ops models[FIT_MODEL_COUNT] = {
                               FIT_MODEL_PUBLISHED},
 };
 
+/* FAMILY's own choice at NODES: each was made by leaving out just that. */
+static enum fit_model model_at(const struct fit_family *f, uint32_t nodes)
+{
+    enum fit_model model = f->beyond_model;
+
+    for (uint32_t i = 0; i < f->curve_count; i++)
+        if (f->curves[i].nodes == nodes)
+            return f->model;
+    if (nodes > f->curves[0].nodes &&
+        nodes < f->curves[f->curve_count - 1].nodes)
+        model = f->between_model;
+    return model ? model : FIT_MODEL_CURVES;
+}
+
 /* The model that answers Q: the one asked for, or the first of those after it
  * that has an answer. */
 static void
 model_ask(const struct fit *fit, const struct fit_family *family,
           const struct cost_nccl_query *q, struct cost_nccl_answer *answer)
 {
-    enum fit_model model = q->model ? q->model : family->model;
+    enum fit_model model = q->model ? q->model : model_at(family, q->nodes);
 
     for (;; model = models[model].fallback) {
         const struct cost_nccl_model_ops *ops = &models[model];

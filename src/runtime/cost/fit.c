@@ -50,8 +50,10 @@ static bool curve_good(const struct fit_curve *c)
     if (!in_range(c->bytes_min, 1, BYTES_MAX) ||
         !in_range(c->bytes_max, c->bytes_min, BYTES_MAX))
         return false;
-    return c->form == FIT_CHAIN ? knots_good(c->knots, c->knot_count)
-                                : sigmoids_good(c->pieces, c->piece_count);
+    if (c->form == FIT_CHAIN || c->knot_count)
+        if (!knots_good(c->knots, c->knot_count))
+            return false;
+    return c->form == FIT_CHAIN || sigmoids_good(c->pieces, c->piece_count);
 }
 
 static bool all_finite(const double *values, size_t count)

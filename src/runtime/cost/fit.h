@@ -65,7 +65,8 @@ struct fit_knot {
 
 enum fit_form {
     FIT_CHAIN,   /* t = alpha + beta S between one knot and the next */
-    FIT_SIGMOID, /* t = latency + S / bandwidth(S), by pieces */
+    FIT_SIGMOID, /* t = latency + S / bandwidth(S), by pieces, times a
+                    correction where there are knots */
 };
 
 /* One collective on one number of nodes. */
@@ -73,8 +74,9 @@ struct fit_curve {
     uint32_t nodes;
     enum fit_form form;
     double bytes_min, bytes_max; /* measured; beyond is extrapolation */
-    uint32_t knot_count;         /* FIT_CHAIN */
-    struct fit_knot *knots;      /* by size, strictly increasing */
+    uint32_t knot_count;
+    struct fit_knot *knots;      /* by size, strictly increasing; of
+                                    FIT_SIGMOID factors instead of times */
     uint32_t piece_count;        /* FIT_SIGMOID */
     struct fit_sigmoid pieces[FIT_PIECES];
 };
@@ -124,7 +126,9 @@ enum fit_model {
 struct fit_family {
     enum fit_coll coll;
     uint32_t gpus_per_node;
-    enum fit_model model;
+    enum fit_model model; /* at node counts measured */
+    /* ... between them and outside; FIT_MODEL_DEFAULT: curves. */
+    enum fit_model between_model, beyond_model;
     uint32_t curve_count;
     struct fit_curve *curves; /* by nodes, strictly increasing; at least 1 */
     struct fit_regression regression;

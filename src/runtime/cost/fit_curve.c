@@ -68,13 +68,20 @@ double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
     return line_us(&knots[low], &knots[high], bytes, in_place);
 }
 
+/* Pieces meet over a factor of 2 around the size where the next one begins, so
+ * that no step is where no step was measured. Returns the piece of BYTES, and
+ * in *WEIGHT how much of the next one counts. */
 static const struct fit_sigmoid *piece_find(const struct fit_sigmoid *pieces,
-                                            uint32_t count, double bytes)
+                                            uint32_t count, double bytes,
+                                            double *weight)
 {
     uint32_t i = 0;
 
-    while (i + 1 < count && pieces[i + 1].from_bytes <= bytes)
+    *weight = 0;
+    while (i + 1 < count && pieces[i + 1].from_bytes * M_SQRT2 <= bytes)
         i++;
+    if (i + 1 < count && pieces[i + 1].from_bytes * M_SQRT1_2 < bytes)
+        *weight = log2(bytes / pieces[i + 1].from_bytes) + 0.5;
     return &pieces[i];
 }
 
@@ -88,16 +95,52 @@ static double piece_gbps(const struct fit_sigmoid *p, double bytes)
 double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
                         double bytes)
 {
-    return piece_gbps(piece_find(pieces, count, bytes), bytes);
+    double weight;
+    const struct fit_sigmoid *p = piece_find(pieces, count, bytes, &weight);
+    double gbps = piece_gbps(p, bytes);
+
+    if (weight > 0)
+        gbps *= pow(piece_gbps(p + 1, bytes) / gbps, weight);
+    return gbps;
 }
 
-/* The same for COUNT > 0 sigmoids by size. */
-static double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
-                             double bytes)
+static double piece_us(const struct fit_sigmoid *p, double bytes)
 {
-    const struct fit_sigmoid *p = piece_find(pieces, count, bytes);
-
     return p->latency_us + bytes / (1e3 * piece_gbps(p, bytes));
+}
+
+double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
+                      double bytes)
+{
+    double weight;
+    const struct fit_sigmoid *p = piece_find(pieces, count, bytes, &weight);
+    double us = piece_us(p, bytes);
+
+    if (weight > 0)
+        us *= pow(piece_us(p + 1, bytes) / us, weight);
+    return us;
+}
+
+double fit_correction(const struct fit_knot *knots, uint32_t count,
+                      double bytes, bool in_place)
+{
+    uint32_t low = 0, high = count - 1;
+
+    if (bytes <= knots[0].bytes)
+        return knots[0].us[in_place];
+    if (bytes >= knots[high].bytes)
+        return knots[high].us[in_place];
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+
+        if (knots[middle].bytes <= bytes)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct fit_knot *a = &knots[low], *b = &knots[high];
+    double weight = log(bytes / a->bytes) / log(b->bytes / a->bytes);
+    return a->us[in_place] + weight * (b->us[in_place] - a->us[in_place]);
 }
 
 double fit_curve_us(const struct fit_curve *curve, double bytes, bool in_place)
@@ -110,5 +153,7 @@ double fit_curve_us(const struct fit_curve *curve, double bytes, bool in_place)
         us = fit_chain_us(curve->knots, curve->knot_count, bytes, in_place);
     else
         us = fit_sigmoid_us(curve->pieces, curve->piece_count, bytes);
+    if (curve->form == FIT_SIGMOID && curve->knot_count)
+        us *= fit_correction(curve->knots, curve->knot_count, bytes, in_place);
     return fmax(us, FIT_MIN_US);
 }

@@ -20,6 +20,15 @@ double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
 double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
                         double bytes);
 
+/* Time of BYTES by COUNT > 0 sigmoids alone. */
+double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
+                      double bytes);
+
+/* The factor at BYTES: between COUNT > 0 knots on a line in log(S), outside
+ * that of the last one. */
+double fit_correction(const struct fit_knot *knots, uint32_t count,
+                      double bytes, bool in_place);
+
 #define FIT_MIN_US 1e-3
 
 #endif
