@@ -514,6 +514,7 @@ static void call_finish(struct simulator *r)
             return;
     }
     u->active = false;
+    r->t->host_ns = r->host_ns;
     r->waited_ns += sim_now(r->sim, u->thread) - u->called_ns;
     if (r->imported && u->op.kind == OP_SYNC_EVENT)
         profile_return(r, &u->op, u->thread);
@@ -653,6 +654,23 @@ static void steps_follow(struct simulator *r)
     }
 }
 
+/* What the process's own simulation came to, where ITEM says it. */
+static void seen_read(struct simulator *r, const struct trace_item *item)
+{
+    static const char setting[] = TRACE_SIMULATED;
+    size_t at = sizeof setting - 1;
+    uint64_t ns = 0;
+
+    if (item->head.kind != TRACE_SETTING || item->head.text_bytes < at ||
+        memcmp(item->text, setting, at))
+        return;
+    for (; at < item->head.text_bytes && item->text[at] >= '0' &&
+           item->text[at] <= '9';
+         at++)
+        ns = ns * 10 + (uint64_t)(item->text[at] - '0');
+    r->t->seen_ns = ns;
+}
+
 void simulator_add(struct simulator *r, const struct trace_item *item)
 {
     r->record = item->ordinal;
@@ -668,6 +686,7 @@ void simulator_add(struct simulator *r, const struct trace_item *item)
     } else {
         host_record(r, item->head.time_ns);
     }
+    seen_read(r, item);
     steps_follow(r);
     if (r->sink.record)
         r->sink.record(r->sink.context, item, r->host_ns);

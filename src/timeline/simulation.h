@@ -94,6 +94,8 @@ struct simulation {
     struct simulation_moment *begins, *ends; /* of each step */
     uint32_t device_count; /* those that had work: 0 to this, less one */
     uint64_t ops, end_ns;
+    uint64_t host_ns; /* when the host had called the last operation */
+    uint64_t seen_ns; /* the same in the program's own clock; 0: not known */
     bool imported; /* a profile, with measured times */
     bool stuck; /* something waits for what never comes */
 };

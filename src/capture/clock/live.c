@@ -66,6 +66,7 @@ static int clock_take(const struct trace_put *r, struct live_now *now)
         return -1;
     simulator_add(simulator, &item);
     now->host_ns = simulator_host_ns(simulator);
+    now->called_ns = simulation.host_ns;
     now->waited_ns = simulator_waited_ns(simulator);
     return 0;
 }

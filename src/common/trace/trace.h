@@ -228,6 +228,10 @@ struct trace_work {
  * profiler's name. */
 #define TRACE_IMPORTED "memsim_imported="
 
+/* How the SETTING at the end of a process begins whose clock was simulated;
+ * what follows is the simulation's time after its last operation. */
+#define TRACE_SIMULATED "simulated_ns="
+
 /* The `direction` of a COPY, as cudaMemcpyKind numbers them. */
 enum trace_direction {
     TRACE_HOST_TO_HOST,

@@ -21,6 +21,7 @@ struct output_options {
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     bool quiet, advice, timeline, check_collectives;
     uint32_t depth, top; /* 0: not given */
+    int host_times;      /* index in "typical|recorded" */
     int color;           /* index in "auto|always|never" */
 };
 
@@ -68,6 +69,10 @@ struct output_options {
      offsetof(structure, member.host_speed),                                   \
      .help = "speed of the host relative to this machine (default\n"           \
              "1); with 0 the host takes no time"},                             \
+    {"host-times", 0, OPTION_CHOICE, "typical|recorded",                       \
+     offsetof(structure, member.host_times),                                   \
+     .help = "the host's time before a call: the least of all steps\n"         \
+             "(default), or as it was, which is what COMMAND saw"},             \
     {"fail-slower", 0, OPTION_STRING, "PERCENT",                               \
      offsetof(structure, member.fail_slower),                                  \
      .help = "exit with 121 if a step takes longer than in --base\n"           \

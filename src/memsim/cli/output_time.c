@@ -118,6 +118,7 @@ int output_time_init(struct output_time *t,
 
     *t = (struct output_time){.options = options};
     price->gpu = gpu;
+    t->timeline.host_as_recorded = options->host_times != 0;
     if ((options->scale &&
          price_scale_parse(options->scale, price->scale, err)) ||
         host_factor(options->host_speed, &t->timeline.host_factor, err))

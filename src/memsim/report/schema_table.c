@@ -156,6 +156,8 @@ const struct schema_object schema_objects[] = {
     {"step_index", "uint", "the step that has this time"},
     {"slowest_rank", "uint", "the rank whose step it is: that of the longest step"},
     {"step_is", "text", "what defines a step here"},
+    {"called_ns", "uint", "when the host had called the last operation, since the first record"},
+    {"seen_ns", "optional uint", "the same as the program's own clock showed it; called_ns is this with the run's options and --host-times recorded"},
     {"device_ns", "number", "the sum of all operations of a step"},
     {"mfu", "number", "the arithmetic of GEMM, attention and convolution as a fraction of what the GPU's peak allows in a step"},
     {"unknown", "number", "the share of a step's operations about which little is known; their time is a guess"},

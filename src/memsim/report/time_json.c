@@ -139,6 +139,9 @@ void time_json_add(cJSON *root, const struct result *result)
     json_add_uint(time, "step_index", t->typical);
     json_add_uint(time, "slowest_rank", time_slowest_rank(result)->rank);
     cJSON_AddStringToObject(time, "step_is", step_rule_name(t->rule));
+    json_add_uint(time, "called_ns", t->host_ns);
+    if (t->seen_ns)
+        json_add_uint(time, "seen_ns", t->seen_ns);
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);
     cJSON_AddNumberToObject(time, "unknown", t->unknown);

@@ -324,6 +324,8 @@ static void conclude(struct reading *r)
         path_find(&r->path, &r->names, t);
     t->ops = r->timeline->ops;
     t->end_ns = r->timeline->end_ns;
+    t->host_ns = r->timeline->host_ns;
+    t->seen_ns = r->timeline->seen_ns;
     t->stuck = r->timeline->stuck;
 }
 

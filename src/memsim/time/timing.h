@@ -57,6 +57,8 @@ struct timing {
     double device_ns;         /* of a step: all operations added up */
     uint64_t ops;             /* of the whole trace */
     uint64_t end_ns;          /* when the last of them ends */
+    uint64_t host_ns; /* when the host had called the last of them ... */
+    uint64_t seen_ns; /* ... by the program's own clock; 0: not known */
     struct timing_row *modules; /* with what lies below each; longest first */
     size_t module_count;
     struct timing_row *operators;

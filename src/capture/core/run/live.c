@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,6 +16,7 @@
 #include "capture/core/run/clock_gap.h"
 #include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
+#include "capture/core/run/record.h"
 #include "common/trace/op.h"
 #include "common/trace/session.h"
 #include "common/trace/trace_write.h"
@@ -30,6 +31,8 @@ bool live_is_on;
 static const struct live_ops *ops;
 static bool loaded, begun;
 static bool wanted[KINDS];
+static bool failed;
+static uint64_t called_ns; /* the simulation's time after the last operation */
 static uint64_t origin_ns; /* of the simulation, on the program's clock */
 
 /* --- loading -------------------------------------------------------------- */
@@ -127,6 +130,20 @@ void live_start(void)
     core_unlock(LOCK_RECORD);
 }
 
+void live_conclude(void)
+{
+    char text[48];
+
+    if (failed)
+        memsim_note("the clock of %s was simulated up to a point, and then "
+                    "this machine's: there was no memory for the simulation",
+                    program_invocation_short_name);
+    if (!live_is_on || !called_ns)
+        return;
+    int n = snprintf(text, sizeof text, TRACE_SIMULATED "%" PRIu64, called_ns);
+    RECORD_TEXT(SETTING, text, (size_t)n);
+}
+
 void live_after_fork(void)
 {
     live_is_on = loaded = false;
@@ -142,9 +159,11 @@ void live_take(const struct trace_put *record)
         return;
     if (ops->take(record, &now)) {
         live_is_on = false;
+        failed = true;
         clock_release();
         return;
     }
+    called_ns = now.called_ns;
     clock_waited(now.waited_ns);
     uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
     if (!begun)

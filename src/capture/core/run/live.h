@@ -19,6 +19,7 @@ struct trace_put;
  * in all. */
 struct live_now {
     uint64_t host_ns, waited_ns;
+    uint64_t called_ns; /* the time after the last operation */
 };
 
 /* What the library has. Not for several threads at once. */
@@ -44,6 +45,9 @@ void live_load(void);
 
 /* The trace of this process begins. */
 void live_start(void);
+
+/* It ends: says in the trace what the simulation came to. */
+void live_conclude(void);
 
 /* In a forked child, which holds all locks: it has no simulation yet. */
 void live_after_fork(void);

@@ -307,6 +307,7 @@ static void process_end(uint32_t status)
         return;
     atomic_store(&slot->exit_status, status);
     atomic_store(&slot->end_ns, clock_host(CLOCK_MONOTONIC));
+    live_conclude();
     atomic_store(&slot->trace_end, record_close(status));
     for (const struct process_hook *h = hooks; h; h = h->next)
         if (h->at_end)
