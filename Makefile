@@ -181,7 +181,8 @@ install: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
-	    share/man/man1 share/man/man5)
+	    share/man/man1 share/man/man5 share/bash-completion/completions \
+	    share/zsh/site-functions share/fish/vendor_completions.d)
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
@@ -191,6 +192,9 @@ install: all
 	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(wildcard man/*.5) $(O)/man/memsim-json.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	$(O)/bin/memsim completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memsim
+	$(O)/bin/memsim completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_memsim
+	$(O)/bin/memsim completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/memsim.fish
 	install -m 644 $(O)/share/schema.json \
 	    $(DESTDIR)$(PREFIX)/share/memsim/schema/memsim-$(SCHEMA_VERSION).json
 

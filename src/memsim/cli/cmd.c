@@ -6,11 +6,17 @@
 
 #include "memsim/run/job.h"
 
+const struct cmd_visitor *cmd_visitor;
+
 int cmd_start(const struct options *options, int argc, char **argv,
               void *values, struct operands *operands, int usage_status)
 {
     struct err err = {""};
 
+    if (cmd_visitor) {
+        cmd_visitor->visit(options, cmd_visitor->context);
+        return CMD_OK;
+    }
     switch (options_parse(options, argc, argv, values, operands, &err)) {
     case OPTIONS_OK:
         return -1;

@@ -22,6 +22,15 @@ int cmd_import(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);
 int cmd_clusters(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+
+/* Who wants to see the options of each subcommand, not to run it: cmd_start
+ * then calls VISIT and has the command return. NULL: nobody. */
+struct cmd_visitor {
+    void (*visit)(const struct options *options, void *context);
+    void *context;
+};
+extern const struct cmd_visitor *cmd_visitor;
 
 /* Starts every subcommand: reads its options (see options_parse) and prints
  * the help or the usage error. Returns -1 where the command is to go on, else

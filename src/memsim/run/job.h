@@ -37,8 +37,9 @@ struct job_options {
 #define JOB_ROWS(structure, member)                                            \
     {"gpu", 0, OPTION_STRING, "NAME|FILE.json",                                \
      offsetof(structure, member.gpu), .group = "GPUs",                         \
-     .help = "GPU to simulate: a name that `memsim gpus' lists, or\n"          \
-             "a file (default " JOB_GPU ")"},                                  \
+     .help = "GPU to simulate: a name that `memsim gpus' lists, a\n"           \
+             "short name (a100 is a100-sxm-80gb), or a file\n"                 \
+             "(default " JOB_GPU ")"},                                  \
     {"gpus", 0, OPTION_COUNT, "N", offsetof(structure, member.gpus),           \
      .minimum = 1, .maximum = SESSION_DEVICES,                                 \
      .help = "number of GPUs (default 1)"},                                    \
