@@ -133,8 +133,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks,
         .device = memsim_device_current(), .rank = rank, .ranks = ranks};
 
     memcpy(wanted.id, id.internal, sizeof wanted.id);
-    ncclResult_t result = communicator_new(
-        comm, &wanted, memsim_group_named(group_mark(config), (uint32_t)ranks));
+    const uint32_t *members =
+        memsim_group_named(group_mark(config), (uint32_t)ranks);
+    if (!members)
+        members = memsim_group_named(GROUP_NEXT_INIT, (uint32_t)ranks);
+    ncclResult_t result = communicator_new(comm, &wanted, members);
     if (result == ncclSuccess)
         memsim_process_world((uint32_t)rank, (uint32_t)ranks);
     return result;

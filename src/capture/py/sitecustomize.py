@@ -3,7 +3,7 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, groups.py and modules.py follow; when it imports
+imports torch, it has limits.py, groups.py, world.py and modules.py follow; when it imports
 safetensors, files.py. Then it makes way for the sitecustomize that the user may
 have.
 """
@@ -80,6 +80,8 @@ def _start(name, what):
 def _follow():
     _start("limits", "memory limits are not recorded")
     _start("groups", "members of process groups are not known")
+    if os.environ.get("MEMSIM_RANKS"):
+        _start("world", "ranks that are not run are waited for")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("modules", "modules are not told apart")
 

@@ -15,12 +15,14 @@
 #include "fits/machine.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/job.h"
+#include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
 #include "timeline/image.h"
 
 struct run_options {
     struct job_options job;
+    struct launch_options launch;
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
@@ -32,6 +34,22 @@ struct run_options {
 
 static const struct option_row rows[] = {
     JOB_ROWS(struct run_options, job),
+    {"nnodes", 0, OPTION_COUNT, "N", ROW(launch.nodes),
+     .minimum = 1,
+     .maximum = RUN_RANKS_MAX,
+     .group = "Ranks",
+     .help = "run COMMAND as the ranks of N nodes, as torchrun does"},
+    {"nproc-per-node", 0, OPTION_COUNT, "N", ROW(launch.local),
+     .minimum = 1,
+     .maximum = SESSION_DEVICES,
+     .help = "ranks of a node (default 1)"},
+    {"ranks", 0, OPTION_STRING, "auto|all|LIST", ROW(launch.ranks),
+     .help = "ranks that are processes, as in 0,8-11; each stands for\n"
+             "those up to the next (default auto: the first and the\n"
+             "last)"},
+    {"rank-environment", 0, OPTION_CHOICE, "torchrun|slurm|openmpi",
+     ROW(launch.environment),
+     .help = "variables that tell a rank its place, beside torchrun's"},
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
@@ -67,6 +85,7 @@ static const struct options options = {
     .examples =
         "  memsim run -- python train.py\n"
         "  memsim run --gpus 8 -- torchrun --nproc-per-node 8 train.py\n"
+        "  memsim run --nnodes 16 --nproc-per-node 8 -- python train.py\n"
         "  memsim run --gpu l4 --html page.html --advice -- python train.py",
     .rows = rows,
     .wanted = "no command given",
@@ -270,7 +289,8 @@ int cmd_run(int argc, char **argv)
                       .no_modules = o.no_modules,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
-    if (output_check(&o.output, &err) ||
+    if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
+        output_check(&o.output, &err) ||
         output_check_input(&o.output, o.job.gpu, &err) ||
         check_trace_limit(o.trace_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
@@ -284,5 +304,6 @@ int cmd_run(int argc, char **argv)
     void *image = clock_make(&o, &job);
     status = run(&o, &job);
     free(image);
+    launch_fini(&job.launch);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "common/base/version.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/commands.h"
+#include "memsim/run/launch.h"
 #include "memsim/run/target.h"
 
 static int help(void)
@@ -78,6 +79,8 @@ int main(int argc, char **argv)
         printf("memsim %s\n", version_text());
         return finish(CMD_OK, CMD_FAILED);
     }
+    if (!strcmp(argv[1], LAUNCH_COMMAND)) /* memsim run's own */
+        return launch_run(argc - 1, argv + 1);
     for (const struct command *c = commands; c->name; c++)
         if (!strcmp(argv[1], c->name))
             return finish(c->run(argc - 1, argv + 1),

@@ -106,6 +106,20 @@ static void clock_remove(const struct rundir *dir)
     unlink(path);
 }
 
+/* A GPU for each rank that is a process, and where there is room one for what
+ * these see of other ranks' GPUs. */
+static void world_fill(struct session *s, const struct launch *l)
+{
+    if (!l->world)
+        return;
+    s->world_size = l->world;
+    s->local_world_size = l->local;
+    for (uint32_t r = 0; rank_set_next(&l->ranks, r, &r); r++)
+        s->ranks[s->rank_count++] = r;
+    s->device_count = s->rank_count < SESSION_DEVICES ? s->rank_count + 1
+                                                      : SESSION_DEVICES;
+}
+
 static void session_fill(struct session *s, const struct job *job)
 {
     const struct job_options *o = &job->options;
@@ -119,7 +133,8 @@ static void session_fill(struct session *s, const struct job *job)
     s->write_through = o->write_through;
     s->address_model = (uint32_t)o->addresses;
     s->device_count = o->gpus;
-    for (uint32_t i = 0; i < o->gpus; i++)
+    world_fill(s, &job->launch);
+    for (uint32_t i = 0; i < s->device_count; i++)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
     s->simulated_clock = job->clock_image != NULL;
     s->start_ns = now_ns();
@@ -163,12 +178,14 @@ static int run_command(const struct job *job, const char *libraries,
     char **environment = spawn_environment(
         environ, session, handover.value,
         preloads(job->command[0]) ? preload : NULL, libraries);
-    const struct spawn spawn = {.argv = job->command,
+    char **ranks = job->launch.world ? launch_command(&job->launch) : NULL;
+    const struct spawn spawn = {.argv = ranks ? ranks : job->command,
                                 .environment = environment,
                                 .output = job->output,
                                 .kill_with_memsim = job->kill_with_memsim};
     int rc = 0, error = spawn_run(&spawn, &status);
     spawn_environment_free(environment);
+    launch_command_free(ranks);
     handover_given(&handover);
     if (error < 0) {
         err_set(err,
@@ -224,6 +241,12 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         return CMD_RUN_FAILED;
     }
     session_fill(dir->session, job);
+    if (job->launch.world &&
+        launch_classes_write(&job->launch, dir->path, err)) {
+        free(preload);
+        rundir_remove(dir);
+        return CMD_RUN_FAILED;
+    }
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
     int rc = run_command(job, libraries, preload, dir, err);

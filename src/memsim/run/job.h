@@ -11,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
 #include "common/base/options.h"
+#include "memsim/run/launch.h"
 #include "memsim/run/rundir.h"
 
 #define JOB_GPU             "h100-sxm-80gb"
@@ -80,6 +81,7 @@ struct job {
     struct job_options options;
     struct gpu gpu; /* as job_gpu finds it */
     char **command;
+    struct launch launch;  /* world 0: COMMAND is started as it is */
     const char *directory; /* NULL: a private one */
     bool force;            /* it may replace an earlier run there */
     uint64_t trace_limit_bytes;

@@ -87,6 +87,27 @@ static void visible_note(void)
                     text, session->device_count - 1);
 }
 
+/* The card of DEVICE, of this rank's node, where memsim started the ranks: each
+ * that is a process has its own, and what is seen of the others is one more. */
+static int card_of_node(const struct session *session, int device)
+{
+    const char *text = getenv("RANK");
+    uint32_t rank = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+    uint32_t wanted = rank - rank % session->local_world_size +
+                      (uint32_t)device, i = 0;
+
+    while (i < session->rank_count && session->ranks[i] != wanted)
+        i++;
+    return (int)(i < session->device_count ? i : 0);
+}
+
+static int visible_place(const struct session *session, int count)
+{
+    for (int i = 0; session->world_size && i < count; i++)
+        visible[i] = card_of_node(session, visible[i]);
+    return count;
+}
+
 static int visible_find(void)
 {
     const struct session *session = memsim_session();
@@ -96,12 +117,13 @@ static int visible_find(void)
         process_explain();
         return 0;
     }
-    int cards = (int)session->device_count;
+    int cards = (int)(session->world_size ? session->local_world_size
+                                          : session->device_count);
     if (text)
-        return visible_parse(text, cards);
+        return visible_place(session, visible_parse(text, cards));
     for (int i = 0; i < cards; i++)
         visible[i] = i;
-    return cards;
+    return visible_place(session, cards);
 }
 
 int memsim_device_count(void)

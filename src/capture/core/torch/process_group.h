@@ -7,7 +7,8 @@
 
 #include "capture/core/base/core.h"
 
-#define GROUP_NEXT (-2) /* no color: whatever is split next */
+#define GROUP_NEXT      (-2) /* no color: whatever is split next */
+#define GROUP_NEXT_INIT (-3) /* a mark: what is made next, of so many ranks */
 
 /* For py/groups.py, under Python's lock: COLOR stands for these COUNT ranks of
  * the communicator that is split; with GROUP_NEXT until it is told again, 0

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/launch.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "common/trace/session.h"
+#include "memsim/run/launch_torchrun.h"
+#include "memsim/run/ranks.h"
+
+#define REAL_RANKS   SESSION_DEVICES /* a GPU for each */
+#define END_SECONDS  10 /* from SIGTERM to SIGKILL, where a rank failed */
+#define LAUNCH_WORDS 6  /* before the rank's command */
+
+/* --- what is asked for ---------------------------------------------------- */
+
+static int ranks_find(struct launch *l, const char *text, struct err *err)
+{
+    if (!text || !strcmp(text, "auto")) {
+        rank_set_add(&l->ranks, 0);
+        if (l->world > 1)
+            rank_set_add(&l->ranks, l->world - 1);
+        return 0;
+    }
+    if (!strcmp(text, "all")) {
+        for (uint32_t i = 0; i < l->world && i <= REAL_RANKS; i++)
+            rank_set_add(&l->ranks, i);
+    } else if (rank_set_parse(&l->ranks, text, l->world, "--ranks", err)) {
+        return -1;
+    }
+    if (!rank_set_has(&l->ranks, 0))
+        return err_set(err, "--ranks %s: rank 0 is missing; the others meet at "
+                            "it",
+                       text);
+    if (l->ranks.count > REAL_RANKS)
+        return err_set(err, "--ranks %s: at most %d ranks can be run", text,
+                       REAL_RANKS);
+    return 0;
+}
+
+static char **words_copy(char **command)
+{
+    size_t count = 0;
+
+    while (command[count])
+        count++;
+    char **words = xcalloc(count + 1, sizeof *words);
+    memcpy(words, command, count * sizeof *words);
+    return words;
+}
+
+int launch_find(struct launch *launch, const struct launch_options *options,
+                char **command, struct err *err)
+{
+    struct torchrun t;
+    char **words = words_copy(command);
+    bool given = options->nodes || options->local;
+    bool torchrun = torchrun_read(&t, words);
+    uint32_t nodes = options->nodes ? options->nodes : 1;
+    uint32_t local = options->local ? options->local : 1;
+
+    *launch = (struct launch){.environment = options->environment,
+                              .words = words,
+                              .command = torchrun ? t.command : words};
+    if (torchrun && !given) {
+        nodes = t.nodes;
+        local = t.local;
+        given = nodes > 1;
+    }
+    if (!given && options->ranks)
+        return err_set(err, "--ranks: how many ranks are there? Give --nnodes "
+                            "and --nproc-per-node");
+    if (!given)
+        return 0;
+    if (!local || local > SESSION_DEVICES)
+        return err_set(err, "--nproc-per-node: 1 to %d ranks of a node are "
+                            "possible",
+                       SESSION_DEVICES);
+    if ((uint64_t)nodes * local > RUN_RANKS_MAX || !nodes)
+        return err_set(err, "--nnodes: 1 to %u ranks are possible",
+                       RUN_RANKS_MAX);
+    launch->local = local;
+    launch->world = nodes * local;
+    return ranks_find(launch, options->ranks, err);
+}
+
+void launch_fini(struct launch *launch)
+{
+    rank_set_fini(&launch->ranks);
+    free(launch->words);
+}
+
+int launch_classes_write(const struct launch *launch, const char *directory,
+                         struct err *err)
+{
+    struct run_ranks classes = {0};
+
+    for (uint32_t r = 0; rank_set_next(&launch->ranks, r, &r); r++) {
+        struct rank_set members = {0};
+        uint32_t end;
+
+        if (!rank_set_next(&launch->ranks, r + 1, &end))
+            end = launch->world;
+        for (uint32_t i = r; i < end; i++)
+            rank_set_add(&members, i);
+        run_classes_add(&classes, r, &members);
+        rank_set_fini(&members);
+    }
+    int rc = run_classes_write(&classes, directory, err);
+    run_ranks_fini(&classes);
+    return rc;
+}
+
+char **launch_command(const struct launch *launch)
+{
+    size_t words = 0;
+
+    while (launch->command[words])
+        words++;
+    char **command = xcalloc(words + LAUNCH_WORDS + 1, sizeof *command);
+    command[0] = xstrdup("/proc/self/exe");
+    command[1] = xstrdup(LAUNCH_COMMAND);
+    command[2] = rank_set_text(&launch->ranks);
+    command[3] = xasprintf("%u", launch->world);
+    command[4] = xasprintf("%u", launch->local);
+    command[5] = xasprintf("%d", launch->environment);
+    for (size_t i = 0; i < words; i++)
+        command[LAUNCH_WORDS + i] = xstrdup(launch->command[i]);
+    return command;
+}
+
+void launch_command_free(char **command)
+{
+    for (char **word = command; word && *word; word++)
+        free(*word);
+    free(command);
+}
+
+/* --- starting the ranks --------------------------------------------------- */
+
+struct started {
+    uint32_t rank;
+    pid_t pid; /* 0: it has ended */
+};
+
+static void set(const char *name, uint32_t value)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+/* A port that is free now. */
+static uint32_t free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && !bind(fd, (struct sockaddr *)&address, length) &&
+                 !getsockname(fd, (struct sockaddr *)&address, &length);
+
+    if (fd >= 0)
+        close(fd);
+    return bound ? ntohs(address.sin_port) : 29500;
+}
+
+/* What RANK is told by the launcher that it expects. */
+static void rank_environment(const struct launch *l, uint32_t rank)
+{
+    uint32_t node = rank / l->local, nodes = l->world / l->local;
+    const struct {
+        const char *name[3]; /* by enum launch_environment */
+        uint32_t value;
+    } variables[] = {
+        {{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, rank},
+        {{"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"},
+         rank % l->local},
+        {{"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, l->world},
+        {{"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE",
+          "OMPI_COMM_WORLD_LOCAL_SIZE"},
+         l->local},
+        {{"GROUP_RANK", "SLURM_NODEID", "OMPI_COMM_WORLD_NODE_RANK"}, node},
+        {{"GROUP_WORLD_SIZE", "SLURM_NNODES", NULL}, nodes},
+        {{"ROLE_RANK", NULL, NULL}, rank},
+        {{"ROLE_WORLD_SIZE", "SLURM_NPROCS", NULL}, l->world},
+    };
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        set(variables[i].name[0], variables[i].value);
+        if (l->environment && variables[i].name[l->environment])
+            set(variables[i].name[l->environment], variables[i].value);
+    }
+}
+
+/* What all ranks are told. */
+static void common_environment(const struct launch *l)
+{
+    char *ranks = rank_set_text(&l->ranks);
+
+    setenv("MASTER_ADDR", "127.0.0.1", 0);
+    if (!getenv("MASTER_PORT"))
+        set("MASTER_PORT", free_port());
+    setenv("OMP_NUM_THREADS", "1", 0);
+    if (l->ranks.count < l->world)
+        setenv("MEMSIM_RANKS", ranks, 1);
+    free(ranks);
+}
+
+static pid_t rank_start(const struct launch *l, uint32_t rank)
+{
+    pid_t pid = fork();
+
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    rank_environment(l, rank);
+    execvp(l->command[0], l->command);
+    fprintf(stderr, "memsim: %s: %s\n", l->command[0], strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static struct started *find(struct started *all, size_t count, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i].pid == pid)
+            return &all[i];
+    return NULL;
+}
+
+static void signal_all(const struct started *all, size_t count, int signal)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i].pid > 0)
+            kill(all[i].pid, signal);
+}
+
+static volatile sig_atomic_t alarmed;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    alarmed = 1;
+}
+
+/* Waits for all; when one fails, the others are stopped. */
+static int ranks_wait(struct started *all, size_t count)
+{
+    const struct sigaction action = {.sa_handler = on_alarm}; /* no restart */
+    size_t left = count;
+    int first = 0, status;
+
+    sigaction(SIGALRM, &action, NULL);
+    while (left) {
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid < 0 && alarmed) {
+            alarmed = 0;
+            signal_all(all, count, SIGKILL);
+            continue;
+        }
+        if (pid < 0 && errno != EINTR)
+            break;
+        struct started *s = pid > 0 ? find(all, count, pid) : NULL;
+        if (!s)
+            continue;
+        s->pid = 0;
+        left--;
+        int code =
+            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        if (!code || first)
+            continue;
+        first = code;
+        if (left)
+            fprintf(stderr,
+                    "memsim: rank %u ended with status %d; the other ranks are "
+                    "stopped\n",
+                    s->rank, code);
+        signal_all(all, count, SIGTERM);
+        alarm(END_SECONDS);
+    }
+    return first;
+}
+
+int launch_run(int argc, char **argv)
+{
+    struct launch l = {0};
+    struct err err = {""};
+
+    if (argc < LAUNCH_WORDS ||
+        rank_set_parse(&l.ranks, argv[1], RUN_RANKS_MAX, "launch", &err))
+        return 125;
+    l.world = (uint32_t)strtoul(argv[2], NULL, 10);
+    l.local = (uint32_t)strtoul(argv[3], NULL, 10);
+    l.environment = (int)strtol(argv[4], NULL, 10);
+    l.command = argv + LAUNCH_WORDS - 1;
+    common_environment(&l);
+    struct started *all = xcalloc(l.ranks.count, sizeof *all);
+    size_t count = 0;
+    for (uint32_t r = 0; rank_set_next(&l.ranks, r, &r); r++)
+        all[count++] = (struct started){r, rank_start(&l, r)};
+    int status = ranks_wait(all, count);
+    free(all);
+    rank_set_fini(&l.ranks);
+    return status;
+}
