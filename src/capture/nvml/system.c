@@ -22,7 +22,7 @@ nvmlReturn_t nvml_card(nvmlDevice_t handle, unsigned *card)
 
     if (!atomic_load(&started))
         return NVML_ERROR_UNINITIALIZED;
-    if (!handle || number >= memsim_session()->device_count)
+    if (!handle || number >= memsim_node_devices())
         return NVML_ERROR_INVALID_ARGUMENT;
     *card = (unsigned)number;
     return NVML_SUCCESS;
@@ -36,7 +36,7 @@ const struct gpu *nvml_gpu(void)
 struct session_device *nvml_usage(unsigned card)
 {
     memsim_process_reclaim(card);
-    return &memsim_session()->devices[card];
+    return &memsim_session()->devices[memsim_node_card((int)card)];
 }
 
 nvmlReturn_t nvml_text(char *out, unsigned length, const char *text)
@@ -55,7 +55,7 @@ nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
         memsim_device_count(); /* which says why */
         return NVML_ERROR_DRIVER_NOT_LOADED;
     }
-    if (!memsim_session()->device_count && !(flags & NVML_INIT_FLAG_NO_GPUS))
+    if (!memsim_node_devices() && !(flags & NVML_INIT_FLAG_NO_GPUS))
         return NVML_ERROR_GPU_NOT_FOUND;
     atomic_fetch_add(&started, 1);
     return NVML_SUCCESS;
@@ -148,7 +148,7 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
     if (!atomic_load(&started))
         return NVML_ERROR_UNINITIALIZED;
-    *count = memsim_session()->device_count;
+    *count = memsim_node_devices();
     return NVML_SUCCESS;
 }
 
@@ -162,7 +162,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index,
 {
     if (!atomic_load(&started))
         return NVML_ERROR_UNINITIALIZED;
-    if (index >= memsim_session()->device_count)
+    if (index >= memsim_node_devices())
         return NVML_ERROR_INVALID_ARGUMENT;
     *device = (nvmlDevice_t)&handles[index];
     return NVML_SUCCESS;
@@ -220,7 +220,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 
     if (!atomic_load(&started))
         return NVML_ERROR_UNINITIALIZED;
-    for (unsigned i = 0; i < memsim_session()->device_count; i++) {
+    for (unsigned i = 0; i < memsim_node_devices(); i++) {
         uuid_write(i, text);
         if (!strcmp(text, uuid))
             return nvmlDeviceGetHandleByIndex_v2(i, device);

@@ -87,10 +87,12 @@ static void visible_note(void)
                     text, session->device_count - 1);
 }
 
-/* The card of DEVICE, of this rank's node, where memsim started the ranks: each
- * that is a process has its own, and what is seen of the others is one more. */
-static int card_of_node(const struct session *session, int device)
+int memsim_node_card(int device)
 {
+    const struct session *session = memsim_session();
+
+    if (!session->world_size)
+        return device;
     const char *text = getenv("RANK");
     uint32_t rank = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
     uint32_t wanted = rank - rank % session->local_world_size +
@@ -101,10 +103,18 @@ static int card_of_node(const struct session *session, int device)
     return (int)(i < session->device_count ? i : 0);
 }
 
-static int visible_place(const struct session *session, int count)
+uint32_t memsim_node_devices(void)
 {
-    for (int i = 0; session->world_size && i < count; i++)
-        visible[i] = card_of_node(session, visible[i]);
+    const struct session *session = memsim_session();
+
+    return session->world_size ? session->local_world_size
+                               : session->device_count;
+}
+
+static int visible_place(int count)
+{
+    for (int i = 0; i < count; i++)
+        visible[i] = memsim_node_card(visible[i]);
     return count;
 }
 
@@ -117,13 +127,12 @@ static int visible_find(void)
         process_explain();
         return 0;
     }
-    int cards = (int)(session->world_size ? session->local_world_size
-                                          : session->device_count);
+    int cards = (int)memsim_node_devices();
     if (text)
-        return visible_place(session, visible_parse(text, cards));
+        return visible_place(visible_parse(text, cards));
     for (int i = 0; i < cards; i++)
         visible[i] = i;
-    return visible_place(session, cards);
+    return visible_place(cards);
 }
 
 int memsim_device_count(void)

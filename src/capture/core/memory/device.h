@@ -21,6 +21,12 @@ CORE_API bool memsim_device_started(void);
 /* The catalogue's GPU behind every device. */
 CORE_API const struct gpu *memsim_device_gpu(void);
 
+/* The devices of this process's node, and the card that is DEVICE of these.
+ * Where memsim started the ranks, each that is a process has its own card, and
+ * what is seen of the others is one more. */
+CORE_API uint32_t memsim_node_devices(void);
+CORE_API int memsim_node_card(int device);
+
 /* The number of visible DEVICE on the machine. */
 CORE_API int memsim_device_physical(int device);
 
