@@ -16,13 +16,15 @@ def parse():
     parser.add_argument("mode", choices=["train", "infer"])
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--seq", type=int, required=True)
+    parser.add_argument("--head", choices=sorted(models.HEADS))
     parser.add_argument("--steps", type=int, default=3)
     return parser.parse_args()
 
 
 def train_step(model, ids):
     result = model(ids)
-    logits = result["logits"]
+    logits = result["prediction_logits" if "prediction_logits" in result
+                    else "logits"]
     loss = torch.nn.functional.cross_entropy(
         logits.view(-1, logits.size(-1)), ids.view(-1))
     del result, logits
@@ -37,7 +39,8 @@ def infer(model, ids):
 def main():
     args = parse()
     with torch.device("cuda"):
-        model = models.make_language(args.model, attn_implementation="eager")
+        model = models.make_language(args.model, args.head,
+                                     attn_implementation="eager")
     model.train(args.mode == "train")
     ids = torch.ones(args.batch, args.seq, dtype=torch.int64, device="cuda")
     step = train_step if args.mode == "train" else infer

@@ -56,6 +56,10 @@ LANGUAGE = {
     # google-bert/bert-base-uncased, albert/albert-base-v2,
     # distilbert/distilbert-base-uncased
     "bert-base": ("bert", dict()),
+    # google-bert/bert-large-uncased
+    "bert-large": ("bert", dict(
+        hidden_size=1024, intermediate_size=4096, num_hidden_layers=24,
+        num_attention_heads=16)),
     "albert-base": ("albert", dict(
         hidden_size=768, intermediate_size=3072, num_attention_heads=12,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)),
@@ -94,6 +98,7 @@ NAMES = sorted([*LANGUAGE, *VISION, "clip-large-336"])
 
 HEADS = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM",
          "classes": "AutoModelForSequenceClassification",
+         "pretraining": "AutoModelForPreTraining",
          "translation": "AutoModelForSeq2SeqLM"}
 USUAL = {"albert": "masked", "bert": "masked", "distilbert": "masked",
          "t5": "translation"}

@@ -119,19 +119,48 @@ static unsigned last_variant(enum work_family family)
 /* Enough rows for trees to learn what batches change. */
 #define MANY_ROWS 1000
 
-static size_t count_rows(const struct fit_ops *fit, enum work_family family,
-                         uint32_t types)
+/* The mean error of the models from FROM on, and their ROWS. */
+static double mean_error(const struct fit_ops *fit, size_t from, size_t *rows)
 {
-    struct fit_class c = {.ops = fit->ops,
-                          .family = family,
-                          .types = types,
-                          .variants = ANY_VARIANT};
-    size_t count;
+    double sum = 0;
 
-    pick_rows(&c, fit->gpu);
-    count = c.own_count;
-    fit_class_fini(&c);
-    return count;
+    *rows = 0;
+    for (size_t i = from; i < fit->count; i++) {
+        const struct ops_model *m = &fit->models[i];
+
+        sum += (double)m->errors.rows * m->errors.mape[m->kind];
+        *rows += m->errors.rows;
+    }
+    return *rows ? sum / (double)*rows : 0;
+}
+
+/* Drops the models FROM to before TO. */
+static void drop_models(struct fit_ops *fit, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        free(fit->models[i].state);
+    memmove(fit->models + from, fit->models + to,
+            (fit->count - to) * sizeof *fit->models);
+    fit->count -= to - from;
+}
+
+/* Products of one type: one model, or one for batched ones and one for others
+ * where that is better. */
+static void fit_products(struct fit_ops *fit, uint32_t types)
+{
+    size_t first = fit->count, rows, split_rows;
+
+    fit_class(fit, WORK_GEMM, types, ANY_VARIANT);
+    double whole = mean_error(fit, first, &rows);
+    if (!rows || rows >= MANY_ROWS)
+        return;
+    for (unsigned v = 0; v < 2; v++)
+        fit_class(fit, WORK_GEMM, types, BIT(v));
+    double split = mean_error(fit, first + 1, &split_rows);
+    if (split_rows == rows && split < whole)
+        drop_models(fit, first, first + 1);
+    else
+        drop_models(fit, first + 1, fit->count);
 }
 
 static void fit_family(struct fit_ops *fit, enum work_family family)
@@ -141,13 +170,11 @@ static void fit_family(struct fit_ops *fit, enum work_family family)
         return;
     }
     for (size_t t = 0; t < sizeof type_classes / sizeof *type_classes; t++) {
-        bool whole = family == WORK_GEMM &&
-                     count_rows(fit, family, type_classes[t]) >= MANY_ROWS;
-
-        for (unsigned v = 0; v <= last_variant(family); v++)
-            if (!whole || !v)
-                fit_class(fit, family, type_classes[t],
-                          whole ? ANY_VARIANT : BIT(v));
+        if (family == WORK_GEMM)
+            fit_products(fit, type_classes[t]);
+        for (unsigned v = 0; family != WORK_GEMM && v <= last_variant(family);
+             v++)
+            fit_class(fit, family, type_classes[t], BIT(v));
     }
     if (family >= WORK_CONVOLUTION_FORWARD) /* depthwise: one rate for all */
         fit_class(fit, family, ANY_TYPE, BIT(1));

@@ -229,6 +229,23 @@ TEST(casts_have_the_sizes_of_their_tensors)
     CHECK_MOVED(work, 6000, 4000);
 }
 
+TEST(radix_sorts_move_keys_and_values_of_their_types)
+{
+    struct work work = describe_launch(
+        "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::P, (c"
+        "ub::SortOrder)0, __nv_bfloat16, at::cuda::cub::detail::OpaqueType<8>, "
+        "unsigned long long, int>(X)",
+        TRACE_RULE_SIZES, WORDS(1000), 1);
+
+    CHECK_UINT(work.family, WORK_SORT);
+    CHECK_MOVED(work, 10000, 10000);
+    work = describe_launch(
+        "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::P, (c"
+        "ub::SortOrder)0, int, cub::NullType, unsigned long long, int>(X)",
+        TRACE_RULE_SIZES, WORDS(1000), 1);
+    CHECK_MOVED(work, 4000, 4000);
+}
+
 TEST(layer_norm_has_a_block_a_row)
 {
     struct work work = describe_launch(

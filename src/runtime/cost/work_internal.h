@@ -85,6 +85,7 @@ bool work_strided(const struct work_kernel *kernel,
                   const struct work_launch *launch, struct work *work);
 bool work_foreach(const struct work_kernel *kernel,
                   const struct work_launch *launch, struct work *work);
+void work_read_sort(const struct cxx_name *name, struct work_kernel *kernel);
 void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel);
 bool work_reduce(const struct work_kernel *kernel,
                  const struct work_launch *launch, struct work *work);
