@@ -47,31 +47,43 @@ static const char *size_text(double bytes, char text[16])
     return units_format_bytes((uint64_t)bytes, text, 16);
 }
 
+/* How many numbers of C were free to fit. */
+static uint32_t free_numbers(const struct fit_curve *c)
+{
+    if (c->form == FIT_CHAIN)
+        return 2 * c->knot_count;
+    return 1 + 4 * c->piece_count + 2 * c->knot_count;
+}
+
 static void report_curve(const struct fit_family *f, const struct fit_curve *c,
                          const struct series *s, FILE *out)
 {
     char low[16], high[16];
 
-    fprintf(out, "  %-14s %4u x %-3u  %10s .. %-10s  %3u sizes  ",
-            fit_coll_name(f->coll), c->nodes, f->gpus_per_node,
-            size_text(c->bytes_min, low), size_text(c->bytes_max, high),
-            s->count);
+    fprintf(out, "  %-14s %4u x %-3u  %10s .. %-10s  ", fit_coll_name(f->coll),
+            c->nodes, f->gpus_per_node, size_text(c->bytes_min, low),
+            size_text(c->bytes_max, high));
+    if (s)
+        fprintf(out, "%3u points, ", 2 * s->count);
+    fprintf(out, "%3u free: ", free_numbers(c));
     if (c->form == FIT_CHAIN)
-        fprintf(out, "%u segments\n",
-                c->knot_count > 1 ? c->knot_count - 1 : 1);
+        fprintf(out, "table of %u sizes\n", c->knot_count);
     else
-        fprintf(out, "%u sigmoid%s\n", c->piece_count,
-                c->piece_count == 1 ? "" : "s");
+        fprintf(out, "%u log-sigmoid%s%s\n", c->piece_count,
+                c->piece_count == 1 ? "" : "s",
+                c->knot_count ? ", corrected by the table" : "");
 }
 
 static void report_curves(const struct fit *fit, const struct fit_story *story,
                           FILE *out)
 {
-    fprintf(out, "\nCurves (nodes x GPUs)\n");
+    if (fit->family_count)
+        fprintf(out, "\nCurves (nodes x GPUs)\n");
     for (uint32_t i = 0; i < fit->family_count; i++)
         for (uint32_t j = 0; j < fit->families[i].curve_count; j++)
             report_curve(&fit->families[i], &fit->families[i].curves[j],
-                         &story->set->families[i].series[j], out);
+                         story ? &story->set->families[i].series[j] : NULL,
+                         out);
 }
 
 static void report_levels(const struct fit *fit, FILE *out)
@@ -117,6 +129,17 @@ static void report_head(const char *title, FILE *out)
             "median", "p95", "MAPE", "RMSE", "worst");
 }
 
+/* A model that falls back on another one has its figures. */
+static bool is_shown(const struct score_summary *shown, int count,
+                     const struct score_summary *s)
+{
+    for (int i = 0; i < count; i++)
+        if (shown[i].count == s->count && shown[i].mape == s->mape &&
+            shown[i].rmse_ms == s->rmse_ms)
+            return true;
+    return false;
+}
+
 static void report_held(const struct scores *scores, enum held_out held,
                         FILE *out)
 {
@@ -127,11 +150,15 @@ static void report_held(const struct scores *scores, enum held_out held,
         return;
     snprintf(title, sizeof title, "Held out: %s", held_out_name(held));
     report_head(title, out);
+    struct score_summary shown[SCORER_COUNT];
+    int count = 0;
     for (int who = SCORE_CURVES; who < SCORER_COUNT; who++) {
         struct score_summary s = score_sum(scores, &filter, (enum scorer)who);
 
-        if (s.count)
-            report_row(scorer_name((enum scorer)who), &s, out);
+        if (!s.count || is_shown(shown, count, &s))
+            continue;
+        shown[count++] = s;
+        report_row(scorer_name((enum scorer)who), &s, out);
     }
 }
 
@@ -173,47 +200,139 @@ static void report_worlds(const struct scores *scores, enum held_out held,
     }
 }
 
-/* What to expect of a prediction, in one line. */
-static void report_expected(const struct fit_errors *e, FILE *out)
+/* --- the verdict ---------------------------------------------------------- */
+
+/* The most that F's curves on one node, or on several, reach on the bus. */
+static double peak_gbps(const struct fit *fit, const struct fit_family *f,
+                        bool several)
 {
-    fprintf(out, "    off by, in the median:");
-    if (e->size_median >= 0)
-        fprintf(out,
-                " %.1f%% at sizes between those measured (1 in 20 by more "
-                "than %.0f%%)",
-                100 * e->size_median, 100 * e->size_p95);
-    else
-        fprintf(out, " unknown, too few sizes");
-    if (e->between_median >= 0)
-        fprintf(out, ", %.1f%% at a node count between",
-                100 * e->between_median);
-    if (e->beyond_median >= 0)
-        fprintf(out, ", %.1f%% at the next larger one", 100 * e->beyond_median);
+    double most = 0;
+
+    for (uint32_t i = 0; i < f->curve_count; i++) {
+        const struct fit_curve *c = &f->curves[i];
+        unsigned flags = 0;
+
+        if ((c->nodes > 1) != several)
+            continue;
+        double us = cost_nccl_curves_us(fit, f, c->bytes_max, c->nodes,
+                                        f->gpus_per_node, false, &flags);
+        double factor =
+            fit_coll_factor(f->coll, (double)c->nodes * f->gpus_per_node);
+        most = fmax(most, factor * c->bytes_max / us / 1e3);
+    }
+    return most;
+}
+
+static void report_peaks(const struct fit *fit, const struct fit_family *f,
+                         FILE *out)
+{
+    double one = peak_gbps(fit, f, false), more = peak_gbps(fit, f, true);
+    uint32_t last = f->curves[f->curve_count - 1].nodes;
+    uint32_t first = f->curves[one > 0 && f->curve_count > 1].nodes;
+
+    fprintf(out, "  %s, %u GPU%s a node:", fit_coll_name(f->coll),
+            f->gpus_per_node, f->gpus_per_node == 1 ? "" : "s");
+    if (one > 0)
+        fprintf(out, " %.4g GB/s on one node", one);
+    if (one > 0 && fit->machine.link_gbps > 0)
+        fprintf(out, " (%.0f%% of NVLink)", 100 * one / fit->machine.link_gbps);
+    if (more > 0)
+        fprintf(out, "%s %.4g GB/s on ", one > 0 ? "," : "", more);
+    if (more > 0 && first != last)
+        fprintf(out, "%u to ", first);
+    if (more > 0)
+        fprintf(out, "%u nodes", last);
     fputc('\n', out);
 }
 
-static void report_trust(const struct fit *fit, FILE *out)
+static void report_use(const char *name, double median, enum fit_model model,
+                       FILE *out)
 {
-    fprintf(out, "\nTrust\n");
-    for (uint32_t i = 0; i < fit->family_count; i++) {
-        const struct fit_family *f = &fit->families[i];
-        uint32_t several = 0;
+    if (median < 0)
+        return;
+    fprintf(out, ", %s %.1f%%", name, 100 * median);
+    if (model > FIT_MODEL_CURVES)
+        fprintf(out, " (%s)", fit_model_name(model));
+}
 
-        fprintf(out, "  %s on %u GPUs a node: model %s, nodes",
-                fit_coll_name(f->coll), f->gpus_per_node,
-                fit_model_name(f->model));
-        for (uint32_t j = 0; j < f->curve_count; j++) {
-            fprintf(out, " %u", f->curves[j].nodes);
-            several += f->curves[j].nodes > 1;
-        }
-        fprintf(out, "%s%s\n",
-                several == 1 ? "; other node counts are extrapolated" : "",
-                several == 0 ? "; nothing is said about several nodes" : "");
-        report_expected(&f->errors, out);
-        fprintf(out, "    stragglers: %s\n",
-                f->straggler.known ? "fitted from single times"
-                                   : "none, the data has means only");
+/* Where F can be trusted, and how far. */
+static void report_trust(const struct fit_family *f, FILE *out)
+{
+    const struct fit_errors *e = &f->errors;
+    double low = INFINITY, high = 0;
+    char from[16], to[16];
+    uint32_t several = 0;
+
+    for (uint32_t i = 0; i < f->curve_count; i++) {
+        low = fmin(low, f->curves[i].bytes_min);
+        high = fmax(high, f->curves[i].bytes_max);
+        several += f->curves[i].nodes > 1;
     }
+    fprintf(out, "    %s to %s", size_text(low, from), size_text(high, to));
+    if (e->size_median >= 0)
+        fprintf(out, ": off by %.1f%% in the median (1 in 20 by more than "
+                     "%.0f%%)",
+                100 * e->size_median, 100 * e->size_p95);
+    else
+        fprintf(out, ": too few sizes to tell the error");
+    report_use("node counts between", e->between_median, f->between_model, out);
+    report_use("the next larger", e->beyond_median, f->beyond_model, out);
+    if (several == 0)
+        fprintf(out, "; nothing is known of several nodes");
+    else if (several == 1)
+        fprintf(out, "; other node counts are carried over");
+    fputc('\n', out);
+    if (f->straggler.known)
+        fprintf(out, "    stragglers: fitted from single times\n");
+}
+
+static bool any_straggler(const struct fit *fit)
+{
+    for (uint32_t i = 0; i < fit->family_count; i++)
+        if (fit->families[i].straggler.known)
+            return true;
+    return false;
+}
+
+/* The fit beside linear interpolation of its own table. */
+static void report_baseline(const struct scores *scores, FILE *out)
+{
+    const struct score_filter filter = {.held = HELD_ALTERNATE};
+    struct score_summary fit = score_sum(scores, &filter, SCORE_FIT);
+    struct score_summary line = score_sum(scores, &filter, SCORE_INTERPOLATION);
+
+    if (fit.count && line.count)
+        fprintf(out,
+                "  every other size left out: the fit is off by %.1f%%, linear "
+                "interpolation by %.1f%%\n",
+                100 * fit.median, 100 * line.median);
+}
+
+static void report_verdict(const struct fit *fit,
+                           const struct fit_story *story, FILE *out)
+{
+    fprintf(out, "%s%s%s: bus bandwidth at the largest size\n", fit->name,
+            fit->gpu[0] ? ", " : "", fit->gpu);
+    if (fit->machine.link_gbps > 0)
+        fprintf(out, "  data sheet: NVLink, which NCCL takes for %.4g GB/s of "
+                     "a GPU each way%s\n",
+                fit->machine.link_gbps,
+                fit->machine.rack_gpus ? ", through the whole rack" : "");
+    for (uint32_t i = 0; i < fit->family_count; i++) {
+        report_peaks(fit, &fit->families[i], out);
+        report_trust(&fit->families[i], out);
+    }
+    if (story)
+        report_baseline(story->scores, out);
+    if (!fit->family_count)
+        fprintf(out, "  nothing was measured: all times are NCCL's model with "
+                     "the data sheet's links\n");
+    else if (!any_straggler(fit))
+        fprintf(out, "  stragglers: none, the data has means only\n");
+    if (story && story->outliers->count)
+        fprintf(out, "  %zu outlier%s set aside (-v lists them)\n",
+                story->outliers->count,
+                story->outliers->count == 1 ? "" : "s");
 }
 
 static void report_outliers(const struct outliers *list, FILE *out)
@@ -234,16 +353,20 @@ static void report_outliers(const struct outliers *list, FILE *out)
 }
 
 void fit_report_all(const struct fit *fit, const struct fit_story *story,
-                    FILE *out)
+                    bool verbose, FILE *out)
 {
+    report_verdict(fit, story, out);
+    if (!verbose && fit->family_count)
+        return;
     report_curves(fit, story, out);
     report_levels(fit, out);
+    if (!story)
+        return;
     for (int held = 0; held < HELD_EVAL; held++)
         report_held(story->scores, (enum held_out)held, out);
     report_head("The fit, every other size held out, by size and world", out);
     report_decades(story->scores, HELD_ALTERNATE, out);
     report_worlds(story->scores, HELD_ALTERNATE, out);
-    report_trust(fit, out);
     report_outliers(story->outliers, out);
 }
 

@@ -10,9 +10,11 @@
 /* Rows taken and dropped, and why. */
 void fit_report_bench(const struct bench *b, FILE *out);
 
-/* The curves, the errors on held-out data, the range of trust. */
+/* The verdict: what each collective reaches, beside the data sheet, and where
+ * the fit can be trusted. STORY may be NULL, where the fit is read from a file;
+ * VERBOSE adds curves, levels, errors by model and size, and outliers. */
 void fit_report_all(const struct fit *fit, const struct fit_story *story,
-                    FILE *out);
+                    bool verbose, FILE *out);
 
 /* Errors on other data, by collective and world size. */
 void fit_report_eval(const struct scores *scores, FILE *out);

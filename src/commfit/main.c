@@ -12,6 +12,7 @@
 #include "common/base/text_clean.h"
 #include "common/base/version.h"
 #include "common/base/file_write.h"
+#include "fits/cluster.h"
 #include "fits/fit_read.h"
 #include "runtime/cost/cost_nccl.h"
 
@@ -25,7 +26,7 @@ enum { OK = 0, FAILED = 1, USAGE = 2 };
 
 struct settings {
     const char *output, *name, *plot, *eval, *json, *update, *from, *quantile;
-    bool bench, version;
+    bool bench, version, verbose;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -52,6 +53,8 @@ static const struct option_row rows[] = {
     {"quantile", 0, OPTION_STRING, "Q", AT(quantile),
      .help = "with --eval: compare with this quantile of the ranks'\n"
              "times, 0.5 to 0.99, if the fit has them"},
+    {"verbose", 'v', OPTION_FLAG, NULL, AT(verbose),
+     .help = "print curves, levels, the errors of every model, outliers"},
     {"version", 0, OPTION_FLAG, NULL, AT(version),
      .help = "print the version and exit"},
     {0},
@@ -264,17 +267,25 @@ static bool is_fit(const char *path)
     return head[0] == '{' && strstr(head, "\"commfit\"");
 }
 
+/* --eval or --plot of a fit that was made before. */
 static int run_old_fit(struct job *job, const char *path)
 {
+    const struct settings *s = &job->settings;
     struct err err = {""};
 
-    if (job->settings.output || job->settings.plot)
-        return fail_usage("-o and --plot need benchmarks, not a fit");
-    if (!job->settings.eval)
-        return fail_usage("a fit alone: nothing to do without --eval");
-    if (fit_load(path, &job->fit, &err) || evaluate(job, &err))
+    if (s->output)
+        return fail_usage("-o needs benchmarks, not a fit");
+    if (!s->eval && !s->plot)
+        return fail_usage("a fit alone: give --eval or --plot, or `commfit "
+                          "report FIT.json'");
+    if (fit_load(path, &job->fit, &err))
         return fail(&err);
-    return OK;
+    if (s->plot) {
+        series_of_fit(&job->fit, &job->set);
+        if (plot_write(&job->fit, &job->set, &job->scores, s->plot, &err))
+            return fail(&err);
+    }
+    return s->eval && evaluate(job, &err) ? fail(&err) : OK;
 }
 
 static int run_fit(struct job *job, const struct operands *operands)
@@ -289,8 +300,8 @@ static int run_fit(struct job *job, const struct operands *operands)
     if (job->out) {
         struct fit_story story = story_of(job);
 
+        fit_report_all(&job->fit, &story, job->settings.verbose, job->out);
         fit_report_bench(&job->bench, job->out);
-        fit_report_all(&job->fit, &story, job->out);
     }
     return use_fit(job, &err) ? fail(&err) : OK;
 }
@@ -378,6 +389,72 @@ static int run(const struct settings *s, const struct operands *operands)
     return status;
 }
 
+struct report_settings {
+    const char *plot;
+    bool verbose;
+};
+
+static const struct option_row report_rows[] = {
+    {"verbose", 'v', OPTION_FLAG, NULL, offsetof(struct report_settings, verbose),
+     .help = "print curves and link levels, too"},
+    {"plot", 0, OPTION_STRING, "FILE.svg|FILE.png",
+     offsetof(struct report_settings, plot),
+     .help = "plot bandwidth and time"},
+    {0},
+};
+
+static const struct options report_options = {
+    .command = "commfit report",
+    .operands = "FIT.json|CLUSTER",
+    .summary = "Prints what a fit says: the bandwidth of each collective, and "
+               "where it can be\ntrusted.",
+    .rows = report_rows,
+    .wanted = "a fit or a cluster",
+    .operands_min = 1,
+    .operands_max = 1,
+};
+
+static int run_report(const struct report_settings *s, const char *name)
+{
+    struct scores none = {0};
+    struct err err = {""};
+    struct cluster cluster;
+    struct series_set set;
+    int rc = 0;
+
+    if (s->plot && plot_check(s->plot, &err))
+        return fail_usage(err.text);
+    if (cluster_load(name, &cluster, &err))
+        return fail(&err);
+    if (!s->plot || strcmp(s->plot, "-") != 0)
+        fit_report_all(&cluster.fit, NULL, s->verbose, stdout);
+    series_of_fit(&cluster.fit, &set);
+    if (s->plot)
+        rc = plot_write(&cluster.fit, &set, &none, s->plot, &err);
+    series_fini(&set);
+    cluster_fini(&cluster);
+    return rc ? fail(&err) : OK;
+}
+
+static int start_report(int argc, char **argv)
+{
+    struct report_settings settings = {0};
+    struct operands operands;
+    struct err err = {""};
+
+    switch (options_parse(&report_options, argc, argv, &settings, &operands,
+                          &err)) {
+    case OPTIONS_HELP:
+        options_help(&report_options, stdout);
+        return OK;
+    case OPTIONS_ERROR:
+        return fail_usage(err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    return run_report(&settings, operands.values[0]);
+}
+
 static int start_predict(int argc, char **argv)
 {
     struct predict_settings settings = {0};
@@ -412,6 +489,8 @@ static int start(int argc, char **argv)
 
     if (argc > 1 && !strcmp(argv[1], "predict"))
         return start_predict(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "report"))
+        return start_report(argc - 1, argv + 1);
     switch (options_parse(&options, argc, argv, &settings, &operands, &err)) {
     case OPTIONS_HELP:
         options_help(&options, stdout);

@@ -243,7 +243,8 @@ static void draw_family(struct row *r)
     rate.up = (struct svg_axis){rate_low / BEYOND, 2 * rate_high, true,
                                 SVG_PLAIN, "GB/s"};
     draw_curves(r, &rate, true);
-    draw_residuals(r);
+    if (r->scores->count)
+        draw_residuals(r);
     draw_legend(r);
 }
 

@@ -93,7 +93,7 @@ static const struct series_family *family_find(const struct series_set *set,
     return NULL;
 }
 
-/* Log-log between the sizes of S; outside, the nearest one's rate. */
+/* On lines in S between the sizes of S; outside, the nearest one's rate. */
 static double between_sizes(const struct series *s, double bytes, int place)
 {
     const struct series_point *p = s->points;
@@ -105,8 +105,8 @@ static double between_sizes(const struct series *s, double bytes, int place)
         return p[s->count - 1].us[place] * bytes / p[s->count - 1].bytes;
     while (p[i + 1].bytes < bytes)
         i++;
-    double w = log(bytes / p[i].bytes) / log(p[i + 1].bytes / p[i].bytes);
-    return p[i].us[place] * pow(p[i + 1].us[place] / p[i].us[place], w);
+    double w = (bytes - p[i].bytes) / (p[i + 1].bytes - p[i].bytes);
+    return p[i].us[place] + w * (p[i + 1].us[place] - p[i].us[place]);
 }
 
 /* Log-log between the node counts of F; beyond, along the last two. */

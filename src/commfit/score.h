@@ -17,7 +17,8 @@ enum scorer {
     SCORE_ALPHA_BETA,
     SCORE_LOGGP,
     SCORE_GENMODEL,
-    SCORE_INTERPOLATION, /* log-log: between sizes, or between node counts */
+    SCORE_INTERPOLATION, /* of the table: linear between sizes, log-log between
+                            node counts */
     SCORER_COUNT,
 };
 

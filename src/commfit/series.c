@@ -2,6 +2,7 @@
 #include "commfit/series.h"
 #include "common/base/xmalloc.h"
 #include "fits/machine.h"
+#include "runtime/cost/fit_curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,6 +156,50 @@ void series_make(struct bench *b, struct series_set *set)
         make_one(b, &sizes, &b->points[i], set);
     }
     free(sizes.items);
+}
+
+static void take_curve(const struct fit_curve *c, struct series *s)
+{
+    double bytes = c->bytes_min;
+
+    for (uint32_t i = 0; i < SERIES_SIZES; i++, bytes *= 2) {
+        if (c->knot_count ? i >= c->knot_count : bytes > c->bytes_max)
+            break;
+        struct series_point *p = &s->points[s->count++];
+        p->bytes = c->knot_count ? c->knots[i].bytes : bytes;
+        for (int place = 0; place < 2; place++) {
+            p->us[place] = fit_curve_us(c, p->bytes, place);
+            p->raw_us[place] = p->us[place];
+            p->measured[place] = true;
+        }
+    }
+}
+
+void series_of_fit(const struct fit *fit, struct series_set *set)
+{
+    *set = (struct series_set){
+        .machine = fit->machine,
+        .count = fit->family_count,
+        .families = xcalloc(fit->family_count + 1, sizeof *set->families),
+    };
+    for (uint32_t i = 0; i < fit->family_count; i++) {
+        const struct fit_family *f = &fit->families[i];
+
+        set->families[i] = (struct series_family){
+            .coll = f->coll,
+            .gpus = f->gpus_per_node,
+            .count = f->curve_count,
+            .series = xcalloc(f->curve_count, sizeof(struct series)),
+        };
+        for (uint32_t j = 0; j < f->curve_count; j++) {
+            struct series *s = &set->families[i].series[j];
+
+            s->coll = f->coll;
+            s->gpus = f->gpus_per_node;
+            s->nodes = f->curves[j].nodes;
+            take_curve(&f->curves[j], s);
+        }
+    }
 }
 
 void series_fini(struct series_set *set)

@@ -61,6 +61,10 @@ void series_make(struct bench *b, struct series_set *set);
 
 void series_fini(struct series_set *set);
 
+/* The points that FIT's curves still tell: the sizes of their tables; of a form
+ * without one, doublings of its smallest size. */
+void series_of_fit(const struct fit *fit, struct series_set *set);
+
 /* Sets the outliers of all series aside, and lists them (where LIST is not
  * NULL; the caller frees its items). */
 void series_clean(struct series_set *set, struct outliers *list);

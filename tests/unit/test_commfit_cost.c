@@ -278,6 +278,47 @@ TEST(every_cluster_of_the_catalogue_answers)
     free(list);
 }
 
+/* At 16,384 ranks: no faster than the bytes at the rate that any curve reaches,
+ * no slower than P - 1 steps at the largest latency of a step, and those bytes
+ * at a thousandth of the rate. */
+static void check_bounds(const struct fit *f, const struct fit_family *one)
+{
+    double rate = cost_nccl_network_gbps(f);
+
+    for (double s = 1; s < 2e11; s *= 16) {
+        uint32_t gpus = one->gpus_per_node;
+        struct cost_nccl_query q = {.coll = one->coll,
+                                    .nodes = 16384 / gpus,
+                                    .gpus_per_node = gpus,
+                                    .bytes = s};
+        double ranks = (double)q.nodes * gpus;
+        double bytes = fit_coll_factor(q.coll, ranks) * s;
+        struct cost_nccl_answer a;
+
+        if (one->curves[one->curve_count - 1].nodes == 1)
+            continue;
+        CHECK(!cost_nccl(f, &q, &a));
+        CHECK(a.us >= 0.99 * bytes / (1e3 * 1.3 * rate) && a.us > 1);
+        CHECK(a.us < 3 * (ranks - 1) * 60 + 1e3 * bytes / (1e3 * rate) + 1e4);
+        CHECK(a.low_us < a.us && a.us < a.high_us);
+    }
+}
+
+TEST(sixteen_thousand_ranks_stay_within_bounds)
+{
+    struct err err = {""};
+    struct cluster *list;
+    size_t count;
+
+    CHECK(!cluster_list(&list, &count, &err));
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < list[i].fit.family_count; j++)
+            check_bounds(&list[i].fit, &list[i].fit.families[j]);
+        cluster_fini(&list[i]);
+    }
+    free(list);
+}
+
 TEST(a_mistyped_cluster_gets_the_nearest_name)
 {
     struct err err = {""};

@@ -356,20 +356,22 @@ static double level_gbps(const struct fit_level *level)
     return most;
 }
 
-/* NCCL's own model with the bandwidths of FIT; INTRA_GBPS and INTER_GBPS where
- * they are above 0. */
+/* NCCL's own model with the bandwidths of FIT. */
 static struct cost_tuning tuning_of(const struct fit *fit,
                                     const struct cost_nccl_query *q)
 {
     const struct fit_level *levels = fit->levels[FIT_CORRECTED];
     double link = fit->machine.link_gbps;
+    double level = level_gbps(&levels[FIT_INTRA]);
 
+    if (level > 0) /* what one node reaches, without what its switch adds */
+        link = link > 0 ? fmin(link, level) : level;
     return (struct cost_tuning){
         .coll = q->coll,
         .bytes = q->bytes,
         .nodes = q->nodes,
         .gpus = q->gpus_per_node,
-        .intra_gbps = link > 0 ? link : level_gbps(&levels[FIT_INTRA]),
+        .intra_gbps = link,
         .inter_gbps = level_gbps(&levels[FIT_INTER]),
         .nvls = fit->machine.nvls,
     };

@@ -205,6 +205,15 @@ static double moved_us(const struct around *a, const struct fit_curve *c,
     return t->bytes * at(a, c, &largest, largest.bytes) / largest.bytes;
 }
 
+/* The same bytes on T's nodes: each rank's part grows as (P - 1) / P. */
+static double moved_there_us(const struct around *a, const struct fit_curve *c,
+                             const struct target *t)
+{
+    return moved_us(a, c, t) *
+           fit_coll_factor(a->coll, t->nodes * t->gpus) /
+           fit_coll_factor(a->coll, fmax(c->nodes * t->gpus, 2));
+}
+
 /* A tree's latency grows with its depth; the bytes of a pipelined tree take the
  * same time at any depth. A measured rule from one count to the next is the
  * lesser of the ring's growth and the depth's. Far away the bytes' part lies
@@ -216,7 +225,8 @@ static double damped_us(const struct around *a, const struct fit_curve *c,
     double weight = fmin(0.5 + exp2(-fmax(doublings, 1)), 1);
     double moved = fmin(moved_us(a, c, t), us);
 
-    return (us - moved) * growth + moved * pow(growth, weight);
+    double there = fmin(moved_there_us(a, c, t), us * growth);
+    return (us - moved) * growth + fmax(moved * pow(growth, weight), there);
 }
 
 static double carry_all_reduce(const struct around *a,
@@ -248,7 +258,7 @@ static double carry_ring(const struct around *a, const struct fit_curve *c,
     double us = at(a, c, t, t->bytes), moved = fmin(moved_us(a, c, t), us);
     double growth = cost_tuning_latency_us(a->coll, t->nodes, t->gpus) /
                     cost_tuning_latency_us(a->coll, c->nodes, t->gpus);
-    return fmin(ring, moved + (us - moved) * growth);
+    return fmin(ring, moved_there_us(a, c, t) + (us - moved) * growth);
 }
 
 /* A root is done long before the last rank is, and calls follow each other: a
@@ -267,7 +277,7 @@ static double carry_chain(const struct around *a, const struct fit_curve *c,
                   depth_of(a, c->nodes, t->gpus);
     if (t->nodes < c->nodes)
         return least + fmax(fmax(ring, tree), 0);
-    return least + fmax(fmin(ring, tree), 0);
+    return fmax(least + fmin(ring, tree), us);
 }
 
 /* Of N equal parts those that go elsewhere. */
@@ -378,7 +388,9 @@ static double carry(const struct around *a, const struct fit_curve *c,
         return carry_out_of_rack(a, c, t);
     if (to == SIDE_RACK && from != SIDE_NETWORK)
         return carry_in_rack(a, c, t);
-    return rules[a->coll](a, c, t);
+    double us = rules[a->coll](a, c, t);
+    /* More ranks have no less to send. */
+    return t->nodes > c->nodes ? fmax(us, moved_there_us(a, c, t)) : us;
 }
 
 /* --- between two counts --------------------------------------------------- */
