@@ -17,6 +17,8 @@ struct timeline_image {
     uint64_t cluster_at;          /* 0: none */
     double host_factor;
     double scale[WORK_FAMILIES];
+    double link[SIM_LINKS];
+    double quantile;
     struct gpu gpu;
 };
 
@@ -88,6 +90,8 @@ void *timeline_image_make(const struct simulation_options *options,
     struct maker m = {NULL, 0, 0};
 
     memcpy(head.scale, price->scale, sizeof head.scale);
+    memcpy(head.link, price->link, sizeof head.link);
+    head.quantile = price->quantile;
     put(&m, &head, sizeof head);
     if (price->image) {
         head.cost_bytes = price->image->bytes;
@@ -186,6 +190,8 @@ int timeline_image_open(void *image, size_t bytes,
         .price.gpu = &head->gpu,
     };
     memcpy(options->price.scale, head->scale, sizeof head->scale);
+    memcpy(options->price.link, head->link, sizeof head->link);
+    options->price.quantile = head->quantile;
     if (head->cost_at)
         wrong = open_cost(&o, head, &options->price);
     if (!wrong && head->cluster_at)

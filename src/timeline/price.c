@@ -19,6 +19,7 @@
 #define LINK_EFFICIENCY 0.75
 #define LINK_LATENCY_US 15
 #define LINK_BAND       1.5
+#define SMALL_BYTES     8 /* of a collective that is all latency */
 
 struct pricer {
     struct price_options options;
@@ -81,6 +82,13 @@ static const struct trace_collective *collective_of(const struct op *op)
     return (const struct trace_collective *)op->fields;
 }
 
+static double factor_of(const struct pricer *p, enum sim_link link)
+{
+    double factor = p->options.link[link];
+
+    return factor > 0 ? factor : 1;
+}
+
 /* Bus bytes over the link, at the data sheet's rate. */
 static double link_us(const struct pricer *p, enum fit_coll coll, double bytes,
                       uint32_t ranks)
@@ -91,7 +99,34 @@ static double link_us(const struct pricer *p, enum fit_coll coll, double bytes,
     if (ranks < 2 || !(gbps > 0))
         return 0;
     return LINK_LATENCY_US + fit_coll_factor(coll, ranks) * bytes /
-                                 (1e3 * gbps * LINK_EFFICIENCY);
+                                 (1e3 * gbps * LINK_EFFICIENCY *
+                                  factor_of(p, SIM_LINK_NODE));
+}
+
+/* The bytes' part of ANSWER at another speed of its link: what is above the
+ * time of a few bytes. With a faster network what remains of it is at least the
+ * time inside a node. */
+static void link_scale(const struct pricer *p, const struct cost_nccl_query *q,
+                       struct cost_nccl_answer *answer)
+{
+    const struct fit *fit = &p->options.cluster->fit;
+    enum sim_link link = q->nodes > 1 ? SIM_LINK_NODES : SIM_LINK_NODE;
+    struct cost_nccl_query small = *q, inside = *q;
+    struct cost_nccl_answer least, floor;
+    double factor = factor_of(p, link);
+
+    small.bytes = SMALL_BYTES;
+    inside.nodes = 1;
+    if (factor == 1 || q->bytes <= SMALL_BYTES || cost_nccl(fit, &small, &least))
+        return;
+    double us = least.us + fmax(answer->us - least.us, 0) / factor;
+    if (link == SIM_LINK_NODES && inside.gpus_per_node > 1 &&
+        !cost_nccl(fit, &inside, &floor))
+        us = fmax(us, fmin(answer->us, floor.us / factor_of(p, SIM_LINK_NODE)));
+    double ratio = us / answer->us;
+    answer->us = us;
+    answer->low_us *= ratio;
+    answer->high_us *= ratio;
 }
 
 /* Ranks of a communicator whose places are not known fill nodes in order. */
@@ -110,7 +145,11 @@ static int cluster_us(const struct pricer *p, struct cost_nccl_query *q,
         q->gpus_per_node = ranks < width ? ranks : width;
         q->nodes = (ranks + width - 1) / width;
     }
-    return cost_nccl(&c->fit, q, answer);
+    q->quantile = p->options.quantile;
+    if (cost_nccl(&c->fit, q, answer))
+        return -1;
+    link_scale(p, q, answer);
+    return 0;
 }
 
 static void price_band(struct cost_answer *a, double us, double error)
@@ -125,7 +164,8 @@ static void price_collective(const struct pricer *p, const struct op *op,
                              struct price *price)
 {
     const struct trace_collective *c = collective_of(op);
-    uint32_t ranks = (uint32_t)c->ranks;
+    uint32_t ranks =
+        place && place->ranks ? place->ranks : (uint32_t)c->ranks;
     struct cost_nccl_query q = {.coll = coll_of(name),
                                 .bytes = (double)c->bytes,
                                 .in_place = c->send == c->receive};
@@ -294,6 +334,33 @@ int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
         if (scale_one(text, length, scale, err))
             return -1;
         text += length + (text[length] == ',');
+    }
+    return 0;
+}
+
+/* --- --link --------------------------------------------------------------- */
+
+int price_link_parse(const char *text, double link[SIM_LINKS], struct err *err)
+{
+    static const char *const names[SIM_LINKS] = {
+        [SIM_LINK_NODE] = "intra", [SIM_LINK_NODES] = "inter"};
+
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, ","), name = strcspn(at, "=,");
+        int found = 0;
+        char *end;
+        while (found < SIM_LINKS && (strlen(names[found]) != name ||
+                                     memcmp(names[found], at, name)))
+            found++;
+        double factor = at[name] == '=' ? strtod(at + name + 1, &end) : 0;
+        if (found == SIM_LINKS || !(factor > 0) || factor > SCALE_MAX ||
+            end + (*end == 'x') != at + length)
+            return err_set(err,
+                           "--link: '%.*s' is not of the form inter=2x; links "
+                           "are intra and inter",
+                           (int)length, at);
+        link[found] = factor;
+        at += length + (at[length] == ',');
     }
     return 0;
 }

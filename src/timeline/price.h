@@ -16,6 +16,8 @@ struct price_options {
     const struct cost_image *image; /* NULL: rooflines alone */
     const struct cluster *cluster;  /* NULL: collectives by the data sheet */
     double scale[WORK_FAMILIES];    /* factors of the prices; 0: 1 */
+    double link[SIM_LINKS];         /* factors of links' speeds; 0: 1 */
+    double quantile; /* of collectives' times among ranks; 0: the mean */
 };
 
 struct price {
@@ -35,6 +37,7 @@ struct price_place {
     uint32_t gpus_per_node; /* of these ranks */
     double users; /* collectives of its kind that use a node's network at the
                      same time, this one included */
+    uint32_t ranks; /* of another width than was recorded; 0: as recorded */
 };
 
 struct pricer;
@@ -51,5 +54,8 @@ void pricer_price(struct pricer *p, const struct op *op,
 /* Reads "gemm=0.8" or "gemm=0.8,copy=2" into SCALE. Returns 0 or -1. */
 int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
                       struct err *err);
+
+/* Reads "inter=2x" or "inter=2x,intra=0.5x" into LINK. Returns 0 or -1. */
+int price_link_parse(const char *text, double link[SIM_LINKS], struct err *err);
 
 #endif

@@ -16,6 +16,7 @@
 struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
+    const char *link, *quantile; /* of collectives' times */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown;
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
@@ -55,6 +56,13 @@ struct output_options {
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
              "clusters' lists them); `memsim run' simulates its GPU\n"         \
              "unless --gpu names another"},                                    \
+    {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
+     offsetof(structure, member.link),                                         \
+     .help = "links of --cluster that are X times as fast: intra,\n"           \
+             "inside a node, and inter, between nodes: inter=2x"},             \
+    {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.quantile),  \
+     .help = "predict collectives at this quantile of the ranks'\n"            \
+             "times, 0.5 to 0.99 (default: the mean)"},                        \
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
      offsetof(structure, member.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \

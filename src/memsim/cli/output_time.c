@@ -32,6 +32,21 @@ static int host_factor(const char *text, double *factor, struct err *err)
     return 0;
 }
 
+/* 0: the mean. */
+static int quantile_parse(const char *text, double *quantile, struct err *err)
+{
+    char *end;
+
+    *quantile = 0;
+    if (!text)
+        return 0;
+    *quantile = strtod(text, &end);
+    if (end == text || *end || !(*quantile >= 0.5) || *quantile > 0.99)
+        return err_set(err, "--quantile: '%s' is no number from 0.5 to 0.99",
+                       text);
+    return 0;
+}
+
 /* The step time of --base, as a result to compare with. */
 static int base_read(const char *path, struct result_file *base,
                      struct err *err)
@@ -101,12 +116,17 @@ int output_time_gate(const struct output_options *o, struct result *result,
 
 int output_time_check(const struct output_options *options, struct err *err)
 {
-    double scale[WORK_FAMILIES] = {0}, factor;
+    double scale[WORK_FAMILIES] = {0}, link[SIM_LINKS] = {0}, factor;
 
     if (options->scale && price_scale_parse(options->scale, scale, err))
         return -1;
-    if (check_gate(options, err))
+    if (check_gate(options, err) ||
+        (options->link && price_link_parse(options->link, link, err)) ||
+        quantile_parse(options->quantile, &factor, err))
         return -1;
+    if ((options->link || options->quantile) && !options->cluster)
+        return err_set(err, "--link and --quantile need --cluster: the data "
+                            "sheet of a GPU has no network");
     return host_factor(options->host_speed, &factor, err);
 }
 
@@ -122,6 +142,9 @@ int output_time_init(struct output_time *t,
     if ((options->scale &&
          price_scale_parse(options->scale, price->scale, err)) ||
         host_factor(options->host_speed, &t->timeline.host_factor, err))
+        return -1;
+    if ((options->link && price_link_parse(options->link, price->link, err)) ||
+        quantile_parse(options->quantile, &price->quantile, err))
         return -1;
     t->image = cost_fit_load(gpu, options->fit, err);
     if (!t->image)
@@ -367,7 +390,7 @@ static int write_kineto(const struct job *j, size_t i, struct err *err)
                                    &options};
 
     options.plan = j->ranks[i].plan;
-    options.peers = j->count > 1 ? &peers : NULL;
+    options.peers = &peers;
     char *path = kineto_path(j->result, j->of[i], t->options->kineto);
     int rc = kineto_write(&job, path, err);
     if (!rc && !t->options->quiet && strcmp(path, "-"))
