@@ -75,6 +75,8 @@ struct simulation_options {
     const struct simulation_plan *plan; /* NULL: made by a pass of its own */
     const struct step_list *steps; /* of the trace; NULL: a pass finds them */
     bool host_as_recorded; /* the host's times are not cleaned */
+    uint32_t data_parallel; /* ranks that average gradients, to a reader of
+                               traces; 0: as recorded */
     bool models; /* imported profiles: prices in place of what was measured */
     const struct simulation_peers *peers; /* the ranks of its job, to a reader
                                              of traces; NULL: it is alone */

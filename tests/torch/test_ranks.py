@@ -168,6 +168,57 @@ def compare(kind, ranks):
         return made["all"], made["few"]
 
 
+FSDP = START + """
+from torch.distributed.fsdp import fully_shard
+model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(2)]).cuda()
+fully_shard(model)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    model(torch.randn(8, 512, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def replay(directory, *options):
+    """(exit status, JSON or None, what was printed)"""
+    out = f"{directory}.json"
+    done = subprocess.run(
+        [f"{BUILD}/bin/memsim", "replay", directory, "--host-speed", "0",
+         "--json", out, *options],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    result = None
+    if not done.returncode:
+        with open(out, encoding="utf-8") as file:
+            result = json.load(file)
+    return done.returncode, result, done.stdout
+
+
+def step_ns(directory, *options):
+    status, result, said = replay(directory, *options)
+    assert not status, said
+    return result["time"]["step_ns"], said
+
+
+@test
+def another_width_and_other_links():
+    with tempfile.TemporaryDirectory() as scratch:
+        equal(run(DDP.replace("rank == 1", "False"), 2, "-o",
+                  f"{scratch}/d")[0], 0)
+        cluster = ["--cluster", "aws-p4de", "--gpu", "h100-sxm-80gb"]
+        narrow, _ = step_ns(f"{scratch}/d", *cluster)
+        wide, said = step_ns(f"{scratch}/d", *cluster, "--dp", "512")
+        fast, _ = step_ns(f"{scratch}/d", *cluster, "--dp", "512",
+                          "--link", "inter=4x")
+        assert narrow < fast < wide, (narrow, fast, wide)
+        assert "averaged over 512 ranks, not 2" in " ".join(said.split()), said
+        equal(run(FSDP, 2, "-o", f"{scratch}/f")[0], 0)
+        status, _, said = replay(f"{scratch}/f", "--dp", "512")
+        equal(status, 125)
+        assert "are sharded over 2 ranks" in said, said
+
+
 @test
 def a_script_that_talks_to_127_others_ends():
     with tempfile.TemporaryDirectory() as directory:

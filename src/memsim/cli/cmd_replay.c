@@ -28,6 +28,7 @@ struct replay_options {
     int addresses;
     double fail_above_percent;
     bool models;
+    uint32_t data_parallel; /* 0: as recorded */
     struct output_options output;
     const char **confs;
     size_t conf_count, conf_capacity;
@@ -60,6 +61,10 @@ static const struct option_row rows[] = {
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if the peak used of a GPU is above this\n"
              "percentage of its memory"},
+    {"dp", 0, OPTION_COUNT, "N", ROW(data_parallel), .minimum = 2,
+     .maximum = 1 << 20,
+     .help = "predict the step with gradients averaged over N\n"
+             "ranks (data parallel without shards)"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},
@@ -218,6 +223,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     }
     if (output_time_init(&time, &o->output, gpu ? gpu : &recorded, err))
         return -1;
+    time.timeline.data_parallel = o->data_parallel;
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
             output_members_add(&members, &r->result.ranks[rank++],
@@ -347,6 +353,7 @@ static int profile_check(const struct replay_options *o, struct err *err)
                  {o->sweep != NULL, "--sweep"},
                  {o->what_if != NULL, "--what-if"},
                  {o->torch != NULL, "--torch"},
+                 {o->data_parallel != 0, "--dp"},
                  {o->fail_above_percent > 0, "--fail-above"},
                  {o->output.snapshot != NULL, "--snapshot"},
                  {o->output.advice, "--advice"}};
@@ -428,6 +435,8 @@ int cmd_replay(int argc, char **argv)
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
     if (status < 0) {
         status = CMD_RUN_FAILED;
+        if (!o.gpu)
+            o.gpu = output_cluster_gpu(&o.output, NULL);
         if (o.what_if && o.output.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
         else if (!output_check(&o.output, &err) &&

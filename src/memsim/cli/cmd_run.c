@@ -11,8 +11,6 @@
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
-#include "fits/cluster.h"
-#include "fits/machine.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
@@ -246,28 +244,6 @@ static void *clock_make(const struct run_options *o, struct job *job)
     return image;
 }
 
-/* A cluster says which GPU it has, where the catalogue knows that. */
-static void choose_gpu(struct run_options *o)
-{
-    static char name[sizeof((struct gpu *)0)->name];
-    struct cluster cluster;
-    struct err ignored = {""};
-    struct gpu gpu;
-
-    if (!o->output.cluster ||
-        cluster_load(o->output.cluster, &cluster, &ignored))
-        return;
-    if (!machine_gpu(cluster.gpu, &gpu)) {
-        snprintf(name, sizeof name, "%s", gpu.name);
-        o->job.gpu = name;
-    } else {
-        cmd_note("--cluster %s: its GPU '%s' is not in the catalogue; %s is "
-                 "simulated (--gpu selects another)",
-                 o->output.cluster, cluster.gpu, o->job.gpu);
-    }
-    cluster_fini(&cluster);
-}
-
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
@@ -280,7 +256,7 @@ int cmd_run(int argc, char **argv)
     if (status >= 0)
         return status;
     if (o.job.gpu == default_gpu)
-        choose_gpu(&o);
+        o.job.gpu = output_cluster_gpu(&o.output, o.job.gpu);
     struct job job = {.options = o.job,
                       .command = operands.values,
                       .directory = o.directory,

@@ -20,6 +20,7 @@
 #include "memsim/replay/recording.h"
 #include "memsim/report/report_html.h"
 #include "fits/cluster.h"
+#include "fits/machine.h"
 #include "memsim/cli/traces.h"
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -156,6 +157,29 @@ int output_check(const struct output_options *options, struct err *err)
         return err_set(err, "--json, --html, --perfetto, --kineto and "
                             "--snapshot: one of them only can be -");
     return 0;
+}
+
+const char *output_cluster_gpu(const struct output_options *options,
+                               const char *gpu)
+{
+    static char name[sizeof((struct gpu *)0)->name];
+    struct cluster cluster;
+    struct err ignored = {""};
+    struct gpu found;
+
+    if (!options->cluster ||
+        cluster_load(options->cluster, &cluster, &ignored))
+        return gpu;
+    if (!machine_gpu(cluster.gpu, &found)) {
+        snprintf(name, sizeof name, "%s", found.name);
+        gpu = name;
+    } else {
+        cmd_note("--cluster %s: its GPU '%s' is not in the catalogue; --gpu "
+                 "selects one",
+                 options->cluster, cluster.gpu);
+    }
+    cluster_fini(&cluster);
+    return gpu;
 }
 
 FILE *output_summary_stream(const struct output_options *options)

@@ -54,7 +54,7 @@ struct output_options {
     {"cluster", 0, OPTION_STRING, "NAME|FILE.json",                            \
      offsetof(structure, member.cluster), .group = "Step time",                \
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
-             "clusters' lists them); `memsim run' simulates its GPU\n"         \
+             "clusters' lists them); run and replay take its GPU\n"         \
              "unless --gpu names another"},                                    \
     {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
      offsetof(structure, member.link),                                         \
@@ -118,6 +118,10 @@ struct output_writers {
 /* Can this memsim write what OPTIONS ask for, and is there such a cluster?
  * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
+
+/* The name of the GPU of --cluster, where the catalogue has it; else GPU. */
+const char *output_cluster_gpu(const struct output_options *options,
+                               const char *gpu);
 
 /* Refuses an output of OPTIONS that is INPUT, a file, or a run's file in INPUT,
  * a directory; NULL: no input. Returns 0 or -1. */

@@ -9,6 +9,7 @@
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cluster/collate.h"
+#include "memsim/cluster/comm_width.h"
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
@@ -400,13 +401,41 @@ static int write_kineto(const struct job *j, size_t i, struct err *err)
     return rc;
 }
 
+/* Can the data-parallel width be another one? Says what that changes. */
+static int job_widen(const struct job *j, struct err *err)
+{
+    uint32_t wanted = j->t->timeline.data_parallel, ranks = 0, own;
+    int rc = 0;
+
+    for (size_t i = 0; wanted && !rc && i < j->count; i++) {
+        const struct comm_log *log = &j->ranks[i].plan->comms;
+        bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
+        rc = comm_width_find(log, is_data, &own, err);
+        ranks = own > ranks ? own : ranks;
+        free(is_data);
+    }
+    if (wanted && !rc && !ranks)
+        return err_set(err, "--dp: the job has no collectives");
+    if (wanted && !rc)
+        result_note(j->result,
+                    "--dp %u: gradients are averaged over %u ranks, not %u; "
+                    "each rank does the same work, and memory is the same: "
+                    "nothing is sharded over them",
+                    wanted, wanted, ranks);
+    return rc;
+}
+
 int output_time_job(const struct output_time *t, struct result *result,
                     const struct output_members *members, struct err *err)
 {
     struct job j;
-    int rc = 0;
 
     job_init(&j, t, result, members);
+    int rc = job_widen(&j, err);
+    if (rc) {
+        job_fini(&j);
+        return -1;
+    }
     job_collate(&j);
     const struct simulation_peers peers = {j.ranks, j.count, 0, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);

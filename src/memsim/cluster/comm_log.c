@@ -215,6 +215,7 @@ void comm_log_op(struct comm_log *log, const struct op *op)
         .name = op->name,
         .module = op->module,
         .operator= op->operator,
+        .phase = op->phase,
         .count = c->count,
         .type = c->type,
         .operation = c->operation,

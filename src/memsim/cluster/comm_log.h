@@ -40,6 +40,7 @@ struct comm_call {
     enum comm_kind kind;
     uint32_t part_first, part_count; /* of COMM_PAIR: at least one */
     uint32_t name, module, operator; /* ids */
+    uint32_t phase;                  /* enum trace_phase_kind */
     uint64_t count, type, operation, root, bytes;
     uint64_t host_ns;
     uint64_t start_ns, duration_ns; /* as measured; 0: not an imported one */

@@ -8,6 +8,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/cluster/comm_place.h"
+#include "memsim/cluster/comm_width.h"
 #include "memsim/time/simulation_read.h"
 #include "memsim/time/simulation_source.h"
 
@@ -31,23 +32,52 @@ static uint32_t node_width(const struct cluster *c)
     return width ? width : 1;
 }
 
-static struct price_place *places_make(const struct comm_log *log,
-                                       const struct cluster *cluster)
+/* Gives calls of the data-parallel communicators another number of RANKS. */
+static void places_widen(const struct comm_log *log, uint32_t ranks,
+                         uint32_t width, struct price_place *places)
 {
+    bool *is_data = xcalloc(log->comm_count + 1, sizeof *is_data);
+    struct err ignored = {""};
+    uint32_t own;
+
+    if (!comm_width_find(log, is_data, &own, &ignored))
+        for (size_t i = 0; i < log->call_count; i++) {
+            const struct comm *c = &log->comms[log->calls[i].comm];
+            if (!is_data[log->calls[i].comm])
+                continue;
+            struct comm_place at = comm_width_place(log, c, ranks, width);
+            places[i] = (struct price_place){
+                .nodes = at.nodes,
+                .gpus_per_node = at.gpus_per_node,
+                .users = at.users,
+                .ranks = ranks,
+            };
+        }
+    free(is_data);
+}
+
+static struct price_place *places_make(const struct comm_log *log,
+                                       const struct simulation_options *o)
+{
+    const struct cluster *cluster = o->price.cluster;
     struct comm_place *found;
     struct price_place *places;
 
-    if (!cluster)
+    if (!cluster && !o->data_parallel)
         return NULL;
     found = xcalloc(log->call_count + 1, sizeof *found);
     places = xcalloc(log->call_count + 1, sizeof *places);
-    comm_places_find(log, node_width(cluster), found);
+    if (cluster)
+        comm_places_find(log, node_width(cluster), found);
     for (size_t i = 0; i < log->call_count; i++)
         places[i] = (struct price_place){.nodes = found[i].nodes,
                                          .gpus_per_node =
                                              found[i].gpus_per_node,
                                          .users = found[i].users};
     free(found);
+    if (o->data_parallel)
+        places_widen(log, o->data_parallel, cluster ? node_width(cluster) : 1,
+                     places);
     return places;
 }
 
@@ -141,7 +171,7 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         own.start_ns = job->start_ns[i];
         players[i].rank = &ranks[i];
         players[i].places =
-            places_make(&ranks[i].plan->comms, options->price.cluster);
+            places_make(&ranks[i].plan->comms, options);
         own.places = players[i].places;
         player_start(&players[i], &own);
     }

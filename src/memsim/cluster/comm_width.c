@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cluster/comm_width.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/xmalloc.h"
+
+/* What a communicator is used for, by kind, in steps. */
+struct use {
+    uint64_t forward[COMM_KINDS], later[COMM_KINDS];
+};
+
+static struct use *uses_count(const struct comm_log *log)
+{
+    struct use *uses = xcalloc(log->comm_count + 1, sizeof *uses);
+
+    for (size_t i = 0; i < log->call_count; i++) {
+        const struct comm_call *c = &log->calls[i];
+        if (c->phase == TRACE_PHASE_FORWARD ||
+            c->phase == TRACE_PHASE_RECOMPUTE)
+            uses[c->comm].forward[c->kind]++;
+        else if (c->phase >= TRACE_PHASE_BACKWARD)
+            uses[c->comm].later[c->kind]++;
+    }
+    return uses;
+}
+
+static bool shards(const struct use *u)
+{
+    return u->later[COMM_REDUCE_SCATTER] > 0;
+}
+
+/* Buffers are broadcast in forward. */
+static bool averages(const struct use *u)
+{
+    uint64_t forward = 0;
+
+    for (int k = 0; k < COMM_KINDS; k++)
+        forward += k == COMM_BROADCAST ? 0 : u->forward[k];
+    return u->later[COMM_ALL_REDUCE] && !forward && !u->later[COMM_PAIR] &&
+           !u->later[COMM_ALL_GATHER];
+}
+
+int comm_width_find(const struct comm_log *log, bool *is_data, uint32_t *ranks,
+                    struct err *err)
+{
+    struct use *uses = uses_count(log);
+    uint32_t sharded = 0;
+
+    *ranks = 0;
+    for (size_t i = 0; i < log->comm_count; i++) {
+        uint32_t own = log->comms[i].ranks;
+        if (own > 1 && shards(&uses[i]))
+            sharded = own;
+        is_data[i] = own > 1 && averages(&uses[i]) && !shards(&uses[i]);
+        if (is_data[i])
+            *ranks = own;
+    }
+    free(uses);
+    if (*ranks || !log->call_count)
+        return 0;
+    if (sharded)
+        return err_set(err,
+                       "--dp: parameters, gradients or the optimizer's state "
+                       "are sharded over %" PRIu32 " ranks (ZeRO, FSDP): "
+                       "another width changes memory, too. Run the job with "
+                       "that width",
+                       sharded);
+    return err_set(err, "--dp: rank %" PRIu32 " all-reduces no gradients in "
+                        "backward: there is no data-parallel group",
+                   log->rank);
+}
+
+struct comm_place comm_width_place(const struct comm_log *log,
+                                   const struct comm *c, uint32_t ranks,
+                                   uint32_t width)
+{
+    struct comm_place place = {.nodes = 0, .users = 1};
+
+    if (!c->members || c->ranks < 2)
+        return place;
+    uint64_t apart = c->members[1] - c->members[0];
+    uint32_t here = (uint32_t)(apart < width ? width / apart : 1);
+    uint64_t world = (uint64_t)log->world / c->ranks * ranks;
+    uint64_t node = world && world < width ? world : width;
+    here = here < ranks ? here : ranks;
+    place.gpus_per_node = here ? here : 1;
+    place.nodes = (ranks + place.gpus_per_node - 1) / place.gpus_per_node;
+    if (place.nodes > 1)
+        place.users = (double)node / (double)place.gpus_per_node;
+    return place;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The data-parallel width of a job, and what another one would change. Pure. */
+#ifndef MEMSIM_MEMSIM_COMM_WIDTH_H
+#define MEMSIM_MEMSIM_COMM_WIDTH_H
+
+#include "common/base/err.h"
+#include "memsim/cluster/comm_place.h"
+
+/* Finds the communicators of LOG that average gradients: they all-reduce, and
+ * never in forward. Sets IS_DATA of each communicator and *RANKS to how many
+ * ranks they have; 0: the process has no collectives. Returns 0, or -1 with ERR
+ * set where another width would change more than these collectives, memory
+ * above all: shards of parameters or of the optimizer's state. */
+int comm_width_find(const struct comm_log *log, bool *is_data, uint32_t *ranks,
+                    struct err *err);
+
+/* The place of C with RANKS ranks as far apart as its own; WIDTH: GPUs a node.
+ */
+struct comm_place comm_width_place(const struct comm_log *log,
+                                   const struct comm *c, uint32_t ranks,
+                                   uint32_t width);
+
+#endif
