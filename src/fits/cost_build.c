@@ -72,7 +72,9 @@ struct cost_image *cost_build_image(const struct cost_build *build,
                                  .model_count = (uint32_t)build->count,
                                  .models_at = models_at,
                                  .table_slots = slots,
-                                 .table_at = table_at};
+                                 .table_at = table_at,
+                                 .kernel_count = build->kernel_count};
+    memcpy(image->scales, build->scales, sizeof image->scales);
     memcpy(image->gpu, build->gpu, sizeof image->gpu);
     fill_table(build, (void *)((char *)image + table_at), slots);
     for (size_t i = 0; i < build->count; i++) {

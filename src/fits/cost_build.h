@@ -19,6 +19,8 @@ struct cost_build {
     size_t count, capacity;
     struct cost_entry *entries;
     size_t entry_count, entry_capacity;
+    uint32_t kernel_count; /* of the entries */
+    struct cost_scale scales[WORK_FAMILIES];
 };
 
 /* Takes STATE, of MODEL->bytes bytes. */

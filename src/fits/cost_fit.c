@@ -218,7 +218,7 @@ struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
                      "times, or leave --fit away to borrow",
                      path, build.gpu, gpu->name);
     if (!rc)
-        rc = read_neighbours(gpu, path != NULL, &build, err);
+        rc = read_neighbours(gpu, build.count > 0, &build, err);
     snprintf(build.gpu, sizeof build.gpu, "%s", gpu->name);
     if (!rc)
         image = cost_build_image(&build, path ? path : "fits/ops", err);

@@ -2,6 +2,7 @@
  * The text of a fit to a cost_build. What numbers mean is checked with the
  * image; what is looked for here is that they are all there. */
 #include "common/base/err.h"
+#include "common/base/hash.h"
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
 #include "fits/cost_build.h"
@@ -14,6 +15,7 @@
 
 #define SCHEMA     1
 #define MAX_VALUES 4000000
+#define SCALE_MAX  1e6
 
 struct reader {
     const char *origin;
@@ -370,6 +372,73 @@ static int read_measured(const struct reader *r, const cJSON *row,
     return 0;
 }
 
+/* ["name", grid x, y, z, block x, y, z, ns] */
+static int read_kernel(const struct reader *r, const cJSON *row,
+                       struct cost_build *build)
+{
+    const cJSON *name = cJSON_GetArrayItem(row, 0), *item = name;
+    double values[7];
+
+    for (int i = 0; i < 7; i++) {
+        item = item ? item->next : NULL;
+        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
+            !isfinite(item->valuedouble))
+            return fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
+        values[i] = item->valuedouble;
+    }
+    if (!cJSON_IsString(name) || item->next || !(values[6] > 0))
+        return fail(r, "not [name, grid x, y, z, block x, y, z, ns]");
+    uint32_t launch[6];
+    for (int i = 0; i < 6; i++)
+        launch[i] = (uint32_t)fmin(values[i], UINT32_MAX);
+    cost_build_measured(
+        build,
+        cost_kernel_key(hash_text(HASH_START, name->valuestring), launch,
+                        launch + 3),
+        values[6]);
+    build->kernel_count++;
+    return 0;
+}
+
+/* ["name", factor] */
+static int read_kernel_name(const struct reader *r, const cJSON *row,
+                            struct cost_build *build)
+{
+    const cJSON *name = cJSON_GetArrayItem(row, 0);
+    const cJSON *factor = cJSON_GetArrayItem(row, 1);
+
+    if (!cJSON_IsString(name) || !cJSON_IsNumber(factor) ||
+        !(factor->valuedouble > 0) || factor->valuedouble > SCALE_MAX)
+        return fail(r, "not [name, factor], a factor above 0, at most 1e6");
+    cost_build_measured(
+        build, cost_name_key(hash_text(HASH_START, name->valuestring)),
+        factor->valuedouble);
+    build->kernel_count++;
+    return 0;
+}
+
+/* {"family": "gemm", "factor": 1.1, "low": 0.9, "high": 1.2} */
+static int read_scale(const struct reader *r, const cJSON *json,
+                      struct cost_build *build)
+{
+    int family = find_name(json_text_of(json, "family"), WORK_FAMILIES,
+                           family_name);
+    struct cost_scale s;
+
+    if (family < 0)
+        return fail(r, "no family that memsim knows");
+    if (read_number(r, json, "factor", &s.factor) ||
+        read_number(r, json, "low", &s.low) ||
+        read_number(r, json, "high", &s.high))
+        return -1;
+    if (!(s.factor > 0) || !(s.low > 0) || !(s.low <= 1) || !(s.high >= 1) ||
+        s.factor > SCALE_MAX || s.high > SCALE_MAX)
+        return fail(r, "factor and low must be above 0, low at most 1, high at "
+                       "least 1, all at most 1e6");
+    build->scales[family] = s;
+    return 0;
+}
+
 typedef int read_item(const struct reader *r, const cJSON *item,
                       struct cost_build *build);
 
@@ -403,7 +472,10 @@ static int read_root(struct reader *r, const cJSON *root,
                        "this version's `memsim fit'");
     snprintf(build->gpu, sizeof build->gpu, "%s", json_text_of(root, "gpu"));
     return read_list(r, root, "models", read_model, build) ||
-                   read_list(r, root, "table", read_measured, build)
+                   read_list(r, root, "table", read_measured, build) ||
+                   read_list(r, root, "kernels", read_kernel, build) ||
+                   read_list(r, root, "names", read_kernel_name, build) ||
+                   read_list(r, root, "scales", read_scale, build)
                ? -1
                : 0;
 }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "runtime/cost/cost_image.h"
 #include "runtime/cost/cost_memo.h"
 #include "runtime/sim/sim_cost.h"
 
@@ -21,10 +23,16 @@
 #define LINK_BAND       1.5
 #define SMALL_BYTES     8 /* of a collective that is all latency */
 
+/* A kernel's name, as it was read once. */
+struct kernel {
+    struct work_kernel work;
+    uint64_t hash;
+};
+
 struct pricer {
     struct price_options options;
     struct cost_gpu limits;
-    struct map kernels; /* struct work_kernel by the name's id + 1 */
+    struct map kernels; /* struct kernel by the name's id + 1 */
     struct cost_memo memo;
     uint32_t comm_fill; /* SMs that a collective takes, of SIM_WHOLE */
 };
@@ -193,15 +201,16 @@ static void price_collective(const struct pricer *p, const struct op *op,
 
 /* --- work ----------------------------------------------------------------- */
 
-static const struct work_kernel *kernel_get(struct pricer *p, uint32_t name,
-                                            const struct trace_names *names)
+static const struct kernel *kernel_get(struct pricer *p, uint32_t name,
+                                       const struct trace_names *names)
 {
-    struct work_kernel *kernel = map_get(&p->kernels, (uint64_t)name + 1);
+    struct kernel *kernel = map_get(&p->kernels, (uint64_t)name + 1);
 
     if (kernel)
         return kernel;
     kernel = xcalloc(1, sizeof *kernel);
-    work_kernel_read(trace_names_get(names, name), kernel);
+    work_kernel_read(trace_names_get(names, name), &kernel->work);
+    kernel->hash = hash_text(HASH_START, trace_names_get(names, name));
     map_put(&p->kernels, (uint64_t)name + 1, kernel);
     return kernel;
 }
@@ -252,13 +261,41 @@ static uint32_t share_of(const struct pricer *p, const struct work *work)
     return (uint32_t)(share * SIM_WHOLE) + 1;
 }
 
+/* The key under which a fit may have OP's launch. */
+static uint64_t launch_key(const struct op *op, const struct kernel *kernel)
+{
+    const struct trace_launch *l = op_as_launch(op);
+    const uint32_t grid[] = {(uint32_t)l->grid_x_y,
+                             (uint32_t)(l->grid_x_y >> 32),
+                             (uint32_t)l->grid_z_block_x};
+    const uint32_t block[] = {(uint32_t)(l->grid_z_block_x >> 32),
+                              (uint32_t)l->block_y_z,
+                              (uint32_t)(l->block_y_z >> 32)};
+
+    return cost_kernel_key(kernel->hash, grid, block);
+}
+
+static void price_model(struct pricer *p, const struct kernel *kernel,
+                        const struct work *work, struct cost_answer *answer)
+{
+    const struct cost_image *image = p->options.image;
+
+    cost_memo_price(&p->memo, image, &p->limits, work, answer);
+    if (kernel && image && image->kernel_count)
+        cost_correct_kernel(image, cost_name_key(kernel->hash), work, answer);
+}
+
 static void price_work(struct pricer *p, const struct op *op,
                        const struct trace_names *names, struct price *price)
 {
+    const struct cost_image *image = p->options.image;
+    const struct kernel *kernel = NULL;
     struct work work = {.family = WORK_NOTHING};
 
     if (op->kind == OP_LAUNCH)
-        work_describe_launch(op, kernel_get(p, op->name, names), &work);
+        kernel = kernel_get(p, op->name, names);
+    if (kernel)
+        work_describe_launch(op, &kernel->work, &work);
     else
         work_describe(op, trace_names_get(names, op->name), &work);
     price->family = work.family;
@@ -266,8 +303,9 @@ static void price_work(struct pricer *p, const struct op *op,
     price->flops = work.flops;
     if (work.family == WORK_NOTHING)
         return;
-    cost_memo_price(&p->memo, p->options.image, &p->limits, &work,
-                    &price->answer);
+    if (!kernel || !image || !image->kernel_count ||
+        cost_price_kernel(image, launch_key(op, kernel), &price->answer))
+        price_model(p, kernel, &work, &price->answer);
     price->engine = engine_of(op, &work);
     price->share = share_of(p, &work);
     price->fill = price->engine == SIM_COMPUTE ? price->share : 0;

@@ -386,6 +386,8 @@ static void args_key(struct reader *r, const unsigned char *key, size_t length)
         r->list = (char **)&r->event.input_dims;
     else if (key_is(key, length, "Input type"))
         r->list = (char **)&r->event.input_types;
+    else if (key_is(key, length, "Input Strides"))
+        r->list = (char **)&r->event.input_strides;
     r->list_start = r->text_used;
     r->list_depth = r->depth;
 }

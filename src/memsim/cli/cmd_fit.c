@@ -11,6 +11,7 @@
 #include "fits/cost_fit.h"
 #include "fitting/fit_eval.h"
 #include "fitting/fit_ops.h"
+#include "fitting/fit_trace.h"
 
 struct values {
     const char *output;
@@ -43,11 +44,14 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim fit",
-    .operands = "OPS.csv...",
+    .operands = "OPS.csv...|TRACE.json[.gz]...",
     .summary = "Fits the cost models of a GPU to measured times of operators. "
-               "Prints their\nerrors on held-out shapes.",
+               "Prints their\nerrors on held-out shapes. Of traces of "
+               "PyTorch's profiler it keeps the times of\nkernels and products "
+               "that recur, and how much the GPU's models are off for "
+               "others.\n`memsim run --fit FILE' uses the fit.",
     .rows = rows,
-    .wanted = "no table of measured operators given",
+    .wanted = "no table of measured operators and no trace given",
     .operands_min = 1,
 };
 
@@ -126,25 +130,114 @@ static int eval_rows(const struct values *values, const struct ops *ops,
     return count ? 0 : no_rows(gpu, err);
 }
 
+/* --- traces --------------------------------------------------------------- */
+
+static int read_traces(const struct operands *files, struct trace_ops *ops,
+                       struct err *err)
+{
+    for (int i = 0; i < files->count; i++) {
+        if (!trace_ops_is_trace(files->values[i]))
+            return err_set(err, "%s: give traces or tables, not both",
+                           files->values[i]);
+        if (trace_ops_read(ops, files->values[i], err))
+            return -1;
+    }
+    return 0;
+}
+
+static int trace_gpu(const struct values *values, const struct trace_ops *ops,
+                     struct gpu *gpu, struct err *err)
+{
+    if (!values->gpu && !*ops->gpu)
+        return err_set(err, "the traces do not name their GPU; give --gpu "
+                            "(`memsim gpus' lists them)");
+    return gpu_load(values->gpu ? values->gpu : ops->gpu, gpu, err);
+}
+
+static void write_traces(const void *what, FILE *out)
+{
+    fit_trace_write(what, out);
+}
+
+static int fit_traces(const struct values *values, const struct trace_ops *ops,
+                      const struct gpu *gpu, struct err *err)
+{
+    struct cost_image *image = cost_fit_load(gpu, NULL, err);
+    struct cost_gpu limits;
+    struct fit_trace fit;
+
+    if (!image)
+        return -1;
+    cost_gpu_set(gpu, &limits);
+    fit_trace_run(&fit, ops, gpu->name, &limits, image);
+    fit_trace_print(&fit, stdout);
+    int rc = values->output
+                 ? file_write(write_traces, &fit, values->output, err)
+                 : 0;
+    fit_trace_fini(&fit);
+    free(image);
+    return rc;
+}
+
+static int eval_traces(const struct values *values, const struct trace_ops *ops,
+                       const struct gpu *gpu, struct err *err)
+{
+    struct cost_image *image = values->unseen
+                                   ? cost_fit_borrow(gpu, err)
+                                   : cost_fit_load(gpu, values->fit, err);
+    struct cost_gpu limits;
+
+    if (!image)
+        return -1;
+    cost_gpu_set(gpu, &limits);
+    fit_trace_eval(ops, &limits, image, stdout);
+    free(image);
+    return 0;
+}
+
+static int run_traces(const struct values *values,
+                      const struct operands *operands, struct err *err)
+{
+    struct trace_ops ops = {.count = 0};
+    struct gpu gpu;
+
+    int rc = read_traces(operands, &ops, err) ||
+             trace_gpu(values, &ops, &gpu, err) ||
+             (values->eval ? eval_traces(values, &ops, &gpu, err)
+                           : fit_traces(values, &ops, &gpu, err));
+    trace_ops_fini(&ops);
+    return rc;
+}
+
+/* --- tables --------------------------------------------------------------- */
+
+static int run_tables(const struct values *values,
+                      const struct operands *operands, struct err *err)
+{
+    struct ops ops = {0};
+    struct gpu gpu;
+
+    int rc = read_files(operands, &ops, err) ||
+             choose_gpu(values, &ops, &gpu, err) ||
+             (values->eval ? eval_rows(values, &ops, &gpu, err)
+                           : fit_rows(values, &ops, &gpu, err));
+    ops_free(&ops);
+    return rc;
+}
+
 int cmd_fit(int argc, char **argv)
 {
     struct values values = {.seed = 1};
     struct operands operands;
-    struct ops ops = {0};
     struct err err = {""};
-    struct gpu gpu;
     int status = cmd_start(&options, argc, argv, &values, &operands, CMD_USAGE);
 
     if (status >= 0)
         return status;
     if (check_inputs(&values, &operands, &err) ||
-        read_files(&operands, &ops, &err) ||
-        choose_gpu(&values, &ops, &gpu, &err) ||
-        (values.eval ? eval_rows(&values, &ops, &gpu, &err)
-                     : fit_rows(&values, &ops, &gpu, &err)))
-        status = cmd_fail(CMD_FAILED, &err);
-    else
-        status = CMD_OK;
-    ops_free(&ops);
-    return status;
+        (trace_ops_is_trace(operands.values[0])
+             ? run_traces(&values, &operands, &err)
+             : run_tables(&values, &operands, &err)))
+        return cmd_fail(CMD_FAILED, &err);
+    return CMD_OK;
 }

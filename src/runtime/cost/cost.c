@@ -125,6 +125,16 @@ static int price_model(const struct cost_image *image,
     return 0;
 }
 
+static void answer_measured(double ns, struct cost_answer *answer)
+{
+    *answer = (struct cost_answer){
+        .ns = whole_ns(ns),
+        .low_ns = whole_ns(ns / MEASURED_BAND),
+        .high_ns = whole_ns(ns * MEASURED_BAND),
+        .basis = COST_MEASURED,
+    };
+}
+
 static int price_measured(const struct cost_image *image,
                           const struct work *work, struct cost_answer *answer)
 {
@@ -132,13 +142,35 @@ static int price_measured(const struct cost_image *image,
 
     if (cost_image_find(image, work, &ns))
         return -1;
-    *answer = (struct cost_answer){
-        .ns = whole_ns(ns),
-        .low_ns = whole_ns(ns / MEASURED_BAND),
-        .high_ns = whole_ns(ns * MEASURED_BAND),
-        .basis = COST_MEASURED,
-    };
+    answer_measured(ns, answer);
     return 0;
+}
+
+int cost_price_kernel(const struct cost_image *image, uint64_t key,
+                      struct cost_answer *answer)
+{
+    double ns;
+
+    if (!image || !image->kernel_count ||
+        cost_image_find_key(image, key, &ns))
+        return -1;
+    answer_measured(ns, answer);
+    return 0;
+}
+
+/* Corrects a model's ANSWER by what was measured of WORK's family. */
+static void answer_scale(const struct cost_image *image,
+                         const struct work *work, struct cost_answer *answer)
+{
+    const struct cost_scale *s = &image->scales[work->family];
+    double ns = (double)answer->ns * s->factor;
+
+    if (!(s->factor > 0))
+        return;
+    answer->ns = whole_ns(ns);
+    answer->low_ns = whole_ns(ns * s->low);
+    answer->high_ns = whole_ns(ns * s->high);
+    answer->basis = COST_FITTED;
 }
 
 static uint64_t at_least(uint64_t ns, uint64_t bound)
@@ -151,6 +183,19 @@ static bool is_described(const struct work *work)
     return work->source == WORK_EXACT || work->source == WORK_RULE;
 }
 
+void cost_correct_kernel(const struct cost_image *image, uint64_t key,
+                         const struct work *work, struct cost_answer *answer)
+{
+    double factor;
+
+    if (!image || !image->kernel_count || is_described(work) ||
+        cost_image_find_key(image, key, &factor))
+        return;
+    answer->ns = whole_ns((double)answer->ns * factor);
+    answer->low_ns = whole_ns((double)answer->low_ns * factor);
+    answer->high_ns = whole_ns((double)answer->high_ns * factor);
+}
+
 void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
                 const struct work *work, struct cost_answer *answer)
 {
@@ -160,10 +205,13 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
         *answer = (struct cost_answer){.basis = COST_MEASURED};
         return;
     }
-    if (!image || !is_described(work) ||
-        (price_measured(image, work, answer) &&
-         price_model(image, gpu, work, answer)))
-        price_roofline(gpu, work, answer);
+    bool known = is_described(work);
+    if (!image || !known || price_measured(image, work, answer)) {
+        if (!image || !known || price_model(image, gpu, work, answer))
+            price_roofline(gpu, work, answer);
+        if (image && known)
+            answer_scale(image, work, answer);
+    }
     answer->ns = at_least(answer->ns, bound);
     answer->low_ns = at_least(answer->low_ns, bound);
     answer->high_ns = at_least(answer->high_ns, answer->ns);

@@ -76,6 +76,16 @@ struct cost_image;
 void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
                 const struct work *work, struct cost_answer *answer);
 
+/* Prices the kernel that has KEY (cost_kernel_key) by its measured time.
+ * Returns 0, or -1 where IMAGE does not have it. */
+int cost_price_kernel(const struct cost_image *image, uint64_t key,
+                      struct cost_answer *answer);
+
+/* Corrects ANSWER, the price of WORK, of which little is known, by what was
+ * measured of the kernel of that name (cost_name_key) on other grids. */
+void cost_correct_kernel(const struct cost_image *image, uint64_t key,
+                         const struct work *work, struct cost_answer *answer);
+
 const char *cost_basis_name(enum cost_basis basis);
 
 #endif

@@ -107,11 +107,34 @@ const struct cost_model *cost_image_model(const struct cost_image *image,
 int cost_image_find(const struct cost_image *image, const struct work *work,
                     double *ns)
 {
+    return cost_image_find_key(
+        image, image->table_slots ? cost_shape_key(work) : 0, ns);
+}
+
+uint64_t cost_kernel_key(uint64_t name, const uint32_t grid[3],
+                         const uint32_t block[3])
+{
+    const uint64_t words[] = {name,    grid[0],  grid[1], grid[2],
+                              block[0], block[1], block[2]};
+
+    return cost_words_key(WORK_NOTHING, WORK_TYPES, words,
+                          sizeof words / sizeof *words);
+}
+
+uint64_t cost_name_key(uint64_t name)
+{
+    const uint32_t none[3] = {0, 0, 0};
+
+    return cost_kernel_key(name, none, none);
+}
+
+int cost_image_find_key(const struct cost_image *image, uint64_t key,
+                        double *ns)
+{
     const struct cost_entry *table = part(image, image->table_at);
-    uint64_t key = image->table_slots ? cost_shape_key(work) : 0;
     uint32_t mask = image->table_slots - 1;
 
-    if (!key)
+    if (!image->table_slots || !key)
         return -1;
     for (uint32_t i = (uint32_t)key & mask; table[i].key; i = (i + 1) & mask)
         if (table[i].key == key) {

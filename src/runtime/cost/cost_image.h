@@ -14,11 +14,17 @@
 #include "runtime/cost/cost.h"
 
 #define COST_IMAGE_MAGIC   UINT64_C(0x3174736f636d656d) /* "memcost1" */
-#define COST_IMAGE_VERSION 1
+#define COST_IMAGE_VERSION 2
 #define COST_EDGES         255 /* of one input; bins are 0 to COST_EDGES */
 #define COST_LEAF          255 /* in place of a node's feature */
 
 enum cost_kind { COST_LINE, COST_SEGMENTS, COST_TREES, COST_KINDS };
+
+/* What measurements of the user's GPU say of the models' prices of a family:
+ * factors of the price and of its band. FACTOR 0: nothing. */
+struct cost_scale {
+    double factor, low, high;
+};
 
 struct cost_image {
     uint64_t magic;
@@ -26,6 +32,8 @@ struct cost_image {
     char gpu[32];            /* the catalogue's name of the GPU it prices */
     uint32_t model_count, models_at;
     uint32_t table_slots, table_at; /* slots: 0 or a power of 2 */
+    uint32_t kernel_count; /* of the table's entries; see cost_kernel_key */
+    struct cost_scale scales[WORK_FAMILIES]; /* of work that is described */
 };
 
 /* Which work a model answers. The first one that does is asked. */
@@ -40,9 +48,11 @@ struct cost_model {
     double low, high;   /* the band, as factors of the price */
 };
 
-/* A shape that was measured. Open addressing, a free slot has key 0. */
+/* A shape or a kernel that was measured. Open addressing, a free slot has key
+ * 0.
+ */
 struct cost_entry {
-    uint64_t key; /* cost_shape_key() */
+    uint64_t key; /* cost_shape_key() or cost_kernel_key() */
     double ns;
 };
 
@@ -85,6 +95,19 @@ const struct cost_model *cost_image_model(const struct cost_image *image,
 /* Looks WORK's shape up. Returns 0 and its time, or -1. */
 int cost_image_find(const struct cost_image *image, const struct work *work,
                     double *ns);
+
+/* Looks KEY up, of a shape or of a kernel. Returns 0 and its time, or -1. */
+int cost_image_find_key(const struct cost_image *image, uint64_t key,
+                        double *ns);
+
+/* The key of a launch of the kernel whose name has the hash NAME (hash_text);
+ * LAUNCH: its grid and block. Never 0. */
+uint64_t cost_kernel_key(uint64_t name, const uint32_t grid[3],
+                         const uint32_t block[3]);
+
+/* The key of the same kernel whatever its grid; its entry has, in place of a
+ * time, measured over predicted time. */
+uint64_t cost_name_key(uint64_t name);
 
 /* The evaluators; STATE was checked. */
 double cost_segments_ns(const struct cost_segments *segments, double bytes);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fitting/fit_trace.h"
+
+#include <stdlib.h>
+
+#include "check.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "fits/cost_fit.h"
+#include "fitting/trace_shape.h"
+
+#define BF16 "[c10::BFloat16,c10::BFloat16,c10::BFloat16,Scalar,Scalar]"
+
+TEST(a_product_is_described_by_its_shapes)
+{
+    struct trace_tensors t;
+    struct work work;
+
+    CHECK(trace_tensors_read(&t, "[[512],[141,512],[512,1024],[],[]]", BF16,
+                             "[[1],[512,1],[1,512],[],[]]"));
+    CHECK_UINT(t.count, 5);
+    CHECK(trace_describe_product("aten::addmm", "nvjet_TNT", &t, &work));
+    CHECK_UINT(work.family, WORK_GEMM);
+    CHECK_UINT(work.type, WORK_BF16);
+    CHECK_UINT(work.gemm.m, 141);
+    CHECK_UINT(work.gemm.k, 512);
+    CHECK_UINT(work.gemm.n, 1024);
+    CHECK(work.gemm.transpose_b && !work.gemm.transpose_a);
+    CHECK(work.flops == 2.0 * 141 * 512 * 1024);
+    CHECK(!trace_describe_product("aten::bmm", "gemm", &t, &work));
+}
+
+TEST(a_product_s_layout_is_in_its_kernel_s_name)
+{
+    static const struct {
+        const char *kernel;
+        bool a, b;
+    } kernels[] = {{"ampere_sgemm_128x64_tn", false, true},
+                   {"ampere_sgemm_128x64_nt", true, false},
+                   {"volta_sgemm_32x128_nn", false, false},
+                   {"cutlass_80_s161616gemm_bf16_128x2_tn_align8", false, true},
+                   {"nvjet_tst_128x256_64x4_h_bz_coopA_NTT", true, false},
+                   {"triton_mm", false, false}};
+
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        struct trace_tensors t;
+        struct work work;
+        CHECK(trace_tensors_read(&t, "[[8,4],[4,2]]", "[float,float]", NULL));
+        CHECK(trace_describe_product("aten::mm", kernels[i].kernel, &t, &work));
+        CHECK_UINT(work.gemm.transpose_a, kernels[i].a);
+        CHECK_UINT(work.gemm.transpose_b, kernels[i].b);
+    }
+}
+
+TEST(lists_that_are_none_do_no_harm)
+{
+    static const char *const lists[] = {
+        "",        "[",         "]",         "[[",      "[[]",
+        "[[1,",    "[[1,2",     "[[-1,2]]",  "[[1e99]]", "[[a,b],[c]]",
+        "[[[1]]]", "[,,,,]",    "[[1,2],,]", "[[1 2]]", "[[0,0],[0,0]]",
+        "[[1,2,3,4,5,6,7,8,9,10]]"};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct trace_tensors t = {.count = 0};
+        struct work work = {.family = WORK_ELEMENTWISE};
+        trace_tensors_read(&t, lists[i], "[float,float]", lists[i]);
+        CHECK(!trace_describe_product("aten::mm", "gemm", &t, &work));
+        trace_describe_bytes(&t, &work);
+    }
+}
+
+/* --- fits ----------------------------------------------------------------- */
+
+static char path[64];
+
+/* Launches of one kernel and a product of two kernels, REPEAT times, US long. */
+static void write_trace(double us, unsigned repeat)
+{
+    strcpy(path, "/tmp/test_trace_ops.XXXXXX");
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+
+    fputs("{\"deviceProperties\":[{\"name\":\"NVIDIA H100 80GB HBM3\"}],"
+          "\"traceEvents\":[",
+          file);
+    for (unsigned i = 0; i < repeat; i++)
+        fprintf(file,
+                "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\","
+                "\"pid\":1,\"tid\":1,\"ts\":%u,\"dur\":1,\"args\":{\"External "
+                "id\":%u,\"Input Dims\":[[256,128],[128,64]],\"Input type\":"
+                "[\"c10::Half\",\"c10::Half\"]}},"
+                "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm_nn_kernel\","
+                "\"pid\":0,\"tid\":7,\"ts\":%u,\"dur\":%g,\"args\":{\"External "
+                "id\":%u,\"device\":0,\"stream\":7,\"grid\":[4,1,1],\"block\":"
+                "[128,1,1]}},"
+                "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"splitKreduce\","
+                "\"pid\":0,\"tid\":7,\"ts\":%u,\"dur\":2,\"args\":{\"External "
+                "id\":%u,\"device\":0,\"stream\":7,\"grid\":[9,1,1],\"block\":"
+                "[128,1,1]}},"
+                "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"my_kernel\","
+                "\"pid\":0,\"tid\":7,\"ts\":%u,\"dur\":%g,\"args\":{"
+                "\"device\":0,\"stream\":7,\"grid\":[16,1,1],\"block\":"
+                "[128,1,1]}}%s",
+                i * 100, i + 1, i * 100 + 10, us, i + 1, i * 100 + 40, i + 1,
+                i * 100 + 60, 3 * us, i + 1 < repeat ? "," : "]}");
+    fclose(file);
+}
+
+static void read_trace(struct trace_ops *ops)
+{
+    struct err err = {""};
+
+    *ops = (struct trace_ops){.count = 0};
+    CHECK(!trace_ops_read(ops, path, &err));
+    CHECK_STR(err.text, "");
+    unlink(path);
+}
+
+TEST(what_recurs_is_priced_as_it_was_measured)
+{
+    char text[20000] = "", said[4000] = "";
+    struct cost_gpu limits;
+    struct trace_ops ops;
+    struct fit_trace fit;
+    struct err err = {""};
+    struct gpu gpu;
+
+    write_trace(10, 5);
+    read_trace(&ops);
+    CHECK_UINT(ops.count, 15);
+    CHECK_STR(ops.gpu, "NVIDIA H100 80GB HBM3");
+    CHECK(!gpu_load("h100-sxm-80gb", &gpu, &err));
+    cost_gpu_set(&gpu, &limits);
+    struct cost_image *own = cost_fit_load(&gpu, NULL, &err);
+    fit_trace_run(&fit, &ops, gpu.name, &limits, own);
+    CHECK_UINT(fit.product_count, 1);
+    CHECK(fit.products[0].ns == 12000); /* with its split's sum */
+    FILE *out = fmemopen(text, sizeof text, "w");
+    fit_trace_write(&fit, out);
+    fclose(out);
+    struct cost_image *image =
+        cost_fit_load_text(text, strlen(text), "fit", &err);
+    CHECK_STR(err.text, "");
+    CHECK(image != NULL);
+    out = fmemopen(said, sizeof said, "w");
+    fit_trace_eval(&ops, &limits, image, out);
+    fclose(out);
+    CHECK(strstr(said, "all                            10      0.210   100.0%"
+                       "     0.0%    +0.0%") != NULL);
+    free(image);
+    free(own);
+    fit_trace_fini(&fit);
+    trace_ops_fini(&ops);
+}
+
+TEST(a_wrong_fit_is_refused)
+{
+    static const char *const rows[] = {
+        "\"kernels\":[[\"k\",1,1,1,1,1,1]]",
+        "\"kernels\":[[\"k\",1,1,1,1,1,1,0]]",
+        "\"kernels\":[[\"k\",1,1,1,1,1,1,5,6]]",
+        "\"kernels\":[[1,1,1,1,1,1,1,5]]",
+        "\"kernels\":[[\"k\",-1,1,1,1,1,1,5]]",
+        "\"names\":[[\"k\",0]]",
+        "\"names\":[\"k\"]",
+        "\"scales\":[{\"family\":\"none\",\"factor\":1,\"low\":1,\"high\":1}]",
+        "\"scales\":[{\"family\":\"gemm\",\"factor\":0,\"low\":1,\"high\":1}]",
+        "\"scales\":[{\"family\":\"gemm\",\"factor\":1,\"low\":2,\"high\":1}]",
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[400];
+        struct err err = {""};
+        snprintf(text, sizeof text,
+                 "{\"schema\":1,\"kind\":\"operators\",\"gpu\":\"l4\","
+                 "\"models\":[],\"table\":[],%s}",
+                 rows[i]);
+        CHECK(!cost_fit_load_text(text, strlen(text), "fit.json", &err));
+        CHECK(!strncmp(err.text, "fit.json: ", 10));
+    }
+}
