@@ -118,7 +118,11 @@ $(CAPTURE_LIB)/py/%: src/capture/py/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(PY)
+$(CAPTURE_LIB)/calibrate.py: src/memsim/calibrate/calibrate.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+capture: $(CAPTURE) $(PY) $(CAPTURE_LIB)/calibrate.py
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

@@ -31,7 +31,8 @@ static size_t order_of(size_t bytes)
 {
     size_t order = ORDER_LEAST;
 
-    while (order < ORDERS && ((size_t)1 << order) < bytes + sizeof(struct block))
+    while (order < ORDERS &&
+           ((size_t)1 << order) < bytes + sizeof(struct block))
         order++;
     return order;
 }

@@ -11,6 +11,7 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_fit(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_fit_batch(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_report(int argc, char **argv);

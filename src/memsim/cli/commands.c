@@ -20,6 +20,8 @@ const struct command commands[] = {
     {"import", cmd_import, "make a recording from profiler traces", CMD_FAILED},
     {"fit", cmd_fit, "fit cost models to measured times of operators",
      CMD_FAILED},
+    {"calibrate", cmd_calibrate, "measure the operators of this machine's GPU",
+     CMD_FAILED},
     {"clusters", cmd_clusters, "list the clusters that --cluster accepts",
      CMD_FAILED},
     {"gpus", cmd_gpus, "list the GPUs that --gpu accepts", CMD_FAILED},

@@ -35,7 +35,8 @@ void clock_slept(uint64_t ns)
 static uint64_t delay_read(void)
 {
     char text[96];
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, SCHEDSTAT, O_RDONLY | O_CLOEXEC);
+    int fd =
+        (int)syscall(SYS_openat, AT_FDCWD, SCHEDSTAT, O_RDONLY | O_CLOEXEC);
     long n = fd < 0 ? -1 : syscall(SYS_read, fd, text, sizeof text - 1);
     uint64_t delay = 0;
     long i = 0;

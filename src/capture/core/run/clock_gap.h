@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 /* Under LOCK_RECORD. A gap of more than CLOCK_GAP_NS between records is looked
- * into; to do so takes about 1% of it. The record clock is NOW_NS, and was LAST_NS at the last
- * record. Returns what it is without the times above, LAST_NS at least. */
+ * into; to do so takes about 1% of it. The record clock is NOW_NS, and was
+ * LAST_NS at the last record. Returns what it is without the times above,
+ * LAST_NS at least. */
 uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns);
 
 /* Likewise: whether it is so long since LAST_NS, or since the last call of

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memsim calibrate: measures the operators of this machine's GPU with PyTorch,
+as tables that `memsim fit` reads.
+
+Each shape is run alone: a buffer larger than the L2 cache is overwritten, then
+an event, the operator and another event are queued while the GPU is still at
+work on the buffer, so the time between the events has no launch in it. The
+median of several such runs is a row. Shapes come in an order that is random but
+always the same, so whatever time there is covers all sizes; a run that was
+interrupted goes on where it stopped.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as why:
+    sys.exit(f"memsim calibrate: {sys.executable} has no PyTorch that works: "
+             f"{why}; --python names one that has")
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+SIZES = {"fp32": 4, "fp16": 2, "bf16": 2}
+RUNS = 9
+WARM_UP = 2
+FLUSH_BYTES = 256 << 20  # 80 us and more on any GPU: time to queue what follows
+CHECK_S = 10  # between two looks at the GPU's clocks
+# What the simulator puts between two operations of a stream (SIM_GAP_NS): it is
+# between the event and the operator here, and no part of the operator.
+GAP_US = 1.0
+# Bits of nvidia-smi's clocks_throttle_reasons.active: slowed by heat or power.
+THROTTLED = 0x8 | 0x20 | 0x40 | 0x80
+
+
+def between(draw, low, high, step):
+    """A multiple of STEP, uniform in the logarithm."""
+    value = math.exp(draw.uniform(math.log(low), math.log(high)))
+    return max(step, round(value / step) * step)
+
+
+def tensor(dtype, *shape):
+    return torch.ones(shape, device="cuda", dtype=DTYPES[dtype])
+
+
+# --- operators: columns of a shape, a draw of one, and what is run -----------
+
+def draw_gemm(draw):
+    dtype = draw.choice(["bf16", "bf16", "fp16", "fp32"])
+    if draw.random() < 0.2:
+        step = draw.choice([16, 64])
+        return {"op": "bmm", "dtype": dtype, "b": draw.choice([8, 32, 96]),
+                "m": between(draw, 64, 1024, step),
+                "n": between(draw, 64, 1024, step), "k": draw.choice([64, 128])}
+    step = draw.choice([64, 64, 128, 8])
+    return {"op": "linear", "dtype": dtype, "b": 1,
+            "m": between(draw, 32, 16384, draw.choice([8, 128])),
+            "n": between(draw, 128, 16384, step),
+            "k": between(draw, 128, 16384, step)}
+
+
+def make_gemm(s):
+    if s["op"] == "bmm":
+        a = tensor(s["dtype"], s["b"], s["m"], s["k"])
+        b = tensor(s["dtype"], s["b"], s["k"], s["n"])
+        return lambda: torch.bmm(a, b)
+    x, w = tensor(s["dtype"], s["m"], s["k"]), tensor(s["dtype"], s["n"], s["k"])
+    return lambda: F.linear(x, w)
+
+
+PLAIN = {  # reads and writes an element, each of the dtype's size
+    "add": (2, 1, lambda x, y: x + y), "mul": (2, 1, lambda x, y: x * y),
+    "gelu": (1, 1, lambda x, y: F.gelu(x)), "relu": (1, 1, lambda x, y: x.relu()),
+    "tanh": (1, 1, lambda x, y: x.tanh()),
+}
+
+
+def draw_plain(draw):
+    op = draw.choice(sorted(PLAIN))
+    dtype = draw.choice(sorted(DTYPES))
+    numel = between(draw, 1 << 10, 1 << 28, 1024)
+    reads, writes, _call = PLAIN[op]
+    return {"op": op, "dtype": dtype, "numel": numel,
+            "bytes": (reads + writes) * numel * SIZES[dtype],
+            "read_bytes": reads * numel * SIZES[dtype]}
+
+
+def make_plain(s):
+    x, y = tensor(s["dtype"], s["numel"]), tensor(s["dtype"], s["numel"])
+    call = PLAIN[s["op"]][2]
+    return lambda: call(x, y)
+
+
+def draw_rows(draw):
+    op = draw.choice(["softmax", "layer_norm", "reduce"])
+    dtype = draw.choice(sorted(DTYPES))
+    rows = between(draw, 64, 1 << 16, 8)
+    cols = between(draw, 64, 16384, 64)
+    writes = rows if op == "reduce" else rows * cols
+    return {"op": op, "dtype": dtype, "rows": rows, "cols": cols,
+            "bytes": (rows * cols + writes) * SIZES[dtype]}
+
+
+def make_rows(s):
+    x = tensor(s["dtype"], s["rows"], s["cols"])
+    if s["op"] == "softmax":
+        return lambda: x.softmax(-1)
+    if s["op"] == "reduce":
+        return lambda: x.sum(-1)
+    w = tensor(s["dtype"], s["cols"])
+    return lambda: F.layer_norm(x, (s["cols"],), w, w)
+
+
+def draw_attention(draw):
+    heads = draw.choice([8, 12, 16, 32])
+    length = between(draw, 128, 8192, 128)
+    return {"op": "sdpa_fwd", "dtype": draw.choice(["bf16", "fp16"]),
+            "b": max(1, min(32, between(draw, 2048, 32768, 1) // length)),
+            "hq": heads, "hkv": heads, "sq": length, "skv": length,
+            "d": draw.choice([64, 128]), "causal": draw.randrange(2),
+            "backend": "fa2"}
+
+
+def make_attention(s):
+    q, k, v = (tensor(s["dtype"], s["b"], s["hq"], s["sq"], s["d"])
+               for _ in range(3))
+    backend = torch.nn.attention.SDPBackend.FLASH_ATTENTION
+
+    def call():
+        with torch.nn.attention.sdpa_kernel(backend):
+            F.scaled_dot_product_attention(q, k, v, is_causal=bool(s["causal"]))
+    return call
+
+
+def draw_convolution(draw):
+    side = draw.choice([7, 14, 28, 56, 112])
+    channels = draw.choice([32, 64, 128, 256, 512])
+    width = draw.choice([1, 3, 3])
+    stride = draw.choice([1, 1, 2])
+    return {"op": "conv2d_fwd", "dtype": draw.choice(["fp16", "bf16"]),
+            "n": draw.choice([8, 16, 32, 64]), "c": channels, "h": side,
+            "w": side, "k": draw.choice([64, 128, 256, 512]), "r": width,
+            "s": width, "stride_h": stride, "stride_w": stride,
+            "pad_h": width // 2, "pad_w": width // 2, "groups": 1,
+            "layout": draw.choice(["NCHW", "NHWC"])}
+
+
+def make_convolution(s):
+    layout = (torch.channels_last if s["layout"] == "NHWC"
+              else torch.contiguous_format)
+    x = tensor(s["dtype"], s["n"], s["c"], s["h"], s["w"])
+    w = tensor(s["dtype"], s["k"], s["c"], s["r"], s["s"])
+    x, w = x.to(memory_format=layout), w.to(memory_format=layout)
+    return lambda: F.conv2d(x, w, stride=s["stride_h"], padding=s["pad_h"])
+
+
+# A table for each: its rows have the same columns. So many shapes in 100.
+FAMILIES = {
+    "gemm": (draw_gemm, make_gemm, 40),
+    "plain": (draw_plain, make_plain, 20),
+    "rows": (draw_rows, make_rows, 20),
+    "attention": (draw_attention, make_attention, 10),
+    "convolution": (draw_convolution, make_convolution, 10),
+}
+
+
+# --- measuring ---------------------------------------------------------------
+
+class Gpu:
+    """The GPU's clocks, as far as nvidia-smi tells."""
+
+    def __init__(self):
+        self.tool = shutil.which("nvidia-smi")
+        self.looked = 0.0
+        self.throttled = 0
+
+    def query(self, what):
+        done = subprocess.run(
+            [self.tool, f"--query-gpu={what}", "--format=csv,noheader,nounits",
+             "-i", str(torch.cuda.current_device())],
+            capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    def describe(self):
+        if not self.tool:
+            return "clocks not checked: no nvidia-smi"
+        return ("SM clock and its limit "
+                + self.query("clocks.sm,clocks.max.sm") + " MHz")
+
+    def wait_cool(self):
+        """Waits, where heat or power slow the GPU down; True if they did."""
+        if not self.tool or time.time() - self.looked < CHECK_S:
+            return False
+        self.looked = time.time()
+        active = self.query("clocks_throttle_reasons.active")
+        if not active.startswith("0x") or not int(active, 16) & THROTTLED:
+            return False
+        self.throttled += 1
+        time.sleep(5)
+        return True
+
+
+def measure(call, flush):
+    """The median time of CALL in microseconds, the gap before it included."""
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)]
+              for _ in range(RUNS)]
+    for _ in range(WARM_UP):
+        call()
+    for begin, end in events:
+        flush.zero_()
+        begin.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return statistics.median(b.elapsed_time(e) for b, e in events) * 1e3
+
+
+class Table:
+    """A family's rows in a file, which grows."""
+
+    def __init__(self, folder, family, head):
+        self.path = os.path.join(folder, f"{family}.csv")
+        self.known = set()
+        draw, self.make, _share = FAMILIES[family]
+        self.columns = [*draw(random.Random(0)), "time_us"]
+        if os.path.exists(self.path):
+            self.read(head)
+        else:
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(head + ",".join(self.columns) + "\n")
+
+    def read(self, head):
+        with open(self.path, encoding="utf-8") as file:
+            lines = file.read().splitlines(keepends=True)
+        gpu = [line for line in head.splitlines() if line.startswith("# gpu")]
+        if not any(line.strip() in gpu for line in lines):
+            sys.exit(f"memsim calibrate: {self.path} is of another GPU; use "
+                     "another -o")
+        if lines and not lines[-1].endswith("\n"):  # it was killed there
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.writelines(lines[:-1])
+            lines.pop()
+        rows = csv.reader(line for line in lines if not line.startswith("#"))
+        self.known = {tuple(row[:-1]) for row in list(rows)[1:]}
+
+    def key(self, shape):
+        return tuple(str(shape[c]) for c in self.columns[:-1])
+
+    def add(self, shape, us):
+        self.known.add(self.key(shape))
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(",".join(self.key(shape)) + f",{us:.6g}\n")
+
+
+def run_shape(table, shape, flush, gpu):
+    try:
+        call = table.make(shape)
+        us = measure(call, flush)
+        if gpu.wait_cool():
+            us = measure(call, flush)
+    except torch.cuda.OutOfMemoryError:
+        return False
+    table.add(shape, us)
+    return True
+
+
+def calibrate(o, gpu, head):
+    tables = {name: Table(o.output, name, head) for name in FAMILIES}
+    cache = torch.cuda.get_device_properties(0).L2_cache_size
+    flush = torch.empty(max(FLUSH_BYTES, 4 * cache), dtype=torch.uint8,
+                        device="cuda")
+    draw = random.Random(1)
+    names = list(FAMILIES)
+    shares = [share for _draw, _make, share in FAMILIES.values()]
+    end = time.monotonic() + o.minutes * 60
+    said = made = skipped = 0
+    for count in range(o.shapes):
+        if time.monotonic() > end:
+            break
+        name = draw.choices(names, shares)[0]
+        shape = FAMILIES[name][0](draw)
+        if tables[name].key(shape) in tables[name].known:
+            continue
+        if run_shape(tables[name], shape, flush, gpu):
+            made += 1
+        else:
+            skipped += 1
+            torch.cuda.empty_cache()
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            print(f"memsim calibrate: {made} shapes, {count + 1} of "
+                  f"{o.shapes}", file=sys.stderr, flush=True)
+    print(f"memsim calibrate: {made} shapes measured, "
+          f"{sum(len(t.known) for t in tables.values())} in all, {skipped} "
+          f"did not fit; slowed by heat or power {gpu.throttled} times; next: "
+          f"memsim fit {o.output}/*.csv -o FIT.json", file=sys.stderr)
+
+
+# --- --truth -----------------------------------------------------------------
+
+def model_transformer():
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True)
+    return (torch.nn.TransformerEncoder(layer, 12),
+            lambda: torch.ones(8, 512, 1024, device="cuda"))
+
+
+def model_convolution():
+    layers, width = [torch.nn.Conv2d(3, 64, 7, 2, 3)], 64
+    for out in (128, 256, 512):
+        layers += [torch.nn.Conv2d(width, out, 3, 2, 1),
+                   torch.nn.BatchNorm2d(out), torch.nn.ReLU()]
+        width = out
+    return (torch.nn.Sequential(*layers),
+            lambda: torch.ones(32, 3, 224, 224, device="cuda"))
+
+
+MODELS = {"transformer": model_transformer, "convolution": model_convolution}
+
+
+def used_bytes():
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+def truth_model(name):
+    torch.cuda.reset_peak_memory_stats()
+    model, batch = MODELS[name]()
+    model = model.cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    x, times = batch(), []
+    for _step in range(8):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = model(x).float().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    return {"model": name, "step_ms": statistics.median(times[3:]),
+            "peak_allocated": torch.cuda.max_memory_allocated(),
+            "peak_reserved": torch.cuda.max_memory_reserved(),
+            "used": used_bytes()}
+
+
+def truth(o):
+    torch.zeros(1, device="cuda")
+    context = used_bytes() - torch.cuda.memory_reserved()
+    a = torch.ones(64, 64, device="cuda")
+    reserved, before = torch.cuda.memory_reserved(), used_bytes()
+    torch.mm(a, a)
+    workspace = torch.cuda.memory_allocated() - 3 * a.nbytes
+    cublas = used_bytes() - before - (torch.cuda.memory_reserved() - reserved)
+    rows = [{"context": context, "cublas": cublas,
+             "cublas_workspace": max(0, workspace)}]
+    for name in MODELS:
+        rows.append(truth_model(name))
+        torch.cuda.empty_cache()
+    path = os.path.join(o.output, "truth.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    print(f"memsim calibrate: {path}", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="memsim calibrate")
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--shapes", type=int, default=20000)
+    parser.add_argument("--truth", action="store_true")
+    o = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("memsim calibrate: PyTorch sees no GPU on this machine; run it "
+                 "on one that has the GPU")
+    os.makedirs(o.output, exist_ok=True)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    gpu = Gpu()
+    name = torch.cuda.get_device_name()
+    head = (f"# source: memsim calibrate, torch {torch.__version__}, CUDA "
+            f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n"
+            f"# clock: launch launch_us={GAP_US:g}\n")
+    if o.truth:
+        truth(o)
+    with torch.no_grad():
+        calibrate(o, gpu, head)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim calibrate: measures the operators of this machine's GPU. The work is
+ * Python's, in the user's environment: lib/memsim/calibrate.py. */
+#include "memsim/cli/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/run/spawn.h"
+
+#define SCRIPT      "calibrate.py"
+#define MINUTES     20
+#define MINUTES_MAX 1440
+#define SHAPES      20000
+
+struct values {
+    const char *output;
+    const char *python;
+    uint32_t minutes, shapes;
+    bool truth;
+};
+
+static const struct option_row rows[] = {
+    {"output", 'o', OPTION_STRING, "DIR", offsetof(struct values, output),
+     .help = "directory of the tables; those of an earlier run are\n"
+             "continued"},
+    {"minutes", 0, OPTION_COUNT, "N", offsetof(struct values, minutes),
+     .help = "how long to measure (default 20)",
+     .minimum = 1, .maximum = MINUTES_MAX},
+    {"shapes", 0, OPTION_COUNT, "N", offsetof(struct values, shapes),
+     .help = "how many shapes to measure at most (default 20000)",
+     .minimum = 1, .maximum = 10000000},
+    {"truth", 0, OPTION_FLAG, NULL, offsetof(struct values, truth),
+     .help = "run example models too, and write their peaks and step\n"
+             "times, the context's memory and the workspace's"},
+    {"python", 0, OPTION_STRING, "PYTHON", offsetof(struct values, python),
+     .help = "Python with PyTorch (default python3)"},
+    {0},
+};
+
+static const struct options options = {
+    .command = "memsim calibrate",
+    .summary = "Measures the operators of this machine's GPU with PyTorch. "
+               "Writes tables that\n`memsim fit' reads.",
+    .examples = "  memsim calibrate --minutes 30 -o mine\n"
+                "  memsim fit mine/*.csv -o mine.json\n"
+                "  memsim run --fit mine.json -- python train.py",
+    .rows = rows,
+};
+
+int cmd_calibrate(int argc, char **argv)
+{
+    struct values v = {.python = "python3", .minutes = MINUTES,
+                       .shapes = SHAPES};
+    struct operands operands;
+    struct err err = {""};
+    char libraries[PATH_MAX];
+    int status = cmd_start(&options, argc, argv, &v, &operands, CMD_USAGE);
+
+    if (status >= 0)
+        return status;
+    if (operands.count) {
+        err_set(&err, "'%s': it takes no argument", operands.values[0]);
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
+    if (!v.output) {
+        err_set(&err, "no -o DIR given, where the tables go");
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
+    if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
+                          &err))
+        return cmd_fail(CMD_FAILED, &err);
+    char *script = xasprintf("%s/" SCRIPT, libraries);
+    char *minutes = xasprintf("%u", v.minutes);
+    char *shapes = xasprintf("%u", v.shapes);
+    char *const words[] = {
+        (char *)v.python, script,   "--output", (char *)v.output,
+        "--minutes",      minutes,  "--shapes", shapes,
+        v.truth ? "--truth" : NULL, NULL};
+    execvp(v.python, words);
+    err_set(&err, "%s: %s; --python names one that has PyTorch", v.python,
+            strerror(errno));
+    free(script);
+    free(minutes);
+    free(shapes);
+    return cmd_fail(CMD_FAILED, &err);
+}
