@@ -389,7 +389,7 @@ static int write_files(const struct output_options *options,
 static bool wants_traces(const struct output_options *o)
 {
     return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower ||
-           o->check_collectives || o->kineto;
+           o->check_collectives || o->kineto || o->chakra || o->depends;
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */

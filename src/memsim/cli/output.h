@@ -19,6 +19,8 @@ struct output_options {
     const char *link, *quantile; /* of collectives' times */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown;
+    const char *chakra;  /* a directory */
+    const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     bool quiet, advice, timeline, check_collectives;
     uint32_t depth, top; /* 0: not given */
@@ -44,7 +46,15 @@ struct output_options {
     {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
      .help = "write the predicted timeline in the format of\n"                 \
              "PyTorch's profiler; ui.perfetto.dev shows it"},                  \
+    {"chakra", 0, OPTION_STRING, "DIR", offsetof(structure, member.chakra),    \
+     .help = "write the predicted timeline as Chakra execution\n"              \
+             "traces, DIR/chakra.RANK.et"},                                    \
     OUTPUT_SUMMARY_ROWS(structure, member),                                    \
+    {"depends", 0, OPTION_STRING, "OPERATION",                                 \
+     offsetof(structure, member.depends),                                      \
+     .help = "list what operations of a step waited for, and what\n"           \
+             "waited for them: part of a kernel's or module's name,\n"         \
+             "or #NUMBER"},                                                    \
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "show memory over time: by category, by phase, and\n"             \
              "the peak of each module"},                                       \

@@ -10,12 +10,15 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cluster/collate.h"
 #include "memsim/cluster/comm_width.h"
+#include "memsim/report/chakra.h"
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
+#include "memsim/time/dependencies.h"
 #include "memsim/time/time_log.h"
 
-#define HOST_SPEED_MAX 1e6
+#define HOST_SPEED_MAX     1e6
+#define DEPENDENCIES_SHOWN 5
 
 /* 0: the host takes no time. */
 static int host_factor(const char *text, double *factor, struct err *err)
@@ -358,10 +361,37 @@ static struct time_log *log_of(const struct job *j, size_t i, uint32_t step)
     return time_log_create(j->ranks[i].path, &options, step, &why);
 }
 
-/* The timeline of member I for --perfetto. */
+/* What --depends asks for of the typical step of member I. */
+static void list_dependencies(const struct job *j, size_t i)
+{
+    const struct timing *timing = j->of[i]->timing;
+    struct result *result = j->result;
+    size_t size;
+
+    if (!j->t->options->depends || result->dependencies || !timing->step_count)
+        return;
+    struct time_log *log = log_of(j, i, (uint32_t)timing->typical);
+    FILE *out = log ? open_memstream(&result->dependencies, &size) : NULL;
+    if (out) {
+        size_t count = dependencies_print(log, j->t->options->depends,
+                                          DEPENDENCIES_SHOWN, out);
+        if (count > DEPENDENCIES_SHOWN)
+            fprintf(out, "  (%zu more have it in their name)\n",
+                    count - DEPENDENCIES_SHOWN);
+        if (!count)
+            fprintf(out,
+                    "  no operation of step %zu has '%s' in its name, "
+                    "operator or module\n",
+                    timing->typical, j->t->options->depends);
+        fclose(out);
+    }
+    time_log_destroy(log);
+}
+
+/* The timeline of member I for --perfetto and --chakra. */
 static void add_events(const struct job *j, size_t i)
 {
-    if (!j->t->options->perfetto)
+    if (!j->t->options->perfetto && !j->t->options->chakra)
         return;
     struct time_log *log = log_of(j, i, TIME_LOG_ALL);
     if (log && log->op_count)
@@ -445,9 +475,12 @@ int output_time_job(const struct output_time *t, struct result *result,
     for (size_t i = 0; i < j.count; i++)
         if (rank_take(&j, i, &timed[i])) {
             keep_step(&j, i);
+            list_dependencies(&j, i);
             if (t->options->kineto)
                 rc = rc || write_kineto(&j, i, err);
         }
+    if (!rc && t->options->chakra)
+        rc = chakra_write(result, t->options->chakra, err);
     free(timed);
     job_fini(&j);
     return rc ? -1 : 0;

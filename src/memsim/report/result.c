@@ -438,6 +438,7 @@ void result_fini(struct result *result)
     for (size_t i = 0; i < result->timeline_count; i++)
         time_log_destroy(result->timelines[i].log);
     free(result->timelines);
+    free(result->dependencies);
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     free(result->notes);

@@ -140,6 +140,7 @@ struct result {
     size_t event_count;
     struct result_timeline *timelines; /* likewise */
     size_t timeline_count;
+    char *dependencies; /* of --depends, as text; NULL: not asked for */
     char **notes;
     size_t note_count;
     struct result_guess *guesses; /* by how often, most first */

@@ -141,4 +141,8 @@ void time_text_write(const struct result *result, const char *dim,
                whole);
     write_basis(&page, t);
     write_warnings(&page, t, s);
+    if (result->dependencies)
+        fprintf(out, "  %sdependencies in step %zu; <-- is what decided the "
+                     "start%s\n%s",
+                dim, t->typical, plain, result->dependencies);
 }

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Other projects' tools read memsim's timelines: mlc-chakra's the Chakra
+execution traces, HolisticTraceAnalysis and TraceLens the Kineto export.
+
+The tools are in an environment of their own: MEMSIM_TIMELINE_VENV, or
+build/timeline-venv, which is made with pip. TraceLens is not on PyPI (the
+`tracelens` there is another project): it is used where the environment has
+AMD-AGI/TraceLens."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import venv
+
+from suite import TOP, main
+
+BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
+TOOLS = pathlib.Path(os.environ.get("MEMSIM_TIMELINE_VENV",
+                                    BUILD / "timeline-venv"))
+PACKAGES = ["HolisticTraceAnalysis==0.5.0", "mlc-chakra==1.0.0"]
+INSTALL_S = 600
+
+DECODE = """
+import json, sys
+from chakra.schema.protobuf.et_def_pb2 import GlobalMetadata, Node, NodeType
+from chakra.src.third_party.utils.protolib import decodeMessage, openFileRd
+file = openFileRd(sys.argv[1])
+head, node, nodes = GlobalMetadata(), Node(), []
+decodeMessage(file, head)
+while decodeMessage(file, node):
+    attr = {a.name: getattr(a, a.WhichOneof("value")) for a in node.attr}
+    nodes.append({"id": node.id, "name": node.name,
+                  "type": NodeType.Name(node.type),
+                  "ctrl": list(node.ctrl_deps), "data": list(node.data_deps),
+                  "start": node.start_time_micros,
+                  "duration": node.duration_micros, "attr": attr})
+print(json.dumps({"version": head.version, "nodes": nodes}))
+"""
+HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+t = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/")
+parts = t.get_temporal_breakdown(visualize=False).iloc[0]
+kinds = t.get_gpu_kernel_breakdown(visualize=False)[0]
+t.get_idle_time_breakdown(visualize=False)
+print(json.dumps({"compute": float(parts["compute_time(us)"]),
+                  "kinds": sorted(kinds["kernel_type"])}))
+"""
+TRACELENS = """
+import json, sys
+from TraceLens import TreePerfAnalyzer
+rows = TreePerfAnalyzer.from_file(sys.argv[1]).get_df_gpu_timeline()
+print(json.dumps(dict(zip(rows["type"], map(float, rows["time ms"])))))
+"""
+
+
+def profile():
+    """Copies in and out, kernels on two streams, an all-reduce."""
+    events, host = [], 100
+    work = [("MemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7,
+             8), ("LaunchKernel", "kernel", "gemm", 7, 100),
+            ("LaunchKernel", "kernel",
+             "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, 50),
+            ("LaunchKernel", "kernel", "add", 7, 30),
+            ("MemcpyAsync", "gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 7,
+             5)]
+    free = {7: 0, 20: 0}
+    for i, (call, category, name, stream, length) in enumerate(work, 5):
+        start = max(host + 6, free[stream] + 1,
+                    free[7] + 1 if stream == 20 else 0)
+        free[stream] = start + length
+        events += [{"ph": "X", "cat": "cuda_runtime", "name": "cuda" + call,
+                    "pid": 1, "tid": 1, "ts": host, "dur": 4,
+                    "args": {"correlation": i}},
+                   {"ph": "X", "cat": category, "name": name, "ts": start,
+                    "dur": length, "args": {
+                        "device": 0, "stream": stream, "correlation": i,
+                        "bytes": 4096, "grid": [8, 1, 1],
+                        "block": [128, 1, 1], "In msg nelems": 1000,
+                        "Collective name": "allreduce", "dtype": "Float",
+                        "Group size": 8}}]
+        host += 10
+    events.append({"ph": "X", "cat": "cuda_runtime",
+                   "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1,
+                   "ts": host, "dur": max(free.values()) + 10 - host,
+                   "args": {"correlation": 50}})
+    events.append({"ph": "X", "cat": "user_annotation",
+                   "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 90,
+                   "dur": max(free.values()) - 70})
+    return {"schemaVersion": 1, "traceEvents": events, "deviceProperties": [
+        {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480}]}
+
+
+def tools():
+    """The Python of the environment, or None."""
+    python = TOOLS / "bin" / "python"
+    if python.exists() or "MEMSIM_TIMELINE_VENV" in os.environ:
+        return python
+    venv.create(TOOLS, with_pip=True)
+    try:
+        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES],
+                       check=True, timeout=INSTALL_S, capture_output=True)
+    except subprocess.SubprocessError as error:
+        print(f"pip cannot install {' '.join(PACKAGES)}: {error}",
+              file=sys.stderr)
+    return python
+
+
+def has(python, module):
+    return subprocess.run([python, "-c", f"import {module}"],
+                          capture_output=True, check=False).returncode == 0
+
+
+class TimelineTools(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.python = tools()
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        (cls.folder / "t.json").write_text(json.dumps(profile()))
+        cls.memsim("import", "-q", cls.folder / "t.json", "-o",
+                   cls.folder / "d")
+        cls.memsim("replay", "-q", cls.folder / "d", "--chakra",
+                   cls.folder / "et", "--kineto", cls.folder / "k.json")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    @staticmethod
+    def memsim(*words):
+        subprocess.run([BUILD / "bin/memsim", *map(str, words)], check=True)
+
+    def script(self, module, text, path):
+        if not has(self.python, module):
+            self.skipTest(f"{self.python} has no {module}")
+        done = subprocess.run([self.python, "-c", text, path], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def test_chakra_reads_the_execution_trace(self):
+        trace = self.script("chakra", DECODE, self.folder / "et/chakra.0.et")
+        self.assertEqual(trace["version"], "0.0.4")
+        nodes = {node["id"]: node for node in trace["nodes"]}
+        self.assertEqual(len(nodes), len(trace["nodes"]))
+        names = {node["name"]: node for node in trace["nodes"]
+                 if not node["attr"]["is_cpu_op"]}
+        kinds = {name: node["type"] for name, node in names.items()}
+        self.assertEqual(kinds["Memcpy HtoD (Pinned -> Device)"],
+                         "MEM_LOAD_NODE")
+        self.assertEqual(kinds["Memcpy DtoH (Device -> Pinned)"],
+                         "MEM_STORE_NODE")
+        self.assertEqual(kinds["gemm"], "COMP_NODE")
+        reduce = next(n for name, n in names.items() if "AllReduce" in name)
+        self.assertEqual(reduce["type"], "COMM_COLL_NODE")
+        self.assertEqual(reduce["attr"]["comm_type"], 0)
+        self.assertEqual(reduce["attr"]["comm_size"], 4000)
+        self.assertEqual(names["gemm"]["attr"]["duration_ns"], 100000)
+        seen = set()
+        for node in trace["nodes"]:  # what a node needs comes before it
+            self.assertLessEqual(set(node["ctrl"] + node["data"]), seen, node)
+            seen.add(node["id"])
+        # The all-reduce waits for the GEMM and for its launch.
+        self.assertIn(names["gemm"]["id"], reduce["data"])
+        self.assertEqual([nodes[i]["name"] for i in reduce["ctrl"]],
+                         ["cudaLaunchKernel"])
+        # The host waits for what ends last.
+        wait = [n for n in trace["nodes"] if n["attr"]["is_cpu_op"]
+                and n["data"]]
+        self.assertEqual([nodes[n["data"][0]]["type"] for n in wait],
+                         ["COMM_COLL_NODE"])
+
+    def test_chakras_programs_take_it(self):
+        if not has(self.python, "chakra"):
+            self.skipTest(f"{self.python} has no chakra")
+        for program, end in (("chakra_jsonizer", "json"),
+                             ("chakra_visualizer", "graphml")):
+            out = self.folder / f"out.{end}"
+            subprocess.run([self.python.parent / program, "--input_filename",
+                            self.folder / "et/chakra.0.et",
+                            "--output_filename", out], check=True,
+                           capture_output=True)
+            self.assertIn("AllReduce", out.read_text())
+
+    def test_hta_reads_the_kineto_export(self):
+        told = self.script("hta.trace_analysis", HTA, self.folder / "k.json")
+        self.assertLessEqual({"COMMUNICATION", "COMPUTATION", "MEMORY"},
+                             set(told["kinds"]))
+        self.assertAlmostEqual(told["compute"], 130, delta=2)
+
+    def test_tracelens_reads_the_kineto_export(self):
+        told = self.script("TraceLens", TRACELENS, self.folder / "k.json")
+        self.assertAlmostEqual(told["computation_time"], 0.130, delta=1e-4)
+        self.assertAlmostEqual(told["total_comm_time"], 0.050, delta=1e-4)
+        self.assertAlmostEqual(told["total_memcpy_time"], 0.013, delta=1e-4)
+
+
+if __name__ == "__main__":
+    main()
