@@ -185,6 +185,8 @@ TEST(both_ways_in_one_group)
     for (unsigned i = 0; i < 2; i++) {
         struct build *b = start(i, 2);
         half(b, i, 1 - i, false, 5);
+        BUILD(b, EVENT_RECORD, .stream = 0, .event = 9); /* as PyTorch does */
+        BUILD(b, STREAM_WAIT, .stream = 8, .event = 9);
         half(b, i, 1 - i, true, 5);
         begin_step(b);
         end_step(b);

@@ -347,6 +347,21 @@ static void held_add(struct op_trace *t, const struct op *op)
                                           .bytes = call->bytes});
 }
 
+/* May the group of sends and receives that is held go on behind OP? PyTorch
+ * lets NCCL's stream wait for the program's before each call of a group; what
+ * is recorded on NCCL's stream comes behind the group. */
+static bool is_within_group(const struct op_trace *t, const struct op *op)
+{
+    switch (op->kind) {
+    case OP_STREAM_WAIT:
+        return op->stream == t->held.op.stream;
+    case OP_EVENT_RECORD:
+        return op->stream != t->held.op.stream;
+    default:
+        return false;
+    }
+}
+
 /* --- records -------------------------------------------------------------- */
 
 static void on_op(struct op_trace *t, const struct trace_item *item,
@@ -360,7 +375,8 @@ static void on_op(struct op_trace *t, const struct trace_item *item,
         held_add(t, op);
         return;
     }
-    if (t->holds && t->held.op.thread == op->thread)
+    if (t->holds && t->held.op.thread == op->thread &&
+        !is_within_group(t, op))
         held_release(t);
     op_route(t, op);
 }
