@@ -146,5 +146,40 @@ def without_host_time_two_runs_are_the_same():
         equal(steps(second), steps(first))
 
 
+GRAPH = """
+import torch
+net = torch.nn.Linear(1024, 1024).cuda()
+adam = torch.optim.Adam(net.parameters(), capturable=True)
+x = torch.ones(64, 1024, device="cuda")
+def step():
+    adam.zero_grad(set_to_none=True)
+    net(x).sum().backward()
+    adam.step()
+side = torch.cuda.Stream()
+with torch.cuda.stream(side):
+    for _ in range(3):
+        step()
+torch.cuda.synchronize()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    step()
+for _ in range(6):
+    graph.replay()
+torch.cuda.synchronize()
+"""
+
+
+@test
+def a_captured_training_steps_with_each_launch():
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "out.json"
+        memsim("run", "-q", "--json", out, "--", sys.executable, "-c", GRAPH)
+        found = steps(json.loads(out.read_text()))
+        equal(len(found), 3 + 6)  # the capture itself is none
+        launches = [s["duration_ns"] for s in found[4:-1]]
+        assert max(launches) < 1.2 * min(launches), launches
+        assert all(s["compute_ns"] > 0 for s in found[3:]), found
+
+
 if __name__ == "__main__":
     main()

@@ -75,6 +75,55 @@ TEST(a_step_ends_where_the_forward_after_its_optimizer_begins)
     free(b.data);
 }
 
+TEST(a_captured_optimizer_steps_with_each_launch_of_its_graph)
+{
+    struct build b = build_start();
+
+    train(&b, 1); /* warm-up: 0 to 8 */
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3); /* 9 */
+    BUILD(&b, CAPTURE_JOIN, .stream = 9, .capture = 3);
+    train(&b, 1); /* 11 to 19 */
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
+    for (int i = 0; i < 3; i++) {
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3); /* 21, 23, 25 */
+        work(&b);
+    }
+    struct step_list l = steps_of(&b);
+    CHECK_UINT(l.rule, STEP_OPTIMIZER);
+    CHECK_UINT(l.count, 4);
+    CHECK_UINT(l.steps[1].first, 21);
+    CHECK_UINT(l.steps[1].end, 23);
+    CHECK_UINT(l.steps[3].first, 25);
+    CHECK(l.steps[3].end >= 26);
+    step_list_fini(&l);
+    free(b.data);
+}
+
+TEST(a_graph_without_the_optimizer_is_a_part_of_a_step)
+{
+    struct build b = build_start();
+
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
+    phase(&b, TRACE_PHASE_FORWARD);
+    work(&b);
+    phase(&b, TRACE_PHASE_BACKWARD);
+    work(&b);
+    phase(&b, TRACE_PHASE_OTHER);
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1); /* 6 */
+    for (int i = 0; i < 2; i++) {
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3); /* 7, 11 */
+        phase(&b, TRACE_PHASE_OPTIMIZER);
+        work(&b);
+        phase(&b, TRACE_PHASE_OTHER);
+    }
+    struct step_list l = steps_of(&b);
+    CHECK_UINT(l.count, 2);
+    CHECK_UINT(l.steps[0].first, 7);
+    CHECK_UINT(l.steps[1].first, 11);
+    step_list_fini(&l);
+    free(b.data);
+}
+
 TEST(a_forward_without_an_optimizer_is_no_step)
 {
     struct build b = build_start();

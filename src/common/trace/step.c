@@ -52,7 +52,17 @@ struct found {
     bool open; /* the last one has not ended */
 };
 
+/* What a stream capture recorded: phases of a step that each launch of its
+ * graph carries out. */
+struct captured {
+    uint64_t capture;
+    bool forward, optimizer;
+};
+
 struct step_finder {
+    struct captured *captured;
+    size_t captured_count, captured_capacity;
+    bool capturing; /* into the last of them: nothing is carried out */
     struct found by_optimizer, by_module, by_range;
     struct step_counter counter;
     uint64_t phase;
@@ -100,6 +110,49 @@ static void take_phase(struct step_finder *f, uint64_t phase)
     f->phase = phase;
 }
 
+/* The capture that is going on has PHASE. */
+static void captured_phase(struct step_finder *f, uint64_t phase)
+{
+    struct captured *c = &f->captured[f->captured_count - 1];
+
+    c->forward = c->forward || phase == TRACE_PHASE_FORWARD;
+    c->optimizer = c->optimizer || phase == TRACE_PHASE_OPTIMIZER;
+}
+
+/* Several streams may join one capture. */
+static void take_capture(struct step_finder *f, uint64_t capture)
+{
+    if (f->capturing && f->captured[f->captured_count - 1].capture == capture)
+        return;
+    xgrow(&f->captured, f->captured_count, &f->captured_capacity,
+          sizeof *f->captured);
+    f->captured[f->captured_count++] = (struct captured){.capture = capture};
+    f->capturing = true;
+}
+
+static void take_capture_end(struct step_finder *f, uint64_t capture)
+{
+    if (f->capturing && f->captured[f->captured_count - 1].capture == capture)
+        f->capturing = false;
+}
+
+static void take_launch(struct step_finder *f, uint64_t capture)
+{
+    for (size_t i = f->captured_count; i--;) {
+        const struct captured *c = &f->captured[i];
+        if (c->capture != capture)
+            continue;
+        if (c->forward)
+            take_phase(f, TRACE_PHASE_FORWARD);
+        if (c->optimizer) {
+            take_phase(f, TRACE_PHASE_OPTIMIZER);
+            take_phase(f, TRACE_PHASE_OTHER);
+            f->optimized = f->record + 1; /* the launch is a part of it */
+        }
+        return;
+    }
+}
+
 static void take_module(struct step_finder *f, const struct trace_item *item)
 {
     bool enters = item->head.kind == TRACE_MODULE_ENTER;
@@ -110,7 +163,7 @@ static void take_module(struct step_finder *f, const struct trace_item *item)
 
     if (!depth)
         return;
-    if (enters && !(*depth)++ && !within)
+    if (enters && !(*depth)++ && !within && !f->capturing)
         found_begin(f, &f->by_module);
     if (!enters && *depth)
         (*depth)--;
@@ -157,8 +210,16 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     unsigned kind = item->head.kind;
 
     f->time_ns = item->head.time_ns;
-    if (kind == TRACE_PHASE)
+    if (kind == TRACE_PHASE && f->capturing)
+        captured_phase(f, trace_as_phase(item)->phase);
+    else if (kind == TRACE_PHASE)
         take_phase(f, trace_as_phase(item)->phase);
+    else if (kind == TRACE_CAPTURE_JOIN)
+        take_capture(f, trace_as_capture_join(item)->capture);
+    else if (kind == TRACE_CAPTURE_END)
+        take_capture_end(f, trace_as_capture_end(item)->capture);
+    else if (kind == TRACE_GRAPH_LAUNCH)
+        take_launch(f, trace_as_graph_launch(item)->capture);
     else if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
         take_module(f, item);
     else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)
@@ -214,6 +275,7 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     free(f->by_optimizer.steps);
     free(f->by_module.steps);
     free(f->by_range.steps);
+    free(f->captured);
     free(f);
 }
 

@@ -4,7 +4,9 @@
  *
  * Where optimizers step, step k + 1 begins with the first forward after step
  * k's optimizer, so that several backwards before one optimizer step
- * (accumulation) are one step; the last step ends with its optimizer. Without
+ * (accumulation) are one step; the last step ends with its optimizer. Work that
+ * a stream captures is no step; each launch of its graph carries out the
+ * forward and the optimizer that were captured. Without
  * optimizers each outermost module call is a step. Without modules the ranges
  * that a profiler or NVTX marks as steps are. */
 #ifndef MEMSIM_COMMON_TRACE_STEP_H
