@@ -35,6 +35,7 @@ void bench_init(struct bench *b)
     *b = (struct bench){
         .slots = xcalloc(SLOTS_FIRST, sizeof *b->slots),
         .slot_count = SLOTS_FIRST,
+        .node_gpus = 8,
         .random = UINT64_C(0x9e3779b97f4a7c15),
     };
 }

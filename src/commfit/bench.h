@@ -65,6 +65,7 @@ struct bench {
     uint64_t drop_count;
     uint64_t random; /* state; fixed seed */
     char gpu[64];    /* the first that a file names */
+    uint32_t node_gpus; /* of a node, where a file does not say; 8 */
     struct bench_note {
         char text[160];
     } notes[16];       /* assumptions made while reading */
@@ -109,8 +110,9 @@ void bench_sort(struct bench *b);
 /* Sorts COUNT times or errors, the least first. */
 void bench_sort_values(double *values, size_t count);
 
-/* Reads PATH ("-": standard input), whatever it is. Returns 0, or -1 where it
- * holds no usable row. */
+/* Reads PATH ("-": standard input), whatever it is: also compressed by gzip, and
+ * of a directory every file that holds rows. Returns 0, or -1 where there is no
+ * usable row. */
 int bench_read(struct bench *b, const char *path, struct err *err);
 
 const char *bench_reason_text(enum bench_reason reason);

@@ -214,8 +214,11 @@ static double peak_gbps(const struct fit *fit, const struct fit_family *f,
 
         if ((c->nodes > 1) != several)
             continue;
-        double us = cost_nccl_curves_us(fit, f, c->bytes_max, c->nodes,
-                                        f->gpus_per_node, false, &flags);
+        const struct cost_nccl_query q = {.coll = f->coll,
+                                          .nodes = c->nodes,
+                                          .gpus_per_node = f->gpus_per_node,
+                                          .bytes = c->bytes_max};
+        double us = cost_nccl_curves_us(fit, f, &q, &flags);
         double factor =
             fit_coll_factor(f->coll, (double)c->nodes * f->gpus_per_node);
         most = fmax(most, factor * c->bytes_max / us / 1e3);

@@ -232,11 +232,11 @@ static uint32_t find_width(const struct log_run *run)
     return run->gpus_each > 1 ? run->gpus_each : 0;
 }
 
-/* No list of devices: up to eight ranks are one node, more are nodes of eight.
- */
+/* No list of devices: up to so many ranks are one node, more are such nodes. */
 static uint32_t assume_width(struct log_run *run, uint32_t ranks)
 {
-    uint32_t width = ranks <= 8 ? ranks : 8;
+    uint32_t node = run->bench->node_gpus;
+    uint32_t width = ranks <= node ? ranks : node;
 
     bench_note(run->bench,
                "%s: no list of devices; %u ranks taken as %u node%s of %u",
@@ -310,12 +310,63 @@ static int hand_on(struct log_run *run, const struct run_row *r,
     return 0;
 }
 
+/* The median row's busbw / algbw of some of the rows. */
+static double factor_between(struct log_run *run, size_t from, size_t to)
+{
+    struct log_run part = *run;
+
+    part.rows = run->rows + from;
+    part.row_count = to - from;
+    return middle_factor(&part);
+}
+
+/* Where the next table begins that is of another job: sizes begin anew, and
+ * busbw / algbw is that of other ranks. */
+static size_t table_end(struct log_run *run)
+{
+    for (size_t i = 1, start = 0; i < run->row_count; i++) {
+        size_t end = i + 1;
+
+        if (run->rows[i].row.bytes >= run->rows[i - 1].row.bytes)
+            continue;
+        while (end < run->row_count &&
+               run->rows[end].row.bytes >= run->rows[end - 1].row.bytes)
+            end++;
+        double before = factor_between(run, start, i);
+        double after = factor_between(run, i, end);
+        if (fabs(before - after) > 0.005 * before)
+            return i;
+    }
+    return run->row_count;
+}
+
+/* What the list of devices said was of the table before. */
+static void forget_devices(struct log_run *run)
+{
+    run->listed = run->highest = run->firsts = 0;
+    run->zeros = run->devices = run->host_count = run->gpus_each = 0;
+    run->elided = run->named = false;
+}
+
 int run_flush(struct log_run *run, struct err *err)
 {
     int rc = 0;
 
-    if (!run->resolved && run->row_count)
+    while (!run->resolved && run->row_count && !rc) {
+        size_t all = run->row_count, end = table_end(run);
+
+        run->row_count = end;
         run->usable = resolve(run, &run->reason);
+        for (size_t i = 0; i < end && !rc; i++)
+            rc = hand_on(run, &run->rows[i], err);
+        memmove(run->rows, run->rows + end, (all - end) * sizeof *run->rows);
+        run->row_count = all - end;
+        if (run->row_count)
+            bench_note(run->bench, "%s: line %llu begins another job's table",
+                       run->source, (unsigned long long)run->rows[0].line);
+        if (run->row_count)
+            forget_devices(run);
+    }
     run->resolved = true;
     for (size_t i = 0; i < run->row_count && !rc; i++)
         rc = hand_on(run, &run->rows[i], err);

@@ -26,6 +26,7 @@ enum { OK = 0, FAILED = 1, USAGE = 2 };
 
 struct settings {
     const char *output, *name, *plot, *eval, *json, *update, *from, *quantile;
+    uint32_t node_gpus;
     bool bench, version, verbose;
 };
 
@@ -53,6 +54,10 @@ static const struct option_row rows[] = {
     {"quantile", 0, OPTION_STRING, "Q", AT(quantile),
      .help = "with --eval: compare with this quantile of the ranks'\n"
              "times, 0.5 to 0.99, if the fit has them"},
+    {"gpus-per-node", 0, OPTION_COUNT, "N", AT(node_gpus),
+     .help = "GPUs of a node, for files that do not say (default: 8)",
+     .minimum = 1,
+     .maximum = 1024},
     {"verbose", 'v', OPTION_FLAG, NULL, AT(verbose),
      .help = "print curves, levels, the errors of every model, outliers"},
     {"version", 0, OPTION_FLAG, NULL, AT(version),
@@ -101,6 +106,8 @@ static void job_init(struct job *job, const struct settings *settings)
 {
     *job = (struct job){.settings = *settings};
     bench_init(&job->bench);
+    if (settings->node_gpus)
+        job->bench.node_gpus = settings->node_gpus;
     if (!is_stdout(settings->output) && !is_stdout(settings->json) &&
         !is_stdout(settings->plot))
         job->out = stdout;
@@ -216,6 +223,7 @@ static int evaluate(struct job *job, struct err *err)
     int rc = -1;
 
     bench_init(&other);
+    other.node_gpus = job->bench.node_gpus;
     if (read_quantile(job->settings.quantile, &quantile, err) ||
         read_benches(&other, (char **)&job->settings.eval, 1, err))
         goto fini_bench;

@@ -194,16 +194,21 @@ static void draw_residuals(const struct row *r)
     }
 }
 
-/* A line's colour and what it is; returns where the next one goes. */
-static double draw_key(const struct row *r, double x, double y,
-                       const char *colour, bool dashed, int shape,
-                       const char *text)
+/* A line of the legend. */
+struct key {
+    const char *colour, *text;
+    bool dashed;
+    int shape; /* of the points; negative: none */
+};
+
+/* Draws KEY; returns where the next one goes. */
+static double draw_key(FILE *out, double x, double y, const struct key *key)
 {
-    fprintf(r->out, "<path d=\"M%.1f %.1fh14\" stroke=\"%s\"%s/>\n", x, y,
-            colour, dashed ? " stroke-dasharray=\"4 3\"" : "");
-    if (shape >= 0)
-        svg_shape(r->out, x + 7, y, colour, (uint32_t)shape, false);
-    svg_text(r->out, x + 18, y + 3, 10, "start", text);
+    fprintf(out, "<path d=\"M%.1f %.1fh14\" stroke=\"%s\"%s/>\n", x, y,
+            key->colour, key->dashed ? " stroke-dasharray=\"4 3\"" : "");
+    if (key->shape >= 0)
+        svg_shape(out, x + 7, y, key->colour, (uint32_t)key->shape, false);
+    svg_text(out, x + 18, y + 3, 10, "start", key->text);
     return y + 14;
 }
 
@@ -217,11 +222,12 @@ static void draw_legend(const struct row *r)
         uint32_t nodes = r->series->series[i].nodes;
 
         snprintf(text, sizeof text, "%u node%s", nodes, nodes > 1 ? "s" : "");
-        y = draw_key(r, x, y, colour_of(i), false, (int)i, text);
+        y = draw_key(r->out, x, y,
+                     &(struct key){colour_of(i), text, false, (int)i});
     }
     if (last > 1) {
         snprintf(text, sizeof text, "%u, extrapolated", 2 * last);
-        y = draw_key(r, x, y, "#999", true, -1, text);
+        y = draw_key(r->out, x, y, &(struct key){"#999", text, true, -1});
     }
     svg_text(r->out, x, y + 3, 10, "start", "hollow: in place");
     svg_text(r->out, x, y + 17, 10, "start", "grey, dashed: no data");
@@ -297,8 +303,10 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
     draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected formulas");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
     double x = 2 * (PANEL_WIDTH + MARGIN) + 10, y = r.top + 40;
-    y = draw_key(&r, x, y, colour_of(FIT_INTRA), false, -1, "inside a node");
-    draw_key(&r, x, y, colour_of(FIT_INTER), false, -1, "between nodes");
+    y = draw_key(out, x, y,
+                 &(struct key){colour_of(FIT_INTRA), "inside a node", false, -1});
+    draw_key(out, x, y,
+             &(struct key){colour_of(FIT_INTER), "between nodes", false, -1});
     svg_end(out);
 }
 

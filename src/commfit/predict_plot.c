@@ -65,70 +65,93 @@ static bool same_line(const struct prediction *a, const struct prediction *b,
            (nodes ? a->bytes == b->bytes : a->nodes == b->nodes);
 }
 
-static void draw_line(const struct svg_panel *panel,
-                      const struct predictions *p, size_t from, size_t count,
-                      bool nodes, figure_of *figure, bool dashed, uint32_t mark)
+/* COUNT predictions from FIRST on, which differ across alone. */
+struct line {
+    const struct prediction *first;
+    size_t count;
+    uint32_t number; /* tells lines apart */
+    bool nodes;      /* what is across */
+};
+
+static void draw_line(const struct svg_panel *panel, const struct line *line,
+                      figure_of *figure, bool dashed)
 {
-    double *across = xcalloc(count, sizeof *across);
-    double *up = xcalloc(count, sizeof *up);
+    double *across = xcalloc(line->count, sizeof *across);
+    double *up = xcalloc(line->count, sizeof *up);
+    const char *colour = colours[line->number % COLOURS];
 
-    for (size_t i = 0; i < count; i++) {
-        const struct prediction *q = &p->items[from + i];
+    for (size_t i = 0; i < line->count; i++) {
+        const struct prediction *q = &line->first[i];
 
-        across[i] = across_of(q, nodes);
+        across[i] = across_of(q, line->nodes);
         up[i] = q->answered ? figure(q) : NAN;
         if (!dashed && q->answered)
-            svg_point(panel, across[i], up[i], colours[mark % COLOURS], mark,
+            svg_point(panel, across[i], up[i], colour, line->number,
                       q->answer.flags);
     }
-    svg_line(panel, across, up, (uint32_t)count, colours[mark % COLOURS],
-             dashed);
+    svg_line(panel, across, up, (uint32_t)line->count, colour, dashed);
     free(across);
     free(up);
 }
 
-static void draw_panel(const struct predictions *p, FILE *out, int column,
-                       bool nodes, figure_of *figure, bool band,
-                       const char *title)
+/* What a panel shows. */
+struct view {
+    const char *title;
+    figure_of *figure;
+    int column;
+    bool nodes, band;
+};
+
+static void draw_lines(const struct predictions *p, const struct view *v,
+                       const struct svg_panel *panel)
+{
+    uint32_t number = 0;
+
+    for (size_t i = 0, end; i < p->count; i = end, number++) {
+        for (end = i + 1;
+             end < p->count && same_line(&p->items[i], &p->items[end], v->nodes);
+             end++)
+            ;
+        const struct line line = {&p->items[i], end - i, number, v->nodes};
+        draw_line(panel, &line, v->figure, false);
+        if (!v->band)
+            continue;
+        draw_line(panel, &line, low_of, true);
+        draw_line(panel, &line, high_of, true);
+    }
+}
+
+static void draw_panel(const struct predictions *p, const struct view *v,
+                       FILE *out)
 {
     double low = INFINITY, high = 0, left = INFINITY, right = 0;
-    uint32_t line = 0;
 
-    widen(p, figure, &low, &high);
-    if (band) {
+    widen(p, v->figure, &low, &high);
+    if (v->band) {
         widen(p, low_of, &low, &high);
         widen(p, high_of, &low, &high);
     }
     for (size_t i = 0; i < p->count; i++) {
-        left = fmin(left, across_of(&p->items[i], nodes));
-        right = fmax(right, across_of(&p->items[i], nodes));
+        left = fmin(left, across_of(&p->items[i], v->nodes));
+        right = fmax(right, across_of(&p->items[i], v->nodes));
     }
     if (!(high > 0))
         return;
     const struct svg_panel panel = {
         .out = out,
-        .x = MARGIN + column * (WIDTH + MARGIN),
+        .x = MARGIN + v->column * (WIDTH + MARGIN),
         .y = 60,
         .width = WIDTH,
         .height = HEIGHT,
-        .across = {left / 1.2, right * 1.2, true, nodes ? SVG_PLAIN : SVG_BYTES,
-                   nodes ? "nodes" : "size"},
-        .up = {low / 1.5, high * 1.5, true, band ? SVG_US : SVG_PLAIN,
-               band ? "time" : "GB/s"},
-        .title = title,
+        .across = {left / 1.2, right * 1.2, true,
+                   v->nodes ? SVG_PLAIN : SVG_BYTES,
+                   v->nodes ? "nodes" : "size"},
+        .up = {low / 1.5, high * 1.5, true, v->band ? SVG_US : SVG_PLAIN,
+               v->band ? "time" : "GB/s"},
+        .title = v->title,
     };
     svg_panel_draw(&panel);
-    for (size_t i = 0, end; i < p->count; i = end, line++) {
-        for (end = i + 1; end < p->count && same_line(&p->items[i],
-                                                      &p->items[end], nodes);
-             end++)
-            ;
-        draw_line(&panel, p, i, end - i, nodes, figure, false, line);
-        if (band) {
-            draw_line(&panel, p, i, end - i, nodes, low_of, true, line);
-            draw_line(&panel, p, i, end - i, nodes, high_of, true, line);
-        }
-    }
+    draw_lines(p, v, &panel);
 }
 
 int predict_plot(const struct predictions *p, const char *cluster,
@@ -146,8 +169,11 @@ int predict_plot(const struct predictions *p, const char *cluster,
     snprintf(title, sizeof title, "%s on %s", fit_coll_name(first->coll),
              cluster);
     svg_text(page.out, MARGIN, 26, 15, "start", title);
-    draw_panel(p, page.out, 0, nodes, time_of, true, "time, with its 80% band");
-    draw_panel(p, page.out, 1, nodes, rate_of, false, "bus bandwidth");
+    draw_panel(
+        p, &(struct view){"time, with its 80% band", time_of, 0, nodes, true},
+        page.out);
+    draw_panel(p, &(struct view){"bus bandwidth", rate_of, 1, nodes, false},
+               page.out);
     svg_text(page.out, MARGIN, HEIGHT + 110, 10, "start",
              "filled: inside the measurements; hollow: carried over or "
              "extrapolated");

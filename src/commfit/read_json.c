@@ -3,6 +3,7 @@
  * PyTorch profiler traces (read_kineto.c). */
 #include "commfit/log_run.h"
 #include "commfit/read.h"
+#include "commfit/read_flight.h"
 #include "commfit/read_kineto.h"
 #include "common/base/json_text.h"
 
@@ -153,10 +154,13 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
 
     if (cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
         return read_kineto(b, root, source, err);
+    if (flight_is(root))
+        return read_flight(b, root, source, err);
     if (!cJSON_IsArray(results))
         return err_set(err,
-                       "%s: JSON without \"results\" (nccl-tests -J) or "
-                       "\"traceEvents\" (PyTorch profiler)",
+                       "%s: JSON without \"results\" (nccl-tests -J), "
+                       "\"traceEvents\" (PyTorch profiler), \"entries\" (its "
+                       "flight recorder) or \"coll_perf\" (NCCL Inspector)",
                        path);
     run_init(&run, b, source);
     read_name(&run, root);

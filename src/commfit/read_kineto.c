@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_GPUS 8 /* assumed: a trace does not say where a node ends */
-
 /* Names in both spellings: c10d's OpType and the old free text. */
 static const struct {
     const char *name;
@@ -78,7 +76,7 @@ static bool find_name(const char *name, enum fit_coll *coll)
     return false;
 }
 
-static unsigned type_bytes(const char *name)
+unsigned kineto_type_bytes(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(name, types[i].name))
@@ -86,9 +84,8 @@ static unsigned type_bytes(const char *name)
     return 0;
 }
 
-/* "[0, 1, 2, ...]": how many nodes of NODE_GPUS these ranks lie on. A long list
- * is cut short: then the ranks are taken as consecutive. */
-static uint32_t count_nodes(const char *ranks, uint32_t size)
+uint32_t kineto_count_nodes(const char *ranks, uint32_t size,
+                            uint32_t node_gpus)
 {
     uint32_t nodes = 0, listed = 0;
     long last = -1;
@@ -99,27 +96,29 @@ static uint32_t count_nodes(const char *ranks, uint32_t size)
         long rank = strtol(p, &end, 10);
         if (end == p)
             break;
-        nodes += rank / NODE_GPUS != last;
-        last = rank / NODE_GPUS;
+        nodes += rank / node_gpus != last;
+        last = rank / node_gpus;
         listed++;
     }
-    return listed == size ? nodes : (size + NODE_GPUS - 1) / NODE_GPUS;
+    return listed == size ? nodes : (size + node_gpus - 1) / node_gpus;
 }
 
 /* What ARGS say of a collective. Returns false where they say nothing, or not
  * enough. */
-static bool read_args(const cJSON *args, struct bench_row *row)
+static bool read_args(const cJSON *args, uint32_t node_gpus,
+                      struct bench_row *row)
 {
     double in = number_of(args, "In msg nelems");
     double out = number_of(args, "Out msg nelems");
     double size = number_of(args, "Group size");
-    double bytes = fmax(in, out) * type_bytes(json_text_of(args, "dtype"));
+    double bytes = fmax(in, out) * kineto_type_bytes(json_text_of(args, "dtype"));
 
     if (!find_name(json_text_of(args, "Collective name"), &row->coll) ||
         !(bytes >= 1 && bytes < 0x1p50) || !(size >= 2 && size < 0x1p20))
         return false;
     row->nodes =
-        count_nodes(json_text_of(args, "Process Group Ranks"), (uint32_t)size);
+        kineto_count_nodes(json_text_of(args, "Process Group Ranks"),
+                           (uint32_t)size, node_gpus);
     if ((uint32_t)size % row->nodes)
         return false;
     row->gpus = (uint32_t)size / row->nodes;
@@ -136,7 +135,8 @@ static int compare_comms(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void collect_operators(const cJSON *events, struct comms *comms)
+static void collect_operators(const cJSON *events, uint32_t node_gpus,
+                              struct comms *comms)
 {
     const cJSON *event;
     struct comm comm;
@@ -148,7 +148,7 @@ static void collect_operators(const cJSON *events, struct comms *comms)
         if (strcmp(json_text_of(event, "cat"), "cpu_op"))
             continue;
         comm = (struct comm){.id = number_of(args, "External id")};
-        if (!comm.id || !read_args(args, &comm.row))
+        if (!comm.id || !read_args(args, node_gpus, &comm.row))
             continue;
         xgrow(&comms->items, comms->count, &comms->capacity, sizeof comm);
         comms->items[comms->count++] = comm;
@@ -158,11 +158,11 @@ static void collect_operators(const cJSON *events, struct comms *comms)
 }
 
 static bool find_row(const struct comms *comms, const cJSON *args,
-                     struct bench_row *row)
+                     uint32_t node_gpus, struct bench_row *row)
 {
     struct comm key = {.id = number_of(args, "External id")};
 
-    if (read_args(args, row))
+    if (read_args(args, node_gpus, row))
         return true;
     const struct comm *found =
         comms->count ? bsearch(&key, comms->items, comms->count,
@@ -189,12 +189,13 @@ static int read_kernel(struct bench *b, const struct comms *comms,
         return 0;
     }
     double us = row.us;
-    if (!find_row(comms, args, &row)) {
+    if (!find_row(comms, args, b->node_gpus, &row)) {
         bench_drop(b, BENCH_UNKNOWN, source, 0, name);
         return 0;
     }
     row.us = us;
-    bench_note(b, "%s: nodes are taken to hold %d GPUs", source, NODE_GPUS);
+    bench_note(b, "%s: nodes are taken to hold %u GPUs", source,
+               b->node_gpus);
     return bench_add(b, &row, err);
 }
 
@@ -206,7 +207,7 @@ int read_kineto(struct bench *b, const struct cJSON *root, const char *source,
     const cJSON *event;
     int rc = 0;
 
-    collect_operators(events, &comms);
+    collect_operators(events, b->node_gpus, &comms);
     cJSON_ArrayForEach(event, events)
     {
         rc = read_kernel(b, &comms, event, source, err);

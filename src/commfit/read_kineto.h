@@ -13,4 +13,12 @@ struct cJSON;
 int read_kineto(struct bench *b, const struct cJSON *root, const char *source,
                 struct err *err);
 
+/* Bytes of PyTorch's scalar type NAME ("BFloat16"); 0: not known. */
+unsigned kineto_type_bytes(const char *name);
+
+/* "[0, 1, 2, ...]": how many nodes of NODE_GPUS these SIZE ranks lie on. A long
+ * list is cut short: then the ranks are taken as consecutive. */
+uint32_t kineto_count_nodes(const char *ranks, uint32_t size,
+                            uint32_t node_gpus);
+
 #endif

@@ -42,10 +42,13 @@ static void check_answers(const struct fit *fit)
             .gpus_per_node = 1 + 7 * (i & 1),
             .model = (enum fit_model)(i / FIT_COLL_COUNT / 25),
             .quantile = i & 2 ? 0.95 : 0,
+            .users = i & 4 ? 8 : 0,
+            .algo = (enum cost_algo)(i % COST_ALGO_COUNT),
         };
 
         if (!cost_nccl(fit, &query, &answer))
-            demand(isfinite(answer.us) && answer.us >= 0);
+            demand(isfinite(answer.us) && answer.us >= 0 &&
+                   isfinite(answer.high_us) && answer.low_us >= 0);
     }
 }
 

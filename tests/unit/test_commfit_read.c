@@ -387,6 +387,107 @@ TEST(reads_a_profiler_trace)
     bench_fini(&b);
 }
 
+#define INSPECTED(ranks, nodes, coll, bytes, us)                               \
+    "{\"header\":{\"id\":\"0x1\",\"rank\":0,\"n_ranks\":" #ranks                  \
+    ",\"nnodes\":" #nodes "},\"metadata\":{},\"coll_perf\":{\"coll\":\"" #coll    \
+    "\",\"coll_msg_size_bytes\":" #bytes ",\"coll_exec_time_us\":" #us "}}\n"
+
+TEST(reads_the_inspector_s_objects)
+{
+    struct err err = {""};
+    struct bench b;
+
+    CHECK(!read_text(&b, "x.log",
+                     INSPECTED(16, 2, AllReduce, 1048576, 60)
+                         INSPECTED(16, 2, AllReduce, 1048576, 50)
+                             INSPECTED(8, 1, ReduceScatter, 1048576, 40)
+                                 INSPECTED(1, 1, AllReduce, 1048576, 40)
+                                     INSPECTED(8, 1, Lunch, 1048576, 40)
+                                         INSPECTED(8, 3, AllReduce, 8, 40),
+                     &err));
+    CHECK_UINT(b.rows, 3);
+    CHECK_UINT(b.point_count, 2);
+    CHECK_UINT(b.points[0].bytes, 1048576); /* of the whole buffer */
+    CHECK_UINT(b.points[0].nodes, 2);
+    CHECK_UINT(b.points[0].gpus, 8);
+    CHECK(b.points[0].by_rank);
+    CHECK_UINT(b.points[1].bytes, 8 * 1048576); /* of a rank's part */
+    CHECK_UINT(b.dropped[BENCH_ONE_RANK], 1);
+    CHECK_UINT(b.dropped[BENCH_UNKNOWN], 1);
+    CHECK_UINT(b.dropped[BENCH_WORLD], 1);
+    bench_fini(&b);
+}
+
+TEST(reads_the_inspector_s_metrics)
+{
+    static const char labels[] =
+        "{version=\"v5.1\",node=\"n\",comm_name=\"DP Group 0\",n_nodes=\"1\","
+        "nranks=\"4\",collective=\"AllReduce\",message_size=\"4-5GB\"}";
+    struct err err = {""};
+    struct bench b;
+    char text[1024];
+
+    /* Of the Inspector's README: 678.263 GB/s, 9498.47 us: 4 GiB. */
+    snprintf(text, sizeof text,
+             "# TYPE x gauge\nnccl_bus_bandwidth_gbs%s 678.263\n"
+             "nccl_collective_exec_time_microseconds%s 9498.47\n",
+             labels, labels);
+    CHECK(!read_text(&b, "x.prom", text, &err));
+    CHECK_UINT(b.rows, 1);
+    CHECK_UINT(b.points[0].bytes, UINT64_C(4) << 30);
+    CHECK_UINT(b.points[0].gpus, 4);
+    CHECK_NEAR(b.points[0].us[0], 9498.47, 1e-9);
+    bench_fini(&b);
+}
+
+TEST(reads_a_flight_recorder_s_dump)
+{
+    struct err err = {""};
+    struct bench b;
+
+    CHECK(!read_text(
+        &b, "fr.json",
+        "{\"version\":\"2.10\",\"pg_config\":{\"0\":{\"ranks\":\"[0, 1, 2, 3]\"}},"
+        "\"entries\":[{\"process_group\":[\"0\",\"default_pg\"],"
+        "\"profiling_name\":\"nccl:_all_gather_base\",\"input_sizes\":[[256]],"
+        "\"input_dtypes\":[\"BFloat16\"],\"output_sizes\":[[4,256]],"
+        "\"output_dtypes\":[\"BFloat16\"],\"duration_ms\":0.03},"
+        "{\"profiling_name\":\"nccl:all_reduce\",\"duration_ms\":null}]}",
+        &err));
+    CHECK_UINT(b.rows, 1);
+    CHECK_UINT(b.points[0].coll, FIT_ALL_GATHER);
+    CHECK_UINT(b.points[0].bytes, 2048);
+    CHECK_UINT(b.points[0].gpus, 4);
+    CHECK_NEAR(b.points[0].us[0], 30, 1e-9);
+    CHECK(b.note_count == 2);
+    bench_fini(&b);
+}
+
+TEST(tells_two_jobs_tables_apart)
+{
+    static const char rows[] =
+        "   134217728  33554432  float  sum  -1  613.3  218.85  382.99  0  614.3"
+        "  218.48  382.34  0\n"
+        "   268435456  67108864  float  sum  -1  1139.2  235.63  412.35  0"
+        "  1134.8  236.56  413.97  0\n" /* 8 ranks */
+        "   134217728  33554432  float  sum  -1  700.0  191.74  359.51  0  700.0"
+        "  191.74  359.51  0\n"
+        "   268435456  67108864  float  sum  -1  1300.0  206.49  387.17  0"
+        "  1300.0  206.49  387.17  0\n"; /* 16 ranks */
+    struct err err = {""};
+    struct bench b;
+    char text[2048];
+
+    snprintf(text, sizeof text, "%s%s", table_header, rows);
+    CHECK(!read_text(&b, "all_reduce.log", text, &err));
+    CHECK_UINT(b.rows, 8);
+    CHECK_UINT(b.drop_count, 0);
+    CHECK_UINT(b.point_count, 8);
+    CHECK_UINT(b.points[0].nodes, 1);
+    CHECK_UINT(b.points[7].nodes, 2);
+    bench_fini(&b);
+}
+
 TEST(keeps_memory_bounded)
 {
     struct err err = {""};

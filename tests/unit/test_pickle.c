@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memsim/snapshot/pickle.h"
+#include "common/base/pickle.h"
 #include "check.h"
 
 static struct pickle *pickle;

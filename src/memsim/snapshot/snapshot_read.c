@@ -12,7 +12,7 @@
 
 #include "common/base/file_open.h"
 #include "common/base/xmalloc.h"
-#include "memsim/snapshot/pickle.h"
+#include "common/base/pickle.h"
 #include "memsim/snapshot/snapshot.h"
 
 enum { MOST_DEVICES = 1024 };

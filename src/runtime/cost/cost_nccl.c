@@ -159,8 +159,7 @@ static double answer_curves(const struct fit *fit,
                             const struct fit_family *family,
                             const struct cost_nccl_query *q, unsigned *flags)
 {
-    return cost_nccl_curves_us(fit, family, q->bytes, q->nodes,
-                               q->gpus_per_node, q->in_place, flags);
+    return cost_nccl_curves_us(fit, family, q, flags);
 }
 
 /* A model of how long a family's collectives last. */

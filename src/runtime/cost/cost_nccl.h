@@ -62,8 +62,8 @@ const char *cost_nccl_flag_text(unsigned flag);
 /* t(S) of FAMILY, one of FIT's, by its curves alone; what commfit scores with
  * curves left out. Adds to *FLAGS. FAMILY has at least one curve. */
 double cost_nccl_curves_us(const struct fit *fit,
-                           const struct fit_family *family, double bytes,
-                           uint32_t nodes, uint32_t gpus, bool in_place,
+                           const struct fit_family *family,
+                           const struct cost_nccl_query *query,
                            unsigned *flags);
 
 /* How much of a measurement of BYTES each of an update's size ranges takes:

@@ -32,8 +32,7 @@ static double curve_gbps(const struct fit *fit, const struct fit_family *f,
                                 .gpus_per_node = f->gpus_per_node,
                                 .bytes = c->bytes_max};
     unsigned flags = 0;
-    double us = cost_nccl_curves_us(fit, f, q.bytes, q.nodes, q.gpus_per_node,
-                                    false, &flags);
+    double us = cost_nccl_curves_us(fit, f, &q, &flags);
 
     return node_bytes(&q) / (1e3 * us);
 }

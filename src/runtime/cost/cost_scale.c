@@ -462,19 +462,18 @@ static void flag_range(const struct fit_curve *c, double bytes, unsigned *flags)
 }
 
 double cost_nccl_curves_us(const struct fit *fit,
-                           const struct fit_family *family, double bytes,
-                           uint32_t nodes, uint32_t gpus, bool in_place,
-                           unsigned *flags)
+                           const struct fit_family *family,
+                           const struct cost_nccl_query *q, unsigned *flags)
 {
-    struct target t = {bytes, nodes, gpus, in_place};
-    struct around a = find_around(fit, family, nodes, gpus);
+    struct target t = {q->bytes, q->nodes, q->gpus_per_node, q->in_place};
+    struct around a = find_around(fit, family, q->nodes, q->gpus_per_node);
     const struct fit_curve *near = a.low ? a.low : a.high;
 
-    flag_range(near, bytes, flags);
-    if (side_of(&a, near->nodes, gpus) != side_of(&a, nodes, gpus))
+    flag_range(near, q->bytes, flags);
+    if (side_of(&a, near->nodes, t.gpus) != side_of(&a, t.nodes, t.gpus))
         *flags |= COST_NCCL_OTHER_LINKS;
-    if (near->nodes == nodes)
-        return at(&a, near, &t, bytes);
+    if (near->nodes == q->nodes)
+        return at(&a, near, &t, q->bytes);
     if (a.low && a.high) {
         *flags |= COST_NCCL_BETWEEN;
         return between(&a, &t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The machine of Python's Lib/pickletools.py, with the opcodes that build data.
  */
-#include "memsim/snapshot/pickle.h"
+#include "common/base/pickle.h"
 
 #include <inttypes.h>
 #include <limits.h>
