@@ -88,6 +88,23 @@ static const struct known {
     {"triu_tril", "triu or tril"},
 };
 
+/* The same of NVIDIA's libraries and of memsim's own export, in profiles. */
+static const struct known libraries[] = {
+    {"attention_forward", "attention forward"},
+    {"attention_backward", "attention backward"},
+    {"_sdpa_", "attention forward"},
+    {"fprop", "convolution forward"},
+    {"convolve", "convolution forward"},
+    {"dgrad", "convolution dgrad"},
+    {"wgrad", "convolution wgrad"},
+    {"nvjet", "gemm"},
+    {"gemv", "gemm"},
+    {"gemm", "gemm"},
+    {"splitKreduce", "gemm"},
+    {"cublasGemm", "gemm"},
+    {"cublasLtMatmul", "gemm"},
+};
+
 /* What says nothing by itself: wrappers, namespaces, argument types. */
 static const char *const generic[] = {
     "at",
@@ -197,6 +214,35 @@ static bool next_identifier(const char **at, char *out, size_t size)
     return false;
 }
 
+/* The same of a name as profilers write it, demangled; types and what the
+ * language has itself are left out, as mangled names have them as letters. */
+static bool next_word(const char **at, char *out, size_t size)
+{
+    static const char *const words[] = {
+        "unsigned", "signed", "int",    "long",      "short",    "char",
+        "bool",     "float",  "double", "const",     "lambda",   "operator",
+        "namespace", "true",  "false",  "struct"};
+    const char *p = *at;
+
+    for (;;) {
+        while (*p && !isalpha((unsigned char)*p) && *p != '_')
+            p++;
+        if (!*p)
+            return false;
+        size_t length = 0;
+        while (isalnum((unsigned char)p[length]) || p[length] == '_')
+            length++;
+        snprintf(out, size, "%.*s", (int)length, p);
+        p += length;
+        size_t i = 0;
+        while (i < sizeof words / sizeof *words && strcmp(words[i], out))
+            i++;
+        *at = p;
+        if (i == sizeof words / sizeof *words)
+            return true;
+    }
+}
+
 static void tidy(const char *identifier, char *out, size_t size)
 {
     size_t length;
@@ -216,22 +262,39 @@ static void tidy(const char *identifier, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)length, identifier);
 }
 
+#define KNOWN     (sizeof known / sizeof *known)
+#define LIBRARIES (sizeof libraries / sizeof *libraries)
+
+static const char *words_find(const struct known *list, size_t count,
+                              const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(name, list[i].part))
+            return list[i].words;
+    return NULL;
+}
+
 void label_kernel(const char *mangled, char *out, size_t size)
 {
     char identifier[IDENTIFIER_MAX];
     const char *at = mangled;
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strstr(mangled, known[i].part)) {
-            snprintf(out, size, "%s", known[i].words);
-            return;
-        }
-    if (strncmp(mangled, "_Z", 2)) {
+    bool plain = strncmp(mangled, "_Z", 2);
+    const char *words = words_find(known, KNOWN, mangled);
+
+    if (!words && plain)
+        words = words_find(libraries, LIBRARIES, mangled);
+    if (words) {
+        snprintf(out, size, "%s", words);
+        return;
+    }
+    if (plain && !strpbrk(mangled, "<(")) {
         snprintf(out, size, "%s", mangled);
         return;
     }
     snprintf(out, size, "kernel");
-    while (next_identifier(&at, identifier, sizeof identifier)) {
+    while (plain ? next_word(&at, identifier, sizeof identifier)
+                 : next_identifier(&at, identifier, sizeof identifier)) {
         if (!is_generic(identifier)) {
             tidy(identifier, out, size);
             return;

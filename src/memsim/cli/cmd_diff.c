@@ -4,6 +4,7 @@
 
 #include "common/base/file_write.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/diff_profile.h"
 #include "memsim/report/diff_report.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/output.h"
@@ -36,17 +37,21 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim diff",
-    .operands = "BEFORE AFTER",
+    .operands = "BEFORE AFTER|ESTIMATE TRACE.json[.gz]",
     .summary =
         "Shows what changed between two runs: the verdict, the peaks, and the "
         "memory at\nthe peak by category and by module. BEFORE and AFTER are "
         "directories of\n`memsim run -o' or files of `memsim run --json'.\n\n"
+        "If the second is a profiler's trace, or a directory of `memsim "
+        "import', the\nsteps are compared: the operations of each operator, "
+        "and their times.\n\n"
         "Exit status:\n"
         "    0  no limit was exceeded\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
         "  125  memsim failed",
     .examples =
-        "  memsim diff --fail-above 2% before after.json",
+        "  memsim diff --fail-above 2% before after.json\n"
+        "  memsim diff run/ profile.json.gz",
     .rows = rows,
     .wanted = "give two runs, BEFORE and AFTER",
     .operands_min = 2,
@@ -167,6 +172,16 @@ int cmd_diff(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (diff_is_profile(operands.values[1])) {
+        if (o.fail_above || o.fail_slower || o.peaks || o.output.markdown)
+            err_set(&err, "%s: a profile has no memory and sets no limit: only "
+                          "--json and --quiet go with it",
+                    operands.values[1]);
+        else
+            status = diff_profile(operands.values[0], operands.values[1],
+                                  &o.output, &err);
+        return err.text[0] ? cmd_fail(CMD_RUN_FAILED, &err) : status;
+    }
     struct input_run before = {.name = operands.values[0]};
     struct input_run after = {.name = operands.values[1]};
     if (output_check_input(&o.output, before.name, &err) ||

@@ -47,9 +47,9 @@ static const struct options options = {
     .operands = "OPS.csv...|TRACE.json[.gz]...",
     .summary = "Fits the cost models of a GPU to measured times of operators. "
                "Prints their\nerrors on held-out shapes. Of traces of "
-               "PyTorch's profiler it keeps the times of\nkernels and products "
-               "that recur, and how much the GPU's models are off for "
-               "others.\n`memsim run --fit FILE' uses the fit.",
+               "PyTorch's profiler it keeps the times\nof kernels and "
+               "products that recur, and how much the GPU's models are off "
+               "for\nothers. `memsim run --fit FILE' uses the fit.",
     .rows = rows,
     .wanted = "no table of measured operators and no trace given",
     .operands_min = 1,

@@ -140,20 +140,26 @@ static void print_summary(const struct replay_profile *p,
         fprintf(out, "  note: %s\n", result->notes[i]);
 }
 
+int replay_profile_read(const struct replay_profile *p, struct result *result,
+                        struct err *err)
+{
+    *result = (struct result){.command = p->command,
+                              .finished = true,
+                              .verdict = VERDICT_UNKNOWN,
+                              .why = "a profile has no memory calls"};
+    return find_gpu(p, &result->gpu, err) || read_ranks(p, result, err) ? -1
+                                                                        : 0;
+}
+
 int replay_profile(const struct replay_profile *p, struct err *err)
 {
     static const struct output_writers writers = {&report_json, &report_html,
                                                   &report_perfetto};
-    struct result result = {.command = p->command,
-                            .finished = true,
-                            .verdict = VERDICT_UNKNOWN,
-                            .why = "a profile has no memory calls"};
     FILE *out = output_summary_stream(p->output);
     int status = CMD_RUN_FAILED;
+    struct result result;
 
-    if (find_gpu(p, &result.gpu, err))
-        return status;
-    if (!read_ranks(p, &result, err)) {
+    if (!replay_profile_read(p, &result, err)) {
         if (!p->output->quiet)
             print_summary(p, &result, out);
         if (!output_files(p->output, &writers, &result, err))

@@ -16,7 +16,7 @@
 
 /* clang-format off */
 const char *const schema_documents[] = {
-    "report", "fit_batch", "diff", "gpus", "gpu", "clusters", "cluster", NULL,
+    "report", "fit_batch", "diff", "diff_profile", "gpus", "gpu", "clusters", "cluster", NULL,
 };
 
 const struct schema_object schema_objects[] = {
@@ -135,6 +135,8 @@ const struct schema_object schema_objects[] = {
 {"diff_time_pair", "device time of a step before and after", NULL, FIELDS(
     {"before_ns", "number", "in the run before; 0: absent there"},
     {"after_ns", "number", "in the run after; 0: absent there"},
+    {"before_operations", "number", "operations in the run before; 0: not known"},
+    {"after_operations", "number", "operations in the run after; 0: not known"},
 )},
 {"diff_time_module", "a module", "diff_time_pair", FIELDS(
     {"module", "text", "its name"},
@@ -460,6 +462,13 @@ const struct schema_object schema_objects[] = {
     {"after", "diff_run", "the second run"},
     {"devices", "list of diff_device", "the GPUs that both runs used"},
     {"notes", "list of text", "notes for the user"},
+)},
+{"diff_profile", "what diff writes with --json for a profile", NULL, FIELDS(
+    {"diff_schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
+    {"before", "text", "the estimate: its file or directory"},
+    {"after", "text", "the profile: its file or directory"},
+    {"time", "diff_time", "how the step times differ"},
 )},
 {"diff_run", "a run that is compared", NULL, FIELDS(
     {"source", "text", "its file or directory"},

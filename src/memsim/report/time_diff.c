@@ -25,10 +25,13 @@ static void change_put(struct time_change *list, size_t *count,
         at++;
     if (at == *count)
         list[(*count)++] = (struct time_change){.name = row->name};
-    if (is_after)
+    if (is_after) {
         list[at].after += row->ns;
-    else
+        list[at].after_calls += row->calls;
+    } else {
         list[at].before += row->ns;
+        list[at].before_calls += row->calls;
+    }
 }
 
 static double distance(const struct time_change *c)
@@ -129,6 +132,8 @@ static int row_read(const cJSON *item, const char *what,
 
     if (!cJSON_IsString(name) || number_read(item, "ns", &row->ns))
         return -1;
+    if (number_read(item, "operations", &row->calls))
+        row->calls = 0; /* a file of an older version */
     row->name = xstrdup(name->valuestring);
     return 0;
 }
@@ -187,6 +192,8 @@ static void add_changes(cJSON *to, const char *key, const char *what,
     static const struct json_column columns[] = {
         {"before_ns", offsetof(struct time_change, before)},
         {"after_ns", offsetof(struct time_change, after)},
+        {"before_operations", offsetof(struct time_change, before_calls)},
+        {"after_operations", offsetof(struct time_change, after_calls)},
         {NULL, 0}};
     const struct json_rows rows = {list, count, sizeof *list};
 

@@ -12,6 +12,7 @@
 struct time_change {
     const char *name; /* borrowed */
     double before, after;
+    double before_calls, after_calls; /* operations of a step */
 };
 
 struct time_diff {

@@ -30,6 +30,8 @@ void time_log_op_name(const struct simulation_op *op,
         snprintf(text, size, "Memset (Device)");
     else if (op->kind == OP_COLLECTIVE)
         snprintf(text, size, "ncclDevKernel_%s", collective_kernel(name));
+    else if (op->kind == OP_ATTENTION) /* its call is named "forward" */
+        snprintf(text, size, "%s", work_family_name(op->price.family));
     else if (*name)
         demangle(name, text, size);
     else

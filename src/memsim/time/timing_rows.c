@@ -37,6 +37,22 @@ uint64_t operator_key(const struct simulation_op *op)
            (uint64_t)op->price.engine << 48;
 }
 
+/* A profile has NCCL's kernel: ncclDevKernel_AllReduce_Sum_f32_RING_LL(...). */
+static void collective_name(const char *name, char *text, size_t size)
+{
+    static const char *const kernels[] = {"ncclDevKernel_", "ncclKernel_"};
+
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        size_t length = strlen(kernels[i]);
+        if (!strncmp(name, kernels[i], length)) {
+            name += length;
+            snprintf(text, size, "nccl%.*s", (int)strcspn(name, "_("), name);
+            return;
+        }
+    }
+    snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
+}
+
 void operator_name(const struct simulation_op *op,
                    const struct trace_names *names, char *text, size_t size)
 {
@@ -58,8 +74,8 @@ void operator_name(const struct simulation_op *op,
         snprintf(text, size, "%s",
                  op->price.answer.basis == COST_MEASURED ? "not in the profile"
                                                          : "host function");
-    else if (op->kind == OP_COLLECTIVE) /* not its kernel's arguments */
-        snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
+    else if (op->kind == OP_COLLECTIVE)
+        collective_name(name, text, size);
     else if (op->kind == OP_LIBRARY_CALL)
         snprintf(text, size, "%s", name);
     else

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim diff ESTIMATE TRACE: a predicted step against a profile of the same
+ * script. A part of the command line: it prints. */
+#ifndef MEMSIM_MEMSIM_DIFF_PROFILE_H
+#define MEMSIM_MEMSIM_DIFF_PROFILE_H
+
+#include <stdbool.h>
+
+#include "memsim/cli/output.h"
+
+/* Is PATH a profiler's trace, or a directory of `memsim import'? */
+bool diff_is_profile(const char *path);
+
+/* Compares the steps of ESTIMATE, a run or a profile, and of the profile
+ * TRACE. Returns memsim's exit status, ERR set where it failed. */
+int diff_profile(const char *estimate, const char *trace,
+                 const struct output_options *options, struct err *err);
+
+#endif
