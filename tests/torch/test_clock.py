@@ -210,5 +210,77 @@ def loaders_that_keep_up_cause_no_stall():
         assert looped > 1.5 * alone, (looped, alone)
 
 
+HOST = """
+import json, statistics, time, torch
+x = torch.ones(1024, device="cuda")
+times = []
+for _ in range(12):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(3000):
+        x.add_(1)
+    torch.cuda.synchronize()
+    times.append(time.perf_counter() - start)
+print(json.dumps(statistics.median(times)))
+"""
+
+
+@test
+def shared_cpus_do_not_slow_the_host_down():
+    with tempfile.TemporaryDirectory() as scratch:
+        alone, _report = run(HOST, scratch)
+        hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                for _ in range(2 * os.cpu_count())]
+        try:
+            shared, _report = run(HOST, scratch)
+        finally:
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+        # Three processes share a CPU: by wall time it would be three times.
+        assert shared < 1.5 * alone, (shared, alone)
+
+
+RANKS = """
+import os, time, torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+layers = [torch.nn.Linear(4096, 4096) for _ in range(4)]
+model = torch.nn.Sequential(*layers).cuda()
+model = torch.nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(8192, 4096, device="cuda")
+for step in range(6):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    model(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    torch.cuda.synchronize()
+    took = time.perf_counter() - start
+with open(os.path.join(os.environ["OUT"], str(rank)), "w") as file:
+    file.write(str(took))
+dist.destroy_process_group()
+"""
+
+
+@test
+def each_rank_sees_its_step():
+    with tempfile.TemporaryDirectory() as scratch:
+        script = pathlib.Path(scratch) / "ranks.py"
+        script.write_text(RANKS)
+        os.environ["OUT"] = scratch
+        out = pathlib.Path(scratch) / "out.json"
+        memsim("run", "-q", "--gpus", "2", "--json", out, "--",
+               sys.executable, "-m", "torch.distributed.run",
+               "--nproc-per-node", "2", script)
+        step_ns = json.loads(out.read_text())["time"]["step_ns"]
+        for rank in range(2):
+            seen = float((pathlib.Path(scratch) / str(rank)).read_text()) * 1e9
+            assert 0.8 < seen / step_ns < 1.25, (rank, seen, step_ns)
+
+
 if __name__ == "__main__":
     main()

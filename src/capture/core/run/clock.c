@@ -32,12 +32,6 @@ uint64_t memsim_clock_now(void)
     return clock_now();
 }
 
-uint64_t memsim_clock_unix(void)
-{
-    return clock_now() + clock_host(CLOCK_REALTIME) -
-           clock_host(CLOCK_MONOTONIC);
-}
-
 /* --- the user clock ------------------------------------------------------- */
 
 /* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there. */

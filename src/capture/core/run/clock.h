@@ -57,7 +57,7 @@ static inline uint64_t clock_now_coarse(void)
     return clock_record(CLOCK_MONOTONIC_COARSE);
 }
 
-/* For the fake libraries: clock_now(), and the same moment since 1970. */
+/* For the fake libraries: clock_now(), and the user clock since 1970. */
 CORE_API uint64_t memsim_clock_now(void);
 CORE_API uint64_t memsim_clock_unix(void);
 

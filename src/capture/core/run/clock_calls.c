@@ -58,6 +58,12 @@ uint64_t clock_user(clockid_t clock)
     return clock_user_now() + distance_of(clock);
 }
 
+uint64_t memsim_clock_unix(void)
+{
+    return clock_is_ahead() ? clock_user(CLOCK_REALTIME)
+                            : clock_host(CLOCK_REALTIME);
+}
+
 CORE_API int clock_gettime(clockid_t clock, struct timespec *t)
 {
     if (!clock_is_ahead() || !clock_is_moved(clock))
