@@ -122,6 +122,21 @@ _get_default_store().get("from rank 1")
 """
 
 
+# 256 MiB that nobody looks at.
+HOST = """
+import resource, sys, torch
+def mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+before = mib()
+layer = torch.nn.Linear(8192, 8192)
+torch.nn.init.trunc_normal_(layer.weight)
+small = torch.nn.Linear(16, 16)
+assert small.weight.abs().min() > 0
+print(mib() - before, float(layer.weight.abs().sum()) > 0)
+layer.cuda()
+"""
+
+
 def run(text, directory, *options, argument="", status=0):
     script = os.path.join(directory, "train.py")
     with open(script, "w") as file:
@@ -228,17 +243,53 @@ def a_script_that_talks_to_127_others_ends():
     assert "ranks 0 to 127" in told or "0-126" in told, told
 
 
+def left_out_ranks_are_equal(kind):
+    (whole, whole_peaks), (few, few_peaks) = compare(kind, "0,1,3")
+    equal(sorted(few), [0, 1, 3])
+    for rank in few:
+        assert len(whole[rank]) > 100, len(whole[rank])
+        equal((rank, whole[rank] == few[rank]), (rank, True))
+        equal(whole_peaks[rank], few_peaks[rank])
+    equal(whole[2] == whole[1], True)
+    equal(whole_peaks[2], whole_peaks[1])
+
+
 @test
-def ranks_that_are_left_out_are_equal():
-    for kind in "ddp", "fsdp2", "fsdp1":
-        (whole, whole_peaks), (few, few_peaks) = compare(kind, "0,1,3")
-        equal(sorted(few), [0, 1, 3])
-        for rank in few:
-            assert len(whole[rank]) > 100, len(whole[rank])
-            equal((kind, rank, whole[rank] == few[rank]), (kind, rank, True))
-            equal(whole_peaks[rank], few_peaks[rank])
-        equal((kind, whole[2] == whole[1]), (kind, True))
-        equal(whole_peaks[2], whole_peaks[1])
+def left_out_ranks_are_equal_ddp():
+    left_out_ranks_are_equal("ddp")
+
+
+@test
+def left_out_ranks_are_equal_fsdp2():
+    left_out_ranks_are_equal("fsdp2")
+
+
+@test
+def left_out_ranks_are_equal_fsdp1():
+    left_out_ranks_are_equal("fsdp1")
+
+
+@test
+def the_llama_example_runs_as_one_of_128_ranks():
+    example = os.path.join(os.path.dirname(__file__), "../../examples",
+                           "fsdp2_llama.py")
+    with open(example) as file, tempfile.TemporaryDirectory() as directory:
+        told = run(file.read(), directory, "--nnodes", "16",
+                   "--nproc-per-node", "8", "--ranks", "0",
+                   argument="--steps=2")
+    assert "ranks 0 to 127" in told or "0-127" in told, told
+
+
+@test
+def large_host_tensors_are_not_initialized():
+    for option, drawn in ("--no-modules", "False"), ("--real-init", "True"):
+        done = subprocess.run(
+            [f"{BUILD}/bin/memsim", "run", "-q", option, "--", sys.executable,
+             "-c", HOST], capture_output=True, text=True, timeout=600,
+            check=True)
+        grown, some = done.stdout.split()
+        equal(some, drawn)
+        equal(int(grown) > 128, drawn == "True")
 
 
 @test

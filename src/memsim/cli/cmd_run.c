@@ -24,7 +24,7 @@ struct run_options {
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
-    bool no_modules, real_clock, kill_with_memsim;
+    bool no_modules, real_init, real_clock, kill_with_memsim;
     struct output_options output;
 };
 
@@ -54,6 +54,8 @@ static const struct option_row rows[] = {
              "allocation belongs to"},
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
+    {"real-init", 0, OPTION_FLAG, NULL, ROW(real_init),
+     .help = "draw the random initial values of large host tensors"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
      .help = "kill COMMAND when memsim is killed"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
@@ -263,6 +265,7 @@ int cmd_run(int argc, char **argv)
                       .force = o.force,
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .no_modules = o.no_modules,
+                      .real_init = o.real_init,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||

@@ -85,7 +85,7 @@ struct job {
     const char *directory; /* NULL: a private one */
     bool force;            /* it may replace an earlier run there */
     uint64_t trace_limit_bytes;
-    bool no_modules;
+    bool no_modules, real_init;
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
     size_t clock_bytes;

@@ -63,7 +63,7 @@ static bool pages_drop(char *p, uint64_t bytes)
     return !madvise(p, bytes, MADV_FREE) && !madvise(p, bytes, MADV_DONTNEED);
 }
 
-void pages_clear(void *p, uint64_t bytes)
+void memsim_pages_clear(void *p, uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     char *start = p, *end = start + bytes;

@@ -15,7 +15,7 @@ void *pages_reserve_untouchable(uint64_t want, uint64_t bytes);
 
 /* Makes BYTES of the host's at P zero, and where it can whole pages of them
  * pages that nobody touched. */
-void pages_clear(void *p, uint64_t bytes);
+CORE_API void memsim_pages_clear(void *p, uint64_t bytes);
 
 /* Small permanent memory, 16-byte aligned, zeroed; NULL when there is none. */
 CORE_API void *memsim_pages_keep(size_t bytes);

@@ -239,7 +239,7 @@ static void copy_to_host(void *destination, const struct values_window *w,
 static void copy_large_to_host(char *destination, const struct values_window *w,
                                uint64_t at, uint64_t bytes)
 {
-    pages_clear(destination, bytes);
+    memsim_pages_clear(destination, bytes);
     for (uint64_t done = 0, piece; w && done < bytes; done += piece) {
         piece = bytes - done;
         if (piece > VALUES_COPY_BYTES)
