@@ -99,29 +99,13 @@ static double least(const struct bench_point *p)
 /* How far off the fit was over the measurements, before and after. */
 struct moved {
     uint32_t count;
-    double before, after; /* mean |log| */
+    double before, after; /* sums of |predicted / measured - 1| */
 };
 
 /* Single ranks' times contain the wait for their peers: the least of them
  * stands for the collective. */
 static void take_point(const struct fit *fit, struct fit_family *f,
-                       const struct bench_point *p, struct moved *moved)
-{
-    uint32_t count = p->by_rank ? 1 : p->kept;
-
-    for (uint32_t i = 0; i < count; i++) {
-        double left = left_of(fit, p, p->by_rank ? least(p) : p->us[i]);
-
-        if (isnan(left))
-            continue;
-        moved->count++;
-        moved->before += fabs(left);
-        update_step(&f->update, (double)p->bytes, left);
-    }
-}
-
-static void score_after(const struct fit *fit, const struct bench_point *p,
-                        struct moved *moved)
+                       const struct bench_point *p)
 {
     uint32_t count = p->by_rank ? 1 : p->kept;
 
@@ -129,8 +113,26 @@ static void score_after(const struct fit *fit, const struct bench_point *p,
         double left = left_of(fit, p, p->by_rank ? least(p) : p->us[i]);
 
         if (!isnan(left))
-            moved->after += fabs(left);
+            update_step(&f->update, (double)p->bytes, left);
     }
+}
+
+/* Adds what FIT, as it is now, is off by at P to *SUM; returns over how many
+ * measurements. */
+static uint32_t score_point(const struct fit *fit, const struct bench_point *p,
+                            double *sum)
+{
+    uint32_t count = p->by_rank ? 1 : p->kept, scored = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        double left = left_of(fit, p, p->by_rank ? least(p) : p->us[i]);
+
+        if (isnan(left))
+            continue;
+        *sum += fabs(expm1(-left));
+        scored++;
+    }
+    return scored;
 }
 
 static bool belongs(const struct fit_family *f, const struct bench_point *p)
@@ -143,12 +145,16 @@ static struct moved move_family(struct fit *fit, struct fit_family *f,
 {
     struct moved moved = {0};
 
+    /* The error before is that of the fit as it was, at all of them. */
     for (size_t i = 0; i < b->point_count; i++)
         if (belongs(f, &b->points[i]))
-            take_point(fit, f, &b->points[i], &moved);
+            moved.count += score_point(fit, &b->points[i], &moved.before);
     for (size_t i = 0; i < b->point_count; i++)
         if (belongs(f, &b->points[i]))
-            score_after(fit, &b->points[i], &moved);
+            take_point(fit, f, &b->points[i]);
+    for (size_t i = 0; i < b->point_count; i++)
+        if (belongs(f, &b->points[i]))
+            score_point(fit, &b->points[i], &moved.after);
     return moved;
 }
 

@@ -247,6 +247,27 @@ TEST(a_group_that_reaches_all_is_an_all_to_all)
     traffic_destroy(t);
 }
 
+/* A ring's exchange: to the next rank on this node, from one on the other. */
+TEST(both_peers_of_an_exchange_set_its_link)
+{
+    struct build b = start(0, 8);
+
+    put_comm(&b, 1, 0, 8, id);
+    put_call(&b, SEND_TO, 1, 1, MIB, 5);
+    put_call(&b, RECEIVE_FROM, 1, 7, MIB, 5);
+    put_call(&b, RECEIVE_FROM, 1, 2, MIB, 6);
+    put_call(&b, SEND_TO, 1, 1, MIB, 6);
+    struct traffic *t = price(&b);
+    const struct traffic_row *rows = t->ranks[0].rows;
+
+    CHECK_UINT(t->ranks[0].row_count, 2);
+    CHECK(rows[0].coll == FIT_SENDRECV && rows[1].coll == FIT_SENDRECV);
+    CHECK_UINT(rows[0].nodes + rows[1].nodes, 3);
+    CHECK(t->ranks[0].all.us == fit_us(FIT_SENDRECV, 1, 4, MIB, false) +
+                                    fit_us(FIT_SENDRECV, 2, 4, MIB, false));
+    traffic_destroy(t);
+}
+
 TEST(a_group_of_sends_alone_is_a_scatter)
 {
     struct build b = start(0, 8);

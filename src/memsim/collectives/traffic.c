@@ -17,7 +17,8 @@
  * out at once. */
 struct exchange {
     uint64_t sent_bytes, received_bytes;
-    uint32_t sends, receives, peer;
+    uint32_t sends, receives;
+    uint32_t to, from; /* the last of them */
 };
 
 struct traffic_reading {
@@ -65,6 +66,7 @@ static uint64_t hash(const struct traffic_call *c)
 static bool call_is(const struct traffic_call *a, const struct traffic_call *b)
 {
     return a->coll == b->coll && a->comm == b->comm && a->peer == b->peer &&
+           a->from == b->from &&
            a->in_place == b->in_place && a->bytes == b->bytes;
 }
 
@@ -137,11 +139,12 @@ static uint64_t with_own(uint64_t bytes, uint32_t calls, uint32_t ranks)
 
 static void exchange_add(struct exchange *x, const struct op_part *part)
 {
-    x->peer = part->peer;
     if (part->receive) {
+        x->from = part->peer;
         x->receives++;
         x->received_bytes += part->bytes;
     } else {
+        x->to = part->peer;
         x->sends++;
         x->sent_bytes += part->bytes;
     }
@@ -159,6 +162,10 @@ static struct exchange exchange_of(const struct op *op)
         exchange_add(&x, &op->parts[i]);
     if (!op->part_count)
         exchange_add(&x, &alone);
+    if (!x.sends)
+        x.to = x.from;
+    if (!x.receives)
+        x.from = x.to;
     return x;
 }
 
@@ -174,9 +181,10 @@ static void on_exchange(struct traffic_reading *r, const struct op *op,
             x.sent_bytes > x.received_bytes ? x.sent_bytes : x.received_bytes,
     };
 
-    if (call.coll == FIT_SENDRECV)
-        call.peer = x.peer;
-    else if (call.coll == FIT_SCATTER)
+    if (call.coll == FIT_SENDRECV) {
+        call.peer = x.to;
+        call.from = x.from;
+    } else if (call.coll == FIT_SCATTER)
         call.bytes = with_own(x.sent_bytes, x.sends, ranks);
     else if (call.coll == FIT_GATHER)
         call.bytes = with_own(x.received_bytes, x.receives, ranks);

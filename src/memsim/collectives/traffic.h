@@ -28,7 +28,8 @@ struct traffic_comm {
 struct traffic_call {
     enum fit_coll coll;
     unsigned comm; /* index */
-    uint32_t peer; /* of FIT_SENDRECV: the rank there */
+    uint32_t peer, from; /* of FIT_SENDRECV: the ranks that it sends to and
+                            receives from; where it does one, both that one */
     bool in_place;
     uint64_t bytes;   /* as nccl-tests counts */
     uint32_t *counts; /* by step; 0 is what came before the first */

@@ -161,6 +161,15 @@ static uint32_t nodes_of(const struct members *m, uint32_t count, uint32_t gpus)
     return nodes;
 }
 
+/* Whether PEER of COMM is on the node of this rank. */
+static bool is_near(const struct pricing *p, const struct traffic_comm *comm,
+                    const struct members *m, uint32_t peer)
+{
+    uint32_t other = peer < comm->ranks ? peer : comm->rank;
+
+    return m->ranks[comm->rank] / p->gpus == m->ranks[other] / p->gpus;
+}
+
 /* A communicator's ranks on so many nodes; a send on one or two of them, with
  * the nodes' other GPUs sending too. */
 static void place_call(const struct pricing *p, const struct traffic_call *call,
@@ -170,8 +179,9 @@ static void place_call(const struct pricing *p, const struct traffic_call *call,
     row->ranks = comm->ranks;
     row->assumed = m->assumed;
     if (call->coll == FIT_SENDRECV) {
-        uint32_t peer = call->peer < comm->ranks ? call->peer : comm->rank;
-        bool near = m->ranks[comm->rank] / p->gpus == m->ranks[peer] / p->gpus;
+        /* Both ways go at once: the slower link sets the pace. */
+        bool near = is_near(p, comm, m, call->peer) &&
+                    is_near(p, comm, m, call->from);
         row->nodes = near ? 1 : 2;
         row->gpus_per_node = minimum(p->gpus, p->world);
         return;
