@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of many ranks of which a few are processes, on real PyTorch. Starts its
-own runs: MEMSIM_BUILD."""
+"""The ranks of real distributed jobs on one simulator: DDP with a slow rank, a
+pipeline of three stages, and jobs whose ranks call different collectives.
+Starts its own runs: MEMSIM_BUILD."""
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -11,176 +11,124 @@ import tempfile
 from harness import equal, main, test
 
 BUILD = os.environ["MEMSIM_BUILD"]
-HEAD = """
-import os, sys, torch, torch.distributed as dist, torch.nn as nn
-rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+START = """
+import os, torch, torch.distributed as dist, torch.nn as nn
+rank = int(os.environ["RANK"])
+world = int(os.environ["WORLD_SIZE"])
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-def equal(got, want):
-    assert got == want, f"rank {rank}: {got!r}, not {want!r}"
+dist.init_process_group("nccl")
 """
 
-# A script that talks to its peers in every way, in a world of 128 with ranks 0
-# and 127.
-TALK = HEAD + """
-dist.init_process_group("cpu:gloo,cuda:nccl")
-last = rank == 127
-x = torch.tensor([rank + 1], device="cuda")
+DDP = START + """
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)]).cuda()
+model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+rows = 4096 * (2 if rank == 1 else 1)
+for _ in range(4):
+    model(torch.randn(rows, 2048, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+# GPipe by hand: each stage gets from the one before it, all microbatches
+# forward, then all backward.
+PIPELINE = START + """
+MICRO = 4
+model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)]).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    outs, ins = [], []
+    for _ in range(MICRO):
+        x = torch.randn(4096, 2048, device="cuda", requires_grad=True)
+        if rank > 0:
+            dist.recv(x.data, rank - 1)
+        y = model(x)
+        if rank + 1 < world:
+            dist.send(y.data, rank + 1)
+        ins.append(x)
+        outs.append(y)
+    for x, y in zip(ins, outs):
+        grad = torch.ones_like(y)
+        if rank + 1 < world:
+            dist.recv(grad, rank + 1)
+        y.backward(grad)
+        if rank > 0:
+            dist.send(x.grad, rank - 1)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+WRONG_SIZE = START + """
+x = torch.ones(1024 * (1 + rank), device="cuda")
 dist.all_reduce(x)
-equal(x.item(), 127 * 1 + 128)
-out = [None] * world
-dist.all_gather_object(out, rank)
-equal(out, [0] * 127 + [127])
-out = [None] * world if rank == 0 else None
-dist.gather_object(rank, out, 0)
-equal(out, [0] * 127 + [127] if rank == 0 else None)
-out = ["hello"] if rank == 0 else [None]
-dist.broadcast_object_list(out, 0)
-equal(out, ["hello"])
-out = [None]
-dist.scatter_object_list(out, list(range(world)) if rank == 0 else None, 0)
-equal(out, [rank])
-even, host = dist.new_group(range(0, world, 2)), dist.new_group(backend="gloo")
-dist.monitored_barrier(host)
-dist.barrier(host)
-dist.barrier()
-x = torch.tensor([rank + 1.0])
-dist.all_reduce(x, group=host)
-equal(x.item(), 255)
-parts = [torch.zeros(1) for _ in range(world)]
-dist.all_gather(parts, torch.tensor([float(rank)]), group=host)
-equal([p.item() for p in parts], [0.0] * 127 + [127.0])
-
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint.state_dict import get_state_dict
-mesh = init_device_mesh("cuda", (16, 8), mesh_dim_names=("dp", "tp"))
-x = torch.tensor([rank + 1], device="cuda")
-dist.all_reduce(x, group=mesh.get_group("tp"))
-equal(x.item(), 128 * 8 if last else 8)
-model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(3)]).cuda()
-for layer in model:
-    fully_shard(layer, mesh=mesh)
-fully_shard(model, mesh=mesh)
-optimizer = torch.optim.AdamW(model.parameters())
-for _ in range(2):
-    model(torch.randn(4, 512, device="cuda")).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-weights, state = get_state_dict(model, optimizer)
-dcp.save({"model": weights, "optimizer": state}, checkpoint_id=sys.argv[1])
-dcp.load({"model": weights, "optimizer": state}, checkpoint_id=sys.argv[1])
-dist.destroy_process_group()
+torch.cuda.synchronize()
 """
 
-# Parameters whose last shard is smaller, and a rank 0 that does more.
-TRAIN = HEAD + """
-dist.init_process_group("nccl")
-sizes = (64, 130, 257, 63)
-model = nn.Sequential(*[nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])])
-model.cuda()
-if sys.argv[1] == "ddp":
-    model = nn.parallel.DistributedDataParallel(
-        model, gradient_as_bucket_view=True)
-elif sys.argv[1] == "fsdp2":
-    from torch.distributed.fsdp import fully_shard
-    for layer in model:
-        fully_shard(layer)
-    fully_shard(model)
-elif sys.argv[1] == "fsdp1":
-    from torch.distributed.fsdp import FullyShardedDataParallel
-    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
-    model = FullyShardedDataParallel(
-        model, auto_wrap_policy=ModuleWrapPolicy({nn.Linear}))
-optimizer = torch.optim.AdamW(model.parameters())
-for step in range(3):
-    loss = model(torch.randn(32, 64, device="cuda")).square().mean()
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    total = loss.detach()
-    dist.all_reduce(total, op=dist.ReduceOp.AVG)
-    if rank == 0:
-        log = torch.zeros(1 << 20, device="cuda")
-        del log
-dist.barrier()
-dist.destroy_process_group()
+WRONG_ORDER = START + """
+x = torch.ones(1024, device="cuda")
+if rank:
+    dist.broadcast(x, 0)
+    dist.all_reduce(x)
+else:
+    dist.all_reduce(x)
+    dist.broadcast(x, 0)
+torch.cuda.synchronize()
 """
 
-# Only rank 1 could send it, and it is not run.
-LONE = HEAD + """
-dist.init_process_group("cpu:gloo,cuda:nccl")
-out = [None]
+MISSING = START + """
+x = torch.ones(1024, device="cuda")
+dist.all_reduce(x)
 if rank == 0:
-    dist.recv_object_list(out, 1)
-"""
-
-STORE = HEAD + """
-from torch.distributed.distributed_c10d import _get_default_store
-dist.init_process_group("nccl")
-_get_default_store().get("from rank 1")
+    dist.all_reduce(x)
+torch.cuda.synchronize()
 """
 
 
-# 256 MiB that nobody looks at.
-HOST = """
-import resource, sys, torch
-def mib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-before = mib()
-layer = torch.nn.Linear(8192, 8192)
-torch.nn.init.trunc_normal_(layer.weight)
-small = torch.nn.Linear(16, 16)
-assert small.weight.abs().min() > 0
-print(mib() - before, float(layer.weight.abs().sum()) > 0)
-layer.cuda()
-"""
+def run(script, ranks, *options):
+    """(exit status, JSON, what was printed) of SCRIPT on RANKS ranks."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path, out = f"{scratch}/job.py", f"{scratch}/r.json"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        done = subprocess.run(
+            [f"{BUILD}/bin/memsim", "run", "--gpus", str(ranks),
+             "--host-speed", "0", "--json", out, *options, "--",
+             sys.executable, "-m", "torch.distributed.run", "--standalone",
+             "--nproc-per-node", str(ranks), path],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with open(out, encoding="utf-8") as file:
+            return done.returncode, json.load(file), done.stdout
 
 
-def run(text, directory, *options, argument="", status=0):
-    script = os.path.join(directory, "train.py")
-    with open(script, "w") as file:
-        file.write(text)
-    done = subprocess.run(
-        [f"{BUILD}/bin/memsim", "run", *options, "--", sys.executable, script,
-         argument], capture_output=True, text=True, timeout=600)
-    assert done.returncode == status, done.stderr
-    return " ".join(done.stderr.split())
+def last_steps(result):
+    return [rank["steps"][-2] for rank in result["ranks"]]
 
 
-def events(run_directory):
-    """By rank: what PyTorch's allocator did, without times and addresses."""
-    found = {}
-    for name in sorted(os.listdir(run_directory)):
-        if not name.endswith(".trace"):
-            continue
-        text = subprocess.run(
-            [f"{BUILD}/bin/memsim", "trace", os.path.join(run_directory, name)],
-            capture_output=True, text=True, check=True,
-            errors="replace").stdout
-        rank = re.search(r"process .*? rank=(\d+)", text)
-        found[int(rank[1]) if rank else 0] = re.findall(
-            r"(block_alloc|block_free|segment_alloc|segment_free) .*?"
-            r"(?:requested_)?bytes=(\d+)", text)
-    return found
+@test
+def ddp_waits_for_the_slow_rank():
+    status, result, said = run(DDP, 2, "--check-collectives")
+    equal(status, 0)
+    fast, slow = last_steps(result)
+    assert abs(fast["duration_ns"] / slow["duration_ns"] - 1) < 0.01, said
+    assert slow["compute_ns"] > 1.7 * fast["compute_ns"], said
+    assert fast["peers_ns"] > 0.3 * slow["compute_ns"], said
+    equal(slow.get("peers_ns", 0), 0)
+    equal(result["time"]["slowest_rank"], 1)
+    assert "collective_faults" not in result, said
 
 
-def compare(kind, ranks):
-    """World 4, all ranks as processes, and RANKS alone."""
-    with tempfile.TemporaryDirectory() as directory:
-        made = {}
-        for name, listed in ("all", "all"), ("few", ranks):
-            kept = os.path.join(directory, name)
-            report = kept + ".json"
-            run(TRAIN, directory, "--nproc-per-node", "4", "--ranks", listed,
-                "-o", kept, "--json", report, argument=kind)
-            with open(report) as file:
-                told = json.load(file)
-            made[name] = events(kept), {
-                r["rank"]: [(d["peak_allocated_bytes"],
-                             d["peak_reserved_bytes"]) for d in r["devices"]]
-                for r in told["ranks"]}
-        return made["all"], made["few"]
+@test
+def a_pipeline_has_its_bubble():
+    status, result, said = run(PIPELINE, 3, "--check-collectives")
+    equal(status, 0)
+    steps = last_steps(result)
+    ideal = 2 / (4 + 2)  # (stages - 1) / (microbatches + stages - 1)
+    for step in steps:
+        bubble = step.get("bubble_ns", 0) / step["duration_ns"]
+        assert 0.6 * ideal < bubble < 1.1 * ideal, (bubble, ideal, said)
 
 
 FSDP = START + """
@@ -235,74 +183,14 @@ def another_width_and_other_links():
 
 
 @test
-def a_script_that_talks_to_127_others_ends():
-    with tempfile.TemporaryDirectory() as directory:
-        told = run(TALK, directory, "--nnodes", "16", "--nproc-per-node", "8",
-                   "--write-through", argument=directory + "/checkpoint")
-    assert ("all_gather_object: 126 of 128 objects are copies" in told), told
-    assert "ranks 0 to 127" in told or "0-126" in told, told
-
-
-def left_out_ranks_are_equal(kind):
-    (whole, whole_peaks), (few, few_peaks) = compare(kind, "0,1,3")
-    equal(sorted(few), [0, 1, 3])
-    for rank in few:
-        assert len(whole[rank]) > 100, len(whole[rank])
-        equal((rank, whole[rank] == few[rank]), (rank, True))
-        equal(whole_peaks[rank], few_peaks[rank])
-    equal(whole[2] == whole[1], True)
-    equal(whole_peaks[2], whole_peaks[1])
-
-
-@test
-def left_out_ranks_are_equal_ddp():
-    left_out_ranks_are_equal("ddp")
-
-
-@test
-def left_out_ranks_are_equal_fsdp2():
-    left_out_ranks_are_equal("fsdp2")
-
-
-@test
-def left_out_ranks_are_equal_fsdp1():
-    left_out_ranks_are_equal("fsdp1")
-
-
-@test
-def the_llama_example_runs_as_one_of_128_ranks():
-    example = os.path.join(os.path.dirname(__file__), "../../examples",
-                           "fsdp2_llama.py")
-    with open(example) as file, tempfile.TemporaryDirectory() as directory:
-        told = run(file.read(), directory, "--nnodes", "16",
-                   "--nproc-per-node", "8", "--ranks", "0",
-                   argument="--steps=2")
-    assert "ranks 0 to 127" in told or "0-127" in told, told
-
-
-@test
-def large_host_tensors_are_not_initialized():
-    for option, drawn in ("--no-modules", "False"), ("--real-init", "True"):
-        done = subprocess.run(
-            [f"{BUILD}/bin/memsim", "run", "-q", option, "--", sys.executable,
-             "-c", HOST], capture_output=True, text=True, timeout=600,
-            check=True)
-        grown, some = done.stdout.split()
-        equal(some, drawn)
-        equal(int(grown) > 128, drawn == "True")
-
-
-@test
-def what_only_a_missing_rank_could_say_is_refused():
-    with tempfile.TemporaryDirectory() as directory:
-        told = run(LONE, directory, "--nnodes", "4", status=1)
-        assert re.search(r"memsim: train.py:\d+: rank 0 waits for objects of "
-                         "rank 1, which is not run; run it, too: "
-                         "--ranks 0,1,3", told), told
-        told = run(STORE, directory, "--nnodes", "4", status=1)
-        assert re.search(r"train.py:\d+: rank [03] waits for .*from rank 1' in "
-                         "the store, which no rank sets that is run",
-                         told), told
+def other_collectives_are_found():
+    for script, fault in ((WRONG_SIZE, "size"), (WRONG_ORDER, "order"),
+                          (MISSING, "missing")):
+        status, result, said = run(script, 2, "--check-collectives")
+        equal(status, 121)
+        equal(result["collective_faults"][0]["fault"], fault)
+        assert "rank 0 calls nccl" in " ".join(said.split()), said
+    equal(run(WRONG_SIZE, 2)[0], 0)
 
 
 main()
