@@ -372,6 +372,49 @@ torch.empty(200 << 30, device="cuda")
 """
 
 
+STACKS_JOB = """import torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+big = torch.empty(64 << 20, device="cuda")
+kept = Net()(big[:8 << 20])
+"""
+
+
+@test
+def stacks_can_be_looked_into(pages):
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        raise Skip(f"there is no {python}")
+    path, script = pages.folder / "stacks.html", pages.folder / "job.py"
+    script.write_text(STACKS_JOB)
+    subprocess.run([BUILD / "bin" / "memsim", "run", "-q", "--stacks", "all",
+                    "--html", path, "--", python, script], check=True)
+    browser = pages.show(path)
+    frames = "[...document.querySelectorAll('#stacks-graph button')].map(" \
+        "b => b.ariaLabel)"
+    equal(browser.run(frames)[:4],
+          ["all, 288.0 MiB", "<module> job.py:5, 256.0 MiB",
+           "aten::empty, 256.0 MiB", "<module> job.py:6, 32.00 MiB"])
+    has(browser.run(frames)[4], "forward job.py:4, 32.00 MiB")
+    browser.click("#stacks-graph button:nth-child(4)")
+    has(text_of(browser, "stacks-path"), "<module> job.py:6", "11.1%")
+    equal(browser.run(frames)[2], "forward job.py:4, 32.00 MiB")
+    browser.click("#stacks-graph button:nth-child(2)")
+    equal(len(browser.run(frames)), 6)
+    equal(text_of(browser, "stacks-path"), "")
+    browser.hover("#stacks-graph button:nth-child(2)")
+    has(browser.run(TIP), "job.py:5 <module>", "88.9% of the peak")
+    # A click on a block of the map shows its stack.
+    equal(browser.run("find('segments-stack').hidden"), True)
+    browser.click("#segments-canvas", 0.02, 0.3)
+    has(text_of(browser, "segments-stack"), "256.0 MiB", "job.py:5 <module>",
+        "operator aten::empty")
+    browser.resize(390, 800)
+    equal(browser.run("document.documentElement.scrollWidth"), 390)
+    browser.resize(1200, 900)
+
+
 @test
 def a_real_run_with_hostile_names(pages):
     """What PyTorch takes for a module's name: anything without a dot."""

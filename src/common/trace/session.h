@@ -140,6 +140,13 @@ struct session_file {
     char path[SESSION_PATH_BYTES]; /* absolute; a longer one's end */
 };
 
+/* Of which allocations the Python stack is recorded. */
+enum session_stacks {
+    SESSION_STACKS_NONE,
+    SESSION_STACKS_LARGE, /* of 1 MiB and more */
+    SESSION_STACKS_ALL,
+};
+
 struct session {
     char magic[8];
     uint32_t version;
@@ -150,6 +157,7 @@ struct session {
     uint32_t write_through; /* --write-through: checkpoints are not kept */
     uint32_t require_gpu;   /* --require-gpu */
     uint32_t simulated_clock;   /* no --real-clock: SESSION_CLOCK is there */
+    uint32_t stacks;        /* --stacks: enum session_stacks */
     double unknown_value;   /* --unknown-value */
     uint64_t end_ns; /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */

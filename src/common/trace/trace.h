@@ -99,7 +99,8 @@ struct trace_chunk {
                                                                                \
     X(10, BLOCK_ALLOC, block_alloc, F(device) F(address) F(requested_bytes)    \
       F(block_bytes) F(stream) F(allocated_bytes) F(reserved_bytes)            \
-      F(pool_low) F(pool_high) F(module) F(phase) F(operator) F(range), NULL)  \
+      F(pool_low) F(pool_high) F(module) F(phase) F(operator) F(range)         \
+      F(stack), NULL)                                                          \
     X(11, BLOCK_FREE, block_free, F(device) F(address) F(block_bytes)          \
       F(allocated_bytes) F(reserved_bytes) F(stream) F(deferred), NULL)        \
     X(12, FREE_DONE, free_done, F(device) F(address) F(bytes) F(stream), NULL) \

@@ -187,6 +187,7 @@ static struct piece *piece_make(const struct attribute *a,
     p->bytes = alloc->block_bytes;
     p->born = a->ordinal;
     p->operation = alloc->operator;
+    p->stack = alloc->stack;
     p->phases_before = a->phase_count;
     p->module = (uint32_t)alloc->module;
     p->device = (uint8_t)alloc->device;

@@ -50,6 +50,8 @@ struct attribution_block {
     size_t module;  /* index in the modules, SIZE_MAX: none */
     enum trace_category category;
     char *operation; /* NULL: not known */
+    char *stack;     /* of Python, the innermost frame first, a line each:
+                        "/a/b.py:3 forward"; NULL: not recorded */
     char *label;
 };
 

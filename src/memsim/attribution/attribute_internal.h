@@ -113,6 +113,7 @@ struct piece {
     uint64_t address, bytes;
     uint64_t born;          /* the record's ordinal */
     uint64_t operation;     /* id of a name */
+    uint64_t stack;         /* likewise; 0: not recorded */
     uint64_t phases_before; /* how many had begun */
     struct label label;
     uint32_t module;

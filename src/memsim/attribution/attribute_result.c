@@ -153,6 +153,7 @@ static void piece_put(void *context, const struct piece *p)
     char label[96];
     size_t module = place_of(&c->index, p->module);
     const char *operation = trace_names_get(c->a->names, p->operation);
+    const char *stack = trace_names_get(c->a->names, p->stack);
 
     label_format(&p->label, c->a->names, label, sizeof label);
     to->blocks[to->block_count++] = (struct attribution_block){
@@ -162,6 +163,7 @@ static void piece_put(void *context, const struct piece *p)
         .module = module,
         .category = (enum trace_category)p->category,
         .operation = *operation ? xstrdup(operation) : NULL,
+        .stack = *stack ? xstrdup(stack) : NULL,
         .label = xstrdup(label),
     };
     if (module == SIZE_MAX)
@@ -306,6 +308,7 @@ void attribution_destroy(struct attribution *attribution)
         free(attribution->modules[i].name);
     for (size_t i = 0; i < attribution->block_count; i++) {
         free(attribution->blocks[i].operation);
+        free(attribution->blocks[i].stack);
         free(attribution->blocks[i].label);
     }
     for (size_t i = 0; i < attribution->phase_count; i++)

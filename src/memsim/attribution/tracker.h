@@ -21,6 +21,7 @@ struct peak_thing {
     const char *category;           /* NULL: not known; then nor is the rest */
     char module[PEAK_LABEL_BYTES];  /* "layers.*.mlp"; "": none */
     char operation[PEAK_LABEL_BYTES]; /* that allocated them; "": not known */
+    char where[PEAK_LABEL_BYTES];     /* "train.py:31"; "": not recorded */
 };
 
 /* Zeroed, it is empty. */

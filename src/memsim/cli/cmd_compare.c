@@ -61,8 +61,7 @@ int cmd_compare(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    struct input_run *runs =
-        xcalloc((size_t)operands.count + 1, sizeof *runs);
+    struct input_run *runs = xcalloc((size_t)operands.count + 1, sizeof *runs);
     int rc = 0;
     for (; !rc && operands.values[count]; count++) {
         runs[count].name = operands.values[count];

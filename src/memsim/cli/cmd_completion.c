@@ -8,8 +8,14 @@
 #include "memsim/cli/commands.h"
 
 /* How an option's argument, or an operand, is completed. */
-enum kind { KIND_NONE, KIND_FILE, KIND_DIRECTORY, KIND_CHOICE, KIND_GPU,
-            KIND_CLUSTER };
+enum kind {
+    KIND_NONE,
+    KIND_FILE,
+    KIND_DIRECTORY,
+    KIND_CHOICE,
+    KIND_GPU,
+    KIND_CLUSTER
+};
 
 struct shell {
     const char *name;
@@ -42,7 +48,9 @@ static enum kind kind_of(const struct option_row *row)
 static void write_help(const char *help)
 {
     for (; *help && *help != ';' && strncmp(help, " (default", 9); help++)
-        putchar(*help == '\n' ? ' ' : strchr("'`\"\\[]:$", *help) ? ' ' : *help);
+        putchar(*help == '\n'                 ? ' '
+                : strchr("'`\"\\[]:$", *help) ? ' '
+                                              : *help);
 }
 
 /* "auto|always|never" with spaces. */
@@ -80,7 +88,8 @@ static void bash_option(const char *command, const struct option_row *row,
                         enum kind kind)
 {
     static const char *const actions[] = {
-        [KIND_FILE] = "-f", [KIND_DIRECTORY] = "-d",
+        [KIND_FILE] = "-f",
+        [KIND_DIRECTORY] = "-d",
         [KIND_GPU] = "-f -W \"$(_memsim_names gpus)\"",
         [KIND_CLUSTER] = "-f -W \"$(_memsim_names clusters)\"",
     };
@@ -134,18 +143,20 @@ static void bash_end(void)
         c->run(1, words);
     }
     cmd_visitor = NULL;
-    fputs("    esac\n    if ((COMP_CWORD == 1)); then\n        names='", stdout);
+    fputs("    esac\n    if ((COMP_CWORD == 1)); then\n        names='",
+          stdout);
     for (const struct command *c = commands; c->name; c++)
         printf("%s ", c->name);
-    fputs("--help --version'\n        COMPREPLY=($(compgen -W \"$names\" -- "
-          "\"$word\"))\n"
-          "    elif [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$options\" "
-          "-- \"$word\"))\n"
-          "    elif [[ $command == gpus ]]; then COMPREPLY=($(compgen -f -W "
-          "\"$(_memsim_names gpus)\" -- \"$word\"))\n"
-          "    else COMPREPLY=($(compgen -c -f -- \"$word\")); fi\n"
-          "}\ncomplete -o filenames -F _memsim memsim\n",
-          stdout);
+    fputs(
+        "--help --version'\n        COMPREPLY=($(compgen -W \"$names\" -- "
+        "\"$word\"))\n"
+        "    elif [[ $word == -* ]]; then COMPREPLY=($(compgen -W \"$options\" "
+        "-- \"$word\"))\n"
+        "    elif [[ $command == gpus ]]; then COMPREPLY=($(compgen -f -W "
+        "\"$(_memsim_names gpus)\" -- \"$word\"))\n"
+        "    else COMPREPLY=($(compgen -c -f -- \"$word\")); fi\n"
+        "}\ncomplete -o filenames -F _memsim memsim\n",
+        stdout);
 }
 
 /* --- zsh ------------------------------------------------------------------ */
@@ -179,7 +190,8 @@ static void zsh_option(const char *command, const struct option_row *row,
 {
     static const char *const actions[] = {
         [KIND_NONE] = "",
-        [KIND_FILE] = "_files", [KIND_DIRECTORY] = "_files -/",
+        [KIND_FILE] = "_files",
+        [KIND_DIRECTORY] = "_files -/",
         [KIND_GPU] = "_memsim_names gpus",
         [KIND_CLUSTER] = "_memsim_names clusters",
     };

@@ -24,6 +24,7 @@ struct run_options {
     const char *directory;
     bool force;
     uint64_t trace_limit_bytes;
+    int stacks;
     bool no_modules, real_init, real_clock, kill_with_memsim;
     struct output_options output;
 };
@@ -52,6 +53,9 @@ static const struct option_row rows[] = {
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
              "allocation belongs to"},
+    {"stacks", 0, OPTION_CHOICE, "none|large|all", ROW(stacks),
+     .help = "record the Python stack of each allocation: of none\n"
+             "(default), of those of 1 MiB and more, or of all"},
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
     {"real-init", 0, OPTION_FLAG, NULL, ROW(real_init),
@@ -266,6 +270,7 @@ int cmd_run(int argc, char **argv)
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .no_modules = o.no_modules,
                       .real_init = o.real_init,
+                      .stacks = o.stacks,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||

@@ -53,10 +53,9 @@ static const struct options options = {
         "    0  every combination was run; some may be out of memory\n"
         "  125  memsim failed, or COMMAND failed for another reason than "
         "memory",
-    .examples =
-        "  memsim sweep batch=1,2,4 dtype=fp32,bf16 -- \\\n"
-        "      python train.py {batch} {dtype}\n"
-        "  memsim sweep gpu=l4,a10,h100 -- python train.py",
+    .examples = "  memsim sweep batch=1,2,4 dtype=fp32,bf16 -- \\\n"
+                "      python train.py {batch} {dtype}\n"
+                "  memsim sweep gpu=l4,a10,h100 -- python train.py",
     .rows = rows,
     .wanted = "give NAME=VALUE,VALUE..., then -- and a command",
     .operands_min = 2,
@@ -67,9 +66,9 @@ struct sweep_run {
     const struct sweep_options *options;
     struct sweep sweep;
     struct job job;
-    char **command;    /* with its {name} */
-    char *programs;    /* memsim's own files */
-    char *directory;   /* of the JSON; removed afterwards if temporary */
+    char **command;  /* with its {name} */
+    char *programs;  /* memsim's own files */
+    char *directory; /* of the JSON; removed afterwards if temporary */
     bool temporary;
     struct input_run *runs; /* by combination; name NULL: it was not run */
     size_t failed, known;
@@ -139,10 +138,10 @@ static int run_one(struct sweep_run *s, const char *path, bool *failed,
                CMD_RUN_FAILED;
     int status = job_run(&s->job, &dir, err);
     if (!status) {
-        int outcome = output_run(&dir, &sources, s->job.command, &output,
-                                 stderr, &told);
-        *failed = outcome && outcome != CMD_RUN_OOM &&
-                  outcome != CMD_RUN_OVER_LIMIT;
+        int outcome =
+            output_run(&dir, &sources, s->job.command, &output, stderr, &told);
+        *failed =
+            outcome && outcome != CMD_RUN_OOM && outcome != CMD_RUN_OVER_LIMIT;
         if (*failed && !quiet_interrupted())
             quiet_show(s->job.output);
         rundir_remove(&dir);
@@ -280,8 +279,8 @@ static int temporary_directory(struct sweep_run *s, struct err *err)
 
 static int find_directory(struct sweep_run *s, struct err *err)
 {
-    s->directory = s->options->cache ? xstrdup(s->options->cache)
-                                     : cache_directory();
+    s->directory =
+        s->options->cache ? xstrdup(s->options->cache) : cache_directory();
     if (s->options->no_cache || !s->directory)
         return temporary_directory(s, err);
     for (char *p = s->directory + 1; *p; p++)
@@ -317,9 +316,9 @@ static void sweep_run_fini(struct sweep_run *s)
 
 static int sweep(const struct sweep_options *o, char **words, struct err *err)
 {
-    struct sweep_run s = {.options = o,
-                          .job = {.options = o->job,
-                                  .trace_limit_bytes = JOB_TRACE_LIMIT}};
+    struct sweep_run s = {
+        .options = o,
+        .job = {.options = o->job, .trace_limit_bytes = JOB_TRACE_LIMIT}};
     size_t axes = 0;
     int status = CMD_RUN_FAILED;
 

@@ -8,7 +8,7 @@ struct command {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *summary; /* NULL: the help does not list it */
-    int failed; /* the status where its output cannot be written */
+    int failed;          /* the status where its output cannot be written */
 };
 
 /* The last one has no name. */

@@ -18,6 +18,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/replay/recording.h"
+#include "memsim/report/flame.h"
 #include "memsim/report/report_html.h"
 #include "fits/cluster.h"
 #include "fits/machine.h"
@@ -44,11 +45,11 @@ static int stdout_count(const struct output_options *o)
 {
     return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
            is_stdout(o->snapshot) + is_stdout(o->kineto) +
-           is_stdout(o->markdown);
+           is_stdout(o->markdown) + is_stdout(o->flame);
 }
 
 /* The files that can be asked for, as the options name them. */
-#define FILES 6
+#define FILES 7
 
 struct file_option {
     const char *option, *path; /* NULL: not asked for */
@@ -63,6 +64,7 @@ static void list_files(const struct output_options *o,
     files[3] = (struct file_option){"--snapshot", o->snapshot};
     files[4] = (struct file_option){"--kineto", o->kineto};
     files[5] = (struct file_option){"--markdown", o->markdown};
+    files[6] = (struct file_option){"--flame", o->flame};
 }
 
 /* Two options with one name: the later file would replace the earlier. */
@@ -122,7 +124,7 @@ int output_check_input(const struct output_options *options, const char *input,
 {
     if (!input || !(options->json || options->html || options->perfetto ||
                     options->snapshot || options->kineto ||
-                    options->markdown))
+                    options->markdown || options->flame))
         return 0;
     DIR *dir = opendir(input);
     if (!dir)
@@ -380,6 +382,8 @@ static int write_files(const struct output_options *options,
 
     if (output_files(options, &writers, result, err))
         return -1;
+    if (options->flame && file_write(flame_write, result, options->flame, err))
+        return -1;
     return options->snapshot
                ? write_snapshot(options->snapshot, result, dir, recorded, err)
                : 0;
@@ -389,7 +393,8 @@ static int write_files(const struct output_options *options,
 static bool wants_traces(const struct output_options *o)
 {
     return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower ||
-           o->check_collectives || o->kineto || o->chakra || o->depends;
+           o->check_collectives || o->kineto || o->chakra || o->depends ||
+           o->flame;
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */

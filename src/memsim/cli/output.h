@@ -18,7 +18,7 @@ struct output_options {
     const char *cluster; /* NULL: nothing to price collectives on */
     const char *link, *quantile; /* of collectives' times */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
-    const char *kineto, *markdown;
+    const char *kineto, *markdown, *flame;
     const char *chakra;  /* a directory */
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
@@ -49,6 +49,9 @@ struct output_options {
     {"chakra", 0, OPTION_STRING, "DIR", offsetof(structure, member.chakra),    \
      .help = "write the predicted timeline as Chakra execution\n"              \
              "traces, DIR/chakra.RANK.et"},                                    \
+    {"flame", 0, OPTION_STRING, "FILE", offsetof(structure, member.flame),     \
+     .help = "write the memory at the peak by Python stack (--stacks)\n"       \
+             "as folded stacks, for speedscope.app or flamegraph.pl"},         \
     OUTPUT_SUMMARY_ROWS(structure, member),                                    \
     {"depends", 0, OPTION_STRING, "OPERATION",                                 \
      offsetof(structure, member.depends),                                      \

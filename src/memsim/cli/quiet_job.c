@@ -60,7 +60,6 @@ int quiet_check_outer(const char *command, struct err *err)
 
     if (!outer || !rundir_is_live(outer))
         return 0;
-    return err_set(err,
-                   "already inside a memsim run (%s); start %s by itself",
+    return err_set(err, "already inside a memsim run (%s); start %s by itself",
                    outer, command);
 }

@@ -116,7 +116,8 @@ function makeTables() {
   tables.things = new Table("things", [textColumn("What", "label"),
     bytesColumn("Together", "bytes"), countColumn("Blocks", "count"),
     bytesColumn("Each", "each"), textColumn("Category", "category"),
-    textColumn("Module", "module"), textColumn("Operator", "operator")], 1);
+    textColumn("Module", "module"), textColumn("Operator", "operator"),
+    textColumn("Line", "where")], 1);
   tables.pools = new Table("pools", [textColumn("Pool", "name"),
     {title: "Segments", value: (r) => r.segments.length,
       show: (r) => formatCount(r.segments.length)},
@@ -175,8 +176,10 @@ function showEntry(index) {
   showTimeline(device);
   showTreemap(device);
   const looked = recording?.fragmentation; // at one GPU of the process
-  showSegments(segmentsOf(device,
-    alone || looked?.device === place ? looked : null));
+  const segments = segmentsOf(device,
+    alone || looked?.device === place ? looked : null);
+  showSegments(segments, device);
+  showStacks(device, segments);
   showReplay(recording);
   showStepTime(page.result, (page.result.ranks || []).find((r) =>
     r.rank === rank), device);
@@ -185,7 +188,7 @@ function showEntry(index) {
   fillTable("modules", addModuleTimes(moduleRows(device), page.result));
   fillTable("phases", phaseRows(device));
   fillTable("things", (device.things_at_peak || []).map((thing) =>
-    ({category: "", module: "", operator: "", ...thing,
+    ({category: "", module: "", operator: "", where: "", ...thing,
       each: thing.bytes / (thing.count || 1)})));
   search();
   tellMissing(device, recording);

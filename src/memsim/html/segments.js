@@ -215,7 +215,8 @@ function tellLeftOut(segments, pools) {
   return words.join(" ");
 }
 
-function showSegments(segments) {
+function showSegments(segments, device) {
+  map.device = device;
   const pools = poolsOf(segments);
   find("segments").hidden = !pools.length;
   Object.assign(map, {pools: pools.slice(0, POOLS_SHOWN), width: 0,
@@ -233,6 +234,11 @@ function startSegments() {
   canvas.addEventListener("pointermove", hoverSegments);
   canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("keydown", keySegments);
+  canvas.addEventListener("click", (event) => {
+    const piece = pieceAt(...place(event));
+    if (piece && piece.block)
+      showBlock(map.device, piece.block);
+  });
   canvas.addEventListener("blur", () => {
     map.chosen = -1;
     hideTip();

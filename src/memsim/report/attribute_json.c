@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
+#include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 
@@ -182,8 +184,29 @@ static void add_timeline(cJSON *device, const struct attribution *a)
     json_add_bytes(device, "timeline_resolution_bytes", a->point_bytes);
 }
 
+/* The stacks that blocks have, each once, in the order of the blocks. */
+struct stacks {
+    cJSON *array;
+    struct map places; /* 1 + its place, by a hash of the text */
+    size_t count;
+};
+
+static void add_stack(cJSON *block, struct stacks *stacks, const char *stack)
+{
+    uint64_t key = hash_text(HASH_START, stack);
+    uintptr_t place = (uintptr_t)map_get(&stacks->places, key);
+
+    if (!place) {
+        place = ++stacks->count;
+        map_put(&stacks->places, key, (void *)place);
+        cJSON_AddItemToArray(stacks->array, cJSON_CreateString(stack));
+    }
+    json_add_uint(block, "stack", place - 1);
+}
+
 static void add_block(cJSON *array, const struct attribution *a,
-                      const struct attribution_block *b, uint64_t base)
+                      const struct attribution_block *b, uint64_t base,
+                      struct stacks *stacks)
 {
     cJSON *block = json_add_object(array);
 
@@ -199,6 +222,8 @@ static void add_block(cJSON *array, const struct attribution *a,
     cJSON_AddStringToObject(block, "label", b->label);
     if (b->operation)
         cJSON_AddStringToObject(block, "operator", b->operation);
+    if (b->stack)
+        add_stack(block, stacks, b->stack);
 }
 
 /* What is free in a segment, of all its blocks, named as a replay does. */
@@ -222,6 +247,7 @@ static void add_cached(cJSON *segment, const struct attribution_segment *s,
 static void add_segments(cJSON *device, const struct attribution *a)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "segments_at_peak");
+    struct stacks stacks = {.array = cJSON_CreateArray()};
     size_t told = 0;
 
     for (size_t i = 0; i < a->segment_count; i++) {
@@ -239,11 +265,17 @@ static void add_segments(cJSON *device, const struct attribution *a)
         size_t room = BLOCKS_MAX - told;
         size_t count = s->count < room ? s->count : room;
         for (size_t j = 0; j < count; j++)
-            add_block(blocks, a, &a->blocks[s->first + j], s->address);
+            add_block(blocks, a, &a->blocks[s->first + j], s->address,
+                      &stacks);
         if (count < s->count)
             json_add_uint(segment, "blocks_dropped", s->count - count);
         told += count;
     }
+    map_fini(&stacks.places);
+    if (stacks.count)
+        cJSON_AddItemToObject(device, "stacks", stacks.array);
+    else
+        cJSON_Delete(stacks.array);
 }
 
 static void add_peak(cJSON *device, const struct attribution *a)

@@ -96,8 +96,9 @@ static const char *smallest_gpu(const struct catalogue *c,
 enum { VERDICT, USED, RESERVED, ALLOCATED, HEADROOM, STEP, SMALLEST, COLUMNS };
 
 static const char *const headings[COLUMNS] = {
-    [VERDICT] = "verdict",     [USED] = "used",   [RESERVED] = "reserved",
-    [ALLOCATED] = "allocated", [HEADROOM] = "headroom", [STEP] = "step",
+    [VERDICT] = "verdict",       [USED] = "used",
+    [RESERVED] = "reserved",     [ALLOCATED] = "allocated",
+    [HEADROOM] = "headroom",     [STEP] = "step",
     [SMALLEST] = "smallest GPU",
 };
 
@@ -312,8 +313,8 @@ static void csv_row(const struct compare_row *row, size_t names,
         csv_text(out, row->cells[k]);
         fputc(',', out);
     }
-    csv_text(out,
-             row->result ? result_verdict_name(row->result->verdict) : row->why);
+    csv_text(out, row->result ? result_verdict_name(row->result->verdict)
+                              : row->why);
     if (f.known)
         fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, f.used,
                 f.reserved, f.allocated, f.capacity);

@@ -51,6 +51,8 @@ static void add_things(cJSON *device, const struct result_device *d)
         cJSON_AddStringToObject(thing, "module", t->module);
         if (*t->operation)
             cJSON_AddStringToObject(thing, "operator", t->operation);
+        if (*t->where)
+            cJSON_AddStringToObject(thing, "where", t->where);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/attribution/stack_text.h"
 #include "memsim/report/result.h"
 #include "memsim/report/tree_node.h"
 
@@ -25,6 +26,7 @@ static void thing_add(struct result_device *device, uint64_t bytes,
 /* A block's place in the list: what is alike becomes one thing. */
 struct named {
     char *label;
+    char where[PEAK_LABEL_BYTES];
     const struct attribution_block *block;
     uint64_t count, bytes;
 };
@@ -83,7 +85,8 @@ static int by_words(const void *x, const void *y)
 
     if (a->block->bytes != b->block->bytes)
         return a->block->bytes < b->block->bytes ? 1 : -1;
-    return strcmp(a->label, b->label);
+    int order = strcmp(a->label, b->label);
+    return order ? order : strcmp(a->where, b->where);
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -92,7 +95,8 @@ static int by_bytes(const void *x, const void *y)
 
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
-    return strcmp(a->label, b->label);
+    int order = strcmp(a->label, b->label);
+    return order ? order : strcmp(a->where, b->where);
 }
 
 static size_t named_merge(struct named *all, size_t count)
@@ -120,9 +124,14 @@ static size_t blocks_name(const struct attribution *a, struct named **named)
     *named = xcalloc(a->block_count + 1, sizeof **named);
     for (size_t i = 0; i < a->block_count; i++) {
         const struct attribution_block *b = &a->blocks[i];
-        if (b->allocated)
-            (*named)[count++] =
-                (struct named){block_words(a, b), b, 1, b->bytes};
+        if (!b->allocated)
+            continue;
+        struct named *n = &(*named)[count++];
+        *n = (struct named){.label = block_words(a, b),
+                            .block = b,
+                            .count = 1,
+                            .bytes = b->bytes};
+        stack_line(b->stack, n->where, sizeof n->where);
     }
     return named_merge(*named, count);
 }
@@ -144,6 +153,7 @@ static void thing_of_block(struct peak_thing *t, const struct attribution *a,
     }
     if (b->operation)
         snprintf(t->operation, sizeof t->operation, "%s", b->operation);
+    snprintf(t->where, sizeof t->where, "%s", n->where);
 }
 
 /* The same from the attribution, which knows more than the first use. */

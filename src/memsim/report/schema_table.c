@@ -212,6 +212,7 @@ const struct schema_object schema_objects[] = {
     {"timeline", "optional list of point", "memory over time"},
     {"timeline_resolution_bytes", "optional uint", "changes smaller than this may be missing in it"},
     {"segments_at_peak", "optional list of segment", "the allocator's segments at the peak"},
+    {"stacks", "optional list of text", "with --stacks: Python stacks of blocks, a line for each frame, the innermost first: FILE:LINE FUNCTION"},
     {"advice", "optional list of advice", "with --advice: changes that save memory, the largest saving first"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},
 )},
@@ -232,6 +233,7 @@ const struct schema_object schema_objects[] = {
     {"category", "optional text", "as in categories_at_peak; this and what follows only if modules were recorded"},
     {"module", "optional text", "with * for numbers; empty: none"},
     {"operator", "optional text", "PyTorch's, that allocated them"},
+    {"where", "optional text", "with --stacks: file and line of the script"},
 )},
 {"guess", "where the program read a value that memsim does not compute", NULL, FIELDS(
     {"operator", "text", "PyTorch's operator"},
@@ -309,6 +311,7 @@ const struct schema_object schema_objects[] = {
     {"category", "optional text", "for an allocated block: its category"},
     {"label", "optional text", "for an allocated block: the first work that used it"},
     {"operator", "optional text", "the operator that allocated it"},
+    {"stack", "optional uint", "its place in stacks"},
 )},
 
 /* --- collectives ---------------------------------------------------------- */

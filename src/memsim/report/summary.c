@@ -204,6 +204,20 @@ static void write_ooms(const struct page *page, const struct result_device *d)
                 survived - 1);
 }
 
+/* What T is and, where that is known, the line of the script, in WIDTH
+ * columns. */
+static const char *thing_words(const struct peak_thing *t, int width,
+                               char *out, size_t size)
+{
+    int where = (int)strlen(t->where);
+
+    if (!where || where + 2 > width / 2)
+        snprintf(out, size, "%.*s", width, t->label);
+    else
+        snprintf(out, size, "%.*s, %s", width - where - 2, t->label, t->where);
+    return out;
+}
+
 static void write_things(const struct page *page, const struct result_device *d)
 {
     if (d->thing_count)
@@ -211,15 +225,16 @@ static void write_things(const struct page *page, const struct result_device *d)
                 ink(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
         const struct peak_thing *t = &d->things[i];
-        char total[SIZE_LENGTH], each[SIZE_LENGTH];
+        char total[SIZE_LENGTH], each[SIZE_LENGTH], words[128];
 
         units_format_bytes(t->bytes, total, sizeof total);
         if (t->count > 1)
-            fprintf(page->out, "  %12s  %-44.44s  %" PRIu64 " x %s\n", total,
-                    t->label, t->count,
+            fprintf(page->out, "  %12s  %-44s  %" PRIu64 " x %s\n", total,
+                    thing_words(t, 44, words, sizeof words), t->count,
                     units_format_bytes(t->bytes / t->count, each, sizeof each));
         else
-            fprintf(page->out, "  %12s  %.64s\n", total, t->label);
+            fprintf(page->out, "  %12s  %s\n", total,
+                    thing_words(t, 64, words, sizeof words));
     }
 }
 

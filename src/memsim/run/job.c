@@ -129,6 +129,7 @@ static void session_fill(struct session *s, const struct job *job)
     s->fail_above_percent = o->fail_above_percent;
     s->selected_fraction = o->selected_fraction;
     s->unknown_value = o->unknown_value;
+    s->stacks = (uint32_t)job->stacks;
     s->require_gpu = o->require_gpu;
     s->write_through = o->write_through;
     s->address_model = (uint32_t)o->addresses;

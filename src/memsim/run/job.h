@@ -86,6 +86,7 @@ struct job {
     bool force;            /* it may replace an earlier run there */
     uint64_t trace_limit_bytes;
     bool no_modules, real_init;
+    int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
     size_t clock_bytes;

@@ -43,8 +43,8 @@ static int axis_parse(struct sweep_axis *axis, const char *word,
                        word);
     axis->name = xasprintf("%.*s", (int)(equals - word), word);
     for (const char *at = equals + 1;; at++) {
-        axis->values = xreallocarray(axis->values, axis->count + 1,
-                                     sizeof *axis->values);
+        axis->values =
+            xreallocarray(axis->values, axis->count + 1, sizeof *axis->values);
         axis->values[axis->count++] = value_take(&at);
         if (!*at)
             return 0;
@@ -120,9 +120,8 @@ static char *word_fill(const struct sweep *s, size_t at, const char *word)
     while (*word) {
         size_t axis = axis_at(s, word), length = 1 + strcspn(word + 1, "{");
         bool place = axis < s->axis_count;
-        char *longer =
-            place ? xasprintf("%s%s", made, sweep_value(s, at, axis))
-                  : xasprintf("%s%.*s", made, (int)length, word);
+        char *longer = place ? xasprintf("%s%s", made, sweep_value(s, at, axis))
+                             : xasprintf("%s%.*s", made, (int)length, word);
         free(made);
         made = longer;
         word += place ? strlen(s->axes[axis].name) + 2 : length;

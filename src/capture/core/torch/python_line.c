@@ -121,13 +121,80 @@ static void frames_write(char *text, size_t size)
         python.drop(frame);
 }
 
-void python_line(char *text, size_t size)
+/* torch.nn.Module calls each forward through functions of its own, and
+ * memsim's hooks may lie between. */
+static bool is_plumbing(const char *file, const char *name)
+{
+    return (strstr(file, "/torch/nn/modules/module.py") &&
+            (strstr(name, "_call_impl") || !strcmp(name, "inner"))) ||
+           strstr(file, "/memsim/py/");
+}
+
+/* Appends a line for FRAME to TEXT, which has USED bytes. Returns how many it
+ * has then; SIZE: it is full. */
+static size_t frame_append(void *frame, char *text, size_t size, size_t used)
+{
+    void *code = python.code(frame);
+    void *file = python.attribute(code, "co_filename");
+    void *name = python.attribute(code, "co_name");
+    const char *path = file ? python.utf8(file) : NULL;
+    const char *called = name ? python.utf8(name) : NULL;
+
+    if (!path || !called)
+        python.clear();
+    else if (!is_plumbing(path, called)) {
+        int n = snprintf(text + used, size - used, "%s%s:%d %s",
+                         used ? "\n" : "", path, python.line(frame), called);
+        if (n < 0 || (size_t)n >= size - used) {
+            text[used] = '\0';
+            used = size;
+        } else {
+            used += (size_t)n;
+        }
+    }
+    if (file)
+        python.drop(file);
+    if (name)
+        python.drop(name);
+    python.drop(code);
+    return used;
+}
+
+static void stack_write(char *text, size_t size)
+{
+    void *frame = python.frame();
+    size_t used = 0;
+
+    if (frame)
+        python.hold(frame);
+    for (int i = 0; frame && i < FRAMES_MAX && used < size; i++) {
+        used = frame_append(frame, text, size, used);
+        void *back = python.back(frame);
+        python.drop(frame);
+        frame = back;
+    }
+    if (frame)
+        python.drop(frame);
+}
+
+static void at_interpreter(void (*write)(char *, size_t), char *text,
+                           size_t size)
 {
     text[0] = '\0';
     if (core_locks_held || !python_find() || !python.is_initialized() ||
         python.is_finalizing() || !python.thread())
         return;
     int state = python.ensure();
-    frames_write(text, size);
+    write(text, size);
     python.release(state);
+}
+
+void python_line(char *text, size_t size)
+{
+    at_interpreter(frames_write, text, size);
+}
+
+void python_stack(char *text, size_t size)
+{
+    at_interpreter(stack_write, text, size);
 }

@@ -11,4 +11,9 @@
  * for the interpreter's lock. */
 void python_line(char *text, size_t size);
 
+/* Writes the whole stack to TEXT, the innermost frame first, a line for each:
+ * "/home/me/model.py:12 forward". The frames of torch.nn.Module's own calling
+ * are left out; what does not fit in SIZE is, too. Otherwise as python_line. */
+void python_stack(char *text, size_t size);
+
 #endif

@@ -12,6 +12,7 @@
 #include "capture/core/run/process.h"
 #include "capture/core/run/record_put.h"
 #include "capture/core/torch/tag.h"
+#include "capture/core/torch/stack.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
 
@@ -301,7 +302,8 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
         .block_bytes = bytes, .stream = traced ? pending.stream : 0,
         .allocated_bytes = allocated, .reserved_bytes = reserved,
         .pool_low = pool[0], .pool_high = pool[1], .module = tag.module,
-        .phase = tag.phase, .operator= tag.operation, .range = tag.range);
+        .phase = tag.phase, .operator= tag.operation, .range = tag.range,
+        .stack = stack_take());
     pending.address = 0;
 }
 

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture/core/torch/stack.h"
+
 /* Where functions are in the allocator's virtual table, and the pool in an
  * entry of its trace, by PyTorch version: printed by tools/torch-abi from each
  * wheel's headers. 0: not known, or there is none. */
@@ -37,6 +39,13 @@ static void (*before_other)(void);
 static slot_function *real_allocate, *real_raw_alloc, *real_raw_with_stream,
     *real_begin_pool;
 static _Thread_local uint64_t requested;
+
+/* Before each request, without a lock of the allocator's. */
+static void request_begin(uint64_t bytes)
+{
+    requested = bytes;
+    stack_begin(bytes);
+}
 
 bool torch_slots_version(const char *library, char *version, size_t size)
 {
@@ -76,14 +85,14 @@ bool torch_slots_find(const char *version)
 static uint64_t stand_allocate(uint64_t result, uint64_t self, uint64_t bytes,
                                uint64_t d, uint64_t e, uint64_t f)
 {
-    requested = bytes;
+    request_begin(bytes);
     return real_allocate(result, self, bytes, d, e, f);
 }
 
 static uint64_t stand_raw_alloc(uint64_t self, uint64_t bytes, uint64_t c,
                                 uint64_t d, uint64_t e, uint64_t f)
 {
-    requested = bytes;
+    request_begin(bytes);
     return real_raw_alloc(self, bytes, c, d, e, f);
 }
 
@@ -93,7 +102,7 @@ static uint64_t stand_raw_with_stream(uint64_t self, uint64_t bytes,
 {
     if (stream)
         before_other();
-    requested = bytes;
+    request_begin(bytes);
     return real_raw_with_stream(self, bytes, stream, d, e, f);
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/torch/stack.h"
+
+#include "capture/core/run/process.h"
+#include "capture/core/run/record.h"
+#include "capture/core/torch/python_line.h"
+#include "common/trace/session.h"
+
+#define STACK_BYTES 4096
+#define LARGE_BYTES (UINT64_C(1) << 20)
+
+static _Thread_local uint32_t stack;
+
+void stack_begin(uint64_t bytes)
+{
+    const struct session *s = memsim_session();
+    char text[STACK_BYTES];
+
+    stack = 0;
+    if (!s || s->stacks == SESSION_STACKS_NONE ||
+        (s->stacks == SESSION_STACKS_LARGE && bytes < LARGE_BYTES))
+        return;
+    python_stack(text, sizeof text);
+    if (text[0])
+        stack = memsim_name(text);
+}
+
+uint32_t stack_take(void)
+{
+    uint32_t id = stack;
+
+    stack = 0;
+    return id;
+}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memsim run --stacks: the line of the script that made each block. Starts runs
+of its own with the programs of MEMSIM_BUILD."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import equal, main, test
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+MEMSIM = os.environ.get("MEMSIM_BUILD", f"{ROOT}/build") + "/bin/memsim"
+
+JOB = """import torch
+def make(n):
+    return torch.empty(n, dtype=torch.uint8, device="cuda")  # line 3
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + 1  # line 6
+small = make(1000)
+large = make(4 << 20)  # line 8
+kept = Net()(large)  # line 9
+"""
+# Another thread asks the allocator, and holds the interpreter's lock, all the
+# time: the stack is taken before the allocator's lock.
+THREADS = """import threading, torch
+stop = False
+def ask():
+    while not stop:
+        torch.cuda.memory_allocated()
+        torch.cuda.memory_stats()
+torch.empty(1, device="cuda")
+threads = [threading.Thread(target=ask) for _ in range(2)]
+for each in threads: each.start()
+def work():
+    for i in range(2000): torch.empty(1000 + i, device="cuda")
+workers = [threading.Thread(target=work) for _ in range(2)]
+for each in workers: each.start()
+for each in workers: each.join()
+stop = True
+for each in threads: each.join()
+"""
+
+
+def run(text, *options, folder):
+    script = f"{folder}/job.py"
+    with open(script, "w") as file:
+        file.write(text)
+    subprocess.run([MEMSIM, "run", "-q", "--json", f"{folder}/out.json",
+                    "--flame", f"{folder}/out.folded", *options, "--",
+                    sys.executable, script], check=True, timeout=300)
+    with open(f"{folder}/out.json") as file:
+        device = json.load(file)["ranks"][0]["devices"][0]
+    with open(f"{folder}/out.folded") as file:
+        folded = file.read().splitlines()
+    return device, folded
+
+
+def blocks(device):
+    """(bytes, frames of the stack) of each allocated block."""
+    stacks = device.get("stacks", [])
+    return sorted((b["bytes"], stacks[b["stack"]].split("\n")
+                   if "stack" in b else None)
+                  for s in device["segments_at_peak"] for b in s["blocks"]
+                  if b["state"] == "allocated")
+
+
+@test
+def every_block_has_its_stack():
+    with tempfile.TemporaryDirectory() as folder:
+        device, folded = run(JOB, "--stacks", "all", folder=folder)
+        path = f"{folder}/job.py"
+        small, *large = blocks(device)
+        equal(small, (1024, [f"{path}:3 make", f"{path}:7 <module>"]))
+        stacks = sorted(stack for _, stack in large)
+        equal(stacks, [[f"{path}:3 make", f"{path}:8 <module>"],
+                       [f"{path}:6 forward", f"{path}:9 <module>"]])
+        where = {t.get("where") for t in device["things_at_peak"]}
+        assert {"job.py:3", "job.py:6"} <= where, where
+        equal(sum(int(line.rsplit(" ", 1)[1]) for line in folded),
+              device["peak_allocated_bytes"])
+        assert any(line.startswith(
+            f"rank 0, GPU 0;{path}:9 <module>;{path}:6 forward;aten::add ")
+            for line in folded), folded
+
+
+@test
+def only_large_blocks_have_one():
+    with tempfile.TemporaryDirectory() as folder:
+        device, _ = run(JOB, "--stacks", "large", folder=folder)
+        equal([stack is not None for _, stack in blocks(device)],
+              [False, True, True])
+
+
+@test
+def without_the_option_there_is_none_and_the_peak_is_the_same():
+    with tempfile.TemporaryDirectory() as folder:
+        without, folded = run(JOB, folder=folder)
+        assert "stacks" not in without
+        assert any(";Net;aten::add " in line for line in folded), folded
+        with_all, _ = run(JOB, "--stacks", "all", folder=folder)
+        for name in ("peak_allocated_bytes", "peak_reserved_bytes",
+                     "peak_used_bytes"):
+            equal(with_all[name], without[name])
+
+
+@test
+def threads_that_ask_the_allocator_do_not_block():
+    with tempfile.TemporaryDirectory() as folder:
+        run(THREADS, "--stacks", "all", folder=folder)
+
+
+if __name__ == "__main__":
+    main()
