@@ -207,6 +207,10 @@ wheel:
 deb:
 	@tools/deb
 
+## docs: the documentation as a site, in build/site
+docs: $(O)/man/memsim-json.5
+	@tools/docs --build $(O)
+
 ## clean: removes what was built
 clean:
 	rm -rf $(O) build-asan
@@ -214,7 +218,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: format all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb clean help FORCE
+.PHONY: format all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
