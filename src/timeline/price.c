@@ -184,6 +184,7 @@ static void price_collective(const struct pricer *p, const struct op *op,
     price->fill = p->comm_fill;
     if (ranks < 2)
         return;
+    price->link_bytes = fit_coll_factor(q.coll, ranks) * q.bytes;
     if (p->options.cluster && !cluster_us(p, &q, ranks, place, &answer)) {
         price->link = q.nodes > 1 ? SIM_LINK_NODES : SIM_LINK_NODE;
         price->answer.basis = p->options.cluster->measured && !answer.flags

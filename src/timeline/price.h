@@ -29,6 +29,7 @@ struct price {
     uint32_t share; /* of compute, of SIM_WHOLE */
     uint32_t fill;  /* of the SMs that it gives work to, likewise */
     enum sim_link link; /* of a collective */
+    double link_bytes;  /* likewise: what a rank sends through it */
 };
 
 /* Where a collective's ranks are. */

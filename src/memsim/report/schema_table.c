@@ -111,6 +111,8 @@ const struct schema_object schema_objects[] = {
     {"host_bound_ns", "uint", "time in which the GPU is idle because the host has launched nothing"},
     {"other_ns", "uint", "gaps between kernels, and waits of streams for each other"},
     {"bubble_ns", "optional uint", "time in which nothing runs because a neighbour in a pipeline has not sent or received yet"},
+    {"intra_node_bytes", "optional uint", "bytes that the rank sends through the link inside its node, by collectives on one node"},
+    {"inter_node_bytes", "optional uint", "the same between nodes, by collectives on several nodes"},
     {"peers_ns", "optional uint", "of exposed_comm_ns, the time in which a collective waits for other ranks"},
     {"sm_utilization", "optional number", "the share of the SMs that had work, on average over the step, by the kernels' grids"},
     {"measured", "optional step_measured", "for an imported profile: the parts of the step in it"},

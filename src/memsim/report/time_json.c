@@ -104,6 +104,12 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
             json_add_uint(step, "bubble_ns", s->bubble_ns);
         if (s->peers_ns)
             json_add_uint(step, "peers_ns", s->peers_ns);
+        if (s->link_bytes[SIM_LINK_NODE])
+            json_add_uint(step, "intra_node_bytes",
+                          s->link_bytes[SIM_LINK_NODE]);
+        if (s->link_bytes[SIM_LINK_NODES])
+            json_add_uint(step, "inter_node_bytes",
+                          s->link_bytes[SIM_LINK_NODES]);
         if (s->measured_ns)
             add_measured(step, s);
         if (s->sm_utilization >= 0)

@@ -2,6 +2,7 @@
  * Predicted step times for people, in 80 columns. */
 #include <string.h>
 
+#include "common/base/units.h"
 #include "memsim/report/text_columns.h"
 #include "memsim/report/time_report.h"
 
@@ -55,6 +56,19 @@ static void write_parts(const struct page *p, const struct timing_step *s)
     write_part(p, "copies, exposed", s->exposed_copy_ns, s->duration_ns);
     write_part(p, "waits for the host", s->host_bound_ns, s->duration_ns);
     write_part(p, "gaps and waits of streams", s->other_ns, s->duration_ns);
+}
+
+static void write_links(const struct page *p, const struct timing_step *s)
+{
+    char inside[16], between[16];
+
+    if (!s->link_bytes[SIM_LINK_NODE] && !s->link_bytes[SIM_LINK_NODES])
+        return;
+    fprintf(p->out, "    sent by each rank: %s inside nodes, %s between\n",
+            units_format_bytes(s->link_bytes[SIM_LINK_NODE], inside,
+                               sizeof inside),
+            units_format_bytes(s->link_bytes[SIM_LINK_NODES], between,
+                               sizeof between));
 }
 
 static void write_rows(const struct page *p, const char *title,
@@ -132,6 +146,7 @@ void time_text_write(const struct result *result, const char *dim,
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
     fputc('\n', out);
     write_parts(&page, s);
+    write_links(&page, s);
     time_ranks_write(result, dim, plain, out);
     write_rows(&page, "modules, device time of a step", t->modules,
                t->module_count, whole);

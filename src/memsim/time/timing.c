@@ -16,6 +16,7 @@
 struct step_sum {
     double ns[WORK_FAMILIES];
     double below[WORK_FAMILIES], above[WORK_FAMILIES];
+    double link_bytes[SIM_LINKS];
 };
 
 struct reading {
@@ -65,6 +66,7 @@ static void band_add(struct step_sum *s, const struct price *p)
     const struct cost_answer *a = &p->answer;
 
     s->ns[p->family] += (double)a->ns;
+    s->link_bytes[p->link] += p->link_bytes;
     if (a->low_ns < a->ns)
         s->below[p->family] += (double)(a->ns - a->low_ns);
     if (a->high_ns > a->ns)
@@ -215,6 +217,8 @@ static void steps_conclude(struct reading *r)
         step->warm_up = l->steps.steps[i].warm_up;
         step_uses(l, i, device, step);
         step_band(&r->sums[i], step);
+        for (int k = 0; k < SIM_LINKS; k++)
+            step->link_bytes[k] = (uint64_t)r->sums[i].link_bytes[k];
     }
 }
 

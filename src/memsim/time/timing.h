@@ -19,6 +19,7 @@ struct timing_step {
     uint64_t exposed_copy_ns, host_bound_ns, other_ns;
     uint64_t bubble_ns; /* waits for a neighbour in a pipeline */
     uint64_t peers_ns;
+    uint64_t link_bytes[SIM_LINKS]; /* sent by collectives, without protocol */
     uint64_t measured_ns; /* of an imported profile; 0: not known */
     struct span_parts measured; /* the parts of that */
     /* Share of the SMs that had work, by the grids of the kernels; -1: not
