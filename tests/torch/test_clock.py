@@ -165,7 +165,8 @@ def waits_for_a_time_take_that_time():
                 assert 0.299 < took[name] < 0.6, (name, took[name])
             # 40 GEMMs of 16384^3 at the H100's peak take 0.36 s.
             assert 0.36 < took["thread"] < 1, took["thread"]
-            assert 0 <= took["age"] < 5, took["age"]
+            # Of a busy machine the clock leaves out more than it jumps.
+            assert -5 < took["age"] < 5, took["age"]
             equal(took["steps back"], 0)
 
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The C library's clocks, as the program sees them: on the user clock. Clocks
- * of CPU time are the host's, and so are the times of files, which are
- * therefore never later than the clock of a program that runs ahead. */
+ * of CPU time are the host's, and so are the times of files. */
 #include <errno.h>
 #include <sys/time.h>
 #include <time.h>
