@@ -53,6 +53,8 @@ struct simulator {
     size_t queue_head, queue_count, queue_capacity;
     bool ended, concluded;
     struct map last_calls; /* numbers by thread */
+    struct map beside; /* streams of what a change lets overlap, by stream */
+    bool is_beside;    /* something runs on them that nothing waited for yet */
     uint64_t record;    /* its ordinal in the trace */
     bool begun;         /* there was a record */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
@@ -321,9 +323,68 @@ static void work_meet(struct simulator *r, const struct op *op,
                   : o->meet_ns[place];
 }
 
+/* --- changes of the job --------------------------------------------------- */
+
+#define STREAM_BESIDE (UINT64_C(1) << 54) /* in handles */
+
+static uint64_t scaled(uint64_t ns, double factor)
+{
+    return (uint64_t)((double)ns * factor + 0.5);
+}
+
+static struct simulation_effect effect_of(const struct simulator *r,
+                                          const struct op *op)
+{
+    const struct simulation_change *c = r->options.change;
+
+    return c ? c->effect(c->context, op, op_trace_names(r->ops))
+             : (struct simulation_effect){.factor = 1};
+}
+
+/* STREAM waits for all that is on OTHER so far. */
+static void stream_follows(struct simulator *r, uint32_t thread,
+                           uint32_t stream, uint32_t other)
+{
+    uint32_t event = sim_event(r->sim);
+
+    if (sim_record(r->sim, thread, other, event) ||
+        sim_wait_event(r->sim, thread, stream, event))
+        r->t->stuck = true;
+}
+
+/* The stream beside STREAM, which follows it. */
+static uint32_t stream_beside(struct simulator *r, const struct op *op,
+                              uint32_t thread, uint32_t stream)
+{
+    uint32_t beside = number_get(&r->beside, stream);
+
+    if (beside == SIM_NONE) {
+        beside = sim_stream(r->sim, device_of(r, op->device), SIM_NON_BLOCKING,
+                            0);
+        number_put(&r->beside, stream, beside);
+    }
+    stream_follows(r, thread, beside, stream);
+    r->is_beside = true;
+    return beside;
+}
+
+/* The optimizer needs what ran beside. */
+static void beside_join(struct simulator *r, const struct op *op,
+                        uint32_t thread, uint32_t stream)
+{
+    size_t cursor = 0;
+
+    if (!r->is_beside || op->phase != TRACE_PHASE_OPTIMIZER)
+        return;
+    for (void *number; (number = map_next(&r->beside, &cursor));)
+        stream_follows(r, thread, stream, (uint32_t)(uintptr_t)number - 1);
+    r->is_beside = false;
+}
+
 static void submit(struct simulator *r, const struct op *op, uint32_t thread,
                    const struct price *price)
 {
+    const struct simulation_effect effect = effect_of(r, op);
     uint32_t stream = stream_of(r, op);
     struct simulation_op *info = info_new(r);
     struct sim_work work = {
@@ -354,6 +415,15 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
     r->t->ops++;
     r->under_way++;
     work_meet(r, op, &work);
+    work.duration_ns = scaled(work.duration_ns, effect.factor);
+    info->price.answer.ns = scaled(price->answer.ns, effect.factor);
+    info->price.answer.low_ns = scaled(price->answer.low_ns, effect.factor);
+    info->price.answer.high_ns = scaled(price->answer.high_ns, effect.factor);
+    beside_join(r, op, thread, stream);
+    if (effect.overlaps) {
+        stream = stream_beside(r, op, thread, stream);
+        info->stream |= STREAM_BESIDE;
+    }
     if (sim_submit(r->sim, thread, stream, &work))
         r->t->stuck = true;
 }
@@ -802,6 +872,7 @@ void simulator_destroy(struct simulator *r)
     map_fini(&r->events);
     map_fini(&r->threads);
     map_fini(&r->last_calls);
+    map_fini(&r->beside);
     xfree(r->queue);
     if (!r->options.world)
         world_destroy(r->world);

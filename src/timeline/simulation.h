@@ -69,6 +69,21 @@ struct simulation_sink {
     bool all_records; /* `record` gets the allocator's, too */
 };
 
+/* What a change of the job does to an operation. */
+struct simulation_effect {
+    double factor; /* of its time */
+    bool overlaps; /* it runs on a stream of its own, and nothing waits for it
+                      before the optimizer or, where the trace does not say
+                      when that is, the end of the step */
+};
+
+/* Says it of an operation; NAMES are the trace's. */
+struct simulation_change {
+    struct simulation_effect (*effect)(void *context, const struct op *op,
+                                       const struct trace_names *names);
+    void *context;
+};
+
 struct simulation_options {
     struct price_options price;
     double host_factor; /* of the recorded times of the host; 0: none */
@@ -77,6 +92,7 @@ struct simulation_options {
     bool host_as_recorded; /* the host's times are not cleaned */
     uint32_t data_parallel; /* ranks that average gradients, to a reader of
                                traces; 0: as recorded */
+    const struct simulation_change *change; /* of the job; NULL: none */
     bool models; /* imported profiles: prices in place of what was measured */
     const struct simulation_peers *peers; /* the ranks of its job, to a reader
                                              of traces; NULL: it is alone */

@@ -181,5 +181,82 @@ def a_captured_training_steps_with_each_launch():
         assert all(s["compute_ns"] > 0 for s in found[3:]), found
 
 
+BESIDE = """
+import contextlib
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for _ in range(8)])
+net = net.cuda()
+adam = torch.optim.Adam(net.parameters(), foreach=True)
+x = torch.ones(8192, 2048, device="cuda")
+y = torch.ones(64 << 20, device="cuda")
+side = torch.cuda.Stream()
+for step in range(4):
+    adam.zero_grad()
+    loss = net(x).sum()
+    if %(beside)s:
+        side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side) if %(beside)s else contextlib.nullcontext():
+        y.atan_()
+    loss.backward()
+    if %(beside)s:
+        torch.cuda.current_stream().wait_stream(side)
+    adam.step()
+"""
+
+
+def times(folder, beside, *change):
+    """The steps of BESIDE on a host that takes no time, and the operations of
+    the typical one with their durations, in order of their starts."""
+    trace, out = folder / f"{beside}", folder / "out.json"
+    if not trace.exists():
+        memsim("run", "-q", "-o", trace, "--", sys.executable, "-c",
+               BESIDE % {"beside": beside})
+    memsim("replay", "-q", "--host-speed", "0", "--json", out, "--kineto",
+           folder / "k.json", *change, trace)
+    report = json.loads(out.read_text())
+    events = json.loads((folder / "k.json").read_text())["traceEvents"]
+    step = [e for e in events if e.get("cat") == "user_annotation"][2]
+    work = sorted((e["ts"], e["name"], e["dur"]) for e in events
+                  if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+                  and step["ts"] <= e["ts"] < step["ts"] + step["dur"])
+    return report["time"]["step_ns"], work
+
+
+@test
+def a_changed_job_is_the_changed_script():
+    """An operation that a change lets overlap: the same operations, in the same
+    order, with the same times as in the script that runs it on a side stream
+    and waits before the optimizer. The script's four calls for that cost 1 us
+    each, which move starts by as much where the GPU waits for the host."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        _plain, before = times(scratch, False)
+        script, wanted = times(scratch, True)
+        changed, got = times(scratch, False, "--change", "overlap:atan")
+        equal([name for _ts, name, _dur in got],
+              [name for _ts, name, _dur in wanted])
+        for (at, name, dur), (at_2, _name, dur_2) in zip(got, wanted):
+            assert abs((at - got[0][0]) - (at_2 - wanted[0][0])) < 5, name
+            assert abs(dur - dur_2) < 1, (name, dur, dur_2)
+        assert abs(changed - script) < 5000, (changed, script)
+        # Beside another kernel it takes longer than alone.
+        long = [dur for _ts, name, dur in got if "atan" in name]
+        alone = [dur for _ts, name, dur in before if "atan" in name]
+        assert long[0] > 1.2 * alone[0], (long, alone)
+
+
+@test
+def a_kernel_that_is_twice_as_fast():
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        plain, work = times(scratch, False)
+        half, halved = times(scratch, False, "--change", "time:atan=0.5")
+        slow = [dur for _ts, name, dur in work if "atan" in name]
+        fast = [dur for _ts, name, dur in halved if "atan" in name]
+        equal([len(slow), len(fast)], [1, 1])
+        assert abs(slow[0] - 2 * fast[0]) < 0.01, (slow, fast)
+        assert abs((plain - half) / 1e3 - (slow[0] - fast[0])) < 1
+
+
 if __name__ == "__main__":
     main()

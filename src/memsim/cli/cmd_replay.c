@@ -65,6 +65,10 @@ static const struct option_row rows[] = {
      .maximum = 1 << 20,
      .help = "predict the step with gradients averaged over N\n"
              "ranks (data parallel without shards)"},
+    {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.change),
+     .help = "change the job: time:NAME=X, operations with NAME in\n"
+             "their name take X of their time; overlap:NAME, they run\n"
+             "beside what waited for them"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},

@@ -19,6 +19,7 @@ struct output_options {
     const char *link, *quantile; /* of collectives' times */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown, *flame;
+    const char *change; /* of a replay: see job_changes_parse */
     const char *chakra;  /* a directory */
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */

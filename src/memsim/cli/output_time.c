@@ -118,13 +118,21 @@ int output_time_gate(const struct output_options *o, struct result *result,
     return rc;
 }
 
+/* Is --change as it should be? */
+static int check_change(const struct output_options *o, struct err *err)
+{
+    struct job_changes changes;
+
+    return o->change ? job_changes_parse(o->change, &changes, err) : 0;
+}
+
 int output_time_check(const struct output_options *options, struct err *err)
 {
     double scale[WORK_FAMILIES] = {0}, link[SIM_LINKS] = {0}, factor;
 
     if (options->scale && price_scale_parse(options->scale, scale, err))
         return -1;
-    if (check_gate(options, err) ||
+    if (check_change(options, err) || check_gate(options, err) ||
         (options->link && price_link_parse(options->link, link, err)) ||
         quantile_parse(options->quantile, &factor, err))
         return -1;
@@ -150,6 +158,10 @@ int output_time_init(struct output_time *t,
     if ((options->link && price_link_parse(options->link, price->link, err)) ||
         quantile_parse(options->quantile, &price->quantile, err))
         return -1;
+    if (options->change && job_changes_parse(options->change, &t->changes, err))
+        return -1;
+    if (options->change)
+        job_changes_apply(&t->changes, &t->timeline);
     t->image = cost_fit_load(gpu, options->fit, err);
     if (!t->image)
         return -1;
@@ -167,6 +179,7 @@ int output_time_init(struct output_time *t,
 
 void output_time_fini(struct output_time *t)
 {
+    job_changes_fini(&t->changes);
     if (t->has_cluster)
         cluster_fini(&t->cluster);
     free(t->image);
@@ -479,6 +492,10 @@ int output_time_job(const struct output_time *t, struct result *result,
             if (t->options->kineto)
                 rc = rc || write_kineto(&j, i, err);
         }
+    for (size_t i = 0; i < t->changes.count; i++)
+        if (!t->changes.found[i])
+            result_note(result, "--change: no operation has '%s' in its name",
+                        t->changes.all[i].name);
     if (!rc && t->options->chakra)
         rc = chakra_write(result, t->options->chakra, err);
     free(timed);

@@ -123,8 +123,9 @@ static void print_summary(const struct replay_profile *p,
     fprintf(out, "memsim: a profile of %zu rank%s, %s, replayed with %s\n",
             p->run->count, p->run->count == 1 ? "" : "s",
             result->gpu.device_name,
-            p->models || p->gpu ? "the cost models' times"
-                                : "the measured durations");
+            p->output->change || p->output->scale ? "changes"
+            : p->models || p->gpu                 ? "the cost models' times"
+                                                  : "the measured durations");
     fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
             "replayed", "error");
     for (size_t i = 0; i < result->rank_count; i++)

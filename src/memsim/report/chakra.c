@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fields are those of mlcommons/chakra's schema/protobuf/et_def.proto; a file is
- * a GlobalMetadata and then Nodes, each after its length. Attributes are named
- * as ASTRA-sim reads them (is_cpu_op, comm_type, comm_size, tensor_size). */
+ * Fields are those of mlcommons/chakra's schema/protobuf/et_def.proto; a file
+ * is a GlobalMetadata and then Nodes, each after its length. Attributes are
+ * named as ASTRA-sim reads them (is_cpu_op, comm_type, comm_size,
+ * tensor_size). */
 #include "memsim/report/chakra.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a device was busy, with what, and how many of its SMs had work: sums over
- * parts of a timeline, be it simulated or measured. Pure. */
+ * When a device was busy, with what, and how many of its SMs had work: sums
+ * over parts of a timeline, be it simulated or measured. Pure. */
 #ifndef MEMSIM_MEMSIM_SPANS_H
 #define MEMSIM_MEMSIM_SPANS_H
 

@@ -62,8 +62,8 @@ static void ticks_thin(struct keeping *k)
     for (size_t i = 0; i < log->tick_count; i += 2)
         log->ticks[kept++] = log->ticks[i];
     log->tick_count = kept;
-    k->tick_ns = (log->ticks[kept - 1].recorded_ns - log->ticks[0].recorded_ns) /
-                 kept;
+    k->tick_ns =
+        (log->ticks[kept - 1].recorded_ns - log->ticks[0].recorded_ns) / kept;
 }
 
 static void tick(struct keeping *k, uint64_t recorded_ns, uint64_t ns)

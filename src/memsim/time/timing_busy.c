@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many of the SMs had work, and the parts of an imported profile's steps. */
+ * How many of the SMs had work, and the parts of an imported profile's steps.
+ */
 #include <math.h>
 #include <stdlib.h>
 

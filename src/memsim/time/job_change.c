@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/time/job_change.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/demangle.h"
+#include "common/base/hash.h"
+#include "common/base/xmalloc.h"
+
+#define FACTOR_MAX 1e6
+
+/* What is asked for and cannot be, and why. */
+static const struct refusal {
+    const char *what, *why;
+} refusals[] = {
+    {"layers", "optimizer kernels mix the parameters of all layers"},
+    {"hidden", "the shapes of all kernels would be others"},
+    {"seq", "the shapes of all kernels would be others"},
+    {"batch", "the shapes of all kernels would be others"},
+    {"precision", "PyTorch would choose other kernels, and casts between them"},
+    {"pp", "which rank sends what would be another"},
+};
+
+static int refuse(const char *text, size_t length, struct err *err)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (length == strlen(refusals[i].what) &&
+            !memcmp(text, refusals[i].what, length))
+            return err_set(err,
+                           "--change: %s cannot be changed in a recording: "
+                           "%s. `memsim run' of the changed script needs no "
+                           "GPU",
+                           refusals[i].what, refusals[i].why);
+    return err_set(err,
+                   "--change: '%.*s' is no change; time:NAME=FACTOR and "
+                   "overlap:NAME are",
+                   (int)length, text);
+}
+
+static int parse_time(const char *text, size_t length, struct job_change *c,
+                      struct err *err)
+{
+    const char *equals = memrchr(text, '=', length);
+    size_t name = equals ? (size_t)(equals - text) : 0;
+    char *end;
+
+    c->factor = equals ? strtod(equals + 1, &end) : 0;
+    if (!name || name >= sizeof c->name || end != text + length ||
+        !(c->factor > 0) || c->factor > FACTOR_MAX)
+        return err_set(err,
+                       "--change: '%.*s' is not of the form NAME=FACTOR with a "
+                       "factor above 0",
+                       (int)length, text);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)name, text);
+    return 0;
+}
+
+static int parse_overlap(const char *text, size_t length, struct job_change *c,
+                         struct err *err)
+{
+    if (!length || length >= sizeof c->name)
+        return err_set(err, "--change: overlap: needs a name");
+    snprintf(c->name, sizeof c->name, "%.*s", (int)length, text);
+    return 0;
+}
+
+static int parse_one(const char *text, size_t length, struct job_changes *changes,
+                     struct err *err)
+{
+    const char *colon = memchr(text, ':', length);
+    size_t kind = colon ? (size_t)(colon - text) : strcspn(text, "=,");
+    struct job_change *c = &changes->all[changes->count];
+
+    if (changes->count == CHANGES_MAX)
+        return err_set(err, "--change: more than %d changes", CHANGES_MAX);
+    changes->count++;
+    if (colon && kind == 4 && !memcmp(text, "time", 4)) {
+        c->kind = CHANGE_TIME;
+        return parse_time(colon + 1, length - 5, c, err);
+    }
+    if (colon && kind == 7 && !memcmp(text, "overlap", 7)) {
+        c->kind = CHANGE_OVERLAP;
+        return parse_overlap(colon + 1, length - 8, c, err);
+    }
+    return refuse(text, kind < length ? kind : length, err);
+}
+
+int job_changes_parse(const char *text, struct job_changes *changes, struct err *err)
+{
+    *changes = (struct job_changes){.count = 0};
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        if (parse_one(text, length, changes, err))
+            return -1;
+        text += length + (text[length] == ',');
+    }
+    return 0;
+}
+
+/* The effect on operations of NAME. */
+static struct simulation_effect *effect_make(struct job_changes *changes,
+                                             const char *name)
+{
+    struct simulation_effect *effect = xcalloc(1, sizeof *effect);
+
+    effect->factor = 1;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct job_change *c = &changes->all[i];
+        if (!strstr(name, c->name))
+            continue;
+        changes->found[i] = true;
+        if (c->kind == CHANGE_TIME)
+            effect->factor *= c->factor;
+        else
+            effect->overlaps = true;
+    }
+    return effect;
+}
+
+static struct simulation_effect effect_of(void *context, const struct op *op,
+                                          const struct trace_names *names)
+{
+    struct job_changes *changes = context;
+    const char *mangled = trace_names_get(names, op->name);
+    uint64_t key = hash_text(HASH_START, mangled) | 1;
+    struct simulation_effect *effect = map_get(&changes->effects, key);
+    char name[1024];
+
+    if (!effect) {
+        demangle(mangled, name, sizeof name);
+        effect = effect_make(changes, name);
+        map_put(&changes->effects, key, effect);
+    }
+    return *effect;
+}
+
+void job_changes_apply(struct job_changes *changes,
+                   struct simulation_options *simulation)
+{
+    changes->hook = (struct simulation_change){effect_of, changes};
+    simulation->change = &changes->hook;
+}
+
+void job_changes_fini(struct job_changes *changes)
+{
+    size_t cursor = 0;
+
+    for (void *effect; (effect = map_next(&changes->effects, &cursor));)
+        free(effect);
+    map_fini(&changes->effects);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changes of a recorded job that need no new run: operations take another time,
+ * or run beside what waited for them. */
+#ifndef MEMSIM_MEMSIM_JOB_CHANGE_H
+#define MEMSIM_MEMSIM_JOB_CHANGE_H
+
+#include "common/base/err.h"
+#include "common/base/map.h"
+#include "timeline/simulation.h"
+
+#define CHANGES_MAX 16
+
+enum job_change_kind { CHANGE_TIME, CHANGE_OVERLAP };
+
+struct job_change {
+    enum job_change_kind kind;
+    double factor;  /* of CHANGE_TIME */
+    char name[128]; /* a part of the operation's name */
+};
+
+/* Zeroed, there are none. */
+struct job_changes {
+    struct job_change all[CHANGES_MAX];
+    size_t count;
+    struct map effects; /* of operations, by hashes of their names */
+    struct simulation_change hook;
+    bool found[CHANGES_MAX]; /* it was about an operation */
+};
+
+/* Reads "time:NAME=FACTOR" and "overlap:NAME", several with commas between
+ * them. What a recording cannot tell is refused with the reason. Returns 0 or
+ * -1. */
+int job_changes_parse(const char *text, struct job_changes *changes, struct err *err);
+
+/* Lets SIMULATION make CHANGES, which must not move, of one trace. */
+void job_changes_apply(struct job_changes *changes,
+                   struct simulation_options *simulation);
+void job_changes_fini(struct job_changes *changes);
+
+#endif
