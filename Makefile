@@ -198,6 +198,8 @@ install: all
 	$(O)/bin/memsim completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/memsim.fish
 	install -m 644 $(O)/share/schema.json \
 	    $(DESTDIR)$(PREFIX)/share/memsim/schema/memsim-$(SCHEMA_VERSION).json
+	install -m 644 data/schema/fit.json \
+	    $(DESTDIR)$(PREFIX)/share/memsim/schema/fit-1.json
 
 ## wheel: dist/memsim-*.whl, for Linux with glibc 2.28 or newer
 wheel:
