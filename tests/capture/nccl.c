@@ -283,3 +283,23 @@ TEST(what_is_not_known_stays_so)
     CHECK(!cudaFree(unknown));
     pair_end(&p);
 }
+
+TEST(buffers_and_windows_are_registered)
+{
+    ncclComm_t comm = world_comm(3);
+    ncclWindow_t window;
+    void *p, *handle;
+    int host;
+
+    CHECK(!ncclMemAlloc(&p, 1 << 20));
+    CHECK(!ncclCommRegister(comm, p, 1 << 20, &handle));
+    CHECK(!ncclCommDeregister(comm, handle));
+    CHECK(!ncclCommWindowRegister(comm, p, 1 << 20, &window,
+                                  NCCL_WIN_COLL_SYMMETRIC));
+    CHECK(!ncclCommWindowDeregister(comm, window));
+    CHECK(ncclCommRegister(comm, &host, 4, &handle) == ncclInvalidArgument);
+    CHECK(ncclCommWindowRegister(NULL, p, 4, &window, 0) ==
+          ncclInvalidArgument);
+    CHECK(!ncclMemFree(p));
+    CHECK(!ncclCommDestroy(comm));
+}

@@ -78,7 +78,10 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions, get_model_state_dict, get_state_dict,
     set_model_state_dict, set_state_dict)
-from torch.distributed.fsdp import fully_shard
+try:
+    from torch.distributed.fsdp import fully_shard
+except ImportError:  # before 2.6
+    from torch.distributed._composable.fsdp import fully_shard
 def made():
     model = fully_shard(nn.Linear(64, 64).cuda())
     optimizer = torch.optim.AdamW(model.parameters())

@@ -15,6 +15,10 @@ HEAD = """
 import os, sys, torch, torch.distributed as dist, torch.nn as nn
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+try:
+    from torch.distributed.fsdp import fully_shard
+except ImportError:  # before 2.6
+    from torch.distributed._composable.fsdp import fully_shard
 def equal(got, want):
     assert got == want, f"rank {rank}: {got!r}, not {want!r}"
 """
@@ -51,7 +55,6 @@ dist.all_gather(parts, torch.tensor([float(rank)]), group=host)
 equal([p.item() for p in parts], [0.0] * 127 + [127.0])
 
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict
 mesh = init_device_mesh("cuda", (16, 8), mesh_dim_names=("dp", "tp"))
@@ -83,7 +86,6 @@ if sys.argv[1] == "ddp":
     model = nn.parallel.DistributedDataParallel(
         model, gradient_as_bucket_view=True)
 elif sys.argv[1] == "fsdp2":
-    from torch.distributed.fsdp import fully_shard
     for layer in model:
         fully_shard(layer)
     fully_shard(model)

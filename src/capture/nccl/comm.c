@@ -310,36 +310,6 @@ GET(ncclCommCount, ranks)
 GET(ncclCommCuDevice, device)
 GET(ncclCommUserRank, rank)
 
-ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t size,
-                              void **handle)
-{
-    (void)size;
-    *handle = buffer;
-    return ncclCommFinalize(comm);
-}
-
-ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
-{
-    (void)handle;
-    return ncclCommFinalize(comm);
-}
-
-ncclResult_t ncclMemAlloc(void **p, size_t bytes)
-{
-    uint64_t address;
-    int rc = memsim_device_malloc(memsim_device_current(), bytes, TRACE_HOW_VMM,
-                                  false, &address);
-
-    if (!rc)
-        *p = (void *)address;
-    return nccl_result(rc);
-}
-
-ncclResult_t ncclMemFree(void *p)
-{
-    return nccl_result(memsim_device_free((uint64_t)p, TRACE_HOW_VMM));
-}
-
 const char *ncclGetErrorString(ncclResult_t result)
 {
     static const char *const texts[] = {

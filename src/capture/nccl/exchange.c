@@ -31,7 +31,7 @@
 
 struct pending {
     struct exchange e;
-    uint64_t busy_ms, since_ms; /* of the others, when they last did something */
+    uint64_t busy_ms, since_ms; /* of the others, when they last were busy */
     uint64_t looked_ms;
 };
 _Static_assert(sizeof(struct pending) <= AWAIT_BYTES, "does not fit");
@@ -206,7 +206,7 @@ static int missing(const struct exchange *e, const struct communicator *c)
 
 /* --- what it comes to ----------------------------------------------------- */
 
-/* Reads COUNT bytes at AT of FROM's letter to SIDE; false: they are not known. */
+/* Reads COUNT bytes at AT of FROM's letter to SIDE; false: not known. */
 static bool side_read(const struct exchange *e, const struct communicator *c,
                       uint32_t from, uint64_t at, uint64_t count,
                       const struct reduce_side *side)

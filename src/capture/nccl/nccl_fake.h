@@ -13,7 +13,7 @@
 #include "capture/core/run/mailbox.h"
 #include "common/catalogue/nccl_memory.h"
 
-#define NCCL_ID_BYTES     MAILBOX_ID_BYTES /* what is unique of an ncclUniqueId */
+#define NCCL_ID_BYTES     MAILBOX_ID_BYTES /* unique of an ncclUniqueId */
 #define COMMUNICATOR_GONE 16
 
 /* What an ncclComm_t points to. */

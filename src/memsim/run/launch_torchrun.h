@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct torchrun {
-    uint32_t nodes, local; /* 1 where they are not given; local 0: by the GPUs */
+    uint32_t nodes, local; /* 1: not given; local 0: by the GPUs */
     char **command; /* of a rank: in COMMAND's array, which is changed */
 };
 

@@ -43,7 +43,7 @@ struct await_mask {
 uint64_t await_bits(const struct await_mask *mask);
 void await_add(struct await_mask *mask, uint64_t bits);
 
-/* Completes KIND's work, where it is not to come LATER. Returns 0, or the bit of
+/* Completes KIND's work if it is not to come LATER. Returns 0, or the bit of
  * the work, which the stream waits for from now on (stream.h). DATA, of COUNT
  * bytes, is copied; it is about BYTES at ADDRESS. */
 CORE_API uint64_t memsim_await(const struct await_kind *kind, const void *data,
