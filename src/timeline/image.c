@@ -39,7 +39,8 @@ static uint64_t put(struct maker *m, const void *from, size_t bytes)
         m->text = xreallocarray(m->text, m->capacity, 1);
     }
     memset(m->text + m->used, 0, at - m->used);
-    memcpy(m->text + at, from, bytes);
+    if (bytes)
+        memcpy(m->text + at, from, bytes);
     m->used = at + bytes;
     return at;
 }
@@ -150,12 +151,10 @@ static const char *open_cluster(const struct opened *o, uint64_t at,
 
     if (!fit)
         return "its cluster is cut";
-    if (fit->family_count) {
-        fit->families = inside(o, as_offset(fit->families), fit->family_count,
-                               sizeof *fit->families);
-        if (!fit->families)
-            return "its cluster is cut";
-    }
+    fit->families = inside(o, as_offset(fit->families), fit->family_count,
+                           sizeof *fit->families);
+    if (fit->family_count && !fit->families)
+        return "its cluster is cut";
     for (uint32_t i = 0; i < fit->family_count; i++)
         if (open_family(o, &fit->families[i]))
             return "its cluster is cut";
