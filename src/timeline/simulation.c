@@ -85,6 +85,8 @@ void simulator_done(struct simulator *r, const struct sim_done *done)
     struct simulation_op *info = info_of(r, done->tag);
 
     info->done = *done;
+    if (done->cause == SIM_BY_PEER)
+        info->done.cause_tag = 0; /* its number is the other process's */
     r->under_way--;
     if (done->end_ns > r->t->end_ns)
         r->t->end_ns = done->end_ns;

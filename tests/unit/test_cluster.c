@@ -141,6 +141,11 @@ TEST(a_collective_waits_for_the_last_rank)
     const struct timing_step *last = &timed[2].timing.steps[1];
     CHECK_UINT(first->peers_ns, 100 * US);
     CHECK_UINT(last->peers_ns, 0);
+    const struct timing *t = &timed[0].timing;
+    size_t row = 0;
+    while (row < t->path_count && strcmp(t->path[row].name, "other ranks"))
+        row++;
+    CHECK(row < t->path_count && t->path[row].ns == 100 * US);
     CHECK_UINT(first->exposed_comm_ns, last->exposed_comm_ns + 100 * US);
 }
 

@@ -78,8 +78,8 @@ struct walk {
     const struct trace_names *names;
     struct tally ops; /* by operator_key */
     struct map examples; /* const struct simulation_op by key + 1 */
-    double host_ns, driver_ns, gap_ns;
-    uint64_t host_calls, driver_calls, gaps;
+    double host_ns, driver_ns, gap_ns, peers_ns;
+    uint64_t host_calls, driver_calls, gaps, meets;
 };
 
 static void walk_op(struct walk *w, const struct simulation_op *op)
@@ -114,6 +114,21 @@ static const struct simulation_op *walk_host(struct walk *w,
     return NULL;
 }
 
+/* From OP, which waited for another rank, to what it would have waited for
+ * without that: the later one of its stream's and its event's operation. */
+static const struct simulation_op *walk_peer(struct walk *w,
+                                             const struct simulation_op *op)
+{
+    const struct simulation_op *before = op_find(w->path, op->done.before_tag);
+    const struct simulation_op *event = op_find(w->path, op->done.event_tag);
+
+    w->peers_ns += between(op->done.ready_ns, op->done.start_ns);
+    w->meets++;
+    if (!before || (event && event->done.end_ns > before->done.end_ns))
+        before = event;
+    return before;
+}
+
 static const struct simulation_op *walk_back(struct walk *w,
                                            const struct simulation_op *op)
 {
@@ -127,6 +142,8 @@ static const struct simulation_op *walk_back(struct walk *w,
         w->driver_calls++;
         return walk_host(w, call);
     }
+    if (d->cause == SIM_BY_PEER)
+        return walk_peer(w, op);
     const struct simulation_op *before = op_find(w->path, d->cause_tag);
     if (before) {
         w->gap_ns += between(before->done.end_ns, d->start_ns);
@@ -155,7 +172,7 @@ static void walk_tell(const struct walk *w, struct timing *t)
 {
     char text[256];
 
-    t->path = xcalloc(w->ops.count + 3, sizeof *t->path);
+    t->path = xcalloc(w->ops.count + 4, sizeof *t->path);
     for (size_t i = 0; i < w->ops.count; i++) {
         operator_name(map_get(&w->examples, w->ops.rows[i].key + 1), w->names,
                       text, sizeof text);
@@ -165,6 +182,7 @@ static void walk_tell(const struct walk *w, struct timing *t)
     row_put(t, "host", w->host_ns, w->host_calls);
     row_put(t, "driver calls", w->driver_ns, w->driver_calls);
     row_put(t, "gaps between operations", w->gap_ns, w->gaps);
+    row_put(t, "other ranks", w->peers_ns, w->meets);
     t->path_count = rows_finish(t->path, t->path_count);
 }
 
