@@ -163,11 +163,12 @@ double cost_roofline_ns(const struct cost_roofline *line,
                 moved_ns(gpu, work) / line->memory);
 }
 
-/* {floor, compute, memory}; of strided kernels COMPUTE is in elements a cycle of
- * a multiprocessor: 1.3 on an H100, in AMD-AGI/TraceLens's profiles. Rates are those of an H100's published kernel
- * times over its peaks: contiguous 2.9 TB/s, copies and concatenation 2.0,
- * reductions 2.7, norms and softmax 2.4, backward 2.0, optimizers 2.7 of 3.35;
- * fp32 0.75 of 67 TFLOP/s; flash attention 2 300 of 989. */
+/* {floor, compute, memory}; COMPUTE of strided kernels is in elements a cycle
+ * of a multiprocessor: 1.3 in AMD-AGI/TraceLens's profiles of an H100. Rates
+ * are those of an H100's published kernel times over its peaks: contiguous 2.9
+ * TB/s, copies and concatenation 2.0, reductions 2.7, norms and softmax 2.4,
+ * backward 2.0, optimizers 2.7 of 3.35; fp32 0.75 of 67 TFLOP/s; flash
+ * attention 2 300 of 989. */
 static const struct cost_roofline lines[WORK_FAMILIES] = {
     [WORK_NOTHING] = {0, 1, 1},
     [WORK_ELEMENTWISE] = {2000, 0.5, 0.87},
