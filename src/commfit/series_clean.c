@@ -91,7 +91,7 @@ static void clean_spikes(struct series *s, struct outliers *list)
 
 /* Times that fall from one size to the next by more than this, in both samples,
  * do so: NCCL changes its protocol there. */
-#define FALL 1.1
+#define FALL 1.03
 
 static bool falls(const struct series_point *p)
 {

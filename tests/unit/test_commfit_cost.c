@@ -73,7 +73,7 @@ TEST(says_where_it_leaves_the_data)
 
     CHECK_UINT(a.flags, COST_NCCL_BETWEEN);
     CHECK(a.us > 200 && a.us < 700);
-    CHECK_NEAR(log(a.high_us / a.us), hypot(0.24, 0.015), 1e-9);
+    CHECK_NEAR(log(a.high_us / a.us), hypot(0.8 * 0.24, 0.015), 1e-9);
     a = ask(FIT_ALL_REDUCE, 32, 8, 1e10);
     CHECK_UINT(a.flags, COST_NCCL_BEYOND | COST_NCCL_ABOVE);
     CHECK(a.us > 1e6);

@@ -76,19 +76,27 @@ static double size_spread(const struct fit_family *f, const struct fit_curve *c,
     return own >= 0 ? fmax(own * GAP, 0.005) : inside.first;
 }
 
+/* Large sizes depend on the network, small ones on latencies, which differ less
+ * from one node count to another. */
+#define LARGE_BYTES  0x1p20
+#define LARGE_SPREAD 1.3
+#define SMALL_SPREAD 0.8
+
 static double nodes_spread(const struct fit_family *f,
                            const struct fit_curve *c,
                            const struct cost_nccl_query *q, unsigned flags)
 {
+    double size = q->bytes >= LARGE_BYTES ? LARGE_SPREAD : SMALL_SPREAD;
+
     if (flags & COST_NCCL_BETWEEN)
-        return with_own(f->errors.between_band, between_nodes.first,
-                        between_nodes.first);
+        return size * with_own(f->errors.between_band, between_nodes.first,
+                               between_nodes.first);
     if (!(flags & COST_NCCL_BEYOND))
         return 0;
     double doublings = fabs(log2((double)q->nodes / c->nodes));
-    return with_own(f->errors.beyond_band,
-                    at_distance(&outside_nodes, 1),
-                    at_distance(&outside_nodes, doublings));
+    return size * with_own(f->errors.beyond_band,
+                           at_distance(&outside_nodes, 1),
+                           at_distance(&outside_nodes, doublings));
 }
 
 void cost_nccl_band(const struct fit_family *family,
