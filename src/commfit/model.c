@@ -76,7 +76,7 @@ static int curve_sigmoids(const struct series *s, struct sigmoid_fit *fit)
  * size out doubles the gap that a table must span: over the public tables its
  * error at the final gap is 0.59 of that, a form's stays. So each simpler form
  * must be this much better than the next. */
-#define WORTH 0.8
+#define WORTH 0.7
 
 static void curve_fit(const struct series *s, struct fit_curve *curve)
 {
