@@ -125,7 +125,8 @@ static void link_scale(const struct pricer *p, const struct cost_nccl_query *q,
 
     small.bytes = SMALL_BYTES;
     inside.nodes = 1;
-    if (factor == 1 || q->bytes <= SMALL_BYTES || cost_nccl(fit, &small, &least))
+    if (factor == 1 || q->bytes <= SMALL_BYTES ||
+        cost_nccl(fit, &small, &least))
         return;
     double us = least.us + fmax(answer->us - least.us, 0) / factor;
     if (link == SIM_LINK_NODES && inside.gpus_per_node > 1 &&

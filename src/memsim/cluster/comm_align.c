@@ -5,7 +5,7 @@
 
 #include "common/base/xmalloc.h"
 
-#define SHIFT_MOST 4096
+#define SHIFT_MOST 256 /* beyond what the counts of calls differ by */
 
 static int64_t end_of(const struct comm_call *c)
 {
@@ -65,8 +65,9 @@ int64_t comm_align(const struct comm_call *a, size_t a_count,
     int64_t *ns = xcalloc(shorter + 1, sizeof *ns);
     struct fit best = {.calls = 0};
 
-    most = most < SHIFT_MOST ? most : SHIFT_MOST;
-    least = least > -SHIFT_MOST ? least : -SHIFT_MOST;
+    int64_t limit = llabs(most + least) + SHIFT_MOST;
+    most = most < limit ? most : limit;
+    least = least > -limit ? least : -limit;
     for (int64_t shift = least; shift <= most; shift++) {
         size_t from_a = shift > 0 ? (size_t)shift : 0;
         size_t from_b = shift < 0 ? (size_t)-shift : 0;
