@@ -48,6 +48,8 @@ for each in dist.batch_isend_irecv(
     each.wait()
 equal(out.item(), (rank - 1) % 3)
 there, back = dist.new_group(), dist.new_group()
+for group in there, back:  # before 2.6 their first use splits the world's
+    dist.all_reduce(numbers(0), group=group)
 if rank == 0:  # asked for before anybody sends
     late = dist.irecv(out, 1, group=back)
     dist.send(numbers(4), 1, group=there)
