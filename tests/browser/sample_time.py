@@ -29,11 +29,10 @@ def operations(count):
 
 
 def calls(rows, end):
-    for i in range(sum(row["track"] == 0 for row in rows)):
+    launched = [k for k, row in enumerate(rows) if row["call"] >= 0]
+    for i, k in enumerate(launched):
         yield {"track": 2, "start_ns": i * 6 * US, "duration_ns": 4 * US,
-               "name": 3, "operation": next(
-                   k for k, row in enumerate(rows) if row["call"] == i),
-               "waited_for": -1}
+               "name": 3, "operation": k, "waited_for": -1}
     yield {"track": 2, "start_ns": end - 5 * US, "duration_ns": 8 * US,
            "name": 11, "operation": -1, "waited_for": len(rows) - 1}
 
