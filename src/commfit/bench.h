@@ -110,9 +110,9 @@ void bench_sort(struct bench *b);
 /* Sorts COUNT times or errors, the least first. */
 void bench_sort_values(double *values, size_t count);
 
-/* Reads PATH ("-": standard input), whatever it is: also compressed by gzip, and
- * of a directory every file that holds rows. Returns 0, or -1 where there is no
- * usable row. */
+/* Reads PATH ("-": standard input), whatever it is: also compressed by gzip,
+ * and of a directory every file that holds rows. Returns 0, or -1 where there
+ * is no usable row. */
 int bench_read(struct bench *b, const char *path, struct err *err);
 
 const char *bench_reason_text(enum bench_reason reason);

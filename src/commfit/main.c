@@ -403,11 +403,11 @@ struct report_settings {
 };
 
 static const struct option_row report_rows[] = {
-    {"verbose", 'v', OPTION_FLAG, NULL, offsetof(struct report_settings, verbose),
+    {"verbose", 'v', OPTION_FLAG, NULL,
+     offsetof(struct report_settings, verbose),
      .help = "print curves and link levels, too"},
     {"plot", 0, OPTION_STRING, "FILE.svg|FILE.png",
-     offsetof(struct report_settings, plot),
-     .help = "plot bandwidth and time"},
+     offsetof(struct report_settings, plot), .help = "plot bandwidth and time"},
     {0},
 };
 

@@ -21,7 +21,8 @@ static void take_chain(const struct chain *chain, struct fit_curve *curve)
     memcpy(curve->knots, chain->knots, chain->count * sizeof *curve->knots);
 }
 
-/* The sigmoids, times WEIGHT of what each size measured is off by (0: alone). */
+/* The sigmoids, times WEIGHT of what each size measured is off by (0: alone).
+ */
 static void take_sigmoids(const struct sigmoid_fit *fit, const struct series *s,
                           double weight, struct fit_curve *curve)
 {

@@ -303,8 +303,9 @@ static void draw_page(const struct fit *fit, const struct series_set *set,
     draw_levels(&r, FIT_CORRECTED, 0, "link levels, corrected formulas");
     draw_levels(&r, FIT_PUBLISHED, 1, "link levels, published formulas");
     double x = 2 * (PANEL_WIDTH + MARGIN) + 10, y = r.top + 40;
-    y = draw_key(out, x, y,
-                 &(struct key){colour_of(FIT_INTRA), "inside a node", false, -1});
+    y = draw_key(
+        out, x, y,
+        &(struct key){colour_of(FIT_INTRA), "inside a node", false, -1});
     draw_key(out, x, y,
              &(struct key){colour_of(FIT_INTER), "between nodes", false, -1});
     svg_end(out);

@@ -108,8 +108,8 @@ static void draw_lines(const struct predictions *p, const struct view *v,
     uint32_t number = 0;
 
     for (size_t i = 0, end; i < p->count; i = end, number++) {
-        for (end = i + 1;
-             end < p->count && same_line(&p->items[i], &p->items[end], v->nodes);
+        for (end = i + 1; end < p->count &&
+                          same_line(&p->items[i], &p->items[end], v->nodes);
              end++)
             ;
         const struct line line = {&p->items[i], end - i, number, v->nodes};

@@ -136,7 +136,8 @@ int read_flight(struct bench *b, const cJSON *root, const char *source,
 
     cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, "entries"))
     {
-        const cJSON *ms = cJSON_GetObjectItemCaseSensitive(entry, "duration_ms");
+        const cJSON *ms =
+            cJSON_GetObjectItemCaseSensitive(entry, "duration_ms");
         const char *name = json_text_of(entry, "profiling_name");
         struct bench_row row = {0};
 

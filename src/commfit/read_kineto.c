@@ -111,7 +111,8 @@ static bool read_args(const cJSON *args, uint32_t node_gpus,
     double in = number_of(args, "In msg nelems");
     double out = number_of(args, "Out msg nelems");
     double size = number_of(args, "Group size");
-    double bytes = fmax(in, out) * kineto_type_bytes(json_text_of(args, "dtype"));
+    double bytes =
+        fmax(in, out) * kineto_type_bytes(json_text_of(args, "dtype"));
 
     if (!find_name(json_text_of(args, "Collective name"), &row->coll) ||
         !(bytes >= 1 && bytes < 0x1p50) || !(size >= 2 && size < 0x1p20))

@@ -287,7 +287,8 @@ static void cut_nodes(const struct fit_machine *machine,
     }
 }
 
-/* The curves of SET's series, fitted once for all cuts that leave them whole. */
+/* The curves of SET's series, fitted once for all cuts that leave them whole.
+ */
 static void remember_curves(struct series_set *set, const struct fit *fit)
 {
     for (uint32_t i = 0; i < set->count; i++)

@@ -66,8 +66,8 @@ static bool is_attributed(const struct result *r)
     return false;
 }
 
-static int check_side(const struct input_run *side, const struct diff_options *o,
-                      struct err *err)
+static int check_side(const struct input_run *side,
+                      const struct diff_options *o, struct err *err)
 {
     const struct result *r = &side->file.result;
 

@@ -278,7 +278,8 @@ int cmd_fit_batch(int argc, char **argv)
                       .command = operands.values,
                       .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
                       .no_modules = true};
-    if (check_place(operands.values, &err) || quiet_check_outer("fit-batch", &err))
+    if (check_place(operands.values, &err) ||
+        quiet_check_outer("fit-batch", &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     status = cmd_check_job(&job);
     return status ? status : fit(&o, &job);

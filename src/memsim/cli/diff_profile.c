@@ -62,7 +62,8 @@ bool diff_is_profile(const char *path)
     fclose(file);
     head[length] = '\0';
     bool zipped = length > 2 && !memcmp(head, "\x1f\x8b", 2);
-    return zipped || (length && strchr("{[", *head) && !strstr(head, "\"schema\":"));
+    return zipped ||
+           (length && strchr("{[", *head) && !strstr(head, "\"schema\":"));
 }
 
 static void directory_remove(const char *directory)
@@ -238,7 +239,8 @@ static void write_rows(const struct comparison *c, bool in_work, FILE *out)
 
 static void write_text(const struct comparison *c, FILE *out)
 {
-    fprintf(out, "memsim: a step takes %.3f ms in %s, %.3f ms in %s (%+.1f%%)\n",
+    fprintf(out,
+            "memsim: a step takes %.3f ms in %s, %.3f ms in %s (%+.1f%%)\n",
             c->time.before_ns / 1e6, c->before->name, c->time.after_ns / 1e6,
             c->after->name, percent(c->time.before_ns, c->time.after_ns));
     write_parts(c, out);

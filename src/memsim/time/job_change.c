@@ -66,8 +66,8 @@ static int parse_overlap(const char *text, size_t length, struct job_change *c,
     return 0;
 }
 
-static int parse_one(const char *text, size_t length, struct job_changes *changes,
-                     struct err *err)
+static int parse_one(const char *text, size_t length,
+                     struct job_changes *changes, struct err *err)
 {
     const char *colon = memchr(text, ':', length);
     size_t kind = colon ? (size_t)(colon - text) : strcspn(text, "=,");
@@ -87,7 +87,8 @@ static int parse_one(const char *text, size_t length, struct job_changes *change
     return refuse(text, kind < length ? kind : length, err);
 }
 
-int job_changes_parse(const char *text, struct job_changes *changes, struct err *err)
+int job_changes_parse(const char *text, struct job_changes *changes,
+                      struct err *err)
 {
     *changes = (struct job_changes){.count = 0};
     while (*text) {

@@ -30,7 +30,8 @@ struct job_changes {
 /* Reads "time:NAME=FACTOR" and "overlap:NAME", several with commas between
  * them. What a recording cannot tell is refused with the reason. Returns 0 or
  * -1. */
-int job_changes_parse(const char *text, struct job_changes *changes, struct err *err);
+int job_changes_parse(const char *text, struct job_changes *changes,
+                      struct err *err);
 
 /* Lets SIMULATION make CHANGES, which must not move, of one trace. */
 void job_changes_apply(struct job_changes *changes,

@@ -257,7 +257,8 @@ static void copy_alike(uint64_t destination, const struct values_window *w,
         memsim_values_forget(destination, bytes);
         return;
     }
-    char *to = values_write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
+    char *to =
+        values_write_as(destination, bytes, known == CELL_MIXED ? 0 : known);
     const struct values_window *there = window_of(destination);
     if (!to)
         return;
