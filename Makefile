@@ -141,6 +141,7 @@ test:
 	@tools/test-torch $(VENV)
 	@tools/setup browser
 	@tools/setup pytest $(VENV)
+	@tools/setup timeline
 	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
 	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
 	    torch fit tools unit cli capture process replay browser package asan
@@ -223,4 +224,4 @@ help:
 .PHONY: format all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

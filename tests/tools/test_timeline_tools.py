@@ -4,9 +4,9 @@
 execution traces, HolisticTraceAnalysis and TraceLens the Kineto export.
 
 The tools are in an environment of their own: MEMSIM_TIMELINE_VENV, or
-build/timeline-venv, which is made with pip. TraceLens is not on PyPI (the
-`tracelens` there is another project): it is used where the environment has
-AMD-AGI/TraceLens."""
+.timeline-venv, which `tools/setup timeline` makes. TraceLens is not on PyPI
+(the `tracelens` there is another project): it is used where the environment
+has AMD-AGI/TraceLens."""
 import json
 import os
 import pathlib
@@ -14,15 +14,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import venv
 
 from suite import TOP, main
 
 BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
 TOOLS = pathlib.Path(os.environ.get("MEMSIM_TIMELINE_VENV",
-                                    BUILD / "timeline-venv"))
-PACKAGES = ["HolisticTraceAnalysis==0.5.0", "mlc-chakra==1.0.0"]
-INSTALL_S = 600
+                                    TOP / ".timeline-venv"))
+PYTHON = TOOLS / "bin" / "python"
 
 DECODE = """
 import json, sys
@@ -95,30 +93,15 @@ def profile():
         {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85028372480}]}
 
 
-def tools():
-    """The Python of the environment, or None."""
-    python = TOOLS / "bin" / "python"
-    if python.exists() or "MEMSIM_TIMELINE_VENV" in os.environ:
-        return python
-    venv.create(TOOLS, with_pip=True)
-    try:
-        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES],
-                       check=True, timeout=INSTALL_S, capture_output=True)
-    except subprocess.SubprocessError as error:
-        print(f"pip cannot install {' '.join(PACKAGES)}: {error}",
-              file=sys.stderr)
-    return python
-
-
-def has(python, module):
-    return subprocess.run([python, "-c", f"import {module}"],
-                          capture_output=True, check=False).returncode == 0
+def has(module):
+    return PYTHON.exists() and subprocess.run(
+        [PYTHON, "-c", f"import {module}"],
+        capture_output=True, check=False).returncode == 0
 
 
 class TimelineTools(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.python = tools()
         cls.scratch = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.scratch.name)
         (cls.folder / "t.json").write_text(json.dumps(profile()))
@@ -136,9 +119,9 @@ class TimelineTools(unittest.TestCase):
         subprocess.run([BUILD / "bin/memsim", *map(str, words)], check=True)
 
     def script(self, module, text, path):
-        if not has(self.python, module):
-            self.skipTest(f"{self.python} has no {module}")
-        done = subprocess.run([self.python, "-c", text, path], text=True,
+        if not has(module):
+            self.skipTest(f"no {module}: tools/setup timeline")
+        done = subprocess.run([PYTHON, "-c", text, path], text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout.splitlines()[-1])
@@ -176,12 +159,12 @@ class TimelineTools(unittest.TestCase):
                          ["COMM_COLL_NODE"])
 
     def test_chakras_programs_take_it(self):
-        if not has(self.python, "chakra"):
-            self.skipTest(f"{self.python} has no chakra")
+        if not has("chakra"):
+            self.skipTest("no chakra: tools/setup timeline")
         for program, end in (("chakra_jsonizer", "json"),
                              ("chakra_visualizer", "graphml")):
             out = self.folder / f"out.{end}"
-            subprocess.run([self.python.parent / program, "--input_filename",
+            subprocess.run([PYTHON.parent / program, "--input_filename",
                             self.folder / "et/chakra.0.et",
                             "--output_filename", out], check=True,
                            capture_output=True)
