@@ -13,5 +13,9 @@ def main():
         sys.modules["__main__"])
     result = unittest.TextTestRunner(verbosity=0).run(cases)
     failed = len(result.failures) + len(result.errors)
-    print(f"{result.testsRun - failed} passed, {failed} failed")
+    skipped = len(result.skipped)
+    for case, why in result.skipped:
+        print(f"skipped: {case.id()}: {why}", file=sys.stderr)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, "
+          f"{skipped} skipped")
     sys.exit(failed != 0)
