@@ -428,7 +428,7 @@ static void write_children(const struct sheet *s, size_t parent,
                                      .is = m->is,
                                      .name = short_name(d, s->order[at]),
                                      .level = level});
-        write_children(s, s->order[at], &m->self, "(itself)", level + 1);
+        write_children(s, s->order[at], &m->self, "(own)", level + 1);
     }
     if (more) {
         char name[40];
