@@ -5,6 +5,8 @@
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
+#include <math.h>
+
 /* What the lambda holds: {scalar start, end; int64_t steps; scalar step;
  * int64_t halfway}, each at a multiple of its size. */
 struct closure {
@@ -28,15 +30,33 @@ static long double rounded(enum number_type type, long double x)
     return number_load(type, number);
 }
 
-/* FROM + STEP * I as the GPU computes it: with one rounding, but for 16 bits,
- * which c10::Half rounds after each operation. */
-static long double moved(enum number_type type, long double from,
+static bool is_half(enum number_type type)
+{
+    return type == NUMBER_F16 || type == NUMBER_BF16;
+}
+
+/* The type of the step at AT, which is about STEP. That of 16-bit numbers is a
+ * float in newer versions (2.15); before, two bytes and two of padding. */
+static enum number_type step_type(enum number_type type, const char *at,
+                                  long double step)
+{
+    long double wide = is_half(type) ? number_load(NUMBER_F32, at) : 0;
+
+    return is_half(type) && fabsl(wide - step) <= fabsl(step) / 128
+               ? NUMBER_F32
+               : type;
+}
+
+/* FROM + STEP * I as the GPU computes it with a step of type BY: with one
+ * rounding, but where that is of 16 bits: c10::Half rounds after each
+ * operation. */
+static long double moved(enum number_type by, long double from,
                          long double step, uint64_t i)
 {
-    bool half = type == NUMBER_F16 || type == NUMBER_BF16;
-    long double by = step * (long double)i;
+    long double distance = step * (long double)i;
 
-    return from + (half ? rounded(type, by) : by);
+    return is_half(by) ? from + rounded(by, distance)
+                       : rounded(by, from + distance);
 }
 
 /* (index_t n, closure, scalar_t *out) */
@@ -49,8 +69,10 @@ static void run_linspace(const struct compute *c,
     uint32_t bytes = number_bytes(c->scalar);
     long double start = number_load(c->scalar, closure);
     long double end = number_load(c->scalar, closure + at.end);
-    long double step = number_load(c->scalar, closure + at.step);
     uint64_t steps = (uint64_t)number_load(NUMBER_I64, closure + at.steps);
+    enum number_type by = step_type(c->scalar, closure + at.step,
+                                    (end - start) / (long double)(steps - 1));
+    long double step = number_load(by, closure + at.step);
     char *to = count > COMPUTE_INTEGERS || steps != count
                    ? NULL
                    : values_write(out, count * bytes, true);
@@ -62,8 +84,8 @@ static void run_linspace(const struct compute *c,
     for (uint64_t i = 0; i < count; i++)
         number_store(c->scalar, to + i * bytes,
                      i < steps / 2
-                         ? moved(c->scalar, start, step, i)
-                         : moved(c->scalar, end, -step, steps - i - 1));
+                         ? moved(by, start, step, i)
+                         : moved(by, end, -step, steps - i - 1));
 }
 
 static uint32_t linspace_reach(const struct compute *c,
