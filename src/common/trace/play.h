@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One pass over a trace for any number of listeners. Each gets every record of
- * a known kind, in order, with what the records before it said. */
+ * a known kind, in order, with the state that all listeners share. */
 #ifndef MEMSIM_COMMON_TRACE_PLAY_H
 #define MEMSIM_COMMON_TRACE_PLAY_H
 
 #include "common/trace/trace_read.h"
 
-/* What all listeners ask for, kept once. `names` stays the same, and valid,
- * during all of a pass. */
+/* State that all listeners share. `names` stays the same, and valid, during
+ * a whole pass. */
 struct trace_now {
-    const struct trace_names *names; /* this record's among them */
+    const struct trace_names *names; /* this record's included */
     uint64_t ordinal;                /* of the record, from 0 */
     uint64_t first_ns;               /* of the first record */
 };
@@ -22,8 +22,8 @@ struct trace_listener {
     void *context;
 };
 
-/* Reads READER to its end; reader->progress is called as it says. Returns 0,
- * or -1 with ERR set: the listeners got what came before. */
+/* Reads READER to its end and calls reader->progress at each chunk. Returns 0,
+ * or -1 with ERR set; the listeners then got the records before the error. */
 int trace_play(struct trace_reader *reader,
                const struct trace_listener *listeners, size_t count,
                struct err *err);

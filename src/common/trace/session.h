@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the processes of one run share while they live, and what is left of
- * them when they have died: a file that all of them map. The GPUs' capacity
- * is here (a GPU belongs to every process that uses it), and each process's
- * figures, so that the verdict needs no trace and no orderly end.
+ * The session: a file that all processes of one run map. It stays after they
+ * have ended. It has the GPUs' capacity (several processes may use one GPU)
+ * and each process's figures. So the verdict needs no trace, and it is right
+ * even if a process was killed.
  *
  * `memsim run` creates and fills the file before the command starts; the
  * preloaded library finds it through MEMSIM_SESSION. Plain data: no pointers,
@@ -36,7 +36,7 @@
 #define SESSION_RANKS      256  /* that memsim starts itself */
 #define SESSION_PATH_BYTES 512
 #define SESSION_SCRATCH    "files" /* copies, by absolute path */
-#define SESSION_EXCHANGE   "exchange-" /* what ranks send each other */
+#define SESSION_EXCHANGE   "exchange-" /* data that ranks send each other */
 #define SESSION_TEXT_BYTES 200
 #define SESSION_NAME_BYTES 96
 
@@ -52,8 +52,8 @@ struct session_device {
 
 /* One process's part of one GPU. All in bytes but the counts. */
 struct session_usage {
-    session_u64 context;   /* the context itself; 0 where none was made */
-    session_u64 libraries; /* what libraries and modules took on top */
+    session_u64 context;   /* the context itself; 0 if none was made */
+    session_u64 libraries; /* memory of libraries and modules beside it */
     session_u64 device;    /* cudaMalloc and its relatives, current */
     session_u64 used;      /* context + libraries + device, current */
     session_u64 peak_used;
@@ -67,13 +67,13 @@ struct session_usage {
 
 enum session_state {
     SESSION_FREE,    /* the slot is not in use */
-    SESSION_RUNNING, /* still so after the run: killed */
+    SESSION_RUNNING, /* after the run this means: killed */
     SESSION_EXITED,  /* ended by itself, exec included */
 };
 
 struct session_process {
     session_u32 state;
-    uint32_t number; /* 0, 1, ... in order of their first use; of the trace */
+    uint32_t number; /* 0, 1, ... in order of first use; names the trace */
     uint32_t pid;
     uint32_t parent;
     uint32_t rank;           /* RANK of the environment, else 0 */
@@ -85,10 +85,10 @@ struct session_process {
     session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */
     session_u64 last_oom_ns; /* CLOCK_MONOTONIC of the last refusal */
     session_u64 last_launch_ns; /* ... and of work launched after it */
-    session_u64 clock_ahead_ns; /* of its simulated clock, before the host's;
+    session_u64 clock_ahead_ns; /* its simulated clock minus the host's;
                                    kept when the slot is used again */
     session_u64 unpriced;       /* calls of stubs */
-    session_u64 unknown_reads;  /* copies to the host of what is not known */
+    session_u64 unknown_reads;  /* copies of unknown bytes to the host */
     char
         unknown_where[SESSION_NAME_BYTES]; /* the last one's file:line, or "" */
     char torch_version[32];
@@ -96,15 +96,15 @@ struct session_process {
     struct session_usage usage[SESSION_DEVICES];
 };
 
-/* A request that could not be met, as torch saw it or, where the program is
- * not torch (torch is 0), as cudaMalloc did. */
+/* A request that failed: one to torch's allocator or, in a program without
+ * torch (torch is 0), one to cudaMalloc. */
 struct session_oom {
     session_u32 ready; /* 1 once the rest is written */
-    uint32_t process;  /* slot, which is then never used again */
+    uint32_t process;  /* its slot, which is never used again */
     uint32_t device;
     uint32_t torch;
     uint64_t time_ns;
-    uint64_t requested_bytes; /* what the program asked for */
+    uint64_t requested_bytes; /* the program's request */
     uint64_t refused_bytes;   /* the cudaMalloc that failed */
     uint64_t free_bytes;      /* on the GPU, at that moment */
     uint64_t used_bytes;      /* by all processes */
@@ -112,35 +112,35 @@ struct session_oom {
     uint64_t reserved_bytes;
 };
 
-/* Something the user should know, said once. */
+/* A note for the user, reported once. */
 struct session_note {
     session_u32 ready;
     uint32_t process;
     char text[SESSION_TEXT_BYTES];
 };
 
-/* A place where a policy decided on a size or a choice, and how often. */
+/* A place where a policy chose a size or a value, and how often. */
 struct session_guess {
     session_u32 ready;
-    session_u64 times, elements, chosen; /* all of them together */
+    session_u64 times, elements, chosen; /* sums over all choices there */
     char operation[SESSION_NAME_BYTES], module[SESSION_NAME_BYTES];
     char where[SESSION_NAME_BYTES]; /* file:line of the script; "": not known */
     char what[SESSION_TEXT_BYTES];
 };
 
 enum session_file_kind {
-    SESSION_FILE_WRITTEN, /* where the program put it */
-    SESSION_FILE_KEPT,    /* the user's is as it was; the copy was written */
+    SESSION_FILE_WRITTEN, /* at the program's path */
+    SESSION_FILE_KEPT,    /* the user's is unchanged; a copy was written */
 };
 
 /* A file of tensors that a process opened to write. */
 struct session_file {
     session_u32 ready;
     session_u32 kind;
-    char path[SESSION_PATH_BYTES]; /* absolute; a longer one's end */
+    char path[SESSION_PATH_BYTES]; /* absolute; the end of a longer one */
 };
 
-/* Of which allocations the Python stack is recorded. */
+/* The allocations whose Python stack is recorded. */
 enum session_stacks {
     SESSION_STACKS_NONE,
     SESSION_STACKS_LARGE, /* of 1 MiB and more */

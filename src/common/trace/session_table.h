@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The session's table of processes: who has a slot, who is alive, and whose
- * memory goes back to the GPUs.
+ * The session's table of processes: it gives out slots, knows which processes
+ * are alive, and returns the memory of ended ones to the GPUs.
  *
  * A process locks its slot in the session file (fcntl(2), an open file
  * description lock). The kernel releases the lock when the last copy of the
@@ -9,8 +9,8 @@
  * keeps a copy. NVIDIA's driver frees memory by the same rule: the memory
  * belongs to an open /dev/nvidia* descriptor.
  *
- * Where a process cannot open the file itself and uses an inherited
- * descriptor, it holds a lock of its own (F_SETLK) instead.
+ * A process that cannot open the file itself uses an inherited descriptor. It
+ * holds a process lock (F_SETLK) instead.
  *
  * Used inside the observed program: no heap, no stdio. Calls on one table must
  * not overlap. */
@@ -25,14 +25,14 @@
 
 struct session_table {
     struct session *session; /* mapped, shared */
-    uint32_t room;           /* slots that the mapping has room for */
-    int fd;                  /* the file; it locks the table, never a slot */
-    int hold;                /* its lock holds this process's slot */
+    uint32_t room;           /* slots that fit into the mapping */
+    int fd;                  /* the file; locks the table, never a slot */
+    int hold;                /* descriptor that locks this process's slot */
     uint32_t mine;           /* that slot; UINT32_MAX: none */
-    bool inherited;          /* FD is: locks are the process's */
-    int given;               /* a descriptor to use where no path works; -1 */
-    dev_t device;            /* of the file: tells when a program has closed */
-    ino_t inode;             /* FD and opened another file by its number */
+    bool inherited;          /* FD is inherited: locks are the process's */
+    int given;               /* a descriptor to use if no path works; or -1 */
+    dev_t device;            /* of the file: shows that a program closed FD */
+    ino_t inode;             /* and opened another file with its number */
 };
 
 #define SESSION_TABLE_INIT                                                     \
@@ -40,39 +40,39 @@ struct session_table {
         .fd = -1, .hold = -1, .mine = UINT32_MAX, .given = -1                  \
     }
 
-/* Maps the session PATH, or, where that cannot be opened, the one behind the
- * descriptor GIVEN (-1: none). Returns 0, or the errno that PATH met; 0 with
- * session NULL does not occur. */
+/* Maps the session PATH or, if that cannot be opened, the file of the
+ * descriptor GIVEN (-1: none). Returns 0 with `session` set, or the errno of
+ * opening PATH. */
 int session_table_open(struct session_table *table, const char *path,
                        int given);
 
-/* Takes a slot for this process, of RANK and PROGRAM, zeroed but for these and
- * its number. The figures of an earlier process whose peaks are not above
- * another's of the same rank and program are added to those first, and its
- * slot is used again. Returns the slot, or UINT32_MAX where the file cannot
- * grow, with errno set. */
+/* Takes a slot for this process. RANK, PROGRAM and the number are set, the rest
+ * is zero. The slot of an ended process is used again if its peaks are not
+ * above those of another process of the same rank and program; its figures are
+ * added to that one's first. Returns the slot, or UINT32_MAX with errno set if
+ * the file cannot grow. */
 uint32_t session_table_join(struct session_table *table, uint32_t rank,
                             const char *program);
 
-/* Slots in use or used, as far as this mapping reaches. */
+/* The number of slots in use or used before, within this mapping. */
 uint32_t session_table_count(const struct session_table *table);
 
-/* Whether the process of SLOT holds its memory still. True where the kernel
- * does not answer. */
+/* Whether the process of SLOT still holds its memory. True if the kernel does
+ * not tell. */
 bool session_table_is_held(struct session_table *table, uint32_t slot);
 
-/* Gives what dead processes held of CARD back to it, once. */
+/* Returns the memory of dead processes to the GPU CARD, once. */
 void session_table_reclaim(struct session_table *table, uint32_t card);
 
-/* Opens the descriptor GIVEN and that of the directory again, under the same
- * numbers, where they are closed: before exec. Changes no memory. */
+/* Called before exec: opens the descriptor GIVEN and that of the directory
+ * again, with the same numbers, if they were closed. Changes no memory. */
 void session_table_hand_on(const struct session_table *table, int directory);
 
-/* Whether NAME, from the descriptor DIRECTORY, is the session's file. */
+/* Whether NAME, relative to the descriptor DIRECTORY, is the session's file. */
 bool session_table_is_at(const struct session_table *table, int directory,
                          const char *name);
 
-/* In a forked child: it keeps what holds its parent's slot, and no slot. */
+/* In a forked child: it keeps its parent's slot locked, and has no slot. */
 void session_table_forked(struct session_table *table);
 
 /* Writes the path of the trace of process NUMBER of a run in DIRECTORY to PATH.
@@ -80,7 +80,7 @@ void session_table_forked(struct session_table *table);
 int session_trace_path(const char *directory, uint32_t number, char *path,
                        size_t size);
 
-/* What session_table_is_held() answers, by a descriptor of the session file
+/* The same as session_table_is_held(), for a descriptor FD of the session file
  * that holds no lock. */
 bool session_slot_is_held(int fd, uint32_t slot);
 

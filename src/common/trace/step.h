@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a training step is, for everything that counts steps. Steps are
- * numbered from 0.
+ * The definition of a training step, for everything that counts steps. Steps
+ * are numbered from 0.
  *
- * Where optimizers step, step k + 1 begins with the first forward after step
- * k's optimizer, so that several backwards before one optimizer step
- * (accumulation) are one step; the last step ends with its optimizer. Work that
- * a stream captures is no step; each launch of its graph carries out the
- * forward and the optimizer that were captured. Without
- * optimizers each outermost module call is a step. Without modules the ranges
- * that a profiler or NVTX marks as steps are. */
+ * With optimizer steps, step k + 1 begins with the first forward after step
+ * k's optimizer. So several backwards before one optimizer step (gradient
+ * accumulation) are one step. The last step ends with its optimizer. Captured
+ * work is no step; each launch of its graph runs the captured forward and
+ * optimizer.
+ * Without optimizers each outermost module call is a step. Without modules
+ * the ranges that a profiler or NVTX marks as steps are the steps. */
 #ifndef MEMSIM_COMMON_TRACE_STEP_H
 #define MEMSIM_COMMON_TRACE_STEP_H
 
@@ -18,18 +18,18 @@
 
 #include "common/trace/trace_read.h"
 
-/* The optimizer's rule alone, record by record. Zeroed, it is at the start. */
+/* Only the rule of optimizer steps, record by record. Zeroed: at the start. */
 struct step_counter {
-    unsigned step; /* the one that runs */
+    unsigned step; /* the current one */
     bool begun;    /* a forward was seen */
-    bool stepped;  /* the optimizer has, in this step */
+    bool stepped;  /* the optimizer has stepped in this step */
 };
 
-/* Takes the phase of a PHASE record. Returns true where a step begins: at the
+/* Takes the phase of a PHASE record. Returns true if a step begins: at the
  * first forward, and at each first forward after an optimizer's step. */
 bool step_counter_phase(struct step_counter *c, uint64_t phase);
 
-/* How many steps are whole: their optimizer has stepped. */
+/* The number of complete steps: their optimizer has stepped. */
 unsigned step_counter_whole(const struct step_counter *c);
 
 enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
@@ -37,11 +37,11 @@ enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
 /* "optimizer steps", for reports. */
 const char *step_rule_name(enum step_rule rule);
 
-/* Do records of KIND, work or waits for it, belong to a step? The last step
- * ends behind the last of them. */
+/* Whether KIND is work or a wait for work, which belongs to a step. The last
+ * step ends after the last record of these kinds. */
 bool step_is_work(unsigned kind);
 
-/* Records are counted from 0 as the reader gives them. A step's records are
+/* Records are counted from 0 in the reader's order. A step's records are
  * [first, end). */
 struct step {
     uint64_t first, end;

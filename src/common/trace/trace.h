@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The trace: what one process did to its GPUs, in order, on disk.
+ * The trace: a file of what one process did on its GPUs, in order.
  *
  * A file is a header page followed by slots of TRACE_CHUNK_BYTES each:
  *
  *   [ header, 4096 bytes ][ last chunk ][ chunk 0 ][ chunk 1 ] ...
  *   chunk = [ struct trace_chunk ][ record ][ record ] ...
  *
- * Slot 0 is written through a shared mapping, so whatever a record's writer
- * had finished is in the file when the process dies, kill -9 included: the
- * chunk's used_bytes moves only after the record is whole. A chunk that is
- * full is sealed with the CRC-32C of its records and appended to the file, and
- * slot 0 holds the next. (Mapping every chunk where it stays would cost a page
- * fault a page, which is four times what appending costs.)
+ * Slot 0 is written through a shared mapping. So every finished record is in
+ * the file when the process ends, even by kill -9: the chunk's used_bytes
+ * changes only after the record is complete. A full chunk is sealed with the
+ * CRC-32C of its records and appended to the file, and slot 0 then holds the
+ * next chunk. (To map every chunk at its final place would cost a page fault
+ * for each page, which is four times the cost of appending.)
  *
- * A record is a word that tells its kind, which of the kind's 64-bit fields
- * follow (those that are not 0), whether text does, and the time since the
- * record before; then the text's length where there is text, the fields, and
- * the text, zero-padded to whole words. Fields may be appended to a kind by
- * later versions: readers skip what they do not know. All numbers are
+ * A record begins with a word: its kind, which of the kind's 64-bit fields
+ * follow (those that are not 0), whether text follows, and the time since the
+ * previous record. Then come the text's length if there is text, the fields,
+ * and the text, zero-padded to whole words. Later versions may append fields
+ * to a kind: readers skip those that they do not know. All numbers are
  * little-endian. man/memsim-trace.5 describes every kind. */
 #ifndef MEMSIM_COMMON_TRACE_H
 #define MEMSIM_COMMON_TRACE_H
@@ -49,7 +49,7 @@ struct trace_chunk {
     uint64_t used_bytes; /* this header included; 8-byte multiple */
     uint32_t sealed;     /* 1 once crc is valid and nothing more will come */
     uint32_t crc;        /* CRC-32C of bytes [sizeof chunk, used_bytes) */
-    uint64_t time_ns;    /* CLOCK_MONOTONIC, which the first word adds to */
+    uint64_t time_ns;    /* CLOCK_MONOTONIC; the first word's time adds to it */
     uint32_t thread;     /* of the first record: 0, 1, 2 as they appear */
     uint32_t reserved[7];
 };
@@ -59,27 +59,27 @@ struct trace_chunk {
 #define TRACE_WORD_FIELD_0 9         /* this bit: field 0 follows, and so on */
 #define TRACE_WORD_TIME    32        /* from here on: ns since the last one */
 
-/* Every kind of record: number, KIND, its name, its fields, what its text says
- * (NULL: it has none). From this list come the structs and accessors below, the
- * writers' RECORD, the names that `memsim trace` prints, and the test that
- * compares man/memsim-trace.5 with it.
+/* Every kind of record: number, KIND, name, fields, meaning of its text (NULL:
+ * it has none). This list generates the structs and accessors below, the
+ * writers' RECORD and the names that `memsim trace` prints. A test compares
+ * man/memsim-trace.5 with it.
  *
- * `device` is the index in the process's own numbering, `card` the session's
- * (CUDA_VISIBLE_DEVICES lies between them); `stream` the handle as
- * the program knows it (0 is the legacy default stream); `name` an id that a
- * NAME record gave earlier; `x_y` packs x in the low and y in the high 32
- * bits. Numbers of existing kinds never change, and fields are only ever added
- * behind a kind's last one. A CLOCK sets time and thread of what follows, where
- * they are not the last record's; readers keep it to themselves.
+ * `device` is the index in the process's own numbering. `card` is the index in
+ * the session's (CUDA_VISIBLE_DEVICES maps one to the other). `stream` is the
+ * program's handle (0 is the legacy default stream). `name` is the id of an
+ * earlier NAME record. `x_y` packs x in the low and y in the high 32 bits.
+ * Numbers of existing kinds never change, and new fields are only added after
+ * a kind's last one. A CLOCK sets the time and the thread of the next records
+ * if they differ from the last record's; readers do not pass it on.
  *
- * Work recorded of a stream between its CAPTURE_JOIN and that capture's
- * CAPTURE_END was not carried out: it is what a GRAPH_LAUNCH of the capture
- * does, as often as there are such records. Work added to a graph by hand is
- * recorded in the same manner, with the graph's handle for a stream. */
+ * Work recorded for a stream between its CAPTURE_JOIN and that capture's
+ * CAPTURE_END did not run then. Each GRAPH_LAUNCH of the capture runs it
+ * once. Work that the program adds to a graph node by node is recorded in the
+ * same way, with the graph's handle as the stream. */
 
 /* clang-format off */
-/* What several kinds begin with, or are: work of a kernel or a library that has
- * a name, work on a stream, a segment of PyTorch's allocator. */
+/* Fields that several kinds share: named work of a kernel or a library, work on
+ * a stream, a segment of PyTorch's allocator. */
 #define TRACE_FIELDS_WORK    F(name) F(device) F(stream)
 #define TRACE_FIELDS_STREAM  F(device) F(stream)
 #define TRACE_FIELDS_SEGMENT                                                   \
@@ -196,8 +196,8 @@ enum trace_kind {
 };
 
 /* The fields of a record, in the order of its words: struct trace_copy, and so
- * on for every kind. TRACE_STRUCT_COPY is the same type, for macros that are
- * given a KIND. */
+ * on for every kind. TRACE_STRUCT_COPY is the same type, for macros that take
+ * a KIND. */
 #define F(field) uint64_t field;
 #define X(number, kind, name, fields, text)                                    \
     struct trace_##name {                                                      \
@@ -208,7 +208,7 @@ TRACE_KINDS(X)
 #undef X
 #undef F
 
-/* What a record begins with whose kind begins with TRACE_FIELDS_WORK. */
+/* The first fields of a kind whose fields begin with TRACE_FIELDS_WORK. */
 #define F(field) uint64_t field;
 struct trace_work {
     TRACE_FIELDS_WORK
@@ -219,18 +219,18 @@ struct trace_work {
 #define TRACE_BIT(kind, field)                                                 \
     (1u << offsetof(TRACE_STRUCT_##kind, field) / sizeof(uint64_t))
 
-/* The words of a record of KIND, by name; what is not named is 0:
- * TRACE_WORDS(COPY, .device = 1, .bytes = n), and how many there are. */
+/* The words of a record of KIND, by name, and how many there are. Fields that
+ * are not named are 0: TRACE_WORDS(COPY, .device = 1, .bytes = n). */
 #define TRACE_WORDS(kind, ...)                                                 \
     ((const uint64_t *)&(const TRACE_STRUCT_##kind){__VA_ARGS__})
 #define TRACE_WORD_COUNT(kind) (sizeof(TRACE_STRUCT_##kind) / sizeof(uint64_t))
 
-/* How the SETTING begins that marks an imported profile; what follows is the
- * profiler's name. */
+/* The beginning of the SETTING that marks an imported profile. The profiler's
+ * name follows. */
 #define TRACE_IMPORTED "memsim_imported="
 
-/* How the SETTING at the end of a process begins whose clock was simulated;
- * what follows is the simulation's time after its last operation. */
+/* The beginning of the SETTING at the end of a process with a simulated clock.
+ * The simulation's time after its last operation follows. */
 #define TRACE_SIMULATED "simulated_ns="
 
 /* The `direction` of a COPY, as cudaMemcpyKind numbers them. */
@@ -250,12 +250,12 @@ enum trace_how {
     TRACE_HOW_ARRAY,   /* CUDA arrays */
 };
 
-/* The `rule` of a LAUNCH: what its words a to h say. Unknown ones are 0. */
+/* The `rule` of a LAUNCH: the meaning of words a to h; unknown words are 0. */
 enum trace_rule {
     TRACE_RULE_NONE,
     TRACE_RULE_ELEMENTWISE, /* a elements, b tensors (the result first), c the
                                bytes of an element of each, 8 bits each, lowest
-                               first; 0: the kernel's name says them */
+                               first; 0: the kernel's name has them */
     TRACE_RULE_FOREACH,     /* a elements, b tensors, c blocks, d depth */
     TRACE_RULE_WORDS,       /* the first 8 bytes of the first four arguments */
     TRACE_RULE_REDUCE,      /* the first 32 bytes of the ReduceOp */
@@ -274,18 +274,18 @@ enum trace_rule {
 
 #define TRACE_LAUNCH_WORDS 8
 
-/* How a strided kernel goes through a tensor: its elements, each counted once
- * however often it is read; bytes between two neighbours of the innermost
- * dimension (0: the same element), and the smallest such number of any
- * dimension but 0, which a tensor without gaps has as its element's size. Too
- * large ones are the largest that fit. */
+/* How a strided kernel reads or writes a tensor: the number of elements, each
+ * counted once even if it is read more often; the bytes between two neighbours
+ * in the innermost dimension (0: the same element); and the smallest such
+ * number above 0 of any dimension, which in a tensor without gaps is the
+ * element's size. Values that do not fit are stored as the largest that do. */
 struct trace_strided {
     uint64_t elements; /* 40 bits */
     uint32_t inner_bytes; /* 16 bits */
     uint32_t least_bytes; /* 8 bits */
 };
 
-/* The `phase` of a BLOCK_ALLOC and of PHASE: what the program is at. */
+/* The `phase` of a BLOCK_ALLOC and of PHASE: the program's current phase. */
 enum trace_phase_kind {
     TRACE_PHASE_INIT, /* no module has been called yet */
     TRACE_PHASE_FORWARD,
@@ -296,8 +296,8 @@ enum trace_phase_kind {
     TRACE_PHASE_COUNT,
 };
 
-/* The `category` of STORAGE: what a block holds. A program's modules and
- * optimizers say the first six; analysis tells the others apart. */
+/* The `category` of STORAGE: what a block holds. The first six come from the
+ * program's modules and optimizers; the analysis finds the others. */
 enum trace_category {
     TRACE_CATEGORY_OTHER,
     TRACE_CATEGORY_PARAMETER,
@@ -314,11 +314,11 @@ enum trace_category {
     TRACE_CATEGORY_COUNT,
 };
 
-/* The `reason` of END; its `status` is that which the process exited with. */
+/* The `reason` of END. Its `status` is the exit status of the process. */
 enum trace_end_reason {
     TRACE_END_EXIT,  /* the process ended by itself */
-    TRACE_END_EXEC,  /* and became another program */
-    TRACE_END_FULL,  /* the disk is full: later events are not here */
+    TRACE_END_EXEC,  /* the process executed another program */
+    TRACE_END_FULL,  /* the disk is full: later events are missing */
     TRACE_END_LIMIT, /* --trace-limit was reached, likewise */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records of a trace kept in memory, to be gone through again without reading
- * the trace a second time. Steps of a program repeat each other: each record is
- * kept once, without its time, and its repetitions are some 4 bytes each. */
+ * Records of a trace kept in memory, for a second pass without reading the
+ * trace again. A program's steps repeat the same records: each is kept once,
+ * without its time, and each repetition takes about 4 bytes. */
 #ifndef MEMSIM_COMMON_TRACE_KEPT_H
 #define MEMSIM_COMMON_TRACE_KEPT_H
 
@@ -11,22 +11,22 @@
 
 struct trace_kept;
 
-/* At most MOST_BYTES are kept. */
+/* Keeps at most MOST_BYTES. */
 struct trace_kept *trace_kept_create(size_t most_bytes);
 void trace_kept_destroy(struct trace_kept *k); /* NULL is fine */
 
-/* Adds ITEM, whose ordinal and time are not below those of the last. Once the
- * records are too many, all are dropped, and more are not taken. */
+/* Adds ITEM, whose ordinal and time are not below those of the last. If the
+ * records exceed the limit, all are dropped and no more are added. */
 void trace_kept_add(struct trace_kept *k, const struct trace_item *item);
 
-/* Whether all records that were added are there. */
+/* Whether all records that were added are still kept. */
 bool trace_kept_is_whole(const struct trace_kept *k);
 
-/* What it takes. */
+/* The memory that it uses, in bytes. */
 size_t trace_kept_bytes(const struct trace_kept *k);
 
-/* Goes through the records in their order; each is as it was added, and is the
- * cursor's until the next. The cursor begins zeroed. False at the end. */
+/* Iterates over the records in order. Each is as it was added, and is valid
+ * until the next call. The cursor starts zeroed. False at the end. */
 struct trace_kept_cursor {
     size_t block, at; /* of the next */
     uint64_t time_ns, ordinal;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a trace, record by record, one chunk in memory at a time. Nothing in
- * the file is trusted: what does not decode is an error that names the file,
- * the chunk and the offset. A file that is still being written, or whose writer
- * was killed, ends where its last whole record does. */
+ * Reads a trace record by record, with one chunk in memory at a time. The file
+ * is not trusted: if a record does not decode, the error names the file, the
+ * chunk and the offset. A file that is still being written, or whose writer
+ * was killed, ends at its last complete record. */
 #ifndef MEMSIM_COMMON_TRACE_READ_H
 #define MEMSIM_COMMON_TRACE_READ_H
 
@@ -24,16 +24,16 @@ struct trace_record {
     uint64_t time_ns; /* CLOCK_MONOTONIC; never decreases */
 };
 
-/* A record; its fields and its text are the reader's. */
+/* A record. Its fields and its text belong to the reader. */
 struct trace_item {
     struct trace_record head;
-    const uint64_t *fields; /* TRACE_FIELDS_MAX of them; 0 where not written */
+    const uint64_t *fields; /* TRACE_FIELDS_MAX of them; 0 if not written */
     const char *text;       /* head.text_bytes of it, not terminated */
     uint64_t ordinal; /* among the trace's records of known kinds, from 0 */
 };
 
 struct trace_reader {
-    /* To be set after opening, where wanted: called at each new chunk. */
+    /* May be set after opening; called at each new chunk. */
     void (*progress)(const struct trace_reader *r, void *context);
     void *context;
 
@@ -54,16 +54,16 @@ struct trace_reader {
     uint64_t unknown; /* of kinds this version does not know: skipped */
 };
 
-/* Opens the file PATH (borrowed), or BYTES at DATA (borrowed, called NAME),
- * and checks its header. Returns 0, or -1 with nothing to close. */
+/* Opens the file PATH (borrowed), or BYTES at DATA (borrowed; NAME is for
+ * messages), and checks its header. Returns 0, or -1 with nothing to close. */
 int trace_reader_open(struct trace_reader *r, const char *path,
                       struct err *err);
 int trace_reader_open_memory(struct trace_reader *r, const void *data,
                              size_t bytes, const char *name, struct err *err);
 
 /* Sets *ITEM to the next record of a known kind; it is valid until the next
- * call. Returns 1, 0 at the end (nothing more yet, where the file is still
- * being written), -1 with ERR set. */
+ * call. Returns 1; 0 at the end (in a file that is still being written: no
+ * more records yet); -1 with ERR set. */
 int trace_reader_next(struct trace_reader *r, struct trace_item *item,
                       struct err *err);
 
@@ -92,7 +92,7 @@ trace_as_segment(const struct trace_item *item)
     return (const struct trace_segment_alloc *)item->fields;
 }
 
-/* Does ITEM say that the trace is an imported profile? */
+/* Whether ITEM marks the trace as an imported profile. */
 static inline bool trace_says_imported(const struct trace_item *item)
 {
     static const char setting[] = TRACE_IMPORTED;
@@ -102,8 +102,8 @@ static inline bool trace_says_imported(const struct trace_item *item)
            !memcmp(item->text, setting, sizeof setting - 1);
 }
 
-/* What ITEM begins with where its kind begins with TRACE_FIELDS_WORK: a launch,
- * a library's work. NULL where it is of another kind. */
+/* The first fields of ITEM if its kind begins with TRACE_FIELDS_WORK (a launch
+ * or a library's work). NULL for other kinds. */
 static inline const struct trace_work *trace_work(const struct trace_item *item)
 {
     switch (item->head.kind) {
@@ -126,25 +126,25 @@ struct trace_kind_info {
     const char *name;
     const char *const *fields; /* names of the fields */
     unsigned field_count;
-    const char *text; /* what the text says; NULL where it has none */
+    const char *text; /* meaning of the text; NULL: it has none */
 };
 
 /* The kind with this number or name, and the one with the next number after
- * KIND; NULL where there is none. */
+ * KIND; NULL if there is none. */
 const struct trace_kind_info *trace_kind_find(unsigned kind);
 const struct trace_kind_info *trace_kind_find_name(const char *name);
 const struct trace_kind_info *trace_kind_next(unsigned kind);
 
-/* What NAME records said: texts by id. */
+/* The texts of NAME records, by id. */
 struct trace_names {
     struct map texts; /* zeroed, it is empty */
 };
 
-/* Takes note of ITEM where it is a NAME record; an id given again has the new
- * text from then on. */
+/* Adds ITEM if it is a NAME record. An id that is given again has the new text
+ * from then on. */
 void trace_names_add(struct trace_names *names, const struct trace_item *item);
 
-/* The text of ID, "" for 0, "?" where no NAME record gave it. Borrowed until
+/* The text of ID; "" for 0; "?" if no NAME record had the id. Borrowed until
  * the id is given again or trace_names_fini. */
 const char *trace_names_get(const struct trace_names *names, uint64_t id);
 void trace_names_fini(struct trace_names *names);

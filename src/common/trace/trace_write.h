@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace. Made for life inside another program: no heap, no stdio,
- * no locks (the caller holds one), and a full disk or a limit on the size of
- * files (RLIMIT_FSIZE) only ends the recording. */
+ * Writes a trace. It runs inside the user's program: it uses no heap, no stdio
+ * and no locks (the caller holds one). A full disk or a limit on the size of
+ * files (RLIMIT_FSIZE) ends only the recording. */
 #ifndef MEMSIM_COMMON_TRACE_WRITE_H
 #define MEMSIM_COMMON_TRACE_WRITE_H
 
@@ -32,21 +32,21 @@ struct trace_writer {
 int trace_writer_open(struct trace_writer *w, const char *path,
                       uint64_t limit_bytes, struct err *e);
 
-/* A CLOCK, and the room that every chunk keeps for an END after one. */
+/* The size of a CLOCK. Every chunk keeps room for a CLOCK and an END. */
 #define TRACE_CLOCK_BYTES (3 * sizeof(uint64_t))
 #define TRACE_END_BYTES   (TRACE_CLOCK_BYTES + 3 * sizeof(uint64_t))
 
-/* How far ahead of a record the chunk is called into the cache: a store that
- * waits for it holds up the program's next lock. */
+/* How far ahead of a record the chunk is prefetched into the cache: a store
+ * that misses the cache delays the program's next lock. */
 #define TRACE_AHEAD_BYTES 512
 
-/* Puts the full chunk in its place and begins the next. Returns 0, or -1 when
- * the file can grow no more: then an END record was written and the recording
- * has ended. */
+/* Appends the full chunk to the file and begins the next. Returns 0, or -1 if
+ * the file cannot grow: then an END record was written and the recording has
+ * ended. */
 int trace_writer_advance(struct trace_writer *w, uint32_t thread,
                          uint64_t time_ns);
 
-/* Writes a CLOCK: what follows is THREAD's, from TIME_NS on. */
+/* Writes a CLOCK: the next records are of THREAD, from TIME_NS on. */
 void trace_writer_clock(struct trace_writer *w, uint32_t thread,
                         uint64_t time_ns);
 
@@ -57,12 +57,12 @@ struct trace_put {
     uint64_t time_ns;
     const uint64_t *fields;
     size_t count;     /* at most TRACE_FIELDS_MAX */
-    uint32_t always;  /* bit i: field i is written even where it is 0 */
-    const char *text; /* over TRACE_TEXT_MAX bytes it is cut */
+    uint32_t always;  /* bit i: field i is written even if it is 0 */
+    const char *text; /* cut at TRACE_TEXT_MAX bytes */
     size_t text_bytes;
 };
 
-/* Writes a record for which there is room. */
+/* Writes a record that fits into the chunk. */
 static inline __attribute__((always_inline)) void
 trace_writer_add(struct trace_writer *w, const struct trace_put *r)
 {
@@ -97,9 +97,9 @@ trace_writer_add(struct trace_writer *w, const struct trace_put *r)
                      __ATOMIC_RELEASE);
 }
 
-/* Appends R. Does nothing when W is not recording. Inline, so that a caller
- * whose count is a constant pays for no loop: this is most of what recording a
- * launch costs. */
+/* Appends R. Does nothing if W is not recording. It is inline, so that a caller
+ * with a constant count has no loop: this is most of the cost of recording a
+ * launch. */
 static inline __attribute__((always_inline)) void
 trace_writer_put(struct trace_writer *w, struct trace_put *r)
 {
@@ -134,7 +134,7 @@ void trace_writer_close(struct trace_writer *w, enum trace_end_reason reason,
 void trace_writer_exit(struct trace_writer *w, uint32_t status, uint32_t thread,
                        uint64_t time_ns);
 
-/* Lets go of the file without touching it: what a forked child does with its
+/* Closes the file without changing it. A forked child calls it for its
  * parent's writer. */
 void trace_writer_abandon(struct trace_writer *w);
 
