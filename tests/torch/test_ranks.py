@@ -164,6 +164,39 @@ def step_ns(directory, *options):
     return result["time"]["step_ns"], said
 
 
+# Data parallel between two nodes of eight: a ring for each local rank.
+RINGS = START + """
+for i in range(8):
+    group = dist.new_group([i, i + 8])
+    ours = group if rank % 8 == i else ours if i else None
+model = nn.Linear(2048, 2048).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    model(torch.randn(64, 2048, device="cuda")).sum().backward()
+    for p in model.parameters():
+        dist.all_reduce(p.grad, group=ours)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+@test
+def rings_of_a_node_share_its_network():
+    with tempfile.TemporaryDirectory() as scratch:
+        with open(f"{scratch}/train.py", "w", encoding="utf-8") as file:
+            file.write(RINGS)
+        done = subprocess.run(
+            [f"{BUILD}/bin/memsim", "run", "--nnodes", "2", "--nproc-per-node",
+             "8", "--cluster", "aws-p4de", "--json", f"{scratch}/r.json", "--",
+             sys.executable, f"{scratch}/train.py"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert not done.returncode, done.stdout
+        with open(f"{scratch}/r.json", encoding="utf-8") as file:
+            equal(json.load(file)["time"]["network_users"], 8)
+        assert "shared by up to 8 collectives" in done.stdout, done.stdout
+
+
 @test
 def another_width_and_other_links():
     with tempfile.TemporaryDirectory() as scratch:

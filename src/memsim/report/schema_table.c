@@ -162,6 +162,7 @@ const struct schema_object schema_objects[] = {
     {"step_is", "text", "what defines a step here"},
     {"called_ns", "uint", "when the host had called the last operation, since the first record"},
     {"seen_ns", "optional uint", "the same as the program's own clock showed it; called_ns is this with the run's options and --host-times recorded"},
+    {"network_users", "optional number", "how many collectives at a time share a node's network, by the prices of those on several nodes: the most of any"},
     {"device_ns", "number", "the sum of all operations of a step"},
     {"mfu", "number", "the arithmetic of GEMM, attention and convolution as a fraction of what the GPU's peak allows in a step"},
     {"unknown", "number", "the share of a step's operations about which little is known; their time is a guess"},

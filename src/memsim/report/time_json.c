@@ -148,6 +148,8 @@ void time_json_add(cJSON *root, const struct result *result)
     json_add_uint(time, "called_ns", t->host_ns);
     if (t->seen_ns)
         json_add_uint(time, "seen_ns", t->seen_ns);
+    if (t->network_users > 0)
+        cJSON_AddNumberToObject(time, "network_users", t->network_users);
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);
     cJSON_AddNumberToObject(time, "unknown", t->unknown);

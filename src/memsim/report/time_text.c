@@ -58,7 +58,8 @@ static void write_parts(const struct page *p, const struct timing_step *s)
     write_part(p, "gaps and waits of streams", s->other_ns, s->duration_ns);
 }
 
-static void write_links(const struct page *p, const struct timing_step *s)
+static void write_links(const struct page *p, const struct timing *t,
+                        const struct timing_step *s)
 {
     char inside[16], between[16];
 
@@ -69,6 +70,11 @@ static void write_links(const struct page *p, const struct timing_step *s)
                                sizeof inside),
             units_format_bytes(s->link_bytes[SIM_LINK_NODES], between,
                                sizeof between));
+    if (t->network_users > 1)
+        fprintf(p->out,
+                "    each node's network is priced as shared by up to %.3g "
+                "collectives\n",
+                t->network_users);
 }
 
 static void write_rows(const struct page *p, const char *title,
@@ -146,7 +152,7 @@ void time_text_write(const struct result *result, const char *dim,
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
     fputc('\n', out);
     write_parts(&page, s);
-    write_links(&page, s);
+    write_links(&page, t, s);
     time_ranks_write(result, dim, plain, out);
     write_rows(&page, "modules, device time of a step", t->modules,
                t->module_count, whole);

@@ -81,6 +81,17 @@ static struct price_place *places_make(const struct comm_log *log,
     return places;
 }
 
+/* The most collectives that share a node's network, of COUNT priced calls. */
+static double users_most(const struct price_place *places, size_t count)
+{
+    double most = 0;
+
+    for (size_t i = 0; places && i < count; i++)
+        if (places[i].nodes > 1 && places[i].users > most)
+            most = places[i].users;
+    return most;
+}
+
 static void player_stop(struct player *p)
 {
     if (p->open)
@@ -173,6 +184,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         players[i].places =
             places_make(&ranks[i].plan->comms, options);
         own.places = players[i].places;
+        ranks[i].result.network_users = users_most(
+            players[i].places, ranks[i].plan->comms.call_count);
         player_start(&players[i], &own);
     }
     while (!players_go(players, count) && world_run(world))

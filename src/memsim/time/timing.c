@@ -330,6 +330,7 @@ static void conclude(struct reading *r)
     t->end_ns = r->timeline->end_ns;
     t->host_ns = r->timeline->host_ns;
     t->seen_ns = r->timeline->seen_ns;
+    t->network_users = r->timeline->network_users;
     t->stuck = r->timeline->stuck;
 }
 
