@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where an allocator's memory is at one moment: used, cached, and why what is
- * cached cannot serve a request. */
+ * An allocator's memory at one moment: used blocks, cached blocks, and why the
+ * cached ones cannot serve a request. */
 #ifndef MEMSIM_MEMSIM_FRAGMENTS_H
 #define MEMSIM_MEMSIM_FRAGMENTS_H
 
@@ -14,7 +14,7 @@ struct fragments_group {
     uint64_t allocated_bytes;
     uint64_t waiting_bytes; /* freed, but a stream still uses them */
     uint64_t cached_bytes;
-    uint64_t largest_cached_bytes; /* in one piece */
+    uint64_t largest_cached_bytes; /* of one block */
     uint64_t segments, blocks;
 };
 
@@ -22,10 +22,10 @@ struct fragments_group {
 enum fragments_reason {
     FRAGMENTS_OTHER_POOL,
     FRAGMENTS_OTHER_STREAM,
-    FRAGMENTS_REMAINDER, /* of a segment in use, and too small */
-    FRAGMENTS_TOO_SMALL, /* a whole segment */
-    FRAGMENTS_OVERSIZE,  /* max_split_size_mb keeps them apart */
-    FRAGMENTS_WAITING,   /* for a stream */
+    FRAGMENTS_REMAINDER, /* too small: the rest of a segment in use */
+    FRAGMENTS_TOO_SMALL, /* too small: a whole segment */
+    FRAGMENTS_OVERSIZE,  /* max_split_size_mb forbids the use */
+    FRAGMENTS_WAITING,   /* waits for a stream */
     FRAGMENTS_REASONS
 };
 
@@ -56,16 +56,16 @@ struct fragments { /* zeroed: empty */
     size_t segment_count, segment_capacity;
 };
 
-/* Looks at A under CONF, as a REQUEST sees it. */
+/* Fills F from A with the settings CONF, for REQUEST. */
 void fragments_collect(struct fragments *f, const struct alloc *a,
                        const struct alloc_conf *conf,
                        const struct fragments_request *request);
 void fragments_fini(struct fragments *f);
 
-/* "split_remainder", "other_stream", ...: as the JSON has it. */
+/* "split_remainder", "other_stream", ...: the name in the JSON. */
 const char *fragments_reason_name(enum fragments_reason reason);
 
-/* "remainders of segments in use", ...: for people. */
+/* "remainders of segments in use", ...: the text for reports. */
 const char *fragments_reason_text(enum fragments_reason reason);
 
 #endif

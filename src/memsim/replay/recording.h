@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `memsim replay` was given, ready to be asked: a trace or a snapshot,
- * proved against itself. */
+ * The input of `memsim replay`, a trace or a snapshot, ready to be replayed
+ * with other settings. Opening it compares a replay with the recording. */
 #ifndef MEMSIM_MEMSIM_RECORDING_H
 #define MEMSIM_MEMSIM_RECORDING_H
 
@@ -8,7 +8,7 @@
 #include "memsim/replay/whatif.h"
 
 struct recording_options {
-    const char *torch;     /* NULL: what the recording says */
+    const char *torch;     /* NULL: the recording's version */
     const struct gpu *gpu; /* NULL: the recording's GPU; outlives it */
     uint64_t memory_bytes; /* 0: the GPU's */
     enum vaspace_model addresses;
@@ -23,18 +23,18 @@ struct recording {
     struct replay_trace_info info;
     struct replay_plan plan;
     struct whatif whatif;
-    bool torch_assumed;       /* the recording does not say */
-    bool torch_known;         /* it has a row of its own in the rules */
-    bool kernels_differ;      /* PyTorch has others on the GPU asked for */
-    uint64_t workspace_bytes; /* what cuBLAS gets on the GPU asked for; 0: it
-                                 gets nothing, or no other GPU was asked for */
+    bool torch_assumed;       /* the recording has no version */
+    bool torch_known;         /* the version has its own row in the rules */
+    bool kernels_differ;      /* PyTorch has others on the requested GPU */
+    uint64_t workspace_bytes; /* cuBLAS's workspace on the requested GPU; 0: it
+                                 has none, or no other GPU was requested */
 };
 
-/* Opens PATH and plays it as it was. Returns 0, or -1 with nothing to
+/* Opens PATH and replays it unchanged. Returns 0, or -1 with nothing to
  * close. */
 int recording_open(struct recording *r, const char *path,
                    const struct recording_options *options, struct err *err);
-/* The same of a TRACE that was filled already, with INFO; it is borrowed. */
+/* The same for a TRACE that is already filled, with INFO; it is borrowed. */
 int recording_open_trace(struct recording *r, const char *path,
                          struct replay_trace *trace,
                          const struct replay_trace_info *info,
@@ -42,14 +42,14 @@ int recording_open_trace(struct recording *r, const char *path,
                          struct err *err);
 void recording_close(struct recording *r);
 
-/* Did the process use a GPU? */
+/* Whether the process used a GPU. */
 bool recording_is_used(const struct recording *r);
 
-/* The memory of the largest GPU it was recorded on; 0: it does not say. */
+/* The memory in bytes of the largest recorded GPU; 0: not recorded. */
 uint64_t recording_capacity(const struct recording *r);
 
-/* Plays R under CONF and writes a snapshot of it, whose segments are those at
- * the end, to PATH, which PyTorch's memory_viz page can open. Returns 0 or
+/* Replays R with the settings CONF and writes a snapshot to PATH, with the
+ * segments at the end. PyTorch's memory_viz page can open it. Returns 0 or
  * -1. */
 int recording_write_snapshot(const struct recording *r, const char *conf,
                              const char *path, struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a trace tells of a block only after it: whether it was scratch memory
- * that a program asks for otherwise elsewhere. Found in a first pass. */
+ * What later records of a trace show about a block: whether it was a workspace,
+ * whose size depends on the GPU. Found in a first pass. */
 #ifndef MEMSIM_MEMSIM_REPLAY_HINTS_H
 #define MEMSIM_MEMSIM_REPLAY_HINTS_H
 
@@ -10,20 +10,20 @@
 enum { REPLAY_HINT_THREADS = 16 };
 
 struct replay_hints {  /* zeroed: empty */
-    struct map lent;   /* to cuBLAS, by index + 1 of the BLOCK_ALLOC */
+    struct map lent;   /* given to cuBLAS, by index + 1 of the BLOCK_ALLOC */
     struct map plans;  /* of convolutions, likewise: which one, not NULL */
     uint64_t index;    /* of the next record */
-    struct map blocks; /* index + 1 by address: those that may be lent */
+    struct map blocks; /* index + 1 by address: possible workspaces */
     struct {
         uint64_t bytes, index;
     } latest[REPLAY_HINT_THREADS]; /* block of a thread */
 };
 
-/* Takes the trace's next record; NAMES are those so far. */
+/* Takes the trace's next record; NAMES are the names so far. */
 void replay_hints_take(struct replay_hints *h, const struct trace_item *item,
                        const struct trace_names *names);
 
-/* Frees what only the pass needs; `lent` and `plans` stay. */
+/* Frees the data that only the pass needs; `lent` and `plans` stay. */
 void replay_hints_finish(struct replay_hints *h);
 void replay_hints_fini(struct replay_hints *h);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device for the allocator engine: so much memory, at addresses that a
- * driver would choose. */
+ * A device for the allocator engine, with a given memory and with addresses as
+ * the driver would choose them. */
 #ifndef MEMSIM_MEMSIM_REPLAY_MODEL_H
 #define MEMSIM_MEMSIM_REPLAY_MODEL_H
 
@@ -13,14 +13,14 @@ struct replay_model {
     struct vaspace space;    /* cudaMalloc */
     struct vaspace reserved; /* cuMemAddressReserve */
     uint64_t capacity_bytes, other_bytes, mapped_bytes;
-    uint64_t first_bytes;   /* of OTHER, what was there before the recording */
-    uint64_t refused_bytes; /* the last request that found no memory */
+    uint64_t first_bytes;   /* the part of OTHER from before the recording */
+    uint64_t refused_bytes; /* the last request that failed */
     uint64_t peak_used_bytes;
     struct map others; /* our address by the recorded one */
 };
 
-/* A device of CONFIG's memory, with what INITIAL's segments of DEVICE take. 0,
- * or -1 where that does not fit. */
+/* Makes a device with CONFIG's memory, of which INITIAL's segments of DEVICE
+ * are used. Returns 0, or -1 if they do not fit. */
 int replay_model_init(struct replay_model *m,
                       const struct replay_config *config,
                       const struct snapshot *initial, unsigned device,
@@ -29,17 +29,17 @@ void replay_model_fini(struct replay_model *m);
 
 struct alloc_driver replay_model_driver(struct replay_model *m);
 
-/* All that the GPU would show as used. */
+/* The bytes that the GPU would show as used. */
 uint64_t replay_model_used(const struct replay_model *m);
 
-/* Memory of others, by its recorded address; without one (0) it takes memory
- * but no addresses. False: there was none. */
+/* Memory that is not the allocator's, by its recorded address. Without an
+ * address (0) it uses memory but no addresses. False: no memory. */
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes);
 void replay_model_other_free(struct replay_model *m, uint64_t address);
 
-/* All memory is given back, contexts' and libraries' too. The allocator, which
- * does not know of it, may give back later what is gone. */
+/* Frees all memory, also that of contexts and libraries. The allocator does not
+ * know of it and may later free memory that is already freed. */
 void replay_model_reset(struct replay_model *m);
 
 #endif
