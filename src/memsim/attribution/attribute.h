@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose every byte is: the blocks of a trace by module and category, at the
- * peak and in time. Reads the trace once, in memory proportional to the blocks
+ * Attributes memory: the blocks of a trace by module and category, at the peak
+ * and over time. Reads the trace once. Uses memory proportional to the blocks
  * that are live at once and to the modules that were called. */
 #ifndef MEMSIM_MEMSIM_ATTRIBUTE_H
 #define MEMSIM_MEMSIM_ATTRIBUTE_H
@@ -17,13 +17,13 @@ struct attribution_sums {
     uint64_t bytes[TRACE_CATEGORY_COUNT];
 };
 
-/* A module; "" is what no module was at work for. */
+/* A module. The name "" is for blocks that no module allocated. */
 struct attribution_module {
     char *name;
     uint64_t calls;
-    uint64_t bytes_at_peak;  /* its own and of all below it */
-    uint64_t own_peak_bytes; /* the most that those were at any time */
-    uint64_t self_bytes;     /* at the peak, what it alone adds */
+    uint64_t bytes_at_peak;  /* its own and its submodules' */
+    uint64_t own_peak_bytes; /* the highest value of those at any time */
+    uint64_t self_bytes;     /* at the peak, without its submodules */
     struct attribution_sums self;
     size_t parent; /* index in the array, SIZE_MAX: none */
 };
@@ -33,9 +33,9 @@ struct attribution_phase {
     enum trace_phase_kind phase;
     uint64_t start_ns, end_ns; /* since the trace's first record */
     uint64_t peak_bytes;
-    struct attribution_sums end; /* what was allocated when it ended */
-    uint64_t *module_bytes; /* what each module and all below it held then, by
-                               its index; NULL: not kept */
+    struct attribution_sums end; /* allocated bytes when it ended */
+    uint64_t *module_bytes; /* bytes of each module with its submodules then,
+                               by its index; NULL: not kept */
 };
 
 struct attribution_point {
@@ -73,7 +73,7 @@ struct attribution {
     size_t phase_count, phases_dropped;
     struct attribution_point *points;
     size_t point_count;
-    uint64_t point_bytes; /* smaller rises and falls are not told */
+    uint64_t point_bytes; /* smaller rises and falls are left out */
     struct attribution_segment *segments;
     size_t segment_count;
     struct attribution_block *blocks;
@@ -82,7 +82,7 @@ struct attribution {
     size_t oom_count;
 };
 
-/* "parameter", "forward", ...: as the JSON has them. */
+/* "parameter", "forward", ...: the names in the JSON. */
 const char *attribution_category_name(enum trace_category category);
 const char *attribution_phase_name(enum trace_phase_kind phase);
 
@@ -91,16 +91,16 @@ uint64_t attribution_sum(const struct attribution_sums *sums);
 struct attribute *attribute_create(void);
 void attribute_destroy(struct attribute *a);
 
-/* The next record of the trace, of whatever kind, as trace_play gives it. */
+/* Takes the trace's next record, of any kind, from trace_play. */
 void attribute_take(struct attribute *a, const struct trace_item *item,
                     const struct trace_now *now);
 
-/* What first used the block at ADDRESS. */
+/* Sets the label of the first work that used the block at ADDRESS. */
 void attribute_label(struct attribute *a, uint64_t address,
                      const struct label *label);
 
-/* What there is to tell of DEVICE, in the process's numbering; NULL where
- * nothing was allocated, or nobody said whose it was. To be given to
+/* The result for DEVICE, in the process's numbering; NULL if nothing was
+ * allocated, or if the trace has no PHASE records. The caller passes it to
  * attribution_destroy. */
 struct attribution *attribute_conclude(struct attribute *a, unsigned device);
 void attribution_destroy(struct attribution *attribution);

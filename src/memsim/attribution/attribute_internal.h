@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of attribution share. */
+ * Declarations that the files of attribution share. */
 #ifndef MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
 #define MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
 
@@ -12,19 +12,19 @@
 
 /* --- modules: attribute_module.c ------------------------------------------ */
 
-/* What modules hold of one GPU, by number. */
+/* The modules' bytes on one GPU, by module number. */
 struct holdings {
     struct holding {
-        uint64_t bytes, peak_bytes; /* all below it included */
+        uint64_t bytes, peak_bytes; /* submodules included */
         uint64_t self_bytes;
     } * rows;
     size_t count;
 };
 
-/* Adds BYTES, which may be negative, to ID and all above it. */
+/* Adds BYTES, which may be negative, to ID and all its parents. */
 void holdings_add(struct holdings *h, const struct module_table *t, uint32_t id,
                   int64_t bytes);
-/* What ID holds moves with it from OLD_PARENT to the one it has now. */
+/* Moves ID's bytes from OLD_PARENT to its present parent. */
 void holdings_move(struct holdings *h, const struct module_table *t,
                    uint32_t id, uint32_t old_parent);
 void holdings_fini(struct holdings *h);
@@ -33,15 +33,15 @@ void holdings_fini(struct holdings *h);
  */
 
 #define PHASES_MAX  1000
-#define PHASES_DROP 100 /* at once, from the middle */
+#define PHASES_DROP 100 /* dropped at once, from the middle */
 
-/* Modules are told of the first and of the last HELD_PHASES phases, and of the
- * one between them that ended with most; of fewer where modules are so many
- * that they would be more than HELD_MODULES numbers at either end. */
+/* The modules' bytes are kept for the first and the last HELD_PHASES phases,
+ * and for the phase between them that ended with most. With many modules they
+ * are kept for fewer phases: at most HELD_MODULES numbers at either end. */
 #define HELD_PHASES  20
 #define HELD_MODULES (4u << 20)
 
-/* What each module alone held when a phase ended, by number. */
+/* Each module's bytes without its submodules' at a phase's end, by number. */
 struct holds {
     uint64_t *bytes; /* NULL: not kept */
     size_t count;
@@ -53,11 +53,11 @@ struct phase_list {
         uint64_t end_ordinal;
         struct holds held;
         bool largest; /* of those in the middle */
-    } * rows;         /* the last one goes on */
+    } * rows;         /* the last one has not ended */
     size_t count, dropped;
 };
 
-/* How things stand: what is allocated, and what modules hold of it. */
+/* The present state: the allocated bytes, and the modules' part of them. */
 struct standing {
     const struct attribution_sums *current;
     const struct holdings *holdings;
@@ -71,10 +71,10 @@ void phase_list_peak(struct phase_list *l, uint64_t allocated_bytes);
 void phase_list_refile(struct phase_list *l, uint64_t born,
                        enum trace_category from, enum trace_category to,
                        uint64_t bytes);
-/* BYTES that were there from the record BORN on are another module's. */
+/* Moves BYTES, allocated at the record BORN, to another module. */
 void phase_list_move(struct phase_list *l, uint64_t born, uint32_t from,
                      uint32_t to, uint64_t bytes);
-/* The modules of *TO have to be there; PLACES are 1 + theirs, by number. */
+/* *TO must have its modules; PLACES are 1 + their indices, by number. */
 void phase_list_conclude(struct phase_list *l, const struct moment *now,
                          const struct standing *standing, const size_t *places,
                          struct attribution *to);
@@ -89,19 +89,19 @@ struct segment_row {
     struct segment_row *next_gone;
 };
 
-/* A GPU's segments, now and at the peak. */
+/* A GPU's segments, at present and at the peak. */
 struct segment_table {
     struct map live;          /* struct segment_row by address */
-    struct segment_row *gone; /* since the peak */
+    struct segment_row *gone; /* freed since the peak */
     bool expandable;          /* something was mapped */
 };
 
 void segment_table_take(struct segment_table *t, const struct trace_item *item,
                         uint64_t ordinal, uint64_t peak_ordinal);
-/* There is a new peak: those that are gone were not there. */
+/* Starts a new peak: segments freed before it are not part of it. */
 void segment_table_peak(struct segment_table *t);
-/* Those of the peak, by address, neighbours that were mapped one after the
- * other being one. */
+/* Writes the segments of the peak, by address. Neighbours that were mapped one
+ * after the other become one segment. */
 void segment_table_conclude(struct segment_table *t, uint64_t peak_ordinal,
                             struct attribution *to);
 void segment_table_fini(struct segment_table *t);
@@ -114,7 +114,7 @@ struct piece {
     uint64_t born;          /* the record's ordinal */
     uint64_t operation;     /* id of a name */
     uint64_t stack;         /* likewise; 0: not recorded */
-    uint64_t phases_before; /* how many had begun */
+    uint64_t phases_before; /* phases that had begun */
     struct label label;
     uint32_t module;
     uint8_t device;
@@ -141,15 +141,15 @@ struct card_use {
 
 #define ATTRIBUTE_DEVICES SESSION_DEVICES
 
-/* The pieces of attribution: attribute_result.c. */
+/* The state of an attribution; attribute_result.c makes the result. */
 struct attribute {
     struct card_use cards[ATTRIBUTE_DEVICES];
     struct map pieces; /* struct piece by address: live */
     struct module_table modules;
     const struct trace_names *names;  /* of the pass */
-    struct piece *forward, *stepping; /* what backward, or the step's end, will
-                                         find alive */
-    bool told;                        /* somebody says whose allocations are */
+    struct piece *forward, *stepping; /* their category is decided at backward
+                                         or at the step's end, if alive */
+    bool told;                        /* the trace has PHASE records */
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
     enum trace_phase_kind phase;

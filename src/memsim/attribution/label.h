@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What to call a piece of memory: after the first work that used it. Pure. */
+ * Names a block after the first work that used it. Pure. */
 #ifndef MEMSIM_MEMSIM_LABEL_H
 #define MEMSIM_MEMSIM_LABEL_H
 
@@ -9,7 +9,7 @@
 
 #include "common/trace/trace_read.h"
 
-/* As much of a record as its label needs; plain data, comparable. */
+/* The part of a record that its label needs; plain data, comparable. */
 struct label {
     uint64_t kind; /* enum trace_kind; 0: nothing used it */
     uint64_t name; /* an id of the trace's names, or 0 */
@@ -21,17 +21,17 @@ struct label {
 struct label label_make(const struct trace_item *item,
                         uint64_t requested_bytes);
 
-/* The label of a block that is lent to work of KIND as scratch memory. */
+/* The label of a block that is a workspace for work of KIND. */
 struct label label_workspace(enum trace_kind kind);
 bool label_is_workspace(const struct label *label);
 
-/* Writes LABEL in words that a user of PyTorch knows to OUT. */
+/* Writes LABEL to OUT, in words that a user of PyTorch knows. */
 void label_format(const struct label *label, const struct trace_names *names,
                   char *out, size_t size);
 
-/* Writes what a kernel does, told from its mangled name (an unmangled one will
- * do as well), to OUT: "log_softmax forward"; its own name, shortened, where
- * the name is not a known one. */
+/* Writes to OUT what a kernel does, from its mangled or unmangled name:
+ * "log_softmax forward". If the name is not known, writes the kernel's name,
+ * shortened. */
 void label_kernel(const char *mangled, char *out, size_t size);
 
 #endif

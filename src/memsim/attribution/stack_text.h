@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Python stacks as the trace has them: a line for each frame, the innermost
+ * Python stacks in the trace's format: one line for each frame, the innermost
  * first, "FILE:LINE FUNCTION". Pure. */
 #ifndef MEMSIM_MEMSIM_STACK_TEXT_H
 #define MEMSIM_MEMSIM_STACK_TEXT_H
 
 #include <stddef.h>
 
-/* Writes "train.py:31" to OUT: of STACK's innermost frame whose file is no
- * installed package's, else of the innermost. "" where STACK is NULL. */
+/* Writes "train.py:31" to OUT: the innermost frame of STACK whose file is not
+ * in an installed package, else the innermost. "" if STACK is NULL. */
 void stack_line(const char *stack, char *out, size_t size);
 
-/* The frames of STACK from the outermost on, each to be freed, as is the array;
- * returns how many. */
+/* Sets *FRAMES to the frames of STACK, the outermost first. The caller frees
+ * each, and the array. Returns their number. */
 size_t stack_frames(const char *stack, char ***frames);
 
 #endif

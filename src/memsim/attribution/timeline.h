@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much of a GPU was allocated over time, in a bounded number of points
- * however long it took. */
+ * A GPU's allocated bytes over time, in a limited number of points, however
+ * long the run was. */
 #ifndef MEMSIM_MEMSIM_TIMELINE_H
 #define MEMSIM_MEMSIM_TIMELINE_H
 
@@ -8,10 +8,10 @@
 
 #define TIMELINE_POINTS 2000
 
-/* The turning points of a GPU's allocated bytes: between two of them nothing
- * rose or fell by as much as `least_bytes`, which doubles when there are too
- * many. Each holds how the categories changed since the one before, so that a
- * block may be filed anew as of its birth. Zeroed, it is empty. */
+/* The turning points of a GPU's allocated bytes. Between two of them no rise or
+ * fall is as large as `least_bytes`, which doubles if there are too many. Each
+ * has the changes of the categories since the previous one, so a block's
+ * category can be changed from its allocation on. Zeroed, it is empty. */
 struct timeline {
     struct turn {
         uint64_t ordinal, time_ns, allocated_bytes, reserved_bytes;
@@ -31,11 +31,11 @@ struct moment {
 
 void timeline_add(struct timeline *t, const struct moment *now,
                   enum trace_category category, int64_t bytes);
-/* BYTES that were there from the record BORN on are of another category. */
+/* Moves BYTES, allocated at the record BORN, to another category. */
 void timeline_refile(struct timeline *t, uint64_t born,
                      enum trace_category from, enum trace_category to,
                      uint64_t bytes);
-/* Thins *T further where that is needed. */
+/* Removes more points from *T if needed. */
 void timeline_conclude(struct timeline *t, struct attribution *to);
 void timeline_fini(struct timeline *t);
 
