@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The runs of `memsim fit-batch`: a command with a batch in place of {}, and
- * what came of it. */
+ * its outcome. */
 #ifndef MEMSIM_MEMSIM_BATCH_H
 #define MEMSIM_MEMSIM_BATCH_H
 
@@ -10,25 +10,25 @@
 enum batch_verdict {
     BATCH_FITS,
     BATCH_OOM,
-    BATCH_CAUGHT, /* out of memory, and the command went on */
+    BATCH_CAUGHT, /* out of memory, but the command continued */
     BATCH_OVER_LIMIT,
-    BATCH_FAILED, /* for another reason: nothing is known */
+    BATCH_FAILED, /* for another reason: the verdict is not known */
 };
 
 /* One run. The figures are those of its fullest GPU. */
 struct batch_outcome {
     uint64_t batch;
     enum batch_verdict verdict;
-    int status; /* the command's own */
+    int status; /* the command's exit status */
     uint64_t peak_used_bytes, peak_reserved_bytes, peak_allocated_bytes;
-    double seconds; /* that it took, then */
+    double seconds; /* duration of that run */
     bool cached;
 };
 
-/* For people. */
+/* The text for reports. */
 const char *batch_verdict_text(enum batch_verdict verdict);
 
-/* "fits", "oom", "caught-oom", "over-limit", "failed": as the JSON has it. */
+/* "fits", "oom", "caught-oom", "over-limit", "failed": the name in the JSON. */
 const char *batch_verdict_name(enum batch_verdict verdict);
 
 /* The name's verdict; -1: there is none of that name. */
@@ -39,7 +39,7 @@ int batch_verdict_find(const char *name);
 char **batch_command(char *const *command, uint64_t batch);
 void batch_command_free(char **command);
 
-/* Is there a {} in COMMAND? */
+/* Whether COMMAND has a {}. */
 bool batch_command_has_place(char *const *command);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search for the largest batch that fits. Peaks grow about linearly with
- * the batch: a line through the last two says which batch fills the memory.
- * Without a capacity, or where the line misleads, doubling and bisection. Pure:
- * it says which batch to try next, and is told how that went. */
+ * the batch: a line through the last two gives the batch that fills the memory.
+ * Without a capacity, or if the line is wrong, it doubles and bisects. Pure: it
+ * returns the batch to try next, and the caller reports the result. */
 #ifndef MEMSIM_MEMSIM_BATCH_SEARCH_H
 #define MEMSIM_MEMSIM_BATCH_SEARCH_H
 
@@ -18,13 +18,13 @@ struct batch_try {
 
 struct batch_search {
     uint64_t from, to, multiple; /* only multiples, from FROM up to TO */
-    uint64_t capacity_bytes; /* that may be used; 0: not known. Set by the
-                                caller, after batch_search_init */
+    uint64_t capacity_bytes; /* usable bytes; 0: not known. Set by the caller
+                                after batch_search_init */
     struct batch_try *tries;
     size_t count, capacity;
 };
 
-/* Rounds FROM up and TO down to multiples of MULTIPLE. Returns 0, or -1 where
+/* Rounds FROM up and TO down to multiples of MULTIPLE. Returns 0, or -1 if
  * no number is left. */
 int batch_search_init(struct batch_search *s, uint64_t from, uint64_t to,
                       uint64_t multiple);
@@ -33,8 +33,8 @@ void batch_search_fini(struct batch_search *s);
 /* The batch to try next; 0: the search is over. */
 uint64_t batch_search_next(const struct batch_search *s);
 
-/* How the batch that batch_search_next named went; PEAK_USED_BYTES of a batch
- * that fits only, 0 where it is not known. */
+/* Reports the result of the batch that batch_search_next returned.
+ * PEAK_USED_BYTES is only for a batch that fits; 0 if it is not known. */
 void batch_search_tell(struct batch_search *s, bool fits,
                        uint64_t peak_allocated_bytes, uint64_t peak_used_bytes);
 
@@ -44,11 +44,11 @@ uint64_t batch_search_largest(const struct batch_search *s);
 /* The smallest above the largest that does not fit; 0: none is known. */
 uint64_t batch_search_limit(const struct batch_search *s);
 
-/* A larger batch once took less memory than a smaller one: what lies beyond
- * the limit may fit again. A few more are tried then. */
+/* Whether a larger batch needed less memory than a smaller one. Then batches
+ * above the limit may fit, and a few more are tried. */
 bool batch_search_is_uneven(const struct batch_search *s);
 
-/* Batches of several sizes, and the same peak of all. */
+/* Whether batches of several sizes all had the same peak. */
 bool batch_search_is_deaf(const struct batch_search *s);
 
 #endif

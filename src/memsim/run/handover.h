@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a process of the run reaches the session where it cannot open it by its
- * path: after su, in a sandbox with another /tmp, or once the directory is
+ * How a process of the run reaches the session if it cannot open it by its
+ * path: after su, in a sandbox with another /tmp, or after the directory was
  * removed. It inherits descriptors of the session and of the directory. A
- * process that has lost these too says so by a datagram, whose address needs
- * neither a file nor a right, so that the verdict is not "fits". */
+ * process without these sends a datagram, so that the verdict is not "fits".
+ * The datagram's address needs no file and no permission. */
 #ifndef MEMSIM_MEMSIM_HANDOVER_H
 #define MEMSIM_MEMSIM_HANDOVER_H
 
@@ -12,17 +12,17 @@
 
 struct handover {
     int session, directory; /* inherited; they hold no lock; -1: none */
-    int mail;               /* what lost processes say arrives here; -1 */
+    int mail;               /* receives lost processes' datagrams; or -1 */
     char value[SESSION_HANDOVER_BYTES]; /* of MEMSIM_SESSION_FD */
 };
 
-/* Opens all of them for the own run DIR, as far as that works. */
+/* Opens all of them that can be opened, for this process's run DIR. */
 void handover_open(struct handover *handover, const struct rundir *dir);
 
-/* Closes what the command has inherited. */
+/* Closes the descriptors that the command has inherited. */
 void handover_given(struct handover *handover);
 
-/* Adds what lost processes said to the session of DIR, which is collected. */
+/* Adds the lost processes' datagrams to the collected session of DIR. */
 void handover_collect(const struct handover *handover, struct rundir *dir);
 
 void handover_close(struct handover *handover);

@@ -18,7 +18,7 @@
 #define JOB_TRACE_LIMIT     (UINT64_C(8) << 30)
 #define JOB_TRACE_LIMIT_MIN (UINT64_C(2) << 20) /* the header, and a chunk */
 
-/* The GPUs, and what is assumed of them. */
+/* The GPUs, and the assumptions about them. */
 struct job_options {
     const char *gpu;
     uint32_t gpus;
@@ -79,36 +79,36 @@ struct job_options {
 
 struct job {
     struct job_options options;
-    struct gpu gpu; /* as job_gpu finds it */
+    struct gpu gpu; /* from job_gpu */
     char **command;
-    struct launch launch;  /* world 0: COMMAND is started as it is */
+    struct launch launch;  /* world 0: COMMAND is started unchanged */
     const char *directory; /* NULL: a private one */
-    bool force;            /* it may replace an earlier run there */
+    bool force;            /* may replace an earlier run there */
     uint64_t trace_limit_bytes;
     bool no_modules, real_init;
     int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
     size_t clock_bytes;
-    int output; /* where stdout and stderr go; -1: they are inherited */
+    int output; /* descriptor for stdout and stderr; -1: they are inherited */
 };
 
-/* Finds the GPU that OPTIONS ask for. Returns 0 or -1. */
+/* Finds the GPU of OPTIONS. Returns 0 or -1. */
 int job_gpu(const struct job_options *options, struct gpu *gpu,
             struct err *err);
 
-/* Can COMMAND be run? Returns 0, or memsim's exit status with ERR set; with 0,
- * ERR may hold a warning. */
+/* Checks that COMMAND can be run. Returns 0 (ERR may then have a warning), or
+ * memsim's exit status with ERR set. */
 int job_check(const char *command, struct err *err);
 
-/* The files that memsim consists of, separated by colons, which the caller
- * frees; NULL with ERR set. */
+/* memsim's own files, separated by colons; the caller frees the text. NULL with
+ * ERR set. */
 char *job_programs(struct err *err);
 
-/* Runs JOB and waits for its end. Returns 0 with *DIR to be closed or removed,
- * or memsim's exit status with ERR set and nothing left behind, unless the
- * command ran and its figures cannot be read: then a directory of the user's
- * keeps the traces. */
+/* Runs JOB and waits for its end. Returns 0 (the caller closes or removes *DIR)
+ * or memsim's exit status with ERR set. After an error no files are left, with
+ * one exception: if the command ran and its figures cannot be read, a directory
+ * of the user's keeps the traces. */
 int job_run(const struct job *job, struct rundir *dir, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Classes of ranks: what is equal for several ranks is kept, simulated and
- * printed once, for a representative and for the members that it stands for. */
+ * Classes of ranks: data that is equal for several ranks is kept, simulated and
+ * printed once, for one representative of these ranks. */
 #ifndef MEMSIM_MEMSIM_RANK_CLASS_H
 #define MEMSIM_MEMSIM_RANK_CLASS_H
 
@@ -10,28 +10,28 @@
 #include "common/base/rank_set.h"
 
 struct rank_class {
-    size_t first; /* index of the representative among what was classified */
-    struct rank_set members; /* the representative's ranks among them */
+    size_t first; /* index of the representative among the items */
+    struct rank_set members; /* the representative's ranks included */
 };
 
 struct rank_classes {
-    struct rank_class *all; /* in the order of their first */
+    struct rank_class *all; /* ordered by their first item */
     size_t count;
 };
 
-/* What is classified: items of a list, each of one or more ranks. */
+/* How to classify the items of a list, each of which has one or more ranks. */
 struct rank_class_ops {
     bool (*is_alike)(const void *list, size_t a, size_t b);
     void (*add_members)(const void *list, size_t item, struct rank_set *to);
 };
 
 /* Makes classes of the COUNT items of LIST: an item joins the first class whose
- * representative it is alike. To be given to rank_classes_fini. */
+ * representative is alike. Free them with rank_classes_fini. */
 void rank_classes_make(struct rank_classes *classes, size_t count,
                        const struct rank_class_ops *ops, const void *list);
 void rank_classes_fini(struct rank_classes *classes);
 
-/* The class that item ITEM is the representative of; NULL: of none. */
+/* The class whose representative is ITEM; NULL: none. */
 const struct rank_class *rank_classes_find(const struct rank_classes *classes,
                                            size_t item);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ranks of a run: which ran, the traces of their processes, and the ranks
- * that each stands for. Nothing else goes through a run's ranks. */
+ * The ranks of a run: which ones ran, the traces of their processes, and the
+ * ranks that each represents. No other file iterates over a run's ranks. */
 #ifndef MEMSIM_MEMSIM_RANKS_H
 #define MEMSIM_MEMSIM_RANKS_H
 
 #include "common/base/rank_set.h"
 #include "memsim/run/run.h"
 
-/* More ranks than any cluster has. */
+/* An upper limit that is above the ranks of any cluster. */
 #define RUN_RANKS_MAX (1u << 20)
 
 struct run_rank {
     uint32_t rank;           /* the one that ran */
-    struct rank_set members; /* all that it stands for, itself among them */
+    struct rank_set members; /* the ranks it represents, itself included */
     const struct run_trace **traces; /* of its processes, by number; borrowed
                                         from the run */
     size_t trace_count;
@@ -21,13 +21,13 @@ struct run_rank {
 struct run_ranks {
     struct run_rank *all; /* by rank */
     size_t count, capacity;
-    uint32_t world; /* ranks of the whole job; at least those that are known */
+    uint32_t world; /* ranks of the whole job; at least the known ones */
 };
 
-/* Reads which ranks RUN, which must outlive RANKS, has: from the heads of its
- * traces and from its RUN_RANKS. A trace that does not say its rank has that of
- * its process's number. Returns 0, or -1 with ERR set; run_ranks_fini in both
- * cases. */
+/* Reads the ranks of RUN, which must outlive RANKS, from the first records of
+ * its traces and from its file RUN_RANKS. The rank of a trace without one is
+ * its process's number. Returns 0, or -1 with ERR set; call run_ranks_fini in
+ * both cases. */
 int run_ranks_read(struct run_ranks *ranks, const struct run *run,
                    struct err *err);
 void run_ranks_fini(struct run_ranks *ranks);
@@ -36,12 +36,12 @@ void run_ranks_fini(struct run_ranks *ranks);
 const struct run_rank *run_next_rank(const struct run_ranks *ranks,
                                      const struct run_rank *before);
 
-/* The one that ran for RANK, which may be itself; NULL: RANK is not known. */
+/* The rank that represents RANK (it may be RANK); NULL: RANK is not known. */
 const struct run_rank *run_rank_for(const struct run_ranks *ranks,
                                     uint32_t rank);
 
-/* Reads RUN_RANKS of DIRECTORY alone, without traces: no ranks where there is
- * no such file. Returns as run_ranks_read does. */
+/* Reads only RUN_RANKS of DIRECTORY, without traces; no ranks if there is no
+ * such file. Returns the same as run_ranks_read. */
 int run_classes_read(struct run_ranks *classes, const char *directory,
                      struct err *err);
 

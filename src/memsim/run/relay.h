@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiting for the command, and passing signals on to it.
+ * Waits for the command, and forwards signals to it.
  *
- * A signal that somebody sends to memsim alone is passed on. One that is sent
- * to the process group reaches the command without us: by the terminal
- * (Ctrl-C), timeout(1), a shell's `kill %1', a batch system. The kernel does
- * not say which of the two it was, so a small process of the same group, the
- * witness, waits for signals: what it gets as well was sent to the group. */
+ * A signal that is sent to memsim alone is forwarded. A signal that is sent to
+ * the process group reaches the command directly: from the terminal (Ctrl-C),
+ * timeout(1), a shell's `kill %1', a batch system. The kernel does not tell
+ * which of the two it was. So a small process of the same group, the witness,
+ * waits for signals: a signal that it gets too was sent to the group. */
 #ifndef MEMSIM_MEMSIM_RELAY_H
 #define MEMSIM_MEMSIM_RELAY_H
 
@@ -18,19 +18,19 @@ struct relay {
 };
 
 /* Starts the witness. All signals must be blocked; MASK is what the process
- * blocked before. Without memory or processes there is no witness, and every
- * signal of a process is passed on. */
+ * blocked before. If there is no memory or no process for a witness, every
+ * signal from a process is forwarded. */
 void relay_start(struct relay *relay, const sigset_t *mask);
 
-/* Waits for CHILD, with all signals still blocked, and passes on what comes.
- * Afterwards what this function waits for is blocked. Returns what waitpid(2)
- * says of CHILD, or -1. */
+/* Waits for CHILD, with all signals still blocked, and forwards signals.
+ * Afterwards the signals that this function waits for are blocked. Returns the
+ * status of waitpid(2) for CHILD, or -1. */
 int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask);
 
 /* Ends the witness. */
 void relay_stop(struct relay *relay);
 
-/* The last signal that came while a command ran; 0: none. */
+/* The last signal received while a command ran; 0: none. */
 int relay_signal(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the traces of a run lie. A run is a directory of `memsim run -o', with
+ * The paths of a run's traces. A run is a directory of `memsim run -o', with
  * a session (rundir.h); a directory of `memsim import', which has none; or one
  * trace. No other file lists traces or builds their paths. */
 #ifndef MEMSIM_MEMSIM_RUN_H
@@ -13,13 +13,13 @@
 
 #define RUN_NO_PROCESS UINT32_MAX
 
-/* The file in a run's directory that says which ranks a rank stands for, one
- * line a rank: "RANK MEMBERS", as in "8 8-15". Without it each rank stands for
- * itself. */
+/* The file in a run's directory with the ranks that each rank represents, one
+ * line for each: "RANK MEMBERS", as in "8 8-15". Without it each rank
+ * represents itself. */
 #define RUN_RANKS "ranks"
 
 struct run_trace {
-    uint32_t process; /* its number; RUN_NO_PROCESS: a name of the user's */
+    uint32_t process; /* its number; RUN_NO_PROCESS: the user named the file */
     char *path;
 };
 
@@ -30,8 +30,8 @@ struct run {
 };
 
 /* Lists the traces of PATH: those in the directory, or the file itself. A
- * directory without any is no error. Returns 0, or -1 with ERR set; run_close
- * in both cases. */
+ * directory without any is no error. Returns 0, or -1 with ERR set; call
+ * run_close in both cases. */
 int run_open(struct run *run, const char *path, struct err *err);
 void run_close(struct run *run);
 
@@ -39,7 +39,7 @@ void run_close(struct run *run);
 const struct run_trace *run_next(const struct run *run,
                                  const struct run_trace *before);
 
-/* The same of processes alone. */
+/* The same for traces of processes only. */
 const struct run_trace *run_next_process(const struct run *run,
                                          const struct run_trace *before);
 
@@ -48,10 +48,10 @@ const struct run_trace *run_next_process(const struct run *run,
 void run_trace_path(const char *directory, uint32_t process, char *path,
                     size_t size);
 
-/* Is NAME, of a file or a path, a trace's? */
+/* Whether NAME, a file name or a path, is a trace's. */
 bool run_is_trace(const char *name);
 
-/* Is NAME, without a directory, that of a process's trace? Sets *PROCESS. */
+/* Whether NAME, without a directory, is a process's trace. Sets *PROCESS. */
 bool run_is_process(const char *name, uint32_t *process);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starting the command under observation, and waiting for it. */
+ * Starts the command with memsim's libraries, and waits for it. */
 #ifndef MEMSIM_MEMSIM_SPAWN_H
 #define MEMSIM_MEMSIM_SPAWN_H
 
@@ -9,18 +9,18 @@
 #include "common/base/err.h"
 
 /* Writes the directory of the libraries to preload to DIR: OVERRIDE
- * ($MEMSIM_LIBDIR) where it is not NULL, else ../lib/memsim beside the running
- * program's directory. It is checked: there, and without a character that
- * LD_PRELOAD cannot carry. */
+ * ($MEMSIM_LIBDIR) if it is not NULL, else ../lib/memsim beside the running
+ * program's directory. It checks that the directory exists and has no character
+ * that LD_PRELOAD cannot have. */
 int spawn_library_dir(const char *override, char *dir, size_t size,
                       struct err *err);
 
 /* The value of LD_PRELOAD: DIR/libmemsim.so, DIR's other libraries in order,
- * then what PRELOADED (may be NULL) names from elsewhere. The caller frees it;
+ * then the other libraries of PRELOADED (may be NULL). The caller frees it;
  * NULL with ERR set. */
 char *spawn_preload(const char *dir, const char *preloaded, struct err *err);
 
-/* ENVIRONMENT with what the command needs: SESSION's path, HANDOVER
+/* ENVIRONMENT with the variables for the command: SESSION's path, HANDOVER
  * (session_mail.h), PRELOAD (NULL: LD_PRELOAD stays as it is), DIR's Python
  * before any other, DIR for Triton. The caller frees it with
  * spawn_environment_free. */
@@ -32,18 +32,18 @@ void spawn_environment_free(char **environment);
 /* A command, and how it runs. */
 struct spawn {
     char *const *argv, *const *environment;
-    int output;            /* where what it prints goes; -1: where ours goes */
+    int output;            /* descriptor for its output; -1: same as memsim's */
     bool kill_with_memsim; /* the kernel kills it when this process ends */
 };
 
-/* Runs SPAWN and waits. A signal that comes to this process alone is passed on;
- * one for the process group reaches the command once (relay.h). *STATUS gets
- * what a shell would say, 128 + N for signal N. Returns 0, or the errno of the
- * failure to start it: negative where no process could be made, positive where
- * the command could not be executed in it. */
+/* Runs SPAWN and waits. A signal to this process alone is forwarded; one to the
+ * process group reaches the command once (relay.h). *STATUS is the status that
+ * a shell would report, 128 + N for signal N. Returns 0, or the errno of the
+ * failure to start it: negative if no process could be made, positive if the
+ * command could not be executed in it. */
 int spawn_run(const struct spawn *spawn, int *status);
 
-/* The last signal that came to this process; 0: none. */
+/* The last signal that this process received; 0: none. */
 int spawn_signal(void);
 
 #endif

@@ -32,13 +32,13 @@ void sweep_fini(struct sweep *sweep);
 /* The value of AXIS in combination AT; the last axis changes fastest. */
 const char *sweep_value(const struct sweep *sweep, size_t at, size_t axis);
 
-/* COMMAND with the values of combination AT in place of each {name}, to be
- * given to batch_command_free. What is in other braces stays. */
+/* COMMAND with the values of combination AT in place of each {name}. Other
+ * braces stay. Free it with batch_command_free. */
 char **sweep_command(const struct sweep *sweep, size_t at,
                      char *const *command);
 
-/* Whether COMMAND has a place for each name but gpu. Returns 0, or -1 with ERR
- * set. */
+/* Checks that COMMAND has a {name} for each name except gpu. Returns 0, or -1
+ * with ERR set. */
 int sweep_check(const struct sweep *sweep, char *const *command,
                 struct err *err);
 
