@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 
 from harness import equal, main, test
 
@@ -578,11 +579,17 @@ def attends(element, b, h, q, d, kv=None, causal=True, backward=False, **keys):
 FLASH = dict(kernel="flash2", source="rule")
 EFFICIENT = dict(kernel="efficient", source="rule")
 
+TORCH = tuple(int(n) for n in version("torch").split("+")[0].split(".")[:2])
+# Casts of whole tensors load element by element, but where PyTorch has a kernel
+# for two types: to 16 bits after 2.5, back after 2.11 (in 2.15).
+CAST = "elementwise" if TORCH > (2, 5) else "strided"
+CAST_BACK = "elementwise" if TORCH > (2, 11) else "strided"
+
 EXPECTED = {
     "add": [("elementwise", 4 * N, 2 * N)],
     "add_scalar": [("elementwise", 4 * N, 4 * N)],
-    "cast": [("elementwise", 4 * N, 2 * N)],
-    "cast_back": [("strided", 2 * N, 4 * N)],
+    "cast": [(CAST, 4 * N, 2 * N)],
+    "cast_back": [(CAST_BACK, 2 * N, 4 * N)],
     "mixed_add": [("strided", 6 * N, 4 * N)],
     "compare": [("elementwise", 4 * N, N)],
     "where": [("elementwise", 5 * N, 2 * N)],

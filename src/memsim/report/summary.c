@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "memsim/report/collation_report.h"
 #include "memsim/report/advice_report.h"
@@ -204,17 +205,22 @@ static void write_ooms(const struct page *page, const struct result_device *d)
                 survived - 1);
 }
 
-/* What T is and, where that is known, the line of the script, in WIDTH
- * columns. */
-static const char *thing_words(const struct peak_thing *t, int width,
-                               char *out, size_t size)
-{
-    int where = (int)strlen(t->where);
+#define THING_COLUMNS 64
 
-    if (!where || where + 2 > width / 2)
-        snprintf(out, size, "%.*s", width, t->label);
-    else
-        snprintf(out, size, "%.*s, %s", width - where - 2, t->label, t->where);
+/* What T is and, where that is known and short, the line of the script, in
+ * WIDTH columns, of THING_COLUMNS at most. Both come from the script. */
+static const char *thing_words(const struct peak_thing *t, size_t width,
+                               char out[THING_COLUMNS + 1])
+{
+    char where[THING_COLUMNS + 1];
+
+    text_quote(where, sizeof where, t->where);
+    size_t last = *where ? strlen(where) + 2 : 0;
+    if (last > width / 2)
+        last = 0;
+    text_quote(out, width - last + 1, t->label);
+    if (last)
+        snprintf(out + strlen(out), last + 1, ", %s", where);
     return out;
 }
 
@@ -225,16 +231,16 @@ static void write_things(const struct page *page, const struct result_device *d)
                 ink(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
         const struct peak_thing *t = &d->things[i];
-        char total[SIZE_LENGTH], each[SIZE_LENGTH], words[128];
+        char total[SIZE_LENGTH], each[SIZE_LENGTH], words[THING_COLUMNS + 1];
 
         units_format_bytes(t->bytes, total, sizeof total);
         if (t->count > 1)
             fprintf(page->out, "  %12s  %-44s  %" PRIu64 " x %s\n", total,
-                    thing_words(t, 44, words, sizeof words), t->count,
+                    thing_words(t, 44, words), t->count,
                     units_format_bytes(t->bytes / t->count, each, sizeof each));
         else
             fprintf(page->out, "  %12s  %s\n", total,
-                    thing_words(t, 64, words, sizeof words));
+                    thing_words(t, THING_COLUMNS, words));
     }
 }
 
