@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the fake libraries share: libmemsim.so. Its functions return the codes
- * that the runtime (cudaError_t) and the driver (CUresult) number alike; each
- * library maps those few that differ.
+ * The code that the fake libraries share: libmemsim.so. Its functions return
+ * the codes that have the same number in the runtime (cudaError_t) and in the
+ * driver (CUresult); each library maps the few that differ.
  *
- * Rules of this room: never exit, abort or print to stdout; no malloc (the heap
+ * Rules of this folder: no exit, abort or print to stdout; no malloc (the heap
  * is the user's and may be interposed: handles and tables come from mmap);
  * safe from any thread, and in a forked child. */
 #ifndef MEMSIM_CAPTURE_CORE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Handles as the libraries give them out: pointers to objects in pools of our
- * own, so that a stale, foreign or invented handle is told from a live one
- * without touching it. */
+ * The libraries' handles: pointers to objects in memsim's own pools. So a
+ * stale, foreign or invented handle can be distinguished from a live one
+ * without reading its memory. */
 #ifndef MEMSIM_CAPTURE_HANDLE_H
 #define MEMSIM_CAPTURE_HANDLE_H
 
@@ -53,8 +53,8 @@ CORE_API bool memsim_handle_was(enum handle_kind kind, const void *handle);
 void handle_each(enum handle_kind kind, void (*see)(void *handle, void *data),
                  void *data);
 
-/* Ends a live object. The place is used again as late as possible, so that
- * uses after this are found out. 0, or CORE_INVALID_HANDLE. */
+/* Ends a live object. Its slot is used again as late as possible, so that
+ * later uses are detected. Returns 0 or CORE_INVALID_HANDLE. */
 CORE_API int memsim_handle_free(enum handle_kind kind, void *handle);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A kernel and a launch of it, for whoever looks at them. */
+ * A kernel and a launch of it: plain data for the other folders. */
 #ifndef MEMSIM_CAPTURE_LAUNCH_H
 #define MEMSIM_CAPTURE_LAUNCH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MEMSIM_LOG=FILE (or `stderr`): what the fake libraries were asked and could
- * not answer. For those who extend them. */
+ * MEMSIM_LOG=FILE (or `stderr`): logs the calls that the fake libraries could
+ * not answer. For developers who extend them. */
 #ifndef MEMSIM_CAPTURE_LOG_H
 #define MEMSIM_CAPTURE_LOG_H
 

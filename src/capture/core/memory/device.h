@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The GPUs: which ones this process sees, the calling thread's current one,
- * contexts, and the memory that is taken from each. */
+ * The GPUs: those that this process sees, the calling thread's current one,
+ * contexts, and the memory that is allocated on each. */
 #ifndef MEMSIM_CAPTURE_DEVICE_H
 #define MEMSIM_CAPTURE_DEVICE_H
 
@@ -14,8 +14,8 @@
 /* The GPUs that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
 CORE_API int memsim_device_count(void);
 
-/* True once anybody asked for that number, which is the first thing that the
- * runtime and cuInit do. */
+/* True after the first call of memsim_device_count, which is the first thing
+ * that the runtime and cuInit do. */
 CORE_API bool memsim_device_started(void);
 
 /* The catalogue's GPU behind every device. */
@@ -87,7 +87,7 @@ CORE_API bool memsim_device_find(uint64_t address, int *device, uint64_t *start,
  * behind it: small allocations share one. */
 bool device_is_mapped(uint64_t address);
 
-/* What cudaMemGetInfo says. */
+/* The values of cudaMemGetInfo. */
 CORE_API void memsim_device_memory(int device, uint64_t *free_bytes,
                                    uint64_t *total_bytes);
 
@@ -100,7 +100,7 @@ CORE_API int memsim_device_library(int device, const char *who, uint64_t bytes);
 CORE_API int memsim_device_library_kernels(int device, const char *who,
                                            uint64_t bytes);
 
-/* The same, each time that it is asked for. */
+/* The same, at each call. */
 CORE_API int memsim_device_library_more(int device, const char *who,
                                         uint64_t bytes);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What device memory holds, as far as it matters: small copies, sets and fills
- * really happen, in a shadow of each GPU's address window, and so do the small
- * kernels of compute.h; large ones are skipped. Memory that nothing wrote reads
- * as zeros, and so does a block that torch hands out anew.
+ * The contents of device memory, as far as they are needed. Small copies, sets
+ * and fills, and the small kernels of compute.h, are carried out in a shadow of
+ * each GPU's address window; large ones are skipped. Memory that nothing wrote
+ * reads as zeros, and so does a block that torch newly allocates.
  *
- * Each byte is known (it holds what a real GPU would hold there) or not; what
- * is not known still has a value, zero or what came of zeros, so that whatever
- * is read back is finite. */
+ * Each byte is known (it has the value that a real GPU would have there) or
+ * not. An unknown byte still has a value, zero or computed from zeros, so that
+ * every value read back is finite. */
 #ifndef MEMSIM_CAPTURE_VALUES_H
 #define MEMSIM_CAPTURE_VALUES_H
 

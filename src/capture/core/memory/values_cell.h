@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cells of a window's shadow. Most of what is known lies in whole blocks
- * that one kernel wrote and one free forgets, so a cell's state says it for all
- * of its bytes, and bytes are told apart only where it must be: to forget a
- * cell is to store one byte. PyTorch's blocks are multiples of a cell
+ * The cells of a window's shadow: known bytes are tracked per 512-byte cell.
+ * Most known bytes are in whole blocks that one kernel wrote and one free makes
+ * unknown, so a cell has one state for all its bytes, and a mark for each byte
+ * only if they differ. PyTorch's blocks are multiples of a cell
  * (kMinBlockSize, c10/cuda/CUDACachingAllocator.cpp). */
 #ifndef MEMSIM_CAPTURE_VALUES_CELL_H
 #define MEMSIM_CAPTURE_VALUES_CELL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who wants to hear what happens to memory: folders above this one, which put
- * themselves into the list when the core is loaded (a constructor calls
- * memory_watch_add). So memory calls nobody above it by name. */
+ * Listeners for memory events: folders above this one add themselves to the
+ * list when the core is loaded (a constructor calls memory_watch_add). So this
+ * folder calls no function above it by name. */
 #ifndef MEMSIM_CAPTURE_WATCH_H
 #define MEMSIM_CAPTURE_WATCH_H
 

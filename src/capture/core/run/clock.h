@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What time it is. There are three clocks, all in nanoseconds:
+ * The clocks. There are three, all in nanoseconds:
  *
  *   host      this machine's (clock_host)
- *   record    the host's monotonic one without what memsim itself needed and
- *             without the time in which the program was held up for reasons
- *             that a real run does not have (clock_now): the trace's times
- *   user      what the program is told (clock_user): the record clock's
- *             progress times --host-speed, and it jumps forward where the
- *             program waits for the GPU or calls the driver, as the simulation
- *             says (live.h)
+ *   record    the host's monotonic clock without memsim's own time and without
+ *             delays of the program that a real run does not have (clock_now):
+ *             the trace's times
+ *   user      the time that the program sees (clock_user): the record clock's
+ *             progress times --host-speed. It jumps forward when the program
+ *             waits for the GPU or calls the driver, by the simulation's time
+ *             (live.h)
  *
  * Processes that use no GPU have the user clock of that process of the run that
  * is furthest ahead. Without a simulation the user clock is the host's. */
@@ -69,7 +69,7 @@ bool clock_is_ahead(void);
 /* The user clock where the host's monotonic one is HOST_NS. */
 uint64_t clock_user_at(uint64_t host_ns);
 
-/* The same, which the program is told: it will be told nothing earlier. */
+/* The same, returned to the program: it never gets an earlier time later. */
 uint64_t clock_tell(uint64_t host_ns);
 
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
@@ -80,7 +80,7 @@ bool clock_line_is_old(uint64_t host_ns);
 
 /* From HOST_NS on, which is now, the user clock is USER_NS and goes on by
  * FACTOR, in units of 2^-CLOCK_FACTOR_BITS, for each nanosecond of the host's.
- * Returns USER_NS, or what the program was told, where that is later. */
+ * Returns USER_NS, or the last time given to the program if that is later. */
 #define CLOCK_FACTOR_BITS 32
 uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simulation of this process, while it runs: the records that order a GPU's
- * work go to it as they are written, and it says what time it is on the
- * program's clock (clock.h). It lies in a library of its own, which a process
- * loads when it first uses a GPU. */
+ * The simulation of this process while it runs. It gets the records that order
+ * a GPU's work as they are written, and computes the time of the program's
+ * clock (clock.h). It is in a library of its own, which a process loads when it
+ * first uses a GPU. */
 #ifndef MEMSIM_CAPTURE_LIVE_H
 #define MEMSIM_CAPTURE_LIVE_H
 
@@ -22,7 +22,7 @@ struct live_now {
     uint64_t called_ns; /* the time after the last operation */
 };
 
-/* What the library has. Not for several threads at once. */
+/* The library's functions. Not for several threads at once. */
 struct live_ops {
     /* Readies a simulation with IMAGE, BYTES of a private mapping of
      * SESSION_CLOCK, in ARENA. Returns NULL, or what is wrong. */
@@ -46,7 +46,7 @@ void live_load(void);
 /* The trace of this process begins. */
 void live_start(void);
 
-/* It ends: says in the trace what the simulation came to. */
+/* The trace ends: records the simulation's result in it. */
 void live_conclude(void);
 
 /* In a forked child, which holds all locks: it has no simulation yet. */

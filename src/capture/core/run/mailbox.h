@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What ranks of a communicator send each other: a file in the run's directory
- * that the ranks on this machine map. Each has a seat, where it alone writes
- * letters and all others read. A letter is for all or for one rank, and has a
- * number that both sides count. Nobody waits to write: the oldest letters make
- * place for new ones, and are lost to who has not read them by then. */
+ * Messages between the ranks of a communicator: a file in the run's directory
+ * that the ranks on this machine map. Each rank has a seat, where only it
+ * writes letters and all others read. A letter is for all ranks or for one, and
+ * has a number that both sides count. Writing never waits: new letters replace
+ * the oldest ones, which are lost for ranks that have not read them. */
 #ifndef MEMSIM_CAPTURE_MAILBOX_H
 #define MEMSIM_CAPTURE_MAILBOX_H
 

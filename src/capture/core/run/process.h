@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This process's place in the run: the session it shares, its slot there, what
- * becomes of both in a fork and at the end. */
+ * This process in the run: the session it shares, its slot there, and the
+ * handling of both in a fork and at the end. */
 #ifndef MEMSIM_CAPTURE_PROCESS_H
 #define MEMSIM_CAPTURE_PROCESS_H
 
@@ -31,7 +31,7 @@ void process_explain(void);
  * this one may have closed them. Safe after vfork(). */
 void process_hand_on(void);
 
-/* Gives the memory of CARD that dead processes held back to it. */
+/* Returns the memory of dead processes to the GPU CARD. */
 CORE_API void memsim_process_reclaim(unsigned card);
 
 /* The processes of the run, this one included, whose slots are from 0 to the
@@ -54,9 +54,9 @@ CORE_API bool memsim_process_forked(void);
 CORE_API void memsim_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* What folders above this one do when this process's trace was opened, and
- * when the process ends, before its slot is given up. HOOK must stay where it
- * is. */
+/* Functions of folders above this one, called after this process's trace was
+ * opened, and when the process ends, before its slot is released. HOOK must not
+ * move. */
 struct process_hook {
     void (*at_open)(void);
     void (*at_end)(void);

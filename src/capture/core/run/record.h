@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recording: every event of this process goes through here into its trace. */
+ * Recording: writes every event of this process to its trace. */
 #ifndef MEMSIM_CAPTURE_RECORD_H
 #define MEMSIM_CAPTURE_RECORD_H
 
 #include "capture/core/base/core.h"
 #include "common/trace/trace.h"
 
-/* Appends a record with COUNT fields. Costs little when nothing records. */
+/* Appends a record with COUNT fields. Cheap if nothing is recorded. */
 CORE_API void memsim_record(enum trace_kind kind, const uint64_t *fields,
                             size_t count);
 CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
@@ -38,7 +38,7 @@ const char *record_name(uint32_t id);
         name_;                                                                 \
     })
 
-/* The number by which this thread's records are known. */
+/* The thread number in this thread's records. */
 uint32_t record_thread(void);
 
 /* For process.c: opens the trace PATH of a process of SESSION; ends the trace;

@@ -45,7 +45,7 @@ record_simulate(const struct trace_put *r)
     live_take(&copy);
 }
 
-/* Appends R, tells the simulation of it, and lets go of the writer. */
+/* Appends R, gives it to the simulation, and releases the writer. */
 static inline __attribute__((always_inline)) void
 record_end(struct trace_put *r)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who an allocation is for: the module, the phase and the operator at work on
- * this thread. py/modules.py says which modules are entered and left; PyTorch
- * itself says the rest: which operator runs, and which node of the autograd
- * graph, whose sequence number leads back to the module that made it. */
+ * The owner of an allocation: the module, the phase and the operator that run
+ * on this thread. py/modules.py reports the modules entered and left. PyTorch
+ * reports the running operator and the node of the autograd graph; the node's
+ * sequence number identifies the module that made it. */
 #ifndef MEMSIM_CAPTURE_TAG_H
 #define MEMSIM_CAPTURE_TAG_H
 
 #include "capture/core/base/core.h"
 
-/* What is at work on this thread now. */
+/* What runs on this thread now. */
 struct tag {
     uint32_t module;           /* 0: none */
     uint32_t phase;            /* enum trace_phase_kind */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What PyTorch tells us of its allocator, through the functions it calls
- * between its own libraries. None of its code is patched; torch_slots.h says
- * what of its data is. */
+ * Observes PyTorch's allocator through the functions that PyTorch's libraries
+ * call among themselves. None of its code is patched; torch_slots.h describes
+ * which of its data is. */
 #ifndef MEMSIM_CAPTURE_TORCH_H
 #define MEMSIM_CAPTURE_TORCH_H
 
@@ -9,9 +9,9 @@
 
 #include "capture/core/base/core.h"
 
-/* To be asked by calls that take device memory, with their return address:
- * true where PyTorch's caching allocator is the caller. The first time, its
- * trace is attached to. */
+/* Called by functions that allocate device memory, with their return address.
+ * True if PyTorch's caching allocator is the caller. The first call attaches to
+ * its trace. */
 CORE_API bool memsim_torch_calls(const void *return_address);
 
 /* The same for cudaMallocAsync, which PyTorch calls for each tensor where

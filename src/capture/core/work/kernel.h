@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: registered by the thousand when a library loads, known by name when
- * first launched. */
+ * Kernels: thousands are registered when a library loads; a kernel's name is
+ * parsed at its first launch. */
 #ifndef MEMSIM_CAPTURE_KERNEL_H
 #define MEMSIM_CAPTURE_KERNEL_H
 

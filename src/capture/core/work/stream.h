@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams and events. The fake device has done its work as soon as it is asked
- * to; what remains is to keep the books and record the order. */
+ * Streams and events. The fake device completes work at once when it is
+ * submitted; this code only keeps the state and records the order. */
 #ifndef MEMSIM_CAPTURE_STREAM_H
 #define MEMSIM_CAPTURE_STREAM_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The way of all work that a program gives to a device, and of what orders it
- * (events, waits, synchronisations): it becomes a node of the graph that its
- * stream is captured into, and it is recorded; the record goes to the
- * simulation as well (run/live.h). */
+ * All work that a program submits to a device, and the calls that order it
+ * (events, waits, synchronisations), pass here. If the stream is captured, the
+ * work becomes a node of the graph. It is recorded, and the record also goes
+ * to the simulation (run/live.h). */
 #ifndef MEMSIM_CAPTURE_SUBMIT_H
 #define MEMSIM_CAPTURE_SUBMIT_H
 
