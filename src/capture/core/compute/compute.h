@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels that are carried out: where a program's control flow or a tensor's
- * size hangs on what a small integer or boolean tensor holds, the kernels of
- * PyTorch that lead there are computed on the host, over the shadow that
- * values.h keeps. doc/values.md says what is true, what is guessed.
+ * Kernels that run on the host. If a program's control flow or a tensor's size
+ * depends on a small integer or boolean tensor, the PyTorch kernels that
+ * compute it run on the host, on the shadow memory of values.h. doc/values.md
+ * lists which values are computed and which are guessed.
  *
- * A kernel is known by its mangled name, its arguments by their layout in
+ * A kernel is identified by its mangled name. Its arguments have the layout of
  * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU.
  */
 #ifndef MEMSIM_CAPTURE_COMPUTE_H
@@ -129,8 +129,8 @@ bool compute_tensor_read(const void *argument, struct compute_tensor *tensor);
 uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
                                uint64_t index);
 
-/* The policy: of COUNT elements of which nothing is known, how many are
- * selected. WHAT is asked is said once in the report, each time in the trace.
+/* The policy: of COUNT unknown elements, how many are selected. The question
+ * WHAT is reported once, and recorded in the trace each time.
  */
 uint64_t compute_guess(const struct compute *compute,
                        const struct kernel_launch *launch, uint64_t count,
@@ -147,8 +147,8 @@ bool compute_guess_takes(uint64_t index);
 bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
                    uint64_t *unknown);
 
-/* Writes that choice into a mask where it is not known, so that whoever asks it
- * again hears the same. Returns how many elements were not known. */
+/* Writes that choice into the unknown elements of a mask, so that later reads
+ * give the same. Returns the number of elements that were not known. */
 uint64_t compute_mask_decide(uint64_t mask, uint64_t count);
 
 /* Records that CHOSEN was picked for COUNT elements, and notes WHAT. */

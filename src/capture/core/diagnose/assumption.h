@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a policy decided for want of values: each place, for the report. */
+ * Places where a policy chose because values are not known, for the report. */
 #ifndef MEMSIM_CAPTURE_GUESS_H
 #define MEMSIM_CAPTURE_GUESS_H
 

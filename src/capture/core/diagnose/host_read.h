@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the host reads of the GPU and nobody knows. Where integers or flags are
- * read, sizes and decisions may follow, and a policy has decided. Floating
- * numbers are given a series of small positive ones (doc/values.md). */
+ * Reads of unknown device values by the host. Sizes and decisions may depend on
+ * integers and flags; a policy chooses those. Unknown floating-point numbers
+ * become a series of small positive numbers (doc/values.md). */
 #ifndef MEMSIM_CAPTURE_HOST_READ_H
 #define MEMSIM_CAPTURE_HOST_READ_H
 

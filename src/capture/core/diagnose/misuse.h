@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bugs of the program that CUDA answers with an error code, which programs
- * like to ignore: a note tells its user, once for each kind and place. What is
- * wrong is known deep inside, the call's name at its entry point: the text is
- * kept, for this thread, until memsim_misuse_call() completes it. */
+ * Bugs of the program for which CUDA returns an error code. Programs often
+ * ignore it, so the report has a note, once for each kind and place. Inner code
+ * finds the error but does not have the call's name, so the text is kept, for
+ * this thread, until memsim_misuse_call() adds the name. */
 #ifndef MEMSIM_CAPTURE_MISUSE_H
 #define MEMSIM_CAPTURE_MISUSE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A context's limits, as cudaDeviceSetLimit and cuCtxSetLimit set them. They
- * are remembered, and take no memory here (doc/errors.md). */
+ * A context's limits, set by cudaDeviceSetLimit and cuCtxSetLimit. They are
+ * stored, but use no simulated memory (doc/errors.md). */
 #ifndef MEMSIM_CAPTURE_LIMIT_H
 #define MEMSIM_CAPTURE_LIMIT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses in a device's window that cudaMalloc did not give: a memory pool's,
- * another process's. Their owners, in folders above this one, put themselves
- * into the table when the core is loaded. */
+ * Addresses in a device's window that cudaMalloc did not return: a memory
+ * pool's, or another process's. Their owners, in folders above this one, add
+ * themselves to the table when the core is loaded. */
 #ifndef MEMSIM_CAPTURE_OWNER_H
 #define MEMSIM_CAPTURE_OWNER_H
 

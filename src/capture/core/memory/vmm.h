@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Virtual memory management: addresses that are reserved, physical memory that
- * is made, and maps from one to the other. A GPU gives its memory when it is
- * made and has it back when nothing refers to it any more. */
+ * Virtual memory management: reserved addresses, physical memory, and maps from
+ * one to the other. Physical memory uses the GPU's memory from its creation
+ * until nothing refers to it any more. */
 #ifndef MEMSIM_CAPTURE_VMM_H
 #define MEMSIM_CAPTURE_VMM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranges and marks that a program sets with NVTX, on their way to the trace. */
+ * Records in the trace the ranges and marks that a program sets with NVTX. */
 #ifndef MEMSIM_CAPTURE_NVTX_H
 #define MEMSIM_CAPTURE_NVTX_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which ranks are in the groups of torch.distributed. NCCL's ranks tell each
- * other when they split a communicator; a process alone knows its own color
- * only, but PyTorch knows the list. */
+ * The ranks in the groups of torch.distributed. When NCCL splits a
+ * communicator, its ranks exchange their colors. One process alone has only its
+ * own color, but PyTorch has the list. */
 #ifndef MEMSIM_CAPTURE_GROUP_H
 #define MEMSIM_CAPTURE_GROUP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operators and named ranges that run on this thread, as PyTorch's
- * RecordFunction tells them. */
+ * The operators and named ranges that run on this thread, from PyTorch's
+ * RecordFunction. */
 #ifndef MEMSIM_CAPTURE_TAG_OPERATOR_H
 #define MEMSIM_CAPTURE_TAG_OPERATOR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Work whose result another process has to send first: a collective among
- * ranks. It is given to a stream, and what is ordered after it on the device
- * waits for it, by events too; the host goes on, as with a real device.
+ * Work that needs data from another process first: a collective among ranks. It
+ * is submitted to a stream. Later work on the device waits for it, also through
+ * events. The host continues, as with a real device.
  *
  * The host waits in two cases. It synchronizes with the stream: then it would
  * wait on a real device, too. Or it gives the stream work that is carried out

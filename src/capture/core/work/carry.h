@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels that are carried out on the host: the place where the folder compute,
- * which knows them, is plugged in. Without it (make COMPUTE=0) every kernel is
- * a launch in the trace and no more. */
+ * Kernels that run on the host: the interface through which the folder compute
+ * adds them. Without that folder (make COMPUTE=0) every kernel is only a launch
+ * in the trace. */
 #ifndef MEMSIM_CAPTURE_CARRY_H
 #define MEMSIM_CAPTURE_CARRY_H
 

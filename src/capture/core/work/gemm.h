@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix product as cuBLAS and cuBLASLt describe it, on its way to the
- * trace. Types, operations and compute types are numbered as in library_types.h
+ * Records a matrix product in the trace, as cuBLAS and cuBLASLt describe it.
+ * Types, operations and compute types are numbered as in library_types.h
  * and cublas_api.h. */
 #ifndef MEMSIM_CAPTURE_GEMM_H
 #define MEMSIM_CAPTURE_GEMM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What nodes of a graph do since their parameters were set anew, or whether
- * they do anything at all. A graph has its own changes, and what was made of it
- * begins with those of that time: "the modifications only affect future
+ * Changed parameters of a graph's nodes, and whether nodes are enabled. A graph
+ * has its own changes. An executable graph starts with a copy of those at its
+ * instantiation and then has its own: "the modifications only affect future
  * launches" of the one that is changed (cudaGraphExecKernelNodeSetParams). */
 #ifndef MEMSIM_CAPTURE_GRAPH_CHANGE_H
 #define MEMSIM_CAPTURE_GRAPH_CHANGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a launched graph does that somebody can see here, in order: copies,
- * sets, calls of host functions, the kernels of compute.h with their arguments,
- * and memory that PyTorch handed out anew while it captured. Steps are
+ * The visible effects of a launched graph, in order: copies, sets, calls of
+ * host functions, the kernels of compute.h with their arguments, and memory
+ * that PyTorch newly allocated while it captured. Steps are
  * collected while a graph is made; a plan of them, without what has no effect,
  * is made when the graph is instantiated, and run by each launch. */
 #ifndef MEMSIM_CAPTURE_GRAPH_STEPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device memory and events of another process of the run. What lies in the
- * memory is not shared, only where and how large it is; the owner pays for
- * it. */
+ * Device memory and events of another process of the run. Only the place and
+ * the size of the memory are shared, not its contents. It counts as the owner's
+ * memory. */
 #ifndef MEMSIM_CAPTURE_IPC_H
 #define MEMSIM_CAPTURE_IPC_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Work that a vendor library does on a stream, on its way to the trace; and
- * what such work leaves behind where the program looks. */
+ * Records in the trace the work that a vendor library does on a stream, and
+ * sets the results of such work that the program can read. */
 #ifndef MEMSIM_CAPTURE_CALL_H
 #define MEMSIM_CAPTURE_CALL_H
 

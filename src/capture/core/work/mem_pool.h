@@ -2,9 +2,9 @@
  * Stream-ordered memory pools: cudaMallocAsync and its relatives.
  *
  * The model, from "Stream-Ordered Memory Allocator" of the CUDA programming
- * guide: a pool keeps what is given back and hands it out again; at each
- * synchronisation what is unused above the release threshold (0 at first) goes
- * back to the GPU. Sizes are multiples of 512 bytes, the alignment that the
+ * guide: a pool keeps freed memory and uses it again. At each synchronisation
+ * unused memory above the release threshold (0 at first) is returned to the
+ * GPU. Sizes are multiples of 512 bytes, the alignment that the
  * driver shows. How much a pool takes from the GPU at a time is not
  * documented: POOL_CHUNK_BYTES, the unit in which the driver's cudaMalloc takes
  * addresses, is assumed here. The best fit by (size, address) is taken;
