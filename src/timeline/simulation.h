@@ -114,8 +114,8 @@ struct simulation {
     uint64_t ops, end_ns;
     uint64_t host_ns; /* when the host had called the last operation */
     uint64_t seen_ns; /* the same in the program's own clock; 0: not known */
-    double network_users; /* of a node at a time, by the prices of collectives on
-                             several nodes: the most of any; 0: none */
+    double network_users; /* of a node at a time, by the prices of collectives
+                             on several nodes: the most of any; 0: none */
     bool imported; /* a profile, with measured times */
     bool stuck; /* something waits for what never comes */
 };
