@@ -96,8 +96,20 @@ static void simulate(const struct comm_job *job, unsigned count)
                                                .host_factor = 1};
 
     timing_read_job(timed, &peers, &options);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++)
         CHECK(!timed[i].failed);
+}
+
+/* Frees JOB and what was read and simulated of COUNT ranks. */
+static void finish(struct comm_job *job, unsigned count)
+{
+    comm_job_destroy(job);
+    for (unsigned i = 0; i < count; i++) {
+        timing_fini(&timed[i].timing);
+        timed[i] = (struct timing_rank){0};
+        simulation_plan_fini(&plans[i]);
+        free(traces[i].data);
+        traces[i].data = NULL;
         unlink(paths[i]);
     }
 }
@@ -130,9 +142,11 @@ TEST(a_collective_waits_for_the_last_rank)
     uint64_t equal_ns = step_ns(0, 1);
     CHECK_UINT(job->mismatch_count, 0);
     CHECK_UINT(job->meets[0].expected, 3);
+    finish(job, 3);
 
     all_reduces(3, 50 * US);
-    simulate(join(3), 3);
+    job = join(3);
+    simulate(job, 3);
     for (unsigned i = 0; i < 3; i++) {
         CHECK_UINT(step_ns(i, 1), equal_ns + 100 * US);
         CHECK(!timed[i].timing.stuck);
@@ -147,6 +161,7 @@ TEST(a_collective_waits_for_the_last_rank)
         row++;
     CHECK(row < t->path_count && t->path[row].ns == 100 * US);
     CHECK_UINT(first->exposed_comm_ns, last->exposed_comm_ns + 100 * US);
+    finish(job, 3);
 }
 
 TEST(one_rank_is_simulated_as_alone)
@@ -162,6 +177,8 @@ TEST(one_rank_is_simulated_as_alone)
     simulate(job, 1);
     CHECK_UINT(timed[0].timing.end_ns, alone.end_ns);
     CHECK_UINT(step_ns(0, 1), alone.steps[1].duration_ns);
+    timing_fini(&alone);
+    finish(job, 1);
 }
 
 TEST(a_send_waits_for_its_receive)
@@ -183,6 +200,7 @@ TEST(a_send_waits_for_its_receive)
     CHECK_UINT(step_ns(0, 1), step_ns(1, 1));
     CHECK_UINT(timed[0].timing.steps[1].bubble_ns, 70 * US);
     CHECK_UINT(timed[1].timing.steps[1].bubble_ns, 0);
+    finish(job, 2);
 }
 
 TEST(both_ways_in_one_group)
@@ -202,6 +220,7 @@ TEST(both_ways_in_one_group)
     CHECK_UINT(job->mismatch_count, 0);
     simulate(job, 2);
     CHECK(!timed[0].timing.stuck);
+    finish(job, 2);
 }
 
 /* Two stages of two ranks, of which 0 and 3 run, each for its stage: the
@@ -227,7 +246,7 @@ TEST(ranks_that_stand_for_others_meet)
         if (i)
             traces[1] = *b;
     }
-    join(2);
+    struct comm_job *alone = join(2);
     for (unsigned i = 0; i < 2; i++)
         logs[i] = &plans[i].comms;
     struct comm_job *job = comm_job_create(logs, 2, &classes);
@@ -238,8 +257,7 @@ TEST(ranks_that_stand_for_others_meet)
     job = comm_job_create(logs, 2, NULL);
     CHECK(job->meets_of[0][0] == COMM_NONE);
     comm_job_destroy(job);
-    unlink(paths[0]);
-    unlink(paths[1]);
+    finish(alone, 2);
 }
 
 TEST(what_does_not_match_is_found)
@@ -258,6 +276,7 @@ TEST(what_does_not_match_is_found)
     CHECK_UINT(job->mismatches[1].sequence, 1);
     CHECK(job->mismatches[2].fault == COMM_MISSING);
     CHECK_UINT(job->mismatches[2].other, 1);
+    finish(job, 2);
 }
 
 /* The times at which the ends of COUNT calls are. */
@@ -302,5 +321,6 @@ TEST(a_rank_that_never_comes_leaves_the_others_stuck)
     struct comm_job *job = join(2);
     CHECK_UINT(job->mismatch_count, 2);
     simulate(job, 2);
+    finish(job, 2);
 }
 

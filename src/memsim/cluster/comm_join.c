@@ -43,9 +43,9 @@ static uint32_t joined_find(struct joining *j, struct map *known,
 
     while (id_is_told(c)) {
         uintptr_t at = (uintptr_t)map_get(known, hash);
-        const struct joined *d = &j->joined[at - 1];
         if (!at)
             break;
+        const struct joined *d = &j->joined[at - 1];
         if (d->comm->ranks == c->ranks &&
             !memcmp(d->comm->id, c->id, sizeof c->id) &&
             !has_rank(j, d, c->rank))

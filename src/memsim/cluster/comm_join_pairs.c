@@ -115,7 +115,8 @@ static void halves_join(struct joining *j)
 {
     bool told = false; /* of a pair, once */
 
-    qsort(j->halves, j->half_count, sizeof *j->halves, half_compare);
+    if (j->half_count)
+        qsort(j->halves, j->half_count, sizeof *j->halves, half_compare);
     for (size_t i = 0; i < j->half_count; i++) {
         const struct half *h = &j->halves[i];
         if (!i || h[-1].joined != h->joined || h[-1].source != h->source ||
