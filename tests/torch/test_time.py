@@ -245,6 +245,68 @@ def a_changed_job_is_the_changed_script():
         assert long[0] > 1.2 * alone[0], (long, alone)
 
 
+LAYERS = """
+import torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(256), nn.Linear(256, 1024)
+        self.down = nn.Linear(1024, 256)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+net = nn.Sequential(nn.Embedding(500, 256), nn.Sequential(*(
+    Block() for _ in range(%(layers)d))), nn.Linear(256, 500)).cuda()
+sets = [{"params": [p for p in net.parameters() if (p.dim() > 1) == decays],
+         "weight_decay": 0.1 * decays} for decays in (True, False)]
+adam = torch.optim.AdamW(sets)
+tokens = torch.zeros(1024, dtype=torch.long, device="cuda")
+for step in range(4):
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = net(tokens).sum()
+    adam.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    adam.step()
+"""
+
+
+def layer_times(folder, layers, *change):
+    """As `times', of LAYERS."""
+    trace, out = folder / f"{layers}", folder / "out.json"
+    if not trace.exists():
+        memsim("run", "-q", "-o", trace, "--", sys.executable, "-c",
+               LAYERS % {"layers": layers})
+    memsim("replay", "-q", "--host-speed", "0", "--json", out, "--kineto",
+           folder / "k.json", *change, trace)
+    report = json.loads(out.read_text())
+    events = json.loads((folder / "k.json").read_text())["traceEvents"]
+    step = [e for e in events if e.get("cat") == "user_annotation"][2]
+    return report, [(round(e["ts"] - step["ts"], 3), e["name"], e["dur"])
+                    for e in sorted(events, key=lambda e: e.get("ts", 0))
+                    if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+                    and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
+
+
+@test
+def another_number_of_layers_is_the_changed_script():
+    """The same operations, at the same nanoseconds, as in a run with as many
+    layers: the optimizer's kernels, on lists of 96 tensors or more, too."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        for recorded, wanted in ((3, 40), (40, 3)):
+            script, expected = layer_times(scratch, wanted)
+            changed, got = layer_times(scratch, recorded, "--change",
+                                       f"layers={wanted}")
+            for a, b in zip(got, expected):
+                equal(a, b)
+            equal(len(got), len(expected))
+            equal(changed["time"]["step_ns"], script["time"]["step_ns"])
+            # Memory is not what a changed recording can tell.
+            equal(changed["verdict"], "unknown")
+            assert "needs a run" in changed["why"], changed["why"]
+
+
 @test
 def a_kernel_that_is_twice_as_fast():
     with tempfile.TemporaryDirectory() as scratch:

@@ -13,7 +13,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
-#include "memsim/cli/replay_profile.h"
+#include "memsim/cli/replay_changed.h"
 #include "memsim/report/replay_report.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
@@ -37,8 +37,7 @@ struct replay_options {
 #define ROW(field) .offset = offsetof(struct replay_options, field)
 
 static const struct option_row rows[] = {
-    {"gpu", 0, OPTION_STRING, "NAME|FILE.json", ROW(gpu),
-     .group = "Replay",
+    {"gpu", 0, OPTION_STRING, "NAME|FILE.json", ROW(gpu), .group = "Replay",
      .help = "GPU to replay on, see `memsim gpus' (default: that\n"
              "of the recording; for a snapshot " DEFAULT_GPU ")"},
     {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),
@@ -68,7 +67,8 @@ static const struct option_row rows[] = {
     {"change", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(output.change),
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"
-             "beside what waited for them"},
+             "beside what waited for them; layers=N, the model has N\n"
+             "layers (times alone)"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},
@@ -346,8 +346,9 @@ static void note_whole(struct result *result, const char *path)
     free(whole);
 }
 
-/* What a profile, which has no memory, cannot answer. */
-static int profile_check(const struct replay_options *o, struct err *err)
+/* What WHAT, which has times alone, cannot answer. */
+static int times_check(const struct replay_options *o, const char *what,
+                       struct err *err)
 {
     const struct {
         bool given;
@@ -357,41 +358,67 @@ static int profile_check(const struct replay_options *o, struct err *err)
                  {o->sweep != NULL, "--sweep"},
                  {o->what_if != NULL, "--what-if"},
                  {o->torch != NULL, "--torch"},
-                 {o->data_parallel != 0, "--dp"},
                  {o->fail_above_percent > 0, "--fail-above"},
                  {o->output.snapshot != NULL, "--snapshot"},
                  {o->output.advice, "--advice"}};
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i].given)
-            return err_set(err,
-                           "%s is about memory, and an imported profile has "
-                           "times alone",
-                           wrong[i].name);
+            return err_set(err, "%s is about memory, and %s has times alone",
+                           wrong[i].name, what);
     return 0;
 }
 
-static int replay_imported(const struct replay_options *o,
-                           const struct run *run, char **command,
-                           struct err *err)
+static int replay_times(const struct replay_options *o, const struct run *run,
+                        char **command, bool imported, struct err *err)
 {
-    const struct replay_profile profile = {.run = run,
-                                           .gpu = o->gpu,
-                                           .models = o->models,
-                                           .output = &o->output,
-                                           .command = command};
+    const struct replay_profile profile = {
+        .run = run,
+        .gpu = o->gpu,
+        .models = o->models,
+        .data_parallel = o->data_parallel,
+        .output = &o->output,
+        .command = command,
+        .why = imported ? NULL
+                        : "the memory of another number of layers needs a run "
+                          "of the changed script (`memsim run')"};
+    struct job_changes changes = {.count = 0};
+    const struct job_change *layers;
 
-    if (profile_check(o, err))
+    if (times_check(o, imported ? "an imported profile" : "a changed recording",
+                    err))
         return CMD_RUN_FAILED;
-    return replay_profile(&profile, err);
+    if (imported && o->data_parallel) {
+        err_set(err, "--dp: a profile does not say which collectives average "
+                     "gradients");
+        return CMD_RUN_FAILED;
+    }
+    if (o->output.change && job_changes_parse(o->output.change, &changes, err))
+        return CMD_RUN_FAILED;
+    layers = job_changes_layers(&changes);
+    return layers ? replay_changed(&profile, layers, err)
+                  : replay_profile(&profile, err);
+}
+
+/* Is the number of layers to be another one? What is wrong with --change was
+ * said before. */
+static bool changes_layers(const struct replay_options *o)
+{
+    struct job_changes changes = {.count = 0};
+    struct err ignored = {""};
+
+    return o->output.change &&
+           !job_changes_parse(o->output.change, &changes, &ignored) &&
+           job_changes_layers(&changes);
 }
 
 static int replay(const struct replay_options *o, const struct run *run,
                   char **command, struct err *err)
 {
-    if (run_is_trace(run->traces[0].path) &&
-        replay_is_profile(run->traces[0].path))
-        return replay_imported(o, run, command, err);
+    bool is_trace = run_is_trace(run->traces[0].path);
+    bool imported = is_trace && replay_is_profile(run->traces[0].path);
+    if (imported || (is_trace && changes_layers(o)))
+        return replay_times(o, run, command, imported, err);
     struct inputs in = {
         xcalloc(run->count, sizeof *in.recordings),
         xcalloc(run->count, sizeof *in.changed),

@@ -10,10 +10,10 @@
 
 #include "common/base/file_write.h"
 #include "common/base/status.h"
-#include "common/base/temporary.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/replay_profile.h"
+#include "memsim/cli/scratch.h"
 #include "memsim/import/profile_write.h"
 #include "memsim/report/schema.h"
 #include "memsim/report/text_columns.h"
@@ -30,7 +30,7 @@ struct side {
     bool is_profile;
     struct input_run input; /* of a run */
     struct run run;         /* of a profile */
-    char directory[64];     /* that it was imported into; "": none */
+    struct scratch scratch; /* that it was imported into */
     struct result result;   /* of a profile */
 };
 
@@ -66,28 +66,15 @@ bool diff_is_profile(const char *path)
            (length && strchr("{[", *head) && !strstr(head, "\"schema\":"));
 }
 
-static void directory_remove(const char *directory)
-{
-    char path[PATH_MAX];
-
-    run_trace_path(directory, 0, path, sizeof path);
-    unlink(path);
-    rmdir(directory);
-}
-
 /* Imports the trace of SIDE into a directory of its own. */
 static int side_import(struct side *side, struct err *err)
 {
     char path[PATH_MAX];
     struct profile p;
 
-    strcpy(side->directory, "/tmp/memsim-diff.XXXXXX");
-    if (!mkdtemp(side->directory)) {
-        side->directory[0] = '\0';
-        return err_set(err, "/tmp: cannot make a directory there");
-    }
-    temporary_add(side->directory, directory_remove);
-    run_trace_path(side->directory, 0, path, sizeof path);
+    if (scratch_make(&side->scratch, err))
+        return -1;
+    run_trace_path(side->scratch.path, 0, path, sizeof path);
     int rc = profile_read(&p, side->name, err);
     if (!rc) {
         profile_link(&p);
@@ -112,7 +99,7 @@ static int profile_open(struct side *side, struct err *err)
 
     if (!directory && side_import(side, err))
         return -1;
-    if (run_open(&side->run, directory ? side->name : side->directory, err))
+    if (run_open(&side->run, directory ? side->name : side->scratch.path, err))
         return -1;
     return replay_profile_read(&replay, &side->result, err);
 }
@@ -125,10 +112,7 @@ static void side_close(struct side *side)
     }
     result_fini(&side->result);
     run_close(&side->run);
-    if (*side->directory) {
-        directory_remove(side->directory);
-        temporary_forget(side->directory);
-    }
+    scratch_remove(&side->scratch);
 }
 
 /* Returns 0 with *SIDE to be given to side_close, or -1. */

@@ -493,7 +493,7 @@ int output_time_job(const struct output_time *t, struct result *result,
                 rc = rc || write_kineto(&j, i, err);
         }
     for (size_t i = 0; i < t->changes.count; i++)
-        if (!t->changes.found[i])
+        if (!t->changes.found[i] && t->changes.all[i].kind != CHANGE_LAYERS)
             result_note(result, "--change: no operation has '%s' in its name",
                         t->changes.all[i].name);
     if (!rc && t->options->chakra)

@@ -64,6 +64,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
     if (output_time_init(&time, p->output, &result->gpu, err))
         return -1;
     time.timeline.models = p->models || p->gpu;
+    time.timeline.data_parallel = p->data_parallel;
     rc = run_ranks_read(&ranks, p->run, err);
     result->ranks = xcalloc(p->run->count, sizeof *result->ranks);
     for (const struct run_rank *r = NULL; (r = run_next_rank(&ranks, r));) {
@@ -115,17 +116,27 @@ static void print_rank(const struct result_rank *rank, struct errors *errors,
     }
 }
 
-static void print_summary(const struct replay_profile *p,
-                          const struct result *result, FILE *out)
+static void print_title(const struct replay_profile *p,
+                        const struct result *result, FILE *out)
+{
+    fprintf(out, "memsim: %s of %zu rank%s, %s, ",
+            p->why ? "a recording" : "a profile", p->run->count,
+            p->run->count == 1 ? "" : "s", result->gpu.device_name);
+    if (p->changed)
+        fprintf(out, "with %s\n", p->changed);
+    else
+        fprintf(out, "replayed with %s\n",
+                p->output->change || p->output->scale ? "changes"
+                : p->models || p->gpu                 ? "the cost models' times"
+                                      : "the measured durations");
+    if (p->why)
+        fprintf(out, "  times alone: %s\n", p->why);
+}
+
+static void print_steps(const struct result *result, FILE *out)
 {
     struct errors errors = {0};
 
-    fprintf(out, "memsim: a profile of %zu rank%s, %s, replayed with %s\n",
-            p->run->count, p->run->count == 1 ? "" : "s",
-            result->gpu.device_name,
-            p->output->change || p->output->scale ? "changes"
-            : p->models || p->gpu                 ? "the cost models' times"
-                                                  : "the measured durations");
     fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
             "replayed", "error");
     for (size_t i = 0; i < result->rank_count; i++)
@@ -136,9 +147,27 @@ static void print_summary(const struct replay_profile *p,
                 100 * errors.worst);
     if (time_slowest(result))
         time_measured_write(time_slowest(result), out);
+}
+
+static void print_summary(const struct replay_profile *p,
+                          const struct result *result, FILE *out)
+{
+    print_title(p, result, out);
+    if (!p->changed)
+        print_steps(result, out);
     time_text_write(result, "", "", out);
     for (size_t i = 0; i < result->note_count; i++)
         fprintf(out, "  note: %s\n", result->notes[i]);
+}
+
+/* A changed job was not measured. */
+static void measured_forget(struct result *result)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        for (size_t j = 0;
+             result->ranks[i].timing && j < result->ranks[i].timing->step_count;
+             j++)
+            result->ranks[i].timing->steps[j].measured_ns = 0;
 }
 
 int replay_profile_read(const struct replay_profile *p, struct result *result,
@@ -147,25 +176,35 @@ int replay_profile_read(const struct replay_profile *p, struct result *result,
     *result = (struct result){.command = p->command,
                               .finished = true,
                               .verdict = VERDICT_UNKNOWN,
-                              .why = "a profile has no memory calls"};
-    return find_gpu(p, &result->gpu, err) || read_ranks(p, result, err) ? -1
-                                                                        : 0;
+                              .why = p->why ? p->why
+                                            : "a profile has no memory calls"};
+    if (find_gpu(p, &result->gpu, err) || read_ranks(p, result, err))
+        return -1;
+    if (p->changed)
+        measured_forget(result);
+    return 0;
 }
 
-int replay_profile(const struct replay_profile *p, struct err *err)
+int replay_profile_show(const struct replay_profile *p,
+                        const struct result *result, struct err *err)
 {
     static const struct output_writers writers = {&report_json, &report_html,
                                                   &report_perfetto};
     FILE *out = output_summary_stream(p->output);
+
+    if (!p->output->quiet)
+        print_summary(p, result, out);
+    return output_files(p->output, &writers, result, err) ? CMD_RUN_FAILED
+                                                          : CMD_OK;
+}
+
+int replay_profile(const struct replay_profile *p, struct err *err)
+{
     int status = CMD_RUN_FAILED;
     struct result result;
 
-    if (!replay_profile_read(p, &result, err)) {
-        if (!p->output->quiet)
-            print_summary(p, &result, out);
-        if (!output_files(p->output, &writers, &result, err))
-            status = CMD_OK;
-    }
+    if (!replay_profile_read(p, &result, err))
+        status = replay_profile_show(p, &result, err);
     result_fini(&result);
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memsim replay of what `memsim import` wrote: times alone, no memory. A part
- * of the command line: it prints. */
+ * memsim replay of what has times alone, no memory: what `memsim import` wrote,
+ * and recordings whose job is changed. A part of the command line: it prints.
+ */
 #ifndef MEMSIM_MEMSIM_REPLAY_PROFILE_H
 #define MEMSIM_MEMSIM_REPLAY_PROFILE_H
 
@@ -14,8 +15,11 @@ struct replay_profile {
     const struct run *run; /* traces, one of each rank, in their order */
     const char *gpu; /* NULL: the profile's */
     bool models;     /* prices in place of what was measured */
+    uint32_t data_parallel; /* see simulation_options */
     const struct output_options *output;
     char *const *command;
+    const char *why; /* the recording has no memory; NULL: it is a profile */
+    const char *changed; /* what was changed in the recording; NULL: nothing */
 };
 
 /* Is the trace PATH an imported profile? */
@@ -26,7 +30,12 @@ bool replay_is_profile(const char *path);
 int replay_profile_read(const struct replay_profile *p, struct result *result,
                         struct err *err);
 
-/* Plays it. Returns memsim's exit status, ERR set where it failed. */
+/* Prints RESULT, and writes the files that are asked for. Returns memsim's exit
+ * status, ERR set where it failed. */
+int replay_profile_show(const struct replay_profile *p,
+                        const struct result *result, struct err *err);
+
+/* Both. Returns memsim's exit status, ERR set where it failed. */
 int replay_profile(const struct replay_profile *p, struct err *err);
 
 #endif

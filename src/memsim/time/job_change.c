@@ -10,12 +10,12 @@
 #include "common/base/xmalloc.h"
 
 #define FACTOR_MAX 1e6
+#define LAYERS_MAX 1024
 
 /* What is asked for and cannot be, and why. */
 static const struct refusal {
     const char *what, *why;
 } refusals[] = {
-    {"layers", "optimizer kernels mix the parameters of all layers"},
     {"hidden", "the shapes of all kernels would be others"},
     {"seq", "the shapes of all kernels would be others"},
     {"batch", "the shapes of all kernels would be others"},
@@ -34,8 +34,8 @@ static int refuse(const char *text, size_t length, struct err *err)
                            "GPU",
                            refusals[i].what, refusals[i].why);
     return err_set(err,
-                   "--change: '%.*s' is no change; time:NAME=FACTOR and "
-                   "overlap:NAME are",
+                   "--change: '%.*s' is no change; time:NAME=FACTOR, "
+                   "overlap:NAME and layers=N are",
                    (int)length, text);
 }
 
@@ -66,16 +66,59 @@ static int parse_overlap(const char *text, size_t length, struct job_change *c,
     return 0;
 }
 
+static bool parse_count(const char **at, uint32_t *count)
+{
+    char *end;
+    unsigned long value =
+        **at >= '0' && **at <= '9' ? strtoul(*at, &end, 10) : 0;
+
+    if (!value || value > LAYERS_MAX)
+        return false;
+    *count = (uint32_t)value;
+    *at = end;
+    return true;
+}
+
+/* "=24", "=12:24", ":decoder.layers=24" */
+static int parse_layers(const char *text, size_t length, struct job_change *c,
+                        struct err *err)
+{
+    const char *at = memchr(text, '=', length);
+    size_t name = at ? (size_t)(at - text) : 0;
+    bool whole = at && name != 1 && name < sizeof c->name && (++at, true) &&
+                 parse_count(&at, &c->layers);
+
+    if (whole && *at == ':') {
+        at++;
+        c->recorded = c->layers;
+        whole = parse_count(&at, &c->layers);
+    }
+    if (!whole || at != text + length)
+        return err_set(err,
+                       "--change: 'layers%.*s' is not of the form "
+                       "layers[:MODULES]=[OLD:]NEW with numbers from 1 to %d",
+                       (int)length, text, LAYERS_MAX);
+    if (name)
+        snprintf(c->name, sizeof c->name, "%.*s", (int)name - 1, text + 1);
+    return 0;
+}
+
 static int parse_one(const char *text, size_t length,
                      struct job_changes *changes, struct err *err)
 {
-    const char *colon = memchr(text, ':', length);
-    size_t kind = colon ? (size_t)(colon - text) : strcspn(text, "=,");
+    size_t kind = strcspn(text, ":=,");
+    const char *colon = kind < length && text[kind] == ':' ? text + kind : NULL;
     struct job_change *c = &changes->all[changes->count];
 
     if (changes->count == CHANGES_MAX)
         return err_set(err, "--change: more than %d changes", CHANGES_MAX);
     changes->count++;
+    if (kind == 6 && !memcmp(text, "layers", 6)) {
+        if (job_changes_layers(changes))
+            return err_set(err, "--change: layers is given twice");
+        c->kind = CHANGE_LAYERS;
+        return parse_layers(text + 6, length - 6, c, err);
+    }
     if (colon && kind == 4 && !memcmp(text, "time", 4)) {
         c->kind = CHANGE_TIME;
         return parse_time(colon + 1, length - 5, c, err);
@@ -100,6 +143,14 @@ int job_changes_parse(const char *text, struct job_changes *changes,
     return 0;
 }
 
+const struct job_change *job_changes_layers(const struct job_changes *changes)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->all[i].kind == CHANGE_LAYERS)
+            return &changes->all[i];
+    return NULL;
+}
+
 /* The effect on operations of NAME. */
 static struct simulation_effect *effect_make(struct job_changes *changes,
                                              const char *name)
@@ -109,7 +160,7 @@ static struct simulation_effect *effect_make(struct job_changes *changes,
     effect->factor = 1;
     for (size_t i = 0; i < changes->count; i++) {
         const struct job_change *c = &changes->all[i];
-        if (!strstr(name, c->name))
+        if (c->kind == CHANGE_LAYERS || !strstr(name, c->name))
             continue;
         changes->found[i] = true;
         if (c->kind == CHANGE_TIME)

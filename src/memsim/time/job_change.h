@@ -10,12 +10,14 @@
 
 #define CHANGES_MAX 16
 
-enum job_change_kind { CHANGE_TIME, CHANGE_OVERLAP };
+enum job_change_kind { CHANGE_TIME, CHANGE_OVERLAP, CHANGE_LAYERS };
 
 struct job_change {
     enum job_change_kind kind;
     double factor;  /* of CHANGE_TIME */
-    char name[128]; /* a part of the operation's name */
+    char name[128]; /* a part of the operation's name; of CHANGE_LAYERS: of the
+                       modules' list, "" where it is not given */
+    uint32_t layers, recorded; /* of CHANGE_LAYERS; recorded 0: not given */
 };
 
 /* Zeroed, there are none. */
@@ -27,11 +29,15 @@ struct job_changes {
     bool found[CHANGES_MAX]; /* it was about an operation */
 };
 
-/* Reads "time:NAME=FACTOR" and "overlap:NAME", several with commas between
- * them. What a recording cannot tell is refused with the reason. Returns 0 or
- * -1. */
+/* Reads "time:NAME=FACTOR", "overlap:NAME" and "layers[:MODULES]=[OLD:]NEW",
+ * several with commas between them. What a recording cannot tell is refused
+ * with the reason. Returns 0 or -1. */
 int job_changes_parse(const char *text, struct job_changes *changes,
                       struct err *err);
+
+/* The change of the number of layers; NULL: there is none. It is not made here,
+ * but in the recording (memsim/change/layers.h). */
+const struct job_change *job_changes_layers(const struct job_changes *changes);
 
 /* Lets SIMULATION make CHANGES, which must not move, of one trace. */
 void job_changes_apply(struct job_changes *changes,

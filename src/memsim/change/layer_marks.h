@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operations of a recording, with marks that are equal where operations
+ * are, and the segments of its steps. */
+#ifndef MEMSIM_CHANGE_LAYER_MARKS_H
+#define MEMSIM_CHANGE_LAYER_MARKS_H
+
+#include "memsim/change/records.h"
+
+enum segment_kind {
+    SEGMENT_NONE, /* before any module was called */
+    SEGMENT_FORWARD,
+    SEGMENT_BACKWARD, /* with what it computes again */
+    SEGMENT_AFTER,    /* the optimizer and what comes before and behind it */
+    SEGMENT_WHOLE,    /* of a profile, which has no phases */
+};
+
+struct segment {
+    enum segment_kind kind;
+    uint32_t step;
+    bool warm_up;
+    size_t first, end;  /* operations */
+    size_t from, until; /* records */
+};
+
+struct layer_marks {
+    size_t *ops;     /* records, in order */
+    uint64_t *marks; /* of each */
+    size_t count, capacity, marks_capacity;
+    struct segment *segments;
+    size_t segment_count, segment_capacity;
+};
+
+void layer_marks_make(struct layer_marks *m, const struct records *r);
+void layer_marks_fini(struct layer_marks *m);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memsim replay --change layers=N: the recording is changed, then replayed.
+ * Times alone: the memory of another job needs a run. */
+#ifndef MEMSIM_MEMSIM_REPLAY_CHANGED_H
+#define MEMSIM_MEMSIM_REPLAY_CHANGED_H
+
+#include "memsim/cli/replay_profile.h"
+#include "memsim/time/job_change.h"
+
+/* Plays P's recording with the CHANGE of its layers. Returns memsim's exit
+ * status, ERR set where it failed. */
+int replay_changed(const struct replay_profile *p,
+                   const struct job_change *change, struct err *err);
+
+#endif
