@@ -62,29 +62,6 @@ void pricer_destroy(struct pricer *p)
 
 /* --- collectives ---------------------------------------------------------- */
 
-static const struct function {
-    const char *name;
-    enum fit_coll coll;
-} functions[] = {
-    {"ncclAllReduce", FIT_ALL_REDUCE},
-    {"ncclAllGather", FIT_ALL_GATHER},
-    {"ncclReduceScatter", FIT_REDUCE_SCATTER},
-    {"ncclBroadcast", FIT_BROADCAST},
-    {"ncclBcast", FIT_BROADCAST},
-    {"ncclReduce", FIT_REDUCE},
-    {"ncclAlltoAll", FIT_ALLTOALL},
-    {"ncclGather", FIT_GATHER},
-    {"ncclScatter", FIT_SCATTER},
-};
-
-static enum fit_coll coll_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(functions[i].name, name))
-            return functions[i].coll;
-    return FIT_SENDRECV;
-}
-
 static const struct trace_collective *collective_of(const struct op *op)
 {
     return (const struct trace_collective *)op->fields;
@@ -175,11 +152,12 @@ static void price_collective(const struct pricer *p, const struct op *op,
     const struct trace_collective *c = collective_of(op);
     uint32_t ranks =
         place && place->ranks ? place->ranks : (uint32_t)c->ranks;
-    struct cost_nccl_query q = {.coll = coll_of(name),
+    struct cost_nccl_query q = {.coll = FIT_SENDRECV,
                                 .bytes = (double)c->bytes,
                                 .in_place = c->send == c->receive};
     struct cost_nccl_answer answer;
 
+    fit_coll_of_call(name, &q.coll);
     price->family = WORK_COLLECTIVE;
     price->engine = SIM_COMM;
     price->fill = p->comm_fill;

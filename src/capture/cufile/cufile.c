@@ -157,19 +157,26 @@ static ssize_t piece_write(const struct piece *p)
     return (ssize_t)done;
 }
 
-ssize_t cuFileRead(CUfileHandle_t handle, void *buffer, size_t bytes,
-                   off_t file_offset, off_t buffer_offset)
+/* Sets P's file and address. Returns whether the call is valid. */
+static bool piece_locate(struct piece *p, CUfileHandle_t handle,
+                         const void *buffer, off_t buffer_offset)
 {
     const struct file *f = file_get(handle);
 
-    if (!f || !buffer || file_offset < 0 || buffer_offset < 0)
+    if (!f || !buffer || p->offset < 0 || buffer_offset < 0)
+        return false;
+    p->fd = f->fd;
+    p->address = (uint64_t)buffer + (uint64_t)buffer_offset;
+    return true;
+}
+
+ssize_t cuFileRead(CUfileHandle_t handle, void *buffer, size_t bytes,
+                   off_t file_offset, off_t buffer_offset)
+{
+    struct piece p = {.bytes = bytes, .offset = file_offset};
+
+    if (!piece_locate(&p, handle, buffer, buffer_offset))
         return -(ssize_t)CU_FILE_INVALID_VALUE;
-    const struct piece p = {
-        .fd = f->fd,
-        .address = (uint64_t)buffer + (uint64_t)buffer_offset,
-        .bytes = bytes,
-        .offset = file_offset,
-    };
     piece_record(NAME_OF("cuFileRead"), &p);
     if (bytes > VALUES_COPY_BYTES && memsim_values_is_device(p.address))
         return piece_present(&p);
@@ -179,16 +186,10 @@ ssize_t cuFileRead(CUfileHandle_t handle, void *buffer, size_t bytes,
 ssize_t cuFileWrite(CUfileHandle_t handle, const void *buffer, size_t bytes,
                     off_t file_offset, off_t buffer_offset)
 {
-    const struct file *f = file_get(handle);
+    struct piece p = {.bytes = bytes, .offset = file_offset};
 
-    if (!f || !buffer || file_offset < 0 || buffer_offset < 0)
+    if (!piece_locate(&p, handle, buffer, buffer_offset))
         return -(ssize_t)CU_FILE_INVALID_VALUE;
-    const struct piece p = {
-        .fd = f->fd,
-        .address = (uint64_t)buffer + (uint64_t)buffer_offset,
-        .bytes = bytes,
-        .offset = file_offset,
-    };
     piece_record(NAME_OF("cuFileWrite"), &p);
     return piece_write(&p);
 }

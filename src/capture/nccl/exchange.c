@@ -20,9 +20,9 @@
 #include "capture/nccl/operation.h"
 #include "common/trace/session.h"
 
-/* Where the other programs of the run use less of the processor than
- * BUSY_PERCENT for so long, no rank comes any more that is not there, or no
- * message. */
+/* When the other programs of the run have used less of the processor than
+ * BUSY_PERCENT for so long, a missing rank (COME_MS) or message (SEND_MS) is
+ * not waited for any longer. */
 #define BUSY_PERCENT 3
 #define BUSY_MS      30 /* what a look at them may find */
 #define COME_MS      5000

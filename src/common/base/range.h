@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct range {
     uint32_t first, count;
@@ -35,6 +36,25 @@ static inline bool range_extend(struct range *range, uint32_t value)
 static inline uint32_t range_at(const struct range *range, uint32_t i)
 {
     return range->first + i * (uint32_t)range->stride;
+}
+
+/* Fills MEMBERS from RANGES ranges whose bytes lie at DATA, which need not be
+ * aligned. Returns whether they are COUNT members. */
+static inline bool range_expand(uint32_t *members, uint64_t count,
+                                const char *data, uint64_t ranges)
+{
+    uint64_t at = 0;
+
+    for (uint64_t i = 0; i < ranges; i++) {
+        struct range range;
+
+        memcpy(&range, data + i * sizeof range, sizeof range);
+        if (range.count > count - at)
+            return false;
+        for (uint32_t k = 0; k < range.count; k++)
+            members[at++] = range_at(&range, k);
+    }
+    return at == count;
 }
 
 #endif

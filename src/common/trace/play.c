@@ -23,3 +23,15 @@ int trace_play(struct trace_reader *reader,
     trace_names_fini(&names);
     return more;
 }
+
+int trace_play_file(const char *path, const struct trace_listener *listener,
+                    struct err *err)
+{
+    struct trace_reader reader;
+
+    if (trace_reader_open(&reader, path, err))
+        return -1;
+    int rc = trace_play(&reader, listener, 1, err);
+    trace_reader_close(&reader);
+    return rc;
+}

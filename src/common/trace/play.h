@@ -28,4 +28,8 @@ int trace_play(struct trace_reader *reader,
                const struct trace_listener *listeners, size_t count,
                struct err *err);
 
+/* The same for the file PATH, with one listener. */
+int trace_play_file(const char *path, const struct trace_listener *listener,
+                    struct err *err);
+
 #endif

@@ -222,13 +222,8 @@ int tape_read(struct tape *tape, const char *path,
 {
     struct tape_notes *notes = tape_notes_create(limit);
     const struct trace_listener listener = tape_notes_listener(notes);
-    struct trace_reader reader;
-    int rc = trace_reader_open(&reader, path, err);
+    int rc = trace_play_file(path, &listener, err);
 
-    if (!rc) {
-        rc = trace_play(&reader, &listener, 1, err);
-        trace_reader_close(&reader);
-    }
     if (!rc)
         rc = tape_make(tape, notes, source, err);
     tape_notes_destroy(notes);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clamp.h"
 #include "common/base/range.h"
 #include "common/base/xmalloc.h"
 
@@ -56,19 +57,15 @@ const char *comm_kind_name(enum comm_kind kind)
 
 /* --- communicators -------------------------------------------------------- */
 
-static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
-{
-    return value < least ? least : value > most ? most : (uint32_t)value;
-}
-
 static struct comm *comm_add(struct comm_log *log, uint64_t handle,
                              uint64_t rank, uint64_t ranks)
 {
     xgrow(&log->comms, log->comm_count, &log->comm_capacity,
           sizeof *log->comms);
     struct comm *c = &log->comms[log->comm_count++];
-    *c = (struct comm){.handle = handle, .ranks = clamp(ranks, 1, RANKS_MAX)};
-    c->rank = clamp(rank, 0, c->ranks - 1);
+    *c = (struct comm){.handle = handle};
+    c->ranks = clamp_u32(ranks, 1, RANKS_MAX);
+    c->rank = clamp_u32(rank, 0, c->ranks - 1);
     map_put(&log->handles, handle, (void *)(uintptr_t)log->comm_count);
     return c;
 }
@@ -76,24 +73,6 @@ static struct comm *comm_add(struct comm_log *log, uint64_t handle,
 static uint32_t comm_find(const struct comm_log *log, uint64_t handle)
 {
     return (uint32_t)(uintptr_t)map_get(&log->handles, handle) - 1;
-}
-
-/* Fills MEMBERS, COUNT of them, from RANGES in TEXT. */
-static bool members_expand(uint32_t *members, uint64_t count, const char *text,
-                           uint64_t ranges)
-{
-    uint64_t at = 0;
-
-    for (uint64_t i = 0; i < ranges; i++) {
-        struct range range;
-
-        memcpy(&range, text + i * sizeof range, sizeof range);
-        if (range.count > count - at)
-            return false;
-        for (uint32_t k = 0; k < range.count; k++)
-            members[at++] = range_at(&range, k);
-    }
-    return at == count;
 }
 
 /* From ranks of the communicator that C was split from to those of the world.
@@ -124,8 +103,8 @@ static void members_read(const struct comm_log *log,
         bytes / sizeof(struct range) != made->ranges)
         return;
     c->members = xmalloc(c->ranks * sizeof *c->members);
-    if (members_expand(c->members, c->ranks, item->text + COMM_ID_BYTES,
-                       made->ranges) &&
+    if (range_expand(c->members, c->ranks, item->text + COMM_ID_BYTES,
+                     made->ranges) &&
         (!made->root || members_of_root(log, made->root, c)))
         return;
     free(c->members);

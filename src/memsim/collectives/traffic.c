@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clamp.h"
 #include "common/base/map.h"
 #include "common/base/range.h"
 #include "common/base/xmalloc.h"
@@ -28,32 +29,6 @@ struct traffic_reading {
     struct op_trace *ops;
     struct step_counter steps;
 };
-
-/* The collective that a function of NCCL's is; of a send or a receive the
- * exchange that it is a part of. */
-static const struct function {
-    const char *name;
-    enum fit_coll coll;
-} functions[] = {
-    {"ncclAllReduce", FIT_ALL_REDUCE},
-    {"ncclAllGather", FIT_ALL_GATHER},
-    {"ncclReduceScatter", FIT_REDUCE_SCATTER},
-    {"ncclBroadcast", FIT_BROADCAST},
-    {"ncclReduce", FIT_REDUCE},
-    {"ncclAlltoAll", FIT_ALLTOALL},
-    {"ncclGather", FIT_GATHER},
-    {"ncclScatter", FIT_SCATTER},
-    {"ncclSend", FIT_SENDRECV},
-    {"ncclRecv", FIT_SENDRECV},
-};
-
-static const struct function *function_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(functions[i].name, name))
-            return &functions[i];
-    return NULL;
-}
 
 static uint64_t hash(const struct traffic_call *c)
 {
@@ -191,11 +166,6 @@ static void on_exchange(struct traffic_reading *r, const struct op *op,
     call_make(r, &call);
 }
 
-static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
-{
-    return value < least ? least : value > most ? most : (uint32_t)value;
-}
-
 /* Adds COMM, with RANK of RANKS. */
 static unsigned comm_add(struct traffic_reading *r, uint64_t handle,
                          uint64_t rank, uint64_t ranks,
@@ -203,31 +173,13 @@ static unsigned comm_add(struct traffic_reading *r, uint64_t handle,
 {
     struct traffic_log *log = r->log;
 
-    comm.ranks = clamp(ranks, 1, RANKS_MAX);
-    comm.rank = clamp(rank, 0, comm.ranks - 1);
+    comm.ranks = clamp_u32(ranks, 1, RANKS_MAX);
+    comm.rank = clamp_u32(rank, 0, comm.ranks - 1);
     xgrow(&log->comms, log->comm_count, &log->comm_capacity,
           sizeof *log->comms);
     log->comms[log->comm_count++] = comm;
     map_put(&r->comms, handle, (void *)(uintptr_t)log->comm_count);
     return (unsigned)log->comm_count - 1;
-}
-
-/* Fills MEMBERS, COUNT of them, from the RANGES behind an id in TEXT. */
-static bool members_expand(uint32_t *members, uint64_t count, const char *text,
-                           uint64_t ranges)
-{
-    uint64_t at = 0;
-
-    for (uint64_t i = 0; i < ranges; i++) {
-        struct range range;
-
-        memcpy(&range, text + i * sizeof range, sizeof range);
-        if (range.count > count - at)
-            return false;
-        for (uint32_t k = 0; k < range.count; k++)
-            members[at++] = range_at(&range, k);
-    }
-    return at == count;
 }
 
 /* The members that RECORD has behind the id. */
@@ -251,14 +203,14 @@ static void members_read(struct traffic_reading *r,
         most = r->log->comms[comm->root].ranks - 1;
     }
     comm->members = xmalloc(ranks * sizeof *comm->members);
-    if (!members_expand(comm->members, ranks, record->text + sizeof comm->id,
-                        ranges)) {
+    if (!range_expand(comm->members, ranks, record->text + sizeof comm->id,
+                      ranges)) {
         free(comm->members);
         comm->members = NULL;
         return;
     }
     for (uint64_t i = 0; i < ranks; i++)
-        comm->members[i] = clamp(comm->members[i], 0, most);
+        comm->members[i] = clamp_u32(comm->members[i], 0, most);
 }
 
 static void on_communicator(struct traffic_reading *r,
@@ -306,27 +258,26 @@ static void on_op(void *context, const struct op *op)
     if (op->kind != OP_COLLECTIVE || op->record != TRACE_COLLECTIVE)
         return;
     const struct trace_collective *call = op_as_collective(op);
-    const struct function *f =
-        function_find(trace_names_get(op_trace_names(r->ops), op->name));
-    if (!f)
+    enum fit_coll coll;
+    if (fit_coll_of_call(trace_names_get(op_trace_names(r->ops), op->name),
+                         &coll))
         return;
     unsigned comm = comm_of(r, call);
-    if (f->coll == FIT_SENDRECV)
+    if (coll == FIT_SENDRECV)
         on_exchange(r, op, comm);
     else
-        call_make(r,
-                  &(struct traffic_call){.coll = f->coll,
-                                         .comm = comm,
-                                         .in_place = is_in_place(call, f->coll),
-                                         .bytes = call->bytes});
+        call_make(r, &(struct traffic_call){.coll = coll,
+                                            .comm = comm,
+                                            .in_place = is_in_place(call, coll),
+                                            .bytes = call->bytes});
 }
 
 static void on_process(struct traffic_reading *r, const struct trace_item *item)
 {
     const struct trace_process *process = trace_as_process(item);
 
-    r->log->rank = clamp(process->rank, 0, RANKS_MAX);
-    r->log->world = clamp(process->world_size, 1, RANKS_MAX);
+    r->log->rank = clamp_u32(process->rank, 0, RANKS_MAX);
+    r->log->world = clamp_u32(process->world_size, 1, RANKS_MAX);
 }
 
 static void on_phase(struct traffic_reading *r, const struct trace_item *item)

@@ -529,13 +529,8 @@ struct replay_trace *replay_trace_open(const char *path,
 {
     struct replay_trace *t = replay_trace_create(path, REPLAY_STEPS, info);
     const struct trace_listener listener = replay_trace_listener(t);
-    struct trace_reader reader;
-    int rc = trace_reader_open(&reader, path, err);
+    int rc = trace_play_file(path, &listener, err);
 
-    if (!rc) {
-        rc = trace_play(&reader, &listener, 1, err);
-        trace_reader_close(&reader);
-    }
     if (!rc)
         return t;
     replay_trace_close(t);

@@ -543,12 +543,8 @@ struct perfetto_log *perfetto_trace_read(const char *path, unsigned peak_card,
 {
     struct perfetto_log *log = perfetto_log_create(peak_card);
     const struct trace_listener listener = perfetto_log_listener(log);
-    struct trace_reader reader;
 
-    if (!trace_reader_open(&reader, path, err)) {
-        trace_play(&reader, &listener, 1, err);
-        trace_reader_close(&reader);
-    }
+    trace_play_file(path, &listener, err);
     return log;
 }
 

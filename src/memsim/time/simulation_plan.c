@@ -220,13 +220,8 @@ int simulation_plan_read(struct simulation_plan *plan, const char *path,
 {
     const struct trace_listener listener =
         simulation_plan_init(plan, keep, SIMULATION_KEPT_BYTES);
-    struct trace_reader reader;
-    int rc = trace_reader_open(&reader, path, err);
+    int rc = trace_play_file(path, &listener, err);
 
-    if (!rc) {
-        rc = trace_play(&reader, &listener, 1, err);
-        trace_reader_close(&reader);
-    }
     if (rc)
         simulation_plan_fini(plan);
     return rc;

@@ -169,6 +169,10 @@ const char *fit_coll_name(enum fit_coll coll);
  * "AllReduce_perf". Returns 0 or -1. */
 int fit_coll_find(const char *name, enum fit_coll *coll);
 
+/* The collective that FUNCTION of nccl.h is: "ncclAllReduce". A send or a
+ * receive is a part of FIT_SENDRECV. Returns 0, or -1 with *COLL as it was. */
+int fit_coll_of_call(const char *function, enum fit_coll *coll);
+
 /* busbw / algbw with RANKS ranks, as nccl-tests defines it
  * (doc/PERFORMANCE.md there). */
 double fit_coll_factor(enum fit_coll coll, double ranks);

@@ -69,6 +69,33 @@ int fit_coll_find(const char *name, enum fit_coll *coll)
     return -1;
 }
 
+int fit_coll_of_call(const char *function, enum fit_coll *coll)
+{
+    static const struct {
+        const char *name;
+        enum fit_coll coll;
+    } calls[] = {
+        {"ncclAllReduce", FIT_ALL_REDUCE},
+        {"ncclAllGather", FIT_ALL_GATHER},
+        {"ncclReduceScatter", FIT_REDUCE_SCATTER},
+        {"ncclBroadcast", FIT_BROADCAST},
+        {"ncclBcast", FIT_BROADCAST},
+        {"ncclReduce", FIT_REDUCE},
+        {"ncclAlltoAll", FIT_ALLTOALL},
+        {"ncclGather", FIT_GATHER},
+        {"ncclScatter", FIT_SCATTER},
+        {"ncclSend", FIT_SENDRECV},
+        {"ncclRecv", FIT_SENDRECV},
+    };
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!strcmp(calls[i].name, function)) {
+            *coll = calls[i].coll;
+            return 0;
+        }
+    return -1;
+}
+
 double fit_coll_factor(enum fit_coll coll, double ranks)
 {
     return rows[coll].factor(ranks);

@@ -50,13 +50,13 @@ static double above_us(const struct fit_knot *knots, uint32_t count,
     return us + slope * (bytes - last->bytes);
 }
 
-double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
-                    bool in_place)
+/* Of COUNT > 1 knots the last one that is at most BYTES, but not the very last:
+ * BYTES lies between it and the next one. */
+static const struct fit_knot *knot_below(const struct fit_knot *knots,
+                                         uint32_t count, double bytes)
 {
     uint32_t low = 0, high = count - 1;
 
-    if (bytes >= knots[high].bytes)
-        return above_us(knots, count, bytes, in_place);
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;
 
@@ -65,7 +65,16 @@ double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
         else
             high = middle;
     }
-    return line_us(&knots[low], &knots[high], bytes, in_place);
+    return &knots[low];
+}
+
+double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
+                    bool in_place)
+{
+    if (bytes >= knots[count - 1].bytes)
+        return above_us(knots, count, bytes, in_place);
+    const struct fit_knot *low = knot_below(knots, count, bytes);
+    return line_us(low, low + 1, bytes, in_place);
 }
 
 /* Pieces meet over a factor of 2 around the size where the next one begins, so
@@ -92,53 +101,47 @@ static double piece_gbps(const struct fit_sigmoid *p, double bytes)
     return p->limit_gbps / (1 + exp(-p->steepness * x)) + p->base_gbps;
 }
 
-double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
-                        double bytes)
-{
-    double weight;
-    const struct fit_sigmoid *p = piece_find(pieces, count, bytes, &weight);
-    double gbps = piece_gbps(p, bytes);
-
-    if (weight > 0)
-        gbps *= pow(piece_gbps(p + 1, bytes) / gbps, weight);
-    return gbps;
-}
-
 static double piece_us(const struct fit_sigmoid *p, double bytes)
 {
     return p->latency_us + bytes / (1e3 * piece_gbps(p, bytes));
 }
 
-double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
-                      double bytes)
+/* VALUE of the pieces at BYTES, between two of them on a line in logarithms. */
+static double pieces_at(const struct fit_sigmoid *pieces, uint32_t count,
+                        double bytes,
+                        double (*value)(const struct fit_sigmoid *, double))
 {
     double weight;
     const struct fit_sigmoid *p = piece_find(pieces, count, bytes, &weight);
-    double us = piece_us(p, bytes);
+    double x = value(p, bytes);
 
     if (weight > 0)
-        us *= pow(piece_us(p + 1, bytes) / us, weight);
-    return us;
+        x *= pow(value(p + 1, bytes) / x, weight);
+    return x;
+}
+
+double fit_sigmoid_gbps(const struct fit_sigmoid *pieces, uint32_t count,
+                        double bytes)
+{
+    return pieces_at(pieces, count, bytes, piece_gbps);
+}
+
+double fit_sigmoid_us(const struct fit_sigmoid *pieces, uint32_t count,
+                      double bytes)
+{
+    return pieces_at(pieces, count, bytes, piece_us);
 }
 
 double fit_correction(const struct fit_knot *knots, uint32_t count,
                       double bytes, bool in_place)
 {
-    uint32_t low = 0, high = count - 1;
+    const struct fit_knot *last = &knots[count - 1];
 
     if (bytes <= knots[0].bytes)
         return knots[0].us[in_place];
-    if (bytes >= knots[high].bytes)
-        return knots[high].us[in_place];
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-
-        if (knots[middle].bytes <= bytes)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct fit_knot *a = &knots[low], *b = &knots[high];
+    if (bytes >= last->bytes)
+        return last->us[in_place];
+    const struct fit_knot *a = knot_below(knots, count, bytes), *b = a + 1;
     double weight = log(bytes / a->bytes) / log(b->bytes / a->bytes);
     return a->us[in_place] + weight * (b->us[in_place] - a->us[in_place]);
 }

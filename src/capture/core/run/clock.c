@@ -47,7 +47,7 @@ static struct line lines[2];
 static _Atomic uint64_t generation;
 
 static uint64_t line_ns; /* when the current line was made, of the host's */
-static session_u64 told_ns; /* the latest time that the program was told */
+static session_u64 given_ns; /* the latest time that the program was given */
 
 static uint64_t line_at(const struct line *l, uint64_t host_ns)
 {
@@ -95,15 +95,15 @@ uint64_t clock_user_at(uint64_t host_ns)
     }
 }
 
-/* A thread that reads the old line and is told a time after this looks at what
- * was told is a few nanoseconds ahead of the others. */
+/* A thread that still reads the old line may get a time that is a few
+ * nanoseconds ahead of the new one. */
 static uint64_t line_set(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
 {
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    uint64_t told = atomic_load_explicit(&told_ns, memory_order_relaxed);
+    uint64_t given = atomic_load_explicit(&given_ns, memory_order_relaxed);
 
-    if (user_ns < told)
-        user_ns = told;
+    if (user_ns < given)
+        user_ns = given;
     atomic_thread_fence(memory_order_release);
     lines[(now + 1) % 2] = (struct line){host_ns, user_ns, factor};
     atomic_store_explicit(&generation, now + 1, memory_order_release);
@@ -127,8 +127,8 @@ uint64_t clock_tell(uint64_t host_ns)
 {
     uint64_t user_ns = clock_user_at(host_ns);
 
-    session_raise(&told_ns, user_ns);
-    return atomic_load_explicit(&told_ns, memory_order_relaxed);
+    session_raise(&given_ns, user_ns);
+    return atomic_load_explicit(&given_ns, memory_order_relaxed);
 }
 
 bool clock_line_is_old(uint64_t host_ns)

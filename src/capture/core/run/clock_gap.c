@@ -66,8 +66,8 @@ static void process_sample(uint64_t now_ns)
     cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* What of the time since the last sample the process did nothing, its threads
- * all together, and waited for no time. */
+/* How long, since the last sample, no thread of the process worked, was ready
+ * to, or slept. */
 static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns)
 {
     uint64_t worked_ns = minus(clock_host(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);

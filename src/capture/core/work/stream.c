@@ -126,13 +126,20 @@ int memsim_stream_destroy(uint64_t handle)
     return memsim_handle_free(HANDLE_STREAM, (void *)handle);
 }
 
+/* The device of the stream HANDLE, whose work the host may wait for now: a
+ * stream that is captured has none. */
+static int device_of_waiting(uint64_t handle, int *device)
+{
+    int rc = memsim_stream_device(handle, device);
+
+    return rc ? rc : capture_synchronizes(memsim_stream_get(handle));
+}
+
 int memsim_stream_synchronize(uint64_t handle)
 {
     int device;
-    int rc = memsim_stream_device(handle, &device);
+    int rc = device_of_waiting(handle, &device);
 
-    if (!rc)
-        rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
     SUBMIT(SYNC_STREAM, .device = (uint64_t)device, .stream = handle);
@@ -144,10 +151,8 @@ int memsim_stream_synchronize(uint64_t handle)
 int memsim_stream_query(uint64_t handle)
 {
     int device;
-    int rc = memsim_stream_device(handle, &device);
+    int rc = device_of_waiting(handle, &device);
 
-    if (!rc)
-        rc = capture_synchronizes(memsim_stream_get(handle));
     if (rc)
         return rc;
     bool ready = !await_any() || await_is_done(stream_awaits(handle));

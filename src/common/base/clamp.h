@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MEMSIM_COMMON_CLAMP_H
+#define MEMSIM_COMMON_CLAMP_H
+
+#include <stdint.h>
+
+/* The nearest to VALUE of LEAST to MOST. */
+static inline uint32_t clamp_u32(uint64_t value, uint32_t least, uint32_t most)
+{
+    return value < least ? least : value > most ? most : (uint32_t)value;
+}
+
+#endif
