@@ -133,12 +133,12 @@ static cudnnBackendDescriptor_t convolution_graph(const struct problem *p)
     return graph_of(operation);
 }
 
-/* Heuristics' configurations, best first; how many. */
-static int64_t configurations(cudnnBackendDescriptor_t graph,
-                              cudnnBackendDescriptor_t found[4])
+/* The configurations of heuristics MODE, best first; how many. */
+static int64_t configurations_by(cudnnBackendHeurMode_t mode,
+                                 cudnnBackendDescriptor_t graph,
+                                 cudnnBackendDescriptor_t found[4])
 {
     cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_INSTANT;
     int64_t count = -1, again = -1;
 
     set_part(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
@@ -155,6 +155,12 @@ static int64_t configurations(cudnnBackendDescriptor_t graph,
     CHECK(again == count);
     CHECK(!cudnnBackendDestroyDescriptor(d));
     return count;
+}
+
+static int64_t configurations(cudnnBackendDescriptor_t graph,
+                              cudnnBackendDescriptor_t found[4])
+{
+    return configurations_by(CUDNN_HEUR_MODE_INSTANT, graph, found);
 }
 
 static cudnnBackendDescriptor_t plan_of(cudnnBackendDescriptor_t configuration)
@@ -309,7 +315,22 @@ TEST(notes_tell_tensor_cores_apart)
         CHECK(i || notes[0] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
         CHECK(number_of(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == !i);
     }
-    CHECK(number_of(graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT) == 2);
+    CHECK(number_of(graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT) == 3);
+}
+
+TEST(the_last_fallback_needs_no_workspace)
+{
+    struct problem problem = plain;
+    cudnnBackendDescriptor_t found[4];
+
+    problem.channels_last = false;
+    cudnnBackendDescriptor_t graph = convolution_graph(&problem);
+    CHECK(configurations_by(CUDNN_HEUR_MODE_FALLBACK, graph, found) == 2);
+    cudnnBackendDescriptor_t first = plan_of(found[0]), last = plan_of(found[1]);
+    CHECK(number_of(first, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > 0);
+    CHECK(number_of(last, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) == 0);
+    CHECK(!execute(last, NULL));
+    CHECK_UINT(trace_seen(TRACE_CONVOLUTION).convolution.workspace_bytes, 0);
 }
 
 TEST(double_precision_has_one_engine)

@@ -76,6 +76,39 @@ def resnet50():
                          nn.Linear(channels, 1000)).to(GPU)
 
 
+def within(extra, function):
+    """FUNCTION's value where the allocator may get EXTRA bytes more."""
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    most = torch.cuda.memory_reserved() + extra
+    torch.cuda.set_per_process_memory_fraction(most / total)
+    try:
+        return function()
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@cases((torch.float32, False), (torch.float32, True), (torch.half, False))
+def convolution_near_the_limit(dtype, benchmark):
+    """No workspace: another engine. No output: the error that scripts which
+    search a batch size wait for."""
+    layer = nn.Conv2d(64, 64, 3, padding=1, bias=False).to(GPU, dtype)
+    x = torch.empty(32, 64, 128, 128, device=GPU, dtype=dtype)
+    bytes_out = x.numel() * x.element_size()
+    torch.backends.cudnn.benchmark = benchmark
+    try:
+        y = within(bytes_out + (4 << 20), lambda: layer(x).detach())
+        equal(y.shape, x.shape)
+        del y
+        try:
+            within(bytes_out // 2, lambda: layer(x))
+        except torch.OutOfMemoryError:
+            return
+        raise AssertionError("it fits")
+    finally:
+        torch.backends.cudnn.benchmark = False
+
+
 @test
 def version():
     """That of the wheel which this torch requires, where it says so."""

@@ -376,10 +376,18 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const handle,
     return answer_array(&answer, a->count, a->values);
 }
 
+/* How fast ENGINE is, compared with the others; above 0. The program may have
+ * given any number. */
+static int speed_of(int64_t engine)
+{
+    return engine == ENGINE_TENSOR_CORE ? 3 : engine == ENGINE_SMALL ? 1 : 2;
+}
+
 /* Benchmarking (cudnn_frontend's time_sorted_plan) runs each plan with the same
- * variant pack, skips those that fail, and takes the fastest by its events. A
- * fake device's events tell chance, so once a pack has run on tensor cores, a
- * plan without them fails. Work that is not tried out has a pack of its own. */
+ * variant pack, skips those that fail, and takes the fastest by its events.
+ * There are no measured times for each engine here, so once a pack has run with
+ * an engine, plans of slower ones fail. Work that is not tried out has a pack of
+ * its own. */
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t pack_handle)
@@ -398,9 +406,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     if (plan->plan->workspace_bytes &&
         !descriptor_number(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0))
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (pack->tried && plan->plan->engine == ENGINE_PLAIN)
+    int speed = speed_of(plan->plan->engine);
+    if (speed < pack->tried)
         return CUDNN_STATUS_NOT_SUPPORTED;
-    pack->tried |= plan->plan->engine == ENGINE_TENSOR_CORE;
+    pack->tried = speed;
     plan_record(cudnn, plan->plan);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -17,6 +17,7 @@ enum convolution_operation {
 enum convolution_engine {
     ENGINE_PLAIN,       /* the type's own arithmetic units */
     ENGINE_TENSOR_CORE, /* fp32 as TF32 */
+    ENGINE_SMALL,       /* plain, slower, and without a workspace */
     ENGINE_COUNT,
 };
 

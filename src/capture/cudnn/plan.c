@@ -145,7 +145,9 @@ void plan_read(const struct descriptor *graph, int64_t engine,
 /* cudnn_frontend's filters (torch's filterEngineConfigs: no TF32, deterministic
  * algorithms) choose among engines by their notes, so there is one with tensor
  * cores and one without where the type has both. Attention exists on tensor
- * cores only. */
+ * cores only. The last one offered needs no workspace, as cuDNN's implicit GEMM
+ * (algorithm 0 of the older API): torch takes it near the memory's limit, where
+ * a workspace cannot be had (Conv_v8.cpp, try_configs). */
 int plan_engines(const struct descriptor *graph, bool fallback,
                  int64_t engines[ENGINE_COUNT])
 {
@@ -160,6 +162,8 @@ int plan_engines(const struct descriptor *graph, bool fallback,
         engines[count++] = ENGINE_TENSOR_CORE;
     if (!attention)
         engines[count++] = ENGINE_PLAIN;
+    if (fallback && plan.workspace_bytes)
+        engines[count++] = ENGINE_SMALL;
     return count;
 }
 

@@ -24,7 +24,7 @@ struct descriptor {
     cudnnBackendDescriptorType_t type;
     bool finalized;
     bool destroyed; /* by the program; others may still hold it */
-    bool tried;     /* a variant pack that ran on tensor cores */
+    int tried;      /* of a variant pack: the fastest engine's speed */
     _Atomic uint32_t holders;
     struct attribute *first;
     struct plan *plan; /* of an execution plan, once finalized */

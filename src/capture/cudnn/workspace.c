@@ -149,6 +149,8 @@ uint64_t convolution_workspace(const struct convolution *convolution)
     const struct problem problem = problem_of(convolution);
     const size_t count = sizeof rules / sizeof *rules;
 
+    if (convolution->engine == ENGINE_SMALL)
+        return 0;
     for (size_t i = 0; i < count; i++)
         if (rule_fits(&rules[i], &problem))
             return rule_bytes(&rules[i], convolution);

@@ -97,17 +97,17 @@ static void write_rows(const struct page *p, const char *title,
 /* "  basis: 61% fitted, 30% roofline" */
 static void write_basis(const struct page *p, const struct timing *t)
 {
-    const char *between = "";
+    const char *before = "  of the device time";
 
-    fputs("  of the device time", p->out);
     for (int i = 0; i < COST_BASES; i++) {
         if (t->basis[i] < 0.005)
             continue;
-        fprintf(p->out, "%s %.0f%% %s", between, 100 * t->basis[i],
+        fprintf(p->out, "%s %.0f%% %s", before, 100 * t->basis[i],
                 cost_basis_name((enum cost_basis)i));
-        between = ",";
+        before = ",";
     }
-    fputc('\n', p->out);
+    if (*before == ',')
+        fputc('\n', p->out);
 }
 
 static void write_warnings(const struct page *p, const struct timing *t,
