@@ -386,8 +386,8 @@ static int speed_of(int64_t engine)
 /* Benchmarking (cudnn_frontend's time_sorted_plan) runs each plan with the same
  * variant pack, skips those that fail, and takes the fastest by its events.
  * There are no measured times for each engine here, so once a pack has run with
- * an engine, plans of slower ones fail. Work that is not tried out has a pack of
- * its own. */
+ * an engine, plans of slower ones fail. Work that is not tried out has a pack
+ * of its own. */
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan_handle,
                                   cudnnBackendDescriptor_t pack_handle)
