@@ -106,6 +106,21 @@ static int fail_unknown(struct dirent **files, int count, const char *name,
                    name, list);
 }
 
+/* The file NAME.json, where there is one, comes first: the others need not be
+ * read. */
+static void move_first(struct dirent **files, int count, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (int i = 1; i < count; i++)
+        if (!strncasecmp(files[i]->d_name, name, length) &&
+            !strcmp(files[i]->d_name + length, ".json")) {
+            struct dirent *first = files[0];
+            files[0] = files[i];
+            files[i] = first;
+        }
+}
+
 /* Writes the path of the file that goes by NAME to PATH. */
 static int catalogue_find(const char *name, char *path, size_t size,
                           struct err *err)
@@ -117,6 +132,7 @@ static int catalogue_find(const char *name, char *path, size_t size,
 
     if (count < 0)
         return -1;
+    move_first(files, count, name);
     for (int i = 0; i < count && !called; i++) {
         int length = snprintf(path, size, "%s/%s", directory, files[i]->d_name);
         if (length < 0 || (size_t)length >= size)
@@ -169,7 +185,7 @@ int gpu_load(const char *name_or_path, struct gpu *gpu, struct err *err)
 
     if (gpu_path(name_or_path, path, sizeof path, err))
         return -1;
-    return load_file(path, is_path(name_or_path) ? load_base : NULL, gpu, err);
+    return load_file(path, load_base, gpu, err);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -191,7 +207,7 @@ int gpu_list(struct gpu **list, size_t *count, struct err *err)
     struct gpu *gpus = xcalloc((size_t)found, sizeof *gpus);
     for (int i = 0; i < found && !rc; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, files[i]->d_name);
-        rc = load_file(path, NULL, &gpus[i], err);
+        rc = load_file(path, load_base, &gpus[i], err);
     }
     catalogue_free(files, found);
     if (rc) {

@@ -70,6 +70,8 @@ struct gpu {
     uint32_t shared_per_sm_bytes;
     uint32_t shared_reserved_bytes; /* of each block's, by the system */
     uint32_t fp32_lanes_per_sm;
+
+    uint32_t is_variant; /* its file has a "base": a slice, another driver */
 };
 
 /* Finds the GPU that a file's "base" names. */
@@ -91,8 +93,8 @@ int gpu_load(const char *name_or_path, struct gpu *gpu, struct err *err);
 int gpu_path(const char *name_or_path, char *path, size_t size,
              struct err *err);
 
-/* Reads the whole catalogue, by name; the caller frees *LIST. Returns 0 or -1.
- */
+/* Reads the whole catalogue, variants too, by name; the caller frees *LIST.
+ * Returns 0 or -1. */
 int gpu_list(struct gpu **list, size_t *count, struct err *err);
 
 #endif

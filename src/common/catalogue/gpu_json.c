@@ -179,11 +179,30 @@ static int start_from_base(struct reader *r, const cJSON *root, gpu_find *find)
     if (!cJSON_IsString(base))
         return fail_key(r, "base", "must be a text");
     if (!find)
-        return fail_key(r, "base", "is not allowed here");
+        return fail_key(r, "base",
+                        "is not allowed here: this GPU is another's base");
     if (find(base->valuestring, &r->gpu, r->err))
         return -1;
     gpu_field_forget(gpu_field_find("name"), &r->gpu);
+    r->gpu.is_variant = 1;
     return 0;
+}
+
+/* A slice of a GPU has its clocks: a peak of the base that the file leaves as it
+ * is goes with the number of SMs, which was BASE_SMS. */
+static void scale_peaks(struct reader *r, const cJSON *root, uint32_t base_sms)
+{
+    static const char *const peaks[] = {
+        "fp64_tflops", "fp64_tensor_tflops", "fp32_tflops",
+        "tf32_tflops", "fp16_tflops",        "bf16_tflops",
+        "fp8_tflops",  "int8_tops",          "fp4_tflops"};
+
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        const struct gpu_field *field = gpu_field_find(peaks[i]);
+        double *peak = (double *)((char *)&r->gpu + field->offset);
+        if (!cJSON_GetObjectItemCaseSensitive(root, peaks[i]))
+            *peak *= (double)r->gpu.sm_count / base_sms;
+    }
 }
 
 /* "/home/me/my-gpu.json" names "my-gpu". */
@@ -259,8 +278,13 @@ static int read_root(struct reader *r, const cJSON *root, gpu_find *find)
     if (!cJSON_IsObject(root))
         return err_set(r->err, "%s:1: the file must hold one JSON object",
                        r->origin);
-    if (start_from_base(r, root, find) || read_keys(r, root))
+    if (start_from_base(r, root, find))
         return -1;
+    uint32_t base_sms = r->gpu.sm_count;
+    if (read_keys(r, root))
+        return -1;
+    if (r->gpu.is_variant && r->gpu.sm_count != base_sms)
+        scale_peaks(r, root, base_sms);
     forget_other_total(r, root);
     if (check_given(r))
         return -1;

@@ -54,7 +54,8 @@ static char *list_names(const struct gpu *list, size_t count,
     size_t fitting = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (!fits_on(&list[i], d) || fitting++ >= NAMES_SHOWN)
+        if (list[i].is_variant || !fits_on(&list[i], d) ||
+            fitting++ >= NAMES_SHOWN)
             continue;
         char *more = xasprintf("%s%s%s", text ? text : "", text ? ", " : "",
                                list[i].name);

@@ -51,7 +51,7 @@ static void print_peak(double tflops)
 
 static void print_row(const struct gpu *gpu)
 {
-    printf("%-20s %8.2f  %4" PRIu32 "  %16" PRIu32 ".%" PRIu32 "  %6.0f",
+    printf("%-26s %8.2f  %4" PRIu32 "  %8" PRIu32 ".%" PRIu32 "  %6.0f",
            gpu->name, (double)gpu->memory_bytes / (double)GIB, gpu->sm_count,
            gpu->capability_major, gpu->capability_minor, gpu->memory_gbps);
     print_peak(gpu->bf16_tflops);
@@ -59,8 +59,8 @@ static void print_row(const struct gpu *gpu)
 
 static void print_table(const struct gpu *list, size_t count)
 {
-    printf("%-20s %8s  %4s  %18s  %6s %12s\n", "NAME", "GiB", "SMS",
-           "COMPUTE CAPABILITY", "GB/s", "BF16 TFLOP/s");
+    printf("%-26s %8s  %4s  %10s  %6s %12s\n", "NAME", "GiB", "SMS",
+           "CAPABILITY", "GB/s", "BF16 TFLOP/s");
     for (size_t i = 0; i < count; i++)
         print_row(&list[i]);
 }

@@ -83,6 +83,8 @@ static const char *smallest_gpu(const struct catalogue *c,
 {
     for (size_t i = 0; f->known && f->whole && i < c->count; i++) {
         const struct gpu *gpu = &c->list[i];
+        if (gpu->is_variant)
+            continue;
         uint64_t context = gpu->context_torch_bytes;
         uint64_t more = context > f->context ? context - f->context : 0;
         if (f->used + more <= gpu->memory_bytes)
