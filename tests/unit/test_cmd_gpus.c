@@ -45,9 +45,9 @@ TEST(lists_all_in_eighty_columns)
 {
     CHECK_UINT((unsigned)run(NULL, NULL, out, sizeof out), CMD_OK);
     check_width(out);
-    CHECK(strstr(out, "\nh100-sxm-80gb           79.18   132                 9.0    3350"
+    CHECK(strstr(out, "\nh100-sxm-80gb                 79.18   132         9.0    3350"
                       "        989.4\n"));
-    CHECK(strstr(out, "\nt4                      14.56    40                 7.5     320"
+    CHECK(strstr(out, "\nt4                            14.56    40         7.5     320"
                       "            -\n"));
 }
 
