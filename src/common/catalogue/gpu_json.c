@@ -188,8 +188,8 @@ static int start_from_base(struct reader *r, const cJSON *root, gpu_find *find)
     return 0;
 }
 
-/* A slice of a GPU has its clocks: a peak of the base that the file leaves as it
- * is goes with the number of SMs, which was BASE_SMS. */
+/* A slice of a GPU has the same clocks: a peak of the base that the file does
+ * not give goes with the number of SMs, which was BASE_SMS. */
 static void scale_peaks(struct reader *r, const cJSON *root, uint32_t base_sms)
 {
     static const char *const peaks[] = {
