@@ -19,14 +19,28 @@ def tensors(device):
     cpu = {"a": a, "b": a % 5, "m": a % 3 == 0, "f": f, "d": f.double(),
            "h": f.half(), "bf": f.bfloat16(), "v": v, "w": v.int(),
            "u": v.to(torch.uint8), "i": torch.tensor([2, 0, 1]),
-           "big": torch.arange(5000) * 7919 % 113}
+           "big": torch.arange(5000) * 7919 % 113,
+           "pairs": torch.arange(60).reshape(2, 30) * 37 % 53 % 9}
     return {name: x.to(device) for name, x in cpu.items()}
 
 
 def plain(x):
     if isinstance(x, (tuple, list)):
         return [plain(y) for y in x]
-    return x.tolist() if torch.is_tensor(x) else x
+    if not torch.is_tensor(x):
+        return x
+    if x.layout == torch.sparse_coo:
+        return plain([x._indices(), x._values()])
+    if x.layout == torch.sparse_csr:
+        return plain([x.crow_indices(), x.col_indices(), x.values()])
+    if x.layout == torch.sparse_csc:
+        return plain([x.ccol_indices(), x.row_indices(), x.values()])
+    return x.tolist()
+
+
+def coo(indices, values, shape):
+    return torch.sparse_coo_tensor(indices, values, shape,
+                                   check_invariants=False).coalesce()
 
 
 def close(x, y):
@@ -39,7 +53,8 @@ def close(x, y):
 
 
 def evaluate(line, given, device):
-    return eval(line, {**given, "torch": torch, "F": F, "dev": device})
+    return eval(line, {**given, "torch": torch, "F": F, "dev": device,
+                       "coo": coo})
 
 
 graphs = {"asked": 0, "captured": 0}
@@ -71,15 +86,15 @@ def in_a_graph(line, side):
     return plain(got)
 
 
-def as_on_the_cpu(expressions):
-    """Each line's value on the GPU must be the CPU's, at once and in a graph.
-    """
+def as_on_the_cpu(expressions, captured=True):
+    """Each line's value on the GPU must be the CPU's, at once and, if it can be
+    CAPTURED, in a graph."""
     wrong = []
     side = torch.cuda.Stream()
     for line in expressions.strip().splitlines():
         want, got = (plain(evaluate(line, tensors(device), device))
                      for device in ("cpu", GPU))
-        graphed = in_a_graph(line, side)
+        graphed = in_a_graph(line, side) if captured else None
         for where, x in ("", got), (" in a graph", graphed):
             if x is not None and not close(want, x):
                 wrong.append(f"{line}{where}: {str(x)[:200]}, not "
@@ -347,6 +362,71 @@ f.topk(2)
 f.topk(2, 0)
 f.topk(3, largest=False)
 """)
+
+
+@test
+def indices_are_true():
+    """What thrust and other kernels make of indices: nothing is a guess."""
+    as_on_the_cpu("""
+torch.triu_indices(4, 6, 1, device=dev)
+torch.tril_indices(6, 4, -1, device=dev, dtype=torch.int32)
+torch.linspace(0, 100, 11, device=dev, dtype=torch.int64)
+torch.linspace(0, 511, 512, device=dev).long()
+torch.searchsorted(v.sort().values, big, right=True)
+torch.bucketize(f, torch.tensor([-0.5, 0, 0.5], device=dev))
+v.cummax(0)
+a.cummin(1)
+v.cumprod(0)
+v.cummax(0).values.topk(2).values
+a.pow(2)
+a ** 3
+2 ** v
+torch.pow(a, b)
+torch.fmod(a - 5, 3)
+a.clamp(b, b + 3)
+torch.floor(f * 3)
+torch.ceil(f * 3).long()
+torch.round(f * 5.5)
+torch.trunc(f * 3)
+torch.sign(a - 5)
+torch.zeros(8, dtype=torch.int64, device=dev).scatter_reduce(0, v, w.long(), "amax")
+torch.zeros(113, dtype=torch.int64, device=dev).index_add_(0, big, big)
+torch.zeros(113, device=dev).index_put_((big,), big.float(), accumulate=True)
+""")
+    as_on_the_cpu("""
+coo(pairs, pairs[0], (9, 9))
+coo(pairs, f.flatten()[pairs[0]], (9, 9))
+coo(pairs, pairs[0], (9, 9)).t().coalesce()
+(coo(pairs, pairs[0], (9, 9)) + coo(pairs, pairs[1], (9, 9))).coalesce()
+a.to_sparse()
+a.to_sparse_csr()
+a.to_sparse_csc()
+coo(pairs, pairs[0], (9, 9)).to_sparse_csr()
+torch.eye(64, device=dev).to_sparse_csr()
+a.to_sparse_csr().to_sparse_coo()
+torch.unique(pairs, dim=1)
+torch.unique(pairs.t(), dim=0, return_inverse=True, return_counts=True)
+torch.unique(b.float(), dim=0, return_counts=True)
+torch.unique_consecutive(b, dim=0, return_inverse=True)
+(big.float() > 50).nonzero()
+""", captured=False)
+
+
+@test
+def nonzero_of_a_fixed_size_is_true():
+    if torch.__version__ < "2.6":
+        raise Skip("no nonzero_static on a GPU")
+    as_on_the_cpu("torch.nonzero_static(m, size=6, fill_value=-1)")
+
+
+@test
+def what_is_added_in_place_is_not_known():
+    """A sparse tensor, or weights: memory that held zeros does not keep them.
+    """
+    t = tensors(GPU)
+    for x in (coo(t["pairs"], t["pairs"][0].float(), (9, 9)).to_dense(),
+              torch.bincount(t["v"], weights=t["v"].double())):
+        assert 0 < x.max().item() <= 1, x
 
 
 @test

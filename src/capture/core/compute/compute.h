@@ -14,11 +14,12 @@
 #include "capture/core/work/carry.h"
 
 /* Elements that a kernel may have and still be carried out: where all inputs
- * are known integers; where something is floating; where something is not
- * known (what comes of zeros: enough for flags) and what is made of it is an
- * integer. */
+ * are known integers; where something is floating; where known floating
+ * numbers are compared or converted; where something is not known (what comes
+ * of zeros: enough for flags) and what is made of it is an integer. */
 #define COMPUTE_INTEGERS (UINT64_C(128) << 10)
 #define COMPUTE_FLOATS   UINT64_C(64)
+#define COMPUTE_CHECKED  (UINT64_C(16) << 10)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
 #define COMPUTE_TYPES 4
@@ -87,6 +88,22 @@ bool compute_index_put_add_parse(const char *name, struct compute *compute);
 bool compute_foreach_scalar_parse(const char *name, struct compute *compute);
 bool compute_foreach_tensor_parse(const char *name, struct compute *compute);
 bool compute_foreach_parse(const char *name, struct compute *compute);
+bool compute_merge_sort_parse(const char *name, struct compute *compute);
+bool compute_unique_by_key_parse(const char *name, struct compute *compute);
+bool compute_flag_parse(const char *name, struct compute *compute);
+bool compute_fill_rest_parse(const char *name, struct compute *compute);
+bool compute_extremes_rows_parse(const char *name, struct compute *compute);
+bool compute_extremes_columns_parse(const char *name, struct compute *compute);
+bool compute_unique_agent_parse(const char *name, struct compute *compute);
+bool compute_unique_rows_parse(const char *name, struct compute *compute);
+bool compute_adjacent_parse(const char *name, struct compute *compute);
+bool compute_transform_parse(const char *name, struct compute *compute);
+bool compute_for_each_parse(const char *name, struct compute *compute);
+bool compute_compressed_parse(const char *name, struct compute *compute);
+bool compute_flatten_parse(const char *name, struct compute *compute);
+bool compute_coalesce_parse(const char *name, struct compute *compute);
+bool compute_sparse_add_parse(const char *name, struct compute *compute);
+bool compute_triangle_indices_parse(const char *name, struct compute *compute);
 
 /* Arguments. */
 uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i);

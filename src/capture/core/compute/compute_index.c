@@ -7,6 +7,7 @@
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_bounds.h"
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
 
 enum form {
@@ -291,7 +292,7 @@ static void scatter_element(const struct compute *c, const struct scatter *s,
     case FORM_SCATTER_ADD:
         known &= compute_load(c->types[0], to, &a);
         known &= compute_load(c->types[0], from, &b);
-        compute_store(c->types[0], to, a + b, known);
+        compute_store(c->types[0], to, c->operation(a, b, 0), known);
         return;
     default:
         memsim_values_fill(to, &s->source, c->bytes, 1);
@@ -322,6 +323,26 @@ static uint32_t scatter_reach(const struct compute *c,
     return AFTER_OFFSETS(c->form == FORM_SCATTER_FILL ? 2u : 3u) + 56;
 }
 
+/* A mean is added up here, and divided by another kernel. */
+static operation_function *reducer_find(const char *name)
+{
+    static const struct reducer {
+        const char *pattern;
+        operation_function *run;
+    } reducers[] = {
+        {"9ReduceAddE", operation_add},
+        {"10ReduceMeanE", operation_add},
+        {"13ReduceMaximumE", operation_maximum},
+        {"13ReduceMinimumE", operation_minimum},
+        {"14ReduceMultiplyE", operation_multiply},
+    };
+
+    for (size_t i = 0; i < sizeof reducers / sizeof *reducers; i++)
+        if (strstr(name, reducers[i].pattern))
+            return reducers[i].run;
+    return NULL;
+}
+
 bool compute_scatter_parse(const char *name, struct compute *c)
 {
     const char *fill =
@@ -344,8 +365,8 @@ bool compute_scatter_parse(const char *name, struct compute *c)
         return c->bytes;
     }
     c->form = FORM_SCATTER_ADD;
-    return !fill && strstr(name, "9ReduceAdd") &&
-           name_types(&text, c->types, 1);
+    c->operation = reducer_find(name);
+    return !fill && c->operation && name_types(&text, c->types, 1);
 }
 
 /* indexSelect{Small,Large}Index (TensorInfo out, in, index, int out dimension,

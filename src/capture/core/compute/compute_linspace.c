@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linspace of floating numbers: RangeFactories.cu, linspace_cuda_out. Models
- * read it back: timm's drop path rates decide which modules there are. */
+ * linspace: RangeFactories.cu, linspace_cuda_out. Models read it back: timm's
+ * drop path rates decide which modules there are. */
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* What the lambda holds: {scalar start, end; int64_t steps; scalar step;
  * int64_t halfway}, each at a multiple of its size. */
@@ -35,13 +36,16 @@ static bool is_half(enum number_type type)
     return type == NUMBER_F16 || type == NUMBER_BF16;
 }
 
-/* The type of the step at AT, which is about STEP. That of 16-bit numbers is a
- * float in newer versions (2.15); before, two bytes and two of padding. */
+/* The type of the step at AT, which is about STEP. That of integers is a float,
+ * that of 16-bit numbers one in newer versions (2.15); before, two bytes and
+ * two of padding. */
 static enum number_type step_type(enum number_type type, const char *at,
                                   long double step)
 {
     long double wide = is_half(type) ? number_load(NUMBER_F32, at) : 0;
 
+    if (!number_is_float(type))
+        return NUMBER_F32;
     return is_half(type) && fabsl(wide - step) <= fabsl(step) / 128
                ? NUMBER_F32
                : type;
@@ -97,22 +101,26 @@ static uint32_t linspace_reach(const struct compute *c,
 }
 
 /* The second lambda of linspace_cuda_out is that of floating types: double,
- * float, two complex ones, Half, BFloat16, in the order of the dispatch. */
+ * float, two complex ones, Half, BFloat16, in the order of the dispatch. The
+ * first is that of integers. */
 bool compute_linspace_parse(const char *name, struct compute *c)
 {
+    static const enum number_type order[] = {NUMBER_F64,  NUMBER_F32,
+                                             NUMBER_NONE, NUMBER_NONE,
+                                             NUMBER_F16,  NUMBER_BF16};
     const char *text = name_after(name, "17linspace_cuda_out");
     const char *type = text ? name_after(text, "NKUlvE0_clEvENKUlvE") : NULL;
+    unsigned long ordinal;
 
-    if (!type)
-        return false;
-    c->scalar = *type == '_'                      ? NUMBER_F64
-                : type[0] == '0' && type[1] == '_' ? NUMBER_F32
-                : type[0] == '3' && type[1] == '_' ? NUMBER_F16
-                : type[0] == '4' && type[1] == '_' ? NUMBER_BF16
-                                                   : NUMBER_NONE;
-    if (c->scalar == NUMBER_NONE)
-        return false;
     c->run = run_linspace;
     c->reach = linspace_reach;
-    return true;
+    if (!text)
+        return false;
+    c->scalar = name_dispatched(text);
+    if (!type)
+        return c->scalar != NUMBER_NONE && !number_is_float(c->scalar);
+    ordinal = *type == '_' ? 0 : 1 + strtoul(type, NULL, 10);
+    c->scalar = ordinal < sizeof order / sizeof *order ? order[ordinal]
+                                                       : NUMBER_NONE;
+    return c->scalar != NUMBER_NONE;
 }

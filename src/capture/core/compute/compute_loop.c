@@ -23,6 +23,7 @@ enum form {
     FORM_WHERE,     /* x0 ? x1 : x2 */
     FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
     FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
+    FORM_BETWEEN,   /* x0, between x1 and x2 */
     FORM_FILL,      /* s0 */
     FORM_OTHER,     /* not carried out */
 };
@@ -56,6 +57,13 @@ static const struct named_lambda {
     {"23bitwise_not_kernel_cuda", FORM_UNARY, operation_not, false},
     {"23logical_not_kernel_cuda", FORM_UNARY, operation_logical_not, true},
     {"15neg_kernel_cuda", FORM_UNARY, operation_negate, false},
+    {"17floor_kernel_cuda", FORM_UNARY, operation_floor, false},
+    {"16ceil_kernel_cuda", FORM_UNARY, operation_ceil, false},
+    {"17round_kernel_cuda", FORM_UNARY, operation_round, false},
+    {"17trunc_kernel_cuda", FORM_UNARY, operation_truncate, false},
+    {"16sign_kernel_cuda", FORM_UNARY, operation_sign, false},
+    {"24pow_tensor_tensor_kernel", FORM_BINARY, operation_power, false},
+    {"17clamp_kernel_impl", FORM_BETWEEN, NULL, false},
     {"17where_kernel_impl", FORM_WHERE, NULL, false},
     {"18masked_fill_kernel", FORM_MASK, NULL, false},
     {"19launch_clamp_scalar", FORM_CLAMP, NULL, false},
@@ -124,6 +132,8 @@ static bool lambda_parse(const char *name, struct compute *c)
         c->types[0] = l->to_bool              ? NUMBER_BOOL
                       : l->form == FORM_WHERE ? c->types[2]
                                               : c->types[1];
+        if (c->operation == operation_power && number_is_float(c->types[1]))
+            return false;
         if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
             c->operation = operation_logical_not;
         c->scalar =
@@ -131,6 +141,22 @@ static bool lambda_parse(const char *name, struct compute *c)
         return true;
     }
     return false;
+}
+
+/* PowKernel.cu: the first lambda squares, the second cubes. */
+static bool power_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "29pow_tensor_scalar_kernel_impl");
+    const char *lambda = text ? name_after(text, "EUl") : NULL;
+    const char *end = lambda ? strchr(lambda, 'E') : NULL;
+
+    if (!end || name_lambda(text, c->types + 1, 1) != 1)
+        return false;
+    c->form = FORM_UNARY;
+    c->count = 2;
+    c->types[0] = c->types[1];
+    c->operation = end[1] == '_' ? operation_square : operation_cube;
+    return end[1] == '_' || (end[1] == '0' && end[2] == '_');
 }
 
 /* Copy.cu: kernels that only change the type. */
@@ -170,7 +196,7 @@ static bool functor_parse(const char *name, struct compute *c)
            same_parse(name, c, "22CUDAFunctorOnOther_addI", FORM_ADD_OTHER,
                       2) ||
            compare_parse(name, c) || lambda_parse(name, c) ||
-           conversion_parse(name, c);
+           power_parse(name, c) || conversion_parse(name, c);
 }
 
 static long double scalar_at(const struct compute *c, const char *functor,
@@ -252,12 +278,13 @@ static long double evaluate(const struct loop *l, const long double *x)
         return x[1] ? l->s[0] : x[0];
     case FORM_CLAMP:
         return clamp(l, x[0]);
+    case FORM_BETWEEN:
+        return operation_minimum(operation_maximum(x[0], x[1], 0), x[2], 0);
     case FORM_FILL:
         return l->s[0];
-    case FORM_OTHER:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 /* An unknown number is taken to be finite: isnan() asks x != x, isinf() and
@@ -386,17 +413,21 @@ static uint64_t limit(const struct loop *l)
     bool floats = false;
     long double x;
 
-    if (number_is_float(l->types[0]))
+    if (number_is_float(l->types[0]) &&
+        (l->compute->operation != operation_copy ||
+         number_is_float(l->types[1])))
         return COMPUTE_FLOATS;
     if (l->compute->operation == operation_equal &&
         !number_is_float(l->types[1]))
         return COMPUTE_INTEGERS;
     for (int i = 1; i <= l->inputs; i++) {
         if (!compute_load(l->types[i], l->data[i], &x))
-            return COMPUTE_UNKNOWN;
+            return number_is_float(l->types[0]) ? COMPUTE_FLOATS
+                                                : COMPUTE_UNKNOWN;
         floats |= number_is_float(l->types[i]);
     }
-    return floats ? COMPUTE_FLOATS : COMPUTE_INTEGERS;
+    return floats || number_is_float(l->types[0]) ? COMPUTE_CHECKED
+                                                  : COMPUTE_INTEGERS;
 }
 
 /* Comparison with a number of what nothing is known of. */
@@ -586,7 +617,7 @@ static uint32_t functor_alignment(const struct compute *c)
     uint32_t bytes = 1;
 
     if (c->form != FORM_UNARY && c->form != FORM_BINARY &&
-        c->form != FORM_WHERE)
+        c->form != FORM_WHERE && c->form != FORM_BETWEEN)
         bytes = number_bytes(c->scalar);
     return (has_variant || c->form == FORM_CLAMP) && bytes < 4 ? 4 : bytes;
 }
@@ -670,7 +701,8 @@ bool compute_loop_parse(const char *name, struct compute *c)
     c->is_cast = strstr(name, "12LoadWithCastI");
     c->run = run_dense;
     c->reach = dense_reach;
-    if (!c->is_cast && c->count > 1 && number_is_float(c->types[0]))
+    if (!c->is_cast && c->count > 1 && number_is_float(c->types[0]) &&
+        number_is_float(c->types[1]))
         c->bytes = number_bytes(c->types[0]);
     if (strstr(name, "18elementwise_kernelILi")) {
         c->is_cast = strstr(name, "15gpu_kernel_implI");

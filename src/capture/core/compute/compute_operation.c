@@ -8,7 +8,7 @@
 
 #include "capture/core/base/number.h"
 
-static long double operation_add(long double a, long double b, int v)
+long double operation_add(long double a, long double b, int v)
 {
     (void)v;
     return a + b;
@@ -20,7 +20,7 @@ static long double operation_subtract(long double a, long double b, int v)
     return a - b;
 }
 
-static long double operation_multiply(long double a, long double b, int v)
+long double operation_multiply(long double a, long double b, int v)
 {
     (void)v;
     return a * b;
@@ -43,6 +43,14 @@ static long double operation_divide_truncate(long double a, long double b,
 {
     (void)v;
     return b ? number_truncate(a / b) : 0;
+}
+
+/* C's: the result has the dividend's sign. */
+static long double operation_remainder_truncate(long double a, long double b,
+                                                int v)
+{
+    (void)v;
+    return b ? a - number_truncate(a / b) * b : 0;
 }
 
 /* Python's: the result has the divisor's sign. */
@@ -123,7 +131,7 @@ static long double operation_logical_xor(long double a, long double b, int v)
     return !a != !b;
 }
 
-static long double operation_maximum(long double a, long double b, int v)
+long double operation_maximum(long double a, long double b, int v)
 {
     (void)v;
     return a > b || isnan(a) ? a : b;
@@ -159,6 +167,69 @@ long double operation_not(long double a, long double b, int v)
     return ~(int64_t)a;
 }
 
+long double operation_floor(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return number_floor(a);
+}
+
+long double operation_ceil(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return -number_floor(-a);
+}
+
+/* To the nearest, of two to the even one. */
+long double operation_round(long double a, long double b, int v)
+{
+    long double down = number_floor(a), rest = a - down;
+
+    (void)b, (void)v;
+    if (rest == 0.5L)
+        return 2 * number_floor((down + 1) / 2);
+    return rest < 0.5L ? down : down + 1;
+}
+
+long double operation_truncate(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return number_truncate(a);
+}
+
+long double operation_sign(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return (a > 0) - (a < 0);
+}
+
+long double operation_square(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return a * a;
+}
+
+long double operation_cube(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return a * a * a;
+}
+
+/* Of integers, as Pow.h: modulo 2^64, and 0 for negative exponents unless the
+ * base is 1 or -1. */
+long double operation_power(long double a, long double b, int v)
+{
+    uint64_t base = (uint64_t)(int64_t)a, result = 1;
+    int64_t exponent = (int64_t)b;
+
+    (void)v;
+    if (exponent < 0)
+        return a == 1 ? 1 : a == -1 ? exponent % 2 ? -1 : 1 : 0;
+    for (; exponent; exponent >>= 1, base *= base)
+        if (exponent & 1)
+            result *= base;
+    return (int64_t)result;
+}
+
 long double operation_logical_not(long double a, long double b, int v)
 {
     (void)b, (void)v;
@@ -175,6 +246,7 @@ static const struct named_operation {
     {"21div_floor_kernel_cuda", operation_divide_floor},
     {"21div_trunc_kernel_cuda", operation_divide_truncate},
     {"21remainder_kernel_cuda", operation_remainder},
+    {"16fmod_kernel_cuda", operation_remainder_truncate},
     {"16CompareEqFunctorI", operation_equal},
     {"17BitwiseAndFunctorI", operation_and},
     {"16BitwiseOrFunctorI", operation_or},

@@ -14,6 +14,9 @@ typedef long double operation_function(long double a, long double b,
 operation_function *operation_find(const char *functor);
 
 /* Those that other functors stand for. */
+operation_function operation_add;
+operation_function operation_multiply;
+operation_function operation_maximum;
 operation_function operation_equal;
 operation_function operation_compare;
 operation_function operation_and;
@@ -23,6 +26,14 @@ operation_function operation_minimum;
 operation_function operation_copy;
 operation_function operation_negate;
 operation_function operation_absolute;
+operation_function operation_floor;
+operation_function operation_ceil;
+operation_function operation_round;
+operation_function operation_truncate;
+operation_function operation_sign;
+operation_function operation_square;
+operation_function operation_cube;
+operation_function operation_power;
 operation_function operation_not;
 operation_function operation_logical_not;
 

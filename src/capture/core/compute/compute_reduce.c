@@ -8,7 +8,15 @@
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
-enum form { FORM_SUM, FORM_MEAN, FORM_ANY, FORM_ALL, FORM_MAX, FORM_MIN };
+enum form {
+    FORM_SUM,
+    FORM_MEAN,
+    FORM_ANY,
+    FORM_ALL,
+    FORM_MAX,
+    FORM_MIN,
+    FORM_PRODUCT,
+};
 
 /* What is written besides or instead of the value itself: its place; or, of
  * the least, the greatest too. */
@@ -297,19 +305,25 @@ bool compute_reduce_parse(const char *name, struct compute *c)
            operation_parse(name, c) && output_type(name, c);
 }
 
-/* One running sum: COUNT elements, STEP apart. */
-static void scan(const enum number_type *types, uint64_t out, uint64_t in,
+/* One running sum or product: COUNT elements, STEP apart. */
+static void scan(const struct compute *c, uint64_t out, uint64_t in,
                  uint64_t count, uint64_t step)
 {
-    long double sum = 0, x;
-    bool known = true;
+    const enum number_type *types = c->types;
+    bool is_product = c->form == FORM_PRODUCT, known = true;
+    long double total = is_product, x;
 
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = i * step;
 
         known &= compute_load(types[1], in + at * number_bytes(types[1]), &x);
-        sum += x;
-        compute_store(types[0], out + at * number_bytes(types[0]), sum, known);
+        total = !is_product ? total + x
+                            : number_is_float(types[0])
+                                  ? total * x
+                                  : (int64_t)((uint64_t)(int64_t)total *
+                                              (uint64_t)(int64_t)x);
+        compute_store(types[0], out + at * number_bytes(types[0]), total,
+                      known);
     }
 }
 
@@ -335,18 +349,31 @@ static void run_scan(const struct compute *c,
     uint64_t count = compute_u32(launch, 6);
 
     if (scan_fits(c, out, in, count))
-        scan(c->types, out, in, count, 1);
+        scan(c, out, in, count, 1);
+}
+
+static bool scan_operation(const char *name, struct compute *c)
+{
+    c->form = strstr(name, "4plusI") ? FORM_SUM : FORM_PRODUCT;
+    return c->form == FORM_SUM || strstr(name, "10multipliesI");
 }
 
 bool compute_scan_parse(const char *name, struct compute *c)
 {
-    /* "...PKiPlNS0_13ScanTileState...8NullType": from, to, inclusive. */
+    /* "...PKiPlNS0_13ScanTileState...8NullType": from, to, inclusive; or
+     * "...PlS9_NS0_...", thrust's. */
     const char *text = name_after(name, "EPK");
+    const char *same = name_after(name, "EPlS");
 
     c->run = run_scan;
+    if (!scan_operation(name, c))
+        return false;
+    if (same) {
+        c->types[0] = c->types[1] = NUMBER_I64;
+        return strstr(same, "8NullTypeE");
+    }
     return text && name_types(&text, c->types + 1, 1) && *text++ == 'P' &&
-           name_types(&text, c->types, 1) && strstr(name, "4plusI") &&
-           strstr(text, "8NullTypeE");
+           name_types(&text, c->types, 1) && strstr(text, "8NullTypeE");
 }
 
 /* (out, in, rows, columns, ...): along the rows */
@@ -359,7 +386,7 @@ static void run_scan_rows(const struct compute *c,
 
     if (scan_fits(c, out, in, rows * columns))
         for (uint64_t i = 0; i < rows; i++)
-            scan(c->types, out + i * bytes, in + i * bytes, columns, 1);
+            scan(c, out + i * bytes, in + i * bytes, columns, 1);
 }
 
 /* (out, in, outer rows, inner rows, elements, ...): along what lies between */
@@ -377,7 +404,7 @@ static void run_scan_columns(const struct compute *c,
         for (uint64_t i = 0; i < inner; i++) {
             uint64_t at = (o * count * inner + i) * bytes;
 
-            scan(c->types, out + at, in + at, count, inner);
+            scan(c, out + at, in + at, count, inner);
         }
 }
 
@@ -386,7 +413,7 @@ static bool scan_dim_parse(const char *name, const char *pattern,
 {
     const char *text = name_after(name, pattern);
 
-    if (!text || !name_types(&text, c->types, 1) || !strstr(text, "4plusI"))
+    if (!text || !name_types(&text, c->types, 1) || !scan_operation(text, c))
         return false;
     c->types[1] = c->types[0];
     return true;
@@ -404,6 +431,81 @@ bool compute_scan_columns_parse(const char *name, struct compute *c)
     /* <T, operation> before 2.8, then <T, index type, operation>. */
     return scan_dim_parse(name, "28tensor_kernel_scan_outer_dimI", c) &&
            strstr(name, "jjjS");
+}
+
+/* One running maximum or minimum, of equals the last, and its place: COUNT
+ * elements, STEP apart. */
+static void extremes(const struct compute *c, const uint64_t *data,
+                     uint64_t first, uint64_t count, uint64_t step)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+    long double best = 0, x;
+    uint64_t place = 0;
+    bool known = true;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = first + i * step;
+
+        known &= compute_load(c->types[0], data[0] + at * bytes, &x);
+        if (!i || isnan(x) || (c->form == FORM_MAX ? x >= best : x <= best)) {
+            best = x;
+            place = i;
+        }
+        compute_store(c->types[0], data[1] + at * bytes, best, known);
+        compute_store(NUMBER_I64, data[2] + 8 * at, (long double)place, known);
+    }
+}
+
+/* INNER sequences of COUNT elements side by side, OUTER times. */
+static void extremes_run(const struct compute *c,
+                         const struct kernel_launch *launch, uint64_t outer,
+                         uint64_t inner, uint64_t count)
+{
+    const uint64_t data[] = {compute_u64(launch, 0), compute_u64(launch, 1),
+                             compute_u64(launch, 2)};
+
+    if (!values_window(data[2]) ||
+        !scan_fits(c, data[1], data[0], outer * inner * count))
+        return;
+    for (uint64_t o = 0; o < outer; o++)
+        for (uint64_t i = 0; i < inner; i++)
+            extremes(c, data, o * count * inner + i, count, inner);
+}
+
+/* (in, out, places out, rows, columns, ...) */
+static void run_extremes_rows(const struct compute *c,
+                              const struct kernel_launch *launch)
+{
+    extremes_run(c, launch, compute_u32(launch, 3), 1, compute_u32(launch, 4));
+}
+
+/* (in, out, places out, outer rows, inner rows, elements, ...) */
+static void run_extremes_columns(const struct compute *c,
+                                 const struct kernel_launch *launch)
+{
+    extremes_run(c, launch, compute_u32(launch, 3), compute_u32(launch, 4),
+                 compute_u32(launch, 5));
+}
+
+static bool extremes_parse(const char *text, struct compute *c)
+{
+    if (!text || !name_types(&text, c->types, 1))
+        return false;
+    c->types[1] = c->types[0];
+    c->form = strstr(text, "13greater_equalI") ? FORM_MAX : FORM_MIN;
+    return c->form == FORM_MAX || strstr(text, "10less_equalI");
+}
+
+bool compute_extremes_rows_parse(const char *name, struct compute *c)
+{
+    c->run = run_extremes_rows;
+    return extremes_parse(name_after(name, "innermost_dim_with_indicesI"), c);
+}
+
+bool compute_extremes_columns_parse(const char *name, struct compute *c)
+{
+    c->run = run_extremes_columns;
+    return extremes_parse(name_after(name, "outer_dim_with_indicesI"), c);
 }
 
 /* Of values that are not known each bin gets as many. */
@@ -454,6 +556,17 @@ static void run_histogram(const struct compute *c,
     }
 }
 
+/* Weights are in the lambda: nothing is known of the sums. */
+static void run_histogram_weighted(const struct compute *c,
+                                   const struct kernel_launch *launch)
+{
+    uint64_t bins = compute_u64(launch, 3);
+
+    if (bins <= VALUES_COPY_BYTES)
+        compute_forget(c->types[0], compute_u64(launch, 0),
+                       bins * number_bytes(c->types[0]));
+}
+
 static uint32_t histogram_reach(const struct compute *c,
                                 const struct kernel_launch *launch, int i)
 {
@@ -470,9 +583,10 @@ bool compute_histogram_parse(const char *name, struct compute *c)
     c->reach = histogram_reach;
     /* <output_t, input_t, int64_t, ...>; the second lambda counts, the first
      * adds weights. */
-    if (!text || !name_types(&text, c->types, 2) || *text != 'l' ||
-        !strstr(text, "EUllE0_"))
+    if (!text || !name_types(&text, c->types, 2) || *text != 'l')
         return false;
+    if (!strstr(text, "EUllE0_"))
+        c->run = run_histogram_weighted;
     c->scalar =
         number_is_float(c->types[1]) ? number_opmath(c->types[1]) : NUMBER_I64;
     return true;

@@ -142,14 +142,90 @@ bool compute_select_parse(const char *name, struct compute *c)
     return strstr(name, "9NonZeroOpI") && iterator_parse(name, c);
 }
 
+/* nonzero_static: flag_kernel<..., T> (const T *in, int64_t *out, int64_t
+ * *totals, int64_t count, room, ...) numbers what is not 0, as far as there is
+ * room. The last block's total is that of all. */
+static void run_flag(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    uint64_t in = compute_u64(launch, 0), out = compute_u64(launch, 1);
+    uint64_t totals = compute_u64(launch, 2), count = compute_u64(launch, 3);
+    uint64_t room = compute_u64(launch, 4), found = 0, unknown = 0;
+    uint32_t bytes = number_bytes(c->types[1]);
+
+    if (!values_window(in) || !values_window(out))
+        return;
+    if (count > COMPUTE_INTEGERS) {
+        compute_forget(NUMBER_I64, out, 8 * room);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!compute_takes(c->types[1], in + i * bytes, count, &unknown))
+            continue;
+        if (found < room)
+            compute_store(NUMBER_I64, out + 8 * found, (long double)i, true);
+        found++;
+    }
+    if (unknown)
+        compute_guess(c, launch, unknown, COMPUTE_GUESS_MASK);
+    if (values_window(totals))
+        compute_store(NUMBER_I64, totals + 8ul * (launch->grid[0] - 1), found,
+                      true);
+}
+
+bool compute_flag_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "11flag_kernelILi512ELi16E");
+
+    c->run = run_flag;
+    return text && name_types(&text, c->types + 1, 1);
+}
+
+/* write_fill_value (int64_t *out, const int64_t *total, int64_t value, room):
+ * behind the total. */
+static void run_fill_rest(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 0), room = compute_u64(launch, 3);
+    int64_t value = (int64_t)compute_u64(launch, 2);
+    long double total;
+
+    (void)c;
+    if (room > COMPUTE_INTEGERS || !values_window(out) ||
+        !compute_load(NUMBER_I64, compute_u64(launch, 1), &total))
+        return;
+    for (uint64_t i = (uint64_t)total; i < room; i++)
+        compute_store(NUMBER_I64, out + 8 * i, value, true);
+}
+
+bool compute_fill_rest_parse(const char *name, struct compute *c)
+{
+    c->run = run_fill_rest;
+    return strstr(name, "16write_fill_valueE");
+}
+
 static uint64_t word(const struct compute *c, const void *words, uint32_t i)
 {
     return (uint64_t)number_load(
         c->types[0], (const char *)words + i * number_bytes(c->types[0]));
 }
 
+/* Only those of nonzero_static's have one. */
+static uint64_t places_total(const struct compute *c,
+                             const struct kernel_launch *launch, uint64_t count)
+{
+    uint64_t at = c->layout ? compute_u64(launch, 4) : 0;
+    long double total;
+
+    if (!values_window(at) || !compute_load(NUMBER_I64, at, &total))
+        return count;
+    return (uint64_t)total;
+}
+
 /* write_indices<index_t> (int64_t *data, index_t sizes[25], int dims, index_t
- * count, ...): numbers become indices, one row for each dimension. */
+ * count, const int64_t *total, ...): numbers become indices, one row for each
+ * dimension; those behind the total, if one is given, are a value that goes to
+ * all rows. */
 static void run_places(const struct compute *c,
                        const struct kernel_launch *launch)
 {
@@ -164,10 +240,17 @@ static void run_places(const struct compute *c,
         memsim_values_forget(data, count * (uint64_t)dims * 8);
         return;
     }
+    uint64_t total = places_total(c, launch, count);
     for (uint64_t i = 0; i < count; i++) {
         long double x;
         bool known = compute_load(NUMBER_I64, data + 8 * i, &x);
         uint64_t rest = (uint64_t)x;
+
+        for (int d = dims; i >= total && d-- > 0;)
+            compute_store(NUMBER_I64, data + 8 * (i + (uint64_t)d * count), x,
+                          known);
+        if (i >= total)
+            continue;
 
         for (int d = dims; d-- > 0;) {
             uint64_t size = word(c, sizes, (uint32_t)d);
@@ -186,7 +269,9 @@ static uint32_t places_reach(const struct compute *c,
     uint32_t bytes = number_bytes(c->types[0]);
 
     (void)launch;
-    return i == 1 ? OFFSETS_DIMS * bytes : bytes;
+    return i == 1   ? OFFSETS_DIMS * bytes
+           : i == 4 ? 8u * (c->layout != 0)
+                    : bytes;
 }
 
 bool compute_places_parse(const char *name, struct compute *c)
@@ -195,6 +280,7 @@ bool compute_places_parse(const char *name, struct compute *c)
 
     c->reach = places_reach;
     c->run = run_places; /* int before 2.8, then int64_t */
+    c->layout = strstr(name, "EEiS5_S3_l") != NULL;
     return text && name_types(&text, c->types, 1);
 }
 
@@ -223,9 +309,8 @@ static bool is_first(const struct compute *c, uint64_t in, uint64_t i)
 
 static bool runs_known(const struct compute *c, uint64_t in, uint64_t count)
 {
-    uint64_t bytes = count * number_bytes(c->types[1]);
-
-    return bytes <= VALUES_WRITE_BYTES && values_known(in, bytes);
+    return count <= COMPUTE_INTEGERS &&
+           values_known(in, count * number_bytes(c->types[1]));
 }
 
 /* The same kernel that keeps the first of equals: (in, -, out, number, ...,

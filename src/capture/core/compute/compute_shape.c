@@ -309,7 +309,7 @@ static void run_index_add(const struct compute *c,
         to >= OFFSETS_DIMS || from >= OFFSETS_DIMS)
         return;
     uint64_t count = index.dims ? index.sizes[0] : 1;
-    if (count * inner > COMPUTE_FLOATS || !values_known(in.data, c->bytes)) {
+    if (count * inner > COMPUTE_INTEGERS || !values_known(in.data, c->bytes)) {
         memsim_values_forget(out.data, numel * c->bytes);
         return;
     }
@@ -360,7 +360,7 @@ static void run_index_put_add(const struct compute *c,
     uint64_t before = compute_u64(launch, 6), outer = compute_u64(launch, 7);
     long double row, place;
 
-    if (!values_window(out) || count * stride * outer > COMPUTE_FLOATS)
+    if (!values_window(out) || count * stride * outer > COMPUTE_INTEGERS)
         return;
     for (uint64_t z = 0; z < outer; z++)
         for (uint64_t i = 0; i < count; i++) {
