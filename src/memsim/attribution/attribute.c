@@ -40,6 +40,8 @@ static void piece_refile(struct attribute *a, struct piece *p,
     if (p->category == category)
         return;
     timeline_refile(&card->timeline, p->born, p->category, category, p->bytes);
+    timeline_refile(&card->history.points, p->born, p->category, category,
+                    p->bytes);
     phase_list_refile(&card->phases, p->born, p->category, category, p->bytes);
     card->current.bytes[p->category] -= p->bytes;
     card->current.bytes[category] += p->bytes;
@@ -135,6 +137,37 @@ static void piece_file(struct attribute *a, struct piece *p,
     }
 }
 
+struct history_block piece_life(const struct piece *p)
+{
+    return (struct history_block){
+        .address = p->address,
+        .bytes = p->bytes,
+        .requested_bytes = p->requested_bytes,
+        .born = p->born_event,
+        .born_ns = p->born_ns,
+        .died = UINT64_MAX,
+        .operation = p->operation,
+        .stack = p->stack,
+        .module = p->module,
+        .category = p->category,
+    };
+}
+
+/* P was allocated, or freed if BYTES is negative. */
+static void piece_tell(struct card_use *card, const struct piece *p,
+                        int64_t bytes)
+{
+    struct history_block life = piece_life(p);
+
+    timeline_add(&card->timeline, &card->now, p->category, bytes);
+    history_event(&card->history, &card->now, &life, bytes);
+    if (bytes > 0)
+        return;
+    life.died = card->now.events;
+    life.died_ns = card->now.time_ns;
+    history_put(&card->history, &life);
+}
+
 static void card_peak(struct attribute *a, struct card_use *card)
 {
     for (struct piece *p = card->gone, *next; p; p = next) {
@@ -159,7 +192,7 @@ static void piece_end(struct attribute *a, struct piece *p)
         piece_refile(a, p, TRACE_CATEGORY_TEMPORARY);
     holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
     card->current.bytes[p->category] -= p->bytes;
-    timeline_add(&card->timeline, &card->now, p->category, -(int64_t)p->bytes);
+    piece_tell(card, p, -(int64_t)p->bytes);
     if (p->born > card->peak.ordinal) {
         free(p);
         return;
@@ -174,6 +207,7 @@ static void moment_set(struct attribute *a, struct card_use *card,
 {
     card->now.ordinal = a->ordinal;
     card->now.time_ns = time_ns - a->start_ns;
+    card->now.events++;
     card->now.allocated_bytes = allocated_bytes;
     card->now.reserved_bytes = reserved_bytes;
 }
@@ -181,11 +215,15 @@ static void moment_set(struct attribute *a, struct card_use *card,
 static struct piece *piece_make(const struct attribute *a,
                                 const struct trace_block_alloc *alloc)
 {
+    const struct moment *now = &a->cards[alloc->device].now;
     struct piece *p = xcalloc(1, sizeof *p);
 
     p->address = alloc->address;
     p->bytes = alloc->block_bytes;
+    p->requested_bytes = alloc->requested_bytes;
     p->born = a->ordinal;
+    p->born_event = now->events;
+    p->born_ns = now->time_ns;
     p->operation = alloc->operator;
     p->stack = alloc->stack;
     p->phases_before = a->phase_count;
@@ -193,6 +231,11 @@ static struct piece *piece_make(const struct attribute *a,
     p->device = (uint8_t)alloc->device;
     p->phase = (uint8_t)alloc->phase;
     return p;
+}
+
+static unsigned step_now(const struct attribute *a)
+{
+    return a->steps.begun ? a->steps.step : HISTORY_BEFORE;
 }
 
 static void on_block_alloc(struct attribute *a, const struct trace_item *item)
@@ -212,14 +255,16 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
                              .time_ns = item->head.time_ns - a->start_ns},
             a->phase, a->steps.step,
             &(struct standing){&card->current, &card->holdings});
-    struct piece *p = piece_make(a, alloc);
-    map_put(&a->pieces, p->address, p);
+    if (!card->history.run_count)
+        history_step(&card->history, &card->now, step_now(a));
     moment_set(a, card, item->head.time_ns, alloc->allocated_bytes,
                alloc->reserved_bytes);
+    struct piece *p = piece_make(a, alloc);
+    map_put(&a->pieces, p->address, p);
     piece_file(a, p, omen_read(a, alloc));
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
     card->current.bytes[p->category] += p->bytes;
-    timeline_add(&card->timeline, &card->now, p->category, (int64_t)p->bytes);
+    piece_tell(card, p, (int64_t)p->bytes);
     phase_list_peak(&card->phases, card->now.allocated_bytes);
     if (card->now.allocated_bytes > card->peak.allocated_bytes)
         card_peak(a, card);
@@ -291,7 +336,7 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
         list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION);
     if (a->phase == TRACE_PHASE_OPTIMIZER)
         list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
-    step_counter_phase(&a->steps, phase);
+    bool begins = step_counter_phase(&a->steps, phase);
     a->phase = (enum trace_phase_kind)phase;
     a->phase_count++;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
@@ -302,6 +347,8 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
         card->now.time_ns = item->head.time_ns - a->start_ns;
         phase_list_begin(&card->phases, &card->now, a->phase, a->steps.step,
                          &(struct standing){&card->current, &card->holdings});
+        if (begins && card->history.run_count)
+            history_step(&card->history, &card->now, a->steps.step);
     }
 }
 
@@ -405,6 +452,7 @@ static void card_fini(struct card_use *card)
     }
     holdings_fini(&card->holdings);
     timeline_fini(&card->timeline);
+    history_fini(&card->history);
     phase_list_fini(&card->phases);
     segment_table_fini(&card->segments);
     free(card->oom_modules);

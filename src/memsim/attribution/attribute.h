@@ -40,6 +40,7 @@ struct attribution_phase {
 
 struct attribution_point {
     uint64_t time_ns;
+    uint64_t events; /* of the allocator before it */
     uint64_t reserved_bytes;
     struct attribution_sums sums;
 };
@@ -61,6 +62,19 @@ struct attribution_segment {
     size_t first, count; /* of its blocks, by address, without a hole */
 };
 
+struct history;
+
+/* The blocks over the run, with the names that they refer to: a block's
+ * `operation` and `stack` are 1 + a place in `texts` or 0, its `module` 1 + an
+ * index in the modules or 0. */
+struct attribution_history {
+    struct history *history;
+    char **texts;
+    size_t text_count;
+    struct attribution_point *points;
+    size_t point_count;
+};
+
 /* One GPU as one process saw it. */
 struct attribution {
     struct attribution_sums at_peak;
@@ -80,6 +94,7 @@ struct attribution {
     size_t block_count;
     char **oom_modules; /* one for each request that PyTorch refused */
     size_t oom_count;
+    struct attribution_history lives;
 };
 
 /* "parameter", "forward", ...: the names in the JSON. */

@@ -7,6 +7,7 @@
 #include "common/trace/session.h"
 #include "common/trace/step.h"
 #include "memsim/attribution/attribute.h"
+#include "memsim/attribution/history.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/attribution/timeline.h"
 
@@ -110,8 +111,9 @@ void segment_table_fini(struct segment_table *t);
  */
 
 struct piece {
-    uint64_t address, bytes;
+    uint64_t address, bytes, requested_bytes;
     uint64_t born;          /* the record's ordinal */
+    uint64_t born_event, born_ns;
     uint64_t operation;     /* id of a name */
     uint64_t stack;         /* likewise; 0: not recorded */
     uint64_t phases_before; /* phases that had begun */
@@ -132,12 +134,16 @@ struct card_use {
     struct attribution_sums current;
     struct holdings holdings;
     struct timeline timeline;
+    struct history history;
     struct phase_list phases;
     struct segment_table segments;
     struct piece *gone; /* freed since the peak */
     uint32_t *oom_modules;
     size_t oom_count, oom_capacity;
 };
+
+/* P's life, which has not ended. */
+struct history_block piece_life(const struct piece *p);
 
 #define ATTRIBUTE_DEVICES SESSION_DEVICES
 

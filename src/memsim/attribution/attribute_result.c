@@ -258,6 +258,55 @@ static void ooms_put(struct conclusion *c)
             module_table_title(&c->a->modules, c->card->oom_modules[i]);
 }
 
+struct text_list {
+    struct attribution_history *to;
+    const struct trace_names *names;
+    struct map places; /* from 1, by the name's id */
+    size_t capacity;
+};
+
+/* The number of the text of NAME, from 1; 0: it has none. */
+static uint64_t text_place(struct text_list *l, uint64_t name)
+{
+    const char *text = trace_names_get(l->names, name);
+    uintptr_t place = (uintptr_t)map_get(&l->places, name);
+
+    if (place || !*text)
+        return place;
+    xgrow(&l->to->texts, l->to->text_count, &l->capacity,
+          sizeof *l->to->texts);
+    l->to->texts[l->to->text_count++] = xstrdup(text);
+    map_put(&l->places, name, (void *)(uintptr_t)l->to->text_count);
+    return l->to->text_count;
+}
+
+/* The blocks that live on, and the names of all. */
+static void history_conclude(struct conclusion *c, struct card_use *card,
+                             unsigned device)
+{
+    struct attribution_history *to = &c->to->lives;
+    struct text_list texts = {.to = to, .names = c->a->names};
+    size_t cursor = 0;
+
+    history_end(&card->history, &card->now);
+    for (const struct piece *p; (p = map_next(&c->a->pieces, &cursor));) {
+        struct history_block life = piece_life(p);
+        if (p->device == device)
+            history_put(&card->history, &life);
+    }
+    to->points = timeline_conclude(&card->history.points, &to->point_count);
+    to->history = xmalloc(sizeof *to->history);
+    *to->history = card->history;
+    card->history = (struct history){0};
+    for (size_t i = 0; i < to->history->count; i++) {
+        struct history_block *b = &to->history->blocks[i];
+        b->operation = text_place(&texts, b->operation);
+        b->stack = text_place(&texts, b->stack);
+        b->module = (uint32_t)(place_of(&c->index, b->module) + 1);
+    }
+    map_fini(&texts.places);
+}
+
 struct attribution *attribute_conclude(struct attribute *a, unsigned device)
 {
     struct card_use *card = &a->cards[device];
@@ -282,7 +331,9 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     modules_place(&c);
     blocks_put(&c, device);
     modules_sum(c.to);
-    timeline_conclude(&card->timeline, c.to);
+    c.to->points = timeline_conclude(&card->timeline, &c.to->point_count);
+    c.to->point_bytes = card->timeline.least_bytes;
+    history_conclude(&c, card, device);
     phase_list_conclude(&card->phases, &card->now,
                         &(struct standing){&card->current, &card->holdings},
                         c.index.places, c.to);
@@ -319,5 +370,10 @@ void attribution_destroy(struct attribution *attribution)
     free(attribution->segments);
     free(attribution->blocks);
     strings_free(attribution->oom_modules, attribution->oom_count);
+    strings_free(attribution->lives.texts, attribution->lives.text_count);
+    free(attribution->lives.points);
+    if (attribution->lives.history)
+        history_fini(attribution->lives.history);
+    free(attribution->lives.history);
     free(attribution);
 }

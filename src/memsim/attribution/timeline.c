@@ -30,6 +30,7 @@ static void turn_extend(struct timeline *t, const struct moment *now)
     memset(t->tail, 0, sizeof t->tail);
     turn->ordinal = now->ordinal;
     turn->time_ns = now->time_ns;
+    turn->events = now->events;
     turn->allocated_bytes = now->allocated_bytes;
     turn->reserved_bytes = now->reserved_bytes;
 }
@@ -70,6 +71,7 @@ static void timeline_thin(struct timeline *t)
         const struct turn *turn = &t->turns[i];
         changes_add(thin.tail, turn->changes);
         timeline_see(&thin, &(struct moment){turn->ordinal, turn->time_ns,
+                                             turn->events,
                                              turn->allocated_bytes,
                                              turn->reserved_bytes});
     }
@@ -105,21 +107,36 @@ void timeline_refile(struct timeline *t, uint64_t born,
     change_add(&changes[to], (int64_t)bytes);
 }
 
-void timeline_conclude(struct timeline *t, struct attribution *to)
+/* Twice: the last point may still move. */
+void timeline_mark(struct timeline *t, const struct moment *now)
+{
+    for (unsigned i = 0; i < 2 && t->count; i++)
+        turn_append(t, now);
+}
+
+void timeline_rewind(struct timeline *t, uint64_t ordinal, bool rising)
+{
+    while (t->count && t->turns[t->count - 1].ordinal > ordinal)
+        changes_add(t->tail, t->turns[--t->count].changes);
+    t->rising = rising;
+}
+
+struct attribution_point *timeline_conclude(struct timeline *t, size_t *count)
 {
     struct attribution_sums sums = {{0}};
 
     while (t->count > TIMELINE_POINTS)
         timeline_thin(t);
-    to->points = xcalloc(t->count + 1, sizeof *to->points);
-    to->point_count = t->count;
-    to->point_bytes = t->least_bytes;
+    struct attribution_point *points = xcalloc(t->count + 1, sizeof *points);
+    *count = t->count;
     for (size_t i = 0; i < t->count; i++) {
+        const struct turn *turn = &t->turns[i];
         for (size_t c = 0; c < TRACE_CATEGORY_COUNT; c++)
-            sums.bytes[c] += (uint64_t)t->turns[i].changes[c];
-        to->points[i] = (struct attribution_point){
-            t->turns[i].time_ns, t->turns[i].reserved_bytes, sums};
+            sums.bytes[c] += (uint64_t)turn->changes[c];
+        points[i] = (struct attribution_point){turn->time_ns, turn->events,
+                                               turn->reserved_bytes, sums};
     }
+    return points;
 }
 
 void timeline_fini(struct timeline *t)

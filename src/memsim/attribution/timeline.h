@@ -14,7 +14,7 @@
  * category can be changed from its allocation on. Zeroed, it is empty. */
 struct timeline {
     struct turn {
-        uint64_t ordinal, time_ns, allocated_bytes, reserved_bytes;
+        uint64_t ordinal, time_ns, events, allocated_bytes, reserved_bytes;
         int64_t changes[TRACE_CATEGORY_COUNT];
     } * turns; /* the last one may still move; after it comes: */
     size_t count, capacity;
@@ -26,6 +26,7 @@ struct timeline {
 struct moment {
     uint64_t ordinal; /* of the record */
     uint64_t time_ns;
+    uint64_t events; /* of the allocator on this GPU before it */
     uint64_t allocated_bytes, reserved_bytes;
 };
 
@@ -35,8 +36,14 @@ void timeline_add(struct timeline *t, const struct moment *now,
 void timeline_refile(struct timeline *t, uint64_t born,
                      enum trace_category from, enum trace_category to,
                      uint64_t bytes);
-/* Removes more points from *T if needed. */
-void timeline_conclude(struct timeline *t, struct attribution *to);
+/* Keeps a point at NOW, where nothing need turn. */
+void timeline_mark(struct timeline *t, const struct moment *now);
+/* Removes the points after the record ORDINAL, where RISING was as given. What
+ * they changed counts as changed since the last point that remains. */
+void timeline_rewind(struct timeline *t, uint64_t ordinal, bool rising);
+/* Removes more points from *T if needed. Returns the points, which the caller
+ * frees, and their number in *COUNT. */
+struct attribution_point *timeline_conclude(struct timeline *t, size_t *count);
 void timeline_fini(struct timeline *t);
 
 #endif

@@ -81,6 +81,7 @@ const COLORS = {
   gradient: "#cc6677", unsharded_gradient: "#de9aa6", activation: "#ddaa33",
   temporary: "#aa4499", optimizer: "#228866", input: "#999933",
   communication: "#6655bb", workspace: "#77aadd", other: "#bbaa99",
+  smaller_blocks: "#99a3ad",
   in_use: "#4477aa", cached: "#a3acb5", context: "#6a747e",
 };
 const NO_MODULE = "(no module)";
@@ -140,8 +141,11 @@ const hideTip = () => {
   find("tip").hidden = true;
 };
 
-// A drawing context in CSS pixels, whatever the screen's resolution.
+// A drawing context in CSS pixels, whatever the screen's resolution; or
+// `drawOn.pen', where a file is drawn instead.
 function drawOn(canvas, width, height) {
+  if (drawOn.pen)
+    return drawOn.pen;
   const ratio = devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);

@@ -3,7 +3,7 @@
 "use strict";
 
 const tables = {};
-const page = {result: null, entries: [], shown: 0};
+const page = {result: null, entries: [], shown: 0, first: 0};
 
 // Adds what each module holds to all that it lies in, by category.
 function sumUp(rows, parents) {
@@ -193,6 +193,7 @@ function showEntry(index) {
   search();
   tellMissing(device, recording);
   showLinks();
+  saveLink();
 }
 
 // The sections that have something to show.
@@ -255,6 +256,7 @@ function redrawOnChange() {
     drawTreemap();
     drawSegments();
     drawSteps();
+    drawBlocks();
   };
   const recolor = () => {
     theme.apply();
@@ -282,11 +284,18 @@ function start() {
   find("overview").hidden = worst < 0;
   makeTables();
   startTimeline();
+  startBlocks();
   startTreemap();
   startSegments();
   startSteps();
-  find("moment").addEventListener("change", () => tables.modules.update());
-  find("search").addEventListener("input", search);
+  find("moment").addEventListener("change", () => {
+    tables.modules.update();
+    saveLink();
+  });
+  find("search").addEventListener("input", () => {
+    search();
+    saveLink();
+  });
   find("search").addEventListener("keydown", (event) => {
     const first = tables.modules.shown.find((row) =>
       treemap.byName.has(row.key));
@@ -294,12 +303,15 @@ function start() {
       findInMap(first.key);
   });
   redrawOnChange();
+  startExport();
+  page.first = worst;
   listCards();
   if (worst >= 0)
     showEntry(worst);
   else
     showStepTime(result, result.ranks?.[0]);
   showLinks();
+  startLink();
 }
 
 try {

@@ -219,8 +219,12 @@ function adviceItem(advice, fitted) {
     head.append(element("strong", "fits", "badge"));
   if (advice.saves_bytes && advice.of)
     item.append(drawSaving(advice));
-  if (advice.command)
-    item.append(element("code", visible(advice.command)));
+  if (advice.command) {
+    const line = element("div", undefined, "advice-line");
+    line.append(element("code", visible(advice.command)),
+      copyButton("the command", () => advice.command));
+    item.append(line);
+  }
   if (advice.basis)
     item.append(element("small", visible(advice.basis)));
   return item;

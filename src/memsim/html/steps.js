@@ -105,6 +105,7 @@ function showPart(from, to) {
   steps.from = Math.min(Math.max(0, from), steps.whole - length);
   steps.to = steps.from + length;
   drawSteps();
+  saveLink();
 }
 
 function zoomSteps(factor, at = (steps.from + steps.to) / 2) {
@@ -454,6 +455,7 @@ function searchSteps() {
         "call")}`;
   }
   drawSteps();
+  saveLink();
 }
 
 function nextFound(backwards) {

@@ -109,12 +109,12 @@ function drawTreemap() {
       drawBranch(context, node);
     else if (node.x1 > node.x0 && node.y1 > node.y0)
       drawLeaf(context, node);
-  drawChosen(context);
+  drawChosenNode(context);
 }
 
 const choices = () => treemap.nodes[0]?.children || [];
 
-function drawChosen(context) {
+function drawChosenNode(context) {
   const node = choices()[treemap.chosen];
   if (!node)
     return;
@@ -144,6 +144,7 @@ function enterModule(node) {
   showCrumbs();
   drawTreemap();
   hideTip();
+  saveLink();
 }
 
 // From the table to the map.
@@ -195,11 +196,14 @@ function hoverTreemap(event) {
     hideTip();
 }
 
-// One level down, towards what was clicked.
+// One level down, towards what was clicked, and past what is all of it.
 function clickTreemap(event) {
-  const way = nodeAt(...place(event))?.ancestors().reverse() || [];
-  if (way[1] && isModule(way[1]))
-    enterModule(way[1].data);
+  const way = (nodeAt(...place(event))?.ancestors().reverse() || [])
+    .slice(1).filter(isModule);
+  const next = way.find((node) => node.value < treemap.nodes[0].value) ||
+    way[way.length - 1];
+  if (next)
+    enterModule(next.data);
 }
 
 function keyTreemap(event) {

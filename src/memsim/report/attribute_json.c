@@ -169,18 +169,23 @@ static void add_phases(cJSON *device, const struct attribution *a)
             json_append_uint(kept, i);
 }
 
+cJSON *attribute_json_point(cJSON *array, const struct attribution_point *p)
+{
+    cJSON *point = json_add_object(array);
+
+    json_add_uint(point, "time_ns", p->time_ns);
+    json_add_bytes(point, "allocated", attribution_sum(&p->sums));
+    json_add_bytes(point, "reserved", p->reserved_bytes);
+    add_sums(point, "categories", &p->sums);
+    return point;
+}
+
 static void add_timeline(cJSON *device, const struct attribution *a)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "timeline");
 
-    for (size_t i = 0; i < a->point_count; i++) {
-        const struct attribution_point *p = &a->points[i];
-        cJSON *point = json_add_object(array);
-        json_add_uint(point, "time_ns", p->time_ns);
-        json_add_bytes(point, "allocated", attribution_sum(&p->sums));
-        json_add_bytes(point, "reserved", p->reserved_bytes);
-        add_sums(point, "categories", &p->sums);
-    }
+    for (size_t i = 0; i < a->point_count; i++)
+        attribute_json_point(array, &a->points[i]);
     json_add_bytes(device, "timeline_resolution_bytes", a->point_bytes);
 }
 

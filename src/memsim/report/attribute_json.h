@@ -10,4 +10,7 @@
 /* Adds all of ATTRIBUTION to the object of its DEVICE. */
 void attribute_json_add(cJSON *device, const struct attribution *attribution);
 
+/* Adds P to the end of ARRAY, which owns what is returned. */
+cJSON *attribute_json_point(cJSON *array, const struct attribution_point *p);
+
 #endif

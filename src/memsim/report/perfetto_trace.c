@@ -76,8 +76,10 @@ void perfetto_card_allocated(struct perfetto_card *card, uint64_t ordinal,
                              uint64_t time_ns, uint64_t allocated_bytes,
                              uint64_t reserved_bytes)
 {
-    const struct moment now = {ordinal, time_ns, allocated_bytes,
-                               reserved_bytes};
+    const struct moment now = {.ordinal = ordinal,
+                               .time_ns = time_ns,
+                               .allocated_bytes = allocated_bytes,
+                               .reserved_bytes = reserved_bytes};
 
     timeline_add(&card->torch, &now, TRACE_CATEGORY_OTHER,
                  (int64_t)(allocated_bytes - card->allocated_bytes));
@@ -87,7 +89,9 @@ void perfetto_card_allocated(struct perfetto_card *card, uint64_t ordinal,
 void perfetto_card_used(struct perfetto_card *card, uint64_t ordinal,
                         uint64_t time_ns, uint64_t used_bytes)
 {
-    const struct moment now = {ordinal, time_ns, used_bytes, 0};
+    const struct moment now = {.ordinal = ordinal,
+                               .time_ns = time_ns,
+                               .allocated_bytes = used_bytes};
 
     timeline_add(&card->used, &now, TRACE_CATEGORY_OTHER,
                  (int64_t)(used_bytes - card->used_bytes));
@@ -98,18 +102,18 @@ static void timeline_write(struct timeline *t, struct perfetto *to,
                            struct perfetto_track track, const char *name,
                            const char *first, const char *second)
 {
-    struct attribution points = {0};
+    size_t count;
+    struct attribution_point *points = timeline_conclude(t, &count);
 
-    timeline_conclude(t, &points);
-    for (size_t i = 0; i < points.point_count; i++) {
-        const struct attribution_point *at = &points.points[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct attribution_point *at = &points[i];
         const struct perfetto_value values[] = {
             {first, at->sums.bytes[TRACE_CATEGORY_OTHER]},
             {second, at->reserved_bytes},
         };
         perfetto_counter(to, track, at->time_ns, name, values, second ? 2 : 1);
     }
-    free(points.points);
+    free(points);
 }
 
 void perfetto_card_write(struct perfetto_card *card, struct perfetto *to,

@@ -7,6 +7,7 @@
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/report/history_page.h"
 #include "memsim/report/report.h"
 #include "memsim/report/report_json.h"
 #include "memsim/report/schema.h"
@@ -40,6 +41,7 @@ int report_html_check(struct err *err)
 static const char *const lists[] = {
     "timeline", "modules_at_peak", "modules",
     "phases",   "things_at_peak",  "segments_at_peak",
+    "history",
 };
 
 /* Keeps the member NAME of OBJECT, as text, if there is ROOM for it, or puts
@@ -103,14 +105,13 @@ static struct card *cards_find(const cJSON *root, const struct result *r,
     return cards;
 }
 
-static void root_bound(cJSON *root, const struct result *result)
+static void root_bound(cJSON *root, struct card *cards, size_t count)
 {
     cJSON *rank, *ranks = cJSON_GetObjectItemCaseSensitive(root, "ranks");
     size_t step_room = STEP_BYTES;
     const cJSON *recording,
         *replay = cJSON_GetObjectItemCaseSensitive(root, "replay");
-    size_t room = DATA_BYTES, count;
-    struct card *cards = cards_find(root, result, &count);
+    size_t room = DATA_BYTES;
 
     cJSON_ArrayForEach(rank, ranks)
         list_bound(rank, "step_timeline", &step_room);
@@ -123,7 +124,6 @@ static void root_bound(cJSON *root, const struct result *result)
         list_bound(cJSON_GetObjectItemCaseSensitive(recording, "fragmentation"),
                    "segments", &room);
     list_bound(root, "collectives", &room);
-    free(cards);
 }
 
 /* JSON has these only within strings. Written as escapes they can neither end
@@ -151,9 +151,15 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
 {
     const char *slot = strstr(report_html_page, SLOT);
 
+    size_t count;
+    struct card *cards = cards_find(root, result, &count);
+
     time_page_add(root, result);
+    for (size_t i = 0; i < count; i++)
+        history_page_add(cards[i].object, cards[i].device->attribution);
     schema_assert("report", root);
-    root_bound(root, result);
+    root_bound(root, cards, count);
+    free(cards);
     char *text = cJSON_PrintUnformatted(root);
     if (text && slot) {
         text_make_utf8(text);
