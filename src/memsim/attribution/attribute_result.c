@@ -281,14 +281,14 @@ static uint64_t text_place(struct text_list *l, uint64_t name)
 }
 
 /* The blocks that live on, and the names of all. */
-static void history_conclude(struct conclusion *c, struct card_use *card,
+static void lives_conclude(struct conclusion *c, struct card_use *card,
                              unsigned device)
 {
     struct attribution_history *to = &c->to->lives;
     struct text_list texts = {.to = to, .names = c->a->names};
     size_t cursor = 0;
 
-    history_end(&card->history, &card->now);
+    history_conclude(&card->history, &card->now);
     for (const struct piece *p; (p = map_next(&c->a->pieces, &cursor));) {
         struct history_block life = piece_life(p);
         if (p->device == device)
@@ -333,7 +333,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     modules_sum(c.to);
     c.to->points = timeline_conclude(&card->timeline, &c.to->point_count);
     c.to->point_bytes = card->timeline.least_bytes;
-    history_conclude(&c, card, device);
+    lives_conclude(&c, card, device);
     phase_list_conclude(&card->phases, &card->now,
                         &(struct standing){&card->current, &card->holdings},
                         c.index.places, c.to);

@@ -69,6 +69,10 @@ void history_event(struct history *h, const struct moment *now,
     struct history_run *run = run_last(h);
 
     h->requested_bytes += change;
+    if (now->allocated_bytes > h->peak_bytes) {
+        h->peak_bytes = now->allocated_bytes;
+        h->peak_event = now->events;
+    }
     if (run)
         run->hash = hash_bytes(run->hash, words, sizeof words);
     timeline_add(&h->points, now, b->category, bytes);
@@ -79,16 +83,18 @@ static void run_fold(struct history *h)
 {
     struct history_run *gone = run_last(h), *kept = gone - 1;
 
+    if (h->peak_event > gone->begin)
+        h->peak_event -= gone->begin - kept->begin;
     kept->count += gone->count;
     kept->end = gone->end;
     kept->end_ns = gone->end_ns;
-    blocks_keep(h, h->mark.count, is_older, gone->begin);
+    blocks_keep(h, h->mark.count, is_older, kept->first_end);
     h->left_out = h->mark.left_out;
     timeline_rewind(&h->points, h->mark.ordinal, h->mark.rising);
     h->run_count--;
 }
 
-void history_end(struct history *h, const struct moment *now)
+static void history_end(struct history *h, const struct moment *now)
 {
     struct history_run *run = run_last(h);
 
@@ -100,6 +106,12 @@ void history_end(struct history *h, const struct moment *now)
     if (last && last->step != HISTORY_BEFORE && last->hash == run->hash &&
         last->start_bytes == run->start_bytes)
         run_fold(h);
+}
+
+void history_conclude(struct history *h, const struct moment *now)
+{
+    history_end(h, now);
+    timeline_mark(&h->points, now);
 }
 
 void history_step(struct history *h, const struct moment *now, unsigned step)

@@ -43,6 +43,9 @@ struct history {
     uint64_t least_bytes;     /* smaller ones are left out */
     uint64_t left_out;        /* so many */
     uint64_t requested_bytes; /* by all blocks at present */
+    uint64_t peak_bytes; /* of allocated */
+    uint64_t peak_event; /* when it was reached; of a step that is left out,
+                            the same event of the step that is kept */
     struct history_run *runs; /* the last one has not ended */
     size_t run_count, run_capacity;
     struct timeline points; /* without the steps that are not kept */
@@ -60,8 +63,8 @@ void history_event(struct history *h, const struct moment *now,
                    const struct history_block *b, int64_t bytes);
 /* Takes a block's whole life. */
 void history_put(struct history *h, const struct history_block *b);
-/* The last step ends. */
-void history_end(struct history *h, const struct moment *now);
+/* The run ends. */
+void history_conclude(struct history *h, const struct moment *now);
 /* The number of kept events before EVENT, which may be UINT64_MAX. */
 uint64_t history_place(const struct history *h, uint64_t event);
 void history_fini(struct history *h);

@@ -116,7 +116,7 @@ void timeline_mark(struct timeline *t, const struct moment *now)
 
 void timeline_rewind(struct timeline *t, uint64_t ordinal, bool rising)
 {
-    while (t->count && t->turns[t->count - 1].ordinal > ordinal)
+    while (t->count && t->turns[t->count - 1].ordinal >= ordinal)
         changes_add(t->tail, t->turns[--t->count].changes);
     t->rising = rising;
 }

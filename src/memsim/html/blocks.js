@@ -298,7 +298,8 @@ function stepBlock(key) {
   if (!seen.length)
     return;
   if (!now)
-    return chooseBlock(seen[0].life);
+    return chooseBlock(seen.reduce((first, r) =>
+      r.life.from < first.life.from ? r : first).life);
   const side = key === "ArrowUp" || key === "ArrowDown";
   const middle = (now.x0 + now.x1) / 2;
   const order = side ? seen.filter((r) => r.x0 <= middle && r.x1 >= middle)

@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
 // makes an SVG document of it.
 class SvgPen {
   constructor(width, height) {
-    this.root = this.make("svg", {xmlns: SVG, width, height,
+    this.root = this.make("svg", {width, height,
       viewBox: `0 0 ${width} ${height}`});
     this.canvas = {width, height, style: {}, getContext: () => this};
     this.shapes = 0;
@@ -24,8 +24,8 @@ class SvgPen {
   make(name, attributes, parent) {
     const e = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes))
-      if (key !== "xmlns")
-        e.setAttribute(key, value);
+      e.setAttribute(key, typeof value === "number"
+        ? Math.round(value * 100) / 100 : value);
     parent?.append(e);
     return e;
   }
@@ -35,8 +35,17 @@ class SvgPen {
     const moved = a !== 1 || b || c || d !== 1 || e || f;
     return this.make(name, {...attributes,
       ...(moved ? {transform: `matrix(${this.matrix.join(" ")})`} : {}),
-      ...(this.clipped ? {"clip-path": this.clipped} : {}),
-      ...(this.globalAlpha < 1 ? {opacity: this.globalAlpha} : {})}, this.root);
+      ...(this.globalAlpha < 1 ? {opacity: this.globalAlpha} : {})},
+    this.layer());
+  }
+
+  // Where the next element goes: a group for all that is clipped alike.
+  layer() {
+    if (!this.clipped)
+      return this.root;
+    if (this.root.lastChild.getAttribute("clip-path") !== this.clipped)
+      this.make("g", {"clip-path": this.clipped}, this.root);
+    return this.root.lastChild;
   }
 
   save() {
@@ -163,7 +172,8 @@ class SvgPen {
   clip() {
     const id = `clip${++this.shapes}`;
     const clip = this.make("clipPath", {id}, this.root);
-    this.make("path", {d: this.path || "M0 0"}, clip);
+    this.make("path", {d: this.path || "M0 0",
+      transform: `matrix(${this.matrix.join(" ")})`}, clip);
     this.clipped = `url(#${id})`;
   }
 
@@ -188,8 +198,12 @@ class SvgPen {
     const anchors = {center: "middle", right: "end", end: "end"};
     const bases = {middle: "central", top: "text-before-edge",
       bottom: "text-after-edge"};
+    const [, bold, size, family] =
+      /^(?:normal |italic )*(bold |\d+ )?([\d.]+)px(?:\/\S+)? (.*)$/.exec(this.font) ||
+      [];
     this.put("text", {x, y, fill: this.paintOf(this.fillStyle),
-      style: `font: ${this.font}`, "xml:space": "preserve",
+      "font-family": family || "sans-serif", "font-size": size || "12",
+      ...(bold ? {"font-weight": bold.trim()} : {}),
       "text-anchor": anchors[this.textAlign] || "start",
       "dominant-baseline": bases[this.textBaseline] || "auto"})
       .textContent = visible(text);
@@ -230,6 +244,8 @@ function svgOfTimeline(canvas) {
   const pen = new SvgPen(Math.round(width), Math.round(height));
   const config = chartConfig();
   Object.assign(config.options, {responsive: false, devicePixelRatio: 1});
+  for (const set of config.data.datasets)
+    set.segment = {}; // else lines are Path2D objects, which none can read
   new Chart(pen.canvas, {...config,
     platform: Chart.platforms.BasicPlatform}).destroy();
   return pen.text();

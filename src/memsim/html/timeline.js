@@ -111,6 +111,7 @@ function drawRunEnds(context, area, x) {
 // Where each phase begins, as far as there is room to say so; the peak always.
 const marks = {
   id: "marks",
+  afterLayout: () => drawBlocksSoon(),
   afterDatasetsDraw(chart) {
     const {ctx, chartArea: area, scales: {x}} = chart;
     const {peak, phases = []} = timeline.device;
@@ -130,7 +131,8 @@ const marks = {
     const active = chart.getActiveElements()[0];
     if (active)
       ctx.fillRect(active.element.x, area.top, 1, area.bottom - area.top);
-    const top = peak ? x.getPixelForValue(placeOfTime(peak.time_ns)) : -1;
+    const top = peak ? x.getPixelForValue(placeOf(axis.history?.peak_event,
+      peak.time_ns)) : -1;
     if (top >= area.left && top <= area.right) {
       ctx.fillStyle = themeColor("text");
       ctx.beginPath();

@@ -159,6 +159,8 @@ void history_page_add(cJSON *device, const struct attribution *attribution)
     add_points(object, &l);
     add_names(object, &l);
     add_blocks(object, &l);
+    json_add_uint(object, "peak_event",
+                  history_place(l.history, l.history->peak_event));
     json_add_bytes(object, "least_bytes", l.history->least_bytes);
     json_add_uint(object, "left_out", l.history->left_out);
 }

@@ -225,6 +225,7 @@ const struct schema_object schema_objects[] = {
     {"points", "list of history_point", "memory over time"},
     {"names", "list of text", "names of operators, stacks, modules and categories; lists in blocks count from 0 in this list"},
     {"blocks", "history_blocks", "blocks by their end, a list for each property"},
+    {"peak_event", "uint", "the event after which most was allocated; of a step that is left out, the same event of the first that is like it"},
     {"least_bytes", "uint", "smaller blocks are left out"},
     {"left_out", "uint", "the number of these"},
 )},
