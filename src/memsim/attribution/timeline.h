@@ -38,8 +38,8 @@ void timeline_refile(struct timeline *t, uint64_t born,
                      uint64_t bytes);
 /* Keeps a point at NOW, where nothing need turn. */
 void timeline_mark(struct timeline *t, const struct moment *now);
-/* Removes the points from the record ORDINAL on, where RISING was as given. What
- * they changed counts as changed since the last point that remains. */
+/* Removes the points from the record ORDINAL on, where RISING was as given.
+ * What they changed counts as changed since the last point that remains. */
 void timeline_rewind(struct timeline *t, uint64_t ordinal, bool rising);
 /* Removes more points from *T if needed. Returns the points, which the caller
  * frees, and their number in *COUNT. */

@@ -87,7 +87,7 @@ function pointsOfBlocks({points, blocks, names}) {
     const categories = Object.fromEntries(Object.entries(held)
       .filter(([, value]) => value > 0));
     if (small && axis.history.left_out)
-      categories.smaller_blocks = small;
+      categories["smaller blocks"] = small;
     made.push({event: change.event, time_ns: change.ns, reserved,
       allocated: axis.history.left_out ? sum + small : sum, categories});
   });

@@ -81,7 +81,7 @@ const COLORS = {
   gradient: "#cc6677", unsharded_gradient: "#de9aa6", activation: "#ddaa33",
   temporary: "#aa4499", optimizer: "#228866", input: "#999933",
   communication: "#6655bb", workspace: "#77aadd", other: "#bbaa99",
-  smaller_blocks: "#99a3ad",
+  "smaller blocks": "#99a3ad",
   in_use: "#4477aa", cached: "#a3acb5", context: "#6a747e",
 };
 const NO_MODULE = "(no module)";
