@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/base/svg_page.h"
+
 enum svg_unit {
     SVG_PLAIN,
     SVG_BYTES, /* ticks at powers of 2, as sizes */
@@ -27,13 +29,6 @@ struct svg_panel {
     struct svg_axis across, up;
     const char *title;
 };
-
-void svg_begin(FILE *out, double width, double height);
-void svg_end(FILE *out);
-
-/* Text of the page; what XML would take for markup is escaped. */
-void svg_text(FILE *out, double x, double y, int size, const char *anchor,
-              const char *text);
 
 /* Draws frame, ticks and labels. */
 void svg_panel_draw(const struct svg_panel *p);

@@ -53,7 +53,7 @@ static const struct options options = {
         "    0  every combination was run; some may be out of memory\n"
         "  125  memsim failed, or COMMAND failed for another reason than "
         "memory",
-    .examples = "  memsim sweep batch=1,2,4 dtype=fp32,bf16 -- \\\n"
+    .examples = "  memsim sweep --chart a.svg batch=1,2 dtype=fp32,bf16 -- \\\n"
                 "      python train.py {batch} {dtype}\n"
                 "  memsim sweep gpu=l4,a10,h100 -- python train.py",
     .rows = rows,
@@ -332,7 +332,8 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
     if (sweep_parse(&s.sweep, words, axes, err))
         return cmd_fail(status, err);
     s.job.command = s.command;
-    if (!sweep_check(&s.sweep, s.command, err) &&
+    if (!compare_output_check(&o->output, NULL, err) &&
+        !sweep_check(&s.sweep, s.command, err) &&
         !quiet_check_outer("sweep", err) && !select_gpu(&s, 0, err) &&
         (s.programs = job_programs(err)) && !find_directory(&s, err)) {
         s.runs = xcalloc(s.sweep.combinations, sizeof *s.runs);

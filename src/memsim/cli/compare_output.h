@@ -8,14 +8,18 @@
 #include "memsim/report/compare_report.h"
 
 struct compare_output {
-    const char *csv;
-    struct output_options common; /* of it: markdown, quiet, color */
+    const char *csv, *chart;
+    struct output_options common; /* of it: json, markdown, quiet, color */
 };
 
 /* clang-format off */
 #define COMPARE_OUTPUT_ROWS(structure, member)                                 \
+    {"json", 0, OPTION_STRING, "FILE",                                         \
+     offsetof(structure, member.common.json), .group = "Output",               \
+     .help = "write the table as JSON; - is standard output"},                 \
+    {"chart", 0, OPTION_STRING, "FILE", offsetof(structure, member.chart),     \
+     .help = "write a chart as SVG; - is standard output"},                    \
     {"csv", 0, OPTION_STRING, "FILE", offsetof(structure, member.csv),         \
-     .group = "Output",                                                        \
      .help = "write the table as CSV; - is standard output"},                  \
     {"markdown", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.common.markdown),                              \
@@ -28,7 +32,8 @@ struct compare_output {
              "NO_COLOR is set"}
 /* clang-format on */
 
-/* Refuses an output that is INPUT, or a run's file in it. Returns 0 or -1. */
+/* Refuses an output that is INPUT, or a run's file in it, and two outputs that
+ * are one file. INPUT may be NULL. Returns 0 or -1. */
 int compare_output_check(const struct compare_output *o, const char *input,
                          struct err *err);
 

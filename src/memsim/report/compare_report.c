@@ -8,90 +8,13 @@
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/report/compare_figures.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/markdown.h"
-#include "memsim/report/time_report.h"
 
 #define SIZE_LENGTH 16
 #define BAR_CELLS   12
 #define CELL_LENGTH 200
-
-/* --- figures -------------------------------------------------------------- */
-
-/* Of the fullest GPU of a run. */
-struct figures {
-    uint64_t used, reserved, allocated, capacity, headroom, context;
-    uint64_t step_ns; /* 0: not known */
-    bool known;       /* a GPU was used */
-    bool whole;       /* the peaks are those of the whole job */
-};
-
-static struct figures figures_of(const struct result *r)
-{
-    struct figures f = {0};
-
-    if (!r)
-        return f;
-    for (struct result_walk w = {NULL}; result_walk_next(r, &w);) {
-        f.known = true;
-        if (w.device->peak_used_bytes < f.used)
-            continue;
-        f.used = w.device->peak_used_bytes;
-        f.reserved = w.device->peak_reserved_bytes;
-        f.allocated = w.device->peak_allocated_bytes;
-        f.capacity = w.device->capacity_bytes;
-        f.headroom = w.device->headroom_bytes;
-        f.context = w.device->context_bytes;
-    }
-    const struct timing *t = time_slowest(r);
-    f.step_ns = t ? timing_step_ns(t) : 0;
-    f.whole = r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
-    return f;
-}
-
-/* --- GPUs ----------------------------------------------------------------- */
-
-struct catalogue {
-    struct gpu *list;
-    size_t count;
-};
-
-static int by_memory(const void *x, const void *y)
-{
-    const struct gpu *a = x, *b = y;
-
-    if (a->memory_bytes != b->memory_bytes)
-        return a->memory_bytes < b->memory_bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
-static struct catalogue catalogue_load(void)
-{
-    struct catalogue c = {NULL, 0};
-    struct err err = {""};
-
-    if (gpu_list(&c.list, &c.count, &err))
-        return (struct catalogue){NULL, 0};
-    qsort(c.list, c.count, sizeof *c.list, by_memory);
-    return c;
-}
-
-/* By memory alone, with that GPU's context: another GPU may choose other
- * kernels, whose workspaces differ. NULL: none, or not known. */
-static const char *smallest_gpu(const struct catalogue *c,
-                                const struct figures *f)
-{
-    for (size_t i = 0; f->known && f->whole && i < c->count; i++) {
-        const struct gpu *gpu = &c->list[i];
-        if (gpu->is_variant)
-            continue;
-        uint64_t context = gpu->context_torch_bytes;
-        uint64_t more = context > f->context ? context - f->context : 0;
-        if (f->used + more <= gpu->memory_bytes)
-            return gpu->name;
-    }
-    return NULL;
-}
 
 /* --- cells ---------------------------------------------------------------- */
 
@@ -104,7 +27,8 @@ static const char *const headings[COLUMNS] = {
     [SMALLEST] = "smallest GPU",
 };
 
-static void bytes_cell(char *out, const struct figures *f, uint64_t bytes)
+static void bytes_cell(char *out, const struct compare_figures *f,
+                       uint64_t bytes)
 {
     char size[SIZE_LENGTH];
 
@@ -113,8 +37,9 @@ static void bytes_cell(char *out, const struct figures *f, uint64_t bytes)
 }
 
 static void cell_write(char out[CELL_LENGTH], int column,
-                       const struct compare_row *row, const struct figures *f,
-                       const struct catalogue *c)
+                       const struct compare_row *row,
+                       const struct compare_figures *f,
+                       const struct compare_catalogue *c)
 {
     const char *gpu;
 
@@ -135,7 +60,7 @@ static void cell_write(char out[CELL_LENGTH], int column,
         units_format_bytes(f->headroom, out, SIZE_LENGTH);
     else if (column == STEP && f->step_ns)
         snprintf(out, CELL_LENGTH, "%.1f ms", (double)f->step_ns / 1e6);
-    else if (column == SMALLEST && (gpu = smallest_gpu(c, f)))
+    else if (column == SMALLEST && (gpu = compare_smallest_gpu(c, f)))
         snprintf(out, CELL_LENGTH, "%s", gpu);
 }
 
@@ -144,7 +69,7 @@ static void cell_write(char out[CELL_LENGTH], int column,
 struct table {
     const struct compare_report *report;
     char (*cells)[CELL_LENGTH]; /* by row, its names and then the columns */
-    struct figures *figures;
+    struct compare_figures *figures;
     size_t *widths;
     size_t columns;
 };
@@ -164,12 +89,13 @@ static size_t width_of(const char *text)
     return width;
 }
 
-static void row_fill(struct table *t, size_t i, const struct catalogue *c)
+static void row_fill(struct table *t, size_t i,
+                     const struct compare_catalogue *c)
 {
     const struct compare_report *r = t->report;
     const struct compare_row *row = &r->rows[i];
 
-    t->figures[i] = figures_of(row->result);
+    t->figures[i] = compare_figures_of(row->result);
     for (size_t k = 0; k < r->title_count; k++)
         text_quote(cell_of(t, i, k), CELL_LENGTH, row->cells[k]);
     for (int k = 0; k < COLUMNS; k++)
@@ -186,7 +112,7 @@ static const char *title_of(const struct table *t, size_t column)
 
 static void table_make(struct table *t, const struct compare_report *r)
 {
-    struct catalogue c = catalogue_load();
+    struct compare_catalogue c = compare_catalogue_load();
 
     *t = (struct table){.report = r, .columns = r->title_count + COLUMNS};
     t->cells = xcalloc(r->row_count * t->columns + 1, sizeof *t->cells);
@@ -229,7 +155,7 @@ static void write_cell(const struct table *t, size_t column, const char *text,
         fprintf(out, "  %s%*s", text, last ? 0 : gap, "");
 }
 
-static void write_bar(const struct figures *f, bool color, FILE *out)
+static void write_bar(const struct compare_figures *f, bool color, FILE *out)
 {
     double part = f->capacity ? (double)f->used / (double)f->capacity : 0;
     int filled = (int)(part * BAR_CELLS + 0.5);
@@ -306,10 +232,10 @@ static void csv_text(FILE *out, const char *text)
 }
 
 static void csv_row(const struct compare_row *row, size_t names,
-                    const struct catalogue *c, FILE *out)
+                    const struct compare_catalogue *c, FILE *out)
 {
-    struct figures f = figures_of(row->result);
-    const char *gpu = smallest_gpu(c, &f);
+    struct compare_figures f = compare_figures_of(row->result);
+    const char *gpu = compare_smallest_gpu(c, &f);
 
     for (size_t k = 0; k < names; k++) {
         csv_text(out, row->cells[k]);
@@ -331,7 +257,7 @@ static void csv_row(const struct compare_row *row, size_t names,
 void compare_report_csv(const void *report, FILE *out)
 {
     const struct compare_report *r = report;
-    struct catalogue c = catalogue_load();
+    struct compare_catalogue c = compare_catalogue_load();
 
     for (size_t k = 0; k < r->title_count; k++) {
         csv_text(out, r->titles[k]);

@@ -30,5 +30,9 @@ void compare_report_text(const struct compare_report *report,
  * in the CSV; what is not known is empty. */
 void compare_report_markdown(const void *report, FILE *out);
 void compare_report_csv(const void *report, FILE *out);
+void compare_report_json(const void *report, FILE *out);
+
+/* An SVG: a bar for the memory of each run, and one for its step's time. */
+void compare_report_chart(const void *report, FILE *out);
 
 #endif

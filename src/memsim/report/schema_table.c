@@ -16,7 +16,8 @@
 
 /* clang-format off */
 const char *const schema_documents[] = {
-    "report", "fit_batch", "diff", "diff_profile", "gpus", "gpu", "clusters", "cluster", NULL,
+    "report", "fit_batch", "diff", "diff_profile", "compare", "gpus", "gpu",
+    "clusters", "cluster", NULL,
 };
 
 const struct schema_object schema_objects[] = {
@@ -509,6 +510,23 @@ const struct schema_object schema_objects[] = {
     {"before", "text", "the estimate: its file or directory"},
     {"after", "text", "the profile: its file or directory"},
     {"time", "diff_time", "how the step times differ"},
+)},
+{"compare", "what compare and sweep write with --json", NULL, FIELDS(
+    {"compare_schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
+    {"names", "list of text", "what tells the runs apart: run, or the names of a sweep"},
+    {"runs", "list of compare_run", "each run, in order"},
+)},
+{"compare_run", "a run; the peaks are those of its fullest GPU", NULL, FIELDS(
+    {"values", "list of text", "its value for each of names"},
+    {"verdict", "optional " VERDICT, "the result; missing: it was not run"},
+    {"whole", "bool", "the peaks are those of the whole job; false: they are lower bounds"},
+    {"peak_allocated_bytes", "optional uint", "torch.cuda.max_memory_allocated(); this and the next three only if a GPU was used"},
+    {"peak_reserved_bytes", "optional uint", "torch.cuda.max_memory_reserved()"},
+    {"peak_used_bytes", "optional uint", "all memory that the GPU would show as used"},
+    {"capacity_bytes", "optional uint", "the memory of the GPU"},
+    {"step_ns", "optional uint", "the predicted time of a step"},
+    {"smallest_gpu", "optional text", "the smallest GPU of the catalogue with enough memory"},
 )},
 {"diff_run", "a run that is compared", NULL, FIELDS(
     {"source", "text", "its file or directory"},

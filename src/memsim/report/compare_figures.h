@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The figures of a run that comparisons show. */
+#ifndef MEMSIM_MEMSIM_COMPARE_FIGURES_H
+#define MEMSIM_MEMSIM_COMPARE_FIGURES_H
+
+#include "common/catalogue/gpu.h"
+#include "memsim/report/result.h"
+
+/* Of the fullest GPU of a run. Bytes. */
+struct compare_figures {
+    uint64_t used, reserved, allocated, capacity, headroom, context;
+    uint64_t step_ns; /* 0: not known */
+    bool known;       /* a GPU was used */
+    bool whole;       /* the peaks are those of the whole job */
+};
+
+/* R may be NULL. */
+struct compare_figures compare_figures_of(const struct result *r);
+
+/* The GPUs by memory; empty if they cannot be read. The caller frees `list`. */
+struct compare_catalogue {
+    struct gpu *list;
+    size_t count;
+};
+struct compare_catalogue compare_catalogue_load(void);
+
+/* The smallest GPU of C with enough memory, by memory alone, with that GPU's
+ * context: another GPU may choose other kernels, whose workspaces differ. NULL:
+ * none, or not known. */
+const char *compare_smallest_gpu(const struct compare_catalogue *c,
+                                 const struct compare_figures *f);
+
+#endif
