@@ -36,7 +36,7 @@ CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
             $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
 # GSL only for the programs that call it.
-LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lm -lpthread $(EXTRA_LIBS)
+LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lsqlite3 -lm -lpthread $(EXTRA_LIBS)
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)

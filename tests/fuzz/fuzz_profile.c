@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Profiler traces: any bytes, plain or gzipped, read and linked. */
+ * Profiler traces: any bytes, plain, gzipped or a database of Nsight Systems,
+ * read and linked. */
 #include "memsim/import/profile.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     }
     if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
         return 0;
-    if (profile_read(&p, path, &err) == 0)
+    if (profile_read(&p, path, 0, &err) == 0)
         profile_link(&p);
     profile_fini(&p);
     return 0;

@@ -61,7 +61,7 @@ static void link_all(void)
     FILE *file = fopen(path, "w");
     fprintf(file, "%s]", text);
     fclose(file);
-    int rc = profile_read(&p, path, &err);
+    int rc = profile_read(&p, path, 0, &err);
     unlink(path);
     if (rc)
         fprintf(stderr, "%s\n", err.text);
@@ -218,7 +218,7 @@ TEST(a_profile_without_a_gpu_says_what_to_do)
     fprintf(file, "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\","
                   "\"ts\":1,\"dur\":1}]");
     fclose(file);
-    CHECK(profile_read(&p, path, &err) != 0);
+    CHECK(profile_read(&p, path, 0, &err) != 0);
     CHECK(strstr(err.text, "ProfilerActivity.CUDA"));
     profile_fini(&p);
     unlink(path);

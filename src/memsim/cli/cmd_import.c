@@ -31,10 +31,12 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim import",
-    .operands = "TRACE.json[.gz]...",
-    .summary = "Makes a recording from traces of PyTorch's profiler (Kineto). "
-               "Give one file\nfor each rank, in the order of ranks. `memsim "
-               "replay DIR' replays it.",
+    .operands = "TRACE.json[.gz]|TRACE.sqlite...",
+    .summary = "Makes a recording from traces of PyTorch's profiler (Kineto) "
+               "or from SQLite\nexports of Nsight Systems. Give one file for "
+               "each rank, in the order of ranks;\nan export may have several "
+               "processes, each of which is a rank. `memsim replay\nDIR' "
+               "replays it.",
     .rows = rows,
     .wanted = "no profiler trace given",
     .operands_min = 1,
@@ -145,20 +147,58 @@ static int write_rank(const struct import_options *values,
     return rc;
 }
 
+/* A rank of a file among all. */
+struct place {
+    uint32_t in_file, rank, ranks;
+};
+
 static int import_rank(const struct import_options *values, const char *file,
-                       uint32_t rank, uint32_t ranks, struct err *err)
+                       const struct place *at, struct err *err)
 {
     struct profile p;
-    int rc = profile_read(&p, file, err);
+    int rc = profile_read(&p, file, at->in_file, err);
 
     if (rc == 0) {
         profile_link(&p);
-        rc = write_rank(values, &p, rank, ranks, err);
+        rc = write_rank(values, &p, at->rank, at->ranks, err);
     }
     if (rc == 0 && !values->quiet)
-        print_rank(&p, rank);
+        print_rank(&p, at->rank);
     profile_fini(&p);
     return rc;
+}
+
+/* Imports every rank of the files. */
+static int import_all(const struct import_options *values,
+                      const struct operands *files, uint32_t ranks,
+                      struct err *err)
+{
+    struct place at = {.ranks = ranks};
+
+    for (int i = 0; i < files->count; i++) {
+        uint32_t in_file;
+        if (profile_ranks(files->values[i], &in_file, err))
+            return -1;
+        for (at.in_file = 0; at.in_file < in_file; at.in_file++, at.rank++)
+            if (import_rank(values, files->values[i], &at, err))
+                return -1;
+    }
+    return 0;
+}
+
+static int count_ranks(const struct operands *files, uint32_t *ranks,
+                       struct err *err)
+{
+    *ranks = 0;
+    for (int i = 0; i < files->count; i++) {
+        uint32_t in_file;
+        if (profile_ranks(files->values[i], &in_file, err))
+            return -1;
+        *ranks += in_file;
+    }
+    if (*ranks > RANKS_MAX)
+        return err_set(err, "more than %d ranks in the files", RANKS_MAX);
+    return 0;
 }
 
 /* Removes the traces of RANKS ranks, and the directory where nothing else is
@@ -186,17 +226,17 @@ int cmd_import(int argc, char **argv)
         err_set(&err, "-o DIR is missing: where the recording goes");
         return cmd_usage(&options, CMD_USAGE, &err);
     }
-    if (directory_make(values.directory, &err))
+    uint32_t ranks;
+    if (count_ranks(&operands, &ranks, &err) ||
+        directory_make(values.directory, &err))
         return cmd_fail(CMD_FAILED, &err);
-    uint32_t ranks = (uint32_t)operands.count;
     if (!values.quiet)
         printf("memsim: importing %" PRIu32 " rank%s into %s\n", ranks,
                ranks == 1 ? "" : "s", values.directory);
-    for (uint32_t i = 0; i < ranks; i++)
-        if (import_rank(&values, operands.values[i], i, ranks, &err)) {
-            undo(values.directory, i + 1);
-            return cmd_fail(CMD_FAILED, &err);
-        }
+    if (import_all(&values, &operands, ranks, &err)) {
+        undo(values.directory, ranks);
+        return cmd_fail(CMD_FAILED, &err);
+    }
     if (!values.quiet)
         printf("memsim: `memsim replay %s' plays it\n", values.directory);
     return CMD_OK;

@@ -62,7 +62,7 @@ bool diff_is_profile(const char *path)
     fclose(file);
     head[length] = '\0';
     bool zipped = length > 2 && !memcmp(head, "\x1f\x8b", 2);
-    return zipped ||
+    return zipped || profile_is_database(path) ||
            (length && strchr("{[", *head) && !strstr(head, "\"schema\":"));
 }
 
@@ -75,7 +75,7 @@ static int side_import(struct side *side, struct err *err)
     if (scratch_make(&side->scratch, err))
         return -1;
     run_trace_path(side->scratch.path, 0, path, sizeof path);
-    int rc = profile_read(&p, side->name, err);
+    int rc = profile_read(&p, side->name, 0, err);
     if (!rc) {
         profile_link(&p);
         const struct profile_target target = {

@@ -115,9 +115,18 @@ static inline bool profile_is_step(const char *name)
     return strncmp(name, "ProfilerStep", 12) == 0;
 }
 
-/* Reads the Kineto trace PATH into *P, events sorted, nothing linked. Returns
- * 0, or -1 with ERR set; profile_fini either way. */
-int profile_read(struct profile *p, const char *path, struct err *err);
+/* Is the file PATH a database, as Nsight Systems exports it? */
+bool profile_is_database(const char *path);
+
+/* How many ranks the file PATH has: 1, or in an export of Nsight Systems the
+ * processes that used a GPU. Returns 0 or -1. */
+int profile_ranks(const char *path, uint32_t *ranks, struct err *err);
+
+/* Reads RANK (from 0) of the Kineto trace or Nsight Systems export PATH into
+ * *P, events sorted, nothing linked. Returns 0, or -1 with ERR set;
+ * profile_fini either way. */
+int profile_read(struct profile *p, const char *path, uint32_t rank,
+                 struct err *err);
 
 /* Finds every dependency. */
 void profile_link(struct profile *p);

@@ -8,6 +8,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
+#include "common/profile/nsys_read.h"
 
 #define EVENTS_MAX (1u << 30)
 #define TIME_MAX   (INT64_C(1) << 61) /* sums of a few cannot overflow */
@@ -226,15 +227,55 @@ static void sort_all(struct profile *p)
         qsort(p->marks, p->marks_count, sizeof *p->marks, compare_marks);
 }
 
-int profile_read(struct profile *p, const char *path, struct err *err)
+bool profile_is_database(const char *path)
+{
+    return nsys_is(path);
+}
+
+/* A file that is no database is of one rank. */
+static int processes_read(const char *path, struct nsys_processes *processes,
+                          struct err *err)
+{
+    *processes = (struct nsys_processes){.count = 1};
+    return nsys_is(path) ? nsys_processes_read(path, processes, err) : 0;
+}
+
+int profile_ranks(const char *path, uint32_t *ranks, struct err *err)
+{
+    struct nsys_processes processes;
+
+    if (processes_read(path, &processes, err))
+        return -1;
+    *ranks = (uint32_t)processes.count;
+    return 0;
+}
+
+static int file_read(struct take *take, uint32_t rank)
+{
+    struct profile *p = take->p;
+    struct nsys_processes processes;
+
+    if (!nsys_is(p->path))
+        return kineto_read(p->path, take_event, take, NULL, &p->info,
+                           take->err);
+    if (processes_read(p->path, &processes, take->err))
+        return -1;
+    if (rank >= processes.count)
+        return err_set(take->err, "%s: it has %zu processes", p->path,
+                       processes.count);
+    return nsys_read(p->path, processes.ids[rank], take_event, take, &p->info,
+                     take->err);
+}
+
+int profile_read(struct profile *p, const char *path, uint32_t rank,
+                 struct err *err)
 {
     struct take take = {p, err};
 
     memset(p, 0, sizeof *p);
     p->path = path;
     err_clear(err);
-    if (kineto_read(path, take_event, &take, NULL, &p->info, err) ||
-        err->text[0])
+    if (file_read(&take, rank) || err->text[0])
         return -1;
     if (!p->ops_count)
         return err_set(err,
