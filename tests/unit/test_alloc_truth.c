@@ -159,6 +159,10 @@ static void check_recording(const char *path)
         CHECK_FAIL("%s: %s", path, plan.difference);
     CHECK_UINT(plan.blocks_checked, allocs);
     check_peaks(&plan.stats[0], root);
+    struct replay_result result;
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
+    check_peaks(&result.devices[0].stats, root);
+    replay_result_fini(&result);
     fprintf(stderr, "%s: %" PRIu64 " blocks at their recorded address\n",
             strrchr(path, '/') + 1, plan.blocks_checked);
     replay_plan_fini(&plan);

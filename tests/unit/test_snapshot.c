@@ -248,3 +248,73 @@ TEST(replays_what_was_written)
     replay_snapshot_close(&source);
     snapshot_fini(&s);
 }
+
+static void add_free(struct snapshot *s, uint64_t address, uint64_t bytes)
+{
+    add_event(s, ALLOC_FREE_REQUESTED, address, bytes);
+    add_event(s, ALLOC_FREE_COMPLETED, address, bytes);
+}
+
+/* A driver that gives a later segment a higher address, which another does not:
+ * of two free blocks of 24 MiB the one in the first segment is taken. */
+static struct snapshot ascending(void)
+{
+    const uint64_t a = BASE, b = BASE + GIB;
+    const struct snapshot_block in_a[] = {
+        {a, 10 * MIB, 10 * MIB, SNAPSHOT_ALLOCATED},
+        {a + 10 * MIB, 34 * MIB, 34 * MIB, SNAPSHOT_ALLOCATED},
+    };
+    const struct snapshot_block in_b[] = {
+        {b, 24 * MIB, 24 * MIB, SNAPSHOT_ALLOCATED},
+    };
+    struct snapshot s = {.settings = strdup(""),
+                         .torch_version = strdup("2.11.0")};
+    struct snapshot_segment *g = snapshot_add_segment(&s);
+
+    *g = (struct snapshot_segment){.address = a, .bytes = 44 * MIB};
+    add_blocks(g, in_a, 2);
+    g = snapshot_add_segment(&s);
+    *g = (struct snapshot_segment){.address = b, .bytes = 24 * MIB};
+    add_blocks(g, in_b, 1);
+    add_event(&s, ALLOC_SEGMENT_ALLOC, a, 44 * MIB);
+    add_event(&s, ALLOC_ALLOC, a, 44 * MIB);
+    add_free(&s, a, 44 * MIB);
+    add_event(&s, ALLOC_ALLOC, a, 24 * MIB);
+    add_event(&s, ALLOC_ALLOC, a + 24 * MIB, 20 * MIB);
+    add_event(&s, ALLOC_SEGMENT_ALLOC, b, 24 * MIB);
+    add_event(&s, ALLOC_ALLOC, b, 24 * MIB);
+    add_free(&s, a, 24 * MIB);
+    add_free(&s, b, 24 * MIB);
+    add_event(&s, ALLOC_ALLOC, a, 10 * MIB);
+    add_free(&s, a + 24 * MIB, 20 * MIB);
+    add_event(&s, ALLOC_ALLOC, a + 10 * MIB, 34 * MIB);
+    add_event(&s, ALLOC_ALLOC, b, 24 * MIB);
+    return s;
+}
+
+TEST(replays_on_the_recorded_addresses)
+{
+    struct snapshot s = ascending();
+    struct replay_snapshot source;
+    struct replay_config config = {.total_bytes = 80 * GIB};
+    struct replay_plan plan;
+    struct replay_result result;
+    struct err err = {""};
+
+    config.rules = alloc_rules_find("2.11", NULL, &err);
+    alloc_conf_init(&config.conf);
+    CHECK(!replay_snapshot_open(&source, &s, &config.conf, "s", &err));
+    CHECK(!replay_mirror(&source.source, &config, &plan, &err));
+    CHECK_STR(plan.difference, "");
+    CHECK(source.complete && plan.exact);
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
+    CHECK_UINT(result.devices[0].peak_reserved_bytes, 68 * MIB);
+    replay_result_fini(&result);
+    source.source.real_addresses = false;
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
+    CHECK_UINT(result.devices[0].peak_reserved_bytes, 92 * MIB);
+    replay_result_fini(&result);
+    replay_plan_fini(&plan);
+    replay_snapshot_close(&source);
+    snapshot_fini(&s);
+}

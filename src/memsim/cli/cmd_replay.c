@@ -55,8 +55,10 @@ static const struct option_row rows[] = {
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
      .help = "PyTorch version whose allocator to use (default: that\n"
              "of the recording)"},
-    {"addresses", 0, OPTION_CHOICE, "linux|ascending", ROW(addresses),
-     .help = "where cudaMalloc places allocations (default linux)"},
+    {"addresses", 0, OPTION_CHOICE, "recorded|linux|ascending", ROW(addresses),
+     .help = "where cudaMalloc places allocations (default recorded: at a\n"
+             "snapshot's addresses while it asks for the same segments,\n"
+             "else linux)"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if the peak used of a GPU is above this\n"
              "percentage of its memory"},
@@ -425,8 +427,10 @@ static int replay(const struct replay_options *o, const struct run *run,
     };
     struct recording_options ro = {.torch = o->torch,
                                    .memory_bytes = o->memory_bytes,
-                                   .addresses =
-                                       (enum vaspace_model)o->addresses};
+                                   .modelled = o->addresses > 0,
+                                   .addresses = o->addresses == 2
+                                                    ? VASPACE_ASCENDING
+                                                    : VASPACE_CHUNKS};
     struct gpu gpu = {.name = "recorded", .device_name = "as recorded"};
     struct replay_report r;
     bool has_gpu;

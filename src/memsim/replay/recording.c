@@ -33,10 +33,24 @@ static int is_pickle(const char *path, bool *pickle, struct err *err)
     return 0;
 }
 
+static bool has_history(const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->trace_count; i++)
+        if (s->traces[i].count)
+            return true;
+    return false;
+}
+
 static int open_snapshot(struct recording *r, struct err *err)
 {
     if (snapshot_load(r->path, &r->snapshot, err))
         return -1;
+    if (!has_history(&r->snapshot))
+        return err_set(err,
+                       "%s: has no history, only what was allocated at its end; "
+                       "call torch.cuda.memory._record_memory_history() at the "
+                       "start of the job",
+                       r->path);
     r->torch_assumed = !r->snapshot.torch_version;
     snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",
              r->torch_assumed ? r->snapshot.since_version
@@ -136,6 +150,8 @@ static int open_source(struct recording *r, const struct recording_options *o,
         if (replay_snapshot_open(&r->snapshot_source, &r->snapshot,
                                  &r->whatif.config.conf, r->path, err))
             return -1;
+        if (o->modelled)
+            r->snapshot_source.source.real_addresses = false;
         r->whatif.source = &r->snapshot_source.source;
     }
     r->whatif.plan = &r->plan;

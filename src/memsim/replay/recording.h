@@ -11,6 +11,7 @@ struct recording_options {
     const char *torch;     /* NULL: the recording's version */
     const struct gpu *gpu; /* NULL: the recording's GPU; outlives it */
     uint64_t memory_bytes; /* 0: the GPU's */
+    bool modelled; /* ADDRESSES also where a snapshot's own could be had */
     enum vaspace_model addresses;
 };
 

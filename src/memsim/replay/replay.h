@@ -61,6 +61,8 @@ struct replay_source {
     /* Goes back to the first step. Returns 0 or -1. */
     int (*rewind)(void *context, struct err *err);
     bool tells_refusals; /* each refusal is a REPLAY_REFUSED */
+    bool real_addresses; /* a real driver chose them: replay_run uses them as
+                            long as it asks for the same segments */
     /* The memory in use before the first step, by device; NULL: none. */
     const struct snapshot *initial;
 };

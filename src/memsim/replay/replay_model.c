@@ -2,8 +2,10 @@
 #include "memsim/replay/replay_model.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "common/base/units.h"
+#include "common/base/xmalloc.h"
 
 /* Windows far apart, and from where recorded segments usually lie; each has
  * room for many times the largest GPU. The bases show in segment maps only:
@@ -34,15 +36,47 @@ static void note_used(struct replay_model *m)
         m->peak_used_bytes = used;
 }
 
+void replay_model_give(struct replay_model *m, uint64_t address, uint64_t bytes)
+{
+    if (!m->follows)
+        return;
+    xgrow(&m->given, m->given_count, &m->given_capacity, sizeof *m->given);
+    m->given[m->given_count++] = (struct replay_given){address, bytes};
+}
+
+void replay_model_asked(struct replay_model *m)
+{
+    if (m->given_first != m->given_count)
+        m->departed = true;
+    m->given_first = m->given_count = 0;
+}
+
+/* The recorded address of the segment of BYTES that is OURS; 0: none. */
+static uint64_t follow(struct replay_model *m, uint64_t ours, uint64_t bytes)
+{
+    const struct replay_given *given = &m->given[m->given_first];
+
+    if (m->given_first == m->given_count || given->bytes != bytes) {
+        m->departed = true;
+        return 0;
+    }
+    m->given_first++;
+    map_put(&m->followed, given->address, (void *)(uintptr_t)ours);
+    return given->address;
+}
+
 static uint64_t model_malloc(void *context, uint64_t bytes)
 {
     struct replay_model *m = context;
     uint64_t address = vaspace_alloc(&m->space, bytes);
 
-    if (!address)
+    if (!address) {
         m->refused_bytes = bytes;
+        m->departed |= m->follows;
+    }
     note_used(m);
-    return address;
+    uint64_t recorded = m->follows && address ? follow(m, address, bytes) : 0;
+    return recorded ? recorded : address;
 }
 
 /* No more than there is: a reset may have been before. */
@@ -55,7 +89,10 @@ static void unmap(struct replay_model *m, uint64_t bytes)
 static void model_free(void *context, uint64_t address, uint64_t bytes)
 {
     struct replay_model *m = context;
+    void *ours = m->follows ? map_take(&m->followed, address) : NULL;
 
+    if (ours)
+        address = (uintptr_t)ours;
     /* What was there before the recording is not in the address space. */
     if (!vaspace_free(&m->space, address))
         unmap(m, bytes);
@@ -149,6 +186,8 @@ void replay_model_fini(struct replay_model *m)
     vaspace_fini(&m->space);
     vaspace_fini(&m->reserved);
     map_fini(&m->others);
+    map_fini(&m->followed);
+    free(m->given);
 }
 
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
@@ -164,7 +203,10 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
         note_used(m);
         return true;
     }
-    uint64_t ours = model_malloc(m, bytes);
+    uint64_t ours = vaspace_alloc(&m->space, bytes);
+    if (!ours)
+        m->refused_bytes = bytes;
+    note_used(m);
     if (ours)
         map_put(&m->others, address, (void *)(uintptr_t)ours);
     return ours != 0;
@@ -185,6 +227,7 @@ void replay_model_reset(struct replay_model *m)
     while (vaspace_next(&m->space, 0, &address, &bytes))
         vaspace_free(&m->space, address);
     map_fini(&m->others);
+    map_fini(&m->followed);
     m->mapped_bytes = 0;
     m->other_bytes = m->first_bytes;
     update_limit(m);

@@ -9,6 +9,11 @@
 #include "memsim/alloc/alloc.h"
 #include "memsim/replay/replay.h"
 
+/* A segment that the recording's device gave. */
+struct replay_given {
+    uint64_t address, bytes;
+};
+
 struct replay_model {
     struct vaspace space;    /* cudaMalloc */
     struct vaspace reserved; /* cuMemAddressReserve */
@@ -17,6 +22,13 @@ struct replay_model {
     uint64_t refused_bytes; /* the last request that failed */
     uint64_t peak_used_bytes;
     struct map others; /* our address by the recorded one */
+
+    /* While it follows the recording: the segments that it gave since the last
+     * request, and our address of each by the recorded one. */
+    bool follows, departed;
+    struct replay_given *given;
+    size_t given_first, given_count, given_capacity;
+    struct map followed;
 };
 
 /* Makes a device with CONFIG's memory, of which INITIAL's segments of DEVICE
@@ -37,6 +49,15 @@ uint64_t replay_model_used(const struct replay_model *m);
 bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes);
 void replay_model_other_free(struct replay_model *m, uint64_t address);
+
+/* The recording's device gave a segment for the request that comes next. A model
+ * that follows the recording (`follows`) gives the same address for it. */
+void replay_model_give(struct replay_model *m, uint64_t address,
+                       uint64_t bytes);
+
+/* A request is over: what was given for it and not asked for, or asked for and
+ * not given, makes the model `departed`. */
+void replay_model_asked(struct replay_model *m);
 
 /* Frees all memory, also that of contexts and libraries. The allocator does not
  * know of it and may later free memory that is already freed. */

@@ -22,6 +22,7 @@ struct run {
     uint64_t time_ns; /* of the step in hand */
     struct map plain; /* the convolutions that do without a workspace */
     struct replay_result *result;
+    bool follows;   /* the addresses are the recorded ones */
     bool over;      /* a request failed that had not */
     bool uncertain; /* one failed, and nothing shows yet that it was survived */
 };
@@ -114,6 +115,7 @@ static int play_alloc(struct run *r, const struct replay_op *op,
     }
     if (replay_core_alloc(&d->core, op, &block, err))
         return -1;
+    replay_model_asked(&d->model);
     if (!block && op->plan)
         do_without(r, op);
     else if (!block)
@@ -130,6 +132,7 @@ static int play_oom(struct run *r, const struct replay_op *op, struct err *err)
         alloc_malloc_from(engine, op->pool, op->bytes, op->stream);
 
     (void)err;
+    replay_model_asked(&r->devices[op->device].model);
     mark_caught(r);
     watch_peaks(r, op->device, op->index);
     if (block) {
@@ -193,6 +196,16 @@ static int play_fraction(struct run *r, const struct replay_op *op,
     return 0;
 }
 
+static int play_segment(struct run *r, const struct replay_op *op,
+                        struct err *err)
+{
+    (void)err;
+    if (op->action == ALLOC_SEGMENT_ALLOC)
+        replay_model_give(&r->devices[op->device].model, op->address,
+                          op->bytes);
+    return 0;
+}
+
 static int pass(struct run *r, const struct replay_op *op, struct err *err)
 {
     (void)r;
@@ -207,7 +220,7 @@ static int (*const play[REPLAY_KINDS])(struct run *, const struct replay_op *,
     [REPLAY_OOM] = play_oom,
     [REPLAY_FREE] = play_free,
     [REPLAY_FREE_DONE] = play_free_done,
-    [REPLAY_SEGMENT] = pass,
+    [REPLAY_SEGMENT] = play_segment,
     [REPLAY_REFUSED] = pass,
     [REPLAY_OTHER_ALLOC] = play_other_alloc,
     [REPLAY_OTHER_FREE] = play_other_free,
@@ -248,6 +261,7 @@ static int device_start(struct run *r, unsigned device, struct err *err)
     if (replay_model_init(&d->model, &r->config, initial, device,
                           r->source->name, err))
         return -1;
+    d->model.follows = r->follows;
     d->run = r;
     struct replay_base base = {replay_model_driver(&d->model),
                                r->config.listener ? pass_on : NULL, d};
@@ -354,32 +368,69 @@ static void conclude(struct run *r)
     }
 }
 
-int replay_run(const struct replay_source *source,
-               const struct replay_config *config,
-               const struct replay_plan *plan, const struct replay_look *look,
-               struct replay_result *result, struct err *err)
+static void run_fini(struct run *r)
 {
-    struct run *r = xcalloc(1, sizeof *r);
-
-    *result = (struct replay_result){0};
-    r->source = source;
-    r->config = *config;
-    r->plan = plan;
-    r->result = result;
-    int rc = run_all(r, look ? look->stop : UINT64_MAX, err);
-    if (!rc)
-        conclude(r);
-    if (!rc && look)
-        look->visit(look->context, result);
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         if (!r->devices[i].core.engine)
             continue;
         replay_core_fini(&r->devices[i].core);
         replay_model_fini(&r->devices[i].model);
         map_fini(&r->devices[i].absent);
-        result->engines[i] = NULL;
+        r->result->engines[i] = NULL;
     }
     map_fini(&r->plain);
+}
+
+/* Whether a replay with CONFIG asks the device for the recorded segments, one by
+ * one, to the end: then it can have their addresses. 0 or 1; -1 with ERR. */
+static int run_follows(const struct replay_source *source,
+                       const struct replay_config *config,
+                       const struct replay_plan *plan, struct err *err)
+{
+    struct replay_result result = {0};
+
+    if (!source->real_addresses || !plan->exact)
+        return 0;
+    struct run *r = xcalloc(1, sizeof *r);
+    r->source = source;
+    r->config = *config;
+    r->config.listener = NULL;
+    r->config.watcher = NULL;
+    r->plan = plan;
+    r->result = &result;
+    r->follows = true;
+    int rc = run_all(r, UINT64_MAX, err);
+    bool follows = !r->over;
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        follows &= !r->devices[i].model.departed;
+    run_fini(r);
+    free(r);
+    replay_result_fini(&result);
+    return rc ? -1 : follows;
+}
+
+int replay_run(const struct replay_source *source,
+               const struct replay_config *config,
+               const struct replay_plan *plan, const struct replay_look *look,
+               struct replay_result *result, struct err *err)
+{
+    int follows = run_follows(source, config, plan, err);
+
+    if (follows < 0)
+        return -1;
+    struct run *r = xcalloc(1, sizeof *r);
+    *result = (struct replay_result){0};
+    r->source = source;
+    r->config = *config;
+    r->plan = plan;
+    r->result = result;
+    r->follows = follows;
+    int rc = run_all(r, look ? look->stop : UINT64_MAX, err);
+    if (!rc)
+        conclude(r);
+    if (!rc && look)
+        look->visit(look->context, result);
+    run_fini(r);
     free(r);
     if (rc)
         replay_result_fini(result);

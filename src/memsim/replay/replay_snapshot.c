@@ -122,6 +122,7 @@ int replay_snapshot_open(struct replay_snapshot *r,
         .next = next,
         .rewind = back,
         .initial = &r->initial,
+        .real_addresses = true,
     };
     return 0;
 }
