@@ -47,9 +47,9 @@ static int open_snapshot(struct recording *r, struct err *err)
         return -1;
     if (!has_history(&r->snapshot))
         return err_set(err,
-                       "%s: has no history, only what was allocated at its end; "
-                       "call torch.cuda.memory._record_memory_history() at the "
-                       "start of the job",
+                       "%s: has no history, only what was allocated at its "
+                       "end; call torch.cuda.memory._record_memory_history() "
+                       "at the start of the job",
                        r->path);
     r->torch_assumed = !r->snapshot.torch_version;
     snprintf(r->info.torch_version, sizeof r->info.torch_version, "%s",

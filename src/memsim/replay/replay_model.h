@@ -50,8 +50,8 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
                               uint64_t bytes);
 void replay_model_other_free(struct replay_model *m, uint64_t address);
 
-/* The recording's device gave a segment for the request that comes next. A model
- * that follows the recording (`follows`) gives the same address for it. */
+/* The recording's device gave a segment for the request that comes next. A
+ * model that follows the recording (`follows`) gives the same address. */
 void replay_model_give(struct replay_model *m, uint64_t address,
                        uint64_t bytes);
 

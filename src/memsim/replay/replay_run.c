@@ -381,8 +381,8 @@ static void run_fini(struct run *r)
     map_fini(&r->plain);
 }
 
-/* Whether a replay with CONFIG asks the device for the recorded segments, one by
- * one, to the end: then it can have their addresses. 0 or 1; -1 with ERR. */
+/* Whether a replay with CONFIG asks the device for the recorded segments, one
+ * by one, to the end: then it can have their addresses. 0 or 1; -1 with ERR. */
 static int run_follows(const struct replay_source *source,
                        const struct replay_config *config,
                        const struct replay_plan *plan, struct err *err)
