@@ -17,8 +17,7 @@
 #include "timeline/price.h"
 #include "timeline/world.h"
 
-struct simulation_plan;  /* of the reader of traces */
-struct simulation_peers; /* likewise */
+struct simulation_plan; /* of the reader of traces */
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
@@ -94,8 +93,6 @@ struct simulation_options {
                                traces; 0: as recorded */
     const struct simulation_change *change; /* of the job; NULL: none */
     bool models; /* imported profiles: prices in place of what was measured */
-    const struct simulation_peers *peers; /* the ranks of its job, to a reader
-                                             of traces; NULL: it is alone */
     /* of a process among others: */
     struct simulation_world *world; /* borrowed; NULL: it is alone */
     const uint32_t *meets; /* of its collectives, in their order: a meet, or

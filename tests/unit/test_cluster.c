@@ -2,6 +2,7 @@
  * The ranks of a job: collectives joined, and simulated together. */
 #include "common/base/range.h"
 #include "memsim/cluster/comm_align.h"
+#include "memsim/time/time_job.h"
 #include "memsim/time/timing.h"
 
 #include "check.h"
@@ -81,17 +82,17 @@ static struct comm_job *join(unsigned count)
         CHECK(write(fd, traces[i].data, traces[i].bytes) ==
               (ssize_t)traces[i].bytes);
         close(fd);
-        CHECK(!simulation_plan_read(&plans[i], paths[i],
-                                    SIMULATION_KEEP_WORK, &err));
-        ranks[i] = (struct simulation_rank){.path = paths[i],
-                                            .plan = &plans[i]};
+        CHECK(!simulation_plan_read(&plans[i], paths[i], SIMULATION_KEEP_WORK,
+                                    &err));
+        ranks[i] =
+            (struct simulation_rank){.path = paths[i], .plan = &plans[i]};
     }
     return simulation_join(ranks, count, NULL);
 }
 
 static void simulate(const struct comm_job *job, unsigned count)
 {
-    const struct simulation_peers peers = {ranks, count, 0, job};
+    const struct simulation_peers peers = {ranks, count, job};
     const struct simulation_options options = {.price = {.gpu = &gpu},
                                                .host_factor = 1};
 
@@ -324,3 +325,62 @@ TEST(a_rank_that_never_comes_leaves_the_others_stuck)
     finish(job, 2);
 }
 
+/* --- timelines ------------------------------------------------------------ */
+
+static void count_op(void *context, const struct simulation_op *op)
+{
+    (void)op;
+    ++*(size_t *)context;
+}
+
+static void check_log(const struct time_log *log, uint32_t rank, uint32_t step,
+                      size_t ops)
+{
+    CHECK(log);
+    CHECK_UINT(log->op_count, ops);
+    CHECK_UINT(log->simulation.steps.count, 2);
+    const struct simulation_moment *begin = &log->simulation.begins[step];
+    const struct simulation_moment *end = &log->simulation.ends[step];
+    CHECK_UINT(end->ns - begin->ns, step_ns(rank, step));
+}
+
+TEST(one_simulation_gives_all_timelines_of_all_ranks)
+{
+    const struct simulation_options options = {.price = {.gpu = &gpu},
+                                               .host_factor = 1};
+    struct time_want wants[2] = {{.whole = true, .one = true, .step = 1},
+                                 {.one = true, .step = 0}};
+    size_t counts[2] = {0, 0};
+    const struct simulation_sink sink = {.op = count_op, .context = &counts[0]};
+
+    all_reduces(2, 30 * US);
+    struct comm_job *job = join(2);
+    const struct simulation_peers peers = {ranks, 2, job};
+    simulate(job, 2);
+    wants[0].sink = &sink;
+    time_job_read(wants, &peers, &options);
+    CHECK_UINT(counts[0], 4); /* two steps of a collective and a set */
+    check_log(wants[0].whole_log, 0, 0, 4);
+    check_log(wants[0].one_log, 0, 1, 2);
+    check_log(wants[1].one_log, 1, 0, 2);
+    CHECK(!wants[1].whole_log);
+    CHECK_UINT(wants[0].result.ops, 4);
+    time_job_fini(wants, 2);
+    finish(job, 2);
+}
+
+TEST(nothing_is_simulated_where_nothing_is_wanted)
+{
+    const struct simulation_options options = {.price = {.gpu = &gpu},
+                                               .host_factor = 1};
+    struct time_want wants[2] = {{.whole = false}};
+
+    all_reduces(2, 0);
+    struct comm_job *job = join(2);
+    const struct simulation_peers peers = {ranks, 2, job};
+    time_job_read(wants, &peers, &options);
+    CHECK(!wants[0].whole_log && !wants[0].one_log);
+    CHECK_UINT(wants[0].result.ops, 0);
+    time_job_fini(wants, 2);
+    finish(job, 2);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/output_time.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "common/base/json_text.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/quiet_job.h"
 #include "memsim/cluster/collate.h"
 #include "memsim/cluster/comm_width.h"
 #include "memsim/report/chakra.h"
@@ -15,7 +17,7 @@
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
 #include "memsim/time/dependencies.h"
-#include "memsim/time/time_log.h"
+#include "memsim/time/time_job.h"
 
 #define HOST_SPEED_MAX     1e6
 #define DEPENDENCIES_SHOWN 5
@@ -218,10 +220,8 @@ void output_members_add(struct output_members *m, struct result_rank *rank,
                         const struct simulation_plan *plan)
 {
     xgrow(&m->all, m->count, &m->capacity, sizeof *m->all);
-    m->all[m->count++] = (struct output_member){.rank = rank,
-                                                .process = process,
-                                                .path = xstrdup(path),
-                                                .plan = plan};
+    m->all[m->count++] = (struct output_member){
+        .rank = rank, .process = process, .path = xstrdup(path), .plan = plan};
 }
 
 void output_members_fini(struct output_members *m)
@@ -356,92 +356,157 @@ static bool rank_take(const struct job *j, size_t i, struct timing_rank *timed)
     rank->timing = xmalloc(sizeof *rank->timing);
     *rank->timing = timed->timing;
     if (timed->timing.stuck)
-        result_note(j->result, "rank %u: something waits for work that never "
-                               "comes; its times end there",
+        result_note(j->result,
+                    "rank %u: something waits for work that never "
+                    "comes; its times end there",
                     rank->rank);
     return true;
 }
 
-/* STEP of member I, or TIME_LOG_ALL; NULL: it is not known. */
-static struct time_log *log_of(const struct job *j, size_t i, uint32_t step)
-{
-    const struct simulation_peers peers = {j->ranks, j->count, i, j->joined};
-    struct simulation_options options = j->t->timeline;
-    struct err why = {""};
+/* --- timelines ------------------------------------------------------------ */
 
-    options.plan = j->ranks[i].plan;
-    options.peers = j->count > 1 ? &peers : NULL;
-    return time_log_create(j->ranks[i].path, &options, step, &why);
+/* What is written of each member's timeline. */
+struct writing {
+    struct time_want *wants; /* by member */
+    struct kineto_job *kineto_jobs;
+    struct kineto_writer **kineto; /* NULL: none of that member */
+    struct simulation_sink *sinks;
+};
+
+/* Says what is wanted of member I, whose timing is its rank's if OWNS. */
+static int writing_add(struct writing *w, const struct job *j, size_t i,
+                       bool owns, struct err *err)
+{
+    const struct output_options *o = j->t->options;
+    const struct timing *timing = j->of[i]->timing;
+    struct time_want *want = &w->wants[i];
+
+    want->whole = o->perfetto || o->chakra;
+    want->one = owns && timing->step_count && (o->html || o->depends);
+    want->step = want->one ? (uint32_t)timing->typical : 0;
+    if (!owns || !o->kineto)
+        return 0;
+    w->kineto_jobs[i] =
+        (struct kineto_job){j->result, j->of[i], j->t->timeline.price.gpu};
+    int fd = quiet_output();
+    FILE *events = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (!events)
+        return err_set(err,
+                       "--kineto: cannot write to a temporary file: %s; "
+                       "set TMPDIR",
+                       strerror(errno));
+    w->kineto[i] = kineto_begin(&w->kineto_jobs[i], events, &w->sinks[i]);
+    want->sink = &w->sinks[i];
+    return 0;
 }
 
-/* What --depends asks for of the typical step of member I. */
-static void list_dependencies(const struct job *j, size_t i)
+/* What --depends asks for of LOG, a typical step. */
+static void list_dependencies(const struct job *j, const struct timing *timing,
+                              const struct time_log *log)
 {
-    const struct timing *timing = j->of[i]->timing;
     struct result *result = j->result;
     size_t size;
 
-    if (!j->t->options->depends || result->dependencies || !timing->step_count)
+    if (!j->t->options->depends || result->dependencies || !log)
         return;
-    struct time_log *log = log_of(j, i, (uint32_t)timing->typical);
-    FILE *out = log ? open_memstream(&result->dependencies, &size) : NULL;
-    if (out) {
-        size_t count = dependencies_print(log, j->t->options->depends,
-                                          DEPENDENCIES_SHOWN, out);
-        if (count > DEPENDENCIES_SHOWN)
-            fprintf(out, "  (%zu more have it in their name)\n",
-                    count - DEPENDENCIES_SHOWN);
-        if (!count)
-            fprintf(out,
-                    "  no operation of step %zu has '%s' in its name, "
-                    "operator or module\n",
-                    timing->typical, j->t->options->depends);
-        fclose(out);
-    }
-    time_log_destroy(log);
-}
-
-/* The timeline of member I for --perfetto and --chakra. */
-static void add_events(const struct job *j, size_t i)
-{
-    if (!j->t->options->perfetto && !j->t->options->chakra)
+    FILE *out = open_memstream(&result->dependencies, &size);
+    if (!out)
         return;
-    struct time_log *log = log_of(j, i, TIME_LOG_ALL);
-    if (log && log->op_count)
-        result_timeline_add(j->result, j->of[i]->rank, j->processes[i], log);
-    else
-        time_log_destroy(log);
-}
-
-/* The typical step of member I, whose timing its rank has, for the page. */
-static void keep_step(const struct job *j, size_t i)
-{
-    struct result_rank *rank = j->of[i];
-
-    if (!j->t->options->html || !rank->timing->step_count)
-        return;
-    time_log_destroy(rank->step);
-    rank->step = log_of(j, i, (uint32_t)rank->timing->typical);
+    size_t count = dependencies_print(log, j->t->options->depends,
+                                      DEPENDENCIES_SHOWN, out);
+    if (count > DEPENDENCIES_SHOWN)
+        fprintf(out, "  (%zu more have it in their name)\n",
+                count - DEPENDENCIES_SHOWN);
+    if (!count)
+        fprintf(out,
+                "  no operation of step %zu has '%s' in its name, "
+                "operator or module\n",
+                timing->typical, j->t->options->depends);
+    fclose(out);
 }
 
 /* The timeline of member I for --kineto. */
-static int write_kineto(const struct job *j, size_t i, struct err *err)
+static int write_kineto(struct writing *w, const struct job *j, size_t i,
+                        struct err *err)
 {
     const struct output_time *t = j->t;
-    const struct simulation_peers peers = {j->ranks, j->count, i, j->joined};
-    struct simulation_options options = t->timeline;
-    const struct kineto_job job = {j->result, j->of[i], j->ranks[i].path,
-                                   &options};
-
-    options.plan = j->ranks[i].plan;
-    options.peers = &peers;
+    struct time_want *want = &w->wants[i];
     char *path = kineto_path(j->result, j->of[i], t->options->kineto);
-    int rc = kineto_write(&job, path, err);
+    int rc = kineto_end(w->kineto[i], want->failed ? NULL : &want->result, path,
+                        err);
+
+    w->kineto[i] = NULL;
+    if (!rc && want->failed)
+        rc = err_set(err, "%s", want->err.text);
     if (!rc && !t->options->quiet && strcmp(path, "-"))
         fprintf(stderr, "memsim: the predicted timeline of rank %u is %s\n",
                 j->of[i]->rank, path);
     free(path);
     return rc;
+}
+
+/* Hands on what came of member I. */
+static int writing_take(struct writing *w, const struct job *j, size_t i,
+                        struct err *err)
+{
+    struct time_want *want = &w->wants[i];
+    struct result_rank *rank = j->of[i];
+
+    if (want->whole_log && want->whole_log->op_count) {
+        result_timeline_add(j->result, rank->rank, j->processes[i],
+                            want->whole_log);
+        want->whole_log = NULL;
+    }
+    list_dependencies(j, rank->timing, want->one_log);
+    if (want->one_log && j->t->options->html) {
+        time_log_destroy(rank->step);
+        rank->step = want->one_log;
+        want->one_log = NULL;
+    }
+    return w->kineto[i] ? write_kineto(w, j, i, err) : 0;
+}
+
+/* Simulates the job again for all that is written of its timelines. OWNS says
+ * for each member whether its timing is its rank's. */
+static int write_timelines(const struct job *j, const bool *owns,
+                           struct err *err)
+{
+    const struct simulation_peers peers = {j->ranks, j->count, j->joined};
+    struct writing w = {
+        .wants = xcalloc(j->count + 1, sizeof *w.wants),
+        .kineto_jobs = xcalloc(j->count + 1, sizeof *w.kineto_jobs),
+        .kineto = xcalloc(j->count + 1, sizeof(struct kineto_writer *)),
+        .sinks = xcalloc(j->count + 1, sizeof *w.sinks),
+    };
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < j->count; i++)
+        rc = writing_add(&w, j, i, owns[i], err);
+    if (!rc)
+        time_job_read(w.wants, &peers, &j->t->timeline);
+    for (size_t i = 0; !rc && i < j->count; i++)
+        rc = writing_take(&w, j, i, err);
+    for (size_t i = 0; i < j->count; i++)
+        if (w.kineto[i])
+            kineto_end(w.kineto[i], NULL, NULL, err);
+    time_job_fini(w.wants, j->count);
+    free(w.wants);
+    free(w.kineto_jobs);
+    free(w.kineto);
+    free(w.sinks);
+    return rc;
+}
+
+/* Gives the ranks their timings, and sets OWNS: the member that a rank's is
+ * of. */
+static void ranks_take(const struct job *j, struct timing_rank *timed,
+                       bool *owns)
+{
+    for (size_t i = 0; i < j->count; i++) {
+        owns[i] = rank_take(j, i, &timed[i]);
+        for (size_t k = 0; owns[i] && k < i; k++)
+            owns[k] = owns[k] && j->of[k] != j->of[i];
+    }
 }
 
 /* Can the data-parallel width be another one? Says what that changes. */
@@ -480,18 +545,13 @@ int output_time_job(const struct output_time *t, struct result *result,
         return -1;
     }
     job_collate(&j);
-    const struct simulation_peers peers = {j.ranks, j.count, 0, j.joined};
+    const struct simulation_peers peers = {j.ranks, j.count, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
     timing_read_job(timed, &peers, &t->timeline);
-    for (size_t i = 0; i < j.count; i++)
-        add_events(&j, i);
-    for (size_t i = 0; i < j.count; i++)
-        if (rank_take(&j, i, &timed[i])) {
-            keep_step(&j, i);
-            list_dependencies(&j, i);
-            if (t->options->kineto)
-                rc = rc || write_kineto(&j, i, err);
-        }
+    bool *owns = xcalloc(j.count + 1, sizeof *owns);
+    ranks_take(&j, timed, owns);
+    rc = write_timelines(&j, owns, err);
+    free(owns);
     for (size_t i = 0; i < t->changes.count; i++)
         if (!t->changes.found[i] && t->changes.all[i].kind != CHANGE_LAYERS)
             result_note(result, "--change: no operation has '%s' in its name",

@@ -3,6 +3,7 @@
  * libkineto/src/output_json.cpp. */
 #include "memsim/report/kineto_write.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,10 @@ struct open_module {
     uint64_t start_ns;
 };
 
-struct writer {
+struct kineto_writer {
     const struct kineto_job *job;
-    struct err err;
+    const struct simulation *simulation;
+    FILE *events_file; /* what the simulation gave */
     FILE *out;
     bool comma;
     uint64_t events, dropped;
@@ -38,8 +40,8 @@ struct writer {
 
 /* --- events --------------------------------------------------------------- */
 
-static bool event_begin(struct writer *w, const char *phase, uint64_t pid,
-                        uint64_t tid)
+static bool event_begin(struct kineto_writer *w, const char *phase,
+                        uint64_t pid, uint64_t tid)
 {
     if (w->events == KINETO_EVENTS) {
         w->dropped++;
@@ -52,21 +54,22 @@ static bool event_begin(struct writer *w, const char *phase, uint64_t pid,
     return true;
 }
 
-static void put_us(struct writer *w, const char *key, uint64_t ns)
+static void put_us(struct kineto_writer *w, const char *key, uint64_t ns)
 {
     fprintf(w->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000,
             (unsigned)(ns % 1000));
 }
 
-static void put_text(struct writer *w, const char *key, const char *text)
+static void put_text(struct kineto_writer *w, const char *key, const char *text)
 {
     fprintf(w->out, ",\"%s\":", key);
     perfetto_put_text(w->out, text);
 }
 
 /* A slice, but for its arguments and its end. */
-static bool slice_begin(struct writer *w, const char *category, uint64_t pid,
-                        uint64_t tid, uint64_t start_ns, uint64_t end_ns)
+static bool slice_begin(struct kineto_writer *w, const char *category,
+                        uint64_t pid, uint64_t tid, uint64_t start_ns,
+                        uint64_t end_ns)
 {
     if (!event_begin(w, "X", pid, tid))
         return false;
@@ -77,8 +80,8 @@ static bool slice_begin(struct writer *w, const char *category, uint64_t pid,
 }
 
 /* One end of the arrow from a call to its operation. */
-static void put_flow(struct writer *w, bool begins, uint64_t pid, uint64_t tid,
-                     uint64_t ns, uint64_t id)
+static void put_flow(struct kineto_writer *w, bool begins, uint64_t pid,
+                     uint64_t tid, uint64_t ns, uint64_t id)
 {
     if (!event_begin(w, begins ? "s" : "f", pid, tid))
         return;
@@ -88,7 +91,7 @@ static void put_flow(struct writer *w, bool begins, uint64_t pid, uint64_t tid,
     fputs(begins ? "}" : ",\"bp\":\"e\"}", w->out);
 }
 
-static void put_name(struct writer *w, uint64_t pid, uint64_t tid,
+static void put_name(struct kineto_writer *w, uint64_t pid, uint64_t tid,
                      const char *what, const char *name)
 {
     if (!event_begin(w, "M", pid, tid))
@@ -102,7 +105,7 @@ static void put_name(struct writer *w, uint64_t pid, uint64_t tid,
 
 /* --- the device ----------------------------------------------------------- */
 
-static uint32_t stream_number(struct writer *w, uint32_t device,
+static uint32_t stream_number(struct kineto_writer *w, uint32_t device,
                               uint64_t stream)
 {
     bool is_new;
@@ -125,7 +128,7 @@ static const char *op_category(const struct simulation_op *op)
 
 static void on_op(void *context, const struct simulation_op *op)
 {
-    struct writer *w = context;
+    struct kineto_writer *w = context;
     const struct sim_done *d = &op->done;
     uint32_t stream = stream_number(w, op->device, op->stream);
     char name[1024];
@@ -151,7 +154,7 @@ static void on_op(void *context, const struct simulation_op *op)
 
 static void on_call(void *context, const struct simulation_call *call)
 {
-    struct writer *w = context;
+    struct kineto_writer *w = context;
 
     if (!slice_begin(w, "cuda_runtime", w->pid, call->thread, call->start_ns,
                      call->end_ns))
@@ -165,7 +168,7 @@ static void on_call(void *context, const struct simulation_call *call)
         put_flow(w, true, w->pid, call->thread, call->start_ns, call->number);
 }
 
-static void module_leave(struct writer *w, uint32_t thread, uint64_t ns)
+static void module_leave(struct kineto_writer *w, uint32_t thread, uint64_t ns)
 {
     const struct open_module *open =
         &w->threads[thread].open[--w->threads[thread].depth];
@@ -181,7 +184,7 @@ static void module_leave(struct writer *w, uint32_t thread, uint64_t ns)
 }
 
 /* Calls that an exception left end with the one around them. */
-static void on_module(struct writer *w, const struct trace_item *item,
+static void on_module(struct kineto_writer *w, const struct trace_item *item,
                       uint64_t ns)
 {
     uint32_t thread = item->head.thread;
@@ -193,7 +196,7 @@ static void on_module(struct writer *w, const struct trace_item *item,
         (struct open_module){module, ns};
 }
 
-static void on_leave(struct writer *w, const struct trace_item *item,
+static void on_leave(struct kineto_writer *w, const struct trace_item *item,
                      uint64_t ns)
 {
     uint32_t thread = item->head.thread;
@@ -208,7 +211,7 @@ static void on_leave(struct writer *w, const struct trace_item *item,
         module_leave(w, thread, ns);
 }
 
-static void put_memory(struct writer *w, uint64_t device, uint64_t ns,
+static void put_memory(struct kineto_writer *w, uint64_t device, uint64_t ns,
                        uint64_t allocated, uint64_t reserved)
 {
     if (!event_begin(w, "C", device, 0))
@@ -222,7 +225,7 @@ static void put_memory(struct writer *w, uint64_t device, uint64_t ns,
 
 static void on_record(void *context, const struct trace_item *item, uint64_t ns)
 {
-    struct writer *w = context;
+    struct kineto_writer *w = context;
 
     trace_names_add(&w->names, item);
     switch (item->head.kind) {
@@ -256,9 +259,9 @@ static void on_record(void *context, const struct trace_item *item, uint64_t ns)
 
 /* --- the file ------------------------------------------------------------- */
 
-static void put_head(struct writer *w)
+static void put_head(struct kineto_writer *w)
 {
-    const struct gpu *gpu = w->job->options->price.gpu;
+    const struct gpu *gpu = w->job->gpu;
     size_t world = w->job->result->rank_count;
 
     fprintf(w->out,
@@ -280,7 +283,7 @@ static void put_head(struct writer *w)
             world);
 }
 
-static void put_steps(struct writer *w, const struct simulation *s)
+static void put_steps(struct kineto_writer *w, const struct simulation *s)
 {
     for (size_t i = 0; i < s->steps.count; i++) {
         char name[48];
@@ -296,7 +299,7 @@ static void put_steps(struct writer *w, const struct simulation *s)
     }
 }
 
-static void put_processes(struct writer *w, const struct simulation *s)
+static void put_processes(struct kineto_writer *w, const struct simulation *s)
 {
     char name[48];
 
@@ -308,27 +311,32 @@ static void put_processes(struct writer *w, const struct simulation *s)
     }
 }
 
+/* What the simulation gave, as it is. */
+static void put_events(struct kineto_writer *w)
+{
+    char buffer[1 << 14];
+    size_t n;
+
+    rewind(w->events_file);
+    while ((n = fread(buffer, 1, sizeof buffer, w->events_file)) > 0)
+        fwrite(buffer, 1, n, w->out);
+}
+
 static void put_all(const void *context, const struct report_style *style,
                     FILE *out)
 {
-    struct writer *w = *(struct writer *const *)context;
-    const struct simulation_sink sink = {
-        .op = on_op, .call = on_call, .record = on_record, .context = w,
-        .all_records = true};
-    struct simulation s;
+    struct kineto_writer *w = *(struct kineto_writer *const *)context;
+    const struct simulation *s = w->simulation;
 
     (void)style;
     w->out = out;
     put_head(w);
-    if (!simulation_run(&s, w->job->trace, w->job->options, &sink, NULL,
-                        &w->err)) {
-        for (uint32_t i = 0; i < THREADS_MAX; i++)
-            while (w->threads[i].depth)
-                module_leave(w, i, s.end_ns);
-        put_steps(w, &s);
-        put_processes(w, &s);
-        simulation_fini(&s);
-    }
+    put_events(w);
+    for (uint32_t i = 0; i < THREADS_MAX; i++)
+        while (w->threads[i].depth)
+            module_leave(w, i, s->end_ns);
+    put_steps(w, s);
+    put_processes(w, s);
     fprintf(
         out,
         "\n],\"memsim\":{\"clock\":\"predicted\",\"events_dropped\":%" PRIu64
@@ -336,22 +344,47 @@ static void put_all(const void *context, const struct report_style *style,
         w->dropped);
 }
 
-int kineto_write(const struct kineto_job *job, const char *path,
-                 struct err *err)
+static void writer_destroy(struct kineto_writer *w)
 {
-    static const struct report_ops ops = {.write = put_all,
-                                          .gzip_by_name = true};
-    struct writer *w = xcalloc(1, sizeof *w);
-
-    w->job = job;
-    w->pid = 1000;
-    int rc = report_write(&ops, &w, path, err);
-    if (!rc && w->err.text[0])
-        rc = err_set(err, "%s", w->err.text);
+    fclose(w->events_file);
     trace_names_fini(&w->names);
     map_fini(&w->modules);
     time_log_streams_fini(&w->streams);
     free(w);
+}
+
+struct kineto_writer *kineto_begin(const struct kineto_job *job, FILE *events,
+                                   struct simulation_sink *sink)
+{
+    struct kineto_writer *w = xcalloc(1, sizeof *w);
+
+    w->job = job;
+    w->pid = 1000;
+    w->events_file = w->out = events;
+    *sink = (struct simulation_sink){.op = on_op,
+                                     .call = on_call,
+                                     .record = on_record,
+                                     .context = w,
+                                     .all_records = true};
+    return w;
+}
+
+int kineto_end(struct kineto_writer *w, const struct simulation *s,
+               const char *path, struct err *err)
+{
+    static const struct report_ops ops = {.write = put_all,
+                                          .gzip_by_name = true};
+    int rc = 0;
+
+    w->simulation = s;
+    if (s && (fflush(w->events_file) || ferror(w->events_file)))
+        rc = err_set(err,
+                     "--kineto: cannot write to a temporary file: %s; "
+                     "set TMPDIR",
+                     strerror(errno));
+    if (s && !rc)
+        rc = report_write(&ops, &w, path, err);
+    writer_destroy(w);
     return rc;
 }
 
@@ -366,6 +399,5 @@ char *kineto_path(const struct result *result, const struct result_rank *rank,
         return xstrdup(path);
     if (!dot || dot == base)
         dot = path + strlen(path);
-    return xasprintf("%.*s-rank%u%s", (int)(dot - path), path, rank->rank,
-                     dot);
+    return xasprintf("%.*s-rank%u%s", (int)(dot - path), path, rank->rank, dot);
 }

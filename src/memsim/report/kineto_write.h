@@ -17,14 +17,21 @@
 struct kineto_job {
     const struct result *result;
     const struct result_rank *rank;
-    const char *trace; /* its path */
-    const struct simulation_options *options;
+    const struct gpu *gpu;
 };
 
-/* Writes the trace of JOB to PATH, compressed where that ends in .gz. Returns 0
- * or -1. */
-int kineto_write(const struct kineto_job *job, const char *path,
-                 struct err *err);
+/* Starts a trace of JOB, which is borrowed, in the file EVENTS, which is empty,
+ * open for reading and writing, and the writer's from now on. Sets *SINK to
+ * what the simulation of the rank is to be given. Returns the writer for
+ * kineto_end. */
+struct kineto_writer *kineto_begin(const struct kineto_job *job, FILE *events,
+                                   struct simulation_sink *sink);
+
+/* Writes the trace, whose simulation gave S, to PATH, compressed where that
+ * ends in .gz, and frees W. Where S is NULL it only frees W. Returns 0 or
+ * -1. */
+int kineto_end(struct kineto_writer *w, const struct simulation *s,
+               const char *path, struct err *err);
 
 /* PATH, with the rank in it where there are several: "x-rank3.json". The caller
  * frees it. */

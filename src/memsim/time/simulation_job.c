@@ -206,33 +206,6 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
     free(meets);
 }
 
-int simulation_among(struct simulation *t,
-                     const struct simulation_options *options,
-                     const struct simulation_sink *sink,
-                     struct trace_names *names, struct err *err)
-{
-    const struct simulation_peers *peers = options->peers;
-    struct simulation_rank *ranks = xcalloc(peers->count, sizeof *ranks);
-    struct simulation_rank *self = &ranks[peers->self];
-
-    memcpy(ranks, peers->ranks, peers->count * sizeof *ranks);
-    for (size_t i = 0; i < peers->count; i++)
-        ranks[i].sink = (struct simulation_sink){.op = NULL};
-    if (sink)
-        self->sink = *sink;
-    self->names = names;
-    simulation_job(ranks, peers->count, peers->job, options);
-    for (size_t i = 0; i < peers->count; i++)
-        if (i != peers->self && !ranks[i].failed)
-            simulation_fini(&ranks[i].result);
-    *t = self->result;
-    if (self->failed)
-        *err = self->err;
-    int rc = self->failed ? -1 : 0;
-    free(ranks);
-    return rc;
-}
-
 struct comm_job *simulation_join(const struct simulation_rank *ranks,
                                  size_t count,
                                  const struct comm_classes *classes)

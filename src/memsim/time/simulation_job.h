@@ -28,20 +28,12 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
                     const struct comm_job *job,
                     const struct simulation_options *options);
 
-/* All ranks of a job, for the simulation of RANKS[SELF] among them: what is set
- * in RANKS are paths and plans. */
+/* All ranks of a job: what is set in RANKS are paths and plans. */
 struct simulation_peers {
     const struct simulation_rank *ranks;
-    size_t count, self;
+    size_t count;
     const struct comm_job *job;
 };
-
-/* Simulates the rank that OPTIONS->peers says among the others. As
- * simulation_run. */
-int simulation_among(struct simulation *t,
-                     const struct simulation_options *options,
-                     const struct simulation_sink *sink,
-                     struct trace_names *names, struct err *err);
 
 /* Joins the collectives of RANKS, which stand for CLASSES (NULL: for themselves
  * alone); to be given to comm_job_destroy. */

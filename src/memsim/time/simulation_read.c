@@ -2,9 +2,9 @@
 #include "memsim/time/simulation_read.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/time/simulation_job.h"
 #include "memsim/time/simulation_source.h"
 
 /* Simulates PATH as the plan of OPTIONS says. */
@@ -43,8 +43,6 @@ int simulation_run(struct simulation *t, const char *path,
     struct simulation_options planned = *options;
     struct simulation_plan own;
 
-    if (options->peers)
-        return simulation_among(t, options, sink, names, err);
     *t = (struct simulation){.device_count = 0};
     if (!options->plan &&
         simulation_plan_read(&own, path, simulation_keep_for(sink), err))
@@ -65,4 +63,24 @@ void simulation_fini(struct simulation *t)
     free(t->begins);
     free(t->ends);
     *t = (struct simulation){.device_count = 0};
+}
+
+static struct simulation_moment *
+moments_copy(const struct simulation_moment *moments, size_t count)
+{
+    struct simulation_moment *copy = xcalloc(count + 1, sizeof *copy);
+
+    if (count)
+        memcpy(copy, moments, count * sizeof *copy);
+    return copy;
+}
+
+struct simulation simulation_copy(const struct simulation *t)
+{
+    struct simulation copy = *t;
+
+    copy.steps = step_list_copy(&t->steps);
+    copy.begins = moments_copy(t->begins, t->steps.count);
+    copy.ends = moments_copy(t->ends, t->steps.count);
+    return copy;
 }

@@ -15,5 +15,7 @@ int simulation_run(struct simulation *t, const char *path,
                  const struct simulation_sink *sink, struct trace_names *names,
                  struct err *err);
 void simulation_fini(struct simulation *t);
+/* A copy, to be given to simulation_fini. */
+struct simulation simulation_copy(const struct simulation *t);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define TICKS_MAX 1000000 /* of more, every second one is kept */
 
-struct keeping {
+struct time_keeper {
     struct time_log *log;
     uint32_t step;
     size_t op_capacity, call_capacity, tick_capacity;
@@ -18,14 +18,14 @@ struct keeping {
 
 /* --- while the trace is simulated ----------------------------------------- */
 
-static bool is_wanted(const struct keeping *k, uint32_t step)
+static bool is_wanted(const struct time_keeper *k, uint32_t step)
 {
     return k->step == TIME_LOG_ALL || k->step == step;
 }
 
 static void on_op(void *context, const struct simulation_op *op)
 {
-    struct keeping *k = context;
+    struct time_keeper *k = context;
     struct time_log *log = k->log;
 
     if (!is_wanted(k, op->step))
@@ -40,7 +40,7 @@ static void on_op(void *context, const struct simulation_op *op)
 
 static void on_call(void *context, const struct simulation_call *call)
 {
-    struct keeping *k = context;
+    struct time_keeper *k = context;
     struct time_log *log = k->log;
 
     if (!is_wanted(k, call->step))
@@ -54,7 +54,7 @@ static void on_call(void *context, const struct simulation_call *call)
 }
 
 /* Keeps every second tick, and from now on none that is nearer than those. */
-static void ticks_thin(struct keeping *k)
+static void ticks_thin(struct time_keeper *k)
 {
     struct time_log *log = k->log;
     size_t kept = 0;
@@ -66,7 +66,7 @@ static void ticks_thin(struct keeping *k)
         (log->ticks[kept - 1].recorded_ns - log->ticks[0].recorded_ns) / kept;
 }
 
-static void tick(struct keeping *k, uint64_t recorded_ns, uint64_t ns)
+static void tick(struct time_keeper *k, uint64_t recorded_ns, uint64_t ns)
 {
     struct time_log *log = k->log;
     const struct time_log_tick *last =
@@ -85,7 +85,7 @@ static void tick(struct keeping *k, uint64_t recorded_ns, uint64_t ns)
 
 static void on_record(void *context, const struct trace_item *item, uint64_t ns)
 {
-    struct keeping *k = context;
+    struct time_keeper *k = context;
     struct time_log *log = k->log;
     uint32_t parent;
 
@@ -116,55 +116,47 @@ static int call_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int time_log_read(struct time_log *log, const char *path,
-                  const struct simulation_options *options, uint32_t step,
-                  struct err *err)
+struct time_keeper *time_keeper_create(uint32_t step,
+                                       struct simulation_sink *sink)
 {
-    struct keeping k = {.log = log, .step = step};
-    const struct simulation_sink sink = {
-        .op = on_op, .call = on_call, .record = on_record, .context = &k};
+    struct time_keeper *k = xcalloc(1, sizeof *k);
 
-    *log = (struct time_log){.op_count = 0};
-    int rc = simulation_run(&log->simulation, path, options, &sink, NULL, err);
-    if (rc) {
-        time_log_fini(log);
-        return rc;
+    k->log = xcalloc(1, sizeof *k->log);
+    k->step = step;
+    *sink = (struct simulation_sink){
+        .op = on_op, .call = on_call, .record = on_record, .context = k};
+    return k;
+}
+
+struct time_log *time_keeper_end(struct time_keeper *k,
+                                 const struct simulation *s)
+{
+    struct time_log *log = k ? k->log : NULL;
+
+    free(k);
+    if (!log || !s) {
+        time_log_destroy(log);
+        return NULL;
     }
+    log->simulation = simulation_copy(s);
     if (log->op_count)
         qsort(log->ops, log->op_count, sizeof *log->ops, op_compare);
     if (log->call_count)
         qsort(log->calls, log->call_count, sizeof *log->calls, call_compare);
     module_table_count(&log->modules);
-    return 0;
+    return log;
 }
 
-void time_log_fini(struct time_log *log)
+void time_log_destroy(struct time_log *log)
 {
+    if (!log)
+        return;
     simulation_fini(&log->simulation);
     trace_names_fini(&log->names);
     module_table_fini(&log->modules);
     free(log->ops);
     free(log->calls);
     free(log->ticks);
-    *log = (struct time_log){.op_count = 0};
-}
-
-struct time_log *time_log_create(const char *path,
-                                 const struct simulation_options *options,
-                                 uint32_t step, struct err *err)
-{
-    struct time_log *log = xmalloc(sizeof *log);
-
-    if (!time_log_read(log, path, options, step, err))
-        return log;
-    free(log);
-    return NULL;
-}
-
-void time_log_destroy(struct time_log *log)
-{
-    if (log)
-        time_log_fini(log);
     free(log);
 }
 

@@ -32,20 +32,16 @@ struct time_log {
     uint64_t first_ns; /* of the trace's clock: the timeline's 0 */
 };
 
-/* Simulates the trace PATH and keeps STEP of it, or TIME_LOG_ALL. Returns 0
- * with *LOG to be given to time_log_fini, or -1 with ERR set and nothing to
- * free. */
-int time_log_read(struct time_log *log, const char *path,
-                  const struct simulation_options *options, uint32_t step,
-                  struct err *err);
-void time_log_fini(struct time_log *log);
+/* A timeline that is being made while its trace is simulated: STEP of it, or
+ * TIME_LOG_ALL. *SINK is what the simulation is to be given. */
+struct time_keeper *time_keeper_create(uint32_t step,
+                                       struct simulation_sink *sink);
+/* Ends it: returns the timeline, with a copy of the simulation's result S, to
+ * be given to time_log_destroy; NULL where S or K is NULL. K is freed. */
+struct time_log *time_keeper_end(struct time_keeper *k,
+                                 const struct simulation *s);
 
-/* The same in memory of its own; NULL with ERR set. time_log_destroy frees it;
- * NULL is fine. */
-struct time_log *time_log_create(const char *path,
-                                 const struct simulation_options *options,
-                                 uint32_t step, struct err *err);
-void time_log_destroy(struct time_log *log);
+void time_log_destroy(struct time_log *log); /* NULL is fine */
 
 /* When the simulated host comes to RECORDED_NS of the trace's clock. Between
  * two records it goes on evenly. */
