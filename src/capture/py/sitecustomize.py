@@ -3,8 +3,8 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, groups.py, host.py, world.py and modules.py
-follow; when it imports safetensors, files.py. Then it makes way for the
+imports torch, it has limits.py, groups.py, host.py, world.py, launcher.py and
+modules.py follow; when it imports safetensors, files.py. Then it makes way for the
 sitecustomize that the user may have.
 """
 import atexit
@@ -84,6 +84,8 @@ def _follow():
         _start("host", "large host tensors are initialized")
     if os.environ.get("MEMSIM_RANKS"):
         _start("world", "ranks that are not run are waited for")
+    if os.environ.get("MEMSIM_LAUNCHER"):
+        _start("launcher", "the launcher starts no script")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("modules", "modules are not told apart")
 

@@ -15,7 +15,7 @@
 
 #include "common/base/xmalloc.h"
 #include "common/trace/session.h"
-#include "memsim/run/launch_torchrun.h"
+#include "memsim/run/launch_line.h"
 #include "memsim/run/ranks.h"
 
 #define REAL_RANKS   SESSION_DEVICES /* a GPU for each */
@@ -48,49 +48,82 @@ static int ranks_find(struct launch *l, const char *text, struct err *err)
     return 0;
 }
 
+/* COMMAND behind LAUNCH_LINE_ROOM free words. */
 static char **words_copy(char **command)
 {
     size_t count = 0;
 
     while (command[count])
         count++;
-    char **words = xcalloc(count + 1, sizeof *words);
-    memcpy(words, command, count * sizeof *words);
+    char **words = xcalloc(LAUNCH_LINE_ROOM + count + 1, sizeof *words);
+    memcpy(words + LAUNCH_LINE_ROOM, command, count * sizeof *words);
     return words;
+}
+
+/* Sets NODES and LOCAL of a launcher's LINE where it has them otherwise: of so
+ * many tasks. Returns whether memsim takes its place. */
+static bool line_conclude(struct launch_line *line)
+{
+    if (line->tasks && !line->local && line->nodes)
+        line->local = (line->tasks + line->nodes - 1) / line->nodes;
+    if (line->tasks && !line->local)
+        line->local = line->tasks < SESSION_DEVICES ? line->tasks : 8;
+    line->local = line->local ? line->local : 1;
+    if (line->tasks && !line->nodes)
+        line->nodes = (line->tasks + line->local - 1) / line->local;
+    line->nodes = line->nodes ? line->nodes : 1;
+    return line->nodes > 1 || line->remote;
+}
+
+static int size_find(struct launch *launch, uint32_t nodes, uint32_t local,
+                     uint32_t tasks, struct err *err)
+{
+    uint64_t world = tasks ? tasks : (uint64_t)nodes * local;
+
+    if (!local || local > SESSION_DEVICES)
+        return err_set(err, "--nproc-per-node: 1 to %d ranks of a node are "
+                            "possible",
+                       SESSION_DEVICES);
+    if (world > RUN_RANKS_MAX || !nodes)
+        return err_set(err, "--nnodes: 1 to %u ranks are possible",
+                       RUN_RANKS_MAX);
+    if (world > (uint64_t)nodes * local)
+        return err_set(err, "%s: %u ranks do not fit on %u nodes of %u",
+                       launch->words[LAUNCH_LINE_ROOM], tasks, nodes, local);
+    launch->local = local;
+    launch->world = (uint32_t)world;
+    return 0;
 }
 
 int launch_find(struct launch *launch, const struct launch_options *options,
                 char **command, struct err *err)
 {
-    struct torchrun t;
+    struct launch_line line;
     char **words = words_copy(command);
-    bool given = options->nodes || options->local;
-    bool torchrun = torchrun_read(&t, words);
-    uint32_t nodes = options->nodes ? options->nodes : 1;
-    uint32_t local = options->local ? options->local : 1;
 
-    *launch = (struct launch){.environment = options->environment,
-                              .words = words,
-                              .command = torchrun ? t.command : words};
-    if (torchrun && !given) {
-        nodes = t.nodes;
-        local = t.local;
-        given = nodes > 1;
-    }
+    *launch = (struct launch){.words = words};
+    int is_launcher = launch_line_read(&line, words + LAUNCH_LINE_ROOM, err);
+    if (is_launcher < 0)
+        return -1;
+    launch->command = line.command;
+    launch->environment =
+        options->environment ? options->environment : line.environment;
+    bool given = options->nodes || options->local;
+    if (!given && is_launcher)
+        given = line_conclude(&line) || options->ranks;
+    else
+        line.tasks = 0;
     if (!given && options->ranks)
         return err_set(err, "--ranks: how many ranks are there? Give --nnodes "
                             "and --nproc-per-node");
     if (!given)
         return 0;
-    if (!local || local > SESSION_DEVICES)
-        return err_set(err, "--nproc-per-node: 1 to %d ranks of a node are "
-                            "possible",
-                       SESSION_DEVICES);
-    if ((uint64_t)nodes * local > RUN_RANKS_MAX || !nodes)
-        return err_set(err, "--nnodes: 1 to %u ranks are possible",
-                       RUN_RANKS_MAX);
-    launch->local = local;
-    launch->world = nodes * local;
+    if (options->nodes || options->local) {
+        line.nodes = options->nodes ? options->nodes : 1;
+        line.local = options->local ? options->local : 1;
+    }
+    if (size_find(launch, line.nodes, line.local, line.tasks, err))
+        return -1;
     return ranks_find(launch, options->ranks, err);
 }
 
@@ -176,32 +209,62 @@ static uint32_t free_port(void)
     return bound ? ntohs(address.sin_port) : 29500;
 }
 
-/* What RANK is told by the launcher that it expects. */
+/* What RANK sees of the launcher that it expects. */
 static void rank_environment(const struct launch *l, uint32_t rank)
 {
-    uint32_t node = rank / l->local, nodes = l->world / l->local;
+    uint32_t node = rank / l->local, nodes = (l->world - 1) / l->local + 1;
+    uint32_t local_rank = rank % l->local;
     const struct {
-        const char *name[3]; /* by enum launch_environment */
+        int environment;
+        const char *name;
         uint32_t value;
     } variables[] = {
-        {{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, rank},
-        {{"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"},
-         rank % l->local},
-        {{"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, l->world},
-        {{"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE",
-          "OMPI_COMM_WORLD_LOCAL_SIZE"},
-         l->local},
-        {{"GROUP_RANK", "SLURM_NODEID", "OMPI_COMM_WORLD_NODE_RANK"}, node},
-        {{"GROUP_WORLD_SIZE", "SLURM_NNODES", NULL}, nodes},
-        {{"ROLE_RANK", NULL, NULL}, rank},
-        {{"ROLE_WORLD_SIZE", "SLURM_NPROCS", NULL}, l->world},
+        {LAUNCH_TORCHRUN, "RANK", rank},
+        {LAUNCH_TORCHRUN, "LOCAL_RANK", local_rank},
+        {LAUNCH_TORCHRUN, "WORLD_SIZE", l->world},
+        {LAUNCH_TORCHRUN, "LOCAL_WORLD_SIZE", l->local},
+        {LAUNCH_TORCHRUN, "GROUP_RANK", node},
+        {LAUNCH_TORCHRUN, "GROUP_WORLD_SIZE", nodes},
+        {LAUNCH_TORCHRUN, "ROLE_RANK", rank},
+        {LAUNCH_TORCHRUN, "ROLE_WORLD_SIZE", l->world},
+        {LAUNCH_SLURM, "SLURM_PROCID", rank},
+        {LAUNCH_SLURM, "SLURM_LOCALID", local_rank},
+        {LAUNCH_SLURM, "SLURM_NTASKS", l->world},
+        {LAUNCH_SLURM, "SLURM_NPROCS", l->world},
+        {LAUNCH_SLURM, "SLURM_STEP_NUM_TASKS", l->world},
+        {LAUNCH_SLURM, "SLURM_NTASKS_PER_NODE", l->local},
+        {LAUNCH_SLURM, "SLURM_NODEID", node},
+        {LAUNCH_SLURM, "SLURM_NNODES", nodes},
+        {LAUNCH_SLURM, "SLURM_JOB_NUM_NODES", nodes},
+        {LAUNCH_SLURM, "SLURM_JOB_ID", 1},
+        {LAUNCH_OPENMPI, "OMPI_COMM_WORLD_RANK", rank},
+        {LAUNCH_OPENMPI, "OMPI_COMM_WORLD_SIZE", l->world},
+        {LAUNCH_OPENMPI, "OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
+        {LAUNCH_OPENMPI, "OMPI_COMM_WORLD_NODE_RANK", local_rank},
+        {LAUNCH_OPENMPI, "OMPI_COMM_WORLD_LOCAL_SIZE", l->local},
+        {LAUNCH_OPENMPI, "OMPI_UNIVERSE_SIZE", l->world},
+        {LAUNCH_OPENMPI, "PMI_RANK", rank}, /* MPICH's */
+        {LAUNCH_OPENMPI, "PMI_SIZE", l->world},
+        {LAUNCH_OPENMPI, "MPI_LOCALRANKID", local_rank},
+        {LAUNCH_OPENMPI, "MPI_LOCALNRANKS", l->local},
+        {LAUNCH_DEEPSPEED, "LOCAL_SIZE", l->local},
+        {LAUNCH_DEEPSPEED, "CROSS_RANK", node},
+        {LAUNCH_DEEPSPEED, "CROSS_SIZE", nodes},
+        {LAUNCH_ACCELERATE, "MEMSIM_LAUNCHER", 1}, /* py/launcher.py */
     };
 
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        set(variables[i].name[0], variables[i].value);
-        if (l->environment && variables[i].name[l->environment])
-            set(variables[i].name[l->environment], variables[i].value);
-    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (!variables[i].environment ||
+            variables[i].environment == l->environment)
+            set(variables[i].name, variables[i].value);
+}
+
+/* Writes LOCAL_RANK where the command has "{}" for it. */
+static void rank_words(const struct launch *l, uint32_t rank)
+{
+    for (char **word = l->command; *word; word++)
+        if (!strcmp(*word, LAUNCH_LOCAL_RANK))
+            *word = xasprintf("--local_rank=%u", rank % l->local);
 }
 
 /* What all ranks are told. */
@@ -213,6 +276,11 @@ static void common_environment(const struct launch *l)
     if (!getenv("MASTER_PORT"))
         set("MASTER_PORT", free_port());
     setenv("OMP_NUM_THREADS", "1", 0);
+    if (l->environment == LAUNCH_SLURM) {
+        setenv("SLURM_JOB_NODELIST", "localhost", 1);
+        setenv("SLURM_NODELIST", "localhost", 1);
+        setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1", 1);
+    }
     if (l->ranks.count < l->world)
         setenv("MEMSIM_RANKS", ranks, 1);
     free(ranks);
@@ -226,6 +294,7 @@ static pid_t rank_start(const struct launch *l, uint32_t rank)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     rank_environment(l, rank);
+    rank_words(l, rank);
     execvp(l->command[0], l->command);
     fprintf(stderr, "memsim: %s: %s\n", l->command[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);

@@ -10,22 +10,17 @@
 
 #include "common/base/err.h"
 #include "common/base/rank_set.h"
+#include "memsim/run/launch_line.h"
 
 /* The command that `memsim run' starts instead of the user's. It starts the
  * ranks: "memsim launch RANKS WORLD LOCAL ENVIRONMENT COMMAND ...". */
 #define LAUNCH_COMMAND "launch"
 
-enum launch_environment {
-    LAUNCH_TORCHRUN, /* only RANK and so on */
-    LAUNCH_SLURM,    /* SLURM_PROCID and so on, too */
-    LAUNCH_OPENMPI,  /* OMPI_COMM_WORLD_RANK and so on, too */
-};
-
 /* The user's options. */
 struct launch_options {
     uint32_t nodes, local; /* ranks of a node; 0: not given */
     const char *ranks;     /* "auto", "all", a list; NULL: auto */
-    int environment;
+    int environment;       /* enum launch_environment; 0: the launcher's */
 };
 
 struct launch {
@@ -36,7 +31,7 @@ struct launch {
     char **command; /* of a rank, in WORDS */
 };
 
-/* Fills LAUNCH from OPTIONS and COMMAND, which may be torchrun's. Returns 0 or
+/* Fills LAUNCH from OPTIONS and COMMAND, which may be a launcher's. Returns 0 or
  * -1 with ERR set; call launch_fini in both cases. */
 int launch_find(struct launch *launch, const struct launch_options *options,
                 char **command, struct err *err);
