@@ -23,20 +23,20 @@ def equal(got, want):
     assert got == want, f"rank {rank}: {got!r}, not {want!r}"
 """
 
-# A script that talks to its peers in every way, in a world of 128 with ranks 0
-# and 127.
+# A script that talks to its peers in every way, in a world of 128 with ranks 0,
+# 1 and 127.
 TALK = HEAD + """
 dist.init_process_group("cpu:gloo,cuda:nccl")
 last = rank == 127
 x = torch.tensor([rank + 1], device="cuda")
 dist.all_reduce(x)
-equal(x.item(), 127 * 1 + 128)
+equal(x.item(), 1 + 126 * 2 + 128)
 out = [None] * world
 dist.all_gather_object(out, rank)
-equal(out, [0] * 127 + [127])
+equal(out, [0] + [1] * 126 + [127])
 out = [None] * world if rank == 0 else None
 dist.gather_object(rank, out, 0)
-equal(out, [0] * 127 + [127] if rank == 0 else None)
+equal(out, [0] + [1] * 126 + [127] if rank == 0 else None)
 out = ["hello"] if rank == 0 else [None]
 dist.broadcast_object_list(out, 0)
 equal(out, ["hello"])
@@ -49,10 +49,10 @@ dist.barrier(host)
 dist.barrier()
 x = torch.tensor([rank + 1.0])
 dist.all_reduce(x, group=host)
-equal(x.item(), 255)
+equal(x.item(), 1 + 126 * 2 + 128)
 parts = [torch.zeros(1) for _ in range(world)]
 dist.all_gather(parts, torch.tensor([float(rank)]), group=host)
-equal([p.item() for p in parts], [0.0] * 127 + [127.0])
+equal([p.item() for p in parts], [0.0] + [1.0] * 126 + [127.0])
 
 from torch.distributed.device_mesh import init_device_mesh
 import torch.distributed.checkpoint as dcp
@@ -60,7 +60,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict
 mesh = init_device_mesh("cuda", (16, 8), mesh_dim_names=("dp", "tp"))
 x = torch.tensor([rank + 1], device="cuda")
 dist.all_reduce(x, group=mesh.get_group("tp"))
-equal(x.item(), 128 * 8 if last else 8)
+equal(x.item(), 128 * 8 if last else 1 + 7 * 2)
 model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(3)]).cuda()
 for layer in model:
     fully_shard(layer, mesh=mesh)
@@ -79,7 +79,7 @@ dist.destroy_process_group()
 # Parameters whose last shard is smaller, and a rank 0 that does more.
 TRAIN = HEAD + """
 dist.init_process_group("nccl")
-sizes = (64, 130, 257, 63)
+sizes = (64, 130, 257, int(sys.argv[2]))
 model = nn.Sequential(*[nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])])
 model.cuda()
 if sys.argv[1] == "ddp":
@@ -105,6 +105,8 @@ for step in range(3):
     if rank == 0:
         log = torch.zeros(1 << 20, device="cuda")
         del log
+        if sys.argv[1] == "ddp":
+            torch.save(model.module.state_dict(), "checkpoint.pt")
 dist.barrier()
 dist.destroy_process_group()
 """
@@ -139,13 +141,68 @@ layer.cuda()
 """
 
 
+# A pipeline of 4 stages of 2 data-parallel ranks. The first stage has an
+# embedding, the last a head and the loss, and the third one layer more.
+PIPELINE = HEAD + """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (4, world // 4), mesh_dim_names=("pp", "dp"))
+stage = mesh["pp"].get_local_rank()
+layers = [nn.Linear(256, 256) for _ in range(2 + (stage == 2))]
+if stage == 0:
+    layers.insert(0, nn.Embedding(1000, 256))
+if stage == 3:
+    layers.append(nn.Linear(256, 1000))
+model = nn.Sequential(*layers).cuda()
+for layer in model:
+    fully_shard(layer, mesh=mesh["dp"])
+fully_shard(model, mesh=mesh["dp"])
+pipeline = Schedule1F1B(
+    PipelineStage(model, stage, 4, torch.device("cuda"),
+                  group=mesh["pp"].get_group()), 8,
+    loss_fn=lambda y, t: nn.functional.cross_entropy(
+        y.flatten(0, 1), t.flatten()))
+optimizer = torch.optim.AdamW(model.parameters())
+tokens = torch.randint(1000, (16, 32), device="cuda")
+for _ in range(2):
+    inputs = (tokens,) if stage == 0 else ()
+    pipeline.step(*inputs, **({"target": tokens} if stage == 3 else {}))
+    optimizer.step()
+    optimizer.zero_grad()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# Experts on 4 ranks, to which a router that favours some sends tokens; 2 such
+# groups.
+EXPERTS = HEAD + """
+from torch.distributed.device_mesh import init_device_mesh
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (world // 4, 4), mesh_dim_names=("dp", "ep"))
+group, place = mesh["ep"].get_group(), mesh["ep"].get_local_rank()
+expert = nn.Linear(128, 128).cuda()
+for step in range(2):
+    counts = torch.tensor([64 // (to + 1) for to in range(4)], device="cuda")
+    got = torch.empty_like(counts)
+    dist.all_to_all_single(got, counts, group=group)
+    sends, receives = counts.tolist(), got.tolist()
+    x = torch.randn(sum(sends), 128, device="cuda")
+    y = torch.empty(sum(receives), 128, device="cuda")
+    dist.all_to_all_single(y, x, receives, sends, group=group)
+    expert(y).sum().backward()
+dist.destroy_process_group()
+"""
+
+
 def run(text, directory, *options, argument="", status=0):
     script = os.path.join(directory, "train.py")
     with open(script, "w") as file:
         file.write(text)
     done = subprocess.run(
         [f"{BUILD}/bin/memsim", "run", *options, "--", sys.executable, script,
-         argument], capture_output=True, text=True, timeout=600)
+         *argument.split()], capture_output=True, text=True, timeout=600,
+        cwd=directory)
     assert done.returncode == status, done.stderr
     return " ".join(done.stderr.split())
 
@@ -167,22 +224,46 @@ def events(run_directory):
     return found
 
 
-def compare(kind, ranks):
-    """World 4, all ranks as processes, and RANKS alone."""
+def classes(run_directory):
+    """The representative of each rank."""
+    stands = {}
+    with open(os.path.join(run_directory, "ranks")) as file:
+        for line in file:
+            rank, members = line.split()
+            for part in members.split(","):
+                span, _, stride = part.partition(":")
+                first, _, last = span.partition("-")
+                for member in range(int(first), int(last or first) + 1,
+                                    int(stride or 1)):
+                    stands[member] = int(rank)
+    return stands
+
+
+def left_out_ranks_are_equal(script, world, ranks, argument=""):
+    """All ranks as processes, and those that memsim chooses: RANKS."""
     with tempfile.TemporaryDirectory() as directory:
-        made = {}
-        for name, listed in ("all", "all"), ("few", ranks):
+        made, peaks = {}, {}
+        for name, listed in ("all", "all"), ("few", "auto"):
             kept = os.path.join(directory, name)
-            report = kept + ".json"
-            run(TRAIN, directory, "--nproc-per-node", "4", "--ranks", listed,
-                "-o", kept, "--json", report, argument=kind)
-            with open(report) as file:
+            said = run(script, directory, "--nproc-per-node", str(world),
+                       "--ranks", listed, "-o", kept, "--json", kept + ".json",
+                       argument=argument)
+            with open(kept + ".json") as file:
                 told = json.load(file)
-            made[name] = events(kept), {
-                r["rank"]: [(d["peak_allocated_bytes"],
-                             d["peak_reserved_bytes"]) for d in r["devices"]]
-                for r in told["ranks"]}
-        return made["all"], made["few"]
+            made[name] = events(kept)
+            peaks[name] = {r["rank"]: [(d["peak_allocated_bytes"],
+                                        d["peak_reserved_bytes"])
+                                       for d in r["devices"]]
+                           for r in told["ranks"]}
+        stands = classes(kept)
+    assert sorted(made["few"]) == ranks, (sorted(made["few"]), said[:1000])
+    equal(sorted(stands), list(range(world)))
+    for rank, stand in stands.items():
+        assert len(made["all"][rank]) > 20, len(made["all"][rank])
+        equal((rank, stand, made["all"][rank] == made["few"][stand]),
+              (rank, stand, True))
+    shown = {r: p for r, p in peaks["all"].items() if r in peaks["few"]}
+    equal(shown, {r: peaks["few"][r] for r in shown})
 
 
 @test
@@ -190,34 +271,34 @@ def a_script_that_talks_to_127_others_ends():
     with tempfile.TemporaryDirectory() as directory:
         told = run(TALK, directory, "--nnodes", "16", "--nproc-per-node", "8",
                    "--write-through", argument=directory + "/checkpoint")
-    assert ("all_gather_object: 126 of 128 objects are copies" in told), told
-    assert "ranks 0 to 127" in told or "0-126" in told, told
-
-
-def left_out_ranks_are_equal(kind):
-    (whole, whole_peaks), (few, few_peaks) = compare(kind, "0,1,3")
-    equal(sorted(few), [0, 1, 3])
-    for rank in few:
-        assert len(whole[rank]) > 100, len(whole[rank])
-        equal((rank, whole[rank] == few[rank]), (rank, True))
-        equal(whole_peaks[rank], few_peaks[rank])
-    equal(whole[2] == whole[1], True)
-    equal(whole_peaks[2], whole_peaks[1])
+    assert ("all_gather_object: 125 of 128 objects are copies" in told), told
+    assert "ranks 0 to 127" in told or "1-126" in told, told
 
 
 @test
 def left_out_ranks_are_equal_ddp():
-    left_out_ranks_are_equal("ddp")
+    left_out_ranks_are_equal(TRAIN, 4, [0, 1, 3], "ddp 63")
 
 
 @test
 def left_out_ranks_are_equal_fsdp2():
-    left_out_ranks_are_equal("fsdp2")
+    """5 rows on 4 ranks: 2, 2, 1 and none."""
+    left_out_ranks_are_equal(TRAIN, 4, [0, 1, 2, 3], "fsdp2 5")
 
 
 @test
 def left_out_ranks_are_equal_fsdp1():
-    left_out_ranks_are_equal("fsdp1")
+    left_out_ranks_are_equal(TRAIN, 4, [0, 1, 3], "fsdp1 63")
+
+
+@test
+def stages_of_a_pipeline_are_found():
+    left_out_ranks_are_equal(PIPELINE, 8, [0, 2, 4, 7])
+
+
+@test
+def experts_are_found():
+    left_out_ranks_are_equal(EXPERTS, 8, [0, 1, 2, 3, 7])
 
 
 @test

@@ -4,6 +4,7 @@
 
 #include "capture/core/base/pages.h"
 #include "capture/core/diagnose/misuse.h"
+#include "capture/core/run/differ.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/await.h"
 #include "capture/core/work/kernel.h"
@@ -11,6 +12,7 @@
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/work/submit.h"
 #include "capture/nccl/operation.h"
+#include "common/trace/session.h"
 
 static _Atomic uint64_t groups;
 static _Thread_local uint64_t group; /* of this thread's calls */
@@ -86,6 +88,27 @@ static uint64_t call_number(struct communicator *c, const struct call *call,
     return c->messages ? ++c->messages[call->peer][receives] : 0;
 }
 
+/* Ranks that send each other unequal shares in one group of calls, as experts
+ * do, differ. */
+static void shares_watch(struct communicator *c, const struct call *call,
+                         uint64_t share)
+{
+    static _Thread_local uint64_t last_group, first_share;
+    static _Thread_local const struct communicator *last;
+
+    if (call->shape != SHAPE_SEND || !group_depth || c->told || !c->places)
+        return;
+    if (last_group != group || last != c) {
+        last_group = group;
+        last = c;
+        first_share = share;
+    } else if (share != first_share) {
+        c->told = true;
+        memsim_ranks_differ(c->places, (uint32_t)c->ranks, RANK_AXIS_SIZES,
+                            "");
+    }
+}
+
 /* How many shares of COUNT elements go out and come in. */
 static ncclResult_t run(const struct call *call, int sends, int receives)
 {
@@ -104,6 +127,7 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     if (connected)
         return connected;
     uint64_t number = call_number(c, call, receives);
+    shares_watch(c, call, share);
     if (!capture(call, c, share, sends, receives))
         exchange_begin(
             &(const struct exchange){.comm = call->comm,

@@ -24,6 +24,7 @@ struct communicator {
     uint8_t *peers;          /* by rank, enum direction; NULL: none yet */
     uint32_t children;       /* made of it so far; the same in all ranks */
     uint64_t collectives;    /* called so far; likewise */
+    bool told;               /* that its ranks differ (differ.h) */
     uint64_t (*messages)[2]; /* so far, to and from each rank; NULL: none */
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
     const uint32_t *members; /* NULL: itself, or not told */

@@ -43,7 +43,7 @@ class _Finder:
         self.module, self.function = module, function
 
     def find_spec(self, name, path=None, target=None):
-        if name != self.module or path is not None:
+        if name != self.module:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -64,6 +64,14 @@ def _call_after(loader, function):
     loader.exec_module = exec_module
 
 
+def _after_import(name, function):
+    """Has FUNCTION called once the module NAME is there."""
+    if name in sys.modules:
+        function()
+    else:
+        sys.meta_path.insert(0, _Finder(name, function))
+
+
 def _start(name, what):
     """Starts NAME.py, which serves WHAT."""
     try:
@@ -72,6 +80,7 @@ def _start(name, what):
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # where torch.compile looks for it
         spec.loader.exec_module(module)
+        module.after_import = _after_import
         module.start()
     except Exception as error:  # a torch that we do not know
         print(f"memsim: note: {what}: {error}", file=sys.stderr)

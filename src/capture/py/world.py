@@ -6,10 +6,18 @@ send what the nearest lower rank sends that is one (nccl/exchange.h), and here
 they do the same in what PyTorch does beside NCCL: the store where ranks meet,
 gloo's collectives of host tensors, and with both collectives of objects. What a
 rank alone could say that is not run is refused, with the program's line.
+
+Where memsim chooses the ranks (MEMSIM_AXES), a message to a rank that is not run
+shows an axis along which ranks differ. It is told, and this process ends: memsim
+runs the job again with a rank for each place on that axis. A rank that is not
+run then sends the objects that the rank with its places sends.
 """
+import array
 import ctypes
 import datetime
+import functools
 import os
+import pickle
 import re
 import sys
 import time
@@ -33,6 +41,28 @@ RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 _core = ctypes.CDLL("libmemsim.so")
 _core.memsim_peers_busy_ms.restype = ctypes.c_uint64
 _tell = ctypes.PyDLL("libmemsim.so").memsim_group_tell
+after_import = None  # sitecustomize.py's
+_differ = _core.memsim_ranks_differ
+_differ.restype = ctypes.c_bool
+_AGAIN = 86  # memsim/run/launch.h, LAUNCH_AGAIN
+CHOSEN = os.environ.get("MEMSIM_AXES") is not None
+AXES = [tuple(map(int, axis.split(":")))
+        for axis in os.environ.get("MEMSIM_AXES", "").split(",") if axis]
+
+
+def places(rank):
+    """RANK's place on each axis along which ranks differ."""
+    return tuple(rank // stride % size for stride, size in AXES)
+
+
+def stand_in(rank, real=REAL):
+    """The one of REAL that does what RANK does (memsim/run/rank_axes.h)."""
+    alike = [r for r in real if places(r) == places(rank)]
+    lower = [r for r in alike if r <= rank]
+    if lower or alike:
+        return lower[-1] if lower else alike[0]
+    return ([r for r in real if r <= rank] or real)[-1 if real[0] <= rank
+                                                    else 0]
 
 
 def _place():
@@ -59,6 +89,122 @@ class RankNotRun(RuntimeError):
             f"memsim: {_place()}: rank {RANK} waits for {what} of rank {rank}, "
             f"which is not run; run it, too: --ranks "
             f"{','.join(map(str, sorted({*REAL, rank})))}")
+
+
+# --- ranks that differ -------------------------------------------------------
+
+def _group_ranks(group):
+    from torch.distributed import distributed_c10d as c10d
+    group = group or c10d._get_default_group()
+    if group == c10d.GroupMember.NON_GROUP_MEMBER:
+        return []
+    return c10d.get_process_group_ranks(group)
+
+
+def _message(peer, group):
+    """This rank sends rank PEER a message, or gets one from it. If memsim
+    chooses the ranks and does not know yet that these two differ, it runs the
+    job again."""
+    if not CHOSEN or peer is None or peer in REAL or peer == RANK:
+        return
+    if AXES and places(peer) != places(RANK):
+        return
+    ranks = _group_ranks(group)
+    if len(ranks) == WORLD:  # the distance is all that is known
+        step = abs(peer - RANK)
+        ranks = range(RANK % step, WORLD - WORLD % step, step)
+    listed = array.array("I", ranks).tobytes()
+    if _differ(listed, len(ranks), b"messages", _place().encode()):
+        _run_again()
+
+
+def _run_again():
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(_AGAIN)
+
+
+def _serve_shards(module):
+    """FSDP2's shards of a parameter: equal ones, then perhaps a smaller one,
+    then perhaps empty ones. The ranks where that changes differ."""
+    param = getattr(sys.modules[module + "._fsdp_param"], "FSDPParam")
+    group = getattr(sys.modules[module + "._fsdp_param_group"],
+                    "FSDPParamGroup")
+    found = set()
+
+    def edges(self):
+        dim = getattr(getattr(self, "fsdp_placement", None), "dim", 0)
+        rows, count = self._orig_size[dim], self.mesh_info.shard_mesh_size
+        share = -(-rows // count)
+        if not share:
+            return
+        ranks = _group_ranks(self.mesh_info.shard_process_group)
+        for edge in {rows // share, -(-rows // share)}:
+            if edge < count and ranks[edge] not in REAL:
+                yield ranks[edge]
+
+    def init(original):
+        def run(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            for rank in edges(self):
+                if rank not in found:
+                    found.add(rank)
+                    _core.memsim_rank_differs(rank, _place().encode())
+        return run
+
+    def lazy_init(original):
+        def run(self, *args, **kwargs):
+            if found:
+                _run_again()
+            return original(self, *args, **kwargs)
+        return run
+
+    param._init_sharded_param = init(param._init_sharded_param)
+    group.lazy_init = lazy_init(group.lazy_init)
+
+
+_sent = {}  # how many objects went from places to places
+
+
+def _object_key(kind, source, target):
+    """The store's key of the next object from a rank with SOURCE's places."""
+    ends = kind, places(source), target if target is None else places(target)
+    _sent[ends] = _sent.get(ends, -1) + 1
+    return f"memsim objects {ends} {_sent[ends]}"
+
+
+def _objects_give(kind, target, objects):
+    """For ranks whose own peer is not run: what this one sends."""
+    if AXES and len(REAL) < WORLD:
+        from torch.distributed import distributed_c10d as c10d
+        text = pickle.dumps(objects).hex()
+        c10d._get_default_store().compare_set(
+            _object_key(kind, RANK, target), "", text)
+
+
+def _objects_take(kind, source, target, group):
+    """What a rank with SOURCE's places sent, as tensors of the sizes and of the
+    bytes; None: there is no such rank."""
+    alike = stand_in(source)
+    if not AXES or places(alike) != places(source) or alike == RANK:
+        return None
+    import torch
+    from torch.distributed import distributed_c10d as c10d
+    key = _object_key(kind, source, target)
+    objects = pickle.loads(bytes.fromhex(
+        c10d._get_default_store().get(key).decode()))
+    parts = [c10d._object_to_tensor(each, torch.device("cpu"), group)
+             for each in objects]
+    return [torch.cat([size for _, size in parts]),
+            torch.cat([data for data, _ in parts])]
+
+
+_incoming = []  # what the next messages bring, in place of what is not known
+
+
+def _fill(tensor):
+    if _incoming:
+        tensor.copy_(_incoming.pop(0))
 
 
 # --- the store ---------------------------------------------------------------
@@ -120,7 +266,6 @@ def _store_class(dist):
             if setter is None:
                 return False
             if _PEER_KEY.search(key):
-                import array
                 _tell(_NEXT_INIT, array.array("I", setter[1]).tobytes(), 2)
             return setter[0] not in REAL
 
@@ -298,11 +443,6 @@ class _Mirror:
         self.ranks = ranks
         self.real, self.inner = _host[tuple(ranks)]
 
-    def stand_in(self, rank):
-        """The rank that is run and does what RANK would do."""
-        lower = [r for r in self.real if r <= rank]
-        return lower[-1] if lower else self.real[0]
-
     def share(self, tensor):
         """What each rank that is run has in TENSOR."""
         tensor = tensor.detach().contiguous()
@@ -316,7 +456,7 @@ class _Mirror:
     def everybody(self, tensor):
         """What each rank of the group has."""
         have = self.share(tensor)
-        return [have[self.stand_in(r)] for r in self.ranks]
+        return [have[stand_in(r, self.real)] for r in self.ranks]
 
     def reduce(self, tensor, op):
         import torch
@@ -385,8 +525,13 @@ def _serve_collectives(dist, c10d):
             m = mirror(group, tensor)
             if m is None:
                 extra = {} if group_src is None else {"group_src": group_src}
-                return original(tensor, src, group, async_op, **extra)
+                work = original(tensor, src, group, async_op, **extra)
+                _fill(tensor)
+                return work
             source = root(group, m, src, group_src)
+            if _incoming:
+                _fill(tensor)
+                return None
             have = m.share(tensor)
             if source in have:
                 tensor.copy_(have[source])
@@ -465,27 +610,79 @@ def _serve_collectives(dist, c10d):
             m.share(torch.zeros(1))
         return run
 
-    def receive(original):
-        def run(tensor, src=None, group=None, *args, **kwargs):
-            if mirror(group, tensor) is not None and src not in REAL:
-                raise RankNotRun("a message", src)
-            return original(tensor, src, group, *args, **kwargs)
+    def peer_of(args, kwargs, names, position=1):
+        """The rank of the world that a message is for, or None."""
+        for name in names:
+            if kwargs.get(name) is not None:
+                ranks = _group_ranks(kwargs.get("group"))
+                return ranks[kwargs[name]] if name.startswith("group_") \
+                    else kwargs[name]
+        return args[position] if len(args) > position else None
+
+    def send(original):
+        def run(tensor, *args, **kwargs):
+            _message(peer_of((None, *args), kwargs, ("dst", "group_dst")),
+                     kwargs.get("group", args[1] if len(args) > 1 else None))
+            return original(tensor, *args, **kwargs)
         return run
 
-    def objects_from(position, what):
+    def receive(original):
+        def run(tensor, *args, **kwargs):
+            source = peer_of((None, *args), kwargs, ("src", "group_src"))
+            group = kwargs.get("group", args[1] if len(args) > 1 else None)
+            if _incoming and mirror(group, tensor) is not None:
+                _fill(tensor)
+                return source
+            _message(source, group)
+            if mirror(group, tensor) is not None and source not in REAL:
+                raise RankNotRun("a message", source)
+            work = original(tensor, *args, **kwargs)
+            _fill(tensor)
+            return work
+        return run
+
+    def batch(original):
+        def run(operations):
+            for each in operations:
+                _message(each.peer, each.group)
+            works = original(operations)
+            if _incoming:
+                for work in works:
+                    work.wait()
+                _fill(operations[0].tensor)
+            return works
+        return run
+
+    def objects_to(original):
+        def run(objects, *args, **kwargs):
+            target = peer_of((None, *args), kwargs, ("dst", "group_dst"))
+            _message(target, kwargs.get("group"))
+            _objects_give("message", target, objects)
+            return original(objects, *args, **kwargs)
+        return run
+
+    def objects_from(position, kind):
         """Of collectives that bring one rank's objects to others."""
         def around(original):
-            def run(*args, **kwargs):
-                source = kwargs.get("src", args[position] if
-                                    len(args) > position else 0)
-                group = kwargs.get("group")
-                if kwargs.get("group_src") is not None:
-                    ranks = c10d.get_process_group_ranks(
-                        group or c10d._get_default_group())
-                    source = ranks[kwargs["group_src"]]
+            def run(objects, *args, **kwargs):
+                source = peer_of((None, *args), kwargs, ("src", "group_src"),
+                                 position)
+                if source is None and kind != "message":
+                    source = 0
+                target = RANK if kind == "message" else None
                 if source is not None and source not in REAL:
-                    raise RankNotRun(what, source)
-                return original(*args, **kwargs)
+                    _message(source, kwargs.get("group"))
+                    taken = None if kind == "scatter" else _objects_take(
+                        kind, source, target, kwargs.get("group"))
+                    if taken is None:
+                        raise RankNotRun("objects", source)
+                    _incoming[:] = taken
+                if source == RANK and kind == "broadcast":
+                    _objects_give(kind, None, objects)
+                try:
+                    return original(objects, *args, **kwargs)
+                finally:
+                    _incoming.clear()
             return run
         return around
 
@@ -510,10 +707,11 @@ def _serve_collectives(dist, c10d):
             "all_gather_into_tensor": all_gather_into_tensor,
             "all_gather_single": all_gather_into_tensor,  # its name in 2.15
             "barrier": barrier, "monitored_barrier": monitored_barrier,
-            "recv": receive, "irecv": receive,
-            "broadcast_object_list": objects_from(1, "objects"),
-            "scatter_object_list": objects_from(2, "objects"),
-            "recv_object_list": objects_from(1, "objects"),
+            "send": send, "isend": send, "recv": receive, "irecv": receive,
+            "batch_isend_irecv": batch, "send_object_list": objects_to,
+            "broadcast_object_list": objects_from(1, "broadcast"),
+            "scatter_object_list": objects_from(2, "scatter"),
+            "recv_object_list": objects_from(1, "message"),
             "all_gather_object": objects_of_all("all_gather_object"),
             "gather_object": objects_of_all("gather_object")}.items():
         replace(name, around)
@@ -543,3 +741,8 @@ def start():
     _serve_stores(dist, c10d)
     _serve_groups(dist, c10d)
     _serve_collectives(dist, c10d)
+    if CHOSEN and len(REAL) < WORLD:
+        for module in ("torch.distributed.fsdp._fully_shard",
+                       "torch.distributed._composable.fsdp"):  # before 2.6
+            after_import(module + "._fsdp_param_group",
+                         functools.partial(_serve_shards, module))

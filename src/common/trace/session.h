@@ -18,14 +18,14 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    3
+#define SESSION_VERSION    4
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_CLOCK      "clock" /* timeline/image.h */
 #define SESSION_LOCK       "lock"    /* locked, with its pid, by the owner */
 #define SESSION_TRACE      "process-%04u.trace" /* with its number */
 #define SESSION_TRACE_END  ".trace"
-#define SESSION_DEVICES    16
+#define SESSION_DEVICES    32
 #define SESSION_SLOTS      256        /* of processes, in a new session */
 #define SESSION_SLOTS_MAX  (1u << 16) /* the file grows up to here */
 #define SESSION_OOMS       64
@@ -37,6 +37,9 @@
 #define SESSION_PATH_BYTES 512
 #define SESSION_SCRATCH    "files" /* copies, by absolute path */
 #define SESSION_EXCHANGE   "exchange-" /* data that ranks send each other */
+#define SESSION_AXES       "axes" /* ranks that differ: memsim/run/rank_axes.h */
+#define RANK_AXIS_MESSAGES "messages" /* they send each other messages */
+#define RANK_AXIS_SIZES    "sizes"    /* they send each other unequal shares */
 #define SESSION_TEXT_BYTES 200
 #define SESSION_NAME_BYTES 96
 

@@ -44,8 +44,8 @@ static const struct option_row rows[] = {
      .help = "ranks of a node (default 1)"},
     {"ranks", 0, OPTION_STRING, "auto|all|LIST", ROW(launch.ranks),
      .help = "ranks that are processes, as in 0,8-11; each stands for\n"
-             "those up to the next (default auto: the first and the\n"
-             "last)"},
+             "those up to the next (default auto: the first, the\n"
+             "last, and those that differ: stages, experts)"},
     {"rank-environment", 0, OPTION_CHOICE, "torchrun|slurm|openmpi",
      ROW(launch.environment),
      .help = "variables that tell a rank its place, beside torchrun's"},
@@ -211,13 +211,34 @@ static void find_batch(const struct job *job, struct output_sources *sources,
     free(dir);
 }
 
-static int run(const struct run_options *o, const struct job *job)
+/* Runs JOB, and again while it shows that other ranks have to be run. */
+static int run_ranks(struct job *job, struct rundir *dir, struct err *err)
+{
+    char *why;
+    int status = job_run(job, dir, err);
+
+    for (int i = 0; !status && i < RANK_AXES &&
+                    launch_is_again(&job->launch, dir->path, &why);
+         i++) {
+        cmd_note("%s", why);
+        free(why);
+        rundir_remove(dir);
+        status = job_run(job, dir, err);
+    }
+    if (!status && job->launch.axes.left_out)
+        cmd_note("more ranks differ than the %d that can be run: name those "
+                 "that matter (--ranks)",
+                 SESSION_DEVICES);
+    return status;
+}
+
+static int run(const struct run_options *o, struct job *job)
 {
     struct output_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
     char *batch_command;
-    int status = job_run(job, &dir, &err);
+    int status = run_ranks(job, &dir, &err);
 
     if (status)
         return cmd_fail(status, &err);

@@ -89,7 +89,8 @@ static int check_different(const struct output_options *o, struct err *err)
 static bool is_run_file(const char *name)
 {
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           !strcmp(name, RUN_RANKS) || run_is_trace(name);
+           !strcmp(name, RUN_RANKS) || !strcmp(name, SESSION_AXES) ||
+           run_is_trace(name);
 }
 
 static int check_file_input(const struct output_options *o, const char *input,

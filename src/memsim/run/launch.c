@@ -20,16 +20,16 @@
 
 #define REAL_RANKS   SESSION_DEVICES /* a GPU for each */
 #define END_SECONDS  10 /* from SIGTERM to SIGKILL, where a rank failed */
-#define LAUNCH_WORDS 6  /* before the rank's command */
+#define LAUNCH_WORDS 7  /* before the rank's command */
+#define NO_AXES      "-"
 
 /* --- what is asked for ---------------------------------------------------- */
 
 static int ranks_find(struct launch *l, const char *text, struct err *err)
 {
     if (!text || !strcmp(text, "auto")) {
-        rank_set_add(&l->ranks, 0);
-        if (l->world > 1)
-            rank_set_add(&l->ranks, l->world - 1);
+        l->chooses = true;
+        rank_axes_ranks(&l->axes, l->world, &l->ranks);
         return 0;
     }
     if (!strcmp(text, "all")) {
@@ -137,21 +137,76 @@ int launch_classes_write(const struct launch *launch, const char *directory,
                          struct err *err)
 {
     struct run_ranks classes = {0};
+    struct rank_set *members =
+        xcalloc(launch->ranks.count, sizeof *members);
+    size_t i = 0;
 
-    for (uint32_t r = 0; rank_set_next(&launch->ranks, r, &r); r++) {
-        struct rank_set members = {0};
-        uint32_t end;
-
-        if (!rank_set_next(&launch->ranks, r + 1, &end))
-            end = launch->world;
-        for (uint32_t i = r; i < end; i++)
-            rank_set_add(&members, i);
-        run_classes_add(&classes, r, &members);
-        rank_set_fini(&members);
+    for (uint32_t r = 0; r < launch->world; r++) {
+        uint32_t stand = rank_axes_stand(&launch->axes, &launch->ranks, r);
+        size_t at = 0;
+        for (uint32_t k = 0; rank_set_next(&launch->ranks, k, &k) && k < stand;
+             k++)
+            at++;
+        rank_set_add(&members[at], r);
     }
+    for (uint32_t r = 0; rank_set_next(&launch->ranks, r, &r); r++, i++) {
+        run_classes_add(&classes, r, &members[i]);
+        rank_set_fini(&members[i]);
+    }
+    free(members);
     int rc = run_classes_write(&classes, directory, err);
     run_ranks_fini(&classes);
     return rc;
+}
+
+static const char *at_place(const char *place)
+{
+    return *place ? " at " : "";
+}
+
+/* What has been found out since BEFORE. */
+static char *axes_news(const struct rank_axes *axes,
+                       const struct rank_axes *before)
+{
+    char *text = xstrdup("");
+
+    for (uint32_t i = before->count; i < axes->count; i++) {
+        const struct rank_axis *x = &axes->axis[i];
+        char *more = xasprintf(
+            "%s%sranks that are %u apart, in groups of %u, %s%s%s", text,
+            *text ? "; " : "", x->stride, x->size,
+            x->messages ? "send each other messages"
+                        : "send each other unequal shares",
+            at_place(x->place), x->place);
+        free(text);
+        text = more;
+    }
+    if (axes->alone_count > before->alone_count) {
+        char *more = xasprintf("%s%sranks have shards of unequal sizes%s%s",
+                               text, *text ? "; " : "",
+                               at_place(axes->alone_place), axes->alone_place);
+        free(text);
+        text = more;
+    }
+    return text;
+}
+
+bool launch_is_again(struct launch *launch, const char *directory, char **text)
+{
+    struct rank_axes before = launch->axes;
+
+    *text = NULL;
+    if (!launch->chooses || !rank_axes_read(&launch->axes, directory,
+                                            launch->world, REAL_RANKS))
+        return false;
+    char *why = axes_news(&launch->axes, &before);
+    rank_set_fini(&launch->ranks);
+    rank_axes_ranks(&launch->axes, launch->world, &launch->ranks);
+    char *ranks = rank_set_text(&launch->ranks);
+    *text = xasprintf("%s; running again with ranks %s", why, ranks);
+    free(ranks);
+    free(why);
+    return true;
 }
 
 char **launch_command(const struct launch *launch)
@@ -167,6 +222,8 @@ char **launch_command(const struct launch *launch)
     command[3] = xasprintf("%u", launch->world);
     command[4] = xasprintf("%u", launch->local);
     command[5] = xasprintf("%d", launch->environment);
+    command[6] = launch->chooses ? rank_axes_text(&launch->axes)
+                                 : xstrdup(NO_AXES);
     for (size_t i = 0; i < words; i++)
         command[LAUNCH_WORDS + i] = xstrdup(launch->command[i]);
     return command;
@@ -267,8 +324,8 @@ static void rank_words(const struct launch *l, uint32_t rank)
             *word = xasprintf("--local_rank=%u", rank % l->local);
 }
 
-/* What all ranks are told. */
-static void common_environment(const struct launch *l)
+/* What all ranks see. */
+static void common_environment(const struct launch *l, const char *axes)
 {
     char *ranks = rank_set_text(&l->ranks);
 
@@ -283,6 +340,8 @@ static void common_environment(const struct launch *l)
     }
     if (l->ranks.count < l->world)
         setenv("MEMSIM_RANKS", ranks, 1);
+    if (strcmp(axes, NO_AXES))
+        setenv("MEMSIM_AXES", axes, 1);
     free(ranks);
 }
 
@@ -350,7 +409,7 @@ static int ranks_wait(struct started *all, size_t count)
         if (!code || first)
             continue;
         first = code;
-        if (left)
+        if (left && code != LAUNCH_AGAIN)
             fprintf(stderr,
                     "memsim: rank %u ended with status %d; the other ranks are "
                     "stopped\n",
@@ -373,7 +432,7 @@ int launch_run(int argc, char **argv)
     l.local = (uint32_t)strtoul(argv[3], NULL, 10);
     l.environment = (int)strtol(argv[4], NULL, 10);
     l.command = argv + LAUNCH_WORDS - 1;
-    common_environment(&l);
+    common_environment(&l, argv[5]);
     struct started *all = xcalloc(l.ranks.count, sizeof *all);
     size_t count = 0;
     for (uint32_t r = 0; rank_set_next(&l.ranks, r, &r); r++)

@@ -11,9 +11,11 @@
 #include "common/base/err.h"
 #include "common/base/rank_set.h"
 #include "memsim/run/launch_line.h"
+#include "memsim/run/rank_axes.h"
 
 /* The command that `memsim run' starts instead of the user's. It starts the
- * ranks: "memsim launch RANKS WORLD LOCAL ENVIRONMENT COMMAND ...". */
+ * ranks: "memsim launch RANKS WORLD LOCAL ENVIRONMENT AXES COMMAND ...", AXES
+ * being "-" where the user has chosen the ranks. */
 #define LAUNCH_COMMAND "launch"
 
 /* The user's options. */
@@ -26,6 +28,8 @@ struct launch_options {
 struct launch {
     uint32_t world, local; /* world 0: memsim is no launcher */
     struct rank_set ranks; /* the ranks that are processes */
+    bool chooses;          /* --ranks auto */
+    struct rank_axes axes; /* along which ranks differ, as far as is known */
     int environment;
     char **words;   /* the user's command */
     char **command; /* of a rank, in WORDS */
@@ -37,8 +41,15 @@ int launch_find(struct launch *launch, const struct launch_options *options,
                 char **command, struct err *err);
 void launch_fini(struct launch *launch);
 
-/* Writes to DIRECTORY which ranks each process represents: those up to the next
- * rank that is a process. Returns 0 or -1. */
+/* Whether the run in DIRECTORY shows that other ranks have to be run
+ * (rank_axes.h). If so, LAUNCH has these, and *TEXT, which the caller frees,
+ * says why. */
+bool launch_is_again(struct launch *launch, const char *directory, char **text);
+
+/* The exit status of a rank that ends because of that. */
+#define LAUNCH_AGAIN 86
+
+/* Writes to DIRECTORY which ranks each process represents. Returns 0 or -1. */
 int launch_classes_write(const struct launch *launch, const char *directory,
                          struct err *err);
 

@@ -61,6 +61,7 @@ static bool is_run_file(const char *name)
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
            !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
+           !strcmp(name, SESSION_AXES) ||
            run_is_process(name, &number);
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/differ.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/core/run/process.h"
+#include "common/trace/session.h"
+
+#define AXES "MEMSIM_AXES" /* those that are known: "32:4,1:8" */
+
+bool memsim_ranks_are_chosen(void)
+{
+    return getenv(AXES) && memsim_session();
+}
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+    char line[256];
+    va_list list;
+
+    va_start(list, format);
+    int n = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    int fd = n > 0 && n < (int)sizeof line ? process_file(SESSION_AXES) : -1;
+    if (fd < 0)
+        return;
+    fcntl(fd, F_SETFL, O_APPEND);
+    if (write(fd, line, (size_t)n) != n)
+        memsim_note("%s: cannot be written", SESSION_AXES);
+    close(fd);
+}
+
+static bool is_known(uint32_t stride, uint32_t size)
+{
+    char wanted[32];
+    const char *known = getenv(AXES);
+    size_t length =
+        (size_t)snprintf(wanted, sizeof wanted, "%u:%u", stride, size);
+
+    while (known && *known) {
+        size_t n = strcspn(known, ",");
+        if (n == length && !strncmp(known, wanted, n))
+            return true;
+        known += n + (known[n] == ',');
+    }
+    return false;
+}
+
+bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
+                         const char *kind, const char *place)
+{
+    uint32_t stride = count > 1 ? ranks[1] - ranks[0] : 0;
+
+    if (!memsim_ranks_are_chosen() || count < 2)
+        return false;
+    for (uint32_t i = 1; i < count; i++)
+        if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride) {
+            memsim_note("%s%sranks %u and %u of a group differ, and the group's "
+                        "ranks have no equal distances: name a rank of each "
+                        "kind (--ranks)",
+                        place, *place ? ": " : "", ranks[0], ranks[1]);
+            return false;
+        }
+    if (is_known(stride, count))
+        return false;
+    tell("axis %u %u %s %s\n", stride, count, kind, place);
+    return true;
+}
+
+void memsim_rank_differs(uint32_t rank, const char *place)
+{
+    if (memsim_ranks_are_chosen())
+        tell("rank %u %s\n", rank, place);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks that memsim should run because they differ from those that it runs
+ * (memsim run --ranks auto): told in the file SESSION_AXES, after which memsim
+ * runs the job again (memsim/run/rank_axes.h). */
+#ifndef MEMSIM_CAPTURE_DIFFER_H
+#define MEMSIM_CAPTURE_DIFFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/core/base/core.h"
+
+/* Whether memsim chooses the ranks. */
+CORE_API bool memsim_ranks_are_chosen(void);
+
+/* The COUNT RANKS of the world, at equal distances, differ from each other by
+ * KIND, RANK_AXIS_... of session.h; PLACE: the program's line, or "". Returns
+ * whether that is new to memsim. */
+CORE_API bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
+                                  const char *kind, const char *place);
+
+/* RANK differs from the one below it. */
+CORE_API void memsim_rank_differs(uint32_t rank, const char *place);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/run/rank_axes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "common/trace/session.h"
+
+static bool is_same_place(const struct rank_axes *axes, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < axes->count; i++) {
+        const struct rank_axis *x = &axes->axis[i];
+        if (a / x->stride % x->size != b / x->stride % x->size)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t places(const struct rank_axes *axes)
+{
+    uint64_t count = 1;
+
+    for (uint32_t i = 0; i < axes->count; i++)
+        count *= axes->axis[i].size;
+    return count;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static bool axis_add(struct rank_axes *axes, const struct rank_axis *axis,
+                     uint32_t world, uint32_t most)
+{
+    if (axis->stride < 1 || axis->size < 2 ||
+        (uint64_t)axis->stride * axis->size > world)
+        return false;
+    for (uint32_t i = 0; i < axes->count; i++)
+        if (axes->axis[i].stride == axis->stride &&
+            axes->axis[i].size == axis->size)
+            return false;
+    if (axes->count == RANK_AXES || places(axes) * axis->size + 1 > most) {
+        axes->left_out++;
+        return false;
+    }
+    axes->axis[axes->count++] = *axis;
+    return true;
+}
+
+static bool rank_add(struct rank_axes *axes, uint32_t rank, uint32_t world)
+{
+    if (!rank || rank >= world - 1)
+        return false;
+    for (uint32_t i = 0; i < axes->alone_count; i++)
+        if (axes->alone[i] == rank)
+            return false;
+    if (axes->alone_count == RANK_AXES_ALONE) {
+        axes->left_out++;
+        return false;
+    }
+    axes->alone[axes->alone_count++] = rank;
+    return true;
+}
+
+static bool line_read(struct rank_axes *axes, const char *line, uint32_t world,
+                      uint32_t most)
+{
+    struct rank_axis axis = {0};
+    char kind[16], place[64] = "";
+    uint32_t rank;
+
+    if (sscanf(line, "axis %u %u %15s %63[^\n]", &axis.stride, &axis.size, kind,
+               axis.place) >= 3) {
+        axis.messages = !strcmp(kind, RANK_AXIS_MESSAGES);
+        return axis_add(axes, &axis, world, most);
+    }
+    if (sscanf(line, "rank %u %63[^\n]", &rank, place) < 1 ||
+        !rank_add(axes, rank, world))
+        return false;
+    memcpy(axes->alone_place, place, sizeof place);
+    return true;
+}
+
+bool rank_axes_read(struct rank_axes *axes, const char *directory,
+                    uint32_t world, uint32_t most)
+{
+    char *path = xasprintf("%s/" SESSION_AXES, directory), *line = NULL;
+    FILE *file = fopen(path, "re");
+    size_t capacity = 0;
+    bool is_new = false;
+
+    axes->left_out = 0;
+    while (file && getline(&line, &capacity, file) > 0)
+        is_new = line_read(axes, line, world, most) || is_new;
+    free(line);
+    if (file)
+        fclose(file);
+    free(path);
+    return is_new;
+}
+
+/* --- the ranks ------------------------------------------------------------ */
+
+/* Whether the last rank is the one that is run of those with its places: a
+ * chain of messages then ends at it. */
+static bool ends_chain(const struct rank_axes *axes, uint32_t world)
+{
+    bool messages = false;
+
+    for (uint32_t i = 0; i < axes->count; i++)
+        messages = messages || axes->axis[i].messages;
+    return messages && !is_same_place(axes, 0, world - 1);
+}
+
+static bool has_place(const struct rank_axes *axes,
+                      const struct rank_set *ranks, uint32_t rank)
+{
+    for (uint32_t r = 0; rank_set_next(ranks, r, &r); r++)
+        if (is_same_place(axes, r, rank))
+            return true;
+    return false;
+}
+
+static bool is_alone(const struct rank_axes *axes, uint32_t rank,
+                     uint32_t world)
+{
+    for (uint32_t i = 0; i < axes->alone_count; i++)
+        if (axes->alone[i] == rank)
+            return true;
+    return rank == world - 1 || (rank == 1 && !axes->count);
+}
+
+void rank_axes_ranks(const struct rank_axes *axes, uint32_t world,
+                     struct rank_set *ranks)
+{
+    bool chain = ends_chain(axes, world);
+
+    for (uint32_t rank = 0; rank < world; rank++) {
+        bool is_last = chain && is_same_place(axes, rank, world - 1);
+        if (is_alone(axes, rank, world) ||
+            (!is_last && !has_place(axes, ranks, rank)))
+            rank_set_add(ranks, rank);
+    }
+}
+
+uint32_t rank_axes_stand(const struct rank_axes *axes,
+                         const struct rank_set *ranks, uint32_t rank)
+{
+    uint32_t below = 0, lower = UINT32_MAX, first = UINT32_MAX;
+
+    for (uint32_t r = 0; rank_set_next(ranks, r, &r); r++) {
+        if (r <= rank)
+            below = r;
+        if (!is_same_place(axes, r, rank))
+            continue;
+        if (r <= rank)
+            lower = r;
+        if (first == UINT32_MAX)
+            first = r;
+    }
+    return lower != UINT32_MAX ? lower : first != UINT32_MAX ? first : below;
+}
+
+char *rank_axes_text(const struct rank_axes *axes)
+{
+    char text[RANK_AXES * 24 + 1] = "", *at = text;
+
+    for (uint32_t i = 0; i < axes->count; i++)
+        at += sprintf(at, "%s%u:%u", i ? "," : "", axes->axis[i].stride,
+                      axes->axis[i].size);
+    return xstrdup(text);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ranks that `--ranks auto' runs. Ranks of a large job lie in a mesh. Along
+ * most of its axes they are alike: data parallel, tensor parallel. Along others
+ * they differ: pipeline stages send each other messages, experts get unequal
+ * shares. Which axes these are shows in what the ranks do, and the processes
+ * write it to the file SESSION_AXES, a line each:
+ *
+ *   axis STRIDE SIZE messages|sizes PLACE
+ *   rank RANK PLACE        (it differs from the rank below it)
+ *
+ * The ranks of an axis are STRIDE apart: a rank's place on it is
+ * RANK / STRIDE % SIZE. One rank is run for each combination of places. */
+#ifndef MEMSIM_MEMSIM_RANK_AXES_H
+#define MEMSIM_MEMSIM_RANK_AXES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/base/rank_set.h"
+
+#define RANK_AXES       4
+#define RANK_AXES_ALONE 8 /* single ranks that differ */
+
+struct rank_axis {
+    uint32_t stride, size;
+    bool messages;
+    char place[64]; /* the script's line; "": not known */
+};
+
+struct rank_axes {
+    struct rank_axis axis[RANK_AXES];
+    uint32_t count;
+    uint32_t alone[RANK_AXES_ALONE], alone_count;
+    char alone_place[64];
+    uint32_t left_out; /* axes for which there are too many ranks */
+};
+
+/* Adds what SESSION_AXES of DIRECTORY says of a job of WORLD ranks, if at most
+ * MOST ranks have to be run for it. Returns whether there is something new. */
+bool rank_axes_read(struct rank_axes *axes, const char *directory,
+                    uint32_t world, uint32_t most);
+
+/* Adds to RANKS those to run of WORLD: the first, the last, and one for each
+ * combination of places; without axes rank 1, too, which neither does what the
+ * first alone does nor has the last one's smaller shard. */
+void rank_axes_ranks(const struct rank_axes *axes, uint32_t world,
+                     struct rank_set *ranks);
+
+/* The one of RANKS that stands for RANK: of those with RANK's places the last
+ * one up to it, else the first; without any the last one up to it. */
+uint32_t rank_axes_stand(const struct rank_axes *axes,
+                         const struct rank_set *ranks, uint32_t rank);
+
+/* "32:4,1:8", which the caller frees. */
+char *rank_axes_text(const struct rank_axes *axes);
+
+#endif
