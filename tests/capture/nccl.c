@@ -284,6 +284,60 @@ TEST(what_is_not_known_stays_so)
     pair_end(&p);
 }
 
+/* NCCL 2.29 and 2.30; the headers may be older. */
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniqueId *id,
+                          int rank, ncclComm_t *grown, ncclConfig_t *config);
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
+ncclResult_t ncclCommResume(ncclComm_t comm);
+ncclResult_t ncclCommMemStats(ncclComm_t comm, int stat, uint64_t *value);
+
+TEST(a_grown_one_joins_old_and_new_ranks)
+{
+    struct pair p = pair_new(3, 4);
+    ncclComm_t old, fresh;
+    ncclUniqueId id;
+
+    CHECK(!ncclCommGetUniqueId(p.comm[0], &id));
+    CHECK(!ncclCommGrow(NULL, 3, &id, 2, &fresh, NULL));
+    is_rank(fresh, 2, 3);
+    CHECK(!ncclCommGrow(p.comm[1], 3, NULL, -1, &old, NULL));
+    is_rank(old, 1, 3);
+    CHECK(!ncclCommDestroy(old));
+    CHECK(!ncclCommGrow(p.comm[0], 3, &id, -1, &old, NULL));
+    is_rank(old, 0, 3);
+    CHECK(ncclCommGrow(p.comm[1], 2, NULL, -1, &old, NULL) ==
+          ncclInvalidArgument);
+    CHECK(ncclCommGrow(NULL, 3, NULL, 2, &fresh, NULL) == ncclInvalidArgument);
+    CHECK(!ncclCommDestroy(fresh));
+    CHECK(!ncclCommDestroy(old));
+    pair_end(&p);
+}
+
+TEST(memory_is_counted_and_a_suspended_one_refuses_calls)
+{
+    ncclComm_t comm = world_comm(5);
+    uint64_t before, after, suspended;
+    float *p;
+
+    CHECK(!cudaMalloc((void **)&p, 1 << 22));
+    CHECK(!ncclCommMemStats(comm, 0, &before));
+    CHECK(!ncclAllReduce(p, p, 1 << 20, ncclFloat, ncclSum, comm, 0));
+    CHECK(!ncclCommMemStats(comm, 0, &after));
+    CHECK(after > before);
+    CHECK(!ncclCommSuspend(comm, 1));
+    CHECK(ncclAllReduce(p, p, 4, ncclFloat, ncclSum, comm, 0) ==
+          ncclInvalidUsage);
+    CHECK(!ncclCommMemStats(comm, 3, &suspended));
+    CHECK_UINT(suspended, 1);
+    CHECK(!ncclCommResume(comm));
+    CHECK(ncclCommResume(comm) == ncclInvalidArgument);
+    CHECK(!ncclAllReduce(p, p, 4, ncclFloat, ncclSum, comm, 0));
+    CHECK(ncclCommMemStats(comm, 9, &after) == ncclInvalidArgument);
+    CHECK(!cudaFree(p));
+    CHECK(!ncclCommDestroy(comm));
+}
+
 TEST(buffers_and_windows_are_registered)
 {
     ncclComm_t comm = world_comm(3);

@@ -126,6 +126,37 @@ _get_default_store().get("from rank 1")
 """
 
 
+OWN_STORE = HEAD + """
+store = dist.TCPStore("127.0.0.1", 0, 1, True)
+store.get("from rank 1")
+"""
+
+OTHER_WORLD = HEAD + """
+dist.init_process_group("nccl", world_size=16, rank=rank)
+"""
+
+# Rank 3 calls one less.
+SKIPPED = HEAD + """
+dist.init_process_group("cpu:gloo,cuda:nccl")
+for _ in range(2 - rank // 3):
+    dist.all_reduce(torch.ones(1))
+if rank == 3:
+    import time
+    time.sleep(600)
+"""
+
+DIES = HEAD + """
+dist.init_process_group("nccl")
+x = torch.ones(1 << 20, device="cuda")
+if rank == 3:
+    os.kill(os.getpid(), 9)
+dist.all_reduce(x)
+torch.cuda.synchronize()
+import time
+time.sleep(600)
+"""
+
+
 # 256 MiB that nobody looks at.
 HOST = """
 import resource, sys, torch
@@ -302,14 +333,15 @@ def experts_are_found():
 
 
 @test
-def the_llama_example_runs_as_one_of_128_ranks():
+def the_llama_example_runs_as_one_of_256_ranks():
+    """Of more than 128 ranks PyTorch has several make ids for NCCL."""
     example = os.path.join(os.path.dirname(__file__), "../../examples",
                            "fsdp2_llama.py")
     with open(example) as file, tempfile.TemporaryDirectory() as directory:
-        told = run(file.read(), directory, "--nnodes", "16",
+        told = run(file.read(), directory, "--nnodes", "32",
                    "--nproc-per-node", "8", "--ranks", "0",
                    argument="--steps=2")
-    assert "ranks 0 to 127" in told or "0-127" in told, told
+    assert "ranks 0 to 255" in told or "0-255" in told, told
 
 
 @test
@@ -335,6 +367,45 @@ def what_only_a_missing_rank_could_say_is_refused():
         assert re.search(r"train.py:\d+: rank [03] waits for .*from rank 1' in "
                          "the store, which no rank sets that is run",
                          told), told
+
+
+def bad(text, status, said, *options):
+    """What a job of four ranks ends with, within the time of its start and
+    30 s."""
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(text, directory, "--nnodes", "4", "-o", directory + "/kept",
+                   *options, status=status)
+        assert re.search(said, told), told[:2000]
+        return sorted(name for name in os.listdir(directory + "/kept")
+                      if name.endswith(".trace"))
+
+
+@test
+def a_world_of_another_size_is_refused():
+    bad(OTHER_WORLD, 1, r"train.py:\d+: rank 0 calls init_process_group with a "
+        "world of 16 ranks, but --nnodes and --nproc-per-node make 4",
+        "--ranks", "0")
+
+
+@test
+def a_store_of_the_script_s_own_does_not_hang():
+    bad(OWN_STORE, 1, r"train.py:\d+: rank 0 waits for 'from rank 1' in the "
+        "store, which no rank sets that is run", "--ranks", "0")
+
+
+@test
+def a_collective_that_one_does_not_call_does_not_hang():
+    bad(SKIPPED, 1, r"train.py:\d+: rank 0 has waited for \d+ s in a "
+        "collective of host tensors; one of ranks 3 does not call it",
+        "--ranks", "0,3")
+
+
+@test
+def a_rank_that_dies_stops_the_others():
+    """And the traces are kept."""
+    kept = bad(DIES, 137, "rank 3 ended with status 137; the other ranks are "
+               "stopped", "--ranks", "0,3")
+    equal(len(kept), 2)
 
 
 main()

@@ -140,6 +140,24 @@ ncclResult_t communicator_meet(struct communicator *c, int peer,
     return result;
 }
 
+uint64_t communicator_bytes(const struct communicator *c)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    struct nccl_memory memory = memory_of(c);
+    uint64_t bytes = c->uses & USES_GIVEN ? gpu->nccl_bytes : 0;
+
+    for (unsigned part = 0; part < NCCL_MEMORY_PARTS; part++)
+        if (c->uses >> part & 1)
+            bytes += nccl_memory_part(gpu, &memory, part);
+    for (int i = 0; c->peers && i < c->ranks; i++) {
+        if (c->peers[i] & SENDS)
+            bytes += nccl_memory_peer(gpu, &memory, true);
+        if (c->peers[i] & RECEIVES)
+            bytes += nccl_memory_peer(gpu, &memory, false);
+    }
+    return bytes;
+}
+
 void communicator_disconnect(const struct communicator *c)
 {
     if (c->uses & USES_GIVEN)

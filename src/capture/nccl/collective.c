@@ -118,6 +118,8 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
 
     if (!c || !has_root(call, c))
         return ncclInvalidArgument;
+    if (c->suspended)
+        return ncclInvalidUsage;
     int rc = memsim_stream_device((uint64_t)call->stream, &device);
     if (rc) {
         memsim_misuse_call("NCCL");

@@ -171,15 +171,20 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
 }
 
 /* Of PARENT's id, and of which of its children this is. */
-static void child_name(struct communicator *parent, int color,
-                       struct communicator *child)
+void communicator_child_name(struct communicator *parent, int color, char *id)
 {
     uint64_t words[] = {0, ++parent->children, (uint32_t)color};
 
     for (size_t i = 0; i < NCCL_ID_BYTES; i++)
         words[0] = (words[0] ^ (uint8_t)parent->id[i]) *
                    UINT64_C(1099511628211); /* FNV-1a's prime */
-    memcpy(child->id, words, sizeof child->id);
+    memcpy(id, words, NCCL_ID_BYTES);
+}
+
+static void child_name(struct communicator *parent, int color,
+                       struct communicator *child)
+{
+    communicator_child_name(parent, color, child->id);
     child->device = parent->device;
     child->root = parent->root ? parent->root : (uint64_t)parent;
 }

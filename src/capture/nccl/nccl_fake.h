@@ -24,6 +24,7 @@ struct communicator {
     uint8_t *peers;          /* by rank, enum direction; NULL: none yet */
     uint32_t children;       /* made of it so far; the same in all ranks */
     uint64_t collectives;    /* called so far; likewise */
+    bool suspended;          /* ncclCommSuspend: no calls until it is resumed */
     bool told;               /* that its ranks differ (differ.h) */
     uint64_t (*messages)[2]; /* so far, to and from each rank; NULL: none */
     uint64_t root;           /* the handle that MEMBERS are ranks of; 0: it */
@@ -60,6 +61,13 @@ ncclResult_t communicator_connect(struct communicator *c, uint32_t uses);
 ncclResult_t communicator_meet(struct communicator *c, int peer,
                                uint8_t directions);
 void communicator_disconnect(const struct communicator *c);
+
+/* What it takes of its GPU now, in bytes. */
+uint64_t communicator_bytes(const struct communicator *c);
+
+/* Writes to ID (NCCL_ID_BYTES) the name of PARENT's next child with COLOR,
+ * which is the same in all ranks. */
+void communicator_child_name(struct communicator *parent, int color, char *id);
 
 /* Of the NCCL that this process's PyTorch comes with. */
 int nccl_version(void);

@@ -24,6 +24,7 @@ import time
 
 WAIT_S = 25  # for what nobody sets, while nobody does anything
 _PEER_KEY = re.compile(r"(\d+):(\d+)$")
+_ROOT_KEY = re.compile(r"UniqueNCCLID:(\d+)$")  # in groups of more than 128
 _ID_BYTES = 128  # nccl.h, NCCL_UNIQUE_ID_BYTES
 _NEXT_INIT = -3  # core/torch/process_group.h
 
@@ -223,7 +224,13 @@ def _setter(key):
     if peers:
         pair = [ranks[int(peer)] for peer in peers.groups()]
         return pair[0], pair
+    root = _ROOT_KEY.match(parts[-1])
+    if root:  # memsim's NCCL takes only the first root's
+        return ranks[0] if root[1] == "0" else None, ranks
     return (ranks[0], ranks) if parts[-1].isdigit() else None
+
+
+_kept = []  # Store.wait as it was; stores, which C++ holds without their Python
 
 
 def _is_idle(since, busy):
@@ -240,7 +247,7 @@ def _wait(store, keys, timeout):
     while not store.check(keys):
         now = time.monotonic()
         if now > limit:
-            return store.wait(keys, datetime.timedelta(milliseconds=1))
+            return _kept[0](store, keys, datetime.timedelta(milliseconds=1))
         if now - since > WAIT_S:
             if _is_idle(since, busy):
                 raise RuntimeError(
@@ -320,7 +327,6 @@ def _store_class(dist):
     return World
 
 
-_kept = []  # C++ holds stores without their Python
 
 
 def _serve_stores(dist, c10d):
@@ -341,11 +347,28 @@ def _serve_stores(dist, c10d):
             _kept.append(store)
         return store
 
+    def waits(name):
+        """A store that the script made itself waits no longer than ours."""
+        original = getattr(dist.Store, name)
+
+        def run(self, keys, *args):
+            if not isinstance(self, world):
+                _wait(self, [keys] if isinstance(keys, str) else keys,
+                      args[0] if args else self.timeout)
+            return original(self, keys, *args)
+        return run
+
     def rendezvous(*args, **kwargs):
         for store, rank, size in rendezvous_original(*args, **kwargs):
             yield served(store), rank, size
 
     def init_process_group(*args, **kwargs):
+        size = kwargs.get("world_size", args[3] if len(args) > 3 else -1)
+        if size not in (-1, None, WORLD):
+            raise RuntimeError(
+                f"memsim: {_place()}: rank {RANK} calls init_process_group with "
+                f"a world of {size} ranks, but --nnodes and --nproc-per-node "
+                f"make {WORLD}")
         if kwargs.get("store") is not None:
             kwargs["store"] = served(kwargs["store"])
         return init_original(*args, **kwargs)
@@ -361,6 +384,9 @@ def _serve_stores(dist, c10d):
     init_original = c10d.init_process_group
     barrier_original = c10d._store_based_barrier
     dist.TCPStore.__init__ = tcp_store
+    _kept.append(dist.Store.wait)
+    for name in "get", "wait":
+        setattr(dist.Store, name, waits(name))
     c10d.rendezvous = rendezvous
     c10d._store_based_barrier = barrier
     for module in dist, c10d:
@@ -436,6 +462,26 @@ class _Done:
         return future
 
 
+def _finish(work, ranks):
+    """Waits for a collective of RANKS, not for ever where one does not call
+    it."""
+    start = since = time.monotonic()
+    busy, pause = _core.memsim_peers_busy_ms(), 0.0001
+    while not work.is_completed():
+        now = time.monotonic()
+        if now - since > WAIT_S:
+            if _is_idle(since, busy):
+                others = ", ".join(str(r) for r in ranks if r != RANK)
+                raise RuntimeError(
+                    f"memsim: {_place()}: rank {RANK} has waited for "
+                    f"{now - start:.0f} s in a collective of host tensors; "
+                    f"one of ranks {others} does not call it, and all are idle")
+            since, busy = now, _core.memsim_peers_busy_ms()
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    work.wait()
+
+
 class _Mirror:
     """Collectives of host tensors in one group."""
 
@@ -450,7 +496,7 @@ class _Mirror:
             return {RANK: tensor.clone()}
         import torch
         outs = [torch.empty_like(tensor) for _ in self.real]
-        self.inner.allgather([outs], [tensor]).wait()
+        _finish(self.inner.allgather([outs], [tensor]), self.real)
         return dict(zip(self.real, outs))
 
     def everybody(self, tensor):
@@ -645,10 +691,12 @@ def _serve_collectives(dist, c10d):
         def run(operations):
             for each in operations:
                 _message(each.peer, each.group)
+            brought, _incoming[:] = _incoming[:], []
             works = original(operations)
-            if _incoming:
+            if brought:
                 for work in works:
                     work.wait()
+                _incoming[:] = brought
                 _fill(operations[0].tensor)
             return works
         return run

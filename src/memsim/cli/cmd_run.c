@@ -271,6 +271,26 @@ static void *clock_make(const struct run_options *o, struct job *job)
     return image;
 }
 
+/* Several nodes have a network. Where none is named, one is assumed. */
+static void assume_cluster(struct run_options *o, const struct job *job)
+{
+    const struct launch *l = &job->launch;
+
+    if (o->output.cluster || l->world <= l->local || o->real_clock)
+        return;
+    o->output.cluster = output_cluster_assumed(job->gpu.name, l->local);
+    if (o->output.quiet)
+        return;
+    if (o->output.cluster)
+        cmd_note("%u ranks on several nodes, and no --cluster: the links are "
+                 "taken to be those of %s (`memsim clusters')",
+                 l->world, o->output.cluster);
+    else
+        cmd_note("%u ranks on several nodes, and no --cluster: communication "
+                 "between nodes is priced as if it were inside one",
+                 l->world);
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
@@ -306,6 +326,7 @@ int cmd_run(int argc, char **argv)
     if (outer && rundir_is_live(outer))
         return run_nested(outer, operands.values);
     note_hidden_cards();
+    assume_cluster(&o, &job);
     void *image = clock_make(&o, &job);
     status = run(&o, &job);
     free(image);

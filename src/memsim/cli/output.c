@@ -185,6 +185,41 @@ const char *output_cluster_gpu(const struct output_options *options,
     return gpu;
 }
 
+/* The first of the catalogue with GPU and LOCAL of them in a node, NVIDIA's own
+ * before others; NULL: none. */
+static const struct cluster *cluster_like(const struct cluster *list,
+                                          size_t count, const char *gpu,
+                                          uint32_t local)
+{
+    const struct cluster *found = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].measured && list[i].gpus_per_node == local &&
+            !strcmp(list[i].gpu, gpu) &&
+            (!found || !strncmp(list[i].name, "dgx-", 4)))
+            found = &list[i];
+    return found;
+}
+
+const char *output_cluster_assumed(const char *gpu, uint32_t local)
+{
+    static char name[sizeof((struct cluster *)0)->name];
+    struct cluster *list;
+    struct err ignored = {""};
+    size_t count;
+
+    if (cluster_list(&list, &count, &ignored))
+        return NULL;
+    const struct cluster *found = cluster_like(list, count, gpu, local);
+    if (found)
+        snprintf(name, sizeof name, "%s", found->name);
+    bool is_found = found;
+    for (size_t i = 0; i < count; i++)
+        cluster_fini(&list[i]);
+    free(list);
+    return is_found ? name : NULL;
+}
+
 FILE *output_summary_stream(const struct output_options *options)
 {
     return stdout_count(options) ? stderr : stdout;

@@ -133,6 +133,10 @@ struct output_writers {
  * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
 
+/* A cluster of the catalogue to assume for several nodes of LOCAL times GPU
+ * (its name), where none is given; NULL: there is none like that. */
+const char *output_cluster_assumed(const char *gpu, uint32_t local);
+
 /* The name of the GPU of --cluster, where the catalogue has it; else GPU. */
 const char *output_cluster_gpu(const struct output_options *options,
                                const char *gpu);
