@@ -665,24 +665,32 @@ def _serve_collectives(dist, c10d):
                     else kwargs[name]
         return args[position] if len(args) > position else None
 
+    def group_of(args, kwargs, position=2):
+        return kwargs.get("group", args[position] if len(args) > position
+                          else None)
+
+    def what_of(args, kwargs, name):
+        return args[0] if args else kwargs[name]
+
     def send(original):
-        def run(tensor, *args, **kwargs):
-            _message(peer_of((None, *args), kwargs, ("dst", "group_dst")),
-                     kwargs.get("group", args[1] if len(args) > 1 else None))
-            return original(tensor, *args, **kwargs)
+        def run(*args, **kwargs):
+            _message(peer_of(args, kwargs, ("dst", "group_dst")),
+                     group_of(args, kwargs))
+            return original(*args, **kwargs)
         return run
 
     def receive(original):
-        def run(tensor, *args, **kwargs):
-            source = peer_of((None, *args), kwargs, ("src", "group_src"))
-            group = kwargs.get("group", args[1] if len(args) > 1 else None)
+        def run(*args, **kwargs):
+            tensor = what_of(args, kwargs, "tensor")
+            source = peer_of(args, kwargs, ("src", "group_src"))
+            group = group_of(args, kwargs)
             if _incoming and mirror(group, tensor) is not None:
                 _fill(tensor)
                 return source
             _message(source, group)
             if mirror(group, tensor) is not None and source not in REAL:
                 raise RankNotRun("a message", source)
-            work = original(tensor, *args, **kwargs)
+            work = original(*args, **kwargs)
             _fill(tensor)
             return work
         return run
@@ -702,33 +710,35 @@ def _serve_collectives(dist, c10d):
         return run
 
     def objects_to(original):
-        def run(objects, *args, **kwargs):
-            target = peer_of((None, *args), kwargs, ("dst", "group_dst"))
-            _message(target, kwargs.get("group"))
-            _objects_give("message", target, objects)
-            return original(objects, *args, **kwargs)
+        def run(*args, **kwargs):
+            target = peer_of(args, kwargs, ("dst", "group_dst"))
+            _message(target, group_of(args, kwargs))
+            _objects_give("message", target,
+                          what_of(args, kwargs, "object_list"))
+            return original(*args, **kwargs)
         return run
 
     def objects_from(position, kind):
         """Of collectives that bring one rank's objects to others."""
         def around(original):
-            def run(objects, *args, **kwargs):
-                source = peer_of((None, *args), kwargs, ("src", "group_src"),
-                                 position)
+            def run(*args, **kwargs):
+                source = peer_of(args, kwargs, ("src", "group_src"), position)
+                group = group_of(args, kwargs, position + 1)
                 if source is None and kind != "message":
                     source = 0
                 target = RANK if kind == "message" else None
                 if source is not None and source not in REAL:
-                    _message(source, kwargs.get("group"))
+                    _message(source, group)
                     taken = None if kind == "scatter" else _objects_take(
-                        kind, source, target, kwargs.get("group"))
+                        kind, source, target, group)
                     if taken is None:
                         raise RankNotRun("objects", source)
                     _incoming[:] = taken
                 if source == RANK and kind == "broadcast":
-                    _objects_give(kind, None, objects)
+                    _objects_give(kind, None,
+                                  what_of(args, kwargs, "object_list"))
                 try:
-                    return original(objects, *args, **kwargs)
+                    return original(*args, **kwargs)
                 finally:
                     _incoming.clear()
             return run

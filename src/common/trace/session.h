@@ -37,7 +37,7 @@
 #define SESSION_PATH_BYTES 512
 #define SESSION_SCRATCH    "files" /* copies, by absolute path */
 #define SESSION_EXCHANGE   "exchange-" /* data that ranks send each other */
-#define SESSION_AXES       "axes" /* ranks that differ: memsim/run/rank_axes.h */
+#define SESSION_AXES       "axes" /* ranks that differ (rank_axes.h) */
 #define RANK_AXIS_MESSAGES "messages" /* they send each other messages */
 #define RANK_AXIS_SIZES    "sizes"    /* they send each other unequal shares */
 #define SESSION_TEXT_BYTES 200

@@ -22,7 +22,7 @@
 struct launch_options {
     uint32_t nodes, local; /* ranks of a node; 0: not given */
     const char *ranks;     /* "auto", "all", a list; NULL: auto */
-    int environment;       /* enum launch_environment; 0: the launcher's */
+    int environment;       /* enum launch_environment */
 };
 
 struct launch {
@@ -35,8 +35,8 @@ struct launch {
     char **command; /* of a rank, in WORDS */
 };
 
-/* Fills LAUNCH from OPTIONS and COMMAND, which may be a launcher's. Returns 0 or
- * -1 with ERR set; call launch_fini in both cases. */
+/* Fills LAUNCH from OPTIONS and COMMAND, which may be a launcher's. Returns 0
+ * or -1 with ERR set; call launch_fini in both cases. */
 int launch_find(struct launch *launch, const struct launch_options *options,
                 char **command, struct err *err);
 void launch_fini(struct launch *launch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options are those of torch/distributed/run.py (2.5 to 2.15),
- * accelerate/commands/launch.py (1.x), deepspeed/launcher/runner.py (0.1x), Open
- * MPI's and MPICH's mpirun(1) and Slurm's srun(1). An option that no table names
- * takes one value. */
+ * The options are those of torch/distributed/run.py (2.5 to 2.15), of
+ * accelerate/commands/launch.py (1.x), of deepspeed/launcher/runner.py (0.19),
+ * of Open MPI's and MPICH's mpirun(1) and of Slurm's srun(1). An option that no
+ * table names takes one value. */
 #include "memsim/run/launch_line.h"
 
 #include <errno.h>

@@ -35,9 +35,9 @@ struct launch_line {
                        that are not COMMAND's are never freed. */
 };
 
-/* Returns 1 with *LINE filled if COMMAND, behind LAUNCH_LINE_ROOM free words, is
- * a launcher's; 0 if it is not; -1 with ERR set if it names a file that cannot
- * be used. */
+/* Returns 1 with *LINE filled if COMMAND, behind LAUNCH_LINE_ROOM free words,
+ * is a launcher's; 0 if it is not; -1 with ERR set if it names a file that
+ * cannot be used. */
 int launch_line_read(struct launch_line *line, char **command, struct err *err);
 
 #endif

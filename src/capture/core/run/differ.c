@@ -61,9 +61,9 @@ bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
         return false;
     for (uint32_t i = 1; i < count; i++)
         if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride) {
-            memsim_note("%s%sranks %u and %u of a group differ, and the group's "
-                        "ranks have no equal distances: name a rank of each "
-                        "kind (--ranks)",
+            memsim_note("%s%sranks %u and %u of a group differ, and its ranks "
+                        "have no equal distances: name a rank of each kind "
+                        "(--ranks)",
                         place, *place ? ": " : "", ranks[0], ranks[1]);
             return false;
         }
