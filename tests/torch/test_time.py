@@ -92,6 +92,67 @@ def parts_add_up_and_are_in_the_band():
         assert 0 < time["mfu"] < 1, time["mfu"]
 
 
+COUNTED = """
+import torch
+class Text(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(100, 64)
+        self.head = torch.nn.Linear(64, 100)
+    def forward(self, ids, mask=None, images=None):
+        return self.head(torch.relu(self.embed(ids)))
+model, other = Text().cuda(), torch.nn.Linear(64, 64).cuda()
+loss = torch.nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD([*model.parameters(), *other.parameters()], 0.1)
+def ids(*shape):
+    return torch.ones(*shape, dtype=torch.int64, device="cuda")
+for statements in %r:
+    exec(statements)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+# A step's statements, and the samples and tokens that are known of it.
+COUNTS = [
+    ("loss(model(ids(4, 32)).flatten(0, 1), ids(128)).backward()", 4, 128),
+    ("model(ids=ids(4, 32), mask=ids(4, 32)).sum().backward()", 4, 128),
+    ("for _ in range(2): model(ids(3, 16)).sum().backward()", 6, 96),
+    ("torch.utils.checkpoint.checkpoint(model, ids(4, 32), use_reentrant=False)"
+     ".sum().backward()", 4, 128),
+    ("other(torch.ones(16, 64, device='cuda')).sum().backward()", 16, None),
+    ("model(ids(4, 32), ids(4, 16)).sum().backward()", 4, None),
+    ("model(ids(4, 32), ids(8, 4)).sum().backward()", None, None),
+    ("model(ids(4, 32), images=[torch.ones(3, 8, 8)]).sum().backward()", None,
+     None),
+    ("other(torch.ones(8, 64, device='cuda')).sum().backward(); "
+     "model(ids(4, 32)).sum().backward()", None, None),
+]
+
+
+@test
+def samples_and_tokens_are_counted_where_they_are_clear():
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "out.json"
+        memsim("run", "-q", "--json", out, "--", sys.executable, "-c",
+               COUNTED % [statements for statements, *_ in COUNTS])
+        report = json.loads(out.read_text())
+        equal(len(steps(report)), len(COUNTS))
+        for step, (statements, samples, tokens) in zip(steps(report), COUNTS):
+            assert (step.get("samples"), step.get("tokens")) == \
+                (samples, tokens), (statements, step)
+
+
+@test
+def the_rate_is_that_of_the_step():
+    with tempfile.TemporaryDirectory() as scratch:
+        ran, _trace = run(scratch)
+        found = ran["time"]["throughput"]
+        equal((found["module"], found["calls"], found["samples"]),
+              ("Sequential", 1, 4096))
+        assert "tokens" not in found
+        rate = found["samples"] * 1e9 / ran["time"]["step_ns"]
+        assert abs(found["samples_per_second"] / rate - 1) < 1e-9
+
+
 @test
 def the_timeline_is_a_profilers_trace():
     with tempfile.TemporaryDirectory() as scratch:

@@ -51,6 +51,95 @@ static void train(struct build *b, unsigned backwards)
     phase(b, TRACE_PHASE_OTHER);
 }
 
+static void batch(struct build *b, uint64_t module, uint64_t samples,
+                  uint64_t tokens, uint64_t learns)
+{
+    BUILD(b, MODULE_ENTER, .module = module);
+    BUILD(b, BATCH, .module = module, .samples = samples, .tokens = tokens,
+          .learns = learns);
+    work(b);
+    BUILD(b, MODULE_LEAVE, .module = module);
+}
+
+static void learn(struct build *b)
+{
+    phase(b, TRACE_PHASE_BACKWARD);
+    work(b);
+    phase(b, TRACE_PHASE_OPTIMIZER);
+    work(b);
+    phase(b, TRACE_PHASE_OTHER);
+}
+
+/* A step works on what all calls with gradients were given. */
+TEST(the_batches_of_a_step_are_added)
+{
+    struct build b = build_start();
+
+    phase(&b, TRACE_PHASE_FORWARD); /* accumulation, and a teacher */
+    batch(&b, 1, 8, 80, 1);
+    batch(&b, 2, 4, 0, 0);
+    phase(&b, TRACE_PHASE_BACKWARD);
+    batch(&b, 1, 8, 80, 1); /* calculated again: not counted */
+    phase(&b, TRACE_PHASE_FORWARD);
+    batch(&b, 1, 6, 60, 1);
+    learn(&b);
+    phase(&b, TRACE_PHASE_FORWARD); /* two models with the same batch */
+    batch(&b, 1, 8, 80, 1);
+    batch(&b, 2, 8, 0, 1);
+    learn(&b);
+    phase(&b, TRACE_PHASE_FORWARD); /* a GAN: not clear */
+    batch(&b, 1, 8, 0, 1);
+    batch(&b, 2, 8, 0, 1);
+    batch(&b, 2, 8, 0, 1);
+    learn(&b);
+    struct step_list l = steps_of(&b);
+    CHECK_UINT(l.count, 3);
+    CHECK_UINT(l.steps[0].input.module, 1);
+    CHECK_UINT(l.steps[0].input.samples, 14);
+    CHECK_UINT(l.steps[0].input.tokens, 140);
+    CHECK_UINT(l.steps[0].input.calls, 2);
+    CHECK_UINT(l.steps[1].input.samples, 8);
+    CHECK_UINT(l.steps[1].input.tokens, 0);
+    CHECK_UINT(l.steps[2].input.module, 0);
+    CHECK_UINT(l.steps[2].input.samples, 0);
+    step_list_fini(&l);
+    free(b.data);
+}
+
+TEST(each_launch_of_a_graph_works_on_its_batch)
+{
+    struct build b = build_start();
+
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
+    phase(&b, TRACE_PHASE_FORWARD);
+    batch(&b, 1, 8, 80, 1);
+    learn(&b);
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
+    for (int i = 0; i < 2; i++)
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3);
+    struct step_list l = steps_of(&b);
+    CHECK_UINT(l.count, 2);
+    for (int i = 0; i < 2; i++)
+        CHECK_UINT(l.steps[i].input.tokens, 80);
+    step_list_fini(&l);
+    free(b.data);
+}
+
+TEST(inference_counts_calls_without_gradients)
+{
+    struct build b = build_start();
+
+    phase(&b, TRACE_PHASE_FORWARD);
+    for (int i = 0; i < 3; i++)
+        batch(&b, 1, 4, 0, 0);
+    struct step_list l = steps_of(&b);
+    CHECK_UINT(l.count, 3);
+    for (int i = 0; i < 3; i++)
+        CHECK_UINT(l.steps[i].input.samples, 4);
+    step_list_fini(&l);
+    free(b.data);
+}
+
 TEST(a_step_ends_where_the_forward_after_its_optimizer_begins)
 {
     struct build b = build_start();

@@ -34,11 +34,14 @@ _range = _core.memsim_tag_range
 _storage = _core.memsim_tag_storage
 _storage.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
                      ctypes.c_uint32)
+_batch = _core.memsim_tag_batch
+_batch.argtypes = (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64,
+                   ctypes.c_uint32)
 _input = _core.memsim_tag_input
 _output = _core.memsim_tag_output
 _input.argtypes = _output.argtypes = ctypes.c_uint64, ctypes.c_uint32
 for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
-                  _output):
+                  _output, _batch):
     _function.restype = None
 
 _CALL = nn_module.Module._call_impl.__code__
@@ -238,14 +241,42 @@ def _tensors(values, depth=4):
             yield from _tensors(list(value.values()), depth - 1)
 
 
-def _tell_inputs(root, args):
+def _keywords():
     """A hook for all modules does not get the keyword arguments; the caller of
     _guarded has them."""
     kwargs = sys._getframe(3).f_locals.get("kwargs")
-    if not isinstance(kwargs, dict):
-        kwargs = {}
-    for tensor in _tensors([args, kwargs]):
-        _tell(tensor, root.id, INPUT)
+    return kwargs if isinstance(kwargs, dict) else {}
+
+
+def _count_batch(values):
+    """Samples and tokens in a call's arguments, 0 for what is not clear. Samples
+    are the first size of all tensors; those of size 1 count for any number.
+    Tokens are the elements of integers of two dimensions, a row for each sample,
+    where all of them have one shape."""
+    if any(isinstance(v, (list, tuple)) and any(_tensors([v])) for v in values):
+        return 0, 0
+    shapes = [(tuple(t.shape), t.dtype) for t in _tensors(values) if t.dim()]
+    sizes = {shape[0] for shape, _ in shapes}
+    if len(sizes) > 1:
+        sizes.discard(1)
+    if len(sizes) != 1:
+        return 0, 0
+    samples = sizes.pop()
+    ids = {shape for shape, dtype in shapes
+           if dtype in (torch.int64, torch.int32) and len(shape) == 2
+           and shape[0] == samples and shape[1] > 1}
+    return samples, samples * ids.pop()[1] if len(ids) == 1 else 0
+
+
+def _tell_batch(root, values):
+    """ROOT's module, which has parameters on the card, was called with VALUES;
+    it has been entered."""
+    try:
+        samples, tokens = _count_batch(values)
+    except Exception:  # tensors without a shape: lazy ones, functorch's
+        return
+    if samples:
+        _batch(root.id, samples, tokens, torch.is_grad_enabled())
 
 
 def _begin(module):
@@ -285,7 +316,9 @@ def _before(module, args):
         top = _top()
     if not top:
         known = _begin(module)
-        _tell_inputs(known, args)
+        values = [*args, *_keywords().values()]
+        for tensor in _tensors(values):
+            _tell(tensor, known.id, INPUT)
     elif known is None:
         parent = _by_number.get(top)
         known = (_name_below(parent, module) if parent is not None
@@ -296,6 +329,8 @@ def _before(module, args):
     if known.listed:
         _pass(_input, args, known)
     _enter(known.id)
+    if not top and _places[known.id]:
+        _tell_batch(known, values)
 
 
 def _after(module, args, result):

@@ -50,6 +50,7 @@ struct found {
     struct step *steps;
     size_t count, capacity;
     bool open; /* the last one has not ended */
+    struct step_batch batch; /* of that one */
 };
 
 /* What a stream capture recorded: phases of a step that each launch of its
@@ -57,6 +58,7 @@ struct found {
 struct captured {
     uint64_t capture;
     bool forward, optimizer;
+    struct step_batch batch;
 };
 
 struct step_finder {
@@ -85,6 +87,7 @@ static void found_end(struct found *l, uint64_t record, uint64_t time_ns)
         return;
     l->steps[l->count - 1].end = record;
     l->steps[l->count - 1].end_ns = time_ns;
+    l->steps[l->count - 1].input = step_batch_input(&l->batch);
     l->open = false;
 }
 
@@ -94,6 +97,7 @@ static void found_begin(struct step_finder *f, struct found *l)
     xgrow(&l->steps, l->count, &l->capacity, sizeof *l->steps);
     l->steps[l->count++] =
         (struct step){.first = f->record, .first_ns = f->time_ns};
+    l->batch = (struct step_batch){.count = 0};
     l->open = true;
 }
 
@@ -144,6 +148,7 @@ static void take_launch(struct step_finder *f, uint64_t capture)
             continue;
         if (c->forward)
             take_phase(f, TRACE_PHASE_FORWARD);
+        step_batch_repeat(&f->by_optimizer.batch, &c->batch);
         if (c->optimizer) {
             take_phase(f, TRACE_PHASE_OPTIMIZER);
             take_phase(f, TRACE_PHASE_OTHER);
@@ -153,17 +158,35 @@ static void take_launch(struct step_finder *f, uint64_t capture)
     }
 }
 
+/* What backward calls again was counted. */
+static bool is_backward(const struct step_finder *f)
+{
+    return f->phase == TRACE_PHASE_BACKWARD ||
+           f->phase == TRACE_PHASE_RECOMPUTE;
+}
+
+static void take_batch(struct step_finder *f, const struct trace_batch *batch)
+{
+    if (f->capturing) {
+        step_batch_add(&f->captured[f->captured_count - 1].batch, batch);
+        return;
+    }
+    if (is_backward(f))
+        return;
+    step_batch_add(&f->by_optimizer.batch, batch);
+    step_batch_add(&f->by_module.batch, batch);
+    step_batch_add(&f->by_range.batch, batch);
+}
+
 static void take_module(struct step_finder *f, const struct trace_item *item)
 {
     bool enters = item->head.kind == TRACE_MODULE_ENTER;
     uint32_t *depth =
         item->head.thread < THREADS_MAX ? &f->depth[item->head.thread] : NULL;
-    bool within =
-        f->phase == TRACE_PHASE_BACKWARD || f->phase == TRACE_PHASE_RECOMPUTE;
 
     if (!depth)
         return;
-    if (enters && !(*depth)++ && !within && !f->capturing)
+    if (enters && !(*depth)++ && !is_backward(f) && !f->capturing)
         found_begin(f, &f->by_module);
     if (!enters && *depth)
         (*depth)--;
@@ -222,6 +245,8 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
         take_launch(f, trace_as_graph_launch(item)->capture);
     else if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
         take_module(f, item);
+    else if (kind == TRACE_BATCH)
+        take_batch(f, trace_as_batch(item));
     else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)
         take_range(f, item);
     else if (kind == TRACE_DEVICE_MALLOC)

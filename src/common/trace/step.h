@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/trace/step_batch.h"
 #include "common/trace/trace_read.h"
 
 /* Only the rule of optimizer steps, record by record. Zeroed: at the start. */
@@ -47,6 +48,7 @@ struct step {
     uint64_t first, end;
     uint64_t first_ns, end_ns; /* of the trace's clock */
     bool warm_up; /* the first step, and those before memory calls end */
+    struct step_input input;
 };
 
 struct step_list {

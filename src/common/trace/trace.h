@@ -183,6 +183,7 @@ struct trace_chunk {
       NULL)                                                                    \
     X(85, OUTPUT, output, F(address) F(module), NULL)                          \
     X(86, INPUT, input, F(address) F(module), NULL)                            \
+    X(87, BATCH, batch, F(module) F(samples) F(tokens) F(learns), NULL)        \
                                                                                \
     X(90, MEASURED, measured, F(start_ns) F(duration_ns) F(held_ns)            \
       F(return_ns) F(latency_ns) F(gap_ns), NULL)                                        \

@@ -47,6 +47,18 @@ function timeFigure(label, value, hint) {
   return box;
 }
 
+function throughputFigure(throughput) {
+  const {tokens, tokens_per_second: tokensRate, samples,
+    samples_per_second: samplesRate} = throughput;
+  const rate = (value) =>
+    value.toLocaleString("en", {maximumSignificantDigits: 4});
+  return timeFigure("Throughput", tokens ? `${rate(tokensRate)} tokens/s`
+    : `${rate(samplesRate)} samples/s`,
+  `${tokens ? `${rate(samplesRate)} samples/s; ` : ""}` +
+    `${tokens ? `${tokens} ids` : `${samples} samples`} given to ` +
+    `${throughput.module} in a step`);
+}
+
 function showTimeFigures(time, step) {
   const boxes = [timeFigure("Step", formatTime(step.duration_ns),
     `${formatTime(step.low_ns)} to ${formatTime(step.high_ns)}`)];
@@ -54,6 +66,8 @@ function showTimeFigures(time, step) {
     boxes.push(timeFigure("In the profile", formatTime(step.measured_ns),
       `replayed ${(100 * (step.duration_ns / step.measured_ns - 1))
         .toFixed(2)}%`));
+  if (time.throughput)
+    boxes.push(throughputFigure(time.throughput));
   if (time.mfu > 0)
     boxes.push(timeFigure("MFU", formatPercent(time.mfu, 1),
       "of the GPU's peak arithmetic"));

@@ -116,6 +116,10 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
             cJSON_AddNumberToObject(step, "sm_utilization",
                                     s->sm_utilization);
         cJSON_AddBoolToObject(step, "warm_up", s->warm_up);
+        if (s->input.samples)
+            json_add_uint(step, "samples", s->input.samples);
+        if (s->input.tokens)
+            json_add_uint(step, "tokens", s->input.tokens);
     }
 }
 
@@ -152,6 +156,7 @@ void time_json_add(cJSON *root, const struct result *result)
         cJSON_AddNumberToObject(time, "network_users", t->network_users);
     cJSON_AddNumberToObject(time, "device_ns", t->device_ns);
     cJSON_AddNumberToObject(time, "mfu", t->mfu);
+    time_throughput_json(time, result);
     cJSON_AddNumberToObject(time, "unknown", t->unknown);
     cJSON *basis = cJSON_AddObjectToObject(time, "basis");
     for (int i = 0; i < COST_BASES; i++)

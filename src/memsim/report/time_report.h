@@ -22,6 +22,11 @@ void time_ranks_write(const struct result *result, const char *dim,
 void time_json_steps(cJSON *rank, const struct timing *timing);
 void time_json_add(cJSON *root, const struct result *result);
 
+/* Samples and tokens a second, where the arguments of the program's modules say
+ * how many a step works on: a line, and "throughput" for TIME. */
+void time_throughput_write(const struct result *result, FILE *out);
+void time_throughput_json(cJSON *time, const struct result *result);
+
 /* For people; DIM and PLAIN switch colours, "" without. */
 void time_text_write(const struct result *result, const char *dim,
                      const char *plain, FILE *out);

@@ -151,6 +151,7 @@ void time_text_write(const struct result *result, const char *dim,
     if (t->mfu > 0)
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
     fputc('\n', out);
+    time_throughput_write(result, out);
     write_parts(&page, s);
     write_links(&page, t, s);
     time_ranks_write(result, dim, plain, out);

@@ -44,6 +44,7 @@ static bool is_of_memory(unsigned kind)
     case TRACE_STORAGE:
     case TRACE_OUTPUT:
     case TRACE_INPUT:
+    case TRACE_BATCH:
         return true;
     default:
         return false;

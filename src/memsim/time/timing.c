@@ -215,6 +215,7 @@ static void steps_conclude(struct reading *r)
             step->measured_ns =
                 l->ends[i].measured_ns - l->begins[i].measured_ns;
         step->warm_up = l->steps.steps[i].warm_up;
+        step->input = l->steps.steps[i].input;
         step_uses(l, i, device, step);
         step_band(&r->sums[i], step);
         for (int k = 0; k < SIM_LINKS; k++)
@@ -297,6 +298,15 @@ static void modules_conclude(struct reading *r, double steps)
     tally_fini(&total);
 }
 
+static void input_conclude(struct reading *r)
+{
+    struct timing *t = r->t;
+    uint64_t id = t->step_count ? t->steps[t->typical].input.module : 0;
+
+    if (id && id < r->modules.count)
+        t->input_module = module_table_title(&r->modules, (uint32_t)id);
+}
+
 static void basis_conclude(struct reading *r, double steps)
 {
     double all = 0;
@@ -322,6 +332,7 @@ static void conclude(struct reading *r)
     basis_conclude(r, steps);
     operators_conclude(r, steps);
     modules_conclude(r, steps);
+    input_conclude(r);
     if (timing_step_ns(t))
         t->mfu = r->flop_ns / steps / (double)timing_step_ns(t);
     if (t->step_count)
@@ -422,6 +433,7 @@ void timing_fini(struct timing *t)
     free(t->utilization.windows);
     free(t->utilization.measured);
     free(t->steps);
+    free(t->input_module);
     *t = (struct timing){.rule = STEP_NONE};
 }
 

@@ -27,6 +27,7 @@ struct timing_step {
      * profile's. */
     double sm_utilization, measured_sm_utilization, sm_utilization_error;
     bool warm_up;
+    struct step_input input; /* what it works on */
 };
 
 /* Share of the SMs that had work in windows of a step. */
@@ -60,6 +61,7 @@ struct timing {
     uint64_t end_ns;          /* when the last of them ends */
     uint64_t host_ns; /* when the host had called the last of them ... */
     uint64_t seen_ns; /* ... by the program's own clock; 0: not known */
+    char *input_module; /* name of the typical step's input.module; or NULL */
     double network_users; /* of a node at a time, as struct simulation has it */
     struct timing_row *modules; /* with what lies below each; longest first */
     size_t module_count;

@@ -168,6 +168,13 @@ void memsim_tag_input(uint64_t address, uint32_t id)
     RECORD(INPUT, .address = address, .module = id);
 }
 
+void memsim_tag_batch(uint32_t id, uint64_t samples, uint64_t tokens,
+                      uint32_t learns)
+{
+    RECORD(BATCH, .module = id, .samples = samples, .tokens = tokens,
+           .learns = learns);
+}
+
 void memsim_tag_output(uint64_t address, uint32_t id)
 {
     RECORD(OUTPUT, .address = address, .module = id);

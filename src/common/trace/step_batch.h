@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How many samples and tokens a step works on, from the arguments of the
+ * modules that no other module calls. */
+#ifndef MEMSIM_COMMON_STEP_BATCH_H
+#define MEMSIM_COMMON_STEP_BATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/trace/trace.h"
+
+#define STEP_BATCH_MODULES 4
+
+/* What a step's modules were given. Zeroed: nothing. */
+struct step_batch {
+    struct step_batch_module {
+        uint64_t module;          /* its number in the trace */
+        bool learns;              /* gradients were recorded */
+        uint64_t samples, tokens; /* of all calls; tokens 0: not known */
+        uint32_t calls;
+    } modules[STEP_BATCH_MODULES];
+    unsigned count;
+    bool unclear; /* more modules than that */
+};
+
+void step_batch_add(struct step_batch *b, const struct trace_batch *record);
+
+/* All that FROM has was given again, as by a graph that is launched. */
+void step_batch_repeat(struct step_batch *b, const struct step_batch *from);
+
+/* What a step works on; zeros: not known. */
+struct step_input {
+    uint64_t module; /* whose arguments say so */
+    uint64_t samples, tokens;
+    uint32_t calls;
+};
+
+/* Calls that record gradients count; where there are none, all do. All modules
+ * must have got as many samples, otherwise nothing is known. */
+struct step_input step_batch_input(const struct step_batch *b);
+
+#endif
