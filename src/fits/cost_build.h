@@ -37,8 +37,16 @@ struct cost_image *cost_build_image(const struct cost_build *build,
 
 void cost_build_fini(struct cost_build *build);
 
-/* Reads a fit's JSON into BUILD (empty). Returns 0 or -1. */
+/* Which models of a fit are needed. */
+struct cost_need {
+    const struct cost_build *known; /* not those that its models answer for */
+    bool flat;                      /* of trees the mean */
+};
+
+/* Reads a fit's JSON into BUILD (empty): what is needed, or all where NEED is
+ * NULL. Returns 0 or -1. */
 int cost_read(const char *json, size_t length, const char *origin,
-              struct cost_build *build, struct err *err);
+              const struct cost_need *need, struct cost_build *build,
+              struct err *err);
 
 #endif

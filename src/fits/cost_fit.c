@@ -39,15 +39,15 @@ struct neighbour {
     char path[PATH_MAX + 320];
 };
 
-static int read_path(const char *path, struct cost_build *build,
-                     struct err *err)
+static int read_path(const char *path, const struct cost_need *need,
+                     struct cost_build *build, struct err *err)
 {
     size_t length;
     char *text = json_text_read(path, &length, err);
 
     if (!text)
         return -1;
-    int rc = cost_read(text, length, path, build, err);
+    int rc = cost_read(text, length, path, need, build, err);
     free(text);
     return rc;
 }
@@ -127,19 +127,6 @@ static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
     return count;
 }
 
-/* A tree's roofline, moved by what the trees say on average. */
-static void flatten_trees(struct cost_part *part)
-{
-    struct cost_trees *trees = part->state;
-    struct cost_roofline line = trees->line;
-
-    line.compute /= exp(trees->offset);
-    line.memory /= exp(trees->offset);
-    memcpy(part->state, &line, sizeof line);
-    part->model.kind = COST_LINE;
-    part->model.bytes = sizeof line;
-}
-
 /* Where memory bounds the time, it scales with the memories' rates. */
 static void scale_segments(struct cost_segments *s, double ratio)
 {
@@ -176,8 +163,6 @@ static void borrow_models(struct cost_build *build, struct cost_build *from,
         if (part->model.kind == COST_SEGMENTS)
             scale_segments(part->state,
                            n->gpu.memory_gbps / fmax(gpu->memory_gbps, 1));
-        if (part->model.kind == COST_TREES && n->distance > NEAR)
-            flatten_trees(part);
         cost_build_add(build, &part->model, part->state);
     }
     from->count = 0;
@@ -197,7 +182,9 @@ static int read_neighbours(const struct gpu *gpu, bool own,
         if ((same && own) || (read >= NEIGHBOURS && list[i].bytes > SMALL))
             continue;
         read++;
-        rc = read_path(list[i].path, same ? build : &from, err);
+        const struct cost_need need = {build, list[i].distance > NEAR};
+        rc = same ? read_path(list[i].path, NULL, build, err)
+                  : read_path(list[i].path, &need, &from, err);
         borrow_models(build, &from, &list[i], gpu);
         cost_build_fini(&from);
     }
@@ -211,7 +198,7 @@ struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
     struct cost_build build = {.gpu = ""};
     struct cost_image *image = NULL;
 
-    int rc = path ? read_path(path, &build, err) : 0;
+    int rc = path ? read_path(path, NULL, &build, err) : 0;
     if (!rc && path && strcmp(build.gpu, gpu->name))
         rc = err_set(err,
                      "%s: fitted for %s, not for %s; fit that GPU's own "
@@ -245,7 +232,7 @@ struct cost_image *cost_fit_load_text(const char *json, size_t length,
     struct cost_build build = {.gpu = ""};
     struct cost_image *image = NULL;
 
-    if (!cost_read(json, length, origin, &build, err))
+    if (!cost_read(json, length, origin, NULL, &build, err))
         image = cost_build_image(&build, origin, err);
     cost_build_fini(&build);
     return image;

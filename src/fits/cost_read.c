@@ -6,6 +6,7 @@
 #include "common/base/json_text.h"
 #include "common/base/xmalloc.h"
 #include "fits/cost_build.h"
+#include "fits/cost_lists.h"
 #include "runtime/cost/cost_features.h"
 
 #include <cjson/cJSON.h>
@@ -13,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA     1
-#define MAX_VALUES 4000000
-#define SCALE_MAX  1e6
+#define SCHEMA    1
+#define SCALE_MAX 1e6
 
 struct reader {
     const char *origin;
     struct err *err;
+    const struct cost_lists *lists;
+    const struct cost_need *need; /* NULL: all */
     char place[96]; /* "models[3]" */
 };
 
@@ -148,34 +150,8 @@ static int read_segments(const struct reader *r, const cJSON *model,
     return read_numbers(r, cJSON_GetObjectItem(model, "segments"), numbers, 6);
 }
 
-/* All numbers of a list of lists; *STARTS gets where each list begins and, as
- * its last element, where all end. */
-static int read_lists(const struct reader *r, const cJSON *lists,
-                      double **values, uint32_t **starts, uint32_t *count)
-{
-    size_t capacity = 0, total = 0;
-    const cJSON *list, *item;
-
-    *count = 0;
-    *starts = xcalloc((size_t)cJSON_GetArraySize(lists) + 1, sizeof **starts);
-    cJSON_ArrayForEach(list, lists)
-    {
-        cJSON_ArrayForEach(item, list)
-        {
-            if (!cJSON_IsNumber(item) || total >= MAX_VALUES)
-                return fail(r, "the trees hold what is no number");
-            xgrow(values, total, &capacity, sizeof **values);
-            (*values)[total++] = item->valuedouble;
-        }
-        (*starts)[++*count] = (uint32_t)total;
-    }
-    return 0;
-}
-
 struct tree_lists {
-    double *edges, *trees;
-    uint32_t *edge_starts, *tree_starts;
-    uint32_t features, tree_count;
+    struct cost_numbers edges, trees;
 };
 
 static bool in_range(double value, double low, double high)
@@ -229,9 +205,10 @@ static uint32_t count_nodes(const struct tree_lists *l)
 {
     uint32_t total = 0;
 
-    for (uint32_t i = 0; i < l->tree_count; i++) {
-        uint32_t count = read_nodes(l->trees + l->tree_starts[i],
-                                    l->trees + l->tree_starts[i + 1], NULL);
+    const struct cost_numbers *t = &l->trees;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t count = read_nodes(t->values + t->starts[i],
+                                    t->values + t->starts[i + 1], NULL);
         if (!count)
             return 0;
         total += count;
@@ -243,9 +220,11 @@ static uint32_t count_nodes(const struct tree_lists *l)
 static void *lay_trees(const struct tree_lists *l, struct cost_trees *head,
                        uint32_t *bytes)
 {
-    head->feature_count = l->features;
-    head->edge_count = l->edge_starts[l->features];
-    head->tree_count = l->tree_count;
+    const struct cost_numbers *edges = &l->edges, *trees = &l->trees;
+
+    head->feature_count = edges->count;
+    head->edge_count = edges->starts[edges->count];
+    head->tree_count = trees->count;
     *bytes =
         (uint32_t)sizeof *head + 4 * (head->feature_count + head->edge_count +
                                       head->tree_count + head->node_count);
@@ -253,49 +232,63 @@ static void *lay_trees(const struct tree_lists *l, struct cost_trees *head,
     struct cost_trees *t = xcalloc(1, *bytes);
     uint32_t *words = (uint32_t *)(t + 1);
     *t = *head;
-    for (uint32_t f = 0; f < l->features; f++)
-        *words++ = l->edge_starts[f + 1] - l->edge_starts[f];
+    for (uint32_t f = 0; f < edges->count; f++)
+        *words++ = edges->starts[f + 1] - edges->starts[f];
     for (uint32_t i = 0; i < t->edge_count; i++) {
-        float edge = (float)l->edges[i];
+        float edge = (float)edges->values[i];
 
         memcpy(words++, &edge, sizeof edge);
     }
     struct cost_node *nodes = (struct cost_node *)(words + t->tree_count);
     for (uint32_t i = 0, at = 0; i < t->tree_count; i++) {
-        at += read_nodes(l->trees + l->tree_starts[i],
-                         l->trees + l->tree_starts[i + 1], nodes + at);
+        at += read_nodes(trees->values + trees->starts[i],
+                         trees->values + trees->starts[i + 1], nodes + at);
         words[i] = at;
     }
     return t;
 }
 
+/* A tree's roofline, moved by what the trees say on average. */
+static void *lay_flat(const struct cost_trees *head, struct cost_model *m)
+{
+    struct cost_roofline *line = xmalloc(sizeof *line);
+
+    *line = head->line;
+    line->compute /= exp(head->offset);
+    line->memory /= exp(head->offset);
+    m->kind = COST_LINE;
+    m->bytes = sizeof *line;
+    return line;
+}
+
 static void *read_trees(const struct reader *r, const cJSON *model,
-                        uint32_t *bytes)
+                        struct cost_model *m)
 {
     const cJSON *trees = cJSON_GetObjectItem(model, "trees");
     struct cost_trees head = {.scale = 0};
-    struct tree_lists l = {0};
+    struct tree_lists l = {.edges.count = 0};
     void *state = NULL;
     const struct number numbers[] = {{"offset", &head.offset},
                                      {"scale", &head.scale}};
 
     if (read_roofline(r, model, &head.line) ||
-        read_numbers(r, trees, numbers, 2) ||
-        read_lists(r, cJSON_GetObjectItem(trees, "edges"), &l.edges,
-                   &l.edge_starts, &l.features) ||
-        read_lists(r, cJSON_GetObjectItem(trees, "trees"), &l.trees,
-                   &l.tree_starts, &l.tree_count))
-        goto done;
-    head.node_count = count_nodes(&l);
-    if (!head.node_count)
+        read_numbers(r, trees, numbers, 2))
+        return NULL;
+    if (r->need && r->need->flat)
+        return lay_flat(&head, m);
+    if (cost_lists_read(r->lists, cJSON_GetObjectItem(trees, "edges"),
+                        &l.edges) ||
+        cost_lists_read(r->lists, cJSON_GetObjectItem(trees, "trees"),
+                        &l.trees))
+        fail(r, "the trees are no lists of numbers, or too long");
+    else if (!(head.node_count = count_nodes(&l)))
         fail(r, "a tree's nodes do not add up");
     else
-        state = lay_trees(&l, &head, bytes);
-done:
-    free(l.edges);
-    free(l.trees);
-    free(l.edge_starts);
-    free(l.tree_starts);
+        state = lay_trees(&l, &head, &m->bytes);
+    free(l.edges.values);
+    free(l.edges.starts);
+    free(l.trees.values);
+    free(l.trees.starts);
     return state;
 }
 
@@ -303,7 +296,7 @@ static void *read_state(const struct reader *r, const cJSON *model,
                         struct cost_model *m)
 {
     if (m->kind == COST_TREES)
-        return read_trees(r, model, &m->bytes);
+        return read_trees(r, model, m);
 
     bool segments = m->kind == COST_SEGMENTS;
     m->bytes =
@@ -315,6 +308,24 @@ static void *read_state(const struct reader *r, const cJSON *model,
         return NULL;
     }
     return state;
+}
+
+/* Whether KNOWN's models answer for all that M does. The first one that
+ * answers counts. */
+static bool is_covered(const struct cost_build *known,
+                       const struct cost_model *m)
+{
+    for (unsigned type = 0; type < WORK_TYPES; type++) {
+        uint32_t left = m->types >> type & 1 ? m->variants : 0;
+        for (size_t i = 0; left && i < known->count; i++) {
+            const struct cost_model *other = &known->parts[i].model;
+            if (other->family == m->family && other->types >> type & 1)
+                left &= ~other->variants;
+        }
+        if (left)
+            return false;
+    }
+    return true;
 }
 
 static int read_model(const struct reader *r, const cJSON *model,
@@ -339,6 +350,8 @@ static int read_model(const struct reader *r, const cJSON *model,
         read_variants(r, cJSON_GetObjectItem(model, "variants"), family,
                       &m.variants))
         return -1;
+    if (r->need && is_covered(r->need->known, &m))
+        return 0;
     void *state = read_state(r, model, &m);
     if (!state)
         return -1;
@@ -481,14 +494,17 @@ static int read_root(struct reader *r, const cJSON *root,
 }
 
 int cost_read(const char *json, size_t length, const char *origin,
-              struct cost_build *build, struct err *err)
+              const struct cost_need *need, struct cost_build *build,
+              struct err *err)
 {
-    struct reader r = {.origin = origin, .err = err};
-    cJSON *root = json_text_parse(json, length, origin, err);
+    struct cost_lists lists;
+    struct reader r = {
+        .origin = origin, .err = err, .lists = &lists, .need = need};
 
-    if (!root)
-        return -1;
-    int rc = read_root(&r, root, build);
+    cost_lists_cut(&lists, json, length);
+    cJSON *root = json_text_parse(lists.rest, length, origin, err);
+    int rc = root ? read_root(&r, root, build) : -1;
     cJSON_Delete(root);
+    cost_lists_fini(&lists);
     return rc;
 }

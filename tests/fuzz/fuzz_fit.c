@@ -39,7 +39,7 @@ static void try_operators(const char *json, size_t size)
     struct cost_build build = {0};
     struct err err = {""};
 
-    if (cost_read(json, size, "fuzz", &build, &err))
+    if (cost_read(json, size, "fuzz", NULL, &build, &err))
         demand(err.text[0] != '\0');
     else
         free(cost_build_image(&build, "fuzz", &err));

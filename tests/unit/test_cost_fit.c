@@ -4,6 +4,7 @@
 #include "check.h"
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
+#include "fits/cost_build.h"
 #include "fits/cost_fit.h"
 #include "fitting/fit_ops.h"
 #include "runtime/cost/cost_image.h"
@@ -188,9 +189,56 @@ TEST(what_is_wrong_with_a_fit_is_said)
                               "{\"offset\":0,\"scale\":1,\"edges\":[[2,1]],"
                               "\"trees\":[[-1,5]]}"),
                   "ascend");
+    static const char *const lists[] = {
+        "7", "-1", "null", "[1]", "[[1,]]", "[[1 2]]", "[[inf]]", "[[0x1]]",
+        "[[1]", "[[\"1\"]]", "[[1],2]", "{}",
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 MODEL(BAND, "\"model\":\"trees\"," LINE ",\"trees\":"
+                             "{\"offset\":0,\"scale\":1,\"edges\":%s,"
+                             "\"trees\":[[-1,5]]}"),
+                 lists[i]);
+        check_refused(text, strcmp(lists[i], "[[1]") ? "no lists of numbers"
+                                                      : "no valid JSON");
+    }
     check_refused(HEAD "\"table\":[[\"gemm\",\"fp32\",-5,1,1,1,1,0]]}",
                   "not above 0");
     check_refused(HEAD "\"table\":[[\"gemm\"]]}", "table[0]");
+}
+
+/* Of the second model of a kind of work nothing answers, so its trees are not
+ * read: they may be wrong. */
+TEST(only_the_models_that_are_needed_are_read)
+{
+    static const char first[] = MODEL(BAND, "\"model\":\"roofline\"," LINE);
+    static const char second[] =
+        HEAD "\"models\":[{\"family\":\"gemm\",\"types\":[\"fp32\"]," BAND
+             ",\"model\":\"trees\"," LINE ",\"trees\":{\"offset\":0.5,"
+             "\"scale\":1,\"edges\":[[1]],\"trees\":[[0]]}},"
+             "{\"family\":\"gemm\",\"types\":[\"fp32\",\"fp16\"]," BAND
+             ",\"model\":\"roofline\"," LINE "}]}";
+    struct cost_build known = {.gpu = ""}, more = {.gpu = ""};
+    struct cost_need need = {.known = &known};
+    struct err err = {""};
+
+    CHECK(!cost_read(first, strlen(first), "first", NULL, &known, &err));
+    CHECK(cost_read(second, strlen(second), "second", NULL, &more, &err));
+    CHECK(strstr(err.text, "do not add up"));
+    cost_build_fini(&more);
+    CHECK(!cost_read(second, strlen(second), "second", &need, &more, &err));
+    CHECK_UINT(more.count, 1); /* the one that also has fp16 */
+    CHECK_UINT(more.parts[0].model.kind, COST_LINE);
+    cost_build_fini(&more);
+    cost_build_fini(&known); /* and nothing is known: all are needed */
+    need.flat = true;        /* but of trees only the mean */
+    CHECK(!cost_read(second, strlen(second), "second", &need, &more, &err));
+    CHECK_UINT(more.count, 2);
+    CHECK_UINT(more.parts[0].model.kind, COST_LINE);
+    const struct cost_roofline *line = more.parts[0].state;
+    CHECK(fabs(line->compute - 0.5 / exp(0.5)) < 1e-12);
+    cost_build_fini(&more);
 }
 
 static void check_row(const char *row, const char *why)
