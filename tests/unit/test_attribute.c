@@ -184,6 +184,35 @@ TEST(modules_are_told_of_the_first_phases_the_last_and_the_largest)
     attribution_destroy(a);
 }
 
+/* One step runs, the next is captured and launched three times. What is captured
+ * is of the first launch. */
+TEST(the_capture_of_a_graph_is_no_step_of_its_own)
+{
+    struct build b = start();
+    static const uint64_t phases[] = {TRACE_PHASE_FORWARD, TRACE_PHASE_BACKWARD,
+                                      TRACE_PHASE_OPTIMIZER, TRACE_PHASE_OTHER};
+
+    for (int captured = 0; captured < 2; captured++) {
+        if (captured)
+            BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
+        for (int i = 0; i < 4; i++) {
+            BUILD(&b, PHASE, .phase = phases[i]);
+            put_alloc(&b, A + 4096 * (4 * captured + i), 512, 0, phases[i]);
+        }
+        if (captured)
+            BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
+    }
+    for (int i = 0; i < 3; i++)
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .capture = 3);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    struct attribution *a = attribution_of(&b);
+    CHECK_UINT(a->phase_count, 10); /* init, twice four, a forward */
+    for (int i = 1; i < 9; i++)
+        CHECK_UINT(a->phases[i].step, i > 4);
+    CHECK_UINT(a->phases[9].step, 4);
+    attribution_destroy(a);
+}
+
 TEST(what_outlives_a_step_is_optimizer_state)
 {
     struct build b = start();

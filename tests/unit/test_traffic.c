@@ -313,6 +313,28 @@ TEST(a_graph_s_collectives_count_at_its_launches)
     traffic_destroy(t);
 }
 
+/* A captured step runs when it is launched, each time as a step. */
+TEST(each_launch_of_a_captured_step_is_a_step)
+{
+    struct build b = start(0, 8);
+
+    put_comm(&b, 1, 0, 8, id);
+    BUILD(&b, CAPTURE_JOIN, .stream = 7, .capture = 3);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+    put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+    BUILD(&b, PHASE, .phase = TRACE_PHASE_OTHER);
+    BUILD(&b, CAPTURE_END, .capture = 3, .whole = 1);
+    for (int i = 0; i < 5; i++)
+        BUILD(&b, GRAPH_LAUNCH, .stream = 7, .exec = 99, .capture = 3);
+    struct traffic *t = price(&b);
+    CHECK_UINT(t->ranks[0].steps, 5);
+    CHECK_UINT(t->ranks[0].all.calls, 5);
+    CHECK_UINT(t->ranks[0].step.calls, 1);
+    CHECK_UINT(t->ranks[0].before.calls, 0);
+    traffic_destroy(t);
+}
+
 TEST(in_place_is_where_nccl_says_it_is)
 {
     struct build b = start(0, 8);

@@ -32,6 +32,26 @@ unsigned step_counter_whole(const struct step_counter *c)
     return c->begun ? c->step + c->stepped : 0;
 }
 
+void step_tracker_take(struct step_tracker *t, const struct trace_item *item)
+{
+    const struct step_carried carried = step_phases_take(&t->phases, item);
+
+    for (unsigned i = 0; i < carried.count; i++)
+        step_counter_phase(&t->counter, carried.phases[i]);
+}
+
+unsigned step_tracker_step(const struct step_tracker *t)
+{
+    bool next = t->phases.capturing && t->counter.begun && t->counter.stepped;
+
+    return t->counter.step + next;
+}
+
+void step_tracker_fini(struct step_tracker *t)
+{
+    step_phases_fini(&t->phases);
+}
+
 const char *step_rule_name(enum step_rule rule)
 {
     static const char *const names[] = {
@@ -53,18 +73,8 @@ struct found {
     struct step_batch batch; /* of that one */
 };
 
-/* What a stream capture recorded: phases of a step that each launch of its
- * graph carries out. */
-struct captured {
-    uint64_t capture;
-    bool forward, optimizer;
-    struct step_batch batch;
-};
-
 struct step_finder {
-    struct captured *captured;
-    size_t captured_count, captured_capacity;
-    bool capturing; /* into the last of them: nothing is carried out */
+    struct step_phases phases;
     struct found by_optimizer, by_module, by_range;
     struct step_counter counter;
     uint64_t phase;
@@ -114,48 +124,16 @@ static void take_phase(struct step_finder *f, uint64_t phase)
     f->phase = phase;
 }
 
-/* The capture that is going on has PHASE. */
-static void captured_phase(struct step_finder *f, uint64_t phase)
+static void take_carried(struct step_finder *f,
+                         const struct step_carried *carried)
 {
-    struct captured *c = &f->captured[f->captured_count - 1];
-
-    c->forward = c->forward || phase == TRACE_PHASE_FORWARD;
-    c->optimizer = c->optimizer || phase == TRACE_PHASE_OPTIMIZER;
-}
-
-/* Several streams may join one capture. */
-static void take_capture(struct step_finder *f, uint64_t capture)
-{
-    if (f->capturing && f->captured[f->captured_count - 1].capture == capture)
+    for (unsigned i = 0; i < carried->count; i++)
+        take_phase(f, carried->phases[i]);
+    if (!carried->batch)
         return;
-    xgrow(&f->captured, f->captured_count, &f->captured_capacity,
-          sizeof *f->captured);
-    f->captured[f->captured_count++] = (struct captured){.capture = capture};
-    f->capturing = true;
-}
-
-static void take_capture_end(struct step_finder *f, uint64_t capture)
-{
-    if (f->capturing && f->captured[f->captured_count - 1].capture == capture)
-        f->capturing = false;
-}
-
-static void take_launch(struct step_finder *f, uint64_t capture)
-{
-    for (size_t i = f->captured_count; i--;) {
-        const struct captured *c = &f->captured[i];
-        if (c->capture != capture)
-            continue;
-        if (c->forward)
-            take_phase(f, TRACE_PHASE_FORWARD);
-        step_batch_repeat(&f->by_optimizer.batch, &c->batch);
-        if (c->optimizer) {
-            take_phase(f, TRACE_PHASE_OPTIMIZER);
-            take_phase(f, TRACE_PHASE_OTHER);
-            f->optimized = f->record + 1; /* the launch is a part of it */
-        }
-        return;
-    }
+    step_batch_repeat(&f->by_optimizer.batch, carried->batch);
+    if (carried->count > 1)
+        f->optimized = f->record + 1; /* the launch is a part of it */
 }
 
 /* What backward calls again was counted. */
@@ -167,11 +145,7 @@ static bool is_backward(const struct step_finder *f)
 
 static void take_batch(struct step_finder *f, const struct trace_batch *batch)
 {
-    if (f->capturing) {
-        step_batch_add(&f->captured[f->captured_count - 1].batch, batch);
-        return;
-    }
-    if (is_backward(f))
+    if (f->phases.capturing || is_backward(f))
         return;
     step_batch_add(&f->by_optimizer.batch, batch);
     step_batch_add(&f->by_module.batch, batch);
@@ -186,7 +160,7 @@ static void take_module(struct step_finder *f, const struct trace_item *item)
 
     if (!depth)
         return;
-    if (enters && !(*depth)++ && !is_backward(f) && !f->capturing)
+    if (enters && !(*depth)++ && !is_backward(f) && !f->phases.capturing)
         found_begin(f, &f->by_module);
     if (!enters && *depth)
         (*depth)--;
@@ -233,17 +207,9 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     unsigned kind = item->head.kind;
 
     f->time_ns = item->head.time_ns;
-    if (kind == TRACE_PHASE && f->capturing)
-        captured_phase(f, trace_as_phase(item)->phase);
-    else if (kind == TRACE_PHASE)
-        take_phase(f, trace_as_phase(item)->phase);
-    else if (kind == TRACE_CAPTURE_JOIN)
-        take_capture(f, trace_as_capture_join(item)->capture);
-    else if (kind == TRACE_CAPTURE_END)
-        take_capture_end(f, trace_as_capture_end(item)->capture);
-    else if (kind == TRACE_GRAPH_LAUNCH)
-        take_launch(f, trace_as_graph_launch(item)->capture);
-    else if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
+    const struct step_carried carried = step_phases_take(&f->phases, item);
+    take_carried(f, &carried);
+    if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
         take_module(f, item);
     else if (kind == TRACE_BATCH)
         take_batch(f, trace_as_batch(item));
@@ -300,7 +266,7 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     free(f->by_optimizer.steps);
     free(f->by_module.steps);
     free(f->by_range.steps);
-    free(f->captured);
+    step_phases_fini(&f->phases);
     free(f);
 }
 

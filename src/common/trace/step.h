@@ -16,8 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/trace/step_batch.h"
-#include "common/trace/trace_read.h"
+#include "common/trace/step_phases.h"
 
 /* Only the rule of optimizer steps, record by record. Zeroed: at the start. */
 struct step_counter {
@@ -32,6 +31,20 @@ bool step_counter_phase(struct step_counter *c, uint64_t phase);
 
 /* The number of complete steps: their optimizer has stepped. */
 unsigned step_counter_whole(const struct step_counter *c);
+
+/* The same with what comes before: the phases that are carried out. Zeroed: at
+ * the start of a trace. */
+struct step_tracker {
+    struct step_counter counter;
+    struct step_phases phases;
+};
+
+/* Takes the next record of a trace, of any kind. */
+void step_tracker_take(struct step_tracker *t, const struct trace_item *item);
+/* The step that runs now, from 0. What is captured belongs to the step of its
+ * first launch, which is taken to be the next one. */
+unsigned step_tracker_step(const struct step_tracker *t);
+void step_tracker_fini(struct step_tracker *t);
 
 enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
 

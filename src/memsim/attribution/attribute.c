@@ -177,7 +177,7 @@ static void card_peak(struct attribute *a, struct card_use *card)
     card->gone = NULL;
     segment_table_peak(&card->segments);
     card->peak = card->now;
-    card->peak_step = a->steps.step;
+    card->peak_step = step_tracker_step(&a->steps);
     card->peak_phase = a->phase;
 }
 
@@ -235,7 +235,8 @@ static struct piece *piece_make(const struct attribute *a,
 
 static unsigned step_now(const struct attribute *a)
 {
-    return a->steps.begun ? a->steps.step : HISTORY_BEFORE;
+    return a->steps.counter.begun ? step_tracker_step(&a->steps)
+                                  : HISTORY_BEFORE;
 }
 
 static void on_block_alloc(struct attribute *a, const struct trace_item *item)
@@ -253,7 +254,7 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
             &card->phases,
             &(struct moment){.ordinal = a->ordinal,
                              .time_ns = item->head.time_ns - a->start_ns},
-            a->phase, a->steps.step,
+            a->phase, step_tracker_step(&a->steps),
             &(struct standing){&card->current, &card->holdings});
     if (!card->history.run_count)
         history_step(&card->history, &card->now, step_now(a));
@@ -336,7 +337,6 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
         list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION);
     if (a->phase == TRACE_PHASE_OPTIMIZER)
         list_refile(a, &a->stepping, TRACE_CATEGORY_OPTIMIZER);
-    bool begins = step_counter_phase(&a->steps, phase);
     a->phase = (enum trace_phase_kind)phase;
     a->phase_count++;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
@@ -345,10 +345,32 @@ static void on_phase(struct attribute *a, const struct trace_item *item)
             continue;
         card->now.ordinal = a->ordinal;
         card->now.time_ns = item->head.time_ns - a->start_ns;
-        phase_list_begin(&card->phases, &card->now, a->phase, a->steps.step,
+        phase_list_begin(&card->phases, &card->now, a->phase,
+                         step_tracker_step(&a->steps),
                          &(struct standing){&card->current, &card->holdings});
-        if (begins && card->history.run_count)
-            history_step(&card->history, &card->now, a->steps.step);
+    }
+}
+
+/* What is captured is of the step that its first launch begins. */
+static bool step_begins(const struct attribute *a)
+{
+    unsigned step = step_now(a);
+
+    return step != HISTORY_BEFORE &&
+           (a->step == HISTORY_BEFORE || step > a->step);
+}
+
+/* A step has begun: by a phase, a capture, or the launch of a graph. */
+static void on_step(struct attribute *a, const struct trace_item *item)
+{
+    a->step = step_now(a);
+    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
+        struct card_use *card = &a->cards[i];
+        if (!card->history.run_count)
+            continue;
+        card->now.ordinal = a->ordinal;
+        card->now.time_ns = item->head.time_ns - a->start_ns;
+        history_step(&card->history, &card->now, a->step);
     }
 }
 
@@ -421,8 +443,11 @@ void attribute_take(struct attribute *a, const struct trace_item *item,
     a->names = now->names;
     a->start_ns = now->first_ns;
     a->ordinal = now->ordinal + 1;
+    step_tracker_take(&a->steps, item);
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
+    if (step_begins(a))
+        on_step(a, item);
 }
 
 void attribute_label(struct attribute *a, uint64_t address,
@@ -441,7 +466,10 @@ void attribute_label(struct attribute *a, uint64_t address,
 
 struct attribute *attribute_create(void)
 {
-    return xcalloc(1, sizeof(struct attribute));
+    struct attribute *a = xcalloc(1, sizeof *a);
+
+    a->step = HISTORY_BEFORE;
+    return a;
 }
 
 static void card_fini(struct card_use *card)
@@ -462,6 +490,7 @@ void attribute_destroy(struct attribute *a)
 {
     size_t cursor = 0;
 
+    step_tracker_fini(&a->steps);
     for (void *p; (p = map_next(&a->pieces, &cursor));)
         free(p);
     map_fini(&a->pieces);

@@ -159,7 +159,8 @@ struct attribute {
     uint64_t ordinal, start_ns;
     uint64_t phase_count;
     enum trace_phase_kind phase;
-    struct step_counter steps;
+    struct step_tracker steps;
+    unsigned step; /* of them that began last; HISTORY_BEFORE: none */
 };
 
 #endif

@@ -27,7 +27,7 @@ struct traffic_reading {
     struct map comms;                /* index + 1 by handle */
     struct map calls;                /* struct traffic_call by hash */
     struct op_trace *ops;
-    struct step_counter steps;
+    struct step_tracker steps;
 };
 
 static uint64_t hash(const struct traffic_call *c)
@@ -81,7 +81,7 @@ static void call_count(struct traffic_call *c, uint32_t step)
 /* Where calls of now are counted: 0 before the first step. */
 static uint32_t step_now(const struct traffic_reading *r)
 {
-    return r->steps.begun ? r->steps.step + 1 : 0;
+    return r->steps.counter.begun ? r->steps.counter.step + 1 : 0;
 }
 
 /* One more such call. */
@@ -280,21 +280,16 @@ static void on_process(struct traffic_reading *r, const struct trace_item *item)
     r->log->world = clamp_u32(process->world_size, 1, RANKS_MAX);
 }
 
-static void on_phase(struct traffic_reading *r, const struct trace_item *item)
-{
-    step_counter_phase(&r->steps, trace_as_phase(item)->phase);
-}
-
 static void (*const handlers[])(struct traffic_reading *,
                                 const struct trace_item *) = {
     [TRACE_PROCESS] = on_process,
     [TRACE_COMMUNICATOR] = on_communicator,
-    [TRACE_PHASE] = on_phase,
 };
 
 static void reading_destroy(struct traffic_reading *r)
 {
     op_trace_destroy(r->ops);
+    step_tracker_fini(&r->steps);
     map_fini(&r->calls);
     map_fini(&r->comms);
     free(r);
@@ -307,7 +302,11 @@ static void log_take(void *context, const struct trace_item *item,
     unsigned kind = item->head.kind;
 
     (void)now;
+    if (kind == TRACE_GRAPH_LAUNCH) /* what it launches is of its step */
+        step_tracker_take(&log->reading->steps, item);
     op_trace_add(log->reading->ops, item);
+    if (kind != TRACE_GRAPH_LAUNCH)
+        step_tracker_take(&log->reading->steps, item);
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](log->reading, item);
 }
@@ -318,7 +317,7 @@ static void log_conclude(void *context, const struct trace_now *now)
 
     (void)now;
     op_trace_end(log->reading->ops);
-    log->steps = step_counter_whole(&log->reading->steps);
+    log->steps = step_counter_whole(&log->reading->steps.counter);
     reading_destroy(log->reading);
     log->reading = NULL;
 }
