@@ -12,7 +12,6 @@ interrupted goes on where it stopped.
 import argparse
 import csv
 import json
-import math
 import os
 import random
 import shutil
@@ -23,13 +22,11 @@ import time
 
 try:
     import torch
-    import torch.nn.functional as F
+    from calibrate_operators import FAMILIES
 except ImportError as why:
     sys.exit(f"memsim calibrate: {sys.executable} has no PyTorch that works: "
              f"{why}; --python names one that has")
 
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-SIZES = {"fp32": 4, "fp16": 2, "bf16": 2}
 RUNS = 9
 WARM_UP = 2
 FLUSH_BYTES = 256 << 20  # 80 us and more on any GPU: time to queue what follows
@@ -39,137 +36,6 @@ CHECK_S = 10  # between two looks at the GPU's clocks
 GAP_US = 1.0
 # Bits of nvidia-smi's clocks_throttle_reasons.active: slowed by heat or power.
 THROTTLED = 0x8 | 0x20 | 0x40 | 0x80
-
-
-def between(draw, low, high, step):
-    """A multiple of STEP, uniform in the logarithm."""
-    value = math.exp(draw.uniform(math.log(low), math.log(high)))
-    return max(step, round(value / step) * step)
-
-
-def tensor(dtype, *shape):
-    return torch.ones(shape, device="cuda", dtype=DTYPES[dtype])
-
-
-# --- operators: columns of a shape, a draw of one, and what is run -----------
-
-def draw_gemm(draw):
-    dtype = draw.choice(["bf16", "bf16", "fp16", "fp32"])
-    if draw.random() < 0.2:
-        step = draw.choice([16, 64])
-        return {"op": "bmm", "dtype": dtype, "b": draw.choice([8, 32, 96]),
-                "m": between(draw, 64, 1024, step),
-                "n": between(draw, 64, 1024, step), "k": draw.choice([64, 128])}
-    step = draw.choice([64, 64, 128, 8])
-    return {"op": "linear", "dtype": dtype, "b": 1,
-            "m": between(draw, 32, 16384, draw.choice([8, 128])),
-            "n": between(draw, 128, 16384, step),
-            "k": between(draw, 128, 16384, step)}
-
-
-def make_gemm(s):
-    if s["op"] == "bmm":
-        a = tensor(s["dtype"], s["b"], s["m"], s["k"])
-        b = tensor(s["dtype"], s["b"], s["k"], s["n"])
-        return lambda: torch.bmm(a, b)
-    x, w = tensor(s["dtype"], s["m"], s["k"]), tensor(s["dtype"], s["n"], s["k"])
-    return lambda: F.linear(x, w)
-
-
-PLAIN = {  # reads and writes an element, each of the dtype's size
-    "add": (2, 1, lambda x, y: x + y), "mul": (2, 1, lambda x, y: x * y),
-    "gelu": (1, 1, lambda x, y: F.gelu(x)), "relu": (1, 1, lambda x, y: x.relu()),
-    "tanh": (1, 1, lambda x, y: x.tanh()),
-}
-
-
-def draw_plain(draw):
-    op = draw.choice(sorted(PLAIN))
-    dtype = draw.choice(sorted(DTYPES))
-    numel = between(draw, 1 << 10, 1 << 28, 1024)
-    reads, writes, _call = PLAIN[op]
-    return {"op": op, "dtype": dtype, "numel": numel,
-            "bytes": (reads + writes) * numel * SIZES[dtype],
-            "read_bytes": reads * numel * SIZES[dtype]}
-
-
-def make_plain(s):
-    x, y = tensor(s["dtype"], s["numel"]), tensor(s["dtype"], s["numel"])
-    call = PLAIN[s["op"]][2]
-    return lambda: call(x, y)
-
-
-def draw_rows(draw):
-    op = draw.choice(["softmax", "layer_norm", "reduce"])
-    dtype = draw.choice(sorted(DTYPES))
-    rows = between(draw, 64, 1 << 16, 8)
-    cols = between(draw, 64, 16384, 64)
-    writes = rows if op == "reduce" else rows * cols
-    return {"op": op, "dtype": dtype, "rows": rows, "cols": cols,
-            "bytes": (rows * cols + writes) * SIZES[dtype]}
-
-
-def make_rows(s):
-    x = tensor(s["dtype"], s["rows"], s["cols"])
-    if s["op"] == "softmax":
-        return lambda: x.softmax(-1)
-    if s["op"] == "reduce":
-        return lambda: x.sum(-1)
-    w = tensor(s["dtype"], s["cols"])
-    return lambda: F.layer_norm(x, (s["cols"],), w, w)
-
-
-def draw_attention(draw):
-    heads = draw.choice([8, 12, 16, 32])
-    length = between(draw, 128, 8192, 128)
-    return {"op": "sdpa_fwd", "dtype": draw.choice(["bf16", "fp16"]),
-            "b": max(1, min(32, between(draw, 2048, 32768, 1) // length)),
-            "hq": heads, "hkv": heads, "sq": length, "skv": length,
-            "d": draw.choice([64, 128]), "causal": draw.randrange(2),
-            "backend": "fa2"}
-
-
-def make_attention(s):
-    q, k, v = (tensor(s["dtype"], s["b"], s["hq"], s["sq"], s["d"])
-               for _ in range(3))
-    backend = torch.nn.attention.SDPBackend.FLASH_ATTENTION
-
-    def call():
-        with torch.nn.attention.sdpa_kernel(backend):
-            F.scaled_dot_product_attention(q, k, v, is_causal=bool(s["causal"]))
-    return call
-
-
-def draw_convolution(draw):
-    side = draw.choice([7, 14, 28, 56, 112])
-    channels = draw.choice([32, 64, 128, 256, 512])
-    width = draw.choice([1, 3, 3])
-    stride = draw.choice([1, 1, 2])
-    return {"op": "conv2d_fwd", "dtype": draw.choice(["fp16", "bf16"]),
-            "n": draw.choice([8, 16, 32, 64]), "c": channels, "h": side,
-            "w": side, "k": draw.choice([64, 128, 256, 512]), "r": width,
-            "s": width, "stride_h": stride, "stride_w": stride,
-            "pad_h": width // 2, "pad_w": width // 2, "groups": 1,
-            "layout": draw.choice(["NCHW", "NHWC"])}
-
-
-def make_convolution(s):
-    layout = (torch.channels_last if s["layout"] == "NHWC"
-              else torch.contiguous_format)
-    x = tensor(s["dtype"], s["n"], s["c"], s["h"], s["w"])
-    w = tensor(s["dtype"], s["k"], s["c"], s["r"], s["s"])
-    x, w = x.to(memory_format=layout), w.to(memory_format=layout)
-    return lambda: F.conv2d(x, w, stride=s["stride_h"], padding=s["pad_h"])
-
-
-# A table for each: its rows have the same columns. So many shapes in 100.
-FAMILIES = {
-    "gemm": (draw_gemm, make_gemm, 40),
-    "plain": (draw_plain, make_plain, 20),
-    "rows": (draw_rows, make_rows, 20),
-    "attention": (draw_attention, make_attention, 10),
-    "convolution": (draw_convolution, make_convolution, 10),
-}
 
 
 # --- measuring ---------------------------------------------------------------
