@@ -9,7 +9,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 
 CASES_ONLY = sys.argv[1:] == ["--cases"]
 if CASES_ONLY:  # under memsim run
@@ -767,6 +767,56 @@ def operations_are_what_their_tensors_say():
         except AssertionError as why:
             wrong.append(f"{name}: {why}")
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+TRITON = """
+import sys
+import torch
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    sys.exit(3)
+
+@triton.jit
+def scale(out, x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < n) * 2, at < n)
+
+x = torch.empty(1 << 20, device="cuda")
+out = torch.empty_like(x)
+part = x[5000:]
+freed = torch.empty(1 << 20, device="cuda")
+del freed
+for first, second in (out, x), (out, part), (x, part):
+    scale[(4096,)](first, second, 1000, BLOCK=256)
+scale[(1,)](out, x, 1000, BLOCK=256)
+"""
+
+
+@test
+def triton_kernels_count_the_blocks_of_their_arguments():
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "job.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(TRITON)
+        done = subprocess.run([MEMSIM, "run", "-q", "-o", folder + "/run", "--",
+                               sys.executable, script], check=False)
+        if done.returncode == 3:
+            raise Skip("triton is not installed")
+        equal(done.returncode, 0)
+        text = subprocess.run(
+            [MEMSIM, "trace", "--work", "--each", folder + "/run"], check=True,
+            stdout=subprocess.PIPE, text=True).stdout
+    found = [line_read(line) for line in text.splitlines()
+             if line.endswith(" scale")]
+    equal([keys["source"] for *_, keys in found], ["guessed"] * 4)
+    # Two blocks; the same where one is a part; one block. One block of threads
+    # does not move all of it: 4 KiB a thread at most.
+    block = 4 << 20
+    equal([read for _, read, *_ in found],
+          [2 * block, 2 * block, block, 4096 * int(found[3][3]["threads"])])
+    equal([keys["basis"] for *_, keys in found], ["fallback"] * 4)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #define WRAPPER_MAGIC  0x466243b1u
 #define TEXT_PREFIX    ".text."
 #define SHARED_PREFIX  ".nv.shared."
+#define INFO_PREFIX    ".nv.info."
 #define REGISTER_SHIFT 24 /* sh_info of a .text section: registers on top */
 #define PTX_ENTRY      ".entry"
 #define PTX_GLOBAL     ".global"
@@ -72,6 +73,53 @@ static const Elf64_Shdr *elf_section(const struct elf *elf, const char *prefix,
     return NULL;
 }
 
+/* An attribute of .nv.info, as LLVM and cuobjdump name them: a word of format,
+ * number and a value; of one format the value is the bytes that follow. */
+#define INFO_SIZED     4
+#define INFO_PARAMETER 0x17 /* EIATTR_KPARAM_INFO */
+
+struct info_parameter {
+    uint32_t index;
+    uint16_t ordinal, offset;
+    uint32_t size_space; /* the size in bytes above 18 bits */
+};
+
+static void parameter_take(const char *value, struct image_kernel *kernel)
+{
+    struct info_parameter p;
+
+    memcpy(&p, value, sizeof p);
+    uint32_t bytes = p.size_space >> 18;
+    if (p.ordinal >= IMAGE_PARAMETERS)
+        return;
+    kernel->parameter_bytes[p.ordinal] = (uint16_t)bytes;
+    if (kernel->parameter_count <= p.ordinal)
+        kernel->parameter_count = p.ordinal + 1u;
+}
+
+static void cubin_parameters(const struct elf *elf, struct image_kernel *kernel)
+{
+    const Elf64_Shdr *info =
+        elf_section(elf, INFO_PREFIX, kernel->name, kernel->length);
+    uint64_t at = 0, bytes = info ? info->sh_size : 0;
+
+    while (bytes - at >= 4) {
+        const char *attribute = elf->base + info->sh_offset + at;
+        uint16_t value;
+
+        memcpy(&value, attribute + 2, sizeof value);
+        at += 4;
+        if (attribute[0] != INFO_SIZED)
+            continue;
+        if (value > bytes - at)
+            return;
+        if (attribute[1] == INFO_PARAMETER &&
+            value >= sizeof(struct info_parameter))
+            parameter_take(attribute + 4, kernel);
+        at += value;
+    }
+}
+
 static void cubin_kernels(const struct elf *elf,
                           const struct image_reader *reader)
 {
@@ -89,6 +137,7 @@ static void cubin_kernels(const struct elf *elf,
             elf_section(elf, SHARED_PREFIX, kernel.name, kernel.length);
         if (shared)
             kernel.shared_bytes = (uint32_t)shared->sh_size;
+        cubin_parameters(elf, &kernel);
         if (!reader->kernel(&kernel, reader->context))
             return;
     }

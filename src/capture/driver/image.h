@@ -15,11 +15,15 @@ enum image_form {
     IMAGE_FATBIN, /* may be compressed: has whatever it is asked for */
 };
 
+#define IMAGE_PARAMETERS 64 /* of a kernel; further ones are not told */
+
 struct image_kernel {
     const char *name; /* in the image, and not ended by a NUL there */
     size_t length;
     uint32_t registers;
     uint32_t shared_bytes; /* static */
+    uint16_t parameter_bytes[IMAGE_PARAMETERS];
+    uint32_t parameter_count; /* 0: not known */
 };
 
 struct image_variable {

@@ -65,6 +65,8 @@ static bool function_take(const struct image_kernel *kernel, void *module)
     if (kernel->registers)
         f->registers = kernel->registers;
     f->shared_bytes = f->kernel->shared_static_bytes = kernel->shared_bytes;
+    memsim_kernel_parameters(f->kernel, kernel->parameter_bytes,
+                             kernel->parameter_count);
     return true;
 }
 

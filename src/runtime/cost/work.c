@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "common/base/demangle.h"
@@ -123,6 +124,21 @@ static void launch_read(const struct op *op, struct work_launch *launch)
     memcpy(launch->words, &l->a, sizeof launch->words);
 }
 
+/* No thread of such a kernel is taken to move more: a launch may use a part of
+ * a block only. */
+#define THREAD_BYTES 4096.0
+
+/* Each block is moved once, by a kernel of which nothing else is known. */
+static void blocks_describe(const struct work_launch *launch, struct work *work)
+{
+    double threads = (double)work->blocks * work->threads;
+
+    if (launch->rule != TRACE_RULE_BLOCKS || !launch->words[0])
+        return;
+    work->source = WORK_GUESSED;
+    work->read_bytes = fmin((double)launch->words[0], THREAD_BYTES * threads);
+}
+
 void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
                           struct work *work)
 {
@@ -140,8 +156,10 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
             (uint32_t)(launch.block[0] * launch.block[1] * launch.block[2]),
         .shared_bytes = launch.shared_bytes,
     };
-    if (!rule)
+    if (!rule) {
+        blocks_describe(&launch, work);
         return;
+    }
     if (rule->describe ? rule->describe(kernel, &launch, work)
                        : work_form_apply(&rule->form, kernel, &launch, work))
         work->source = WORK_RULE;

@@ -20,6 +20,8 @@ struct kernel {
     uint32_t shared_static_bytes;
     uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
     uint32_t pointers; /* bit i: argument i is an address, certainly */
+    const uint16_t *parameter_bytes; /* the size of each; 0: not an address */
+    uint32_t parameter_count;       /* as far as they are known */
     const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
     const struct work_kernel *work; /* for the rule: what the name says */
     compute_run *run;               /* NULL: not carried out */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/memory/blocks.h"
 #include "capture/core/memory/device.h"
 
 #include <stdlib.h>
@@ -298,6 +299,7 @@ static int window_place(int device)
                      NULL))
         return CORE_OUT_OF_MEMORY;
     values_place(device, aligned, size);
+    blocks_place(device, aligned, size);
     d->placed = true;
     return CORE_OK;
 }

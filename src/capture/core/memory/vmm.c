@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/memory/blocks.h"
 #include "capture/core/memory/vmm.h"
 
 #include <sys/mman.h>
@@ -43,8 +44,10 @@ static int window_place(void)
 
     if (!base)
         return CORE_OUT_OF_MEMORY;
-    if (!window)
+    if (!window) {
         values_place(SESSION_DEVICES, base, WINDOW_BYTES);
+        blocks_place(SESSION_DEVICES, base, WINDOW_BYTES);
+    }
     window = base;
     if (!physicals)
         physicals = memsim_pages_reserve(0, MAPS_MAX * sizeof *physicals);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/memory/blocks.h"
 #include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/base/log.h"
@@ -293,6 +294,7 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     if (pending.segment)
         segment_record(device);
     memsim_values_forget(address, bytes);
+    blocks_add(address, bytes);
     if (fresh)
         fresh(traced ? &pending.stream : NULL, address, bytes);
     tag_now(&tag);
@@ -312,6 +314,7 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
 {
     bool traced = pending.freeing == address;
 
+    blocks_remove(address, bytes);
     RECORD_PUT(true, FREE_ALWAYS, BLOCK_FREE, .device = (uint64_t)device,
                .address = address, .block_bytes = bytes,
                .allocated_bytes = allocated, .reserved_bytes = reserved,

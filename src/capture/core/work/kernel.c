@@ -60,6 +60,30 @@ void memsim_kernel_register(const void *host, const char *name)
     core_unlock(LOCK_KERNEL);
 }
 
+void memsim_kernel_parameters(struct kernel *kernel, const uint16_t *bytes,
+                              uint32_t count)
+{
+    uint16_t *kept = count ? memsim_pages_keep(count * sizeof *kept) : NULL;
+
+    if (!kept)
+        return;
+    memcpy(kept, bytes, count * sizeof *kept);
+    kernel->parameter_bytes = kept;
+    kernel->parameter_count = count;
+    kernel_rule_blocks(kernel);
+}
+
+/* The parameters that are addresses by KERNEL's name. */
+static void pointers_keep(struct kernel *kernel)
+{
+    uint16_t bytes[32] = {0};
+
+    for (uint32_t i = 0; i < 32; i++)
+        bytes[i] = kernel->pointers >> i & 1 ? sizeof(void *) : 0;
+    memsim_kernel_parameters(kernel, bytes,
+                             32 - (uint32_t)__builtin_clz(kernel->pointers));
+}
+
 static struct kernel *kernel_new(const char *name)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
@@ -71,6 +95,8 @@ static struct kernel *kernel_new(const char *name)
     if (carry)
         kernel->compute = carry->find(name, &kernel->run);
     kernel->pointers = kernel_pointers(name);
+    if (kernel->pointers)
+        pointers_keep(kernel);
     if (memsim_session())
         kernel->shared_limit_bytes =
             memsim_device_gpu()->shared_per_block_optin_bytes;

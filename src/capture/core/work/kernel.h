@@ -20,6 +20,11 @@ CORE_API struct kernel *memsim_kernel_get(const void *host);
  * write what PyTorch's own kernels would not. */
 CORE_API struct kernel *memsim_kernel_named(const char *name, bool foreign);
 
+/* KERNEL has COUNT parameters of BYTES each, which are copied: where no rule
+ * says more, a launch counts the blocks that they point into. */
+CORE_API void memsim_kernel_parameters(struct kernel *kernel,
+                                       const uint16_t *bytes, uint32_t count);
+
 /* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
  * memory. CORE_INVALID_VALUE where a block cannot have so many. */
 CORE_API int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes);
@@ -45,6 +50,7 @@ uint32_t kernel_pointers(const char *name);
 /* kernel_rules.c: sets what of KERNEL's arguments is recorded, by its mangled
  * NAME; and reads that from LAUNCH: the rule's number and its words. */
 void kernel_rule_choose(struct kernel *kernel, const char *name);
+void kernel_rule_blocks(struct kernel *kernel); /* where there is no other */
 enum trace_rule kernel_rule_apply(const struct kernel *kernel,
                                   const struct kernel_launch *launch,
                                   uint64_t words[TRACE_LAUNCH_WORDS]);
@@ -56,6 +62,11 @@ bool kernel_strided_read(const struct kernel_launch *launch, uint32_t tensors,
                          uint64_t words[TRACE_LAUNCH_WORDS]);
 bool kernel_reduction_read(const struct kernel_launch *launch,
                            uint64_t words[TRACE_LAUNCH_WORDS]);
+
+/* kernel_blocks.c: words as TRACE_RULE_BLOCKS says. */
+bool kernel_blocks_read(const struct kernel *kernel,
+                        const struct kernel_launch *launch,
+                        uint64_t words[TRACE_LAUNCH_WORDS]);
 
 /* kernel_attention.c: likewise, words as TRACE_RULE_ATTENTION says. */
 bool kernel_flash_read(const struct kernel_launch *launch,

@@ -316,6 +316,25 @@ static const struct kernel_rule rules[] = {
 static const struct kernel_rule sizes_rule = {.rule = TRACE_RULE_SIZES,
                                               .read = read_sizes};
 
+static bool read_blocks(const struct kernel_rule *rule,
+                        const struct kernel *kernel,
+                        const struct kernel_launch *launch,
+                        uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    (void)rule;
+    return kernel_blocks_read(kernel, launch, words);
+}
+
+/* Where nothing else is known. */
+static const struct kernel_rule blocks_rule = {.rule = TRACE_RULE_BLOCKS,
+                                               .read = read_blocks};
+
+void kernel_rule_blocks(struct kernel *kernel)
+{
+    if (!kernel->rule)
+        kernel->rule = &blocks_rule;
+}
+
 static bool rule_matches(const struct kernel_rule *rule, const char *name)
 {
     for (size_t i = 0; i < sizeof rule->patterns / sizeof *rule->patterns; i++)
