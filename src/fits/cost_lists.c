@@ -35,7 +35,8 @@ static const char *string_end(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* Behind the list that begins at AT; NULL where it does not end or has texts. */
+/* Behind the list that begins at AT; NULL where it does not end or has texts.
+ */
 static const char *list_end(const char *at, const char *end)
 {
     unsigned depth = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The long lists of numbers in a fit's JSON. They are cut out of the text before
- * the rest is parsed, so that only those that are needed are read. */
+ * The long lists of numbers in a fit's JSON. They are cut out of the text
+ * before the rest is parsed, so that only those that are needed are read. */
 #ifndef MEMSIM_FITS_COST_LISTS_H
 #define MEMSIM_FITS_COST_LISTS_H
 

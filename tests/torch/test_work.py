@@ -537,6 +537,28 @@ def zero():
     return lambda: a.zero_()
 
 
+@case
+def fft():
+    a = make(1000, 777, dtype=torch.complex64 if CASES_ONLY else None)
+    return lambda: torch.fft.fft(a)
+
+
+@case
+def fft_real():
+    a = make(1000, 777)
+    return lambda: torch.fft.rfft(a)
+
+
+@case
+def sparse_product():
+    rows = torch.arange(1001, device="cuda") * 20
+    columns = torch.arange(20, device="cuda").repeat(1000)
+    a = torch.sparse_csr_tensor(rows, columns, make(20000), (1000, 777),
+                                check_invariants=False)
+    b = make(777, 500)
+    return lambda: a @ b
+
+
 def run_cases():
     torch.empty(1, device="cuda").add_(1)
     for name, function in CASES.items():
@@ -709,6 +731,11 @@ EXPECTED = {
     "to_pinned": [("copy", 4 * N, 4 * N, dict(pinned=1))],
     "device_copy": [("copy", 4 * N, 4 * N)],
     "zero": [("elementwise", 0, 4 * N)],
+    "fft": [("other", 8 * N, 8 * N)],
+    "fft_real": [("other", 4 * N, 8 * 1000 * 389)],
+    "sparse_product": [("elementwise", 0, 4 * 1000 * 500),
+                       ("other", 20000 * (4 + 8) + 8 * 1000 + 4 * 777 * 500,
+                        4 * 1000 * 500, dict(flops=2 * 20000 * 500))],
 }
 
 def line_read(line):

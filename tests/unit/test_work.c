@@ -96,9 +96,9 @@ TEST(an_unknown_kernel_is_said_to_be_unknown)
     CHECK_MOVED(work, 0, 0);
 }
 
-static struct work describe(enum op_kind kind, enum trace_kind record,
-                            const uint64_t *fields, size_t count,
-                            const char *text)
+static struct work describe_named(enum op_kind kind, enum trace_kind record,
+                                  const uint64_t *fields, size_t count,
+                                  const char *text, const char *name)
 {
     const struct op op = {.kind = kind,
                           .record = record,
@@ -108,9 +108,22 @@ static struct work describe(enum op_kind kind, enum trace_kind record,
                           .text_bytes = text ? (uint32_t)strlen(text) : 0};
     struct work work;
 
-    work_describe(&op, "", &work);
+    work_describe(&op, name, &work);
     return work;
 }
+
+static struct work describe(enum op_kind kind, enum trace_kind record,
+                            const uint64_t *fields, size_t count,
+                            const char *text)
+{
+    return describe_named(kind, record, fields, count, text, "");
+}
+
+/* A library's call NAME with the numbers a to f. */
+#define DESCRIBE_CALL(name, ...)                                               \
+    describe_named(OP_LIBRARY_CALL, TRACE_LIBRARY_CALL,                        \
+                   TRACE_WORDS(LIBRARY_CALL, __VA_ARGS__),                     \
+                   TRACE_WORD_COUNT(LIBRARY_CALL), NULL, name)
 
 /* DESCRIBE(COPY, NULL, .bytes = 5): of a record with those fields. */
 #define DESCRIBE(kind, text, ...)                                              \
@@ -261,8 +274,89 @@ TEST(layer_norm_has_a_block_a_row)
     CHECK_MOVED(work, 2 * (2 * 4096 * 768 + 768) + 8 * 4096, 2 * 4096 * 768);
 }
 
+/* Type of execution, one more than its number; a bit for real numbers. */
+#define FFT(rank, type, real)                                                  \
+    ((uint64_t)(rank) | (1 + (uint64_t)(type) + ((uint64_t)(real) << 16)) << 32)
+
+TEST(transforms_pass_over_memory_for_each_dimension)
+{
+    struct work work = DESCRIBE_CALL("cufftXtExec", .a = FFT(1, 4, 0),
+                                     .b = 1024, .e = 100, .f = UINT64_MAX);
+
+    CHECK_UINT(work.source, WORK_EXACT);
+    CHECK_UINT(work.type, WORK_FP32);
+    CHECK_MOVED(work, 100 * 1024 * 8, 100 * 1024 * 8);
+    CHECK_UINT((uint64_t)work.flops, 5 * 100 * 1024 * 10);
+    work = DESCRIBE_CALL("cufftXtExec", .a = FFT(1, 5, 1), .b = 1000, .e = 7,
+                         .f = UINT64_MAX); /* forward: real to complex */
+    CHECK_UINT(work.type, WORK_FP64);
+    CHECK_MOVED(work, 7 * 1000 * 8, 7 * 501 * 16);
+    work = DESCRIBE_CALL("cufftExecC2R", .a = FFT(2, 4, 1), .b = 64, .c = 128,
+                         .e = 3, .f = 1);
+    CHECK_MOVED(work, 2 * 3 * 64 * 65 * 8, 3 * 64 * (65 * 8 + 128 * 4));
+    work = DESCRIBE_CALL("cufftXtExec", .a = 1, .b = 1024, .e = 100);
+    CHECK_UINT(work.source, WORK_UNKNOWN); /* recorded before types were */
+}
+
+TEST(factorisations_compute_as_much_as_lapack)
+{
+    struct work work = DESCRIBE_CALL("cusolverDnSgetrf", .a = 300, .b = 300);
+
+    CHECK_UINT(work.source, WORK_GUESSED);
+    CHECK_UINT((uint64_t)work.flops, 2 * 300 * 300 * 300 / 3);
+    CHECK_MOVED(work, 2 * 4 * 300 * 300, 0);
+    work = DESCRIBE_CALL("cusolverDnZpotrfBatched", .a = 30, .b = 30, .d = 64,
+                         .e = 5);
+    CHECK_UINT((uint64_t)work.flops, 64 * 4 * 9000);
+    work = DESCRIBE_CALL("cusolverDnDgetrs", .a = 100, .b = 100, .c = 7,
+                         .e = 1);
+    CHECK_UINT((uint64_t)work.flops, 2 * 100 * 100 * 7);
+    CHECK_MOVED(work, 8 * (100 * 100 + 2 * 100 * 7), 0);
+    work = DESCRIBE_CALL("cusolverDnSgeqrf", .a = 600, .b = 300);
+    CHECK_UINT((uint64_t)work.flops, 2 * 600 * 300 * 300 - 2 * 9000000);
+    work = DESCRIBE_CALL("cusolverDnCreate", .a = 3);
+    CHECK_UINT(work.source, WORK_UNKNOWN);
+}
+
+TEST(sparse_products_count_what_is_stored)
+{
+    struct work work = DESCRIBE_CALL("cusparseSpMM", .a = 1000, .b = 500,
+                                     .c = 20000, .d = 64);
+
+    CHECK_UINT((uint64_t)work.flops, 2 * 20000 * 64);
+    CHECK_MOVED(work, 20000 * 12 + 1000 * 8 + 500 * 64 * 4, 1000 * 64 * 4);
+    work = DESCRIBE_CALL("cusparseSpMM_preprocess", .a = 1000, .b = 500,
+                         .c = 20000, .d = 64);
+    CHECK_UINT(work.source, WORK_UNKNOWN);
+}
+
+/* Two layers of an LSTM, 10 tokens, 32 inputs, 64 cells. */
+TEST(a_recurrent_network_has_two_products_for_each_layer)
+{
+    struct work work =
+        DESCRIBE_CALL("rnn forward training", .a = 10, .b = 32, .c = 64,
+                      .d = 2, .e = 1, .f = 4);
+    uint64_t weights = 4 * 64 * (32 + 64) + 4 * 64 * (64 + 64);
+
+    CHECK_UINT((uint64_t)work.flops, 2 * 10 * weights);
+    CHECK_MOVED(work, 4 * (weights + 10 * (32 + 128)), 4 * 10 * 2 * 64 * 4);
+}
+
 TEST(bad_fields_do_no_harm)
 {
+    static const char *const calls[] = {"cufftXtExec", "cusolverDnSgesvd",
+                                        "cusparseSpMM", "rnn backward data"};
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct work work = DESCRIBE_CALL(
+            calls[i], .a = UINT64_MAX >> 30 << 2 | 3, .b = UINT64_MAX,
+            .c = UINT64_MAX, .d = UINT64_MAX, .e = UINT64_MAX,
+            .f = UINT64_MAX);
+        DESCRIBE_CALL(calls[i], .a = 0);
+        DESCRIBE_CALL(calls[i], .a = FFT(3, 4, 1), .b = UINT64_MAX,
+                      .c = UINT64_MAX, .e = 0, .f = 0);
+        CHECK(!(work.flops < 0));
+    }
     for (unsigned kind = 0; kind < OP_KINDS; kind++) {
         uint64_t all[24];
 

@@ -5,15 +5,18 @@
 
 #include <cufft.h>
 #include <cufftXt.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RANK_MAX 3
 
-/* BATCH transforms of RANK dimensions, executed in TYPE. */
+/* BATCH transforms of RANK dimensions, executed in TYPE. REAL: input or output
+ * are real numbers. */
 struct fft_shape {
     int rank;
     int64_t n[RANK_MAX], batch;
     cudaDataType type;
+    bool real;
 };
 
 /* What a plan's number stands for. */

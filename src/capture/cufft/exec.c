@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transforms: recorded with their rank, sizes, batch and direction. */
+ * Transforms: recorded with their rank, sizes, batch and direction. The upper
+ * half of the rank's word has the type of execution, one more than its number,
+ * and a bit above 16 for real input or output. */
 #include "capture/cufft/cufft_fake.h"
 
 #include "capture/core/work/library_call.h"
@@ -16,7 +18,10 @@ static cufftResult execute(cufftHandle handle, uint32_t name, int direction)
         .name = name,
         .stream = plan->stream,
         .workspace_bytes = plan->work_bytes,
-        .values = {(uint64_t)s->rank, (uint64_t)s->n[0], (uint64_t)s->n[1],
+        .values = {(uint64_t)s->rank |
+                       (1 + (uint64_t)s->type + ((uint64_t)s->real << 16))
+                           << 32,
+                   (uint64_t)s->n[0], (uint64_t)s->n[1],
                    (uint64_t)s->n[2], (uint64_t)s->batch,
                    (uint64_t)(int64_t)direction},
     };

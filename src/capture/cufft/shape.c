@@ -15,6 +15,17 @@ static cudaDataType execution_type(cufftType type)
                : CUDA_C_32F;
 }
 
+static bool is_real(cufftType type)
+{
+    return type != CUFFT_C2C && type != CUFFT_Z2Z;
+}
+
+static bool is_complex(cudaDataType type)
+{
+    return type == CUDA_C_32F || type == CUDA_C_64F || type == CUDA_C_16F ||
+           type == CUDA_C_16BF;
+}
+
 /* With as many sizes as fit; a RANK beyond them is told later. */
 static struct fft_shape shape_wide(cudaDataType type, int64_t batch, int rank,
                                    const long long *n)
@@ -33,7 +44,10 @@ static struct fft_shape shape_of(cufftType type, int64_t batch, int rank,
 
     for (int i = 0; n && i < rank && i < RANK_MAX; i++)
         wide[i] = n[i];
-    return shape_wide(execution_type(type), batch, rank, wide);
+    struct fft_shape shape =
+        shape_wide(execution_type(type), batch, rank, wide);
+    shape.real = is_real(type);
+    return shape;
 }
 
 static API size_answer(const struct fft_shape *shape, size_t *bytes)
@@ -120,8 +134,9 @@ MADE(Many64, MANY_64, shape_wide(execution_type(type), batch, rank, n))
 
 API cufftXtMakePlanMany(XT)
 {
-    const struct fft_shape shape = shape_wide(type, batch, rank, n);
+    struct fft_shape shape = shape_wide(type, batch, rank, n);
 
+    shape.real = !is_complex(in_type) || !is_complex(out_type);
     return plan_make(plan_get(handle), &shape, bytes);
 }
 

@@ -41,13 +41,9 @@ static bool is_of_memory(unsigned kind)
     case TRACE_HOST_FREE:
     case TRACE_EVENT_QUERY:
     case TRACE_STREAM_QUERY:
-    case TRACE_STORAGE:
-    case TRACE_OUTPUT:
-    case TRACE_INPUT:
-    case TRACE_BATCH:
         return true;
     default:
-        return false;
+        return kind >= TRACE_STORAGE && kind <= TRACE_BATCH;
     }
 }
 

@@ -6,6 +6,13 @@
 #include "common/base/cxx_name.h"
 #include "runtime/cost/work.h"
 
+/* The fields of OP's record; all 0 where it was made from no such record. */
+#define RECORD_OF(op, kind, name)                                              \
+    ({                                                                         \
+        static const struct trace_##name none_;                                \
+        (op)->record == TRACE_##kind ? op_as_##name(op) : &none_;              \
+    })
+
 /* A launch's record, unpacked. */
 struct work_launch {
     uint64_t grid[3], block[3]; /* at least 1 each */
@@ -134,6 +141,12 @@ void work_copy(const struct op *op, struct work *work);
 void work_set(const struct op *op, struct work *work);
 void work_library_call(const struct op *op, const char *name,
                        struct work *work);
+/* Bytes of an element of cudaDataType NUMBER, 0 for one that is not known. */
+uint32_t work_data_type(uint64_t number, enum work_type *type);
+
+/* work_math.c: transforms, factorisations, sparse products and recurrent
+ * networks. False where NAME is none that is known. */
+bool work_math(const struct op *op, const char *name, struct work *work);
 void work_collective(const struct op *op, struct work *work);
 
 #endif

@@ -5,13 +5,6 @@
 
 #include "runtime/cost/work_internal.h"
 
-/* The fields of OP's record; all 0 where it was made from no such record. */
-#define RECORD_OF(op, kind, name)                                              \
-    ({                                                                         \
-        static const struct trace_##name none_;                                \
-        (op)->record == TRACE_##kind ? op_as_##name(op) : &none_;              \
-    })
-
 /* --- matrix products ------------------------------------------------------ */
 
 /* cudaDataType (library_types.h): bytes of an element, type of arithmetic. */
@@ -39,6 +32,16 @@ static const struct data_type {
 #define EPILOGUE_BACKWARD       (8 | 64)
 #define EPILOGUE_AUX            128
 #define EPILOGUE_BIAS_GRADIENTS (16 | 256 | 512)
+
+uint32_t work_data_type(uint64_t number, enum work_type *type)
+{
+    for (size_t i = 0; i < sizeof data_types / sizeof *data_types; i++)
+        if (data_types[i].number == number) {
+            *type = (enum work_type)data_types[i].type;
+            return data_types[i].bytes;
+        }
+    return 0;
+}
 
 static const struct data_type *data_type_of(uint64_t number)
 {
@@ -326,6 +329,8 @@ void work_library_call(const struct op *op, const char *name, struct work *work)
 
     work->family = WORK_OTHER;
     work->source = WORK_UNKNOWN;
+    if (name && work_math(op, name, work))
+        return;
     for (size_t i = 0; i < sizeof library_calls / sizeof *library_calls; i++) {
         if (!name || strcmp(name, library_calls[i].name))
             continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two bits for each 512 bytes, PyTorch's unit: a block begins here, a block ends
- * before the end of this unit. Another bit for each word of those says that the
- * word is not zero, so that a search passes 2 MiB at a time. */
+ * Two bits for each 512 bytes, PyTorch's unit: a block begins here, a block
+ * ends here. Another bit for each word of those says that the word is not zero,
+ * so that a search passes 2 MiB at a time. */
 #include "capture/core/memory/blocks.h"
 
 #include "capture/core/base/pages.h"
@@ -83,7 +83,8 @@ static bool first_behind(const uint64_t *words, uint64_t count, uint64_t *at)
     return true;
 }
 
-/* Likewise of marks: in the unit's own word, then in the nearest that has any. */
+/* Likewise of marks: in the unit's own word, then in the nearest that has any.
+ */
 static bool mark_before(const struct marks *m, uint64_t *unit)
 {
     uint64_t word = *unit / WORD, in_word = *unit % WORD;

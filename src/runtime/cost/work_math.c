@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls of cuFFT, cuSOLVER, cuSPARSE, cuBLAS's solvers and cuDNN's recurrent
+ * networks: arithmetic and bytes from the sizes in their records. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/cost/work_internal.h"
+
+typedef const struct trace_library_call call_record;
+
+static uint64_t whole(double count)
+{
+    return (uint64_t)fmin(count, 1e18);
+}
+
+static bool type_set(struct work *work, uint64_t number, bool *complex)
+{
+    *complex = number == 4 || number == 5; /* CUDA_C_32F, CUDA_C_64F */
+    work->element_bytes = work_data_type(number, &work->type);
+    return work->element_bytes;
+}
+
+/* --- Fourier transforms --------------------------------------------------- */
+
+/* 5 N log2 N operations of N complex points. Each dimension is a pass over
+ * memory; a real input or output is in the first or last one. */
+static bool describe_fft(call_record *r, struct work *work)
+{
+    const uint64_t sizes[] = {r->b, r->c, r->d};
+    uint64_t rank = r->a & UINT32_MAX, type = r->a >> 32 & UINT16_MAX;
+    bool real = r->a >> 48, complex;
+    double points = 1;
+
+    if (!rank || rank > 3 || !type || !type_set(work, type - 1, &complex))
+        return false;
+    for (uint64_t i = 0; i < rank; i++)
+        points *= (double)sizes[i];
+    double last = (double)sizes[rank - 1], bytes = work->element_bytes;
+    double spectrum = real && last > 0 ? points / last * floor(last / 2 + 1)
+                                       : points;
+    double batch = (double)r->e;
+    double inner = batch * spectrum * bytes;
+    double outer = real ? batch * points * bytes / 2 : inner;
+    bool forward = (int64_t)r->f < 0;
+    work->elements = whole(batch * points);
+    work->flops = (real ? 2.5 : 5) * batch * points * log2(fmax(points, 2));
+    work->read_bytes = (forward ? outer : inner) + (double)(rank - 1) * inner;
+    work->written_bytes =
+        (forward ? inner : outer) + (double)(rank - 1) * inner;
+    work->source = WORK_EXACT;
+    return true;
+}
+
+/* --- factorisations ------------------------------------------------------- */
+
+/* Operations on an m x n matrix (n the smaller) with k columns beside it; those
+ * of LAPACK's algorithms (LAPACK Working Note 41; eigenvalues and singular
+ * values with their vectors: Golub and Van Loan). Complex ones count four
+ * times. NAME is a part of the function's. */
+static const struct solver {
+    const char *name;
+    double mnn, nnn, nnk, mnk; /* what each product counts */
+    double matrix, side;       /* elements moved: m n and n k, so often */
+} solvers[] = {
+    {"getrf", 1, -1.0 / 3, 0, 0, 2, 0},
+    {"getrs", 0, 0, 2, 0, 1, 2},
+    {"getri", 0, 4.0 / 3, 0, 0, 2, 0},
+    {"matinv", 0, 2, 0, 0, 2, 0},
+    {"potrf", 0, 1.0 / 3, 0, 0, 1, 0},
+    {"potrs", 0, 0, 2, 0, 0.5, 2},
+    {"potri", 0, 2.0 / 3, 0, 0, 1, 0},
+    {"trtri", 0, 1.0 / 3, 0, 0, 1, 0},
+    {"trsm", 0, 0, 0, 1, 2, 0},
+    {"sytrf", 0, 1.0 / 3, 0, 0, 1, 0},
+    {"sytrs", 0, 0, 2, 0, 0.5, 2},
+    {"geqrf", 2, -2.0 / 3, 0, 0, 2, 0},
+    {"gels", 2, -2.0 / 3, 4, 0, 1, 2},
+    {"gqr", 2, -2.0 / 3, 0, 0, 2, 0},
+    {"mqr", 0, 0, -2, 4, 2, 1},
+    {"evd", 0, 9, 0, 0, 2, 0},
+    {"evj", 0, 9, 0, 0, 2, 0},
+    {"gvd", 0, 14, 0, 0, 4, 0},
+    {"syevBatched", 0, 9, 0, 0, 2, 0},
+    {"geev", 0, 25, 0, 0, 3, 0},
+    {"gesvd", 14, 8, 0, 0, 3, 0},
+};
+
+static bool describe_solver(const struct solver *s, call_record *r,
+                            struct work *work)
+{
+    double m = (double)r->a, n = (double)r->b, k = (double)r->c;
+    double batch = r->d ? (double)r->d : 1;
+    bool complex;
+
+    if (!type_set(work, r->e, &complex))
+        return false;
+    double flops = s->mnn * m * n * n + s->nnn * n * n * n +
+                   s->nnk * n * n * k + s->mnk * m * n * k;
+    work->elements = whole(batch * m * n);
+    work->flops = batch * fmax(flops, 0) * (complex ? 4 : 1);
+    work->read_bytes = batch * work->element_bytes *
+                       (s->matrix * m * n + s->side * n * k);
+    work->source = WORK_GUESSED; /* how fast they run is not known */
+    return true;
+}
+
+/* --- sparse matrices ------------------------------------------------------ */
+
+#define INDEX_BYTES 8.0 /* PyTorch's */
+
+/* A sparse rows x columns matrix of COUNT elements, and dense ones that are
+ * WIDTH wide. */
+static bool describe_sparse(call_record *r, struct work *work)
+{
+    double rows = (double)r->a, columns = (double)r->b, count = (double)r->c;
+    double width = (double)r->d;
+    bool complex;
+
+    if (!type_set(work, r->f, &complex))
+        return false;
+    work->elements = r->c;
+    work->flops = 2 * count * width * (complex ? 4 : 1);
+    work->read_bytes = count * (work->element_bytes + INDEX_BYTES) +
+                       rows * INDEX_BYTES +
+                       columns * width * work->element_bytes;
+    work->written_bytes = rows * width * work->element_bytes;
+    work->source = WORK_EXACT;
+    return true;
+}
+
+/* --- recurrent networks --------------------------------------------------- */
+
+/* Layer by layer, the gates of each token from its input and from the state:
+ * two products; backward, of data or of weights, as many again. */
+static bool describe_rnn(call_record *r, struct work *work)
+{
+    double tokens = (double)r->a, hidden = (double)r->c;
+    double directions = (double)r->e, gates = (double)r->f;
+    double first = (double)r->b, later = hidden * directions;
+    double layers = (double)r->d;
+
+    if (!(layers >= 1))
+        return false;
+    double inputs = first + (layers - 1) * later + layers * hidden;
+    double weights = directions * gates * hidden * inputs;
+    work->type = WORK_FP32;
+    work->element_bytes = 4;
+    work->elements = whole(tokens * later);
+    work->flops = 2 * tokens * weights;
+    work->read_bytes = 4 * (weights + tokens * (first + layers * later));
+    work->written_bytes = 4 * tokens * layers * later * gates;
+    work->source = WORK_GUESSED; /* step by step, each on the last one's */
+    return true;
+}
+
+/* -------------------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+static bool is_sparse_product(const char *name)
+{
+    return begins(name, "cusparseSpM") && !strchr(name, '_');
+}
+
+bool work_math(const struct op *op, const char *name, struct work *work)
+{
+    call_record *r = RECORD_OF(op, LIBRARY_CALL, library_call);
+
+    if (begins(name, "cufft"))
+        return describe_fft(r, work);
+    if (is_sparse_product(name) || !strcmp(name, "cusparseSDDMM"))
+        return describe_sparse(r, work);
+    if (begins(name, "rnn "))
+        return describe_rnn(r, work);
+    if (!begins(name, "cusolver") && !begins(name, "cublas"))
+        return false;
+    for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
+        if (strstr(name, solvers[i].name))
+            return describe_solver(&solvers[i], r, work);
+    return false;
+}
