@@ -198,10 +198,19 @@ class Browser:
         self.send("Input.insertText", text=text)
         self.settle()
 
-    def screenshot(self, path):
-        """The whole page, however long."""
+    def screenshot(self, path, first="body", last=None):
+        """The page, however long, from the element FIRST to the end of LAST."""
+        left, top, width, height = self.run(
+            f"(() => {{ const a = document.querySelector({first!r})"
+            ".getBoundingClientRect();"
+            f"const b = document.querySelector({(last or first)!r})"
+            ".getBoundingClientRect();"
+            "return [a.left + scrollX, a.top + scrollY, a.width,"
+            "b.bottom - a.top]; })()")
         data = self.send("Page.captureScreenshot", format="png",
-                         captureBeyondViewport=True)["data"]
+                         captureBeyondViewport=True,
+                         clip={"x": left, "y": top, "width": width,
+                               "height": height, "scale": 1})["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     def close(self):
