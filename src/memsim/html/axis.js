@@ -61,35 +61,57 @@ function placeOfTime(ns) {
   return placeOf(near ? near.event : 0, ns);
 }
 
+// Memory after an event: HELD are bytes by category, in the order of KINDS.
+class HeldPoint {
+  constructor(event, timeNs, held, kinds) {
+    Object.assign(this, {event, time_ns: timeNs, held, kinds, allocated: 0,
+      reserved: 0, small: 0});
+  }
+
+  get categories() { // made where it is drawn: there are very many points
+    const parts = {};
+    this.held.forEach((bytes, i) => {
+      if (bytes > 0)
+        parts[this.kinds[i]] = bytes;
+    });
+    if (this.small)
+      parts["smaller blocks"] = this.small;
+    return parts;
+  }
+}
+
+// Allocations and frees of BLOCKS in their order.
+function changesOf({born, died, bytes, born_ns: bornNs, died_ns: diedNs}) {
+  const changes = [];
+  for (let i = 0; i < born.length; i++) {
+    changes.push({event: born[i], ns: bornNs[i], i, bytes: bytes[i]});
+    if (died[i] >= 0)
+      changes.push({event: died[i], ns: diedNs[i], i, bytes: -bytes[i]});
+  }
+  return changes.sort((a, b) => a.event - b.event || a.ns - b.ns);
+}
+
 // Memory by category after each event, of the blocks; what they lack of what
 // was allocated are smaller blocks.
-function pointsOfBlocks({points, blocks, names}) {
-  const {born, died, bytes, born_ns: bornNs, died_ns: diedNs} = blocks;
-  const changes = born.flatMap((event, i) => {
-    const change = [{event, ns: bornNs[i], i, bytes: bytes[i]}];
-    if (died[i] >= 0)
-      change.push({event: died[i], ns: diedNs[i], i, bytes: -bytes[i]});
-    return change;
-  }).sort((a, b) => a.event - b.event || a.ns - b.ns);
-  const held = {}, made = [];
-  let next = 0, small = 0, sum = 0, reserved = 0;
+function pointsOfBlocks({points, blocks, names, left_out: leftOut}) {
+  const kinds = [...new Set(blocks.category)];
+  const places = new Map(kinds.map((kind, i) => [kind, i]));
+  const words = kinds.map((kind) => names[kind]);
+  const changes = changesOf(blocks), made = [];
+  const held = new Float64Array(kinds.length);
+  let next = 0, small = 0, reserved = 0, sum = 0;
   changes.forEach((change, at) => {
-    const name = names[blocks.category[change.i]];
-    held[name] = (held[name] || 0) + change.bytes;
+    held[places.get(blocks.category[change.i])] += change.bytes;
     sum += change.bytes;
     if (changes[at + 1]?.event === change.event)
       return;
     for (; next < points.length && points[next].event <= change.event; next++) {
       reserved = points[next].reserved;
-      small = points[next].event === change.event
-        ? Math.max(0, points[next].allocated - sum) : small;
+      if (leftOut && points[next].event === change.event)
+        small = Math.max(0, points[next].allocated - sum);
     }
-    const categories = Object.fromEntries(Object.entries(held)
-      .filter(([, value]) => value > 0));
-    if (small && axis.history.left_out)
-      categories["smaller blocks"] = small;
-    made.push({event: change.event, time_ns: change.ns, reserved,
-      allocated: axis.history.left_out ? sum + small : sum, categories});
+    const point = new HeldPoint(change.event, change.ns, held.slice(), words);
+    made.push(Object.assign(point, {reserved, small, allocated: sum + small}));
   });
   return made;
 }
