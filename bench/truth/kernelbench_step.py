@@ -21,7 +21,7 @@ def on_card(values):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file")
-    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=12)
     args = parser.parse_args()
     checkout = pathlib.Path(os.environ["KERNELBENCH"])
     problem = runpy.run_path(str(checkout / "KernelBench" / args.file))

@@ -158,7 +158,7 @@ double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work)
 {
-    return line->floor_ns +
+    return line->floor_ns * fmax((double)work->chain, 1) +
            fmax(arithmetic_ns(gpu, work) / line->compute,
                 moved_ns(gpu, work) / line->memory);
 }

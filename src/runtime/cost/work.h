@@ -107,6 +107,7 @@ struct work {
     double read_bytes, written_bytes;
     uint64_t elements;
     uint32_t load_bytes; /* a thread loads so much at a time; 0: not known */
+    uint64_t chain;   /* steps, of which each needs the one before; 0: one */
     uint64_t blocks;  /* of the grid; 0: not known */
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;

@@ -166,7 +166,7 @@ static unsigned text_numbers(const struct op *op, const char *key,
     return count;
 }
 
-static uint64_t text_number_of(const struct op *op, const char *key)
+uint64_t work_text_number(const struct op *op, const char *key)
 {
     uint64_t numbers[DIMENSIONS_MAX];
 
@@ -222,7 +222,7 @@ static bool convolution_shape(const struct op *op, struct work_convolution *c)
         .k = w[0],
         .d = dimensions > 4 ? x[2] : 1,
         .t = dimensions > 4 ? w[2] : 1,
-        .groups = text_number_of(op, "groups"),
+        .groups = work_text_number(op, "groups"),
         .layout = text_has(op, "layout=nhwc") ? WORK_NHWC : WORK_NCHW,
     };
     if (!c->groups)
@@ -300,7 +300,7 @@ void work_attention(const struct op *op, struct work *work)
         .keys = k[2],
         .head_size = q[3],
         .value_size = v[3],
-        .causal = text_number_of(op, "causal"),
+        .causal = work_text_number(op, "causal"),
         .kernel = WORK_ATTENTION_CUDNN,
     };
     work_attention_set(&shape, backward, work);

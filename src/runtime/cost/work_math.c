@@ -130,9 +130,14 @@ static bool describe_sparse(call_record *r, struct work *work)
 
 /* --- recurrent networks --------------------------------------------------- */
 
+/* A step of a layer is a product and the gates' arithmetic: two kernels. */
+#define RNN_KERNELS 2
+
 /* Layer by layer, the gates of each token from its input and from the state:
- * two products; backward, of data or of weights, as many again. */
-static bool describe_rnn(call_record *r, struct work *work)
+ * two products; backward, of data or of weights, as many again. Weights'
+ * gradients need no step of before. */
+static bool describe_rnn(const struct op *op, call_record *r, bool steps,
+                         struct work *work)
 {
     double tokens = (double)r->a, hidden = (double)r->c;
     double directions = (double)r->e, gates = (double)r->f;
@@ -149,7 +154,10 @@ static bool describe_rnn(call_record *r, struct work *work)
     work->flops = 2 * tokens * weights;
     work->read_bytes = 4 * (weights + tokens * (first + layers * later));
     work->written_bytes = 4 * tokens * layers * later * gates;
-    work->source = WORK_GUESSED; /* step by step, each on the last one's */
+    if (steps)
+        work->chain = RNN_KERNELS * r->d * r->e *
+                      (work_text_number(op, "length") & UINT32_MAX);
+    work->source = WORK_GUESSED;
     return true;
 }
 
@@ -174,7 +182,7 @@ bool work_math(const struct op *op, const char *name, struct work *work)
     if (is_sparse_product(name) || !strcmp(name, "cusparseSDDMM"))
         return describe_sparse(r, work);
     if (begins(name, "rnn "))
-        return describe_rnn(r, work);
+        return describe_rnn(op, r, !strstr(name, "weights"), work);
     if (!begins(name, "cusolver") && !begins(name, "cublas"))
         return false;
     for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
