@@ -3,6 +3,7 @@
 are what the CPU computes; where nothing is known, sizes are possible ones and
 numbers are finite (doc/values.md). Needs torch; transformers for one test."""
 import math
+import time
 
 import torch
 import torch.nn as nn
@@ -766,6 +767,26 @@ def what_does_not_wait_was_captured():
     if not graphs["asked"]:
         raise Skip("no other test ran")
     assert graphs["captured"] > 0.8 * graphs["asked"], graphs
+
+
+@test
+def concatenations_are_moved_in_runs():
+    for shape in (5,), (2, 3), (2, 3, 4), (2, 3, 4, 5):
+        a = torch.arange(math.prod(shape)).view(shape)
+        for dim in range(len(shape)):
+            parts = [a, a.narrow(dim, 0, 1), a + 100]
+            equal(torch.cat([p.to(GPU) for p in parts], dim).tolist(),
+                  torch.cat(parts, dim).tolist())
+    images = [torch.zeros(10, 32, 28, 28, device=GPU) for _ in range(4)]
+
+    def cpu_seconds(call):
+        call()
+        start = time.process_time()
+        for _ in range(20):
+            call()
+        return time.process_time() - start
+    adding = cpu_seconds(lambda: images[0] + images[1])
+    assert cpu_seconds(lambda: torch.cat(images, 1)) < 30 * adding
 
 
 if __name__ == "__main__":

@@ -465,6 +465,34 @@ static uint64_t cat_offset(const uint32_t *shape, int dims, int dim,
     return offset + index * shape[4];
 }
 
+/* How many elements of a piece, from one that is a multiple of that on, lie one
+ * after the other in the result as well. */
+static uint64_t cat_run(const uint32_t *shape, int dims, int dim,
+                        uint32_t size)
+{
+    uint64_t run = 1;
+
+    for (int i = dims - 1; i >= 0 && shape[4 + i] == run; i--) {
+        if (i == dim)
+            return run * size;
+        run *= shape[i];
+    }
+    return run;
+}
+
+static void cat_move(uint64_t to, uint64_t from, uint64_t bytes)
+{
+    while (bytes) {
+        uint64_t part =
+            bytes < VALUES_WRITE_BYTES ? bytes : VALUES_WRITE_BYTES;
+
+        compute_move(to, from, (uint32_t)part);
+        to += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
 /* (out, metadata, TensorSizeStride, int dimension, uint32_t its stride). The
  * vectorized kernel moves SCALE elements as one, and is given the product of
  * the sizes that follow instead of the stride. */
@@ -490,10 +518,12 @@ static void run_cat(const struct compute *c, const struct kernel_launch *launch)
         if (!values_window(p.input) ||
             (uint64_t)p.count * c->bytes > VALUES_COPY_BYTES)
             continue;
-        for (uint64_t i = 0; i < p.count / scale; i++)
-            compute_move(base +
-                             cat_offset(shape, c->form, dim, size, i) * bytes,
-                         p.input + i * bytes, bytes);
+        uint64_t count = p.count / scale;
+        uint64_t run = cat_run(shape, c->form, dim, size);
+        for (uint64_t i = 0; run && i < count; i += run)
+            cat_move(base + cat_offset(shape, c->form, dim, size, i) * bytes,
+                     p.input + i * bytes,
+                     (run < count - i ? run : count - i) * bytes);
     }
 }
 
