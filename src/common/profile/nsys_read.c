@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/base/file_open.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 
@@ -42,11 +44,12 @@ bool nsys_is(const char *path)
 {
     static const char magic[] = "SQLite format 3"; /* and its zero */
     char head[sizeof magic] = "";
-    FILE *file = fopen(path, "re");
-    size_t length = file ? fread(head, 1, sizeof head, file) : 0;
+    struct err ignored = {""};
+    int fd = file_open(path, &ignored); /* a FIFO would wait for a writer */
+    ssize_t length = fd < 0 ? 0 : pread(fd, head, sizeof head, 0);
 
-    if (file)
-        fclose(file);
+    if (fd >= 0)
+        close(fd);
     return length == sizeof head && !memcmp(head, magic, sizeof head);
 }
 

@@ -186,6 +186,12 @@ static bool differs_in_work(const struct time_change *c)
     return fabs(c->before_calls - c->after_calls) >= 0.5;
 }
 
+/* A pause that one of the profiles does not explain is no work. */
+static bool is_pause(const struct time_change *c)
+{
+    return !strcmp(c->name, TIMING_PAUSE);
+}
+
 static void write_row(const struct time_change *c, FILE *out)
 {
     fprintf(out, "  %8.1f %8.1f %10.3f %10.3f  ", c->before_calls,
@@ -201,7 +207,8 @@ static void write_rows(const struct comparison *c, bool in_work, FILE *out)
     size_t rows = 0, more = 0;
 
     for (size_t i = 0; i < d->operator_count; i++) {
-        if (differs_in_work(&d->operators[i]) != in_work)
+        if (is_pause(&d->operators[i]) ||
+            differs_in_work(&d->operators[i]) != in_work)
             continue;
         if (rows++ >= ROWS) {
             more++;
@@ -221,6 +228,17 @@ static void write_rows(const struct comparison *c, bool in_work, FILE *out)
         fputs("  the same operations in a step, operator by operator\n", out);
 }
 
+static void write_pauses(const struct comparison *c, FILE *out)
+{
+    for (size_t i = 0; i < c->time.operator_count; i++)
+        if (is_pause(&c->time.operators[i]))
+            fprintf(out,
+                    "  pauses of streams that the profile does not explain: "
+                    "%.3f ms and %.3f ms\n",
+                    c->time.operators[i].before / 1e6,
+                    c->time.operators[i].after / 1e6);
+}
+
 static void write_text(const struct comparison *c, FILE *out)
 {
     fprintf(out,
@@ -230,6 +248,7 @@ static void write_text(const struct comparison *c, FILE *out)
     write_parts(c, out);
     write_rows(c, true, out);
     write_rows(c, false, out);
+    write_pauses(c, out);
 }
 
 static void write_json(const void *what, FILE *out)

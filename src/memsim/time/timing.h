@@ -8,6 +8,10 @@
 #include "memsim/time/simulation_read.h"
 #include "memsim/time/spans.h"
 
+/* The operator of what is no operation: a pause of a stream that an imported
+ * profile does not explain, kept as measured. */
+#define TIMING_PAUSE "not in the profile"
+
 /* Where a step's time went on the device that computed most. The parts from
  * compute_ns to other_ns add up to duration_ns, but for the overlapped one,
  * which is a part of compute_ns. peers_ns is a part of exposed_comm_ns: waits

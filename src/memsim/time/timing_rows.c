@@ -72,7 +72,7 @@ void operator_name(const struct simulation_op *op,
         snprintf(text, size, "memory set");
     else if (op->kind == OP_HOST_FUNCTION)
         snprintf(text, size, "%s",
-                 op->price.answer.basis == COST_MEASURED ? "not in the profile"
+                 op->price.answer.basis == COST_MEASURED ? TIMING_PAUSE
                                                          : "host function");
     else if (op->kind == OP_COLLECTIVE)
         collective_name(name, text, size);
