@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile, with TorchInductor and Triton. Skipped where Triton is not
 installed: it is no part of PyTorch's wheel."""
+import tempfile
+
 import torch
 import torch.nn as nn
 from harness import Skip, equal, main, test
@@ -52,6 +54,43 @@ def reduce_overhead_uses_graphs():
     model = network()
     allocated = train(torch.compile(model, mode="reduce-overhead"), 5)
     equal(allocated[-1], allocated[-2])
+
+
+@test
+def autotuning_takes_what_has_a_price():
+    """A template of Triton's has none: no time says which is faster."""
+    need_triton()
+    from torch._inductor.utils import run_and_get_code
+    a = torch.randn(2048, 2048, device=GPU, dtype=torch.bfloat16)
+    compiled = torch.compile(lambda x: (x @ a).relu(), mode="max-autotune")
+    result, codes = run_and_get_code(compiled, a)
+    equal(result.shape, a.shape)
+    assert "extern_kernels.mm" in codes[0]
+    assert "triton_tem" not in codes[0]
+
+
+@test
+def a_program_is_exported_for_any_batch():
+    rows = torch.export.Dim("rows", min=2, max=1024)
+    model = network().eval()
+    program = torch.export.export(
+        model, (torch.randn(32, 64, device=GPU),),
+        dynamic_shapes=({0: rows},))
+    with torch.no_grad():
+        out = program.module()(torch.randn(7, 64, device=GPU))
+    equal(tuple(out.shape), (7, 64))
+
+
+@test
+def a_program_is_compiled_ahead_of_time():
+    need_triton()
+    x = torch.randn(32, 64, device=GPU)
+    program = torch.export.export(network().eval(), (x,))
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        path = torch._inductor.aoti_compile_and_package(
+            program, package_path=f"{folder}/model.pt2")
+        out = torch._inductor.aoti_load_package(path)(x)
+    equal(tuple(out.shape), (32, 64))
 
 
 @test

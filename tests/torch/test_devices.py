@@ -131,7 +131,11 @@ ALLOCATOR = """
 #include <stddef.h>
 #include <sys/types.h>
 int cudaMalloc(void **p, size_t bytes);
+int cudaMallocManaged(void **p, size_t bytes, unsigned flags);
 int cudaFree(void *p);
+#ifdef MANAGED
+#define cudaMalloc(p, bytes) cudaMallocManaged(p, bytes, 1)
+#endif
 static long taken, given;
 void *take(ssize_t bytes, int device, void *stream)
 {
@@ -149,10 +153,10 @@ long count_given(void) { return given; }
 """
 
 
-def compile_allocator(folder):
+def compile_allocator(folder, *options):
     path = os.path.join(folder, "allocator.so")
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-x", "c", "-o", path,
-                    "-"], input=ALLOCATOR, text=True, check=True)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", *options, "-x", "c",
+                    "-o", path, "-"], input=ALLOCATOR, text=True, check=True)
     return path
 
 
@@ -180,6 +184,26 @@ print(json.dumps([counts.count_taken(), counts.count_given(), grown,
     equal(values, [0, 2, 4, 6, 8])
     used = result["ranks"][0]["devices"][0]["peak_used_bytes"]
     assert 500 * MIB < used < 900 * MIB, used
+
+
+@test
+def managed_memory_may_be_more_than_the_card_s():
+    with tempfile.TemporaryDirectory() as folder:
+        said, result = run("""
+import ctypes
+torch.cuda.memory.change_current_allocator(
+    torch.cuda.memory.CUDAPluggableAllocator(sys.argv[1], "take", "give"))
+parts = [torch.empty(50 << 30, dtype=torch.uint8, device="cuda")
+         for _ in range(2)]
+x = torch.empty(5, dtype=torch.long, device="cuda")
+host = (ctypes.c_long * 5).from_address(x.data_ptr())
+host[0] = 7
+y = torch.nn.functional.relu(torch.randn(64, 64, device="cuda"))
+y.sum().item()
+print(json.dumps(x[:1].cpu().item()))
+""", arguments=[compile_allocator(folder, "-DMANAGED")])
+    equal(said, 7)
+    equal(result["verdict"], "fits")
 
 
 @test

@@ -3,9 +3,9 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, groups.py, host.py, world.py, launcher.py and
-modules.py follow; when it imports safetensors, files.py. Then it makes way for the
-sitecustomize that the user may have.
+imports torch, it has limits.py, inductor.py, groups.py, host.py, world.py,
+launcher.py and modules.py follow; when it imports safetensors, files.py. Then it
+makes way for the sitecustomize that the user may have.
 """
 import atexit
 import importlib.util
@@ -88,6 +88,7 @@ def _start(name, what):
 
 def _follow():
     _start("limits", "memory limits are not recorded")
+    _start("inductor", "max-autotune compares what has no price")
     _start("groups", "members of process groups are not known")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
