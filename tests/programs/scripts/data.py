@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data and models that programs would load from a network: data.py KIND FOLDER
+
+  characters  nanoGPT's files of a text of 65 characters
+  text        a tokenizer, a tiny Qwen3, and texts, preferences and prompts
+  images      two classes of random images, train/ and val/
+  llama       an empty checkpoint of LLaMA-7B and a tokenizer
+  mnist       MNIST's files, of 512 and 128 random digits
+  cora        the files of the Cora citation graph, random"""
+import json
+import os
+import pickle
+import random
+import string
+import sys
+
+WORDS = ["".join(random.Random(i).choices(string.ascii_lowercase, k=4))
+         for i in range(300)]
+
+
+def sentence(words=40):
+    return " ".join(random.choices(WORDS, k=words)) + "."
+
+
+def characters(folder):
+    import numpy
+    letters = sorted(set(string.ascii_letters + " \n.,;:!?'-&$3"))
+    for name, size in (("train", 200000), ("val", 20000)):
+        numpy.random.randint(0, len(letters), size).astype(
+            numpy.uint16).tofile(f"{folder}/{name}.bin")
+    with open(f"{folder}/meta.pkl", "wb") as file:
+        pickle.dump({"vocab_size": len(letters),
+                     "itos": dict(enumerate(letters)),
+                     "stoi": {c: i for i, c in enumerate(letters)}}, file)
+
+
+def rows(path, count, make):
+    with open(path, "w") as file:
+        for _ in range(count):
+            file.write(json.dumps(make()) + "\n")
+
+
+def tokenizer(folder):
+    import tokenizers
+    import transformers
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+    raw = tokenizers.Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    raw.train_from_iterator(
+        [sentence() for _ in range(200)], trainers.BpeTrainer(
+            vocab_size=1000, special_tokens=["<end>", "<pad>", "<start>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, eos_token="<end>", pad_token="<pad>",
+        bos_token="<start>")
+    fast.chat_template = (
+        "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}<end>"
+        "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
+    fast.save_pretrained(folder)
+    return fast
+
+
+def text(folder):
+    import transformers
+    words = tokenizer(f"{folder}/model")
+    transformers.Qwen3ForCausalLM(transformers.Qwen3Config(
+        vocab_size=len(words), hidden_size=256, intermediate_size=512,
+        num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=64, max_position_embeddings=1024,
+        eos_token_id=words.eos_token_id, pad_token_id=words.pad_token_id,
+        bos_token_id=words.bos_token_id)).save_pretrained(f"{folder}/model")
+    for name, make in (
+            ("texts", lambda: {"text": sentence()}),
+            ("prompts", lambda: {"prompt": sentence(6)}),
+            ("preferences", lambda: {"prompt": sentence(6), "chosen":
+                                     sentence(9), "rejected": sentence(9)})):
+        os.makedirs(f"{folder}/{name}")
+        rows(f"{folder}/{name}/train.jsonl", 64, make)
+        rows(f"{folder}/{name}/test.jsonl", 16, make)
+
+
+def images(folder, side=256):
+    import numpy
+    from PIL import Image
+    for part, count in (("train", 32), ("val", 8)):
+        for kind in ("cat", "dog"):
+            os.makedirs(f"{folder}/{part}/{kind}")
+            for i in range(count):
+                pixels = numpy.random.randint(0, 255, (side, side, 3))
+                Image.fromarray(pixels.astype("uint8")).save(
+                    f"{folder}/{part}/{kind}/{i}.jpg")
+
+
+def mnist(folder):
+    import numpy
+    os.makedirs(f"{folder}/MNIST/raw")
+    for part, count in (("train", 512), ("t10k", 128)):
+        for kind, shape in (("images-idx3", (count, 28, 28)),
+                            ("labels-idx1", (count,))):
+            with open(f"{folder}/MNIST/raw/{part}-{kind}-ubyte", "wb") as f:
+                f.write(bytes([0, 0, 8, len(shape)]))
+                f.write(numpy.array(shape, ">i4").tobytes())
+                f.write(numpy.random.randint(
+                    0, 10, shape, dtype=numpy.uint8).tobytes())
+
+
+def llama(folder):
+    import sentencepiece
+    import torch
+    with open(f"{folder}/words.txt", "w") as file:
+        file.writelines(sentence() + "\n" for _ in range(2000))
+    sentencepiece.SentencePieceTrainer.train(
+        input=f"{folder}/words.txt", model_prefix=f"{folder}/tokenizer",
+        vocab_size=1000, model_type="bpe")
+    os.makedirs(f"{folder}/7b")
+    torch.save({}, f"{folder}/7b/consolidated.00.pth")
+    with open(f"{folder}/7b/params.json", "w") as file:
+        json.dump({"dim": 4096, "multiple_of": 256, "n_heads": 32,
+                   "n_layers": 32, "norm_eps": 1e-5}, file)
+
+
+def cora(folder, nodes=2708, features=1433):
+    kinds = ["Theory", "Neural_Networks", "Case_Based", "Genetic_Algorithms",
+             "Rule_Learning", "Probabilistic_Methods", "Reinforcement"]
+    with open(f"{folder}/cora.content", "w") as file:
+        for i in range(nodes):
+            bits = "\t".join(random.choice("01") for _ in range(features))
+            file.write(f"{i}\t{bits}\t{kinds[i % len(kinds)]}\n")
+    with open(f"{folder}/cora.cites", "w") as file:
+        for _ in range(5429):
+            file.write(f"{random.randrange(nodes)}\t"
+                       f"{random.randrange(nodes)}\n")
+
+
+def main():
+    random.seed(0)
+    os.makedirs(sys.argv[2], exist_ok=True)
+    globals()[sys.argv[1]](sys.argv[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch-geometric's convolutions in a network of two layers, its models and
+poolings, on a random graph."""
+import inspect
+
+import torch
+
+import torch_geometric
+from torch_geometric import nn
+from . import common
+
+NODES, EDGES, WIDTH = 100, 400, 16
+
+
+def mlp(width_in, width_out):
+    return torch.nn.Sequential(torch.nn.Linear(width_in, width_out),
+                               torch.nn.ReLU(),
+                               torch.nn.Linear(width_out, width_out))
+
+
+# Arguments of constructors that have no default.
+ARGUMENTS = {
+    "in_channels": WIDTH, "out_channels": WIDTH, "channels": WIDTH,
+    "hidden_channels": WIDTH, "num_layers": 2, "heads": 2, "K": 2,
+    "num_relations": 3, "edge_dim": 4, "dim": 1, "kernel_size": 3,
+    "aggregators": ["mean", "max", "std"], "num_timesteps": 2,
+    "scalers": ["identity", "amplification"], "deg": torch.ones(10).long(),
+    "num_nodes": NODES, "act": torch.nn.ReLU(), "beta": 0.5, "alpha": 0.1,
+    "dropout": 0.1, "num_segments": 2, "in_node_channels": WIDTH,
+}
+SPECIAL = {
+    "GINConv": lambda kind: kind(mlp(WIDTH, WIDTH)),
+    "GINEConv": lambda kind: kind(mlp(WIDTH, WIDTH), edge_dim=4),
+    "NNConv": lambda kind: kind(WIDTH, WIDTH, mlp(4, WIDTH * WIDTH)),
+    "ECConv": lambda kind: kind(WIDTH, WIDTH, mlp(4, WIDTH * WIDTH)),
+    "EdgeConv": lambda kind: kind(mlp(2 * WIDTH, WIDTH)),
+    "CFConv": lambda kind: kind(WIDTH, WIDTH, 8, mlp(4, 8), 5.0),
+    "GPSConv": lambda kind: kind(WIDTH, nn.GCNConv(WIDTH, WIDTH), heads=4),
+}
+
+
+def construct(kind):
+    if kind.__name__ in SPECIAL:
+        return SPECIAL[kind.__name__](kind)
+    needed = {name: ARGUMENTS[name] for name, p in
+              inspect.signature(kind.__init__).parameters.items()
+              if name in ARGUMENTS and p.default is inspect.Parameter.empty}
+    return kind(**needed)
+
+
+class Network(torch.nn.Module):
+    def __init__(self, kind, given):
+        super().__init__()
+        self.before = torch.nn.Linear(WIDTH, WIDTH)
+        self.layer = construct(kind)
+        self.given = given
+
+    def forward(self, x, edge_index, batch):
+        known = {
+            "x": self.before(x), "edge_index": edge_index, "batch": batch,
+            "edge_attr": torch.ones(edge_index.size(1), 4, device=x.device),
+            "edge_weight": torch.ones(edge_index.size(1), device=x.device),
+            "edge_type": edge_index[0] % 3, "x_0": self.before(x),
+            "pos": x[:, :3], "index": batch, "ptr": None,
+        }
+        return self.layer(*[known[name] for name in self.given])
+
+
+def arguments(kind):
+    """The arguments of forward() that have no default and are not optional."""
+    forward = inspect.signature(kind.forward).parameters
+    names = [name for name, p in forward.items()
+             if name != "self" and p.default is inspect.Parameter.empty and
+             p.kind is p.POSITIONAL_OR_KEYWORD]
+    if "edge_attr" in forward and kind.__name__ in SPECIAL:
+        names.append("edge_attr")
+    return names
+
+
+def build(config):
+    kind = getattr(nn, config["model"])
+    where = common.device(config)
+    model = Network(kind, arguments(kind)).to(where)
+
+    def inputs():
+        return [torch.randn(NODES, WIDTH, device=where),
+                torch.randint(0, NODES, (2, EDGES), device=where),
+                torch.arange(NODES, device=where) // 25], {}
+    return model, inputs
+
+
+def families():
+    for module in (nn.conv, nn.models, nn.pool, nn.aggr):
+        for name in module.__all__:
+            kind = getattr(nn, name, None)
+            if inspect.isclass(kind) and issubclass(kind, torch.nn.Module):
+                yield name

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every model type of transformers that its configuration alone can build,
+made small by names of settings that the configurations share."""
+import inspect
+
+import torch
+
+import transformers
+from transformers.models.auto import modeling_auto as auto
+from . import common
+
+PRELOAD = ["transformers.modeling_utils", "transformers.generation.utils",
+           "transformers.models.llama.modeling_llama",
+           "transformers.models.vit.modeling_vit"]
+WIDTH, LAYERS, HEADS, WORDS = 64, 2, 4, 512
+
+# Settings, and what is set where a configuration has them.
+SMALL = {
+    **dict.fromkeys((
+        "hidden_size", "d_model", "n_embd", "dim", "embed_dim",
+        "embedding_size", "text_embed_dim", "emb_dim", "word_embed_proj_dim",
+        "output_hidden_size", "classifier_proj_size", "encoder_hidden_dim",
+        "d_embed", "encoder_hidden_size"), WIDTH),
+    **dict.fromkeys((
+        "num_hidden_layers", "n_layer", "n_layers", "num_layers",
+        "encoder_layers", "decoder_layers", "num_encoder_layers",
+        "num_decoder_layers", "num_hidden_layers_decoder", "depth",
+        "num_key_value_layers"), LAYERS),
+    **dict.fromkeys((
+        "num_attention_heads", "n_head", "n_heads", "num_heads",
+        "encoder_attention_heads", "decoder_attention_heads",
+        "num_key_value_heads", "n_kv_heads"), HEADS),
+    **dict.fromkeys((
+        "intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim",
+        "d_ff", "d_inner", "n_inner", "hidden_dim", "ffn_hidden_size"), 128),
+    "vocab_size": WORDS, "head_dim": 16, "d_kv": 16, "d_head": 16,
+    "global_head_dim": 16,
+    "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4,
+    "moe_num_experts": 4, "num_experts_per_tok": 2, "moe_k": 2,
+    "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
+    "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+    "q_lora_rank": 32, "kv_lora_rank": 16, "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 16, "v_head_dim": 16, "max_position_embeddings": 512,
+    "image_size": 64, "num_frames": 4,
+}
+TOKENS = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id",
+          "cls_token_id", "decoder_start_token_id", "unk_token_id",
+          "mask_token_id")
+# What a model type is run as: the first of these that has it.
+HEADS_OF = [
+    ("causal", auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    ("seq2seq", auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
+    ("masked", auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+    ("image", auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES),
+    ("video", auto.MODEL_FOR_VIDEO_CLASSIFICATION_MAPPING_NAMES),
+    ("audio", auto.MODEL_FOR_CTC_MAPPING_NAMES),
+    ("audio", auto.MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES),
+    ("speech", auto.MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES),
+    ("pixels", auto.MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES),
+    ("pixels", auto.MODEL_FOR_DEPTH_ESTIMATION_MAPPING_NAMES),
+    ("pixels", auto.MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES),
+    ("pixels", auto.MODEL_FOR_UNIVERSAL_SEGMENTATION_MAPPING_NAMES),
+    ("text", auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES),
+    ("both", auto.MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES),
+    ("any", auto.MODEL_MAPPING_NAMES),
+]
+
+
+def small_values(config, sizes):
+    """Arguments of CONFIG's class that make it small."""
+    values = {}
+    for name, new in sizes.items():
+        old = getattr(config, name, None)
+        if isinstance(old, int) and not isinstance(old, bool) and old > new:
+            values[name] = new
+    if "num_key_value_heads" in values and "num_attention_heads" in values \
+            and config.num_key_value_heads < config.num_attention_heads:
+        values["num_key_value_heads"] = \
+            1 if config.num_key_value_heads == 1 else 2
+    if "vocab_size" in values:
+        for name in TOKENS:
+            token = getattr(config, name, None)
+            if isinstance(token, int) and token >= WORDS:
+                values[name] = TOKENS.index(name)
+    layers = values.get("num_hidden_layers")
+    kinds = getattr(config, "layer_types", None)
+    if layers and isinstance(kinds, list) and len(kinds) > layers:
+        values["layer_types"] = kinds[-layers:]
+    return values
+
+
+def shrink(kind, sizes):
+    """A configuration of class KIND, small where SIZES has a setting."""
+    config = kind()
+    values = small_values(config, sizes)
+    for name, part in list(vars(config).items()):
+        if isinstance(part, transformers.PretrainedConfig):
+            values[name] = shrink(type(part), sizes)
+    return kind(**values)
+
+
+SIZES = {
+    "tiny": SMALL,
+    "short": {name: SMALL[name] for name in SMALL
+              if SMALL[name] == LAYERS and name != "moe_k" and
+              name != "num_experts_per_tok" or name == "vocab_size"},
+    "default": {},
+}
+
+
+def head_of(kind):
+    for task, names in HEADS_OF:
+        if kind in names:
+            name = names[kind]
+            return task, name[0] if isinstance(name, (list, tuple)) else name
+    raise ValueError(f"{kind} has no model")
+
+
+def setting(config, *names, default):
+    """The first of NAMES that CONFIG or a part of it has."""
+    parts = [config] + [p for p in vars(config).values()
+                        if isinstance(p, transformers.PretrainedConfig)]
+    for name in names:
+        for part in parts:
+            value = getattr(part, name, None)
+            if isinstance(value, (list, tuple)) and value and \
+                    isinstance(value[0], int):
+                return value[0]
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+    return default
+
+
+class Inputs:
+    """Makes what MODEL's forward() takes."""
+
+    def __init__(self, model, task, config):
+        self.model, self.task = model, task
+        self.where = common.device(config)
+        self.batch = int(config.get("batch") or 2)
+        self.length = int(config.get("length") or 32)
+        self.accepts = inspect.signature(model.forward).parameters
+        self.main = getattr(model, "main_input_name", "input_ids")
+
+    def words(self, *shape):
+        shape = shape or (self.batch, self.length)
+        count = setting(self.model.config, "vocab_size", default=WORDS)
+        return torch.randint(4, max(count, 5), shape, device=self.where)
+
+    def pixels(self):
+        config = self.model.config
+        side = setting(config, "image_size", "img_size", default=224)
+        channels = setting(config, "num_channels", "in_channels",
+                           "in_chans", default=3)
+        frames = (setting(config, "num_frames", default=4),) \
+            if self.task == "video" else ()
+        return torch.randn(self.batch, *frames, channels, side, side,
+                           device=self.where)
+
+    def features(self):
+        config = self.model.config
+        width = setting(config, "num_mel_bins", "input_feat_per_channel",
+                        "feature_projection_input_dim", "input_dim",
+                        default=80)
+        length = 2 * setting(config, "max_source_positions", default=100)
+        shape = (width, length) if "hisper" in type(self.model).__name__ \
+            else (min(length, 200), width)
+        return torch.randn(self.batch, *shape, device=self.where)
+
+    def labels(self):
+        if self.task in ("causal", "seq2seq", "masked", "text", "speech"):
+            return self.words(self.batch, self.length)
+        if self.task in ("image", "video"):
+            return torch.randint(0, 2, (self.batch,), device=self.where)
+        if self.task == "audio" and "CTC" in type(self.model).__name__:
+            return self.words(self.batch, 5) % 16 + 4
+        if self.task == "audio":
+            return torch.randint(0, 2, (self.batch,), device=self.where)
+        return None
+
+    def __call__(self):
+        makers = {"input_ids": self.words, "pixel_values": self.pixels,
+                  "pixel_values_videos": self.pixels,
+                  "input_features": self.features, "input_values":
+                  lambda: torch.randn(self.batch, 8000, device=self.where),
+                  "decoder_input_ids": self.words}
+        wanted = {self.main} if self.main in makers else {"input_ids"}
+        if self.task == "both":
+            wanted |= {"input_ids", "pixel_values"}
+        if self.task == "text":
+            wanted = {"input_ids"}
+        if self.task == "any" and getattr(self.model.config,
+                                          "is_encoder_decoder", False):
+            wanted |= {"decoder_input_ids"}
+        wanted |= {name for name, p in self.accepts.items()
+                   if name in makers and p.default is p.empty}
+        named = {name: makers[name]() for name in makers
+                 if name in wanted and name in self.accepts}
+        labels = self.labels() if self.model.training else None
+        if labels is not None and "labels" in self.accepts:
+            named["labels"] = labels
+        elif self.task in ("seq2seq", "speech"):
+            named["decoder_input_ids"] = self.words()
+        return [], named
+
+
+def build(config):
+    kind = config["model"]
+    task, name = head_of(kind)
+    settings = shrink(transformers.CONFIG_MAPPING[kind],
+                      SIZES[config["size"]])
+    with common.device(config):
+        model = getattr(transformers, name)(settings)
+    # torch.Tensor(n), which some parameters are made of, is on the CPU.
+    model = model.to(common.device(config))
+    return model, Inputs(model, task, config)
+
+
+def families():
+    for kind in transformers.CONFIG_MAPPING:
+        if any(kind in names for _, names in HEADS_OF):
+            yield kind
