@@ -566,6 +566,37 @@ def unknown_sizes_are_possible_ones():
 
 
 @test
+def a_random_mask_selects_by_its_probability():
+    """As a dropout of edges: unless the numbers were changed in between."""
+    for n, p in (1000, 0.2), (100000, 0.9):
+        equal((torch.rand(n, device=GPU) < p).sum().item(), int(n * p))
+        x = torch.rand(n, device=GPU)
+        equal(x[x >= p].shape, (n - int(n * p),))
+        x.mul_(2)
+        equal(x[x < p].shape, (n // 2,))
+        x = torch.rand(n, device=GPU) * 2
+        equal(x[x < p].shape, (n // 2,))
+
+
+@test
+def a_place_in_a_vocabulary_is_no_special_token():
+    for n in 1, 5:
+        token = unknown(n, 3000).argmax(-1)
+        assert 2 < token[0].item() < 2990, token
+
+
+@test
+def a_loop_that_waits_for_an_unknown_value_ends():
+    token, steps = unknown(1, 50).argmax(-1), 0
+    while not (token == 5).any().item():
+        steps += 1
+    equal(steps, 9999)
+    flag = torch.zeros(1, dtype=torch.bool, device=GPU)
+    for _ in range(10002):  # it is known: nothing else is
+        assert not flag.item()
+
+
+@test
 def half_of_an_unknown_mask_is_selected():
     x = unknown(1000)
     mask = x > 0

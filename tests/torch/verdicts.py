@@ -48,6 +48,31 @@ def run(options, command, **env):
             return done.returncode, done.stdout, json.load(file)
 
 
+ASSUMED = """
+import torch
+x = torch.randn(1000, 16, device="cuda") @ torch.randn(16, device="cuda")
+print(int((x > 0).sum()), x[0].item(), int(x[1].long()))
+print(torch.numel(x[x > 0]), x[0].item(), int(x[1].long()))
+"""
+
+
+@test
+def a_line_s_values_are_those_that_the_user_assumes():
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "assumed.py")
+        with open(script, "w") as file:
+            file.write(ASSUMED)
+        status, text, result = run(
+            ["--assume", "assumed.py:5=0.01,assumed.py:99=4"], [script])
+    first, second = [line.split() for line in text.splitlines()[:2]]
+    equal((status, first[0], first[2]), (0, "500", "0"))
+    equal((second[0], round(float(second[1]), 4), second[2]),
+          ("10", 0.01, "0"))
+    notes = " ".join(result["notes"])
+    assert "--assume assumed.py:99 had no effect" in notes, notes
+    assert "assumed.py:5 had" not in notes, notes
+
+
 @test
 def a_job_that_fits_says_so():
     status, text, result = run([], [EXAMPLE, "--steps", "2"])

@@ -32,6 +32,7 @@
 #define SESSION_NOTES      64
 #define SESSION_GUESSES    256
 #define SESSION_FILES      128
+#define SESSION_ASSUMES    16
 #define SESSION_LOADED     1024 /* programs at once that may become ranks */
 #define SESSION_RANKS      256  /* that memsim starts itself */
 #define SESSION_PATH_BYTES 512
@@ -131,6 +132,13 @@ struct session_guess {
     char what[SESSION_TEXT_BYTES];
 };
 
+/* One of --assume: a value, or a fraction of a mask, at a line of Python. */
+struct session_assume {
+    char where[SESSION_NAME_BYTES]; /* "train.py:12" */
+    double value;
+    session_u64 times; /* it was used */
+};
+
 enum session_file_kind {
     SESSION_FILE_WRITTEN, /* at the program's path */
     SESSION_FILE_KEPT,    /* the user's is unchanged; a copy was written */
@@ -167,6 +175,7 @@ struct session {
     uint32_t background;       /* processes it left running */
     double fail_above_percent; /* --fail-above; 0: not given */
     double selected_fraction;  /* --selected-fraction: of an unknown mask */
+    uint32_t assume_count;
     uint32_t device_count;
     uint32_t address_model; /* enum vaspace_model */
     struct gpu gpu;
@@ -188,6 +197,7 @@ struct session {
     struct session_note notes[SESSION_NOTES];
     struct session_guess guesses[SESSION_GUESSES];
     struct session_file files[SESSION_FILES];
+    struct session_assume assumes[SESSION_ASSUMES];
     struct session_process processes[]; /* session_table.h */
 };
 

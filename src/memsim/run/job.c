@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/run/job.h"
+#include "memsim/run/assume.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,6 +156,7 @@ static int collect(struct rundir *dir, int status, struct err *err)
     dir->session->exit_status = (uint32_t)status;
     dir->session->background = background;
     dir->session->end_ns = end_ns;
+    assume_unused(dir->session);
     return rundir_finish(dir, err);
 }
 
@@ -242,6 +244,11 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         return CMD_RUN_FAILED;
     }
     session_fill(dir->session, job);
+    if (assume_parse(job->options.assume, dir->session, err)) {
+        free(preload);
+        rundir_remove(dir);
+        return CMD_RUN_FAILED;
+    }
     if (job->launch.world &&
         launch_classes_write(&job->launch, dir->path, err)) {
         free(preload);

@@ -27,6 +27,7 @@ struct job_options {
     double fail_above_percent;
     double selected_fraction;
     double unknown_value;
+    const char *assume; /* FILE:LINE=X,...; NULL: not given */
     bool require_gpu, scratch, write_through;
 };
 
@@ -68,6 +69,10 @@ struct job_options {
      .help = "first floating-point number that COMMAND reads from\n"           \
              "the GPU; each later one is slightly smaller\n"                   \
              "(default 1; with 0 all are 0)"},                                 \
+    {"assume", 0, OPTION_STRING, "FILE:LINE=X[,...]",                          \
+     offsetof(structure, member.assume),                                       \
+     .help = "what a line of COMMAND's Python reads from the GPU, or\n"        \
+             "which fraction a mask selects there"},                           \
     {"scratch", 0, OPTION_FLAG, NULL, offsetof(structure, member.scratch),     \
      .group = "Checkpoints",                                                   \
      .help = "do not overwrite checkpoints; COMMAND writes and\n"              \

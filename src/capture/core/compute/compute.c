@@ -7,6 +7,7 @@
 
 #include "capture/core/compute/compute_bounds.h"
 #include "capture/core/base/pages.h"
+#include "capture/core/diagnose/assumed.h"
 #include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
@@ -205,6 +206,15 @@ uint32_t compute_u32(const struct kernel_launch *launch, uint32_t i)
     return value;
 }
 
+/* The launch of this thread that an assumed value went into: what comes of it
+ * is assumed too. */
+static _Thread_local uint64_t assumed_launch;
+
+void compute_assume(void)
+{
+    assumed_launch = carry_launches;
+}
+
 bool compute_load(enum number_type type, uint64_t address, long double *value)
 {
     const struct values_window *w = values_window(address);
@@ -215,13 +225,18 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
         return false;
     if (values_some(w, at, 16)) /* else it is 0, and need not be kept as such */
         *value = number_load(type, values_at(w, at, 16));
-    return values_is_known(values_known_at(w, at)) || values_are_diverted();
+    unsigned char mark = values_known_at(w, at);
+    if (mark == VALUES_ASSUMED)
+        compute_assume();
+    return values_is_known(mark) || values_are_diverted();
 }
 
 void compute_store(enum number_type type, uint64_t address, long double value,
                    bool known)
 {
-    char *to = values_write(address, number_bytes(type), known);
+    bool assumed = known && assumed_launch == carry_launches;
+    char *to = values_write_as(address, number_bytes(type),
+                               assumed ? VALUES_ASSUMED : known);
 
     if (!to)
         return;
@@ -302,19 +317,15 @@ uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
     return offset;
 }
 
-static double selected_fraction(void)
-{
-    const struct session *session = memsim_session();
-
-    return session ? session->selected_fraction : 0.5;
-}
+/* What the policy says of the mask at hand: asked at its first element. */
+static _Thread_local double fraction;
 
 /* Element i is taken where the running total of the fraction passes an
  * integer: the first N elements have N times the fraction of them. */
 bool compute_guess_takes(uint64_t index)
 {
-    double fraction = selected_fraction();
-
+    if (!index)
+        fraction = assumed_fraction();
     return (uint64_t)((double)(index + 1) * fraction) >
            (uint64_t)((double)index * fraction);
 }
@@ -328,6 +339,16 @@ bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
         return x != 0;
     bool taken = compute_guess_takes((*unknown)++);
     return count == 1 ? x != 0 : taken;
+}
+
+#define VOCABULARY 1024
+
+uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
+                           uint64_t index)
+{
+    uint64_t start = count > VOCABULARY ? count * 382 / 1000 : 0;
+
+    return (start + row * k + index) % count;
 }
 
 uint64_t compute_mask_decide(uint64_t mask, uint64_t count)
@@ -365,14 +386,17 @@ uint64_t compute_guess(const struct compute *compute,
                        const struct kernel_launch *launch, uint64_t count,
                        const char *what)
 {
-    double fraction = selected_fraction();
-    uint64_t chosen = (uint64_t)((double)count * fraction);
     char text[SESSION_TEXT_BYTES];
+    double value;
+    bool is_assumed = assumed_here(&value);
 
+    fraction = assumed_fraction();
+    uint64_t chosen = (uint64_t)((double)count * fraction);
     snprintf(text, sizeof text,
              "%s follows from values computed on the GPU: taken to be %g of "
-             "the elements (--selected-fraction); sizes after it are guesses",
-             what, fraction);
+             "the elements (%s); sizes after it are guesses",
+             what, fraction,
+             is_assumed ? "--assume" : "--selected-fraction");
     compute_guess_note(compute, launch, count, chosen, text);
     return chosen;
 }

@@ -115,6 +115,9 @@ bool compute_load(enum number_type type, uint64_t address, long double *value);
 void compute_store(enum number_type type, uint64_t address, long double value,
                    bool known);
 
+/* What this launch stores from now on follows from a policy. */
+void compute_assume(void);
+
 /* BYTES at ADDRESS, numbers of TYPE, are not known any more. */
 void compute_forget(enum number_type type, uint64_t address, uint64_t bytes);
 
@@ -163,6 +166,12 @@ bool compute_guess_takes(uint64_t index);
  * one, what it came to. */
 bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
                    uint64_t *unknown);
+
+/* The place, of COUNT, that element INDEX of ROW's first K is taken to be. What
+ * is longer than a router's list of experts is a vocabulary, whose first and
+ * last places have meanings. */
+uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
+                           uint64_t index);
 
 /* Writes that choice into the unknown elements of a mask, so that later reads
  * give the same. Returns the number of elements that were not known. */

@@ -390,6 +390,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
     if (!all_known && !certain && is_unequal(l, known)) {
         value = l->variant != 0;
         certain = true;
+        compute_assume();
     } else if (!all_known && is_all_of_one(l)) {
         value = 1;
     }
@@ -441,19 +442,61 @@ static bool is_unequal_all(const struct loop *l)
            !values_some(w, l->data[1] - w->base, bytes);
 }
 
+/* The share of uniform random numbers for which the comparison with s0 is true.
+ */
+static double probability(const struct loop *l)
+{
+    double below = (double)(l->s[0] < 0 ? 0 : l->s[0] > 1 ? 1 : l->s[0]);
+
+    return l->variant < 2 ? 1 - below : below;
+}
+
+/* A comparison of random numbers, as a dropout of edges makes: the mask has as
+ * many true elements as is probable, evenly spread. */
+static bool loop_draw(const struct loop *l, const struct kernel_launch *launch)
+{
+    uint64_t bytes = l->count * number_bytes(l->types[1]), chosen = 0;
+
+    if (l->compute->operation != operation_compare || l->inputs != 1 ||
+        l->offsets || l->types[0] != NUMBER_BOOL || l->count < 2 ||
+        !values_are_uniform(l->data[1], bytes))
+        return false;
+    char *to = l->count <= VALUES_WRITE_BYTES
+                   ? values_write_as(l->data[0], l->count, VALUES_ASSUMED)
+                   : NULL;
+    double share = probability(l);
+    for (uint64_t i = 0; to && i < l->count; i++) {
+        to[i] = (uint64_t)((double)(i + 1) * share + 0.01) >
+                (uint64_t)((double)i * share + 0.01);
+        chosen += (unsigned char)to[i];
+    }
+    if (to)
+        compute_guess_note(l->compute, launch, l->count, chosen,
+                           "a random mask selects as many elements as its "
+                           "probability says");
+    return to;
+}
+
+static void unequal_fill(const struct loop *l)
+{
+    char *to = values_write_as(l->data[0], l->count, VALUES_ASSUMED);
+
+    if (to)
+        memset(to, l->variant != 0, l->count);
+}
+
 /* More elements than are looked at: nothing is known of the output, unless it
  * says that numbers are finite, or no constant. */
 static void loop_forget(const struct loop *l, bool certain)
 {
     const long double x[INPUTS] = {0};
+    bool is_flags = !l->offsets && l->types[0] == NUMBER_BOOL;
     unsigned char answer = evaluate(l, x) != 0;
 
-    if (!certain && is_unequal_all(l)) {
-        answer = l->variant != 0;
-        certain = true;
-    }
-    if (certain && !l->offsets && l->types[0] == NUMBER_BOOL)
+    if (certain && is_flags)
         memsim_values_fill(l->data[0], &answer, 1, l->count);
+    else if (is_unequal_all(l) && is_flags && l->count <= VALUES_WRITE_BYTES)
+        unequal_fill(l);
     else
         compute_forget(l->types[0], l->data[0],
                        last_offset(l, 0) + number_bytes(l->types[0]));
@@ -527,6 +570,8 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
     for (int i = 0; i <= l->inputs; i++)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
             return;
+    if (loop_draw(l, launch))
+        return;
     loop_decide(l, launch);
     if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
         loop_forget(l, certain);

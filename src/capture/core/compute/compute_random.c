@@ -344,6 +344,15 @@ static int64_t *target_words(const struct target *t, const struct draw *d,
     return (int64_t *)values_write(t->data, count * 8, true);
 }
 
+/* rand() and its kin, from 0 to 1. */
+static bool is_standard_uniform(const struct compute *c, const char *functor)
+{
+    struct draw d;
+
+    return c->form == FORM_UNIFORM && draw_read(c, functor, &d) &&
+           d.from == 0 && d.to == 1;
+}
+
 /* (int or int64_t count, PhiloxCudaState, -, closure) */
 static void run_random(const struct compute *c,
                        const struct kernel_launch *launch)
@@ -365,6 +374,8 @@ static void run_random(const struct compute *c,
 
         compute_forget(c->types[0], target.data,
                        last + number_bytes(c->types[0]));
+        if (is_standard_uniform(c, functor))
+            values_set_uniform(target.data, last + number_bytes(c->types[0]));
         return;
     }
     target.words = target_words(&target, &draw, count);

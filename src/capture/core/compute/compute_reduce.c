@@ -186,7 +186,9 @@ static void outputs_forget(const struct compute *c, const struct reduction *r)
     }
     for (uint64_t o = 0; o < outputs; o++) {
         compute_offsets(r->output_offsets, 2, o, offsets);
-        output_store(c, r, offsets[0], c->form == FORM_ALL, 0, false);
+        output_store(c, r, offsets[0], c->form == FORM_ALL,
+                     compute_any_place((uint64_t)r->config.inputs, 0, 0, 0),
+                     false);
     }
 }
 

@@ -506,8 +506,6 @@ bool compute_sort_rows_parse(const char *name, struct compute *c)
     return strstr(name, "TensorInfoIT") && !strstr(text, "mEEv");
 }
 
-#define VOCABULARY 1024
-
 struct topk {
     struct compute_tensor in, values, indices;
     uint64_t length, k, rows, in_stride, value_stride, index_stride;
@@ -529,13 +527,9 @@ static void topk_put(const struct compute *c, const struct topk *t,
     compute_store(NUMBER_I64, index, from, true);
 }
 
-/* The place that is as good as any other. What is longer than a router's list
- * of experts is a vocabulary, whose first and last places have meanings. */
 static uint64_t any_place(const struct topk *t, uint64_t row, uint64_t i)
 {
-    uint64_t start = t->length > VOCABULARY ? t->length * 382 / 1000 : 0;
-
-    return (start + row * t->k + i) % t->length;
+    return compute_any_place(t->length, t->k, row, i);
 }
 
 /* Whether anything of the row is known, or came of what is. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/diagnose/host_read.h"
 
+#include "capture/core/diagnose/assumed.h"
 #include "capture/core/diagnose/assumption.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
@@ -89,26 +90,46 @@ static double series_next(void)
     return s ? s->unknown_value / (1 + (double)n / SERIES_FALL) : 0;
 }
 
-/* Puts numbers of TYPE where the BYTES at TO, copied from SOURCE, are not
- * known. */
-static void series_fill(char *to, uint64_t source, uint64_t bytes,
-                        enum number_type type)
+/* Puts VALUE, as numbers of TYPE, where the BYTES at TO, copied from SOURCE, are
+ * not known. */
+static void value_fill(char *to, uint64_t source, uint64_t bytes,
+                       enum number_type type, double value)
 {
     uint64_t step = number_bytes(type);
-    double value = series_next();
 
     for (uint64_t i = 0; i + step <= bytes; i += step)
         if (!values_known(source + i, step))
             number_store(type, to + i, value);
 }
 
+/* A single flag that follows from unknown values may be one that a loop waits
+ * for. */
+static void flag_read(uint64_t destination)
+{
+    unsigned char *flag = (unsigned char *)destination;
+
+    *flag = assumed_flag(*flag & 1);
+}
+
+static void known_read(uint64_t destination, uint64_t source, uint64_t bytes)
+{
+    const struct values_window *w = values_window(source);
+
+    memsim_values_copy(destination, source, bytes);
+    if (bytes == 1 && w &&
+        values_known_at(w, source - w->base) == VALUES_ASSUMED &&
+        torch_read_type() == NUMBER_BOOL)
+        flag_read(destination);
+}
+
 void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
                int device, uint64_t stream)
 {
     struct session_process *slot = process_slot();
+    double value;
 
     if (values_known(source, bytes)) {
-        memsim_values_copy(destination, source, bytes);
+        known_read(destination, source, bytes);
         return;
     }
     enum number_type type = torch_read_type();
@@ -118,8 +139,15 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         if (bytes <= SERIES_BYTES)
             python_line(slot->unknown_where, sizeof slot->unknown_where);
     }
+    if (type != NUMBER_NONE && bytes <= SERIES_BYTES && assumed_here(&value)) {
+        memsim_values_copy(destination, source, bytes);
+        value_fill((char *)destination, source, bytes, type, value);
+        return;
+    }
     guess_count(source, bytes, type, device, stream);
     memsim_values_copy(destination, source, bytes);
     if (number_is_float(type) && bytes <= SERIES_BYTES)
-        series_fill((char *)destination, source, bytes, type);
+        value_fill((char *)destination, source, bytes, type, series_next());
+    else if (type == NUMBER_BOOL && bytes == 1)
+        flag_read(destination);
 }

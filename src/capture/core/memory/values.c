@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/memory/values.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "capture/core/base/pages.h"
@@ -122,6 +123,31 @@ unsigned char values_known_at(const struct values_window *w, uint64_t at)
     return state == CELL_MIXED ? w->known[at] : state;
 }
 
+/* The place of the last uniform random numbers. */
+static _Atomic uint64_t uniform_address, uniform_bytes;
+
+void values_set_uniform(uint64_t address, uint64_t bytes)
+{
+    if (diverted)
+        return;
+    uniform_bytes = bytes;
+    uniform_address = address;
+}
+
+bool values_are_uniform(uint64_t address, uint64_t bytes)
+{
+    return !diverted && uniform_address == address && uniform_bytes == bytes;
+}
+
+static inline void uniform_end(uint64_t address, uint64_t bytes)
+{
+    uint64_t first = atomic_load_explicit(&uniform_address,
+                                          memory_order_relaxed);
+
+    if (first && address < first + uniform_bytes && first < address + bytes)
+        uniform_address = 0;
+}
+
 static bool some_live(const struct values_window *w, uint64_t at, uint64_t end)
 {
     return at < end && values_some(w, at, end - at);
@@ -157,6 +183,7 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
         divert(address, bytes);
         return;
     }
+    uniform_end(address, bytes);
     if (values_forgotten)
         values_forgotten(address, bytes);
     uint64_t at = address - w->base, end = at + bytes;
@@ -172,6 +199,7 @@ static char *write_at(const struct values_window *w, uint64_t at,
 {
     uint64_t end = at + bytes;
 
+    uniform_end(w->base + at, bytes);
     cells_write(w, at, end, known);
     memset(w->granules + at / VALUES_GRANULE, 1,
            (end - 1) / VALUES_GRANULE - at / VALUES_GRANULE + 1);

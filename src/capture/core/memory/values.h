@@ -23,10 +23,12 @@
 /* The shadow of a window: a byte at MEMORY for each of the GPU's, and one at
  * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
  * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
- * known but of an integer or a flag. Both hold as far as the state of their
+ * known but of an integer or a flag, VALUES_ASSUMED where it is known as far as
+ * a policy says what unknown values it came of are like. Both hold as far as the state of their
  * cell says so (values_cell.h). */
-#define VALUES_GIVEN  2
-#define VALUES_COUNTS 3
+#define VALUES_GIVEN   2
+#define VALUES_COUNTS  3
+#define VALUES_ASSUMED 5
 
 struct values_window {
     uint64_t base, bytes;
@@ -85,6 +87,11 @@ char *values_write_as(uint64_t address, uint64_t bytes, unsigned char mark);
 
 /* Called before BYTES at ADDRESS are forgotten; NULL: nobody wants to know. */
 extern void (*values_forgotten)(uint64_t address, uint64_t bytes);
+
+/* BYTES at ADDRESS are random numbers, uniform from 0 to 1, and not known: true
+ * until any of it is written or forgotten, and of the last such call. */
+void values_set_uniform(uint64_t address, uint64_t bytes);
+bool values_are_uniform(uint64_t address, uint64_t bytes);
 
 /* What a kernel would write: so many pieces of memory at most, the last of
  * which then stands for all that come after it, and for what lies between. */

@@ -84,7 +84,8 @@ bool cells_are_known(const struct values_window *w, uint64_t at, uint64_t end)
         if (state == CELL_MIXED
                 ? memchr(w->known + at, 0, stop - at) ||
                       memchr(w->known + at, VALUES_COUNTS, stop - at)
-                : state != CELL_KNOWN && state != CELL_GIVEN)
+                : state != CELL_KNOWN && state != CELL_GIVEN &&
+                      state != CELL_ASSUMED)
             return false;
     }
     return true;

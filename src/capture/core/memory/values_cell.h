@@ -17,6 +17,7 @@ enum cell_state {
     CELL_GIVEN = VALUES_GIVEN,   /* likewise */
     CELL_COUNTS = VALUES_COUNTS, /* likewise */
     CELL_MIXED = 4,              /* each byte at `known` speaks for its own */
+    CELL_ASSUMED = VALUES_ASSUMED, /* as CELL_KNOWN */
     CELL_STALE = 8,              /* CELL_CLEAR, were it not for old bytes */
     CELL_BUSY = 15,              /* a thread is about to open it */
 };

@@ -5,6 +5,8 @@
 
 const struct carry *carry;
 
+_Thread_local uint64_t carry_launches = 1;
+
 bool memsim_carries(void)
 {
     return carry;

@@ -30,6 +30,9 @@ struct carry {
 /* NULL: nothing is carried out. Set when the core is loaded. */
 extern const struct carry *carry;
 
+/* Of this thread: launches that were carried out, from 1. */
+extern _Thread_local uint64_t carry_launches;
+
 /* Whether anything is carried out: for tests. */
 CORE_API bool memsim_carries(void);
 

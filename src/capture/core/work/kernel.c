@@ -226,8 +226,10 @@ void memsim_kernel_count(int device)
 static int kernel_run(const struct kernel *kernel,
                       const struct kernel_launch *launch, int device)
 {
-    if (kernel->run)
+    if (kernel->run) {
+        carry_launches++;
         kernel->run(kernel->compute, launch);
+    }
     if (kernel->pointers)
         misuse_arguments(kernel, launch, device);
     return fault_of_launch(device);

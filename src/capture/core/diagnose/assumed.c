@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/diagnose/assumed.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/run/process.h"
+#include "capture/core/torch/python_line.h"
+#include "common/trace/session.h"
+
+#define STACK_BYTES 8192
+
+/* The entry for a line of a stack, "/home/me/model.py:12 forward". */
+static struct session_assume *entry_of(struct session *s, const char *line,
+                                       size_t length)
+{
+    for (uint32_t i = 0; i < s->assume_count; i++) {
+        struct session_assume *a = &s->assumes[i];
+        size_t n = strlen(a->where);
+
+        if (n < length && line[n] == ' ' && !memcmp(line, a->where, n))
+            return a;
+    }
+    return NULL;
+}
+
+static const char *base_name(const char *line, size_t length)
+{
+    const char *space = memchr(line, ' ', length), *base = line;
+
+    for (const char *at = line; space && at < space; at++)
+        if (*at == '/')
+            base = at + 1;
+    return base;
+}
+
+bool assumed_here(double *value)
+{
+    static _Thread_local char stack[STACK_BYTES];
+    struct session *s = memsim_session();
+
+    if (!s || !s->assume_count)
+        return false;
+    python_stack(stack, sizeof stack);
+    for (const char *line = stack; *line;) {
+        size_t length = strcspn(line, "\n");
+        const char *base = base_name(line, length);
+        struct session_assume *a =
+            entry_of(s, base, length - (size_t)(base - line));
+
+        if (a) {
+            atomic_fetch_add(&a->times, 1);
+            *value = a->value;
+            return true;
+        }
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
+
+double assumed_fraction(void)
+{
+    const struct session *s = memsim_session();
+    double value;
+
+    if (assumed_here(&value))
+        return value < 0 ? 0 : value > 1 ? 1 : value;
+    return s ? s->selected_fraction : 0.5;
+}
+
+/* Lines that read flags, the last ones. */
+#define LINES 16
+
+static struct line {
+    char where[SESSION_NAME_BYTES];
+    bool flag;
+    uint32_t count; /* in a row */
+} lines[LINES];
+static uint32_t lines_next;
+
+static struct line *line_find(const char *where)
+{
+    for (uint32_t i = 0; i < LINES; i++)
+        if (!strcmp(lines[i].where, where))
+            return &lines[i];
+    struct line *line = &lines[lines_next++ % LINES];
+    *line = (struct line){.count = 0};
+    strncpy(line->where, where, sizeof line->where - 1);
+    return line;
+}
+
+bool assumed_flag(bool flag)
+{
+    char where[SESSION_NAME_BYTES];
+    bool turns;
+
+    python_line(where, sizeof where);
+    if (!*where)
+        return flag;
+    core_lock(LOCK_NAME);
+    struct line *line = line_find(where);
+    line->count = line->flag == flag ? line->count + 1 : 1;
+    line->flag = flag;
+    turns = line->count == ASSUMED_READS;
+    if (turns)
+        line->count = 0;
+    core_unlock(LOCK_NAME);
+    if (!turns)
+        return flag;
+    memsim_note("%s read the same flag %u times in a row, which follows from "
+                "values that memsim does not compute: it then got the other "
+                "answer, so that a loop that waits for it ends",
+                where, ASSUMED_READS);
+    return !flag;
+}
