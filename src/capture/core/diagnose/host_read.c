@@ -90,8 +90,8 @@ static double series_next(void)
     return s ? s->unknown_value / (1 + (double)n / SERIES_FALL) : 0;
 }
 
-/* Puts VALUE, as numbers of TYPE, where the BYTES at TO, copied from SOURCE, are
- * not known. */
+/* Puts VALUE, as numbers of TYPE, where the BYTES at TO, copied from SOURCE,
+ * are not known. */
 static void value_fill(char *to, uint64_t source, uint64_t bytes,
                        enum number_type type, double value)
 {

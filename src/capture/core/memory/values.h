@@ -24,8 +24,8 @@
  * KNOWN: VALUES_GIVEN where it came from the host as it is, 1 where a kernel or
  * a fill wrote it, 0 where it is not known, and VALUES_COUNTS where it is not
  * known but of an integer or a flag, VALUES_ASSUMED where it is known as far as
- * a policy says what unknown values it came of are like. Both hold as far as the state of their
- * cell says so (values_cell.h). */
+ * a policy says what unknown values it came of are like. Both hold as far as
+ * the state of their cell says so (values_cell.h). */
 #define VALUES_GIVEN   2
 #define VALUES_COUNTS  3
 #define VALUES_ASSUMED 5
