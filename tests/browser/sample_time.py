@@ -71,6 +71,9 @@ def timed(count=50):
     made["time"] = {
         "step_ns": length, "low_ns": length // 2, "high_ns": 2 * length,
         "step_index": 1, "step_is": "optimizer steps", "device_ns": length,
+        "throughput": {"rank": 0, "module": sample.NASTY[0], "calls": 1,
+                       "samples": 8, "samples_per_second": 10389.6,
+                       "tokens": 8192, "tokens_per_second": 10638961.0},
         "mfu": 0.37, "unknown": 0, "basis": {"fitted": 0.8, "roofline": 0.2},
         "by_module": [{"module": "model.blocks.0", "ns": 12345678,
                        "operations": 9}],

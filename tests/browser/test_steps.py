@@ -48,7 +48,9 @@ def click(browser, point):
 @test
 def a_step_is_told_in_figures(pages):
     browser = pages.open("timed")
-    has(text_of(browser, "steptime-figures"), "770 µs", "37.0%", "50.0%")
+    has(text_of(browser, "steptime-figures"), "770 µs", "37.0%", "50.0%",
+        "10,640,000 tokens/s", "10,390 samples/s; 8192 ids given to " +
+        sample.NASTY[0])
     has(text_of(browser, "steptime-legend"), "Compute", "Waits for the host",
         "Communication, exposed")
     has(text_of(browser, "path-list"), sample.NASTY[0])
