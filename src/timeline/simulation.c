@@ -542,10 +542,39 @@ static uint64_t profile_host_ns(struct simulator *r, uint32_t thread,
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* A profile has the kernels of libraries by name alone. */
+static enum work_family family_named(const char *name, enum work_family found)
+{
+    static const struct {
+        const char *part;
+        enum work_family family;
+    } families[] = {
+        {"flash_fwd", WORK_ATTENTION_FORWARD},
+        {"flash_bwd", WORK_ATTENTION_BACKWARD},
+        {"fmha_cutlassF", WORK_ATTENTION_FORWARD},
+        {"fmha_cutlassB", WORK_ATTENTION_BACKWARD},
+        {"fprop", WORK_CONVOLUTION_FORWARD},
+        {"convolve", WORK_CONVOLUTION_FORWARD},
+        {"dgrad", WORK_CONVOLUTION_DGRAD},
+        {"wgrad", WORK_CONVOLUTION_WGRAD},
+        {"nvjet", WORK_GEMM},
+        {"gemm", WORK_GEMM},
+        {"gemv", WORK_GEMM},
+        {"splitKreduce", WORK_GEMM},
+    };
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (found == WORK_OTHER && strstr(name, families[i].part))
+            return families[i].family;
+    return found;
+}
+
 /* What was measured, in place of the price. */
 static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
+    price->family = family_named(
+        trace_names_get(op_trace_names(r->ops), op->name), price->family);
     double scale = r->options.price.scale[price->family];
     uint64_t end_ns = op->start_ns + op->duration_ns;
 
