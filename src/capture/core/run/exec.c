@@ -35,14 +35,6 @@ static const char *const kept_names[] = {"LD_PRELOAD=",
 #define PYTHON_SUBDIR   "/py"
 static char *kept[KEPT]; /* NAME=VALUE of what children need */
 
-__attribute__((constructor)) static void exec_start(void)
-{
-    for (int i = 0; i < KEPT && getenv("MEMSIM_SESSION"); i++)
-        for (char **e = environ; *e; e++)
-            if (!strncmp(*e, kept_names[i], strlen(kept_names[i])))
-                kept[i] = strdup(*e);
-}
-
 /* --- environments --------------------------------------------------------- */
 
 static bool has_name(const char *entry, const char *name)
@@ -53,6 +45,15 @@ static bool has_name(const char *entry, const char *name)
 static bool preloads_us(const char *entry)
 {
     return strstr(entry, "libmemsim.so");
+}
+
+/* Not with getenv(): bash has its own, which finds nothing before main(). */
+__attribute__((constructor)) static void exec_start(void)
+{
+    for (int i = 0; i < KEPT; i++)
+        for (char **e = environ; *e; e++)
+            if (has_name(*e, kept_names[i]))
+                kept[i] = strdup(*e);
 }
 
 static size_t environment_count(char *const envp[])

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/cuda_major.h"
 #include "capture/core/run/process.h"
 
 /* Names without a version, as ctypes users and linker scripts write them. */
@@ -52,8 +53,9 @@ static bool is_ours(const char *name)
     return n < (int)sizeof path && !access(path, R_OK);
 }
 
-/* What to load for PATH: the base name of a library that is already here, or
- * PATH itself. */
+/* What to load for PATH: the base name of a library that is already here, a
+ * path that is not there for one of a CUDA major that the program does not use,
+ * or PATH itself. */
 static const char *library_for(const char *path)
 {
     if (!path || !directory[0])
@@ -63,6 +65,10 @@ static const char *library_for(const char *path)
     for (size_t i = 0; i < sizeof unversioned / sizeof *unversioned; i++)
         if (!strcmp(name, unversioned[i][0]))
             return unversioned[i][1];
+    const char *hidden =
+        name == path ? cuda_major_hidden(name, directory) : NULL;
+    if (hidden)
+        return hidden;
     return name != path && is_ours(name) ? name : path;
 }
 
