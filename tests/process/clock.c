@@ -2,9 +2,13 @@
  * clock work: times of work on the GPU, by events and by the host's clock.
  * clock threads: looks at the clock from threads and from a signal's handler
  * while the GPU gets work; says how often it went back.
- * clock fork: whether a child's clock is behind its parent's. */
+ * clock fork: whether a child's clock is behind its parent's.
+ * clock crowd: the time that a thread's own work takes where others have the
+ * CPU and a thread asks for events all the time, against its CPU time. */
+#define _GNU_SOURCE
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +22,7 @@
 
 #define BYTES   (1 << 30)
 #define LOOKERS 3
+#define CROWD   4
 
 static atomic_bool done;
 static atomic_uint backwards, looks;
@@ -93,7 +98,8 @@ static void threads(void *p)
     done = true;
     for (int i = 0; i < LOOKERS; i++)
         pthread_join(lookers[i], NULL);
-    printf("%u back, %s\n", backwards, looks > 1000 ? "many looks" : "no looks");
+    printf("%u back, %s\n", backwards,
+           looks > 1000 ? "many looks" : "no looks");
 }
 
 static void forked(void *p)
@@ -110,6 +116,56 @@ static void forked(void *p)
     printf("%s\n", status ? "behind" : "not behind");
 }
 
+static void *ask(void *event)
+{
+    while (!done) {
+        cudaEventQuery(event);
+        usleep(200);
+    }
+    return NULL;
+}
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void crowd(void *p)
+{
+    pid_t others[CROWD];
+    pthread_t asker;
+    cudaEvent_t event;
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    cudaEventCreate(&event);
+    cudaEventRecord(event, 0);
+    for (int i = 0; i < CROWD; i++)
+        if (!(others[i] = fork()))
+            for (;;)
+                ;
+    pthread_create(&asker, NULL, ask, event);
+    double start = (double)now() / 1e6, used = cpu_ms(), next = used;
+    while (next < used + 100) {
+        cudaMemsetAsync(p, 0, 64, 0);
+        for (next = cpu_ms() + 0.5; cpu_ms() < next;)
+            ;
+    }
+    double took = (double)now() / 1e6 - start;
+    used = cpu_ms() - used;
+    printf("%s\n", took < 1.5 * used ? "as long" : "longer");
+    fprintf(stderr, "%.1f ms of %.1f\n", took, used);
+    done = true;
+    pthread_join(asker, NULL);
+    for (int i = 0; i < CROWD; i++)
+        kill(others[i], SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     void *p;
@@ -120,6 +176,8 @@ int main(int argc, char **argv)
         work(p);
     else if (!strcmp(argv[1], "threads"))
         threads(p);
+    else if (!strcmp(argv[1], "crowd"))
+        crowd(p);
     else
         forked(p);
     return 0;

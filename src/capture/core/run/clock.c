@@ -37,7 +37,7 @@ uint64_t memsim_clock_now(void)
 /* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there. */
 struct line {
     uint64_t host_ns, user_ns;
-    uint64_t factor;   /* of 2^CLOCK_FACTOR_BITS */
+    uint64_t factor; /* of 2^CLOCK_FACTOR_BITS */
 };
 
 /* The current line is lines[generation % 2]; 0: there is none. A reader takes
@@ -66,8 +66,8 @@ static uint64_t others_ahead(void)
 
     if (!session || !session->simulated_clock)
         return 0;
-    uint32_t count = atomic_load_explicit(&session->slot_count,
-                                          memory_order_relaxed);
+    uint32_t count =
+        atomic_load_explicit(&session->slot_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count && i < SESSION_SLOTS; i++) {
         uint64_t ns = atomic_load_explicit(
             &session->processes[i].clock_ahead_ns, memory_order_relaxed);
@@ -123,12 +123,17 @@ uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
     return user_ns;
 }
 
-uint64_t clock_tell(uint64_t host_ns)
+uint64_t clock_tell(uint64_t host_ns, bool works)
 {
+    static _Thread_local uint64_t mine_ns; /* given to this thread */
     uint64_t user_ns = clock_user_at(host_ns);
 
-    session_raise(&given_ns, user_ns);
-    return atomic_load_explicit(&given_ns, memory_order_relaxed);
+    if (user_ns < mine_ns)
+        user_ns = mine_ns;
+    if (works)
+        session_raise(&given_ns, user_ns);
+    uint64_t latest_ns = atomic_load_explicit(&given_ns, memory_order_relaxed);
+    return mine_ns = user_ns < latest_ns ? latest_ns : user_ns;
 }
 
 bool clock_line_is_old(uint64_t host_ns)

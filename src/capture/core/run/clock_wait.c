@@ -34,13 +34,13 @@ static _Thread_local uint32_t looks;     /* ... so many times */
 /* A program that looks at the time after a long gap is to see it without what
  * clock_gap.h takes out of it: the next record would be too late. Not from a
  * signal's handler that interrupts the writer of records, nor from a thread
- * other than the one that made the last record: the gap is not its own. */
+ * other than the last that worked: the gap is not its own. */
 static void gap_look(uint64_t host_ns)
 {
     uint64_t held_ns =
         atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
 
-    if (record_writer.thread != record_thread() || !core_trylock(LOCK_RECORD))
+    if (record_worker != record_thread() || !core_trylock(LOCK_RECORD))
         return;
     uint64_t now_ns = host_ns - held_ns;
     if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
@@ -58,7 +58,7 @@ uint64_t clock_user_now(void)
 
     if (clock_line_is_old(host_ns))
         gap_look(host_ns);
-    uint64_t now_ns = clock_tell(host_ns);
+    uint64_t now_ns = clock_tell(host_ns, record_worked);
 
     looks = now_ns == looked_ns ? looks + 1 : 0;
     looked_ns = now_ns;

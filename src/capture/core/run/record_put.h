@@ -16,6 +16,8 @@
 
 /* record.c's, under LOCK_RECORD. */
 extern struct trace_writer record_writer;
+extern uint32_t record_worker; /* the last thread that did more than ask */
+extern _Thread_local bool record_worked; /* the calling thread has */
 
 /* Takes the writer, and sets R's thread and time: now, or a coarse now. */
 static inline __attribute__((always_inline)) void
@@ -23,6 +25,8 @@ record_begin(struct trace_put *r, bool coarse)
 {
     r->thread = record_thread();
     core_lock(LOCK_RECORD);
+    record_worker = r->thread;
+    record_worked = true;
     r->time_ns = coarse ? clock_now_coarse() : clock_now();
     if (r->time_ns < record_writer.time_ns)
         r->time_ns = record_writer.time_ns;
