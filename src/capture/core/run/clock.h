@@ -69,9 +69,10 @@ bool clock_is_ahead(void);
 /* The user clock where the host's monotonic one is HOST_NS. */
 uint64_t clock_user_at(uint64_t host_ns);
 
-/* The same, returned to the calling thread: it never gets an earlier time later.
- * Nor does another thread, if this one WORKS. One that only waits and looks, like
- * PyTorch's watchdogs, looks while others wait for a CPU: it may be ahead. */
+/* The same, returned to the calling thread: it never gets an earlier time
+ * later. Nor does another thread, if this one WORKS. One that only waits and
+ * looks, like PyTorch's watchdogs, looks while others wait for a CPU: it may be
+ * ahead. */
 uint64_t clock_tell(uint64_t host_ns, bool works);
 
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
