@@ -9,6 +9,8 @@ _Atomic uint32_t capture_count;
 _Atomic uint32_t core_locks[LOCK_COUNT];
 _Thread_local uint32_t core_locks_held;
 struct trace_writer record_writer = TRACE_WRITER_INIT;
+uint32_t record_worker;
+_Thread_local bool record_worked;
 
 static struct op captured; /* the last one */
 static int records, captures;
