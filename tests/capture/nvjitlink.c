@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nvJitLink: PTX texts are joined, a cubin comes out as it went in. NVIDIA's
  * header has inline functions of these names, so that it is not included. */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 #include <string.h>
 
 #include "check.h"
@@ -45,6 +47,29 @@ TEST(of_binaries_the_last_comes_out)
     CHECK(!nvJitLinkAddData(handle, 1, "\177ELF1", 5, "a"));
     CHECK(!nvJitLinkAddData(handle, 1, "\177ELF2", 5, "b"));
     CHECK_STR(linked(handle), "\177ELF2");
+}
+
+/* Code for the linker, as NVVM makes it for numba. */
+TEST(linked_code_is_loaded_by_the_driver)
+{
+    static const char lto[] = "\xed"
+                              "CN\x7f and what the linker reads";
+    CUmodule module;
+    CUlibrary library;
+    CUfunction function;
+    CUkernel kernel;
+    void *handle;
+
+    CHECK(!cuInit(0) && !cudaFree(NULL));
+    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkAddData(handle, 4, lto, sizeof lto - 1, "a"));
+    CHECK(!cuModuleLoadData(&module, linked(handle)));
+    CHECK(!cuModuleGetFunction(&function, module, "scale"));
+    CHECK(!cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    CHECK(!cuLibraryLoadData(&library, linked(handle), NULL, NULL, 0, NULL,
+                             NULL, 0));
+    CHECK(!cuLibraryGetKernel(&kernel, library, "scale"));
+    CHECK(cuModuleLoadData(&module, "no code") == CUDA_ERROR_INVALID_IMAGE);
 }
 
 TEST(a_handle_that_is_none_is_refused)

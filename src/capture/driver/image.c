@@ -11,6 +11,7 @@
 
 #define FATBIN_MAGIC   0xba55ed50u /* fatbinary_section.h names the wrapper */
 #define WRAPPER_MAGIC  0x466243b1u
+#define LTO_MAGIC      0x7f4e43edu /* what NVVM and NVRTC make for nvJitLink */
 #define TEXT_PREFIX    ".text."
 #define SHARED_PREFIX  ".nv.shared."
 #define INFO_PREFIX    ".nv.info."
@@ -27,7 +28,7 @@ enum image_form image_form(const void *image)
     memcpy(&magic, image, sizeof magic);
     if (!memcmp(&magic, ELFMAG, SELFMAG))
         return IMAGE_CUBIN;
-    if (magic == FATBIN_MAGIC || magic == WRAPPER_MAGIC)
+    if (magic == FATBIN_MAGIC || magic == WRAPPER_MAGIC || magic == LTO_MAGIC)
         return IMAGE_FATBIN;
     const char *text = image;
     while (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r')

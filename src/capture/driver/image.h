@@ -12,7 +12,8 @@ enum image_form {
     IMAGE_BAD, /* none that the driver takes */
     IMAGE_CUBIN,
     IMAGE_PTX,
-    IMAGE_FATBIN, /* may be compressed: has whatever it is asked for */
+    IMAGE_FATBIN, /* may be compressed, or be code for the linker, which our
+                   * nvJitLink gives back: has whatever it is asked for */
 };
 
 #define IMAGE_PARAMETERS 64 /* of a kernel; further ones are not told */
