@@ -467,7 +467,7 @@ static void set_things(struct result_device *d)
         {.label = "log_softmax forward", .bytes = 4 * 394 * MIB, .count = 4},
         {.label = "a kernel whose name is longer than what the column can hold", .bytes = GIB, .count = 1234567},
         {.label = "cached by PyTorch, not in use", .bytes = 512 * MIB, .count = 0},
-        {.label = "x", .bytes = 5, .count = 1},
+        {.label = "add of layers.*", .bytes = 5 * MIB, .count = 2, .shape = "float32 8x16"},
         {.label = "y", .bytes = 4, .count = 1},
         {.label = "the sixth", .bytes = 3, .count = 1},
     };
@@ -501,6 +501,8 @@ TEST(the_summary_tells_an_oom)
                  "  memory would have been needed.\n"));
     CHECK(strstr(text, "1.54 GiB  log_softmax forward"));
     CHECK(strstr(text, "  4 x 394.00 MiB\n"));
+    CHECK(strstr(text, "5.00 MiB  add of layers.*"));
+    CHECK(strstr(text, "  2 x float32 8x16\n"));
     CHECK(!strstr(text, "the sixth"));
     CHECK(strstr(text, "took 12.3 s, PyTorch 2.11.0\n"));
     CHECK(!strchr(text, '\033'));

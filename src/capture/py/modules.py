@@ -33,7 +33,7 @@ _cut = _core.memsim_tag_cut
 _range = _core.memsim_tag_range
 _storage = _core.memsim_tag_storage
 _storage.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32,
-                     ctypes.c_uint32)
+                     ctypes.c_uint32, ctypes.c_uint32)
 _batch = _core.memsim_tag_batch
 _batch.argtypes = (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64,
                    ctypes.c_uint32)
@@ -61,7 +61,7 @@ _known = {}  # by id() of the module
 _graphs = {}  # weak references to compiled graphs, by their id()
 _by_number = {}
 _retired = {}  # numbers of modules that are gone, by root and path
-_owners = {}  # numbers of modules by id() of their parameters
+_owners = {}  # numbers of modules by id() of their parameters, and names
 _places = {}  # where two parameters of a root were when all were told
 _states = weakref.WeakKeyDictionary()  # how many an optimizer had
 _count = 0
@@ -83,7 +83,7 @@ def _forget(known, key):
     root = 0 if known.root == known.id else known.root
     _retired[root, known.path] = known.id
     for parameter in known.parameters:
-        if _owners.get(parameter) == known.id:
+        if _owners.get(parameter, (0, 0))[0] == known.id:
             del _owners[parameter]
 
 
@@ -185,24 +185,31 @@ def _addresses(tensor):
         return
 
 
-def _tell(tensor, number, category):
+@functools.lru_cache(maxsize=4096)
+def _name(text):
+    """The number of a name that is written to the trace once."""
+    return _core.memsim_name(_text(text)) if text else 0
+
+
+def _tell(tensor, number, category, name=0):
     for address in _addresses(tensor):
         size = tensor.element_size() if tensor.is_floating_point() else 0
-        _storage(address, number, category, size)
+        _storage(address, number, category, size, name)
 
 
 def _tell_module(module, known, owned=frozenset()):
     """Says where the tensors of MODULE lie, but for the parameters OWNED."""
     attributes = module.__dict__
-    parameters = [p for p in list(attributes.get("_parameters", {}).values())
+    parameters = [(name, p)
+                  for name, p in list(attributes.get("_parameters", {}).items())
                   if p is not None and id(p) not in owned]
-    known.parameters = [id(p) for p in parameters]
-    for parameter in parameters:
-        _owners[id(parameter)] = known.id
-        _tell(parameter, known.id, PARAMETER)
-    for buffer in list(attributes.get("_buffers", {}).values()):
+    known.parameters = [id(p) for _, p in parameters]
+    for name, parameter in parameters:
+        _owners[id(parameter)] = known.id, name
+        _tell(parameter, known.id, PARAMETER, _name(name))
+    for name, buffer in list(attributes.get("_buffers", {}).items()):
         if isinstance(buffer, torch.Tensor):
-            _tell(buffer, known.id, BUFFER)
+            _tell(buffer, known.id, BUFFER, _name(name))
 
 
 def _tell_root(root):
@@ -348,19 +355,23 @@ def _before_step(optimizer, args, kwargs):
         for parameter in group["params"]:
             owner = _owners.get(id(parameter))
             if owner is None:  # no module's that was called
-                owner = _owners[id(parameter)] = 0
+                owner = _owners[id(parameter)] = 0, ""
                 _tell(parameter, 0, PARAMETER)
             gradient = parameter.grad
             if gradient is not None:
-                _tell(gradient, owner, GRADIENT)
+                _tell(gradient, owner[0], GRADIENT, _name(owner[1]))
     _step(1)
 
 
 def _tell_state(optimizer):
     for parameter, state in list(optimizer.state.items()):
-        if isinstance(state, dict):
-            for tensor in _tensors(list(state.values())):
-                _tell(tensor, _owners.get(id(parameter), 0), OPTIMIZER)
+        if not isinstance(state, dict):
+            continue
+        owner, name = _owners.get(id(parameter), (0, ""))
+        for key, value in list(state.items()):
+            for tensor in _tensors([value]):
+                _tell(tensor, owner, OPTIMIZER,
+                      _name(f"{key} of {name}" if name else key))
 
 
 def _after_step(optimizer, args, kwargs):
@@ -411,7 +422,8 @@ def _tell_copies(dicts):
             if (owner and isinstance(tensor, torch.Tensor)
                     and tensor.shape == parameter.shape
                     and taken.isdisjoint(_addresses(tensor))):
-                _tell(tensor, owner, PARAMETER)
+                _tell(tensor, owner, PARAMETER,
+                      _name(name.rpartition(".")[2]))
 
 
 def _find_models():
@@ -435,10 +447,10 @@ def _finish():
     """The script is over, maybe for lack of memory in the middle of a step."""
     _find_models()
     for known in list(_known.values()):
-        for _, parameter in _parameters(known.ref()):
+        for name, parameter in _parameters(known.ref()):
             gradient = None if parameter is None else parameter.grad
             if gradient is not None:
-                _tell(gradient, known.id, GRADIENT)
+                _tell(gradient, known.id, GRADIENT, _name(name))
         known.ref = _gone  # whose call would find nothing of ours any more
 
 

@@ -100,7 +100,7 @@ struct trace_chunk {
     X(10, BLOCK_ALLOC, block_alloc, F(device) F(address) F(requested_bytes)    \
       F(block_bytes) F(stream) F(allocated_bytes) F(reserved_bytes)            \
       F(pool_low) F(pool_high) F(module) F(phase) F(operator) F(range)         \
-      F(stack), NULL)                                                          \
+      F(stack) F(shape), NULL)                                                 \
     X(11, BLOCK_FREE, block_free, F(device) F(address) F(block_bytes)          \
       F(allocated_bytes) F(reserved_bytes) F(stream) F(deferred), NULL)        \
     X(12, FREE_DONE, free_done, F(device) F(address) F(bytes) F(stream), NULL) \
@@ -110,7 +110,7 @@ struct trace_chunk {
     X(16, SEGMENT_UNMAP, segment_unmap, TRACE_FIELDS_SEGMENT, NULL)            \
     X(17, OOM, oom, F(device) F(requested_bytes) F(free_bytes)                 \
       F(allocated_bytes) F(reserved_bytes) F(stream) F(module) F(phase)        \
-      F(operator) F(range), NULL)                                              \
+      F(operator) F(range) F(stack), NULL)                                     \
     X(18, MEMORY_FRACTION, memory_fraction, F(device), "fraction")             \
     X(19, ALLOCATOR_SETTINGS, allocator_settings, , "settings")                \
                                                                                \
@@ -179,8 +179,8 @@ struct trace_chunk {
     X(81, MODULE_ENTER, module_enter, F(module), NULL)                         \
     X(82, MODULE_LEAVE, module_leave, F(module), NULL)                         \
     X(83, PHASE, phase, F(phase), NULL)                                        \
-    X(84, STORAGE, storage, F(address) F(module) F(category) F(element_bytes), \
-      NULL)                                                                    \
+    X(84, STORAGE, storage, F(address) F(module) F(category) F(element_bytes)  \
+      F(name), NULL)                                                           \
     X(85, OUTPUT, output, F(address) F(module), NULL)                          \
     X(86, INPUT, input, F(address) F(module), NULL)                            \
     X(87, BATCH, batch, F(module) F(samples) F(tokens) F(learns), NULL)        \

@@ -226,6 +226,7 @@ static struct piece *piece_make(const struct attribute *a,
     p->born_ns = now->time_ns;
     p->operation = alloc->operator;
     p->stack = alloc->stack;
+    p->shape = alloc->shape;
     p->phases_before = a->phase_count;
     p->module = (uint32_t)alloc->module;
     p->device = (uint8_t)alloc->device;
@@ -404,6 +405,7 @@ static void on_storage(struct attribute *a, const struct trace_item *item)
     piece_close(p);
     piece_refile(a, p, (enum trace_category)category);
     piece_move(a, p, (uint32_t)storage->module);
+    p->name = storage->name;
 }
 
 /* What collectives work on and nobody laid claim to is theirs. */

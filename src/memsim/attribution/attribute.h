@@ -53,6 +53,10 @@ struct attribution_block {
     char *operation; /* NULL: not known */
     char *stack;     /* of Python, the innermost frame first, a line each:
                         "/a/b.py:3 forward"; NULL: not recorded */
+    char *shape; /* "float32 8x1024x768", of the tensor that it was made
+                    for; NULL: not known */
+    char *name;  /* in its module, "weight", or of an optimizer's state
+                    "exp_avg of weight"; NULL: not known */
     char *label;
 };
 

@@ -116,6 +116,7 @@ struct piece {
     uint64_t born_event, born_ns;
     uint64_t operation;     /* id of a name */
     uint64_t stack;         /* likewise; 0: not recorded */
+    uint64_t shape, name;   /* likewise; 0: not known */
     uint64_t phases_before; /* phases that had begun */
     struct label label;
     uint32_t module;

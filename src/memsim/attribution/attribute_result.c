@@ -146,14 +146,20 @@ static void modules_place(struct conclusion *c)
         c->index.places[id] -= c->index.places[id] != 0;
 }
 
+/* A copy of the name ID; NULL: it is empty. */
+static char *text_of(const struct conclusion *c, uint64_t id)
+{
+    const char *text = trace_names_get(c->a->names, id);
+
+    return *text ? xstrdup(text) : NULL;
+}
+
 static void piece_put(void *context, const struct piece *p)
 {
     struct conclusion *c = context;
     struct attribution *to = c->to;
     char label[96];
     size_t module = place_of(&c->index, p->module);
-    const char *operation = trace_names_get(c->a->names, p->operation);
-    const char *stack = trace_names_get(c->a->names, p->stack);
 
     label_format(&p->label, c->a->names, label, sizeof label);
     to->blocks[to->block_count++] = (struct attribution_block){
@@ -162,8 +168,10 @@ static void piece_put(void *context, const struct piece *p)
         .allocated = true,
         .module = module,
         .category = (enum trace_category)p->category,
-        .operation = *operation ? xstrdup(operation) : NULL,
-        .stack = *stack ? xstrdup(stack) : NULL,
+        .operation = text_of(c, p->operation),
+        .stack = text_of(c, p->stack),
+        .shape = text_of(c, p->shape),
+        .name = text_of(c, p->name),
         .label = xstrdup(label),
     };
     if (module == SIZE_MAX)
@@ -360,6 +368,8 @@ void attribution_destroy(struct attribution *attribution)
     for (size_t i = 0; i < attribution->block_count; i++) {
         free(attribution->blocks[i].operation);
         free(attribution->blocks[i].stack);
+        free(attribution->blocks[i].shape);
+        free(attribution->blocks[i].name);
         free(attribution->blocks[i].label);
     }
     for (size_t i = 0; i < attribution->phase_count; i++)

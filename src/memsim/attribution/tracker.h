@@ -22,6 +22,7 @@ struct peak_thing {
     char module[PEAK_LABEL_BYTES];  /* "layers.*.mlp"; "": none */
     char operation[PEAK_LABEL_BYTES]; /* that allocated them; "": not known */
     char where[PEAK_LABEL_BYTES];     /* "train.py:31"; "": not recorded */
+    char shape[PEAK_LABEL_BYTES];     /* "float32 8x1024"; "": not known */
 };
 
 /* Zeroed, it is empty. */

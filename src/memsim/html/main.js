@@ -97,6 +97,10 @@ function momentColumn() {
     show: (row) => bytes(row) === undefined ? "–" : formatBytes(bytes(row))};
 }
 
+// "float32 8x1024": type and dimensions of what a block was allocated for.
+const tensorOf = (thing) => thing.dtype
+  ? `${thing.dtype} ${(thing.shape || []).join("\u00d7")}`.trim() : "";
+
 function makeTables() {
   tables.modules = new Table("modules", [
     {...textColumn("Module", "name"), show: showModule},
@@ -117,7 +121,7 @@ function makeTables() {
     bytesColumn("Together", "bytes"), countColumn("Blocks", "count"),
     bytesColumn("Each", "each"), textColumn("Category", "category"),
     textColumn("Module", "module"), textColumn("Operator", "operator"),
-    textColumn("Line", "where")], 1);
+    textColumn("Tensor", "tensor"), textColumn("Line", "where")], 1);
   tables.pools = new Table("pools", [textColumn("Pool", "name"),
     {title: "Segments", value: (r) => r.segments.length,
       show: (r) => formatCount(r.segments.length)},
@@ -189,7 +193,7 @@ function showEntry(index) {
   fillTable("phases", phaseRows(device));
   fillTable("things", (device.things_at_peak || []).map((thing) =>
     ({category: "", module: "", operator: "", where: "", ...thing,
-      each: thing.bytes / (thing.count || 1)})));
+      tensor: tensorOf(thing), each: thing.bytes / (thing.count || 1)})));
   search();
   tellMissing(device, recording);
   showLinks();

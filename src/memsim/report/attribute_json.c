@@ -209,6 +209,27 @@ static void add_stack(cJSON *block, struct stacks *stacks, const char *stack)
     json_add_uint(block, "stack", place - 1);
 }
 
+void attribute_json_shape(cJSON *object, const char *shape)
+{
+    size_t length = strcspn(shape, " ");
+    char dtype[24];
+
+    if (!*shape)
+        return;
+    snprintf(dtype, sizeof dtype, "%.*s", (int)length, shape);
+    cJSON_AddStringToObject(object, "dtype", dtype);
+    cJSON *dims = cJSON_AddArrayToObject(object, "shape");
+    for (const char *at = shape + length; *at;) {
+        char *end;
+        uint64_t dim = strtoull(at + 1, &end, 10);
+
+        if (end == at + 1)
+            return;
+        json_append_uint(dims, dim);
+        at = end;
+    }
+}
+
 static void add_block(cJSON *array, const struct attribution *a,
                       const struct attribution_block *b, uint64_t base,
                       struct stacks *stacks)
@@ -227,6 +248,10 @@ static void add_block(cJSON *array, const struct attribution *a,
     cJSON_AddStringToObject(block, "label", b->label);
     if (b->operation)
         cJSON_AddStringToObject(block, "operator", b->operation);
+    if (b->name)
+        cJSON_AddStringToObject(block, "name", b->name);
+    if (b->shape)
+        attribute_json_shape(block, b->shape);
     if (b->stack)
         add_stack(block, stacks, b->stack);
 }

@@ -7,6 +7,10 @@
 
 #include "memsim/attribution/attribute.h"
 
+/* Adds to OBJECT, if SHAPE ("float32 8x1024") is not empty, its type and its
+ * dimensions. */
+void attribute_json_shape(cJSON *object, const char *shape);
+
 /* Adds all of ATTRIBUTION to the object of its DEVICE. */
 void attribute_json_add(cJSON *device, const struct attribution *attribution);
 

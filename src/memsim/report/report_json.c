@@ -53,6 +53,7 @@ static void add_things(cJSON *device, const struct result_device *d)
             cJSON_AddStringToObject(thing, "operator", t->operation);
         if (*t->where)
             cJSON_AddStringToObject(thing, "where", t->where);
+        attribute_json_shape(thing, t->shape);
     }
 }
 

@@ -58,6 +58,24 @@ static bool is_state(enum trace_category c)
            c == TRACE_CATEGORY_UNSHARDED_GRADIENT || c == TRACE_CATEGORY_INPUT;
 }
 
+/* What B, which has a name in MODULE, is: "parameter layers.*.mlp.weight",
+ * "exp_avg of lm_head.weight", "gradient of ln.bias". */
+static char *named_words(const struct attribution_block *b, const char *module)
+{
+    const char *of = strstr(b->name, " of ");
+    const char *last = of ? of + strlen(" of ") : b->name;
+    const char *dot = *module ? "." : "";
+
+    if (of)
+        return xasprintf("%.*s of %s%s%s", (int)(of - b->name), b->name, module,
+                         dot, last);
+    if (b->category == TRACE_CATEGORY_OPTIMIZER)
+        return xasprintf("%s (optimizer state)", last);
+    return xasprintf("%s%s%s%s%s", attribution_category_name(b->category),
+                     b->category == TRACE_CATEGORY_GRADIENT ? " of " : " ",
+                     module, dot, last);
+}
+
 /* "parameters of layers.*.mlp", "log_softmax of lm_head (activation)". */
 static char *block_words(const struct attribution *a,
                          const struct attribution_block *b)
@@ -70,7 +88,9 @@ static char *block_words(const struct attribution *a,
 
     if (made && !strncmp(made, "aten::", 6))
         made += 6;
-    if (is_state(b->category) || !made || !*made)
+    if (b->name)
+        words = named_words(b, module ? module : "");
+    else if (is_state(b->category) || !made || !*made)
         words = module ? xasprintf("%s of %s", what, module) : xstrdup(what);
     else
         words = module ? xasprintf("%s of %s (%s)", made, module, what)
@@ -79,14 +99,27 @@ static char *block_words(const struct attribution *a,
     return words;
 }
 
+static const char *shape_of(const struct named *n)
+{
+    return n->block->shape ? n->block->shape : "";
+}
+
+static int by_text(const struct named *a, const struct named *b)
+{
+    int order = strcmp(a->label, b->label);
+
+    if (!order)
+        order = strcmp(shape_of(a), shape_of(b));
+    return order ? order : strcmp(a->where, b->where);
+}
+
 static int by_words(const void *x, const void *y)
 {
     const struct named *a = x, *b = y;
 
     if (a->block->bytes != b->block->bytes)
         return a->block->bytes < b->block->bytes ? 1 : -1;
-    int order = strcmp(a->label, b->label);
-    return order ? order : strcmp(a->where, b->where);
+    return by_text(a, b);
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -95,8 +128,7 @@ static int by_bytes(const void *x, const void *y)
 
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
-    int order = strcmp(a->label, b->label);
-    return order ? order : strcmp(a->where, b->where);
+    return by_text(a, b);
 }
 
 static size_t named_merge(struct named *all, size_t count)
@@ -154,6 +186,7 @@ static void thing_of_block(struct peak_thing *t, const struct attribution *a,
     if (b->operation)
         snprintf(t->operation, sizeof t->operation, "%s", b->operation);
     snprintf(t->where, sizeof t->where, "%s", n->where);
+    snprintf(t->shape, sizeof t->shape, "%s", shape_of(n));
 }
 
 /* The same from the attribution, which knows more than the first use. */

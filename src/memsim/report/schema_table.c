@@ -284,6 +284,8 @@ const struct schema_object schema_objects[] = {
     {"module", "optional text", "with * for numbers; empty: none"},
     {"operator", "optional text", "PyTorch's, that allocated them"},
     {"where", "optional text", "with --stacks: file and line of the script"},
+    {"dtype", "optional text", "the type of the tensors that they were allocated for: float32"},
+    {"shape", "optional list of uint", "the dimensions of these tensors"},
 )},
 {"guess", "where the program read a value that memsim does not compute", NULL, FIELDS(
     {"operator", "text", "PyTorch's operator"},
@@ -361,6 +363,9 @@ const struct schema_object schema_objects[] = {
     {"category", "optional text", "for an allocated block: its category"},
     {"label", "optional text", "for an allocated block: the first work that used it"},
     {"operator", "optional text", "the operator that allocated it"},
+    {"name", "optional text", "for parameters, buffers, gradients and optimizer state: its name in the module: weight, exp_avg of weight"},
+    {"dtype", "optional text", "the type of the tensor that it was allocated for: float32"},
+    {"shape", "optional list of uint", "the dimensions of that tensor"},
     {"stack", "optional uint", "its place in stacks"},
 )},
 

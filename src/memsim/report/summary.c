@@ -205,7 +205,8 @@ static void write_ooms(const struct page *page, const struct result_device *d)
                 survived - 1);
 }
 
-#define THING_COLUMNS 64
+#define THING_COLUMNS 64 /* beside "    1023.99 MiB  " */
+#define LABEL_COLUMNS 44
 
 /* What T is and, where that is known and short, the line of the script, in
  * WIDTH columns, of THING_COLUMNS at most. Both come from the script. */
@@ -224,6 +225,22 @@ static const char *thing_words(const struct peak_thing *t, size_t width,
     return out;
 }
 
+/* How many blocks T is, and of which tensor or, where that is not known, of
+ * which size: "24 x float32 8x1024". Empty: one block. */
+static void thing_each(const struct peak_thing *t, char *out, size_t size)
+{
+    char each[SIZE_LENGTH], count[24] = "";
+
+    out[0] = '\0';
+    if (t->count > 1)
+        snprintf(count, sizeof count, "%" PRIu64 " x ", t->count);
+    if (*t->shape && strlen(t->shape) + strlen(count) <= THING_COLUMNS / 2)
+        snprintf(out, size, "%s%s", count, t->shape);
+    else if (t->count > 1)
+        snprintf(out, size, "%s%s", count,
+                 units_format_bytes(t->bytes / t->count, each, sizeof each));
+}
+
 static void write_things(const struct page *page, const struct result_device *d)
 {
     if (d->thing_count)
@@ -231,13 +248,15 @@ static void write_things(const struct page *page, const struct result_device *d)
                 ink(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
         const struct peak_thing *t = &d->things[i];
-        char total[SIZE_LENGTH], each[SIZE_LENGTH], words[THING_COLUMNS + 1];
+        char total[SIZE_LENGTH], each[THING_COLUMNS], words[THING_COLUMNS + 1];
 
         units_format_bytes(t->bytes, total, sizeof total);
-        if (t->count > 1)
-            fprintf(page->out, "  %12s  %-44s  %" PRIu64 " x %s\n", total,
-                    thing_words(t, 44, words), t->count,
-                    units_format_bytes(t->bytes / t->count, each, sizeof each));
+        thing_each(t, each, sizeof each);
+        size_t room = THING_COLUMNS - strlen(each) - 2;
+        room = room < LABEL_COLUMNS ? room : LABEL_COLUMNS;
+        if (*each)
+            fprintf(page->out, "  %12s  %-*s  %s\n", total, (int)room,
+                    thing_words(t, room, words), each);
         else
             fprintf(page->out, "  %12s  %s\n", total,
                     thing_words(t, THING_COLUMNS, words));

@@ -157,10 +157,10 @@ void memsim_tag_step(int begins)
 }
 
 void memsim_tag_storage(uint64_t address, uint32_t id, uint32_t category,
-                        uint32_t element_bytes)
+                        uint32_t element_bytes, uint32_t name)
 {
     RECORD(STORAGE, .address = address, .module = id, .category = category,
-           .element_bytes = element_bytes);
+           .element_bytes = element_bytes, .name = name);
 }
 
 void memsim_tag_input(uint64_t address, uint32_t id)

@@ -34,10 +34,10 @@ void tag_text(char *text, size_t bytes);
  * imported. module: ID's path below ROOT (its own id, with the name of its
  * class, where it is one); said again, it has moved. leave: also what was
  * entered after it and not left. step: an optimizer's step begins or ends.
-range: NAME begins, which PyTorch has no range for; NULL:
- * it ends. storage: what lies at ADDRESS is CATEGORY, of module ID, in numbers
-of
- * ELEMENT_BYTES. */
+ * range: NAME begins, which PyTorch has no range for; NULL: it ends. storage:
+ * what lies at ADDRESS is CATEGORY, of module ID, in numbers of ELEMENT_BYTES.
+ * NAME, from memsim_name, is its name there: "weight", or of an optimizer's
+ * state "exp_avg of weight". */
 CORE_API void memsim_tag_start(void);
 CORE_API void memsim_tag_module(uint32_t id, uint32_t root, const char *name);
 CORE_API void memsim_tag_enter(uint32_t id);
@@ -45,7 +45,8 @@ CORE_API void memsim_tag_leave(uint32_t id);
 CORE_API void memsim_tag_step(int begins);
 CORE_API void memsim_tag_range(const char *name);
 CORE_API void memsim_tag_storage(uint64_t address, uint32_t id,
-                                 uint32_t category, uint32_t element_bytes);
+                                 uint32_t category, uint32_t element_bytes,
+                                 uint32_t name);
 
 /* ID, which is about to be entered, gets what lies at ADDRESS; or, about to be
  * left, returns it. */

@@ -13,6 +13,7 @@
 #include "capture/core/run/process.h"
 #include "capture/core/run/record_put.h"
 #include "capture/core/torch/tag.h"
+#include "capture/core/torch/shape.h"
 #include "capture/core/torch/stack.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
@@ -289,6 +290,7 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     uint64_t pool[2] = {traced ? pending.pool[0] : 0,
                         traced ? pending.pool[1] : 0};
     torch_fresh_block *fresh = torch_fresh;
+    uint64_t requested = block_requested(address, bytes);
     struct tag tag;
 
     if (pending.segment)
@@ -300,12 +302,12 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
     tag_now(&tag);
     RECORD_PUT(
         true, ALLOC_ALWAYS, BLOCK_ALLOC, .device = (uint64_t)device,
-        .address = address, .requested_bytes = block_requested(address, bytes),
-        .block_bytes = bytes, .stream = traced ? pending.stream : 0,
+        .address = address, .requested_bytes = requested, .block_bytes = bytes,
+        .stream = traced ? pending.stream : 0,
         .allocated_bytes = allocated, .reserved_bytes = reserved,
         .pool_low = pool[0], .pool_high = pool[1], .module = tag.module,
         .phase = tag.phase, .operator= tag.operation, .range = tag.range,
-        .stack = stack_take());
+        .stack = stack_take(), .shape = shape_take(requested));
     pending.address = 0;
 }
 
@@ -419,7 +421,7 @@ CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
                .allocated_bytes = allocated, .reserved_bytes = reserved,
                .stream = pending.refused_stream, .module = tag.module,
                .phase = tag.phase, .operator = tag.operation,
-               .range = tag.range);
+               .range = tag.range, .stack = stack_take());
         device_give_up(device.index, true, (uint64_t)bytes);
         pending.refused_stream = 0;
     }
