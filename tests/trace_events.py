@@ -19,6 +19,8 @@ FIELDS = {  # besides ph, pid, tid
     "X": {"name", "ts", "dur", "args"},
     "s": {"name", "ts", "cat", "id"},
     "f": {"name", "ts", "cat", "id", "bp"},
+    "b": {"name", "ts", "cat", "id", "args"},
+    "e": {"name", "ts", "cat", "id"},
 }
 OPTIONAL = {"B": {"args"}}
 MAX = 2**31 - 1  # of a process's or thread's number
@@ -57,6 +59,8 @@ class Trace:
         self.ends = {}  # of the last of them
         self.flows = collections.defaultdict(dict)  # by id: ends by kind
         self.dur = collections.Counter()
+        self.blocks = {}  # slices that may overlap, by id
+        self.ended = set()
 
     def follows(self, key, event):
         demand(event["ts"] >= self.last.get(key, 0), event, "goes back in time")
@@ -97,6 +101,19 @@ class Trace:
         self.slices[name, event["name"]] += 1
         self.dur[name] += event["dur"]
 
+    def overlapping(self, event):
+        begun = self.blocks.get(event["id"])
+        if event["ph"] == "b":
+            demand(begun is None, event, "begins twice")
+            demand(event["cat"] == "memory", event, "cat")
+            self.blocks[event["id"]] = event
+            return
+        demand(begun, event, "ends what did not begin")
+        demand(event["id"] not in self.ended, event, "ends twice")
+        demand(begun["ts"] <= event["ts"] and begun["name"] == event["name"]
+               and begun["pid"] == event["pid"], event, "ends another one")
+        self.ended.add(event["id"])
+
     def flow(self, event):
         ends = self.flows[event["id"]]
         demand(event["ph"] == "f" or "s" not in ends, event, "begins twice")
@@ -132,6 +149,8 @@ class Trace:
             self.instants.append(event["name"])
         elif kind == "X":
             self.whole(event)
+        elif kind in "be":
+            self.overlapping(event)
         elif kind in "sf":
             self.flow(event)
         else:
@@ -139,6 +158,7 @@ class Trace:
 
     def finish(self):
         self.flows_check()
+        demand(self.ended == set(self.blocks), "blocks", "a block never ends")
         for thread, names in self.open.items():
             demand(not names, thread, f"never ends: {names}")
         missing = self.used - set(self.names)
@@ -163,6 +183,8 @@ def main():
         "slices": {f"{thread}: {path}": n for (thread, path), n
                    in trace.slices.items()},
         "flows": len(trace.flows),
+        "blocks": [{"name": e["name"], **e["args"]}
+                   for e in trace.blocks.values()],
         "busy_us": {thread: round(us, 3) for thread, us in trace.dur.items()},
         "counters": trace.counters, "instants": trace.instants,
         "other": whole["otherData"], "events": len(whole["traceEvents"])}))

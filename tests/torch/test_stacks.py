@@ -3,6 +3,7 @@
 of its own with the programs of MEMSIM_BUILD."""
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,96 @@ def without_the_option_there_is_none_and_the_peak_is_the_same():
 def threads_that_ask_the_allocator_do_not_block():
     with tempfile.TemporaryDirectory() as folder:
         run(THREADS, "--stacks", "all", folder=folder)
+
+
+# The script records PyTorch's own history, for a time.
+HISTORY = """import sys, torch
+def make(n):
+    return torch.empty(n, dtype=torch.uint8, device="cuda")  # line 3
+before = make(1000)
+torch.cuda.memory._record_memory_history()
+during = make(4 << 20)  # line 6
+gone = make(8 << 20); del gone
+torch.cuda.memory._dump_snapshot(sys.argv[1])
+torch.cuda.memory._record_memory_history(enabled=None)
+after = make(16 << 20)
+"""
+
+
+def lines(frames):
+    """The frames that are lines of the script, the innermost first."""
+    return [(f["line"], f["name"]) for f in frames
+            if f["filename"].endswith("job.py")]
+
+
+def load(path):
+    """(blocks that are allocated, events) of a snapshot"""
+    with open(path, "rb") as file:
+        snapshot = pickle.load(file)
+    blocks = [b for s in snapshot["segments"] for b in s["blocks"]
+              if b["state"] == "active_allocated"]
+    return blocks, [e for t in snapshot["device_traces"] for e in t]
+
+
+@test
+def a_snapshot_has_operator_module_and_lines():
+    with tempfile.TemporaryDirectory() as folder:
+        run(JOB, "--stacks", "all", "--snapshot", f"{folder}/a", "--perfetto",
+            f"{folder}/p.json", folder=folder)
+        blocks, events = load(f"{folder}/a")
+        equal(sorted(lines(e["frames"]) for e in events
+                     if e["action"] == "alloc"),
+              [[(3, "make"), (7, "<module>")], [(3, "make"), (8, "<module>")],
+               [(6, "forward"), (9, "<module>")]])
+        assert all(e["frames"] for e in events), events
+        added = next(e for e in events if lines(e["frames"])[0][0] == 6)
+        equal([(f["filename"], f["name"]) for f in added["frames"][:2]],
+              [("operator", "aten::add"), ("module", "Net")])
+        with open(f"{folder}/p.json") as file:
+            slices = [e for e in json.load(file)["traceEvents"]
+                      if e["ph"] == "b"]
+        kept = next(e for e in slices if e["name"] == "aten::add")
+        equal(kept["args"], {"bytes": 4 << 20, "GPU": 0, "module": "Net",
+                             "tensor": f"uint8 {4 << 20}",
+                             "stack": f"{folder}/job.py:6 forward\n"
+                                      f"{folder}/job.py:9 <module>"})
+        # Without --stacks: operator and module.
+        run(JOB, "--snapshot", f"{folder}/b", folder=folder)
+        _, events = load(f"{folder}/b")
+        assert all(e["frames"] for e in events), events
+        equal([lines(e["frames"]) for e in events], [[]] * len(events))
+
+
+@test
+def the_history_that_a_script_records_is_used():
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"{folder}/job.py"
+        with open(script, "w") as file:
+            file.write(HISTORY)
+        subprocess.run([MEMSIM, "run", "-q", "--json", f"{folder}/out.json",
+                        "--", sys.executable, script, f"{folder}/its.pickle"],
+                       check=True, timeout=300)
+        # Its own snapshot is as on a real GPU.
+        held, events = load(f"{folder}/its.pickle")
+        want = [(3, "make"), (6, "<module>")]
+        assert want in [lines(b["frames"]) for b in held], held
+        # The report has the same lines, for that time.
+        with open(f"{folder}/out.json") as file:
+            device = json.load(file)["ranks"][0]["devices"][0]
+        equal(blocks(device), [
+            (1024, None),
+            (4 << 20, [f"{script}:3 make", f"{script}:6 <module>"]),
+            (16 << 20, None)])
+        # A replay of that snapshot keeps its frames.
+        subprocess.run([MEMSIM, "replay", "-q", f"{folder}/its.pickle",
+                        "--torch", "2.11.0", "--snapshot", f"{folder}/again"],
+                       check=True, timeout=300, stdout=subprocess.DEVNULL)
+        again, replayed = load(f"{folder}/again")
+        equal(sorted(lines(b["frames"]) for b in again),
+              sorted(lines(b["frames"]) for b in held))
+        equal([(e["action"], lines(e["frames"])) for e in replayed],
+              [(e["action"], lines(e["frames"])) for e in events
+               if e["action"] != "snapshot"])
 
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ static struct snapshot example(void)
                          .torch_version = strdup("2.13.0")};
     struct snapshot_segment *g = snapshot_add_segment(&s);
     const struct snapshot_block blocks[] = {
-        {BASE, 5 * MIB, 5 * MIB - 3, SNAPSHOT_ALLOCATED},
-        {BASE + 5 * MIB, 2 * MIB, 2 * MIB, SNAPSHOT_ALLOCATED},
-        {BASE + 7 * MIB, 13 * MIB, 0, SNAPSHOT_INACTIVE},
+        {BASE, 5 * MIB, 5 * MIB - 3, SNAPSHOT_ALLOCATED, 0},
+        {BASE + 5 * MIB, 2 * MIB, 2 * MIB, SNAPSHOT_ALLOCATED, 0},
+        {BASE + 7 * MIB, 13 * MIB, 0, SNAPSHOT_INACTIVE, 0},
     };
 
     *g = (struct snapshot_segment){
@@ -74,8 +74,8 @@ TEST(what_is_written_is_read)
     struct snapshot s = example();
     struct snapshot_segment *g = snapshot_add_segment(&s);
     const struct snapshot_block blocks[] = {
-        {BASE + 8 * GIB, 512, 1, SNAPSHOT_AWAITING_FREE},
-        {BASE + 8 * GIB + 512, 2 * MIB - 512, 0, SNAPSHOT_INACTIVE},
+        {BASE + 8 * GIB, 512, 1, SNAPSHOT_AWAITING_FREE, 0},
+        {BASE + 8 * GIB + 512, 2 * MIB - 512, 0, SNAPSHOT_INACTIVE, 0},
     };
 
     *g = (struct snapshot_segment){.device = 1,
@@ -111,6 +111,39 @@ TEST(what_is_written_is_read)
     snapshot_fini(&t);
 }
 
+TEST(stacks_are_written_once_and_read)
+{
+    struct snapshot s = example();
+    struct snapshot_frames *f = &s.frames;
+    uint32_t file = snapshot_frames_text(f, "a b.py", 6);
+    uint32_t name = snapshot_frames_text(f, "f\xff", 2);
+
+    snapshot_frames_add(f, file, name, 3);
+    snapshot_frames_add(f, file, file, 70000);
+    uint32_t two = snapshot_frames_close(f);
+    CHECK_UINT(snapshot_frames_close(f), 0);
+    snapshot_frames_add(f, name, name, 0);
+    uint32_t one = snapshot_frames_close(f);
+    s.segments[0].blocks[0].stack = two;
+    for (size_t i = 0; i < s.traces[0].count; i++)
+        s.traces[0].events[i].stack = i % 2 ? one : two;
+    struct snapshot again = written_and_read(&s);
+    CHECK_UINT(again.frames.stack_count, 2);
+    CHECK_UINT(again.frames.frame_count, 3);
+    CHECK_UINT(again.frames.text_count, 2);
+    CHECK_UINT(again.segments[0].blocks[1].stack, 0);
+    uint32_t stack = again.segments[0].blocks[0].stack;
+    for (size_t i = 0; i < s.traces[0].count; i++)
+        CHECK((again.traces[0].events[i].stack == stack) == !(i % 2));
+    const struct snapshot_frame *frame =
+        &again.frames.frames[again.frames.stacks[stack - 1].first + 1];
+    CHECK_UINT(frame->line, 70000);
+    CHECK(!strcmp(again.frames.texts[frame->file], "a b.py"));
+    CHECK(!strcmp(again.frames.texts[frame[-1].name], "f?"));
+    snapshot_fini(&again);
+    snapshot_fini(&s);
+}
+
 TEST(goes_back_to_the_beginning)
 {
     struct snapshot s = example(), start;
@@ -134,7 +167,7 @@ TEST(a_block_gets_the_rest_that_is_too_small_to_split)
 {
     struct snapshot s = {0}, start;
     struct snapshot_segment *g = snapshot_add_segment(&s);
-    const struct snapshot_block all = {BASE, 20 * MIB, 0, SNAPSHOT_INACTIVE};
+    const struct snapshot_block all = {BASE, 20 * MIB, 0, SNAPSHOT_INACTIVE, 0};
     struct alloc_conf conf;
     struct err err = {""};
 
@@ -205,7 +238,7 @@ TEST(refuses_segments_that_cannot_be)
         struct snapshot s = {0};
         struct snapshot_segment *g = snapshot_add_segment(&s);
         struct snapshot_block b = {cases[i].address, cases[i].block_bytes, 0,
-                                   SNAPSHOT_INACTIVE};
+                                   SNAPSHOT_INACTIVE, 0};
         struct err err = {""};
 
         g->address = cases[i].address;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tells libmemsim.so of limits and settings that the program gives PyTorch's
-allocator while it runs.
+allocator while it runs, and whether it has it record stacks.
 
 The allocator does not tell anyone, and a replay on another GPU has to know.
 """
@@ -12,6 +12,7 @@ import torch
 _FRACTION = "_cuda_setMemoryFraction"
 _SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings",
              "_accelerator_setAllocatorSettings")
+_HISTORY = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 
 
 def _call_after(name, tell):
@@ -21,12 +22,20 @@ def _call_after(name, tell):
     if original is None:
         return
 
-    def call(*arguments):
-        result = original(*arguments)
-        tell(*arguments)
+    def call(*arguments, **named):
+        result = original(*arguments, **named)
+        tell(*arguments, **named)
         return result
 
     setattr(torch._C, name, call)
+
+
+def _tells_history(core):
+    """What the program's _record_memory_history() asks PyTorch to record,
+    stacks of allocations, memsim's report has as well."""
+    def tell(enabled, context=True, *_, **__):
+        core.memsim_torch_history(int(bool(enabled and context)))
+    return tell
 
 
 def start():
@@ -36,3 +45,5 @@ def start():
     for name in _SETTINGS:
         _call_after(name, lambda settings: core.memsim_torch_settings(
             settings.encode()))
+    for name in _HISTORY:
+        _call_after(name, _tells_history(core))

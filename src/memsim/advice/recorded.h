@@ -7,7 +7,7 @@
 #include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"
 
-#define RECORDED_LISTENERS 2
+#define RECORDED_LISTENERS 3 /* at most */
 
 struct recorded {
     uint32_t process;
@@ -15,13 +15,16 @@ struct recorded {
     struct replay_trace *trace;
     struct replay_trace_info info;
     struct tape_notes *notes; /* NULL: they were used up */
+    struct recording_frames *frames; /* NULL: not asked for */
 };
 
 /* Readies R for a pass over the trace PATH of PROCESS; *R must not move before
- * the pass has ended. */
-void recorded_init(struct recorded *r, uint32_t process, const char *path);
-void recorded_listen(struct recorded *r,
-                     struct trace_listener to[RECORDED_LISTENERS]);
+ * the pass has ended. FRAMES: for a snapshot, where allocations were made. */
+void recorded_init(struct recorded *r, uint32_t process, const char *path,
+                   bool frames);
+/* Returns how many of TO are set. */
+size_t recorded_listen(struct recorded *r,
+                       struct trace_listener to[RECORDED_LISTENERS]);
 void recorded_fini(struct recorded *r);
 
 /* How many steps it has in memory. */

@@ -430,7 +430,7 @@ static bool wants_traces(const struct output_options *o)
 {
     return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower ||
            o->check_collectives || o->kineto || o->chakra || o->depends ||
-           o->flame;
+           o->flame || o->snapshot;
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */

@@ -271,9 +271,9 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
     if (!w->recorded && w->recorded_process != process)
         return;
     p->recorded = xmalloc(sizeof *p->recorded);
-    recorded_init(p->recorded, process, path);
-    recorded_listen(p->recorded, &p->listeners[p->count]);
-    p->count += RECORDED_LISTENERS;
+    recorded_init(p->recorded, process, path,
+                  w->recorded_process == process);
+    p->count += recorded_listen(p->recorded, &p->listeners[p->count]);
 }
 
 static void pass_keep(struct pass *p, struct reading *r, uint32_t process)

@@ -220,9 +220,24 @@ bool recording_is_used(const struct recording *r)
     return !r->trace;
 }
 
+/* A snapshot in the making, with the stacks of its allocations. */
+struct taking {
+    struct snapshot *to;           /* its frames are lent */
+    struct recording_frames *own;  /* which were read for it; NULL: none */
+    const struct map *stacks;      /* by 1 + the step's index */
+    struct map events;             /* the same of a snapshot */
+    struct map live;               /* of the blocks in use, by address */
+};
+
+static uint32_t stack_of(const struct map *stacks, uint64_t key)
+{
+    return (uint32_t)(uintptr_t)map_get(stacks, key);
+}
+
 static void end_block(void *context, const struct alloc_block_info *b)
 {
-    struct snapshot *s = context;
+    struct taking *t = context;
+    struct snapshot *s = t->to;
     struct snapshot_segment *g = NULL;
 
     if (b->address == b->segment) {
@@ -243,24 +258,51 @@ static void end_block(void *context, const struct alloc_block_info *b)
         .state = b->allocated ? SNAPSHOT_ALLOCATED
                  : b->active  ? SNAPSHOT_AWAITING_FREE
                               : SNAPSHOT_INACTIVE,
+        .stack = b->active ? stack_of(&t->live, b->address) : 0,
     };
 }
 
 static void take_end(void *context, const struct replay_result *result)
 {
-    struct snapshot *s = context;
+    struct taking *t = context;
+    struct snapshot *s = t->to;
 
     for (unsigned i = 0; i < REPLAY_DEVICES; i++) {
         size_t first = s->segment_count;
 
         if (result->engines[i])
-            alloc_walk(result->engines[i], end_block, s);
+            alloc_walk(result->engines[i], end_block, t);
         for (; first < s->segment_count; first++)
             s->segments[first].device = i;
     }
 }
 
-static void take_event(void *context, unsigned device, uint64_t time_ns,
+/* A free has its own stack, if that was recorded, or that of its block, as in
+ * PyTorch's own snapshots; another event that of the request that caused it. */
+static uint32_t event_stack(struct taking *t, const struct replay_op *step,
+                            const struct alloc_event *event)
+{
+    uint32_t stack = stack_of(t->stacks, step->index + 1);
+    uint32_t of_block = stack_of(&t->live, event->address);
+
+    switch (event->action) {
+    case ALLOC_ALLOC:
+        if (stack)
+            map_put(&t->live, event->address, (void *)(uintptr_t)stack);
+        return stack;
+    case ALLOC_FREE_REQUESTED:
+        return stack ? stack : of_block;
+    case ALLOC_FREE_COMPLETED:
+        map_take(&t->live, event->address);
+        return stack && step->kind != REPLAY_ALLOC ? stack : of_block;
+    default:
+        return step->kind == REPLAY_ALLOC || step->kind == REPLAY_OOM ? stack
+                                                                      : 0;
+    }
+}
+
+static void take_event(void *context, unsigned device,
+                       const struct replay_op *step,
                        const struct alloc_event *event)
 {
     struct snapshot_event e = {
@@ -268,35 +310,94 @@ static void take_event(void *context, unsigned device, uint64_t time_ns,
         .address = event->address,
         .bytes = event->bytes,
         .stream = event->stream,
-        .time_us = time_ns / 1000,
+        .time_us = step->time_ns / 1000,
         .pool = event->pool,
     };
+    struct taking *t = context;
 
-    if (e.action <= ALLOC_OOM)
-        snapshot_add_event(context, device, &e);
+    if (e.action > ALLOC_OOM)
+        return;
+    e.stack = event_stack(t, step, event);
+    snapshot_add_event(t->to, device, &e);
 }
 
-/* Plays R under CONF and makes a snapshot of it. */
+/* Those of R's trace. */
+static int trace_stacks(const struct recording *r, struct taking *t,
+                        struct err *err)
+{
+    const struct recording_frames *frames = r->frames;
+    int rc = 0;
+
+    if (!frames) {
+        struct trace_reader reader;
+        frames = t->own = recording_frames_create();
+        const struct trace_listener listener =
+            recording_frames_listener(t->own);
+        rc = trace_reader_open(&reader, r->path, err);
+        if (!rc) {
+            rc = trace_play(&reader, &listener, 1, err);
+            trace_reader_close(&reader);
+        }
+    }
+    t->to->frames = frames->frames;
+    t->stacks = &frames->stacks;
+    return rc;
+}
+
+/* Those of R's snapshot, of what was there before its events as well. */
+static void snapshot_stacks(const struct recording *r, struct taking *t)
+{
+    const struct snapshot *initial = &r->snapshot_source.initial;
+    uint64_t index = 0;
+
+    t->to->frames = r->snapshot.frames;
+    t->stacks = &t->events;
+    for (size_t i = 0; i < r->snapshot.trace_count; i++)
+        for (size_t k = 0; k < r->snapshot.traces[i].count; k++, index++) {
+            uint32_t stack = r->snapshot.traces[i].events[k].stack;
+            if (stack)
+                map_put(&t->events, index + 1, (void *)(uintptr_t)stack);
+        }
+    for (size_t i = 0; i < initial->segment_count; i++)
+        for (size_t k = 0; k < initial->segments[i].block_count; k++) {
+            const struct snapshot_block *b = &initial->segments[i].blocks[k];
+            if (b->stack)
+                map_put(&t->live, b->address, (void *)(uintptr_t)b->stack);
+        }
+}
+
+/* Plays R under CONF and makes the snapshot T->TO of it. */
 static int recording_snapshot(const struct recording *r, const char *conf,
-                              struct snapshot *snapshot, struct err *err)
+                              struct taking *t, struct err *err)
 {
     struct replay_config config = r->whatif.config;
-    struct replay_look look = {UINT64_MAX, take_end, snapshot};
+    struct replay_look look = {UINT64_MAX, take_end, t};
     struct replay_result result;
 
-    *snapshot =
+    *t->to =
         (struct snapshot){.settings = xstrdup(conf),
                           .torch_version = xstrdup(r->info.torch_version)};
     alloc_conf_init(&config.conf);
     config.listener = take_event;
-    config.listener_context = snapshot;
-    if (alloc_conf_parse(&config.conf, conf, config.rules, err) ||
-        replay_run(r->whatif.source, &config, &r->plan, &look, &result, err)) {
-        snapshot_fini(snapshot);
+    config.listener_context = t;
+    if (!r->trace)
+        snapshot_stacks(r, t);
+    else if (trace_stacks(r, t, err))
         return -1;
-    }
+    if (alloc_conf_parse(&config.conf, conf, config.rules, err) ||
+        replay_run(r->whatif.source, &config, &r->plan, &look, &result, err))
+        return -1;
     replay_result_fini(&result);
     return 0;
+}
+
+static void taking_fini(struct taking *t)
+{
+    t->to->frames = (struct snapshot_frames){0};
+    snapshot_fini(t->to);
+    recording_frames_destroy(t->own);
+    map_fini(&t->events);
+    map_fini(&t->live);
 }
 
 static void write_pickle(const void *what, FILE *out)
@@ -308,15 +409,16 @@ int recording_write_snapshot(const struct recording *r, const char *conf,
                              const char *path, struct err *err)
 {
     struct snapshot snapshot;
+    struct taking t = {.to = &snapshot};
 
     if (!recording_is_used(r))
         return err_set(err,
                        "%s: no GPU was used as far as this trace goes: there "
                        "is no snapshot to write",
                        r->path);
-    if (recording_snapshot(r, conf, &snapshot, err))
-        return -1;
-    int rc = file_write(write_pickle, &snapshot, path, err);
-    snapshot_fini(&snapshot);
+    int rc = recording_snapshot(r, conf, &t, err);
+    if (!rc)
+        rc = file_write(write_pickle, &snapshot, path, err);
+    taking_fini(&t);
     return rc;
 }

@@ -5,6 +5,7 @@
 #define MEMSIM_MEMSIM_RECORDING_H
 
 #include "common/catalogue/gpu.h"
+#include "memsim/replay/recording_frames.h"
 #include "memsim/replay/whatif.h"
 
 struct recording_options {
@@ -19,6 +20,8 @@ struct recording {
     char *path;
     struct replay_trace *trace; /* or, where NULL, */
     bool borrows_trace;
+    const struct recording_frames *frames; /* borrowed; NULL: the trace is read
+                                              for them */
     struct snapshot snapshot;
     struct replay_snapshot snapshot_source;
     struct replay_trace_info info;

@@ -67,8 +67,9 @@ struct replay_source {
     const struct snapshot *initial;
 };
 
-/* Called for each event of a replayed device, with the time of its step. */
-typedef void replay_listener(void *context, unsigned device, uint64_t time_ns,
+/* Called for each event of a replayed device, with the step that caused it. */
+typedef void replay_listener(void *context, unsigned device,
+                             const struct replay_op *step,
                              const struct alloc_event *event);
 
 /* The state of a replayed device after a step. */

@@ -19,7 +19,7 @@ struct run {
     struct replay_config config; /* its conf is what it is by now */
     const struct replay_plan *plan;
     size_t next_deed;
-    uint64_t time_ns; /* of the step in hand */
+    const struct replay_op *step; /* in hand */
     struct map plain; /* the convolutions that do without a workspace */
     struct replay_result *result;
     bool follows;   /* the addresses are the recorded ones */
@@ -249,7 +249,7 @@ static void pass_on(void *context, const struct alloc_event *event)
     const struct run_device *d = context;
 
     d->run->config.listener(d->run->config.listener_context, d->core.device,
-                            d->run->time_ns, event);
+                            d->run->step, event);
 }
 
 static int device_start(struct run *r, unsigned device, struct err *err)
@@ -311,7 +311,7 @@ static int step(struct run *r, const struct replay_op *op, struct err *err)
 {
     if (replay_op_check(op, r->source->name, err))
         return -1;
-    r->time_ns = op->time_ns;
+    r->step = op;
     do_deeds(r, op->index);
     if (op->kind == REPLAY_SETTINGS)
         return play_settings(r, op, err);

@@ -161,6 +161,34 @@ void perfetto_instant(struct perfetto *p, struct perfetto_track track,
     event_close(p);
 }
 
+static void async_open(struct perfetto *p, char phase,
+                       struct perfetto_track track, uint64_t time_ns,
+                       const struct perfetto_async *async)
+{
+    event_open(p, phase, track, async->name);
+    event_time(p, time_ns);
+    fprintf(p->out, ",\"cat\":\"%s\",\"id\":\"0x%" PRIx64 "\"",
+            async->category, async->id);
+}
+
+void perfetto_async_begin(struct perfetto *p, struct perfetto_track track,
+                          uint64_t time_ns, const struct perfetto_async *async)
+{
+    async_open(p, 'b', track, time_ns, async);
+}
+
+void perfetto_async_close(struct perfetto *p)
+{
+    event_close(p);
+}
+
+void perfetto_async_end(struct perfetto *p, struct perfetto_track track,
+                        uint64_t time_ns, const struct perfetto_async *async)
+{
+    async_open(p, 'e', track, time_ns, async);
+    event_close(p);
+}
+
 void perfetto_counter(struct perfetto *p, struct perfetto_track track,
                       uint64_t time_ns, const char *name,
                       const struct perfetto_value *values, size_t count)

@@ -65,6 +65,22 @@ void perfetto_flow(struct perfetto *p, struct perfetto_track track,
 void perfetto_instant(struct perfetto *p, struct perfetto_track track,
                       uint64_t time_ns, const char *name);
 
+/* A slice that may overlap others; all of a process whose NAME is the same are
+ * drawn together. */
+struct perfetto_async {
+    const char *category, *name;
+    uint64_t id; /* that no other of its category has */
+};
+
+/* begin leaves the event open, for members to be written to P->out, until
+ * close. */
+void perfetto_async_begin(struct perfetto *p, struct perfetto_track track,
+                          uint64_t time_ns,
+                          const struct perfetto_async *async);
+void perfetto_async_close(struct perfetto *p);
+void perfetto_async_end(struct perfetto *p, struct perfetto_track track,
+                        uint64_t time_ns, const struct perfetto_async *async);
+
 /* What the process's counters called NAME stand at. */
 void perfetto_counter(struct perfetto *p, struct perfetto_track track,
                       uint64_t time_ns, const char *name,

@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
+#include "memsim/report/perfetto_blocks.h"
 
 #define THREADS_MAX 4096 /* whose calls are written */
 
@@ -64,6 +65,7 @@ struct perfetto_log {
     const struct trace_names *names; /* of the pass */
     struct map modules;              /* their paths, by number */
     struct thread threads[THREADS_MAX];
+    struct perfetto_blocks blocks;
     struct perfetto_card cards[SESSION_DEVICES];
     unsigned card_of[SESSION_DEVICES]; /* by the process's own numbering */
 };
@@ -378,6 +380,7 @@ static void log_take(void *context, const struct trace_item *item,
     s->time_ns = item->head.time_ns; /* never decreases */
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](s, item);
+    perfetto_blocks_take(&s->blocks, item, now->names);
 }
 
 struct perfetto_log *perfetto_log_create(unsigned peak_card)
@@ -413,6 +416,7 @@ void perfetto_log_destroy(struct perfetto_log *s)
         free(s->threads[i].open);
     for (size_t i = 0; i < SESSION_DEVICES; i++)
         perfetto_card_fini(&s->cards[i]);
+    perfetto_blocks_fini(&s->blocks);
     free(s->first.all);
     free(s->near.all);
     free(s->ooms);
@@ -538,6 +542,7 @@ void perfetto_log_write(struct perfetto_log *s, struct perfetto_process *p)
             perfetto_slice_end(p->to, track_of(p, call->thread), call->end_ns);
     }
     free(e.all);
+    perfetto_blocks_write(&s->blocks, p->to, p->track, s->time_ns);
     for (unsigned i = 0; p->counters && i < SESSION_DEVICES; i++)
         perfetto_card_write(&s->cards[i], p->to, p->track, i);
 }

@@ -63,6 +63,7 @@ void snapshot_fini(struct snapshot *s)
     for (size_t i = 0; i < s->trace_count; i++)
         free(s->traces[i].events);
     free(s->traces);
+    snapshot_frames_fini(&s->frames);
     free(s->settings);
     free(s->torch_version);
     *s = (struct snapshot){0};

@@ -11,6 +11,7 @@
 
 #include "common/base/err.h"
 #include "memsim/alloc/alloc.h"
+#include "memsim/snapshot/snapshot_frames.h"
 
 enum snapshot_state {
     SNAPSHOT_INACTIVE,      /* cached */
@@ -24,6 +25,7 @@ enum snapshot_state {
 struct snapshot_block {
     uint64_t address, bytes, requested_bytes;
     enum snapshot_state state;
+    uint32_t stack; /* of its allocation */
 };
 
 struct snapshot_segment {
@@ -40,6 +42,7 @@ struct snapshot_event {
     uint64_t address, bytes, stream;
     uint64_t time_us; /* 0: not recorded */
     struct alloc_pool_id pool;
+    uint32_t stack; /* a number of the frames' */
 };
 
 struct snapshot_trace {
@@ -52,6 +55,7 @@ struct snapshot {
     size_t segment_count, segment_capacity;
     struct snapshot_trace *traces; /* one a device */
     size_t trace_count;
+    struct snapshot_frames frames;
     char *torch_version;       /* where it was us who wrote it, else NULL */
     char *settings;            /* PYTORCH_CUDA_ALLOC_CONF as it was, or NULL */
     const char *since_version; /* the snapshot's own form: not older than this

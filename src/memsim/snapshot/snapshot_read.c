@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/file_open.h"
+#include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "common/base/pickle.h"
 #include "memsim/snapshot/snapshot.h"
@@ -22,6 +23,8 @@ struct reader {
     struct err *err;
     struct snapshot *snapshot;
     uint64_t budget; /* steps left; see pickle_find */
+    struct map texts;  /* 1 + place in the frames' texts, by where it begins */
+    struct map stacks; /* numbers of stacks, by their lists */
 };
 
 static int fail(struct reader *r, const char *place, size_t index,
@@ -95,6 +98,47 @@ static bool state_find(const struct pickle_value *v, enum snapshot_state *state)
     return false;
 }
 
+/* The place in the frames' texts of V, which the input has once. */
+static uint32_t read_frame_text(struct reader *r, const struct pickle_value *v)
+{
+    bool is_text = v && v->type == PICKLE_STRING;
+    const char *text = is_text ? v->text : "";
+    uintptr_t place = (uintptr_t)map_get(&r->texts, (uintptr_t)text);
+
+    if (!place) {
+        place = 1 + snapshot_frames_text(&r->snapshot->frames, text,
+                                         is_text ? v->text_bytes : 0);
+        map_put(&r->texts, (uintptr_t)text, (void *)place);
+    }
+    return (uint32_t)(place - 1);
+}
+
+/* The stack that DICT has; lists that several share are read once. What is no
+ * list of frames is no stack. */
+static uint32_t read_stack(struct reader *r, const struct pickle_value *dict)
+{
+    const struct pickle_value *list = find(r, dict, "frames");
+
+    if (!list || list->type != PICKLE_LIST || !pickle_count(list))
+        return 0;
+    uintptr_t stack = (uintptr_t)map_get(&r->stacks, (uintptr_t)list->items);
+    if (stack)
+        return (uint32_t)stack;
+    for (size_t i = 0; i < pickle_count(list) && r->budget; i++) {
+        const struct pickle_value *frame = pickle_item(list, i);
+
+        r->budget--;
+        snapshot_frames_add(&r->snapshot->frames,
+                            read_frame_text(r, find(r, frame, "filename")),
+                            read_frame_text(r, find(r, frame, "name")),
+                            (uint32_t)number(r, frame, "line", 0));
+    }
+    stack = snapshot_frames_close(&r->snapshot->frames);
+    if (stack)
+        map_put(&r->stacks, (uintptr_t)list->items, (void *)stack);
+    return (uint32_t)stack;
+}
+
 /* Old snapshots give no addresses: a block follows the one before, at AT. */
 static int read_block(struct reader *r, const struct pickle_value *from,
                       uint64_t at, struct snapshot_block *b)
@@ -102,6 +146,7 @@ static int read_block(struct reader *r, const struct pickle_value *from,
     b->bytes = number(r, from, "size", 0);
     b->address = number(r, from, "address", at);
     b->requested_bytes = number(r, from, "requested_size", b->bytes);
+    b->stack = read_stack(r, from);
     return state_find(find(r, from, "state"), &b->state) ? 0 : -1;
 }
 
@@ -181,6 +226,7 @@ static int read_event(struct reader *r, const struct pickle_value *from,
     e.pool = pool_id(r, from, "segment_pool_id");
     if (find(r, from, "pool_id")) /* PyTorch's name for it, from 2.12 on */
         e.pool = pool_id(r, from, "pool_id");
+    e.stack = read_stack(r, from);
     snapshot_add_event(r->snapshot, device, &e);
     return 0;
 }
@@ -266,6 +312,8 @@ int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
     if (!rc)
         snapshot->since_version = oldest_writer(&r, root);
     pickle_free(p);
+    map_fini(&r.texts);
+    map_fini(&r.stacks);
     if (!rc)
         rc = snapshot_check(snapshot, origin, err);
     if (rc)

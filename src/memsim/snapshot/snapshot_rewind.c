@@ -18,6 +18,7 @@ struct live {
     uint64_t address, requested_bytes;
     uint64_t bytes; /* 0: not recorded */
     enum snapshot_state state;
+    uint32_t stack;
 };
 
 struct rewinder {
@@ -167,7 +168,8 @@ static int range_add(struct rewinder *w, const struct snapshot_event *e)
 static int undo_free_completed(struct rewinder *w,
                                const struct snapshot_event *e)
 {
-    struct live live = {e->address, e->bytes, 0, SNAPSHOT_AWAITING_FREE};
+    struct live live = {e->address, e->bytes, 0, SNAPSHOT_AWAITING_FREE,
+                        e->stack};
 
     return live_add(w, &live);
 }
@@ -218,7 +220,7 @@ static int start(struct rewinder *w, const struct snapshot *s)
         for (size_t k = 0; k < g.block_count; k++) {
             const struct snapshot_block *b = &g.blocks[k];
             struct live live = {b->address, b->requested_bytes, b->bytes,
-                                b->state};
+                                b->state, b->stack};
             if (b->state != SNAPSHOT_INACTIVE && live_add(w, &live))
                 return -1;
         }
@@ -260,6 +262,7 @@ static void add_block(struct snapshot_segment *g, size_t *capacity,
         .bytes = bytes,
         .requested_bytes = live ? live->requested_bytes : 0,
         .state = live ? live->state : SNAPSHOT_INACTIVE,
+        .stack = live ? live->stack : 0,
     };
 }
 

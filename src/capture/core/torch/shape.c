@@ -12,7 +12,6 @@
 
 #include "capture/core/base/core.h"
 #include "capture/core/run/record.h"
-#include "common/base/hash.h"
 
 /* at::detail::empty_generic(IntArrayRef size, Allocator *, DispatchKeySet,
  * ScalarType, optional<MemoryFormat>) and empty_strided_generic(IntArrayRef
@@ -29,6 +28,8 @@
 #define CACHE       256  /* a power of two */
 #define SHAPES_MAX  100000 /* names of a process; later ones are not recorded */
 #define SHAPE_BYTES 192
+#define KEY_START   UINT64_C(0xcbf29ce484222325) /* as in common/base/hash.h */
+#define KEY_PRIME   UINT64_C(0x100000001b3)
 
 /* c10::ArrayRef<int64_t> and std::optional<c10::MemoryFormat>, passed by
  * value. */
@@ -123,10 +124,10 @@ static uint32_t making_name(void)
 /* Different shapes share a key by chance once in 2^64. */
 static uint64_t making_key(void)
 {
-    uint64_t key = (HASH_START ^ making.type) * HASH_PRIME;
+    uint64_t key = (KEY_START ^ making.type) * KEY_PRIME;
 
     for (uint32_t i = 0; i < making.count; i++) {
-        key = (key ^ (uint64_t)making.dims[i]) * HASH_PRIME;
+        key = (key ^ (uint64_t)making.dims[i]) * KEY_PRIME;
         key ^= key >> 32;
     }
     return key ? key : 1;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/torch/stack.h"
 
+#include <stdbool.h>
+
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/python_line.h"
@@ -10,15 +12,28 @@
 #define LARGE_BYTES (UINT64_C(1) << 20)
 
 static _Thread_local uint32_t stack;
+static _Atomic bool history; /* the program wants it recorded */
+
+void memsim_torch_history(int on)
+{
+    history = on;
+}
+
+static bool is_wanted(uint64_t bytes)
+{
+    const struct session *s = memsim_session();
+
+    if (!s || history || s->stacks == SESSION_STACKS_NONE)
+        return s && history;
+    return s->stacks != SESSION_STACKS_LARGE || bytes >= LARGE_BYTES;
+}
 
 void stack_begin(uint64_t bytes)
 {
-    const struct session *s = memsim_session();
     char text[STACK_BYTES];
 
     stack = 0;
-    if (!s || s->stacks == SESSION_STACKS_NONE ||
-        (s->stacks == SESSION_STACKS_LARGE && bytes < LARGE_BYTES))
+    if (!is_wanted(bytes))
         return;
     python_stack(text, sizeof text);
     if (text[0])

@@ -5,9 +5,15 @@
 
 #include <stdint.h>
 
+#include "capture/core/base/core.h"
+
 /* This thread asks PyTorch's allocator for BYTES. To be called before the
  * allocator takes its lock: it waits for the interpreter's. */
 void stack_begin(uint64_t bytes);
+
+/* Called by py/limits.py: the program has PyTorch record stacks, or does not
+ * any more. While it does, every stack is taken, with or without `--stacks'. */
+CORE_API void memsim_torch_history(int on);
 
 /* The id of the name that holds the stack of this thread's last request; 0:
  * none was taken. Forgets it. */
