@@ -16,8 +16,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 MEMSIM = os.environ.get("MEMSIM_BUILD", f"{ROOT}/build") + "/bin/memsim"
 
-# A GPT-2 of six blocks of width 384, or four stages of convolutions; an AdamW
-# that keeps its state in a type of its own choice.
+# A GPT-2 of six blocks of width 384, or four stages of convolutions; torch's
+# AdamW, or one that keeps its state in a type of its own choice, in 8 bits with a
+# scale for each 256 of them, or an eighth of it.
 JOB = """
 import sys
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -40,6 +41,38 @@ class Adam(torch.optim.Optimizer):
             s["mean"].mul_(0.9).add_(p.grad, alpha=0.1)
             s["square"].mul_(0.99).addcmul_(p.grad, p.grad, value=0.01)
             p.addcdiv_(s["mean"], s["square"].sqrt().add_(1e-8), value=-1e-3)
+class Adam8bit(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {})
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            s, n = self.state[p], p.numel()
+            for name in () if s else ("mean", "square"):
+                if n < 4096:
+                    s[name] = torch.zeros_like(p)
+                    continue
+                s[name] = torch.zeros_like(p, dtype=torch.uint8)
+                s[name + "_scale"] = torch.zeros(-(-n // 256), device=p.device)
+            p.add_(p.grad, alpha=-1e-3)
+class AdamShard(Adam):
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            s, n = self.state[p], -(-p.numel() // 8)
+            for name in () if s else ("mean", "square"):
+                s[name] = torch.zeros(n, device=p.device)
+            p.view(-1)[:n].addcdiv_(s["mean"], s["square"], value=-1e-3)
+def chunked(self, tokens, targets):
+    x = self.token(tokens) + self.position(torch.arange(
+        tokens.shape[1], device=tokens.device))
+    for block in self.blocks:
+        x = block(x)
+    def part(x, y):
+        return F.cross_entropy(self.head(x), y, reduction="sum")
+    return sum(checkpoint(part, *each, use_reentrant=False) for each in zip(
+        self.ln_f(x).flatten(0, 1).chunk(8), targets.flatten().chunk(8))
+    ) / targets.numel()
 class Convolutions(nn.Module):
     def __init__(self):
         super().__init__()
@@ -58,6 +91,8 @@ def wrap(block):
     forward = block.forward
     block.forward = lambda *a: checkpoint(forward, *a, use_reentrant=False)
 if model_name == "gpt2":
+    if way == "chunked":
+        train_gpt2.GPT2.forward = chunked
     model = train_gpt2.GPT2(8192, 256, 384, 6, 6).cuda()
 else:
     model = Convolutions().cuda()
@@ -78,7 +113,15 @@ if around == "fsdp2":
     for block in model.blocks:
         fully_shard(block)
     fully_shard(model)
-optimizer = Adam(model.parameters(), getattr(torch, state))
+if state in ("adamw", "fused", "single"):
+    optimizer = torch.optim.AdamW(model.parameters(), **{
+        "fused": {"fused": True}, "single": {"foreach": False}}.get(state, {}))
+elif state == "int8":
+    optimizer = Adam8bit(model.parameters())
+elif state == "shard":
+    optimizer = AdamShard(model.parameters(), torch.float32)
+else:
+    optimizer = Adam(model.parameters(), getattr(torch, state))
 for _ in range(3):
     if model_name == "gpt2":
         x = torch.randint(8192, (int(batch), 257), device="cuda")
@@ -129,6 +172,10 @@ ALLOCATED, RESERVED = "peak_allocated_bytes", "peak_reserved_bytes"
 CHECKPOINT = {"way": "checkpoint"}, "--what-if checkpoint=blocks", ALLOCATED
 OF_DDP = {"way": "checkpoint"}, "--what-if checkpoint=module.blocks", ALLOCATED
 BF16 = {"state": "bfloat16"}, "--what-if bf16-optimizer", ALLOCATED
+INT8 = {"state": "int8"}, "--what-if 8bit-optimizer", ALLOCATED
+SHARD = {"state": "shard"}, "--what-if shard-optimizer=8", ALLOCATED
+FUSED = {"state": "fused"}, "--what-if fused-optimizer", ALLOCATED
+CHUNKED = {"way": "chunked"}, "--what-if chunked-loss=8", ALLOCATED
 CONF = "expandable_segments:True"
 EXPANDABLE = {"conf": CONF}, f"--alloc-conf {CONF}", RESERVED
 
@@ -144,6 +191,13 @@ CASES = {
     "checkpointing, GPT-2, bf16, compiled blocks": (
         CHECKPOINT, ("gpt2", "bf16", 16, "compiled")),
     "bf16 optimizer, GPT-2, bf16": (BF16, ("gpt2", "bf16", 4)),
+    "8-bit optimizer, GPT-2, bf16": (INT8, ("gpt2", "bf16", 4)),
+    "optimizer over 8 GPUs, GPT-2, bf16": (SHARD, ("gpt2", "bf16", 4)),
+    "fused AdamW, GPT-2, bf16": (FUSED, ("gpt2", "bf16", 1, "", "adamw")),
+    "fused AdamW for foreach=False, GPT-2, bf16": (
+        FUSED, ("gpt2", "bf16", 1, "", "single")),
+    "loss in 8 parts, GPT-2, bf16": (CHUNKED, ("gpt2", "bf16", 16)),
+    "loss in 8 parts, GPT-2, fp32": (CHUNKED, ("gpt2", "fp32", 16)),
     "expandable segments, GPT-2, bf16": (EXPANDABLE, ("gpt2", "bf16", 16)),
 }
 
@@ -151,10 +205,12 @@ CASES = {
 def measure(case):
     """The peak as it is, as predicted with the change, and as it is then."""
     (change, words, peak), job = CASES[case]
-    place, plain = run(*job)
+    names = "model", "precision", "batch", "around", "state"
+    plainly = dict(zip(names, job))
+    place, plain = run(**plainly)
     predicted = device(memsim("replay", "-q", "--json", "-", place,
                               *words.split()))
-    return plain[peak], predicted[peak], run(*job, **change)[1][peak]
+    return plain[peak], predicted[peak], run(**{**plainly, **change})[1][peak]
 
 
 def error(plain, predicted, true):
@@ -197,6 +253,26 @@ def checkpointing_of_compiled_blocks():
 @test
 def bf16_optimizer_state():
     check("bf16 optimizer, GPT-2, bf16", 0.02)
+
+
+@test
+def an_8_bit_optimizer_to_the_byte():
+    check("8-bit optimizer, GPT-2, bf16", 0)
+
+
+@test
+def an_optimizer_over_8_gpus_to_the_byte():
+    check("optimizer over 8 GPUs, GPT-2, bf16", 0)
+
+
+@test
+def a_fused_optimizer_to_the_byte():
+    check("fused AdamW, GPT-2, bf16", 0)
+
+
+@test
+def a_loss_in_parts():
+    check("loss in 8 parts, GPT-2, bf16", 0.1)
 
 
 @test

@@ -12,6 +12,8 @@
 
 #define SIZE_LENGTH 16
 #define LEAST_SHARE 100 /* one in so many */
+#define ADVISED_SHARDS 8 /* GPUs */
+#define ADVISED_CHUNKS 8 /* of a loss */
 
 struct asking {
     struct advice *advice;
@@ -207,17 +209,14 @@ static size_t members(const struct asking *a, const struct change *change)
     return count;
 }
 
-/* What CHANGE is, in words. */
-static char *change_what(const struct asking *a, const struct change *change)
+/* The lists that CHANGE puts under checkpointing. */
+static char *checkpoint_what(const struct asking *a,
+                             const struct change *change)
 {
     const struct module_lists *lists = &a->changeable.lists;
     char *what = xstrdup("activation checkpointing of");
     const char *glue = " ";
 
-    if (!change->checkpoint) {
-        free(what);
-        return xstrdup("bf16 optimizer state");
-    }
     for (size_t i = 0; i < lists->count; i++)
         if (change->checkpoint[i]) {
             char *longer = xasprintf("%s%s%s", what, glue, lists->rows[i].name);
@@ -228,30 +227,79 @@ static char *change_what(const struct asking *a, const struct change *change)
     return what;
 }
 
+/* What CHANGE, which is one alone, is, in words. */
+static char *change_what(const struct asking *a, const struct change *change)
+{
+    if (change->checkpoint)
+        return checkpoint_what(a, change);
+    if (change->loss_chunks > 1)
+        return xasprintf("last layer and loss in %u parts (estimate)",
+                         change->loss_chunks);
+    if (change->state.shards > 1)
+        return xasprintf("optimizer state over %u GPUs (ZeRO-1)",
+                         change->state.shards);
+    if (change->state.int8)
+        return xstrdup("8-bit optimizer");
+    if (change->state.fused)
+        return xstrdup("fused=True in the optimizer");
+    return xstrdup("bf16 optimizer state");
+}
+
+/* TEXT with MORE behind it; TEXT is freed, MORE may be NULL. */
+static char *joined(char *text, char *more)
+{
+    if (!more)
+        return text;
+    char *both = xasprintf("%s; %s", text, more);
+    free(text);
+    free(more);
+    return both;
+}
+
+/* How the states are changed; NULL: they are not. */
+static char *state_basis(const struct state_change *change,
+                         const struct change_effect *effect)
+{
+    char size[SIZE_LENGTH], parts[64] = "";
+    const char *how = change->int8   ? "kept in 8 bits, with a scale for each "
+                                       "256 of them"
+                      : change->bf16 ? "halved"
+                                     : "as they are";
+
+    if (!effect->state.state_bytes)
+        return NULL;
+    units_format_bytes(effect->state.state_bytes, size, sizeof size);
+    if (change->shards > 1)
+        snprintf(parts, sizeof parts, ", evenly divided over %u ranks",
+                 change->shards);
+    return xasprintf("the states that the optimizer keeps in fp32 are %s%s, "
+                     "%s less",
+                     how, parts, size);
+}
+
 static char *change_basis(const struct asking *a, const struct change *change,
                           const struct change_effect *effect)
 {
-    char *checkpoint = xstrdup(""), *state = xstrdup(""), size[SIZE_LENGTH];
+    char *basis = xasprintf("the recorded allocations%s, replayed", extent(a));
 
-    if (change->checkpoint) {
-        free(checkpoint);
-        checkpoint = xasprintf(
-            "; what %zu modules leave for backward is freed at the end of "
-            "their forward and made again when backward comes to them, as "
-            "torch.utils.checkpoint(use_reentrant=False) does",
-            members(a, change));
-    }
-    if (change->bf16_optimizer) {
-        free(state);
-        state = xasprintf(
-            "; the %s that the optimizer keeps in fp32 are "
-            "halved, its temporaries are as recorded",
-            units_format_bytes(2 * effect->state_bytes, size, sizeof size));
-    }
-    char *basis = xasprintf("the recorded allocations%s, replayed%s%s",
-                            extent(a), checkpoint, state);
-    free(checkpoint);
-    free(state);
+    if (change->checkpoint)
+        basis = joined(
+            basis,
+            xasprintf("what %zu modules leave for backward is freed at the "
+                      "end of their forward and made again when backward "
+                      "comes to them, as "
+                      "torch.utils.checkpoint(use_reentrant=False) does",
+                      members(a, change)));
+    basis = joined(basis, state_basis(&change->state, effect));
+    if (effect->state.step_bytes)
+        basis = joined(basis, xstrdup("without the temporaries of its steps"));
+    if (effect->loss_bytes)
+        basis = joined(
+            basis,
+            xasprintf("what has the dimensions of the logits takes 1/%u: an "
+                      "estimate, for the weight's gradient is made in parts, "
+                      "too",
+                      change->loss_chunks));
     return basis;
 }
 
@@ -264,9 +312,12 @@ static int ask_change(struct asking *a, const struct change *change,
     char *text = change_text(change, &a->changeable);
     int rc = 0;
 
-    if (effect.forwards || effect.state_bytes) {
+    if (effect.forwards || effect.state.state_bytes || effect.loss_bytes ||
+        effect.state.step_bytes) {
         struct advice_row row = {
-            .what = conf ? xstrdup("the best of these together")
+            .what = conf ? xstrdup(change->loss_chunks
+                                      ? "the best of these together (estimate)"
+                                      : "the best of these together")
                          : change_what(a, change),
             .command = xasprintf(
                 "memsim replay %s --what-if %s%s%s", a->options->name, text,
@@ -310,22 +361,46 @@ static int ask_checkpointing(struct asking *a, struct change *change)
     return rc;
 }
 
+/* Each of the changes that concern no module alone; BEST gets those that are
+ * worth it and go together. Another number of GPUs is not among them. */
+static int ask_others(struct asking *a, struct change *best)
+{
+    static const struct change others[] = {
+        {.state = {.bf16 = true}},       {.state = {.int8 = true}},
+        {.state = {.fused = true}},      {.state = {.shards = ADVISED_SHARDS}},
+        {.loss_chunks = ADVISED_CHUNKS},
+    };
+    int rc = 0;
+
+    for (size_t i = 0; rc >= 0 && i < sizeof others / sizeof *others; i++) {
+        rc = ask_change(a, &others[i], NULL);
+        if (rc <= 0)
+            continue;
+        best->state.int8 |= others[i].state.int8;
+        best->state.bf16 |= others[i].state.bf16;
+        best->state.fused |= others[i].state.fused;
+        if (others[i].loss_chunks)
+            best->loss_chunks = others[i].loss_chunks;
+    }
+    if (best->state.int8)
+        best->state.bf16 = best->state.fused = false;
+    return rc;
+}
+
 static int ask_all(struct asking *a)
 {
     struct change change = {0};
-    const struct change bf16 = {.bf16_optimizer = true};
     int rc;
     const char *conf = ask_settings(a, &rc);
 
     if (rc < 0 || a->options->settings_only || a->advice->ends)
         return rc;
     rc = ask_checkpointing(a, &change);
-    if (rc >= 0) {
-        rc = ask_change(a, &bf16, NULL);
-        change.bf16_optimizer = rc > 0;
-    }
-    unsigned kinds =
-        (conf != NULL) + (change.checkpoint != NULL) + change.bf16_optimizer;
+    if (rc >= 0)
+        rc = ask_others(a, &change);
+    unsigned kinds = (conf != NULL) + (change.checkpoint != NULL) +
+                     change.state.bf16 + change.state.int8 +
+                     change.state.fused + (change.loss_chunks > 1);
     if (rc >= 0 && kinds > 1)
         rc = ask_change(a, &change, conf ? conf : "");
     change_fini(&change);

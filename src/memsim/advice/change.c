@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/advice/change.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/suggest.h"
 #include "common/base/xmalloc.h"
 
-#define CHECKPOINT     "checkpoint="
-#define BF16_OPTIMIZER "bf16-optimizer"
+#define CHECKPOINT "checkpoint="
+#define PARTS_MAX  65536 /* of a loss, or ranks */
 
 int changeable_read(struct changeable *c, const char *path,
                     const struct replay_source *source, struct err *err)
@@ -80,6 +82,63 @@ static int parse_lists(struct change *change, char *names,
     return 0;
 }
 
+/* The words of a change without a list of modules. */
+static const struct word {
+    const char *text; /* a number follows where it ends in "=" */
+    size_t offset;    /* of a bool or, with a number, of an unsigned */
+} words[] = {
+    {"bf16-optimizer", offsetof(struct change, state.bf16)},
+    {"8bit-optimizer", offsetof(struct change, state.int8)},
+    {"fused-optimizer", offsetof(struct change, state.fused)},
+    {"shard-optimizer=", offsetof(struct change, state.shards)},
+    {"chunked-loss=", offsetof(struct change, loss_chunks)},
+};
+
+#define WORDS (sizeof words / sizeof *words)
+
+static bool has_number(const struct word *word)
+{
+    return word->text[strlen(word->text) - 1] == '=';
+}
+
+static void *member(const struct change *change, const struct word *word)
+{
+    return (char *)change + word->offset;
+}
+
+static int parse_number(const char *text, const char *number, unsigned *to,
+                        struct err *err)
+{
+    char *end;
+    unsigned long n = strtoul(number, &end, 10);
+
+    if (*number < '0' || *number > '9' || *end || n < 2 || n > PARTS_MAX)
+        return err_set(err, "--what-if: %s: a number from 2 to %d, please",
+                       text, PARTS_MAX);
+    *to = (unsigned)n;
+    return 0;
+}
+
+static int parse_word(struct change *change, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < WORDS; i++) {
+        size_t length = strlen(words[i].text);
+
+        if (has_number(&words[i]) && !strncmp(text, words[i].text, length))
+            return parse_number(text, text + length, member(change, &words[i]),
+                                err);
+        if (strcmp(text, words[i].text))
+            continue;
+        *(bool *)member(change, &words[i]) = true;
+        return 0;
+    }
+    return err_set(err,
+                   "--what-if: '%s' is none of " CHECKPOINT "LIST, "
+                   "bf16-optimizer, 8bit-optimizer, fused-optimizer, "
+                   "shard-optimizer=N and chunked-loss=N",
+                   text);
+}
+
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err)
 {
@@ -88,15 +147,10 @@ int change_parse(struct change *change, const char *text,
 
     *change = (struct change){0};
     while (!rc && (word = strsep(&rest, ","))) {
-        if (!strcmp(word, BF16_OPTIMIZER))
-            change->bf16_optimizer = true;
-        else if (!strncmp(word, CHECKPOINT, strlen(CHECKPOINT)))
+        if (!strncmp(word, CHECKPOINT, strlen(CHECKPOINT)))
             rc = parse_lists(change, word + strlen(CHECKPOINT), c, err);
         else
-            rc = err_set(err,
-                         "--what-if: '%s' is neither " CHECKPOINT
-                         "LIST nor " BF16_OPTIMIZER,
-                         word);
+            rc = parse_word(change, word, err);
     }
     free(copy);
     if (rc)
@@ -128,30 +182,50 @@ char *change_text(const struct change *change, const struct changeable *c)
             text = append(text, glue, c->lists.rows[i].name);
             glue = "+";
         }
-    if (change->bf16_optimizer)
-        text = append(text, *text ? "," : "", BF16_OPTIMIZER);
+    for (size_t i = 0; i < WORDS; i++) {
+        bool numbered = has_number(&words[i]);
+        const void *value = member(change, &words[i]);
+        char number[16] = "";
+
+        if (numbered ? *(const unsigned *)value < 2 : !*(const bool *)value)
+            continue;
+        if (numbered)
+            snprintf(number, sizeof number, "%u", *(const unsigned *)value);
+        text = append(text, *text ? "," : "", words[i].text);
+        text = append(text, "", number);
+    }
     return text;
+}
+
+/* The tape that the next change is made of: AT, or the one before it, whose
+ * place *AT takes. */
+static void advance(struct tape *at, struct tape *next, bool *owned)
+{
+    if (*owned)
+        tape_fini(at);
+    *at = *next;
+    *owned = true;
 }
 
 struct change_effect change_make(struct tape *to, const struct changeable *c,
                                  const struct change *change)
 {
     struct change_effect effect = {0};
-    struct tape halved;
+    struct tape at = c->tape, next;
+    bool owned = false;
 
-    if (!change->bf16_optimizer) {
+    effect.state = tape_change_states(&next, &at, &change->state);
+    advance(&at, &next, &owned);
+    if (change->loss_chunks > 1) {
+        effect.loss_bytes = tape_chunk_loss(&next, &at, change->loss_chunks);
+        advance(&at, &next, &owned);
+    }
+    if (change->checkpoint) {
         effect.forwards =
-            tape_checkpoint(to, &c->tape, &c->lists, change->checkpoint);
-        return effect;
+            tape_checkpoint(&next, &at, &c->lists, change->checkpoint);
+        advance(&at, &next, &owned);
     }
-    effect.state_bytes = tape_halve_states(&halved, &c->tape);
-    if (!change->checkpoint) {
-        *to = halved;
-        return effect;
-    }
-    effect.forwards =
-        tape_checkpoint(to, &halved, &c->lists, change->checkpoint);
-    tape_fini(&halved);
+    *to = at;
     return effect;
 }
 

@@ -4,6 +4,8 @@
 #define MEMSIM_MEMSIM_CHANGE_H
 
 #include "memsim/advice/tape_change.h"
+#include "memsim/advice/tape_loss.h"
+#include "memsim/advice/tape_state.h"
 #include "memsim/replay/recording.h"
 
 /* A recording that can be changed. Its parts are borrowed by what is made of
@@ -14,13 +16,15 @@ struct changeable {
 };
 
 struct change {
-    bool bf16_optimizer;
-    bool *checkpoint; /* of each list; NULL: none */
+    struct state_change state;
+    unsigned loss_chunks; /* 0 or 1: the loss is as it is */
+    bool *checkpoint;     /* of each list; NULL: none */
 };
 
 /* What a change came to. */
 struct change_effect {
-    uint64_t state_bytes; /* that the optimizer keeps no more */
+    struct state_effect state;
+    uint64_t loss_bytes; /* that the loss takes no more */
     size_t forwards;      /* under checkpointing */
 };
 
@@ -31,7 +35,9 @@ int changeable_make(struct changeable *c, struct tape_notes *notes,
                     const struct replay_source *source, struct err *err);
 void changeable_fini(struct changeable *c);
 
-/* Reads "checkpoint=LIST[+LIST]...,bf16-optimizer". Returns 0 with *CHANGE to
+/* Reads "checkpoint=LIST[+LIST]...", "bf16-optimizer", "8bit-optimizer",
+ * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", with commas between
+ * them. Returns 0 with *CHANGE to
  * be given to change_fini, or -1. */
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err);

@@ -2,6 +2,7 @@
 #include "memsim/advice/tape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
@@ -29,6 +30,53 @@ static struct tape_item *block_find(struct tape_notes *r, uint64_t address)
     return place ? &r->tape.items[place - 1] : NULL;
 }
 
+/* The ranges of torch.optim's optimizers with an option `fused' for CUDA. */
+static bool can_be_fused(const char *range)
+{
+    static const char *const ranges[] = {
+        "Optimizer.step#Adam.step",
+        "Optimizer.step#AdamW.step",
+        "Optimizer.step#SGD.step",
+    };
+
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (!strcmp(range, ranges[i]))
+            return true;
+    return false;
+}
+
+/* What cross entropy makes, forward and backward. */
+static bool is_loss(const char *operation)
+{
+    static const char *const operations[] = {
+        "aten::_log_softmax",
+        "aten::_log_softmax_backward_data",
+        "aten::nll_loss_backward",
+    };
+
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (!strcmp(operation, operations[i]))
+            return true;
+    return false;
+}
+
+/* SHAPE is "float32 8x1024", or empty. */
+static void shape_note(struct tape_item *item, const char *shape)
+{
+    const char *at = strchr(shape, ' ');
+    uint64_t elements = at != NULL;
+
+    for (char *end; at && *at; at = end) {
+        uint64_t dim = strtoull(at + 1, &end, 10);
+
+        if (end == at + 1)
+            return;
+        elements *= dim;
+        item->last_dim = (uint32_t)dim;
+    }
+    item->elements = elements;
+}
+
 static void on_block_alloc(struct tape_notes *r, const struct trace_item *item)
 {
     const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
@@ -36,7 +84,14 @@ static void on_block_alloc(struct tape_notes *r, const struct trace_item *item)
                              .module = (uint32_t)alloc->module,
                              .phase = (uint8_t)alloc->phase};
 
+    const char *operation = trace_names_get(r->names, alloc->operator);
+
     made.op.index = r->ordinal;
+    shape_note(&made, trace_names_get(r->names, alloc->shape));
+    if (can_be_fused(trace_names_get(r->names, alloc->range)))
+        made.holds |= TAPE_STEP;
+    if (is_loss(operation))
+        made.holds |= TAPE_LOSS;
     tape_add(&r->tape, &made);
     map_put(&r->blocks, alloc->address, (void *)(uintptr_t)r->tape.count);
 }
@@ -82,6 +137,9 @@ static void on_storage(struct tape_notes *r, const struct trace_item *item)
     } else if (category == TRACE_CATEGORY_OPTIMIZER &&
                storage->element_bytes == 4) {
         block->holds |= TAPE_FP32_STATE;
+        if (!strncmp(trace_names_get(r->names, storage->name), "exp_avg of ",
+                     strlen("exp_avg of ")))
+            block->holds |= TAPE_EXP_AVG;
     }
 }
 

@@ -20,6 +20,9 @@ enum tape_holds {
     TAPE_PARAMETER = 1,
     TAPE_OWNED = 2,      /* something else that a module or optimizer keeps */
     TAPE_FP32_STATE = 4, /* of an optimizer */
+    TAPE_EXP_AVG = 8,    /* the first of an Adam's states for a parameter */
+    TAPE_STEP = 16, /* allocated in a step of an optimizer that can be fused */
+    TAPE_LOSS = 32,      /* what a cross entropy makes of its logits */
 };
 
 struct tape_item {
@@ -30,6 +33,8 @@ struct tape_item {
     uint8_t kind;        /* enum tape_kind */
     uint8_t phase; /* enum trace_phase_kind, that begins or of the block */
     uint8_t holds;       /* enum tape_holds */
+    uint32_t last_dim;   /* of the tensor that the block was made for */
+    uint64_t elements;   /* of that tensor; 0: not known */
 };
 
 struct tape {
@@ -43,7 +48,7 @@ struct tape {
     struct replay_source source;
 };
 
-/* How many items a tape has at most, of some 130 bytes. */
+/* How many items a tape has at most, of some 150 bytes. */
 #define TAPE_ITEMS 1000000
 
 /* What a pass over a trace says that its replay does not. */

@@ -8,25 +8,6 @@
 
 #define FIRST_NAME (UINT64_C(1) << 62) /* of blocks that were not recorded */
 
-/* --- the optimizer's state ------------------------------------------------ */
-
-uint64_t tape_halve_states(struct tape *to, const struct tape *from)
-{
-    uint64_t saved_bytes = 0;
-
-    tape_init_like(to, from);
-    for (size_t i = 0; i < from->count; i++) {
-        struct tape_item item = from->items[i];
-
-        if (tape_item_is_taken(&item) && item.holds & TAPE_FP32_STATE) {
-            saved_bytes += item.op.bytes / 2;
-            item.op.bytes -= item.op.bytes / 2;
-        }
-        tape_add(to, &item);
-    }
-    return saved_bytes;
-}
-
 /* --- activation checkpointing --------------------------------------------- */
 
 /* Adds a call for the block that item TAKEN took, at the time of item AT and

@@ -6,10 +6,6 @@
 #include "memsim/advice/module_list.h"
 #include "memsim/advice/tape.h"
 
-/* Makes *TO a copy of FROM in which what an optimizer keeps in fp32 takes half
- * as much. Returns by how many bytes that is less, all in all. */
-uint64_t tape_halve_states(struct tape *to, const struct tape *from);
-
 /* Makes *TO a copy of FROM in which the members of the lists that are CHOSEN,
  * an array as LISTS->rows, are under activation checkpointing, as
  * torch.utils.checkpoint(member, ..., use_reentrant=False) would have it: what
