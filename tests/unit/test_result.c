@@ -529,6 +529,23 @@ TEST(the_summary_tells_equal_ranks_once)
     result_fini(&r);
 }
 
+TEST(the_summary_tells_nearly_equal_ranks_once)
+{
+    session_start(4);
+    for (uint32_t i = 0; i < 4; i++)
+        add_process(i, i, i == 2 ? 9 * GIB + 90 * MIB : 9 * GIB);
+    struct result r = result_of();
+    char *text = written(&report_summary, &r, false);
+    CHECK(strstr(text, "\nranks 0 to 3, nearly equal; of these rank 2\n"));
+    CHECK(strstr(text, "  these ranks: used "));
+    CHECK(strstr(text, " (rank 0) to "));
+    CHECK(!strstr(text, "rank 1"));
+    CHECK(!strstr(text, "rank 3"));
+    CHECK(longest_line(text) <= 80);
+    free(text);
+    result_fini(&r);
+}
+
 TEST(the_summary_keeps_to_80_columns)
 {
     session_start(1);

@@ -83,7 +83,7 @@ static const char *calls(struct tape *tape)
     CHECK(!source->rewind(source->context, &err));
     while (source->next(source->context, &op, &err) > 0) {
         uint64_t a = op.address;
-        char name = (char)(a >> 62 ? '0' + (char)(a & 0xff) : (char)a);
+        char name = (char)(a >> 61 ? '0' + (char)(a & 0xff) : (char)a);
 
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%c%c", n ? " " : "",
                               op.kind == REPLAY_ALLOC ? '+' : '-', name);
@@ -157,6 +157,56 @@ TEST(halves_what_an_optimizer_keeps_in_fp32)
     take('b', 1000, 0, TRACE_PHASE_OPTIMIZER)->holds = TAPE_OWNED;
     give('a');
     CHECK_STR(changed("bf16-optimizer"), "+a501 +b1000 -a");
+    model_end();
+}
+
+TEST(keeps_states_in_8_bits_or_in_parts)
+{
+    model_start();
+    take('a', 4 * 5000, 0, TRACE_PHASE_OPTIMIZER)->holds =
+        TAPE_OWNED | TAPE_FP32_STATE;
+    take('b', 4000, 0, TRACE_PHASE_OPTIMIZER)->holds =
+        TAPE_OWNED | TAPE_FP32_STATE;
+    give('a');
+    CHECK_STR(changed("8bit-optimizer"), "+a5000 +080 +b4000 -a -0");
+    CHECK_STR(changed("shard-optimizer=8"), "+a2500 +b500 -a");
+    CHECK_STR(changed("8bit-optimizer,shard-optimizer=3"),
+              "+a1667 +028 +b1336 -a -0");
+    model_end();
+}
+
+/* What outlives the step is no temporary; Adam's count of steps is added. */
+TEST(leaves_out_what_a_fused_step_does_not_need)
+{
+    model_start();
+    phase(TRACE_PHASE_OPTIMIZER);
+    take('a', 100, 0, TRACE_PHASE_OPTIMIZER)->holds =
+        TAPE_STEP | TAPE_OWNED | TAPE_FP32_STATE | TAPE_EXP_AVG;
+    take('t', 50, 0, TRACE_PHASE_OPTIMIZER)->holds = TAPE_STEP;
+    take('u', 60, 0, TRACE_PHASE_OPTIMIZER)->holds = TAPE_STEP;
+    take('v', 70, 0, TRACE_PHASE_OPTIMIZER);
+    give('t');
+    give('v');
+    phase(TRACE_PHASE_OTHER);
+    give('u');
+    CHECK_STR(changed("fused-optimizer"), "+04 +a100 +u60 +v70 -v -u");
+    CHECK_STR(changed("bf16-optimizer"),
+              "+a50 +t50 +u60 +v70 -t -v -u");
+    model_end();
+}
+
+TEST(makes_what_is_like_the_logits_in_parts)
+{
+    model_start();
+    for (char name = 'a'; name <= 'd'; name++) {
+        struct tape_item *item =
+            take(name, 4 << 20, 0, TRACE_PHASE_FORWARD);
+        item->elements = 1 << 20;
+        item->last_dim = name == 'c' ? 512 : 1024;
+        item->holds = name == 'b' ? TAPE_LOSS : name == 'd' ? TAPE_OWNED : 0;
+    }
+    CHECK_STR(changed("chunked-loss=8"),
+              "+a524288 +b524288 +c4194304 +d4194304");
     model_end();
 }
 
@@ -303,7 +353,17 @@ TEST(says_what_is_wrong_with_a_change)
     CHECK(strstr(err.text, "block: no such list of modules; did you mean"));
     err_clear(&err);
     CHECK(change_parse(&change, "magic", &model, &err));
-    CHECK(strstr(err.text, "'magic' is neither checkpoint=LIST nor"));
+    CHECK(strstr(err.text, "'magic' is none of checkpoint=LIST, bf16-opt"));
+    err_clear(&err);
+    CHECK(change_parse(&change, "chunked-loss=0", &model, &err));
+    CHECK(strstr(err.text, "chunked-loss=0: a number from 2 to"));
+    CHECK(!change_parse(&change,
+                        "shard-optimizer=4,chunked-loss=8,fused-optimizer",
+                        &model, &err));
+    char *numbers = change_text(&change, &model);
+    CHECK_STR(numbers, "fused-optimizer,shard-optimizer=4,chunked-loss=8");
+    free(numbers);
+    change_fini(&change);
     CHECK(!change_parse(&change, "bf16-optimizer,checkpoint=blocks", &model,
                         &err));
     char *text = change_text(&change, &model);

@@ -70,14 +70,15 @@ static void state_copy(struct changing *c, struct tape_item item)
     const struct state_change *change = c->change;
     uint64_t before = item.op.bytes, elements = before / 4, scales = 0;
 
-    if (change->shards > 1)
+    if (change->shards > 1) {
         elements = (elements + change->shards - 1) / change->shards;
-    item.op.bytes = 4 * elements;
+        item.op.bytes = 4 * elements;
+    }
     if (change->int8 && before / 4 >= INT8_LEAST) {
         item.op.bytes = elements;
         scales = 4 * ((elements + INT8_BLOCK - 1) / INT8_BLOCK);
     } else if (change->bf16) {
-        item.op.bytes = 2 * elements;
+        item.op.bytes -= item.op.bytes / 2;
     }
     c->effect.state_bytes += before - item.op.bytes - scales;
     tape_add(c->to, &item);

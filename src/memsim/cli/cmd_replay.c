@@ -48,10 +48,12 @@ static const struct option_row rows[] = {
     {"sweep", 0, OPTION_STRING, "memory=LEAST..MOST", ROW(sweep),
      .help = "find the least memory that is enough, to 2 MiB"},
     {"what-if", 0, OPTION_STRING, "CHANGE[,CHANGE]...", ROW(what_if),
-     .help = "replay a changed program: bf16-optimizer, an optimizer\n"
-             "with bf16 state; checkpoint=LIST[+LIST]..., activation\n"
-             "checkpointing of the modules in a list, for instance\n"
-             "checkpoint=model.layers"},
+     .help = "replay a changed program: bf16-optimizer or\n"
+             "8bit-optimizer, its state in bf16 or 8 bits;\n"
+             "fused-optimizer; shard-optimizer=N, its state over N\n"
+             "GPUs; chunked-loss=N, last layer and loss in N parts;\n"
+             "checkpoint=LIST[+LIST]..., activation checkpointing of\n"
+             "the modules in a list (checkpoint=model.layers)"},
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),
      .help = "PyTorch version whose allocator to use (default: that\n"
              "of the recording)"},

@@ -160,6 +160,10 @@ void result_fini(struct result *result);
 void result_ranks_group(const struct result *result,
                         struct rank_classes *classes);
 
+/* The same for peaks that differ by at most 2% of the used memory. */
+void result_ranks_group_near(const struct result *result,
+                             struct rank_classes *classes);
+
 /* Where there are more than RESULT_RANKS_APART ranks, keeps one of each class,
  * with its members. */
 void result_ranks_classify(struct result *result);

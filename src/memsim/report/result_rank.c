@@ -5,6 +5,8 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/result.h"
 
+#define NEAR_SHARE 50 /* one in so many */
+
 /* --- going through them --------------------------------------------------- */
 
 bool result_walk_next(const struct result *r, struct result_walk *walk)
@@ -41,7 +43,25 @@ static bool devices_alike(const struct result_device *x,
            x->peak_allocated_bytes == y->peak_allocated_bytes;
 }
 
-static bool ranks_alike(const void *list, size_t one, size_t other)
+static bool is_near(uint64_t x, uint64_t y, uint64_t whole)
+{
+    return (x > y ? x - y : y - x) <= whole / NEAR_SHARE;
+}
+
+static bool devices_near(const struct result_device *x,
+                         const struct result_device *y)
+{
+    uint64_t used = x->peak_used_bytes;
+
+    return !x->oom_count && !y->oom_count &&
+           is_near(used, y->peak_used_bytes, used) &&
+           is_near(x->peak_reserved_bytes, y->peak_reserved_bytes, used) &&
+           is_near(x->peak_allocated_bytes, y->peak_allocated_bytes, used);
+}
+
+static bool ranks_compare(const void *list, size_t one, size_t other,
+                          bool (*devices)(const struct result_device *,
+                                          const struct result_device *))
 {
     const struct result *r = list;
     const struct result_rank *a = &r->ranks[one], *b = &r->ranks[other];
@@ -49,9 +69,19 @@ static bool ranks_alike(const void *list, size_t one, size_t other)
     if (a->device_count != b->device_count || strcmp(a->program, b->program))
         return false;
     for (size_t i = 0; i < a->device_count; i++)
-        if (!devices_alike(&a->devices[i], &b->devices[i]))
+        if (!devices(&a->devices[i], &b->devices[i]))
             return false;
     return true;
+}
+
+static bool ranks_alike(const void *list, size_t one, size_t other)
+{
+    return ranks_compare(list, one, other, devices_alike);
+}
+
+static bool ranks_near(const void *list, size_t one, size_t other)
+{
+    return ranks_compare(list, one, other, devices_near);
 }
 
 static void members_add(const void *list, size_t item, struct rank_set *to)
@@ -69,6 +99,14 @@ void result_ranks_group(const struct result *result,
                         struct rank_classes *classes)
 {
     static const struct rank_class_ops ops = {ranks_alike, members_add};
+
+    rank_classes_make(classes, result->rank_count, &ops, result);
+}
+
+void result_ranks_group_near(const struct result *result,
+                             struct rank_classes *classes)
+{
+    static const struct rank_class_ops ops = {ranks_near, members_add};
 
     rank_classes_make(classes, result->rank_count, &ops, result);
 }

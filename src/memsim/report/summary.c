@@ -2,6 +2,7 @@
  * The report for people: the verdict, then what it rests on. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -279,47 +280,150 @@ static void write_owners(const struct page *page, const struct result_device *d)
         moments_write(d->attribution, &style, page->out);
 }
 
-static void write_rank_title(const struct page *page, const struct result *r,
-                             const struct rank_class *class,
+/* Ranks that are written once. */
+struct shown {
+    const struct result *result;
+    const struct rank_class *class;
+    const struct result_rank *rank; /* the fullest of them */
+    bool equal;                     /* they have the same peaks */
+};
+
+static uint64_t rank_used(const struct result_rank *rank)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < rank->device_count; i++)
+        if (rank->devices[i].peak_used_bytes > most)
+            most = rank->devices[i].peak_used_bytes;
+    return most;
+}
+
+static bool is_of_class(const struct rank_class *class,
+                        const struct result_rank *rank)
+{
+    return rank_set_has(&class->members, rank->rank);
+}
+
+static bool peaks_equal(const struct result_rank *a,
+                        const struct result_rank *b)
+{
+    for (size_t i = 0; i < a->device_count; i++) {
+        const struct result_device *x = &a->devices[i], *y = &b->devices[i];
+        if (x->peak_used_bytes != y->peak_used_bytes ||
+            x->peak_reserved_bytes != y->peak_reserved_bytes ||
+            x->peak_allocated_bytes != y->peak_allocated_bytes)
+            return false;
+    }
+    return true;
+}
+
+static struct shown shown_make(const struct result *r,
+                               const struct rank_class *class)
+{
+    struct shown s = {r, class, &r->ranks[class->first], true};
+
+    for (size_t i = class->first; i < r->rank_count; i++) {
+        if (!is_of_class(class, &r->ranks[i]))
+            continue;
+        s.equal &= peaks_equal(&r->ranks[class->first], &r->ranks[i]);
+        if (rank_used(&r->ranks[i]) > rank_used(s.rank))
+            s.rank = &r->ranks[i];
+    }
+    return s;
+}
+
+static void write_rank_title(const struct page *page, const struct shown *s,
                              const struct result_device *d)
 {
-    bool one = class->members.count < 2, named = !one || r->rank_count > 1;
-    bool several = r->ranks[class->first].device_count > 1;
+    const struct rank_set *members = &s->class->members;
+    bool one = members->count < 2, named = !one || s->result->rank_count > 1;
+    bool several = s->rank->device_count > 1;
 
     if (!named && !several)
         return;
     fprintf(page->out, "%s", ink(page, INK_BOLD));
-    if (named)
-        rank_text_write(&class->members, page->out);
+    if (named && s->equal)
+        rank_text_write(members, page->out);
+    else if (named)
+        rank_text_write_near(members, s->rank->rank, page->out);
     if (one || several)
         fprintf(page->out, "%sGPU %u", named ? ", " : "", d->index);
     fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
 }
 
-static void write_class(const struct page *page, const struct result *r,
-                        const struct rank_class *class)
+/* Appends to TEXT from where to where the peak at OFFSET of struct result_device
+ * goes on the GPUs numbered DEVICE of S's ranks. */
+static void spread_add(const struct shown *s, size_t device, const char *name,
+                       size_t offset, char *text, size_t size)
 {
-    const struct result_rank *rank = &r->ranks[class->first];
+    const struct result_rank *least = s->rank, *most = s->rank;
+    uint64_t low = UINT64_MAX, high = 0;
+    char from[SIZE_LENGTH], to[SIZE_LENGTH];
+    size_t used = strlen(text);
 
-    for (size_t i = 0; i < rank->device_count; i++) {
-        const struct result_device *d = &rank->devices[i];
-        write_rank_title(page, r, class, d);
+    for (size_t i = s->class->first; i < s->result->rank_count; i++) {
+        const struct result_rank *rank = &s->result->ranks[i];
+        if (!is_of_class(s->class, rank))
+            continue;
+        const char *at = (const char *)&rank->devices[device];
+        uint64_t bytes = *(const uint64_t *)(const void *)(at + offset);
+        if (bytes < low)
+            low = bytes, least = rank;
+        if (bytes > high)
+            high = bytes, most = rank;
+    }
+    if (low == high)
+        return;
+    snprintf(text + used, size - used, "%s%s %s (rank %u) to %s (rank %u)",
+             used ? ", " : "", name,
+             units_format_bytes(low, from, sizeof from), least->rank,
+             units_format_bytes(high, to, sizeof to), most->rank);
+}
+
+static void write_spread(const struct page *page, const struct shown *s,
+                         size_t device)
+{
+    char text[320] = "";
+
+    if (s->equal)
+        return;
+    spread_add(s, device, "used",
+               offsetof(struct result_device, peak_used_bytes), text,
+               sizeof text);
+    spread_add(s, device, "reserved",
+               offsetof(struct result_device, peak_reserved_bytes), text,
+               sizeof text);
+    spread_add(s, device, "allocated",
+               offsetof(struct result_device, peak_allocated_bytes), text,
+               sizeof text);
+    if (*text)
+        text_write_wrapped(page->out, "  these ranks:", text);
+}
+
+static void write_class(const struct page *page, const struct shown *s)
+{
+    for (size_t i = 0; i < s->rank->device_count; i++) {
+        const struct result_device *d = &s->rank->devices[i];
+        write_rank_title(page, s, d);
         write_ooms(page, d);
         write_peaks(page, d);
+        write_spread(page, s, i);
         write_things(page, d);
         write_owners(page, d);
         advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN), page->out);
     }
 }
 
-/* Ranks with the same figures are written once. */
+/* Ranks with nearly the same figures are written once. */
 static void write_ranks(const struct page *page, const struct result *r)
 {
     struct rank_classes classes;
 
-    result_ranks_group(r, &classes);
-    for (size_t i = 0; i < classes.count; i++)
-        write_class(page, r, &classes.all[i]);
+    result_ranks_group_near(r, &classes);
+    for (size_t i = 0; i < classes.count; i++) {
+        const struct shown s = shown_make(r, &classes.all[i]);
+        write_class(page, &s);
+    }
     rank_classes_fini(&classes);
 }
 
