@@ -6,9 +6,10 @@
 #include "memsim/advice/tape.h"
 
 /* Makes *TO a copy of FROM in which what has the dimensions of a loss's logits
- * takes one part in CHUNKS: the last layer and the loss are computed for so many
- * parts of the batch, one after another, and again in backward. Returns by how
- * many bytes these blocks are smaller, all in all; 0: there is no such loss. */
+ * takes one part in CHUNKS: the last layer and the loss are computed for so
+ * many parts of the batch, one after another, and again in backward. Returns by
+ * how many bytes these blocks are smaller, all in all; 0: there is no such
+ * loss. */
 uint64_t tape_chunk_loss(struct tape *to, const struct tape *from,
                          unsigned chunks);
 

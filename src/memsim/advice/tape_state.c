@@ -6,10 +6,10 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/tape_checkpoint.h"
 
-#define FIRST_NAME  (UINT64_C(1) << 61) /* of blocks that were not recorded */
-#define INT8_LEAST  4096 /* elements: smaller states stay as they are */
-#define INT8_BLOCK  256  /* elements that share a scale, which has 4 bytes */
-#define STEP_BYTES  4    /* a fused optimizer counts steps on the GPU */
+#define FIRST_NAME (UINT64_C(1) << 61) /* of blocks that were not recorded */
+#define INT8_LEAST 4096 /* elements: smaller states stay as they are */
+#define INT8_BLOCK 256  /* elements that share a scale, which has 4 bytes */
+#define STEP_BYTES 4    /* a fused optimizer counts steps on the GPU */
 
 struct changing {
     struct tape *to;
@@ -30,8 +30,8 @@ static void temporaries_find(struct changing *c)
 {
     for (size_t i = 0; i < c->from->count; i++) {
         const struct tape_item *item = &c->from->items[i];
-        bool ends = item->kind == TAPE_PHASE &&
-                    item->phase != TRACE_PHASE_OPTIMIZER;
+        bool ends =
+            item->kind == TAPE_PHASE && item->phase != TRACE_PHASE_OPTIMIZER;
 
         if (ends)
             map_fini(&c->taken);
@@ -103,8 +103,7 @@ static void free_copy(struct changing *c, const struct tape_item *item)
 
 static void copy(struct changing *c, const struct tape_item *item)
 {
-    bool states =
-        c->change->bf16 || c->change->int8 || c->change->shards > 1;
+    bool states = c->change->bf16 || c->change->int8 || c->change->shards > 1;
 
     if (tape_item_is_taken(item)) {
         if (c->change->fused && c->effect.step_bytes &&

@@ -11,7 +11,8 @@
 #define OPERATOR_FILE "operator"
 #define MODULE_FILE   "module"
 
-static uint32_t text_place(struct recording_frames *r, const char *text, size_t length)
+static uint32_t text_place(struct recording_frames *r, const char *text,
+                           size_t length)
 {
     uint64_t key = hash_bytes(HASH_START, text, length);
     uintptr_t place = (uintptr_t)map_get(&r->texts, key);
@@ -23,7 +24,8 @@ static uint32_t text_place(struct recording_frames *r, const char *text, size_t 
     return (uint32_t)(place - 1);
 }
 
-static void frame_add(struct recording_frames *r, const char *file, const char *name)
+static void frame_add(struct recording_frames *r, const char *file,
+                      const char *name)
 {
     if (*name)
         snapshot_frames_add(&r->frames, text_place(r, file, strlen(file)),
@@ -32,7 +34,8 @@ static void frame_add(struct recording_frames *r, const char *file, const char *
 
 /* "/a/b.py:3 forward", of LENGTH bytes. A path may have spaces and colons, a
  * function's name has none. */
-static void line_add(struct recording_frames *r, const char *line, size_t length)
+static void line_add(struct recording_frames *r, const char *line,
+                     size_t length)
 {
     size_t name = length, colon;
 
@@ -58,8 +61,8 @@ static void stack_add(struct recording_frames *r, const char *stack)
 }
 
 /* The record at ORDINAL asked for memory. */
-static void allocation(struct recording_frames *r, uint64_t ordinal, uint64_t operation,
-                       uint64_t module, uint64_t stack)
+static void allocation(struct recording_frames *r, uint64_t ordinal,
+                       uint64_t operation, uint64_t module, uint64_t stack)
 {
     uint64_t name = (uintptr_t)map_get(&r->modules, module);
     const uint64_t parts[] = {operation, name, stack};

@@ -16,8 +16,8 @@ static uint64_t key_of(uint64_t device, uint64_t address)
     return address ^ device << 56;
 }
 
-static void text_keep(struct perfetto_blocks *b, const struct trace_names *names,
-                      uint64_t id)
+static void text_keep(struct perfetto_blocks *b,
+                      const struct trace_names *names, uint64_t id)
 {
     if (id && !map_get(&b->texts, id))
         map_put(&b->texts, id, xstrdup(trace_names_get(names, id)));

@@ -351,8 +351,8 @@ static void write_rank_title(const struct page *page, const struct shown *s,
     fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
 }
 
-/* Appends to TEXT from where to where the peak at OFFSET of struct result_device
- * goes on the GPUs numbered DEVICE of S's ranks. */
+/* Appends to TEXT from where to where the peak at OFFSET of struct
+ * result_device goes on the GPUs numbered DEVICE of S's ranks. */
 static void spread_add(const struct shown *s, size_t device, const char *name,
                        size_t offset, char *text, size_t size)
 {
@@ -375,9 +375,8 @@ static void spread_add(const struct shown *s, size_t device, const char *name,
     if (low == high)
         return;
     snprintf(text + used, size - used, "%s%s %s (rank %u) to %s (rank %u)",
-             used ? ", " : "", name,
-             units_format_bytes(low, from, sizeof from), least->rank,
-             units_format_bytes(high, to, sizeof to), most->rank);
+             used ? ", " : "", name, units_format_bytes(low, from, sizeof from),
+             least->rank, units_format_bytes(high, to, sizeof to), most->rank);
 }
 
 static void write_spread(const struct page *page, const struct shown *s,

@@ -47,18 +47,30 @@ static const struct {
     const char *name;
     uint8_t bytes;
 } types[] = {
-    [0] = {"uint8", 1},          [1] = {"int8", 1},
-    [2] = {"int16", 2},          [3] = {"int32", 4},
-    [4] = {"int64", 8},          [5] = {"float16", 2},
-    [6] = {"float32", 4},        [7] = {"float64", 8},
-    [8] = {"complex32", 4},      [9] = {"complex64", 8},
-    [10] = {"complex128", 16},   [11] = {"bool", 1},
-    [12] = {"qint8", 1},         [13] = {"quint8", 1},
-    [14] = {"qint32", 4},        [15] = {"bfloat16", 2},
-    [23] = {"float8_e5m2", 1},   [24] = {"float8_e4m3fn", 1},
-    [25] = {"float8_e5m2fnuz", 1}, [26] = {"float8_e4m3fnuz", 1},
-    [27] = {"uint16", 2},        [28] = {"uint32", 4},
-    [29] = {"uint64", 8},        [44] = {"float8_e8m0fnu", 1},
+    [0] = {"uint8", 1},
+    [1] = {"int8", 1},
+    [2] = {"int16", 2},
+    [3] = {"int32", 4},
+    [4] = {"int64", 8},
+    [5] = {"float16", 2},
+    [6] = {"float32", 4},
+    [7] = {"float64", 8},
+    [8] = {"complex32", 4},
+    [9] = {"complex64", 8},
+    [10] = {"complex128", 16},
+    [11] = {"bool", 1},
+    [12] = {"qint8", 1},
+    [13] = {"quint8", 1},
+    [14] = {"qint32", 4},
+    [15] = {"bfloat16", 2},
+    [23] = {"float8_e5m2", 1},
+    [24] = {"float8_e4m3fn", 1},
+    [25] = {"float8_e5m2fnuz", 1},
+    [26] = {"float8_e4m3fnuz", 1},
+    [27] = {"uint16", 2},
+    [28] = {"uint32", 4},
+    [29] = {"uint64", 8},
+    [44] = {"float8_e8m0fnu", 1},
 };
 
 /* What this thread makes, until the allocator is asked for it. A copy: where
@@ -113,8 +125,8 @@ static uint32_t making_name(void)
     int n = snprintf(text, sizeof text, "%s", types[making.type].name);
 
     for (uint32_t i = 0; i < making.count && n < (int)sizeof text; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%c%ld",
-                      i ? 'x' : ' ', (long)making.dims[i]);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%c%ld", i ? 'x' : ' ',
+                      (long)making.dims[i]);
     if (n >= (int)sizeof text || shapes >= SHAPES_MAX)
         return 0;
     shapes++;
