@@ -341,9 +341,9 @@ def the_largest_page_is_quick(pages):
 @test
 def nothing_sticks_out_on_a_small_screen(pages):
     browser = pages.open("oom")
-    browser.resize(400, 800)
+    browser.resize(390, 844)
     browser.settle()
-    equal(browser.run("document.documentElement.scrollWidth"), 400)
+    equal(browser.run("document.documentElement.scrollWidth"), 390)
     equal(browser.run("[...document.querySelectorAll('main h1, main h2, "
                       "main p, main li')].filter(e => e.offsetParent && "
                       "e.scrollWidth > e.clientWidth + 1).map(e => "

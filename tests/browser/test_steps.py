@@ -197,9 +197,9 @@ def sixty_thousand_operations_are_quick(pages):
 @test
 def nothing_sticks_out_on_a_small_screen(pages):
     browser = pages.open("timed")
-    browser.resize(400, 800)
+    browser.resize(390, 844)
     browser.settle()
-    equal(browser.run("document.documentElement.scrollWidth"), 400)
+    equal(browser.run("document.documentElement.scrollWidth"), 390)
 
 
 if __name__ == "__main__":
