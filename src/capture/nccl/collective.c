@@ -96,7 +96,7 @@ static void shares_watch(struct communicator *c, const struct call *call,
     static _Thread_local uint64_t last_group, first_share;
     static _Thread_local const struct communicator *last;
 
-    if (call->shape != SHAPE_SEND || !group_depth || c->told || !c->places)
+    if (call->shape != SHAPE_SEND || !group_depth || c->told)
         return;
     if (last_group != group || last != c) {
         last_group = group;

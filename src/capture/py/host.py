@@ -4,13 +4,19 @@ zero, and takes neither time nor memory (memsim run --real-init keeps them).
 
 What they are matters to the host alone: a copy of so many bytes to the GPU is
 unknown in any case (core/memory/values.h, VALUES_COPY_BYTES).
+
+For the same reason torch.load() maps a large checkpoint instead of reading it:
+what nobody looks at is never read. A file that is younger than this process is
+read: the script may write it again.
 """
 import ctypes
 import functools
+import os
 
 import torch
 
 LARGE_BYTES = 1 << 20
+LARGE_FILE_BYTES = 16 << 20
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -28,7 +34,35 @@ def _is_refused(tensor):
             and torch.is_grad_enabled())
 
 
+def _is_mapped(path, since):
+    """Whether PATH is a large file of torch.save()'s, older than SINCE."""
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    try:
+        about = os.stat(path)
+        if about.st_size < LARGE_FILE_BYTES or about.st_mtime >= since:
+            return False
+        with open(path, "rb") as file:
+            return file.read(4) == b"PK\x03\x04"  # not the format before 1.6
+    except OSError:
+        return False  # PyTorch's to complain about
+
+
+def _map_files():
+    since = os.stat("/proc/self").st_mtime
+    original = torch.load
+
+    @functools.wraps(original)
+    def load(f, *args, mmap=None, **kwargs):
+        if mmap is None and _is_mapped(f, since):
+            return original(os.fspath(f), *args, mmap=True, **kwargs)
+        return original(f, *args, mmap=mmap, **kwargs)
+
+    torch.load = torch.serialization.load = load
+
+
 def start():
+    _map_files()
     clear = ctypes.CDLL("libmemsim.so").memsim_pages_clear
     clear.argtypes = ctypes.c_void_p, ctypes.c_uint64
     compiling = torch.compiler.is_compiling

@@ -463,8 +463,8 @@ class _Done:
 
 
 def _finish(work, ranks):
-    """Waits for a collective of RANKS, not for ever where one does not call
-    it."""
+    """Waits for a collective of RANKS, not for ever where one of them does not
+    call it."""
     start = since = time.monotonic()
     busy, pause = _core.memsim_peers_busy_ms(), 0.0001
     while not work.is_completed():
@@ -474,8 +474,8 @@ def _finish(work, ranks):
                 others = ", ".join(str(r) for r in ranks if r != RANK)
                 raise RuntimeError(
                     f"memsim: {_place()}: rank {RANK} has waited for "
-                    f"{now - start:.0f} s in a collective of host tensors; "
-                    f"one of ranks {others} does not call it, and all are idle")
+                    f"{now - start:.0f} s for host tensors of other ranks; one "
+                    f"of ranks {others} does not send them, and all are idle")
             since, busy = now, _core.memsim_peers_busy_ms()
         time.sleep(pause)
         pause = min(2 * pause, 0.02)
@@ -688,8 +688,13 @@ def _serve_collectives(dist, c10d):
                 _fill(tensor)
                 return source
             _message(source, group)
-            if mirror(group, tensor) is not None and source not in REAL:
-                raise RankNotRun("a message", source)
+            if mirror(group, tensor) is not None:
+                if source not in REAL:
+                    raise RankNotRun("a message", source)
+                raise RuntimeError(
+                    f"memsim: {_place()}: rank {RANK} waits for a host tensor "
+                    f"of rank {source}: messages of host tensors need all "
+                    "ranks of their group (--ranks all)")
             work = original(*args, **kwargs)
             _fill(tensor)
             return work

@@ -52,14 +52,20 @@ static bool is_known(uint32_t stride, uint32_t size)
     return false;
 }
 
+static bool is_world(uint32_t count)
+{
+    return count == memsim_session()->world_size;
+}
+
 bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                          const char *kind, const char *place)
 {
-    uint32_t stride = count > 1 ? ranks[1] - ranks[0] : 0;
+    uint32_t stride = ranks && count > 1 ? ranks[1] - ranks[0] : 1;
 
-    if (!memsim_ranks_are_chosen() || count < 2)
+    if (!memsim_ranks_are_chosen() || count < 2 ||
+        (!ranks && !is_world(count)))
         return false;
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; ranks && i < count; i++)
         if (ranks[i] <= ranks[i - 1] || ranks[i] - ranks[i - 1] != stride) {
             memsim_note("%s%sranks %u and %u of a group differ, and its ranks "
                         "have no equal distances: name a rank of each kind "

@@ -13,9 +13,9 @@
 /* Whether memsim chooses the ranks. */
 CORE_API bool memsim_ranks_are_chosen(void);
 
-/* The COUNT RANKS of the world, at equal distances, differ from each other by
- * KIND, RANK_AXIS_... of session.h; PLACE: the program's line, or "". Returns
- * whether that is new to memsim. */
+/* The COUNT RANKS of the world, at equal distances (NULL: they are all of it,
+ * or it is not known which), differ by KIND, RANK_AXIS_... of session.h. PLACE:
+ * the program's line, or "". Returns whether that is new to memsim. */
 CORE_API bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                                   const char *kind, const char *place);
 
