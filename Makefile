@@ -187,7 +187,7 @@ install: all
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
-	install -m 644 $(CAPTURE_LIB)/calibrate*.py $(DESTDIR)$(PREFIX)/lib/memsim
+	install -m 644 $(CALIBRATE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits

@@ -118,11 +118,12 @@ $(CAPTURE_LIB)/py/%: src/capture/py/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(CAPTURE_LIB)/calibrate.py: src/memsim/calibrate/calibrate.py
+CALIBRATE := $(patsubst src/memsim/calibrate/%,$(CAPTURE_LIB)/%,$(wildcard src/memsim/calibrate/*.py))
+$(CALIBRATE): $(CAPTURE_LIB)/%: src/memsim/calibrate/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(PY) $(CAPTURE_LIB)/calibrate.py
+capture: $(CAPTURE) $(PY) $(CALIBRATE)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])
