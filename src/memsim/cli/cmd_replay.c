@@ -58,9 +58,9 @@ static const struct option_row rows[] = {
      .help = "PyTorch version whose allocator to use (default: that\n"
              "of the recording)"},
     {"addresses", 0, OPTION_CHOICE, "recorded|linux|ascending", ROW(addresses),
-     .help = "where cudaMalloc places allocations (default recorded: at a\n"
-             "snapshot's addresses while it asks for the same segments,\n"
-             "else linux)"},
+     .help = "where cudaMalloc places allocations (default\n"
+             "recorded: a snapshot's addresses while it asks for\n"
+             "the same segments, else linux)"},
     {"fail-above", 0, OPTION_PERCENT, "PCT", ROW(fail_above_percent),
      .help = "exit with 121 if the peak used of a GPU is above this\n"
              "percentage of its memory"},
