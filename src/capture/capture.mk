@@ -74,10 +74,11 @@ $(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc
 $(O)/pic/libbase.a: $(BASE_PIC)
 	$(Q)rm -f $@ && $(LTO_AR) rcs $@ $^
 
+# What it does not call is dropped, which needs libm: not without optimization.
 $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(PIC) $(LIBRARY_LD) $(SYMBOLIC) \
-	    -o $@-t $^ $(CAPTURE_LIBS) && mv $@-t $@
+	    -o $@-t $^ $(CAPTURE_LIBS) $(if $(SAN),-lm) && mv $@-t $@
 
 # The simulation of a process that uses a GPU: with libm, and with code of the
 # programs', whose memory is an arena here.

@@ -86,7 +86,7 @@ static struct line *line_find(const char *where)
             return &lines[i];
     struct line *line = &lines[lines_next++ % LINES];
     *line = (struct line){.count = 0};
-    strncpy(line->where, where, sizeof line->where - 1);
+    memcpy(line->where, where, strnlen(where, sizeof line->where - 1));
     return line;
 }
 
