@@ -294,11 +294,11 @@ static struct snapshot ascending(void)
 {
     const uint64_t a = BASE, b = BASE + GIB;
     const struct snapshot_block in_a[] = {
-        {a, 10 * MIB, 10 * MIB, SNAPSHOT_ALLOCATED},
-        {a + 10 * MIB, 34 * MIB, 34 * MIB, SNAPSHOT_ALLOCATED},
+        {a, 10 * MIB, 10 * MIB, SNAPSHOT_ALLOCATED, 0},
+        {a + 10 * MIB, 34 * MIB, 34 * MIB, SNAPSHOT_ALLOCATED, 0},
     };
     const struct snapshot_block in_b[] = {
-        {b, 24 * MIB, 24 * MIB, SNAPSHOT_ALLOCATED},
+        {b, 24 * MIB, 24 * MIB, SNAPSHOT_ALLOCATED, 0},
     };
     struct snapshot s = {.settings = strdup(""),
                          .torch_version = strdup("2.11.0")};
