@@ -43,7 +43,8 @@ TEST(an_execution_is_recorded)
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK(seen.count == 1);
     CHECK_UINT(seen.call.workspace_bytes, 64 * 128 * 8);
-    CHECK_UINT(seen.call.a, 2);
+    CHECK_UINT(seen.call.a & UINT32_MAX, 2);
+    CHECK_UINT(seen.call.a >> 32, 5); /* 1 + CUDA_C_32F, complex both ways */
     CHECK_UINT(seen.call.b, 64);
     CHECK_UINT(seen.call.c, 128);
     CHECK_UINT(seen.call.f, (uint64_t)(int64_t)CUFFT_INVERSE);
