@@ -101,6 +101,7 @@ static const char *changed(const char *text)
     struct err err = {""};
     struct tape to;
 
+    module_lists_fini(&model.lists);
     module_lists_find(&model.lists, model.tape.modules);
     if (change_parse(&change, text, &model, &err)) {
         CHECK_FAIL("%s", err.text);
