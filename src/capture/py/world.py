@@ -8,7 +8,7 @@ gloo's collectives of host tensors, and with both collectives of objects. What a
 rank alone could say that is not run is refused, with the program's line.
 
 Where memsim chooses the ranks (MEMSIM_AXES), a message to a rank that is not run
-shows an axis along which ranks differ. It is told, and this process ends: memsim
+shows an axis along which ranks differ. This process reports it and ends: memsim
 runs the job again with a rank for each place on that axis. A rank that is not
 run then sends the objects that the rank with its places sends.
 """

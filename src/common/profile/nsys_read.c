@@ -159,7 +159,7 @@ static int table_open(const struct reader *r, const char *table,
 }
 
 /* Gives each row of TABLE to ROW, with the COUNT columns NAMES; NO_COLUMN is
- * what the table lacks. A table that is not there has no rows. */
+ * what the table lacks. A missing table has no rows. */
 typedef int row_take(struct reader *r, sqlite3_stmt *row, const int *columns);
 
 static void columns_find(sqlite3_stmt *rows, const char *const *names,

@@ -65,18 +65,28 @@ static uint64_t follow(struct replay_model *m, uint64_t ours, uint64_t bytes)
     return given->address;
 }
 
+/* Our address of BYTES more; 0: no memory. */
+static uint64_t space_take(struct replay_model *m, uint64_t bytes)
+{
+    uint64_t address = vaspace_alloc(&m->space, bytes);
+
+    if (!address)
+        m->refused_bytes = bytes;
+    note_used(m);
+    return address;
+}
+
 static uint64_t model_malloc(void *context, uint64_t bytes)
 {
     struct replay_model *m = context;
-    uint64_t address = vaspace_alloc(&m->space, bytes);
+    uint64_t ours = space_take(m, bytes);
+    uint64_t recorded = 0;
 
-    if (!address) {
-        m->refused_bytes = bytes;
-        m->departed |= m->follows;
-    }
-    note_used(m);
-    uint64_t recorded = m->follows && address ? follow(m, address, bytes) : 0;
-    return recorded ? recorded : address;
+    if (m->follows && ours)
+        recorded = follow(m, ours, bytes);
+    else if (m->follows)
+        m->departed = true;
+    return recorded ? recorded : ours;
 }
 
 /* No more than there is: a reset may have been before. */
@@ -203,10 +213,7 @@ bool replay_model_other_alloc(struct replay_model *m, uint64_t address,
         note_used(m);
         return true;
     }
-    uint64_t ours = vaspace_alloc(&m->space, bytes);
-    if (!ours)
-        m->refused_bytes = bytes;
-    note_used(m);
+    uint64_t ours = space_take(m, bytes);
     if (ours)
         map_put(&m->others, address, (void *)(uintptr_t)ours);
     return ours != 0;

@@ -6,14 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CALL(call)                                         \
-    do {                                                   \
-        int error = (int)(call);                           \
-        if (error) {                                       \
-            fprintf(stderr, "%s: status %d\n", #call, error); \
-            exit(1);                                       \
-        }                                                  \
-    } while (0)
+#include "call.h"
 
 int main(void)
 {

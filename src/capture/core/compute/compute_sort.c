@@ -10,37 +10,20 @@
 #include <sys/mman.h>
 
 #include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_merge.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/memory/values.h"
 
-struct item {
-    uint64_t key;
-    uint64_t place;
-};
-
-/* Bottom-up merge sort: stable, in the two halves of ITEMS. Returns where the
- * sorted ones are. */
-static struct item *merge_sort(struct item *items, uint64_t count)
+static bool keys_in_order(const void *context, uint64_t a, uint64_t b)
 {
-    struct item *from = items, *to = items + count;
+    (void)context;
+    return a <= b;
+}
 
-    for (uint64_t width = 1; width < count; width *= 2) {
-        for (uint64_t start = 0; start < count; start += 2 * width) {
-            uint64_t middle = start + width < count ? start + width : count;
-            uint64_t end = middle + width < count ? middle + width : count;
-            uint64_t a = start, b = middle;
-
-            for (uint64_t i = start; i < end; i++)
-                to[i] = a < middle && (b >= end || from[a].key <= from[b].key)
-                            ? from[a++]
-                            : from[b++];
-        }
-        struct item *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
+static struct merge_item *keys_merge(struct merge_item *items, uint64_t count)
+{
+    return merge_sort(items, count, keys_in_order, NULL);
 }
 
 /* The number's bits in an order in which unsigned comparison is the number's:
@@ -255,7 +238,8 @@ static void words_sort(const struct compute *c, const struct pairs *p,
 }
 
 static void keys_sort(const struct compute *c, const struct pairs *p,
-                      const char *from, struct item *items, uint32_t *places)
+                      const char *from, struct merge_item *items,
+                      uint32_t *places)
 {
     uint32_t bytes = number_bytes(c->types[0]);
 
@@ -263,16 +247,16 @@ static void keys_sort(const struct compute *c, const struct pairs *p,
         uint64_t key = bits_between(bits_of(c->types[0], bytes, from),
                                     p->first_bit, p->last_bit);
 
-        items[i] = (struct item){c->form ? ~key : key, i};
+        items[i] = (struct merge_item){c->form ? ~key : key, i};
     }
-    const struct item *sorted = merge_sort(items, p->count);
+    const struct merge_item *sorted = keys_merge(items, p->count);
     for (uint64_t i = 0; i < p->count; i++)
         places[i] = (uint32_t)sorted[i].place;
 }
 
 /* ITEMS is what there is room for: pairs to sort, or digits. */
 static void pairs_order(const struct compute *c, const struct pairs *p,
-                        struct item *items)
+                        struct merge_item *items)
 {
     const struct values_window *w = values_window(p->keys_in);
     const char *keys = values_at(w, p->keys_in - w->base,
@@ -301,20 +285,20 @@ static void pairs_order(const struct compute *c, const struct pairs *p,
 /* Room for any sort, kept from one to the next: new pages cost more than most
  * sorts. */
 #define ROOM_BYTES                                                             \
-    (COMPUTE_INTEGERS * (2 * sizeof(struct item) + sizeof(uint32_t)))
+    (COMPUTE_INTEGERS * (2 * sizeof(struct merge_item) + sizeof(uint32_t)))
 
-static _Atomic(struct item *) room;
+static _Atomic(struct merge_item *) room;
 
-static struct item *room_take(void)
+static struct merge_item *room_take(void)
 {
-    struct item *items = atomic_exchange(&room, NULL);
+    struct merge_item *items = atomic_exchange(&room, NULL);
 
     return items ? items : memsim_pages_reserve(0, ROOM_BYTES);
 }
 
-static void room_give(struct item *items)
+static void room_give(struct merge_item *items)
 {
-    struct item *other = atomic_exchange(&room, items);
+    struct merge_item *other = atomic_exchange(&room, items);
 
     if (other)
         munmap(other, ROOM_BYTES);
@@ -331,7 +315,7 @@ static void pairs_sort(const struct compute *c, const struct pairs *p)
         pairs_copy(c, p);
         return;
     }
-    struct item *items = room_take();
+    struct merge_item *items = room_take();
     if (!items)
         return;
     pairs_order(c, p, items);
@@ -434,7 +418,8 @@ static void element_put(uint64_t address, uint32_t bytes,
 }
 
 static void row_sort(const struct compute *c, const struct rows *r,
-                     uint64_t row, struct item *items, struct element *copies)
+                     uint64_t row, struct merge_item *items,
+                     struct element *copies)
 {
     uint32_t kb = number_bytes(c->types[0]), vb = number_bytes(c->types[1]);
 
@@ -448,9 +433,9 @@ static void row_sort(const struct compute *c, const struct rows *r,
         if (!e->key_known)
             return;
         uint64_t bits = key_bits(c->types[0], key);
-        items[i] = (struct item){r->descending ? ~bits : bits, i};
+        items[i] = (struct merge_item){r->descending ? ~bits : bits, i};
     }
-    const struct item *sorted = merge_sort(items, r->length);
+    const struct merge_item *sorted = keys_merge(items, r->length);
     for (uint64_t i = 0; i < r->length; i++) {
         const struct element *e = &copies[sorted[i].place];
 
@@ -469,7 +454,8 @@ static void run_sort_rows(const struct compute *c,
                      .length = compute_u32(launch, 2),
                      .key_stride = compute_u32(launch, 3),
                      .value_stride = compute_u32(launch, 5)};
-    size_t size = r.length * (2 * sizeof(struct item) + sizeof(struct element));
+    size_t size =
+        r.length * (2 * sizeof(struct merge_item) + sizeof(struct element));
 
     if (!compute_tensor_read(launch->arguments[0], &r.keys) ||
         !compute_tensor_read(launch->arguments[4], &r.values) || !r.length ||
@@ -478,7 +464,7 @@ static void run_sort_rows(const struct compute *c,
     r.descending = c->form == 2
                        ? *(const unsigned char *)launch->arguments[6] & 1
                        : c->form;
-    struct item *items = memsim_pages_reserve(0, size);
+    struct merge_item *items = memsim_pages_reserve(0, size);
     if (!items)
         return;
     for (uint64_t row = 0; row < r.count; row++)
@@ -550,7 +536,7 @@ static bool row_has_some(const struct compute *c, const struct topk *t,
 /* Chooses by what the row's elements are, or came of; between equal ones, each
  * place as often. Sets *GUESSED where something is not known. */
 static void topk_row(const struct compute *c, const struct topk *t,
-                     uint64_t row, struct item *items, bool *guessed)
+                     uint64_t row, struct merge_item *items, bool *guessed)
 {
     uint32_t bytes = number_bytes(c->types[0]);
     bool known = true;
@@ -566,16 +552,16 @@ static void topk_row(const struct compute *c, const struct topk *t,
             c->types[0],
             element_address(&t->in, row, place, (uint32_t)t->in_stride, bytes));
 
-        items[i] = (struct item){t->largest ? ~bits : bits, place};
+        items[i] = (struct merge_item){t->largest ? ~bits : bits, place};
     }
-    const struct item *sorted = merge_sort(items, t->length);
+    const struct merge_item *sorted = keys_merge(items, t->length);
     for (uint64_t i = 0; i < t->k; i++)
         topk_put(c, t, row, i, sorted[i].place);
 }
 
 static void topk_rows(const struct compute *c,
                       const struct kernel_launch *launch, const struct topk *t,
-                      struct item *items)
+                      struct merge_item *items)
 {
     bool guessed = false;
 
@@ -608,7 +594,7 @@ static void run_topk(const struct compute *c,
                      .in_stride = compute_u32(launch, 5),
                      .value_stride = compute_u32(launch, 7),
                      .index_stride = compute_u32(launch, 9)};
-    size_t size = 2 * t.length * sizeof(struct item);
+    size_t size = 2 * t.length * sizeof(struct merge_item);
 
     if (!compute_tensor_read(launch->arguments[0], &t.in) ||
         !compute_tensor_read(launch->arguments[6], &t.values) ||
@@ -616,7 +602,7 @@ static void run_topk(const struct compute *c,
         t.k > t.length || t.rows * t.k > COMPUTE_INTEGERS)
         return;
     bool fits = t.rows * t.length <= COMPUTE_INTEGERS;
-    struct item *items = fits ? memsim_pages_reserve(0, size) : NULL;
+    struct merge_item *items = fits ? memsim_pages_reserve(0, size) : NULL;
     topk_rows(c, launch, &t, items);
     if (items)
         munmap(items, size);

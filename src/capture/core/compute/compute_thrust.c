@@ -9,6 +9,7 @@
 
 #include "capture/core/base/pages.h"
 #include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_merge.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
@@ -80,35 +81,10 @@ static int order_compare(const struct order *o, int64_t a, int64_t b)
     return way;
 }
 
-struct pair {
-    int64_t key, value;
-};
-
-/* Bottom-up and stable, in the two halves of PAIRS. Returns where the sorted
- * ones are. */
-static struct pair *pairs_sort(const struct order *o, struct pair *pairs,
-                               uint64_t count)
+/* A merge_order of the numbers that are A's and B's bits. */
+static bool in_order(const void *order, uint64_t a, uint64_t b)
 {
-    struct pair *from = pairs, *to = pairs + count;
-
-    for (uint64_t width = 1; width < count; width *= 2) {
-        for (uint64_t start = 0; start < count; start += 2 * width) {
-            uint64_t middle = start + width < count ? start + width : count;
-            uint64_t end = middle + width < count ? middle + width : count;
-            uint64_t a = start, b = middle;
-
-            for (uint64_t i = start; i < end; i++)
-                to[i] =
-                    a < middle && (b >= end || order_compare(o, from[a].key,
-                                                             from[b].key) <= 0)
-                        ? from[a++]
-                        : from[b++];
-        }
-        struct pair *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
+    return order_compare(order, (int64_t)a, (int64_t)b) <= 0;
 }
 
 static int64_t number_at(uint64_t numbers, uint64_t i)
@@ -122,16 +98,18 @@ static int64_t number_at(uint64_t numbers, uint64_t i)
 /* The sorted ones go to both of the places that CUB's merges, of which nothing
  * is carried out, go back and forth between. */
 static void pairs_put(const struct kernel_launch *launch, int keys, int values,
-                      const struct pair *sorted, uint64_t count)
+                      const struct merge_item *sorted, uint64_t count)
 {
     uint64_t to = compute_u64(launch, (uint32_t)keys);
     uint64_t values_to = compute_u64(launch, (uint32_t)values);
 
     for (uint64_t i = 0; i < count; i++) {
         if (values_window(to))
-            compute_store(NUMBER_I64, to + 8 * i, sorted[i].key, true);
+            compute_store(NUMBER_I64, to + 8 * i, (int64_t)sorted[i].key,
+                          true);
         if (values_window(values_to))
-            compute_store(NUMBER_I64, values_to + 8 * i, sorted[i].value, true);
+            compute_store(NUMBER_I64, values_to + 8 * i,
+                          (int64_t)sorted[i].place, true);
     }
 }
 
@@ -153,14 +131,15 @@ static void run_sort(const struct compute *c,
     if (!count || !values_window(keys) || !order_known(&o, keys, count) ||
         (has_values && !values_known(values, 8 * count)))
         return;
-    size_t bytes = 2 * count * sizeof(struct pair);
-    struct pair *pairs = memsim_pages_reserve(0, bytes);
+    size_t bytes = 2 * count * sizeof(struct merge_item);
+    struct merge_item *pairs = memsim_pages_reserve(0, bytes);
     if (!pairs)
         return;
     for (uint64_t i = 0; i < count; i++)
-        pairs[i] = (struct pair){number_at(keys, i),
-                                 has_values ? number_at(values, i) : 0};
-    const struct pair *sorted = pairs_sort(&o, pairs, count);
+        pairs[i] = (struct merge_item){
+            (uint64_t)number_at(keys, i),
+            has_values ? (uint64_t)number_at(values, i) : 0};
+    const struct merge_item *sorted = merge_sort(pairs, count, in_order, &o);
     pairs_put(launch, 3, 4, sorted, count);
     pairs_put(launch, 6, 7, sorted, count);
     munmap(pairs, bytes);

@@ -53,9 +53,9 @@ static bool is_ours(const char *name)
     return n < (int)sizeof path && !access(path, R_OK);
 }
 
-/* What to load for PATH: the base name of a library that is already here, a
- * path that is not there for one of a CUDA major that the program does not use,
- * or PATH itself. */
+/* What to load for PATH: the base name of a library that is already loaded, a
+ * path that does not exist in place of a library of a CUDA major that the
+ * program does not use, or PATH itself. */
 static const char *library_for(const char *path)
 {
     if (!path || !directory[0])

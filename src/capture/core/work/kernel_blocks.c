@@ -6,7 +6,7 @@
 #include "capture/core/memory/blocks.h"
 #include "capture/core/work/kernel.h"
 
-#define BLOCKS_MAX 32 /* that are told apart; more count as nothing */
+#define BLOCKS_MAX 32 /* blocks of one launch; more are not counted */
 
 struct found {
     uint64_t addresses[BLOCKS_MAX], bytes;
