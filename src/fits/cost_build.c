@@ -9,11 +9,10 @@
 
 #define ALIGN 8
 
-void cost_build_add(struct cost_build *build, const struct cost_model *model,
-                    void *state)
+void cost_build_add(struct cost_build *build, const struct cost_part *part)
 {
     xgrow(&build->parts, build->count, &build->capacity, sizeof *build->parts);
-    build->parts[build->count++] = (struct cost_part){*model, state};
+    build->parts[build->count++] = *part;
 }
 
 void cost_build_measured(struct cost_build *build, uint64_t key, double ns)

@@ -10,6 +10,7 @@ struct err;
 struct cost_part {
     struct cost_model model; /* all but where its state lies */
     void *state;             /* owned; model.bytes long */
+    uint32_t times;          /* that it was fitted to; 0: not known */
 };
 
 /* Zeroed, it is empty. */
@@ -23,9 +24,8 @@ struct cost_build {
     struct cost_scale scales[WORK_FAMILIES];
 };
 
-/* Takes STATE, of MODEL->bytes bytes. */
-void cost_build_add(struct cost_build *build, const struct cost_model *model,
-                    void *state);
+/* Takes PART's state. */
+void cost_build_add(struct cost_build *build, const struct cost_part *part);
 
 /* The first time of a shape counts. */
 void cost_build_measured(struct cost_build *build, uint64_t key, double ns);

@@ -24,13 +24,19 @@ static const char *const places[] = {"fits/ops", "../fits/ops"};
 #define BORROWED_BAND 1.5
 
 /* GPUs that differ more than this (see distance) have their kernels' shapes in
- * nothing but a roofline in common. */
-#define NEAR 1.0
+ * nothing but a roofline in common; data center GPUs since Ampere, whose
+ * memories and caches are alike, less soon (`bench/cost_errors`). */
+#define NEAR             1.0
+#define NEAR_DATA_CENTER 3.0
 
 /* So many neighbours are read, and any whose fit is SMALL: what counts is the
  * time to parse trees. */
 #define NEIGHBOURS 4
 #define SMALL      (64 << 10)
+
+/* A roofline of fewer times is borrowed after the models of GPUs further away:
+ * its floor is often that of the method that took them. */
+#define FEW 40
 
 struct neighbour {
     struct gpu gpu;
@@ -72,6 +78,13 @@ static double distance(const struct gpu *a, const struct gpu *b)
     return generations + 2 * fabs(log(x / y)) +
            2 * fabs(log(tensor_ratio(a) / tensor_ratio(b))) +
            0.2 * fabs(log(a->memory_gbps / fmax(b->memory_gbps, 1)));
+}
+
+static bool is_near(const struct gpu *gpu, const struct neighbour *n)
+{
+    bool data_center = tensor_ratio(gpu) > 10 && tensor_ratio(&n->gpu) > 10;
+
+    return n->distance <= (data_center ? NEAR_DATA_CENTER : NEAR);
 }
 
 static int find_place(char *directory, size_t size)
@@ -134,20 +147,33 @@ static void scale_segments(struct cost_segments *s, double ratio)
 }
 
 /* Hopper's and later data center GPUs have tensor instructions that kernels of
- * before cannot use: attention on them says nothing about attention there. */
+ * before cannot use: flash attention 2 reaches half the share of an H100's peak
+ * that it reaches of an A100's. */
+static bool has_new_tensor_cores(const struct gpu *gpu)
+{
+    return gpu->capability_major == 9 || gpu->capability_major == 10;
+}
+
+/* Attention on one side of that says nothing about the other side. */
 static bool is_foreign(const struct cost_model *model, const struct gpu *from,
                        const struct gpu *to)
 {
     bool attention = model->family == WORK_ATTENTION_FORWARD ||
                      model->family == WORK_ATTENTION_BACKWARD;
 
-    return attention && from->capability_major < 9 &&
-           (to->capability_major == 9 || to->capability_major == 10);
+    return attention && has_new_tensor_cores(from) != has_new_tensor_cores(to);
 }
 
-/* Moves FROM's models, measured on another GPU, behind those of BUILD. */
-static void borrow_models(struct cost_build *build, struct cost_build *from,
-                          const struct neighbour *n, const struct gpu *gpu)
+static bool is_weak(const struct cost_part *part)
+{
+    return part->model.kind == COST_LINE && part->times < FEW;
+}
+
+/* Moves FROM's models, measured on another GPU, behind those of BUILD;
+ * weak ones behind those of LATE, for what no other GPU answers. */
+static void borrow_models(struct cost_build *build, struct cost_build *late,
+                          struct cost_build *from, const struct neighbour *n,
+                          const struct gpu *gpu)
 {
     for (size_t i = 0; i < from->count; i++) {
         struct cost_part *part = &from->parts[i];
@@ -163,14 +189,23 @@ static void borrow_models(struct cost_build *build, struct cost_build *from,
         if (part->model.kind == COST_SEGMENTS)
             scale_segments(part->state,
                            n->gpu.memory_gbps / fmax(gpu->memory_gbps, 1));
-        cost_build_add(build, &part->model, part->state);
+        cost_build_add(is_weak(part) ? late : build, part);
     }
     from->count = 0;
+}
+
+static void move_models(struct cost_build *to, struct cost_build *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        cost_build_add(to, &from->parts[i]);
+    from->count = 0;
+    cost_build_fini(from);
 }
 
 static int read_neighbours(const struct gpu *gpu, bool own,
                            struct cost_build *build, struct err *err)
 {
+    struct cost_build late = {.gpu = ""};
     struct neighbour *list;
     size_t count = list_neighbours(gpu, &list);
     int rc = 0;
@@ -182,12 +217,13 @@ static int read_neighbours(const struct gpu *gpu, bool own,
         if ((same && own) || (read >= NEIGHBOURS && list[i].bytes > SMALL))
             continue;
         read++;
-        const struct cost_need need = {build, list[i].distance > NEAR};
+        const struct cost_need need = {build, !is_near(gpu, &list[i])};
         rc = same ? read_path(list[i].path, NULL, build, err)
                   : read_path(list[i].path, &need, &from, err);
-        borrow_models(build, &from, &list[i], gpu);
+        borrow_models(build, &late, &from, &list[i], gpu);
         cost_build_fini(&from);
     }
+    move_models(build, &late);
     free(list);
     return rc;
 }

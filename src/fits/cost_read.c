@@ -328,6 +328,16 @@ static bool is_covered(const struct cost_build *known,
     return true;
 }
 
+static uint32_t times_of(const cJSON *model)
+{
+    const cJSON *errors = cJSON_GetObjectItem(model, "errors");
+    const cJSON *rows = cJSON_GetObjectItem(errors, "rows");
+
+    return cJSON_IsNumber(rows) && in_range(rows->valuedouble, 0, UINT32_MAX)
+               ? (uint32_t)rows->valuedouble
+               : 0;
+}
+
 static int read_model(const struct reader *r, const cJSON *model,
                       struct cost_build *build)
 {
@@ -355,7 +365,7 @@ static int read_model(const struct reader *r, const cJSON *model,
     void *state = read_state(r, model, &m);
     if (!state)
         return -1;
-    cost_build_add(build, &m, state);
+    cost_build_add(build, &(struct cost_part){m, state, times_of(model)});
     return 0;
 }
 

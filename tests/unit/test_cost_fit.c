@@ -295,6 +295,54 @@ TEST(the_shipped_fits_price_their_gpu_and_lend_to_others)
     }
 }
 
+static uint64_t borrowed_ns(const char *name, const struct work *work)
+{
+    struct gpu gpu = load_gpu(name);
+    struct cost_gpu limits;
+    struct cost_answer answer = {0};
+    struct err err = {""};
+    struct cost_image *image = cost_fit_borrow(&gpu, &err);
+
+    cost_gpu_set(&gpu, &limits);
+    cost_price(image, &limits, work, &answer);
+    CHECK_UINT(answer.basis, COST_BORROWED);
+    free(image);
+    return answer.ns;
+}
+
+/* The A100 40GB's 20 times, none under 29 us, are nearest to an H100. */
+TEST(a_roofline_of_few_times_is_lent_last)
+{
+    struct work work = product(64, 512, 512);
+
+    work.type = WORK_BF16;
+    CHECK(borrowed_ns("h100-sxm-80gb", &work) < 12000);
+}
+
+/* Flash attention 2 reaches 70% of an A100's peak and 35% of an H100's, whose
+ * tensor cores it cannot feed. */
+TEST(attention_is_not_lent_across_generations_of_tensor_cores)
+{
+    struct gpu gpu = load_gpu("a100-sxm-80gb");
+    struct cost_gpu limits;
+    struct work work = {.family = WORK_ATTENTION_FORWARD,
+                        .type = WORK_BF16,
+                        .source = WORK_EXACT,
+                        .attention = {.batch = 8,
+                                      .heads = 16,
+                                      .kv_heads = 16,
+                                      .queries = 4096,
+                                      .keys = 4096,
+                                      .head_size = 128,
+                                      .value_size = 128,
+                                      .kernel = WORK_ATTENTION_FLASH2}};
+
+    work.flops = 4.0 * 8 * 16 * 4096 * 4096 * 128;
+    cost_gpu_set(&gpu, &limits);
+    CHECK((double)borrowed_ns("a100-sxm-80gb", &work) <
+          2 * cost_bound_ns(&limits, &work));
+}
+
 TEST(odd_rows_of_16_bits_cost_more)
 {
     struct gpu gpu = load_gpu("h100");
