@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fitting/trees.h"
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 #include "runtime/cost/cost_features.h"
 
@@ -101,17 +102,7 @@ static void find_edges(struct grower *g, unsigned f)
 
 static uint8_t bin_of(const struct grower *g, unsigned f, float x)
 {
-    uint32_t low = 0, high = g->edge_counts[f];
-
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (x > g->edges[f][middle])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (uint8_t)low;
+    return (uint8_t)BISECT(i, g->edge_counts[f], x > g->edges[f][i]);
 }
 
 static void bin_rows(struct grower *g)

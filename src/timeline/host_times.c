@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 
 #define CALLS_MAX  (32u << 20)
@@ -33,16 +34,7 @@ struct span {
 
 static size_t call_at(const struct host_calls *c, uint64_t record)
 {
-    size_t low = 0, high = c->count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->calls[middle].record < record)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, c->count, c->calls[i].record < record);
 }
 
 static struct span *spans_make(const struct host_calls *c,

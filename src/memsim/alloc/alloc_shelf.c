@@ -4,22 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 
 /* Where STREAM's shelf is, or would go. */
 static size_t place_of(const struct alloc_pool *pool, uint64_t stream)
 {
-    size_t low = 0, high = pool->shelf_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (pool->shelves[middle]->stream < stream)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, pool->shelf_count, pool->shelves[i]->stream < stream);
 }
 
 struct alloc_shelf *alloc_shelf_find(struct alloc_pool *pool, uint64_t stream)

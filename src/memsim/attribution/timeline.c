@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 
 /* Points are merged when there are twice as many as will be told. */
@@ -93,16 +94,9 @@ void timeline_refile(struct timeline *t, uint64_t born,
                      enum trace_category from, enum trace_category to,
                      uint64_t bytes)
 {
-    size_t low = 0, high = t->count;
+    size_t at = BISECT(i, t->count, t->turns[i].ordinal < born);
+    int64_t *changes = at < t->count ? t->turns[at].changes : t->tail;
 
-    while (low < high) { /* the first turn at or after BORN */
-        size_t middle = low + (high - low) / 2;
-        if (t->turns[middle].ordinal < born)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    int64_t *changes = low < t->count ? t->turns[low].changes : t->tail;
     change_add(&changes[from], (int64_t)(0 - bytes));
     change_add(&changes[to], (int64_t)bytes);
 }

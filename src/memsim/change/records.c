@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 
@@ -169,16 +170,7 @@ static int take(struct reading *g, const struct trace_item *item,
 /* The first record whose ordinal is not below ORDINAL. */
 static uint64_t index_of(const struct reading *g, uint64_t ordinal)
 {
-    size_t low = 0, high = g->r->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->ordinals[middle] < ordinal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, g->r->count, g->ordinals[i] < ordinal);
 }
 
 int records_read(struct records *r, const char *path, struct err *err)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/bisect.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_write.h"
@@ -83,16 +84,9 @@ static void find_recorded(struct writing *g)
 /* The last operation at or before RECORD; NEVER: there is none. */
 static size_t op_before(const struct rewrite *w, size_t record)
 {
-    size_t low = 0, high = w->op_count;
+    size_t behind = BISECT(i, w->op_count, w->ops[i] <= record);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->ops[middle] <= record)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : NEVER;
+    return behind ? behind - 1 : NEVER;
 }
 
 /* The event that is recorded SHIFT operations behind where RECORD records its

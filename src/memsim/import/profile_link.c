@@ -12,6 +12,7 @@
  * ended just before it, that is taken to be what it waited for (op.after). What
  * remains (op.gap_ns) is work that is not in the profile: it is kept as
  * measured, and reported. */
+#include "common/base/bisect.h"
 #include "memsim/import/profile.h"
 
 #include <stdlib.h>
@@ -192,17 +193,7 @@ uint32_t *profile_ends(const struct profile *p)
 static size_t ended_by(const struct profile *p, const uint32_t *ends,
                        int64_t ns)
 {
-    size_t low = 0, high = p->ops_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (profile_op_end(&p->ops[ends[middle]]) <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, p->ops_count, profile_op_end(&p->ops[ends[i]]) <= ns);
 }
 
 uint32_t profile_op_ended(const struct profile *p, const uint32_t *ends,

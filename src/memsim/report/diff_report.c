@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/ink.h"
@@ -367,16 +368,8 @@ static int order_compare(const void *x, const void *y, void *context)
 static size_t children_find(const struct sheet *s, size_t parent)
 {
     const struct diff_device *d = s->device;
-    size_t low = 0, high = d->module_count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->modules[s->order[middle]].parent < parent)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, d->module_count, d->modules[s->order[i]].parent < parent);
 }
 
 static const char *short_name(const struct diff_device *d, size_t module)

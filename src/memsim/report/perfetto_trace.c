@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/map.h"
 #include "common/trace/session.h"
 #include "common/base/units.h"
@@ -313,16 +314,9 @@ static void on_module_enter(struct perfetto_log *s,
 /* The call in C that began with the record BEGIN; NULL: it was dropped. */
 static struct call *call_find(const struct calls *c, uint64_t begin)
 {
-    size_t low = 0, high = c->count;
+    size_t at = BISECT(i, c->count, c->all[i].begin < begin);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->all[middle].begin < begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->count && c->all[low].begin == begin ? &c->all[low] : NULL;
+    return at < c->count && c->all[at].begin == begin ? &c->all[at] : NULL;
 }
 
 static void call_close(struct perfetto_log *s, struct thread *t)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/tree.h"
@@ -61,16 +62,8 @@ void tree_nodes_fini(struct tree_nodes *t)
 /* The first place in the order of PARENT's children. */
 static size_t children_find(const struct tree_nodes *t, size_t parent)
 {
-    size_t low = 0, high = t->a->module_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->a->modules[t->order[middle]].parent < parent)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, t->a->module_count,
+                  t->a->modules[t->order[i]].parent < parent);
 }
 
 /* --- parts ---------------------------------------------------------------- */
@@ -377,16 +370,8 @@ static size_t own_merge(struct tree_own *own, size_t count)
 /* The first place of MODULE's blocks. */
 static size_t blocks_find(const struct tree_nodes *t, size_t module)
 {
-    size_t low = 0, high = t->block_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->a->blocks[t->blocks[middle]].module < module)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, t->block_count,
+                  t->a->blocks[t->blocks[i]].module < module);
 }
 
 static void own_add(const struct tree_nodes *t, size_t module,

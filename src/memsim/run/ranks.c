@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/file_write.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_read.h"
@@ -16,16 +17,7 @@
 /* The place of RANK in RANKS, or where it would be inserted. */
 static size_t rank_place(const struct run_ranks *ranks, uint32_t rank)
 {
-    size_t low = 0, high = ranks->count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranks->all[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, ranks->count, ranks->all[i].rank < rank);
 }
 
 static struct run_rank *rank_get(struct run_ranks *ranks, uint32_t rank)

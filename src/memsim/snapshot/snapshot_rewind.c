@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/map.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
@@ -69,18 +70,10 @@ static int live_remove(struct rewinder *w, uint64_t address)
 /* The index of the first segment that ends above ADDRESS. */
 static size_t segment_search(const struct rewinder *w, uint64_t address)
 {
-    size_t low = 0, high = w->result->segment_count;
+    const struct snapshot_segment *all = w->result->segments;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct snapshot_segment *g = &w->result->segments[middle];
-
-        if (g->address + g->bytes <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, w->result->segment_count,
+                  all[i].address + all[i].bytes <= address);
 }
 
 static void segment_insert(struct rewinder *w, size_t at,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 
 void spans_add(struct spans *s, const struct span *span)
@@ -65,16 +66,7 @@ enum span_kind span_kind_of(enum sim_engine engine)
 /* The first span that may reach beyond FROM_NS. */
 static size_t first_after(const struct spans *s, uint64_t from_ns)
 {
-    size_t low = 0, high = s->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->last_ns[middle] <= from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BISECT(i, s->count, s->last_ns[i] <= from_ns);
 }
 
 /* A span begins or ends. */

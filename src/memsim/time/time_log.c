@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 
 #define TICKS_MAX 1000000 /* of more, every second one is kept */
@@ -165,16 +166,10 @@ void time_log_destroy(struct time_log *log)
 /* The last tick that is not after RECORDED_NS. */
 static size_t tick_find(const struct time_log *log, uint64_t recorded_ns)
 {
-    size_t low = 0, high = log->tick_count;
+    size_t after = BISECT(i, log->tick_count,
+                          log->ticks[i].recorded_ns <= recorded_ns);
 
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (log->ticks[middle].recorded_ns <= recorded_ns)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return after ? after - 1 : 0;
 }
 
 uint64_t time_log_at(const struct time_log *log, uint64_t recorded_ns)

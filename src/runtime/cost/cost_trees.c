@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An ensemble of trees over a roofline. Inputs are first put into bins, then
  * each tree compares bytes. */
+#include "common/base/bisect.h"
 #include "runtime/cost/cost_features.h"
 #include "runtime/cost/cost_image.h"
 
@@ -26,17 +27,7 @@ static struct parts parts_of(const struct cost_trees *t)
 
 static uint8_t bin_of(const float *edges, uint32_t count, float x)
 {
-    uint32_t low = 0, high = count;
-
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (x > edges[middle])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (uint8_t)low;
+    return (uint8_t)BISECT(i, count, x > edges[i]);
 }
 
 void cost_trees_bin(const struct cost_trees *trees, const float *x,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/fit_curve.h"
+#include "common/base/bisect.h"
 
 #include <math.h>
 
@@ -55,17 +56,9 @@ static double above_us(const struct fit_knot *knots, uint32_t count,
 static const struct fit_knot *knot_below(const struct fit_knot *knots,
                                          uint32_t count, double bytes)
 {
-    uint32_t low = 0, high = count - 1;
+    uint32_t above = BISECT(i, count - 1, knots[i].bytes <= bytes);
 
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-
-        if (knots[middle].bytes <= bytes)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &knots[low];
+    return &knots[above ? above - 1 : 0];
 }
 
 double fit_chain_us(const struct fit_knot *knots, uint32_t count, double bytes,
