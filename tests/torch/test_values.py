@@ -2,6 +2,7 @@
 """What device memory holds: small tensors whose values follow from known ones
 are what the CPU computes; where nothing is known, sizes are possible ones and
 numbers are finite (doc/values.md). Needs torch; transformers for one test."""
+import ctypes
 import math
 import time
 
@@ -518,6 +519,86 @@ def what_is_not_known_equals_no_constant():
     known = torch.tensor([3, 0], device=GPU)
     equal((torch.cat([known, unknown(2).long()]) == 0).tolist(),
           [False, True, False, False])
+
+
+@test
+def a_result_that_is_not_known_is_better_than_the_last():
+    """As an early stopping asks, with lt or gt, on the GPU; and so fall the
+    numbers that it reads."""
+    for better, worst in (torch.lt, math.inf), (torch.gt, -math.inf):
+        best = torch.tensor(worst)
+        for _ in range(5):
+            result = unknown(8).mean()
+            assert better(result - 0.01, best.to(result.device)).item()
+            best = result
+    x = unknown(8)
+    equal((x < x.flip(0)).sum().item(), 4)  # a mask, like any other
+
+
+@test
+def what_is_not_known_stays_so_through_the_host():
+    for x in (unknown(1000) > 0, (unknown(1000) > 0).int(),
+              (unknown(1000) > 0).to(torch.uint8)):
+        for host in x.cpu(), x.to("cpu", copy=True):
+            back = host.cuda()
+            equal(back.bool().sum().item(), 500)
+    mask = torch.cat([torch.arange(9, device=GPU) % 2 > 0, unknown(20) > 0])
+    back = mask.cpu().cuda()
+    equal(back.nonzero().flatten().tolist()[:4], [1, 3, 5, 7])
+    equal(back.sum().item(), 4 + 10)
+    back = unknown(1000).cpu().cuda()
+    equal((back > 0.7).sum().item(), 500)
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        x = unknown(1000).requires_grad_()
+        y = (x * x).sum()
+    y.backward()
+    equal((x.grad > 0.7).sum().item(), 500)
+
+
+@test
+def what_the_host_writes_is_known():
+    """Also where a number that is not known has been."""
+    for _ in range(20):
+        host = (unknown(1000) < 0).cpu()
+        del host
+        zeros = torch.zeros(1000, dtype=torch.bool)
+        equal(zeros.cuda().sum().item(), 0)
+        host = (unknown(1000) < 0).cpu()
+        host[7] = True
+        equal(host.cuda().nonzero().tolist(), [[7]])
+        host.numpy()[:9] = True
+        equal(host.cuda().sum().item(), 9)
+
+
+class Managed:
+    """Eight numbers of cudaMallocManaged's, as torch.as_tensor takes them."""
+
+    def __init__(self):
+        self.runtime = ctypes.CDLL(
+            f"libcudart.so.{torch.version.cuda.split('.')[0]}")
+        place = ctypes.c_void_p()
+        equal(self.runtime.cudaMallocManaged(ctypes.byref(place),
+                                             ctypes.c_size_t(64), 1), 0)
+        self.address = place.value
+        self.host = (ctypes.c_int64 * 8).from_address(place.value)
+        self.__cuda_array_interface__ = {
+            "shape": (8,), "typestr": "<i8", "data": (place.value, False),
+            "version": 3}
+
+
+@test
+def managed_memory_has_what_kernels_write():
+    torch.zeros(1, device=GPU)
+    memory = Managed()
+    x = torch.as_tensor(memory, device=GPU)
+    equal(x.data_ptr(), memory.address)
+    x.fill_(7).add_(torch.arange(8, device=GPU))
+    equal(list(memory.host), list(range(7, 15)))
+    memory.host[3] = 100
+    equal((x > 50).nonzero().tolist(), [[3]])
+    equal(x.sort().values.tolist(), [7, 8, 9, 11, 12, 13, 14, 100])
+    del x
+    equal(memory.runtime.cudaFree(ctypes.c_void_p(memory.address)), 0)
 
 
 @test

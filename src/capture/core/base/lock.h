@@ -18,6 +18,7 @@ enum core_lock {
     LOCK_KERNEL, /* registered kernels */
     LOCK_NAME,   /* interned names */
     LOCK_RECORD, /* the trace's writer */
+    LOCK_RETURN, /* notes of unknown values on the host */
     LOCK_COUNT,
 };
 

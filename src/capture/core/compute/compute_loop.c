@@ -368,6 +368,15 @@ static void suppose(const struct loop *l, long double *x, const bool *known)
             x[i] = 0.5L;
 }
 
+/* Whether one result is better than another, neither of them known: it is. An
+ * early stopping or a search then goes on as long as it can. */
+static bool is_better(const struct loop *l, const bool *known)
+{
+    return l->count == 1 && l->inputs == 2 && !known[0] && !known[1] &&
+           l->compute->operation == operation_compare &&
+           number_is_float(l->types[1]) && l->data[1] != l->data[2];
+}
+
 static void element(const struct loop *l, uint64_t index, bool certain)
 {
     uint64_t offsets[INPUTS + 1];
@@ -391,7 +400,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
         value = l->variant != 0;
         certain = true;
         compute_assume();
-    } else if (!all_known && is_all_of_one(l)) {
+    } else if (!all_known && (is_all_of_one(l) || is_better(l, known))) {
         value = 1;
     }
     compute_store(l->types[0], l->data[0] + offsets[0], value,

@@ -9,6 +9,7 @@
 #include "capture/core/torch/read_type.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/memory/values_return.h"
 
 /* A larger copy has zeros where nothing is known, as a checkpoint's. */
 #define SERIES_BYTES (UINT64_C(64) << 10)
@@ -129,6 +130,7 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
     double value;
 
     if (values_known(source, bytes)) {
+        values_return_end(destination);
         known_read(destination, source, bytes);
         return;
     }
@@ -150,4 +152,6 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         value_fill((char *)destination, source, bytes, type, series_next());
     else if (type == NUMBER_BOOL && bytes == 1)
         flag_read(destination);
+    if (type != NUMBER_NONE)
+        values_return_note(destination, source, bytes, number_is_float(type));
 }

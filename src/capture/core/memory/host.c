@@ -5,6 +5,7 @@
 
 #include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
+#include "capture/core/memory/values.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/record.h"
@@ -50,6 +51,30 @@ static int range_insert(const struct host_range *range)
     return rc;
 }
 
+#define MANAGED_BYTES (UINT64_C(1) << 40)
+
+/* Managed memory lies side by side, so that kernels find it (values.h). A place
+ * is used once: beyond that room, kernels do not. */
+static void *managed_reserve(uint64_t bytes)
+{
+    static char *base;
+    static uint64_t used;
+    void *p = NULL;
+
+    core_lock(LOCK_DEVICE);
+    if (!base) {
+        base = memsim_pages_reserve(0, MANAGED_BYTES);
+        if (base)
+            values_place_managed((uint64_t)base, MANAGED_BYTES);
+    }
+    if (base && bytes && bytes <= MANAGED_BYTES - used) {
+        p = base + used;
+        used += bytes;
+    }
+    core_unlock(LOCK_DEVICE);
+    return p ? p : memsim_pages_reserve(0, bytes);
+}
+
 int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
                        uint64_t *address)
 {
@@ -61,7 +86,8 @@ int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
         return rc;
     }
     bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
-    void *p = memsim_pages_reserve(0, bytes);
+    void *p = kind == HOST_MANAGED ? managed_reserve(bytes)
+                                   : memsim_pages_reserve(0, bytes);
     if (!p)
         return CORE_OUT_OF_MEMORY;
     *address = (uint64_t)p;
@@ -124,7 +150,10 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
         MEMORY_TELL(bad_host_free, address);
     if (rc)
         return rc;
-    if (kind != HOST_REGISTERED)
+    if (kind == HOST_MANAGED) /* nobody else gets the place */
+        mmap((void *)old.address, old.bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    else if (kind == HOST_PINNED)
         munmap((void *)old.address, old.bytes);
     RECORD(HOST_FREE, .address = old.address, .bytes = old.bytes);
     return CORE_OK;

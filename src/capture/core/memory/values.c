@@ -12,6 +12,7 @@
 
 static struct values_window windows[SESSION_DEVICES + 1]; /* last: vmm.c's */
 static int window_count; /* one more than the highest one placed */
+static struct values_window managed;
 
 static _Thread_local struct values_log *diverted;
 
@@ -67,6 +68,18 @@ void values_place(int device, uint64_t base, uint64_t bytes)
         window_count = device + 1;
 }
 
+void values_place_managed(uint64_t base, uint64_t bytes)
+{
+    managed.memory = (char *)base;
+    managed.bytes = bytes;
+    managed.base = base;
+}
+
+static inline bool is_managed(const struct values_window *w)
+{
+    return !w->cells;
+}
+
 /* Each launch asks: inline. */
 static inline __attribute__((always_inline)) struct values_window *
 window_of(uint64_t address)
@@ -86,6 +99,8 @@ const struct values_window *values_window(uint64_t address)
 {
     const struct values_window *w = window_of(address);
 
+    if (!w && address - managed.base < managed.bytes)
+        return &managed;
     return w && w->memory ? w : NULL;
 }
 
@@ -95,6 +110,8 @@ window_of_range(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of(address);
 
+    if (!w && address - managed.base < managed.bytes)
+        w = &managed;
     return w && w->memory && bytes <= w->base + w->bytes - address ? w : NULL;
 }
 
@@ -102,13 +119,14 @@ bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
 {
     uint64_t past = (at + bytes - 1) / CELL + 1;
 
-    return cell_live_find(w, at / CELL, past) < past;
+    return is_managed(w) || cell_live_find(w, at / CELL, past) < past;
 }
 
 const char *values_at(const struct values_window *w, uint64_t at,
                       uint64_t bytes)
 {
-    for (uint64_t cell = at / CELL; cell <= (at + bytes - 1) / CELL; cell++)
+    for (uint64_t cell = at / CELL;
+         !is_managed(w) && cell <= (at + bytes - 1) / CELL; cell++)
         if (w->cells[cell] == CELL_STALE)
             cell_open(w, cell);
     return w->memory + at;
@@ -116,7 +134,7 @@ const char *values_at(const struct values_window *w, uint64_t at,
 
 unsigned char values_known_at(const struct values_window *w, uint64_t at)
 {
-    unsigned char state = cell_state(w, at / CELL);
+    unsigned char state = is_managed(w) ? CELL_KNOWN : cell_state(w, at / CELL);
 
     if (!cell_is_live(state))
         return 0;
@@ -177,7 +195,7 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of_range(address, bytes);
 
-    if (!w || !bytes)
+    if (!w || !bytes || is_managed(w))
         return;
     if (diverted) {
         divert(address, bytes);
@@ -199,6 +217,8 @@ static char *write_at(const struct values_window *w, uint64_t at,
 {
     uint64_t end = at + bytes;
 
+    if (is_managed(w))
+        return w->memory + at;
     uniform_end(w->base + at, bytes);
     cells_write(w, at, end, known);
     memset(w->granules + at / VALUES_GRANULE, 1,
@@ -210,7 +230,7 @@ bool values_known(uint64_t address, uint64_t bytes)
 {
     const struct values_window *w = window_of_range(address, bytes);
 
-    if (!w || !bytes || diverted)
+    if (!w || !bytes || diverted || is_managed(w))
         return w;
     uint64_t at = address - w->base;
     return cells_are_known(w, at, at + bytes);
@@ -220,7 +240,7 @@ void values_mark_counts(uint64_t address, uint64_t bytes)
 {
     struct values_window *w = window_of_range(address, bytes);
 
-    if (!w || !bytes || diverted)
+    if (!w || !bytes || diverted || is_managed(w))
         return;
     values_at(w, address - w->base, bytes);
     write_at(w, address - w->base, bytes, VALUES_COUNTS);

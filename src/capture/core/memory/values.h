@@ -34,7 +34,8 @@ struct values_window {
     uint64_t base, bytes;
     char *memory; /* NULL where there was no room */
     unsigned char *known;
-    unsigned char *cells;    /* enum cell_state, of each 512 bytes */
+    unsigned char *cells;    /* enum cell_state, of each 512 bytes; NULL: managed
+                              * memory, all of which is known */
     unsigned char *granules; /* 1: some cell of it may be live */
 };
 
@@ -43,6 +44,10 @@ struct values_window {
 /* Gives DEVICE's window its shadow. Without address space for it there are no
  * values: everything reads as zeros. */
 void values_place(int device, uint64_t base, uint64_t bytes);
+
+/* From BASE on lies managed memory, which the host and kernels share: MEMORY is
+ * itself, and nothing is known to be unknown. */
+void values_place_managed(uint64_t base, uint64_t bytes);
 
 /* ADDRESS may lie in any device's window or, for copies, in host memory. */
 CORE_API void memsim_values_copy(uint64_t destination, uint64_t source,
@@ -55,7 +60,8 @@ CORE_API void memsim_values_fill(uint64_t address, const void *value,
 /* Makes BYTES at ADDRESS unknown; they read as zeros. */
 CORE_API void memsim_values_forget(uint64_t address, uint64_t bytes);
 
-/* The window that holds ADDRESS and has a shadow, or NULL. */
+/* The window that holds ADDRESS and has a shadow, or managed memory's, or
+ * NULL. */
 const struct values_window *values_window(uint64_t address);
 
 /* Whether BYTES at ADDRESS, all in one window, are known. */

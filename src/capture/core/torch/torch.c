@@ -17,6 +17,7 @@
 #include "capture/core/torch/stack.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/memory/values_return.h"
 
 /* c10::Device, passed in a register. */
 struct c10_device {
@@ -231,6 +232,23 @@ static void *torch_function(const char *name)
     void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
 
     return library ? dlsym(library, name) : NULL;
+}
+
+/* Of libc10.so's, through whose PLT it calls it: memory of a host tensor. */
+#define FREE_CPU "_ZN3c108free_cpuEPv"
+
+void torch_free_cpu(void *memory) __asm__(FREE_CPU);
+CORE_API void torch_free_cpu(void *memory)
+{
+    static void (*real)(void *);
+
+    if (!real)
+        real = (__typeof__(real))torch_function(FREE_CPU);
+    values_return_end((uint64_t)memory);
+    if (real)
+        real(memory);
+    else
+        free(memory); /* as it does */
 }
 
 #define REPORT_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"

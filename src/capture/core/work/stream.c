@@ -14,6 +14,7 @@
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/host.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/memory/values_return.h"
 #include "common/trace/session.h"
 
 #define DEFAULT_STREAMS 3 /* handles 0, 1 and 2 */
@@ -435,7 +436,8 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     if (!memsim_capture_step(stream, STEP_COPY, step)) {
         if (real == TRACE_DEVICE_TO_HOST)
             host_read(destination, source, bytes, device, stream);
-        else
+        else if (real != TRACE_HOST_TO_DEVICE ||
+                 !values_return_copy(destination, source, bytes))
             memsim_values_copy(destination, source, bytes);
         if (bytes == 1 && real == TRACE_DEVICE_TO_DEVICE)
             flag_copied(destination);
