@@ -85,7 +85,7 @@ def train(steps, seconds=float("inf")):
             if step % EVERY == 0:
                 pause(model, optimizer, batches, f"{folder}/model.pt")
                 print(json.dumps({
-                    "step": step, "resident_mib": resident_mib(),
+                    "step": step, "process": os.getpid(), "resident_mib": resident_mib(),
                     "allocated_bytes": torch.cuda.memory_allocated()}),
                     flush=True)
                 if machine_seconds() - start > seconds:

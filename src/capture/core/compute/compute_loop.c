@@ -377,6 +377,19 @@ static bool is_better(const struct loop *l, const bool *known)
            number_is_float(l->types[1]) && l->data[1] != l->data[2];
 }
 
+static bool is_taken_for_true(const struct loop *l, const bool *known)
+{
+    return is_all_of_one(l) || is_better(l, known);
+}
+
+static void inputs_load(const struct loop *l, const uint64_t *offsets,
+                        long double *x, bool *known)
+{
+    for (int i = 0; i < l->inputs; i++)
+        known[i] = compute_load(l->types[i + 1],
+                                l->data[i + 1] + offsets[i + 1], &x[i]);
+}
+
 static void element(const struct loop *l, uint64_t index, bool certain)
 {
     uint64_t offsets[INPUTS + 1];
@@ -388,9 +401,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
     else
         for (int i = 0; i <= l->inputs; i++)
             offsets[i] = index * number_bytes(l->types[i]);
-    for (int i = 0; i < l->inputs; i++)
-        known[i] = compute_load(l->types[i + 1],
-                                l->data[i + 1] + offsets[i + 1], &x[i]);
+    inputs_load(l, offsets, x, known);
     bool all_known =
         (known[0] && known[1] && known[2]) || is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)
@@ -400,7 +411,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
         value = l->variant != 0;
         certain = true;
         compute_assume();
-    } else if (!all_known && (is_all_of_one(l) || is_better(l, known))) {
+    } else if (!all_known && is_taken_for_true(l, known)) {
         value = 1;
     }
     compute_store(l->types[0], l->data[0] + offsets[0], value,

@@ -34,8 +34,8 @@ struct values_window {
     uint64_t base, bytes;
     char *memory; /* NULL where there was no room */
     unsigned char *known;
-    unsigned char *cells;    /* enum cell_state, of each 512 bytes; NULL: managed
-                              * memory, all of which is known */
+    unsigned char *cells;    /* enum cell_state, of each 512 bytes; NULL:
+                              * managed memory, all of which is known */
     unsigned char *granules; /* 1: some cell of it may be live */
 };
 

@@ -412,6 +412,17 @@ static void flag_copied(uint64_t address)
     values_mark_counts(address, 1);
 }
 
+/* What a copy in DIRECTION that is not to the host does. */
+static void device_write(uint64_t destination, uint64_t source, uint64_t bytes,
+                         int direction)
+{
+    if (direction != TRACE_HOST_TO_DEVICE ||
+        !values_return_copy(destination, source, bytes))
+        memsim_values_copy(destination, source, bytes);
+    if (bytes == 1 && direction == TRACE_DEVICE_TO_DEVICE)
+        flag_copied(destination);
+}
+
 int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
                 int direction, uint64_t stream, bool blocking)
 {
@@ -436,11 +447,8 @@ int memsim_copy(uint64_t destination, uint64_t source, uint64_t bytes,
     if (!memsim_capture_step(stream, STEP_COPY, step)) {
         if (real == TRACE_DEVICE_TO_HOST)
             host_read(destination, source, bytes, device, stream);
-        else if (real != TRACE_HOST_TO_DEVICE ||
-                 !values_return_copy(destination, source, bytes))
-            memsim_values_copy(destination, source, bytes);
-        if (bytes == 1 && real == TRACE_DEVICE_TO_DEVICE)
-            flag_copied(destination);
+        else
+            device_write(destination, source, bytes, real);
     }
     SUBMIT(COPY, .device = (uint64_t)device, .stream = stream,
            .direction = (uint64_t)real, .destination = destination,
