@@ -34,6 +34,38 @@ int launch(void)
 """
 
 
+# A kernel of an extension's: it writes its first argument, if any of the two.
+SCALE = """
+#include <stddef.h>
+struct dim3 { unsigned x, y, z; };
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int,
+                            void *, void *, void *, void *, int *);
+int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t,
+                     void *);
+static char plain, template;
+int scale(int is_template, void *to, const void *from)
+{
+    struct dim3 one = {1, 1, 1};
+    void *arguments[] = {&to, &from};
+    char *stub = is_template ? &template : &plain;
+    __cudaRegisterFunction(0, stub, 0,
+                           is_template ? "_Z5scaleIfEvPT_PKS0_"
+                                       : "_Z5scalePfPKf",
+                           -1, 0, 0, 0, 0, 0);
+    return cudaLaunchKernel(stub, one, one, arguments, 0, 0);
+}
+"""
+
+
+def extension(source):
+    """The library that SOURCE makes, loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "extension.so")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path, "-"],
+                       input=source, text=True, check=True)
+        return ctypes.CDLL(path)
+
+
 def in_child(function):
     """What FUNCTION returns (a str), run in a process of its own."""
     here, there = os.pipe()
@@ -144,15 +176,26 @@ def computed_indices_are_noted_only():
 @test
 def beside_foreign_kernels_all_are_notes():
     def run():
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "foreign.so")
-            subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path,
-                            "-"], input=FOREIGN, text=True, check=True)
-            logits = torch.randn(4, 10, device=GPU)
-            equal(ctypes.CDLL(path).launch(), 0)
-            F.cross_entropy(logits, on_gpu([1, 2, 77, 3]))
+        logits = torch.randn(4, 10, device=GPU)
+        equal(extension(FOREIGN).launch(), 0)
+        F.cross_entropy(logits, on_gpu([1, 2, 77, 3]))
     equal(error_of(run), "")
     assert is_noted("a target of nll_loss is 77, of 10 classes")
+
+
+@test
+def what_an_extension_may_write_is_not_known():
+    """And only that: not what its arguments say is constant."""
+    def run():
+        library = extension(SCALE)
+        for is_template in 0, 1:
+            to = torch.full((100,), 7.0, device=GPU)
+            source = torch.full((100,), 7, device=GPU)
+            equal(library.scale(is_template, ctypes.c_void_p(to.data_ptr()),
+                                ctypes.c_void_p(source.data_ptr())), 0)
+            assert 0 < to[0].item() <= 1, to
+            equal(source.tolist(), [7] * 100)
+    equal(error_of(run), "")
 
 
 @test

@@ -87,19 +87,47 @@ TEST(opaque)
     CHECK(!name_after("abc", "d") && *name_after("abcd", "bc") == 'd');
 }
 
+static uint32_t addresses(const char *name)
+{
+    return kernel_pointers(name, false).all;
+}
+
 TEST(arguments_that_are_addresses)
 {
-    CHECK_UINT(kernel_pointers("_Z4fillPii"), 1);
-    CHECK_UINT(kernel_pointers("_Z4nonev"), 0);
-    CHECK_UINT(kernel_pointers("_Z5scalePfPKf"), 3);
-    CHECK_UINT(kernel_pointers("_ZL3addfPKfS0_PfS1_i"), 0x1e);
-    CHECK_UINT(kernel_pointers("_ZN2ns4viewEP6__halfS1_m"), 3);
-    CHECK_UINT(kernel_pointers("_ZN2ns4viewENS_4ViewEPf"), 0); /* not read */
-    CHECK_UINT(kernel_pointers("_Z4copyPPKdd3dim"), 1);
-    CHECK_UINT(kernel_pointers("_Z4pair4int4S_Pv"), 4);
-    CHECK_UINT(kernel_pointers("_Z3sumIfEvPT_"), 0); /* a template's */
-    CHECK_UINT(kernel_pointers("plain_c_name"), 0);
-    CHECK_UINT(kernel_pointers("_Z"), 0);
-    CHECK_UINT(kernel_pointers("_Z99short"), 0);
-    CHECK_UINT(kernel_pointers("_Z1aPS9_"), 0);
+    CHECK_UINT(addresses("_Z4fillPii"), 1);
+    CHECK_UINT(addresses("_Z4nonev"), 0);
+    CHECK_UINT(addresses("_Z5scalePfPKf"), 3);
+    CHECK_UINT(addresses("_ZL3addfPKfS0_PfS1_i"), 0x1e);
+    CHECK_UINT(addresses("_ZN2ns4viewEP6__halfS1_m"), 3);
+    CHECK_UINT(addresses("_ZN2ns4viewENS_4ViewEPf"), 0); /* not read */
+    CHECK_UINT(addresses("_Z4copyPPKdd3dim"), 1);
+    CHECK_UINT(addresses("_Z4pair4int4S_Pv"), 4);
+    CHECK_UINT(addresses("_Z3sumIfEvPT_"), 0); /* a template's */
+    CHECK_UINT(addresses("plain_c_name"), 0);
+    CHECK_UINT(addresses("_Z"), 0);
+    CHECK_UINT(addresses("_Z99short"), 0);
+    CHECK_UINT(addresses("_Z1aPS9_"), 0);
+}
+
+static uint32_t written(const char *name)
+{
+    const struct kernel_pointers p = kernel_pointers(name, true);
+
+    return p.written & ~p.all ? ~0u : p.written;
+}
+
+/* Names as g++ makes them of template <typename T> void f(...). */
+TEST(arguments_that_may_be_written_to)
+{
+    CHECK_UINT(written("_Z5scalePfPKf"), 1);
+    CHECK_UINT(written("_ZL3addfPKfS0_PfS1_i"), 0x18);
+    CHECK_UINT(written("_Z4copyPPKdd3dim"), 1);
+    CHECK_UINT(written("_Z4viewPKvS0_"), 0);
+    CHECK_UINT(written("_Z3sumIfEvPT_PKS0_i"), 1);
+    CHECK_UINT(written("_ZN2ns3sumIfdEEvPKT_PT0_S3_i"), 2);
+    CHECK_UINT(written("_ZN2ns3sumIfLi4EEEvPT_S2_PKS1_"), 3);
+    CHECK_UINT(written("_Z3sumIJfdEEvPT_"), 0); /* not read */
+    CHECK_UINT(written("_Z3sumILi4"), 0);
+    CHECK_UINT(written("_Z3sumIfEvPT9_"), 0);
+    CHECK_UINT(written("_Z3sumI"), 0);
 }

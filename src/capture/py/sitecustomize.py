@@ -3,7 +3,7 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, inductor.py, groups.py, host.py, world.py,
+imports torch, it has limits.py, inductor.py, stores.py, groups.py, host.py, world.py,
 launcher.py and modules.py follow; when it imports safetensors, files.py. Then it
 makes way for the sitecustomize that the user may have.
 """
@@ -89,6 +89,7 @@ def _start(name, what):
 def _follow():
     _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
+    _start("stores", "what Triton's kernels store to is not known")
     _start("groups", "members of process groups are not known")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")

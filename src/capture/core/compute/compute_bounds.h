@@ -18,9 +18,8 @@ void compute_bounds_check(const struct compute_bounds *bounds,
                           const struct kernel_launch *launch, uint64_t address,
                           uint64_t count);
 
-/* For kernel.c, when a kernel is first used, with its host stub or, where it
- * was loaded at run time, NULL: one that PyTorch does not have itself may
- * write what nothing here sees. */
-void compute_bounds_doubt(const void *host);
+/* For kernel.c, when a kernel is first used that PyTorch does not have itself:
+ * it may write what nothing here sees. */
+void compute_bounds_doubt(void);
 
 #endif

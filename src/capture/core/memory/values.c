@@ -212,6 +212,42 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
         cells_forget(w, at, end);
 }
 
+/* Whether a kernel or a fill made some of the bytes of CELL. */
+static bool is_made(const struct values_window *w, uint64_t cell)
+{
+    unsigned char state = cell_state(w, cell);
+    const unsigned char *known = w->known + cell * CELL;
+
+    if (state != CELL_MIXED)
+        return cell_is_live(state) && state != CELL_GIVEN;
+    return memchr(known, CELL_KNOWN, CELL) || memchr(known, CELL_ASSUMED, CELL);
+}
+
+static void cells_forget_made(const struct values_window *w, uint64_t cell,
+                              uint64_t past)
+{
+    while ((cell = cell_live_find(w, cell, past)) < past) {
+        if (is_made(w, cell))
+            memsim_values_forget(w->base + cell * CELL, CELL);
+        cell++;
+    }
+}
+
+void values_forget_made(uint64_t address, uint64_t bytes)
+{
+    const struct values_window *w = window_of_range(address, bytes);
+
+    if (!w || !bytes || diverted || is_managed(w))
+        return;
+    uint64_t at = address - w->base, end = at + bytes, stop;
+    for (; at < end; at = stop) {
+        stop = (at / VALUES_GRANULE + 1) * VALUES_GRANULE;
+        stop = stop < end ? stop : end;
+        if (w->granules[at / VALUES_GRANULE])
+            cells_forget_made(w, at / CELL, (stop - 1) / CELL + 1);
+    }
+}
+
 static char *write_at(const struct values_window *w, uint64_t at,
                       uint64_t bytes, unsigned char known)
 {

@@ -60,6 +60,9 @@ CORE_API void memsim_values_fill(uint64_t address, const void *value,
 /* Makes BYTES at ADDRESS unknown; they read as zeros. */
 CORE_API void memsim_values_forget(uint64_t address, uint64_t bytes);
 
+/* The same, but of what did not come from the host as it is. */
+void values_forget_made(uint64_t address, uint64_t bytes);
+
 /* The window that holds ADDRESS and has a shadow, or managed memory's, or
  * NULL. */
 const struct values_window *values_window(uint64_t address);

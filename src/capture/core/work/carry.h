@@ -22,9 +22,8 @@ struct carry {
     uint32_t (*argument_bytes)(const struct compute *compute,
                                const struct kernel_launch *launch, int i);
 
-    /* A kernel is used for the first time, with its host stub, or NULL where it
-     * was loaded at run time. */
-    void (*meet)(const void *host);
+    /* A kernel that PyTorch does not have itself is used for the first time. */
+    void (*meet)(void);
 };
 
 /* NULL: nothing is carried out. Set when the core is loaded. */

@@ -8,6 +8,7 @@
 #include "capture/core/work/carry.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/work/graph.h"
+#include "capture/core/work/kernel.h"
 #include "capture/core/base/handle.h"
 #include "capture/core/diagnose/misuse.h"
 #include "capture/core/base/pages.h"
@@ -142,6 +143,7 @@ void graph_steps_kernel(struct graph_steps *steps, const struct kernel *kernel,
         return;
     if (kernel->run)
         compute_add(steps, kernel, launch);
+    kernel_blocks_step(steps, kernel, launch);
     for (uint32_t i = 0, left = kernel->pointers; left; i++, left >>= 1) {
         uint64_t address;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/work/kernel.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "capture/core/work/carry.h"
@@ -84,7 +85,35 @@ static void pointers_keep(struct kernel *kernel)
                              32 - (uint32_t)__builtin_clz(kernel->pointers));
 }
 
-static struct kernel *kernel_new(const char *name)
+/* What the next kernel of that name stores to. */
+static _Thread_local struct {
+    char name[256];
+    uint64_t written;
+} told;
+
+void memsim_kernel_stores(const char *name, uint64_t written)
+{
+    size_t length = strlen(name);
+
+    *told.name = 0;
+    if (length < sizeof told.name)
+        memcpy(told.name, name, length + 1);
+    told.written = written;
+}
+
+/* Of a kernel of a library or a program that nothing here knows. */
+static void writes_choose(struct kernel *kernel, const char *name,
+                          struct kernel_pointers pointers)
+{
+    kernel->writes = pointers.all ? KERNEL_WRITES : KERNEL_MAY_WRITE;
+    kernel->written = pointers.written;
+    if (strcmp(told.name, name))
+        return;
+    kernel->writes = KERNEL_WRITES;
+    kernel->written = told.written;
+}
+
+static struct kernel *kernel_new(const char *name, bool foreign)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
 
@@ -94,9 +123,12 @@ static struct kernel *kernel_new(const char *name)
     kernel_rule_choose(kernel, name);
     if (carry)
         kernel->compute = carry->find(name, &kernel->run);
-    kernel->pointers = kernel_pointers(name);
+    const struct kernel_pointers pointers = kernel_pointers(name, foreign);
+    kernel->pointers = pointers.all;
     if (kernel->pointers)
         pointers_keep(kernel);
+    if (foreign && !kernel->run)
+        writes_choose(kernel, name, pointers);
     if (memsim_session())
         kernel->shared_limit_bytes =
             memsim_device_gpu()->shared_per_block_optin_bytes;
@@ -106,8 +138,8 @@ static struct kernel *kernel_new(const char *name)
 struct kernel *memsim_kernel_named(const char *name, bool foreign)
 {
     if (foreign && carry)
-        carry->meet(NULL);
-    return kernel_new(name);
+        carry->meet();
+    return kernel_new(name, foreign);
 }
 
 int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
@@ -118,14 +150,24 @@ int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes)
     return CORE_OK;
 }
 
+/* Whether HOST's kernel is not PyTorch's. It takes the loader's lock. */
+static bool is_foreign(const void *host)
+{
+    Dl_info info;
+
+    return !dladdr(host, &info) || !strstr(info.dli_fname, "/libtorch_cuda");
+}
+
 static __attribute__((noinline)) struct kernel *
 entry_kernel(struct entry *entry)
 {
-    if (carry)
-        carry->meet(entry->host); /* takes the loader's lock */
+    bool foreign = is_foreign(entry->host);
+
+    if (foreign && carry)
+        carry->meet();
     core_lock(LOCK_KERNEL);
     if (!entry->kernel) {
-        struct kernel *kernel = kernel_new(entry->name);
+        struct kernel *kernel = kernel_new(entry->name, foreign);
 
         if (kernel && memsim_session())
             kernel->shared_limit_bytes =
@@ -230,6 +272,8 @@ static int kernel_run(const struct kernel *kernel,
         carry_launches++;
         kernel->run(kernel->compute, launch);
     }
+    if (kernel->writes != KERNEL_KNOWN && kernel->parameter_count)
+        kernel_blocks_write(kernel, launch);
     if (kernel->pointers)
         misuse_arguments(kernel, launch, device);
     return fault_of_launch(device);
@@ -254,7 +298,8 @@ int memsim_kernel_launch(const struct kernel *kernel,
     enum trace_rule rule = kernel->rule
                                ? kernel_rule_apply(kernel, launch, words)
                                : TRACE_RULE_NONE;
-    if ((kernel->run || kernel->pointers) && launch->arguments &&
+    if ((kernel->run || kernel->pointers || kernel->writes) &&
+        launch->arguments &&
         !(capture_is_on() && capture_kernel(kernel, launch)))
         rc = kernel_run(kernel, launch, device);
     memsim_kernel_count(device);

@@ -25,6 +25,10 @@ CORE_API struct kernel *memsim_kernel_named(const char *name, bool foreign);
 CORE_API void memsim_kernel_parameters(struct kernel *kernel,
                                        const uint16_t *bytes, uint32_t count);
 
+/* The next kernel of that NAME that this thread loads stores to what the
+ * arguments of WRITTEN, bit by bit, point to, and to nothing else. */
+CORE_API void memsim_kernel_stores(const char *name, uint64_t written);
+
 /* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
  * memory. CORE_INVALID_VALUE where a block cannot have so many. */
 CORE_API int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes);
@@ -44,8 +48,13 @@ CORE_API void memsim_kernel_count(int device);
 /* For reset.c: DEVICE has no kernels loaded any more. */
 void kernel_reset(int device);
 
-/* kernel_pointers.c: which arguments of a mangled NAME are addresses. */
-uint32_t kernel_pointers(const char *name);
+/* kernel_pointers.c: bit i: argument i of a mangled NAME is an address; what is
+ * there may be WRITTEN. */
+struct kernel_pointers {
+    uint32_t all, written;
+};
+
+struct kernel_pointers kernel_pointers(const char *name, bool with_templates);
 
 /* kernel_rules.c: sets what of KERNEL's arguments is recorded, by its mangled
  * NAME; and reads that from LAUNCH: the rule's number and its words. */
@@ -62,6 +71,16 @@ bool kernel_strided_read(const struct kernel_launch *launch, uint32_t tensors,
                          uint64_t words[TRACE_LAUNCH_WORDS]);
 bool kernel_reduction_read(const struct kernel_launch *launch,
                            uint64_t words[TRACE_LAUNCH_WORDS]);
+
+/* kernel_blocks.c: of a kernel that is nobody's that memsim knows: the blocks
+ * that it may write hold what is not known. Where it is not known which those
+ * are, what came from the host as it is stays. */
+void kernel_blocks_write(const struct kernel *kernel,
+                         const struct kernel_launch *launch);
+/* The same, as steps of a graph: only where it is known. */
+struct graph_steps;
+void kernel_blocks_step(struct graph_steps *steps, const struct kernel *kernel,
+                        const struct kernel_launch *launch);
 
 /* kernel_blocks.c: words as TRACE_RULE_BLOCKS says. */
 bool kernel_blocks_read(const struct kernel *kernel,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "capture/core/memory/blocks.h"
+#include "capture/core/memory/values.h"
+#include "capture/core/work/graph_steps.h"
 #include "capture/core/work/kernel.h"
 
 #define BLOCKS_MAX 32 /* blocks of one launch; more are not counted */
@@ -45,4 +47,60 @@ bool kernel_blocks_read(const struct kernel *kernel,
     words[0] = found.bytes;
     words[1] = found.count;
     return found.count;
+}
+
+/* Calls EACH with the blocks that the arguments of MASK point into. */
+static void blocks_each(const struct kernel *kernel,
+                        const struct kernel_launch *launch, uint64_t mask,
+                        void (*each)(void *context, const struct block *block),
+                        void *context)
+{
+    struct block block;
+    uint64_t word;
+
+    for (uint32_t i = 0; i < kernel->parameter_count && i < 64; i++) {
+        const char *argument = launch->arguments[i];
+
+        for (uint32_t at = 0; mask >> i & 1 &&
+                              at + sizeof word <= kernel->parameter_bytes[i];
+             at += sizeof word) {
+            memcpy(&word, argument + at, sizeof word);
+            if (blocks_find(word, &block))
+                each(context, &block);
+        }
+    }
+}
+
+static void block_forget(void *context, const struct block *block)
+{
+    (void)context;
+    memsim_values_forget(block->address, block->bytes);
+}
+
+static void block_doubt(void *context, const struct block *block)
+{
+    (void)context;
+    values_forget_made(block->address, block->bytes);
+}
+
+static void block_step(void *context, const struct block *block)
+{
+    graph_steps_add(context, STEP_FORGET,
+                    (const uint64_t[STEP_WORDS]){block->address, block->bytes});
+}
+
+void kernel_blocks_write(const struct kernel *kernel,
+                         const struct kernel_launch *launch)
+{
+    if (kernel->writes == KERNEL_WRITES)
+        blocks_each(kernel, launch, kernel->written, block_forget, NULL);
+    else
+        blocks_each(kernel, launch, ~UINT64_C(0), block_doubt, NULL);
+}
+
+void kernel_blocks_step(struct graph_steps *steps, const struct kernel *kernel,
+                        const struct kernel_launch *launch)
+{
+    if (kernel->writes == KERNEL_WRITES)
+        blocks_each(kernel, launch, kernel->written, block_step, steps);
 }
