@@ -18,14 +18,16 @@ class Sweep:
         self.lock = threading.Lock()
 
     def batches(self, configs):
-        """CONFIGS by library and GPU, --batch at a time."""
+        """CONFIGS by library and GPU, --batch at a time; the libraries take
+        turns, so that a sweep that is stopped has some of each."""
         groups = {}
         for config in configs:
             key = config["library"], config.get("gpu", "")
             groups.setdefault(key, []).append(config)
         size = self.args.batch
-        return [group[i:i + size] for group in groups.values()
-                for i in range(0, len(group), size)]
+        turns = [(i, group[i:i + size]) for group in groups.values()
+                 for i in range(0, len(group), size)]
+        return [batch for _, batch in sorted(turns, key=lambda turn: turn[0])]
 
     def command(self, batch, scratch):
         gpu = batch[0].get("gpu")
@@ -38,6 +40,7 @@ class Sweep:
 
     def answers(self, batch):
         """What one process answered for BATCH, and the end of its output."""
+        hidden = {} if self.device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
         with tempfile.TemporaryDirectory() as scratch:
             with open(f"{scratch}/configs.json", "w") as file:
                 json.dump(batch, file)
@@ -45,7 +48,7 @@ class Sweep:
                 self.command(batch, scratch), cwd=scratch, text=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, errors="replace",
-                env={**os.environ, "OMP_NUM_THREADS": "1",
+                env={**os.environ, **hidden, "OMP_NUM_THREADS": "1",
                      "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0"})
             try:
                 with open(f"{scratch}/results") as file:

@@ -27,6 +27,9 @@ ARGUMENTS = {
     "scalers": ["identity", "amplification"], "deg": torch.ones(10).long(),
     "num_nodes": NODES, "act": torch.nn.ReLU(), "beta": 0.5, "alpha": 0.1,
     "dropout": 0.1, "num_segments": 2, "in_node_channels": WIDTH,
+    "first_aggr": True, "filter_size": 2, "num_node_types": 2,
+    "num_edge_types": 3, "edge_type_emb_dim": 4, "edge_attr_emb_dim": 4,
+    "mode": "cat",
 }
 SPECIAL = {
     "GINConv": lambda kind: kind(mlp(WIDTH, WIDTH)),
@@ -36,7 +39,29 @@ SPECIAL = {
     "EdgeConv": lambda kind: kind(mlp(2 * WIDTH, WIDTH)),
     "CFConv": lambda kind: kind(WIDTH, WIDTH, 8, mlp(4, 8), 5.0),
     "GPSConv": lambda kind: kind(WIDTH, nn.GCNConv(WIDTH, WIDTH), heads=4),
+    "DirGNNConv": lambda kind: kind(nn.SAGEConv(WIDTH, WIDTH)),
+    "PointGNNConv": lambda kind: kind(mlp(WIDTH, 3), mlp(WIDTH + 3, WIDTH),
+                                      mlp(WIDTH, WIDTH)),
+    "MLP": lambda kind: kind([WIDTH, 32, WIDTH]),
+    "PNA": lambda kind: kind(WIDTH, WIDTH, 2, aggregators=["mean", "max"],
+                             scalers=["identity"], deg=ARGUMENTS["deg"]),
+    "GAE": lambda kind: kind(nn.GCNConv(WIDTH, WIDTH)),
+    "DeepGraphInfomax": lambda kind: kind(
+        WIDTH, nn.GCNConv(WIDTH, WIDTH), lambda z, *_: z.mean(0),
+        lambda x, edges: (x.flip(0), edges)),
+    "GMMConv": lambda kind: kind(WIDTH, WIDTH, 4, 3),
 }
+# What forward() gets, where its signature does not say it.
+GIVEN = {
+    **dict.fromkeys(("RGCNConv", "FastRGCNConv", "RGATConv"),
+                    ["x", "edge_index", "edge_type"]),
+    "DNAConv": ["x_layers", "edge_index"], "DirGNNConv": ["x", "edge_index"],
+    "GMMConv": ["x", "edge_index", "edge_attr"],
+    **dict.fromkeys(("GAE", "DeepGraphInfomax", "PNA"), ["x", "edge_index"]),
+    "HEATConv": ["x", "edge_index", "node_type", "edge_type", "edge_attr"],
+    "MLP": ["x"],
+}
+ABSTRACT = {"MessagePassing", "Aggregation"}
 
 
 def construct(kind):
@@ -56,18 +81,25 @@ class Network(torch.nn.Module):
         self.given = given
 
     def forward(self, x, edge_index, batch):
+        x_0 = self.before(x)
         known = {
-            "x": self.before(x), "edge_index": edge_index, "batch": batch,
+            "x": x_0, "x_0": x_0, "z": x_0, "xs": [x_0, x_0],
+            "x_layers": torch.stack([x_0, x_0, x_0], 1),
+            "edge_index": edge_index, "batch": batch,
             "edge_attr": torch.ones(edge_index.size(1), 4, device=x.device),
             "edge_weight": torch.ones(edge_index.size(1), device=x.device),
-            "edge_type": edge_index[0] % 3, "x_0": self.before(x),
-            "pos": x[:, :3], "index": batch, "ptr": None,
+            "edge_type": edge_index[0] % 3, "node_type": batch % 2,
+            "pos": x[:, :3], "normal": x[:, 3:6], "index": batch, "ptr": None,
+            **dict.fromkeys(("pos_edge_index", "neg_edge_index",
+                             "hyperedge_index"), edge_index),
         }
         return self.layer(*[known[name] for name in self.given])
 
 
 def arguments(kind):
     """The arguments of forward() that have no default and are not optional."""
+    if kind.__name__ in GIVEN:
+        return GIVEN[kind.__name__]
     forward = inspect.signature(kind.forward).parameters
     names = [name for name, p in forward.items()
              if name != "self" and p.default is inspect.Parameter.empty and
@@ -93,5 +125,6 @@ def families():
     for module in (nn.conv, nn.models, nn.pool, nn.aggr):
         for name in module.__all__:
             kind = getattr(nn, name, None)
-            if inspect.isclass(kind) and issubclass(kind, torch.nn.Module):
+            if inspect.isclass(kind) and name not in ABSTRACT and \
+                    issubclass(kind, torch.nn.Module):
                 yield name

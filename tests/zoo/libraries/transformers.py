@@ -41,11 +41,16 @@ SMALL = {
     "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
     "q_lora_rank": 32, "kv_lora_rank": 16, "qk_nope_head_dim": 16,
     "qk_rope_head_dim": 16, "v_head_dim": 16, "max_position_embeddings": 512,
-    "image_size": 64, "num_frames": 4,
+    "image_size": 64, "num_frames": 4, "rotary_dim": 16,
+    "num_kv_shared_layers": 0,
 }
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts",
+           "moe_num_experts")
 TOKENS = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id",
           "cls_token_id", "decoder_start_token_id", "unk_token_id",
           "mask_token_id")
+# Base models that take no text without an image.
+WITH_IMAGES = {"groupvit", "kosmos-2", "idefics", "clipseg"}
 # What a model type is run as: the first of these that has it.
 HEADS_OF = [
     ("causal", auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
@@ -66,26 +71,52 @@ HEADS_OF = [
 ]
 
 
+def number(config, name):
+    """CONFIG's setting if it is a number that can be set, or None."""
+    computed = getattr(type(config), name, None)
+    if isinstance(computed, property) and computed.fset is None:
+        return None
+    try:
+        value = getattr(config, name)
+    except Exception:  # a setting that differs between the layers
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) \
+        else None
+
+
+def small_tokens(config):
+    """Special tokens that a small vocabulary lacks, and what replaces them."""
+    for i, name in enumerate(n for n in vars(config)
+                             if n.endswith(("token_id", "padding_idx"))):
+        if (number(config, name) or 0) >= WORDS:
+            yield name, TOKENS.index(name) if name in TOKENS else 100 + i
+
+
+def small_layers(config, layers):
+    """The kinds of LAYERS layers, or None: each kind that CONFIG has, if there
+    is room for it, the last one last."""
+    kinds = vars(config).get("layer_types")
+    if not layers or not isinstance(kinds, list) or len(kinds) <= layers:
+        return None
+    every = list(dict.fromkeys(reversed(kinds)))
+    return [every[i % len(every)] for i in reversed(range(layers))]
+
+
 def small_values(config, sizes):
     """Arguments of CONFIG's class that make it small."""
-    values = {}
-    for name, new in sizes.items():
-        old = getattr(config, name, None)
-        if isinstance(old, int) and not isinstance(old, bool) and old > new:
-            values[name] = new
+    values = {name: new for name, new in sizes.items()
+              if (number(config, name) or 0) > new}
+    if isinstance(getattr(config, "num_heads", None), (list, tuple)):
+        values.pop("embed_dim", None)  # its stages have their heads
     if "num_key_value_heads" in values and "num_attention_heads" in values \
             and config.num_key_value_heads < config.num_attention_heads:
         values["num_key_value_heads"] = \
             1 if config.num_key_value_heads == 1 else 2
     if "vocab_size" in values:
-        for name in TOKENS:
-            token = getattr(config, name, None)
-            if isinstance(token, int) and token >= WORDS:
-                values[name] = TOKENS.index(name)
-    layers = values.get("num_hidden_layers")
-    kinds = getattr(config, "layer_types", None)
-    if layers and isinstance(kinds, list) and len(kinds) > layers:
-        values["layer_types"] = kinds[-layers:]
+        values.update(small_tokens(config))
+    kinds = small_layers(config, values.get("num_hidden_layers"))
+    if kinds:
+        values["layer_types"] = kinds
     return values
 
 
@@ -103,7 +134,8 @@ SIZES = {
     "tiny": SMALL,
     "short": {name: SMALL[name] for name in SMALL
               if SMALL[name] == LAYERS and name != "moe_k" and
-              name != "num_experts_per_tok" or name == "vocab_size"},
+              name != "num_experts_per_tok" or name == "vocab_size" or
+              name in EXPERTS or name == "num_kv_shared_layers"},
     "default": {},
 }
 
@@ -157,6 +189,19 @@ class Inputs:
         return torch.randn(self.batch, *frames, channels, side, side,
                            device=self.where)
 
+    def grid(self):
+        """Frames, rows and columns of patches of each image."""
+        return torch.tensor([[1, 4, 4]] * self.batch, device=self.where)
+
+    def patches(self):
+        config = self.model.config
+        side = setting(config, "patch_size", default=14)
+        depth = setting(config, "temporal_patch_size", default=1)
+        channels = setting(config, "in_channels", "num_channels",
+                           "in_chans", default=3)
+        return torch.randn(16 * self.batch, channels * depth * side * side,
+                           device=self.where)
+
     def features(self):
         config = self.model.config
         width = setting(config, "num_mel_bins", "input_feat_per_channel",
@@ -183,12 +228,20 @@ class Inputs:
                   "pixel_values_videos": self.pixels,
                   "input_features": self.features, "input_values":
                   lambda: torch.randn(self.batch, 8000, device=self.where),
-                  "decoder_input_ids": self.words}
+                  "decoder_input_ids": self.words,
+                  "qformer_input_ids": self.words, "grid_thw": self.grid,
+                  "image_grid_thw": self.grid}
+        if self.accepts.keys() & {"grid_thw", "image_grid_thw"} and \
+                "input_ids" not in self.accepts:
+            makers |= {"pixel_values": self.patches,
+                       "hidden_states": self.patches}
         wanted = {self.main} if self.main in makers else {"input_ids"}
         if self.task == "both":
             wanted |= {"input_ids", "pixel_values"}
         if self.task == "text":
             wanted = {"input_ids"}
+        if self.model.config.model_type in WITH_IMAGES:
+            wanted |= {"pixel_values"}
         if self.task == "any" and getattr(self.model.config,
                                           "is_encoder_decoder", False):
             wanted |= {"decoder_input_ids"}
