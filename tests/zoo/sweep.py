@@ -4,6 +4,7 @@ configurations of one library. What a batch did not answer is run again, one
 configuration at a time."""
 import json
 import os
+import random
 import subprocess
 import tempfile
 import threading
@@ -18,8 +19,10 @@ class Sweep:
         self.lock = threading.Lock()
 
     def batches(self, configs):
-        """CONFIGS by library and GPU, --batch at a time; the libraries take
-        turns, so that a sweep that is stopped has some of each."""
+        """CONFIGS by library and GPU, --batch at a time. The libraries take
+        turns, and a library's lines are mixed, so that a sweep that is stopped
+        has some of each."""
+        configs = random.Random(0).sample(configs, len(configs))
         groups = {}
         for config in configs:
             key = config["library"], config.get("gpu", "")

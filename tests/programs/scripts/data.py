@@ -6,7 +6,10 @@
   images      two classes of random images, train/ and val/
   llama       an empty checkpoint of LLaMA-7B and a tokenizer
   mnist       MNIST's files, of 512 and 128 random digits
-  cora        the files of the Cora citation graph, random"""
+  cora        the files of the Cora citation graph, random
+  coco        16 random images in COCO's layout, with boxes
+  masks       16 random images and masks, imgs/ and masks/
+  yolo        16 random images in YOLO's layout, and data.yaml"""
 import json
 import os
 import pickle
@@ -90,6 +93,53 @@ def images(folder, side=256):
                 pixels = numpy.random.randint(0, 255, (side, side, 3))
                 Image.fromarray(pixels.astype("uint8")).save(
                     f"{folder}/{part}/{kind}/{i}.jpg")
+
+
+def picture(path, width, height, values=255):
+    import numpy
+    from PIL import Image
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shape = (height, width) if values == 2 else (height, width, 3)
+    Image.fromarray(numpy.random.randint(0, values, shape).astype(
+        "uint8")).save(path)
+
+
+def coco(folder):
+    os.makedirs(f"{folder}/annotations")
+    for part in ("train2017", "val2017"):
+        images, boxes = [], []
+        for i in range(8):
+            name = f"{i:012}.jpg"
+            picture(f"{folder}/{part}/{name}", 320, 240)
+            images.append({"id": i, "file_name": name, "width": 320,
+                           "height": 240})
+            boxes += [{"id": len(boxes) + j, "image_id": i, "iscrowd": 0,
+                       "category_id": 1 + j, "bbox": [20, 30, 90, 80],
+                       "area": 7200, "segmentation":
+                       [[20, 30, 110, 30, 110, 110, 20, 110]]}
+                      for j in range(3)]
+        with open(f"{folder}/annotations/instances_{part}.json", "w") as file:
+            json.dump({"images": images, "annotations": boxes, "categories": [
+                {"id": i, "name": f"thing {i}"} for i in range(1, 91)]}, file)
+
+
+def masks(folder):
+    for i in range(16):
+        picture(f"{folder}/imgs/{i}.png", 320, 240)
+        picture(f"{folder}/masks/{i}_mask.png", 320, 240, 2)
+
+
+def yolo(folder):
+    for part in ("train", "val"):
+        os.makedirs(f"{folder}/labels/{part}")
+        for i in range(8):
+            picture(f"{folder}/images/{part}/{i}.jpg", 320, 240)
+            with open(f"{folder}/labels/{part}/{i}.txt", "w") as file:
+                file.write("0 0.5 0.5 0.3 0.4\n3 0.3 0.3 0.2 0.2\n")
+    with open(f"{folder}/data.yaml", "w") as file:
+        file.write(f"path: {os.path.abspath(folder)}\ntrain: images/train\n"
+                   "val: images/val\nnames: " + json.dumps(
+                       {i: f"thing {i}" for i in range(8)}) + "\n")
 
 
 def mnist(folder):
