@@ -52,7 +52,9 @@ class Sweep:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, errors="replace",
                 env={**os.environ, **hidden, "OMP_NUM_THREADS": "1",
-                     "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0"})
+                     "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "0",
+                     # torch.cuda.is_available() forbids forks without it.
+                     "PYTORCH_NVML_BASED_CUDA_CHECK": "1"})
             try:
                 with open(f"{scratch}/results") as file:
                     found = [json.loads(line) for line in file]

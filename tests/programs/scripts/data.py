@@ -3,10 +3,13 @@
 
   characters  nanoGPT's files of a text of 65 characters
   text        a tokenizer, a tiny Qwen3, and texts, preferences and prompts
+  texts       the same tokenizer in model/ and texts in raw/, for litgpt
+  stories     an empty checkpoint of a Llama of 15 M parameters, a tokenizer
   images      two classes of random images, train/ and val/
   llama       an empty checkpoint of LLaMA-7B and a tokenizer
   mnist       MNIST's files, of 512 and 128 random digits
   cora        the files of the Cora citation graph, random
+  c4          texts as torchtitan's test data has them
   coco        16 random images in COCO's layout, with boxes
   masks       16 random images and masks, imgs/ and masks/
   yolo        16 random images in YOLO's layout, and data.yaml"""
@@ -83,6 +86,18 @@ def text(folder):
         rows(f"{folder}/{name}/test.jsonl", 16, make)
 
 
+def texts(folder):
+    tokenizer(f"{folder}/model")
+    os.makedirs(f"{folder}/raw")
+    for i in range(2):
+        with open(f"{folder}/raw/{i}.txt", "w") as file:
+            file.writelines(sentence() + "\n" for _ in range(300))
+
+
+def c4(folder):
+    rows(f"{folder}/data.json", 400, lambda: {"text": sentence(200)})
+
+
 def images(folder, side=256):
     import numpy
     from PIL import Image
@@ -155,14 +170,27 @@ def mnist(folder):
                     0, 10, shape, dtype=numpy.uint8).tobytes())
 
 
-def llama(folder):
+def pieces(folder):
     import sentencepiece
-    import torch
     with open(f"{folder}/words.txt", "w") as file:
         file.writelines(sentence() + "\n" for _ in range(2000))
     sentencepiece.SentencePieceTrainer.train(
         input=f"{folder}/words.txt", model_prefix=f"{folder}/tokenizer",
         vocab_size=1000, model_type="bpe")
+
+
+def stories(folder):
+    import torch
+    pieces(folder)
+    sys.path.insert(0, ".")
+    from model import Transformer
+    torch.save({"model": Transformer.from_name("stories15M").state_dict()},
+               f"{folder}/stories15M.pt")
+
+
+def llama(folder):
+    import torch
+    pieces(folder)
     os.makedirs(f"{folder}/7b")
     torch.save({}, f"{folder}/7b/consolidated.00.pth")
     with open(f"{folder}/7b/params.json", "w") as file:

@@ -61,7 +61,6 @@ GIVEN = {
     "HEATConv": ["x", "edge_index", "node_type", "edge_type", "edge_attr"],
     "MLP": ["x"],
 }
-ABSTRACT = {"MessagePassing", "Aggregation"}
 
 
 def construct(kind):
@@ -125,6 +124,5 @@ def families():
     for module in (nn.conv, nn.models, nn.pool, nn.aggr):
         for name in module.__all__:
             kind = getattr(nn, name, None)
-            if inspect.isclass(kind) and name not in ABSTRACT and \
-                    issubclass(kind, torch.nn.Module):
+            if inspect.isclass(kind) and issubclass(kind, torch.nn.Module):
                 yield name

@@ -39,6 +39,7 @@ static const struct kind {
      compute_linspace_parse,
      {4, VARIES, 8}},
     {"13reduce_kernelILi", compute_reduce_parse, {VARIES}},
+    {"reduction_prod_kernel", compute_reduce_jitted_parse, {VARIES}},
     {"18DeviceReduceKernelI", compute_count_parse, {VARIES, 8, 4}},
     {"28DeviceReduceSingleTileKernelI", compute_count_parse, {VARIES, 8, 4}},
     {"28DeviceReduceSingleTileKernelI", compute_total_parse, {8, 8, 4}},

@@ -65,6 +65,7 @@ bool compute_scatter_parse(const char *name, struct compute *compute);
 bool compute_index_select_parse(const char *name, struct compute *compute);
 bool compute_loss_parse(const char *name, struct compute *compute);
 bool compute_cat_parse(const char *name, struct compute *compute);
+bool compute_reduce_jitted_parse(const char *name, struct compute *compute);
 bool compute_scan_parse(const char *name, struct compute *compute);
 bool compute_scan_rows_parse(const char *name, struct compute *compute);
 bool compute_scan_columns_parse(const char *name, struct compute *compute);

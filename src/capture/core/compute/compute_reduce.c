@@ -20,7 +20,13 @@ enum form {
 
 /* What is written besides or instead of the value itself: its place; or, of
  * the least, the greatest too. */
-enum layout { LAYOUT_VALUE, LAYOUT_VALUE_INDEX, LAYOUT_INDEX, LAYOUT_BOTH };
+enum layout {
+    LAYOUT_VALUE,
+    LAYOUT_VALUE_INDEX,
+    LAYOUT_INDEX,
+    LAYOUT_BOTH,
+    LAYOUT_JITTED, /* ReduceJitOp: the first value comes before the config */
+};
 
 /* ReduceConfig: sixteen ints, of which these come first. */
 #define CONFIG_BYTES 64u
@@ -54,6 +60,8 @@ static uint32_t config_place(const struct compute *c)
         return align(align(ops, bytes) + bytes, 4);
     case LAYOUT_BOTH:
         return align(bytes + 2 * bytes, 4);
+    case LAYOUT_JITTED:
+        return bytes;
     default:
         return 24;
     }
@@ -87,9 +95,20 @@ static uint32_t reduce_reach(const struct compute *c,
            24;
 }
 
-static long double combine(int form, long double a, long double b)
+/* Integers wrap, as they do on the GPU. */
+static long double product(enum number_type type, long double a, long double b)
+{
+    if (number_is_float(type))
+        return a * b;
+    return (int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b);
+}
+
+static long double combine(const struct compute *c, int form, long double a,
+                           long double b)
 {
     switch ((enum form)form) {
+    case FORM_PRODUCT:
+        return product(c->types[0], a, b);
     case FORM_ANY:
         return a || b;
     case FORM_ALL:
@@ -131,7 +150,7 @@ static void output_greatest(const struct compute *c, const struct reduction *r,
     for (uint64_t i = 0; i < (uint64_t)r->config.inputs; i++) {
         compute_offsets(r->input_offsets, 1, i, &inner);
         known &= compute_load(c->types[1], r->source + offsets[1] + inner, &x);
-        value = i ? combine(FORM_MAX, value, x) : x;
+        value = i ? combine(c, FORM_MAX, value, x) : x;
     }
     compute_store(c->types[0], r->destination[1] + offsets[0], value, known);
 }
@@ -159,7 +178,7 @@ static void output_reduce(const struct compute *c, const struct reduction *r,
         } else {
             decided |= is_decisive(c, x);
         }
-        long double next = i ? combine(c->form, value, x) : x;
+        long double next = i ? combine(c, c->form, value, x) : x;
         if (next != value)
             place = i;
         value = next;
@@ -200,7 +219,8 @@ static uint64_t reduction_limit(const struct compute *c,
 
     if (compute_load(c->types[1], r->source, &x))
         return COMPUTE_INTEGERS;
-    return c->layout == LAYOUT_VALUE && number_is_float(c->types[0])
+    return (c->layout == LAYOUT_VALUE || c->layout == LAYOUT_JITTED) &&
+                   number_is_float(c->types[0])
                ? COMPUTE_FLOATS
                : COMPUTE_UNKNOWN;
 }
@@ -228,6 +248,7 @@ static const struct operation {
     bool is_lambda; /* arg_t is the lambda's first argument */
 } operations[] = {
     {"11sum_functorI", FORM_SUM, LAYOUT_VALUE, true},
+    {"12prod_functorI", FORM_PRODUCT, LAYOUT_VALUE, true},
     {"14or_kernel_cuda", FORM_ANY, LAYOUT_VALUE, true},
     {"15and_kernel_cuda", FORM_ALL, LAYOUT_VALUE, true},
     {"13MaxNanFunctorI", FORM_MAX, LAYOUT_VALUE, false},
@@ -307,6 +328,56 @@ bool compute_reduce_parse(const char *name, struct compute *c)
            operation_parse(name, c) && output_type(name, c);
 }
 
+/* The type of ReduceJitOp's number, whose kernel's name does not have it: the
+ * first value is its 1, and the config has its size. */
+static enum number_type jitted_type(const char *op)
+{
+    static const enum number_type types[] = {NUMBER_I64, NUMBER_I32,
+                                             NUMBER_F64, NUMBER_F32};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        uint32_t bytes = number_bytes(types[i]);
+        struct config config;
+
+        memcpy(&config, op + bytes, sizeof config);
+        if (number_load(types[i], op) == 1 &&
+            config.element_bytes == (int32_t)bytes)
+            return types[i];
+    }
+    return NUMBER_NONE;
+}
+
+static uint32_t jitted_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    struct compute widest = *c;
+
+    widest.types[2] = NUMBER_I64;
+    return reduce_reach(&widest, launch, i);
+}
+
+static void run_reduce_jitted(const struct compute *c,
+                              const struct kernel_launch *launch)
+{
+    struct compute typed = *c;
+    enum number_type type = jitted_type(launch->arguments[0]);
+
+    if (type == NUMBER_NONE)
+        return;
+    typed.types[0] = typed.types[1] = typed.types[2] = type;
+    run_reduce(&typed, launch);
+}
+
+/* ReduceSumProdKernel.cu has it compiled when it is first used. */
+bool compute_reduce_jitted_parse(const char *name, struct compute *c)
+{
+    c->form = FORM_PRODUCT;
+    c->layout = LAYOUT_JITTED;
+    c->run = run_reduce_jitted;
+    c->reach = jitted_reach;
+    return !strcmp(name, "reduction_prod_kernel");
+}
+
 /* One running sum or product: COUNT elements, STEP apart. */
 static void scan(const struct compute *c, uint64_t out, uint64_t in,
                  uint64_t count, uint64_t step)
@@ -319,11 +390,7 @@ static void scan(const struct compute *c, uint64_t out, uint64_t in,
         uint64_t at = i * step;
 
         known &= compute_load(types[1], in + at * number_bytes(types[1]), &x);
-        total = !is_product ? total + x
-                            : number_is_float(types[0])
-                                  ? total * x
-                                  : (int64_t)((uint64_t)(int64_t)total *
-                                              (uint64_t)(int64_t)x);
+        total = is_product ? product(types[0], total, x) : total + x;
         compute_store(types[0], out + at * number_bytes(types[0]), total,
                       known);
     }
