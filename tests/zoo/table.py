@@ -11,6 +11,17 @@ CONFIG_FIELDS = ["library", "model", "size", "batch", "length", "gpu",
                  "precision", "optimizer", "options"]
 FIELDS = ["id", "status", "allocated_bytes", "reserved_bytes", "seconds",
           "host_mib", "error"]
+# Precisions that a GPU refuses although the CPU does not: the one that is used,
+# or None for a model that is left out; and why.
+ANOTHER_WAY = {
+    ("transformers", "fnet"): ("fp32", "cuFFT has no bfloat16"),
+    ("transformers", "inkling_text"): (
+        "pure-bf16", "on a GPU, torch.where() does not take the least float32 "
+        "with a bfloat16 tensor, which autocast makes"),
+    ("torch_geometric", "MeshCNNConv"): (None, "it makes a tensor on the CPU"),
+    ("torch_geometric", "MessagePassing"): (None, "a base class"),
+    ("torch_geometric", "Aggregation"): (None, "a base class"),
+}
 
 
 def identity(config):

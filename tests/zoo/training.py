@@ -103,8 +103,8 @@ OPTIMIZERS = {
 def _linear_names(model):
     return sorted({name.split(".")[-1] for name, module
                    in model.named_modules()
-                   if type(module).__name__ in (
-                       "Linear", "Conv1D", "Linear4bit", "Linear8bitLt")
+                   if (isinstance(module, torch.nn.Linear) or
+                       type(module).__name__ == "Conv1D")
                    and "head" not in name})
 
 

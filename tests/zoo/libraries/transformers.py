@@ -262,6 +262,9 @@ def build(config):
     task, name = head_of(kind)
     settings = shrink(transformers.CONFIG_MAPPING[kind],
                       SIZES[config["size"]])
+    if getattr(settings, "is_encoder_decoder", False) and \
+            getattr(settings, "decoder_start_token_id", None) is None:
+        settings.decoder_start_token_id = 0
     with common.device(config):
         model = getattr(transformers, name)(settings)
     # torch.Tensor(n), which some parameters are made of, is on the CPU.
