@@ -170,18 +170,20 @@ def mnist(folder):
                     0, 10, shape, dtype=numpy.uint8).tobytes())
 
 
-def pieces(folder):
+def pieces(folder, unused=0):
+    """A tokenizer of 1000 words, and some more that no text has."""
     import sentencepiece
     with open(f"{folder}/words.txt", "w") as file:
         file.writelines(sentence() + "\n" for _ in range(2000))
     sentencepiece.SentencePieceTrainer.train(
         input=f"{folder}/words.txt", model_prefix=f"{folder}/tokenizer",
-        vocab_size=1000, model_type="bpe")
+        vocab_size=1000 + unused, model_type="bpe",
+        user_defined_symbols=[f"<{i}>" for i in range(unused)])
 
 
 def stories(folder):
     import torch
-    pieces(folder)
+    pieces(folder, 31000)
     sys.path.insert(0, ".")
     from model import Transformer
     torch.save({"model": Transformer.from_name("stories15M").state_dict()},
