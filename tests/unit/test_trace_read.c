@@ -464,6 +464,10 @@ TEST(kinds_are_found_by_number_and_name)
 #define X(...) +1
     CHECK_UINT(count, 0 TRACE_KINDS(X));
 #undef X
+    CHECK(trace_kind_for(TRACE_GEMM) == TRACE_FOR_TIME);
+    CHECK(trace_kind_for(TRACE_BLOCK_FREE) == TRACE_FOR_MEMORY);
+    CHECK(trace_kind_for(TRACE_EVENT_QUERY) == TRACE_FOR_ASIDE);
+    CHECK(trace_kind_for(65535) == TRACE_FOR_TIME);
     CHECK_STR(gemm->fields[0], "name");
     CHECK_STR(gemm->fields[6], "batch");
     CHECK_UINT(gemm->field_count, 20);

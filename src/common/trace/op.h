@@ -94,7 +94,7 @@ struct op op_of_record(enum trace_kind kind, const uint64_t *fields);
 
 /* For every kind: the fields of an operation whose `record` is of that kind.
  * Borrowed, as `fields` is. */
-#define X(number, kind_, name, fields_, text_)                                 \
+#define X(number, kind_, name, use_, fields_, text_)                           \
     static inline const struct trace_##name *op_as_##name(const struct op *op) \
     {                                                                          \
         assert(op->record == TRACE_##kind_);                                   \

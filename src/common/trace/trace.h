@@ -59,10 +59,10 @@ struct trace_chunk {
 #define TRACE_WORD_FIELD_0 9         /* this bit: field 0 follows, and so on */
 #define TRACE_WORD_TIME    32        /* from here on: ns since the last one */
 
-/* Every kind of record: number, KIND, name, fields, meaning of its text (NULL:
- * it has none). This list generates the structs and accessors below, the
- * writers' RECORD and the names that `memsim trace` prints. A test compares
- * man/memsim-trace.5 with it.
+/* Every kind of record: number, KIND, name, what it is for (TRACE_FOR_...),
+ * fields, meaning of its text (NULL: it has none). This list generates the
+ * structs and accessors below, the writers' RECORD and the names that `memsim
+ * trace` prints. A test compares man/memsim-trace.5 with it.
  *
  * `device` is the index in the process's own numbering. `card` is the index in
  * the session's (CUDA_VISIBLE_DEVICES maps one to the other). `stream` is the
@@ -86,109 +86,124 @@ struct trace_chunk {
     F(device) F(address) F(bytes) F(stream) F(pool_low) F(pool_high)
 
 #define TRACE_KINDS(X)                                                         \
-    X(1, PROCESS, process, F(pid) F(parent) F(rank) F(local_rank)              \
+    X(1, PROCESS, process, TIME, F(pid) F(parent) F(rank) F(local_rank)        \
       F(world_size), "argv")                                                   \
-    X(2, SETTING, setting, , "key=value")                                      \
-    X(3, DEVICE, device, F(device) F(capacity_bytes) F(context_bytes) F(card), \
-      "name")                                                                  \
-    X(4, NAME, name, F(name), "text")                                          \
-    X(5, END, end, F(reason) F(status), NULL)                                  \
-    X(6, FORK, fork, F(child), NULL)                                           \
-    X(7, NOTE, note, , "text")                                                 \
-    X(8, CLOCK, clock, F(time_ns) F(thread), NULL)                             \
+    X(2, SETTING, setting, TIME, , "key=value")                                \
+    X(3, DEVICE, device, TIME, F(device) F(capacity_bytes) F(context_bytes)    \
+      F(card), "name")                                                         \
+    X(4, NAME, name, TIME, F(name), "text")                                    \
+    X(5, END, end, TIME, F(reason) F(status), NULL)                            \
+    X(6, FORK, fork, TIME, F(child), NULL)                                     \
+    X(7, NOTE, note, TIME, , "text")                                           \
+    X(8, CLOCK, clock, TIME, F(time_ns) F(thread), NULL)                       \
                                                                                \
-    X(10, BLOCK_ALLOC, block_alloc, F(device) F(address) F(requested_bytes)    \
-      F(block_bytes) F(stream) F(allocated_bytes) F(reserved_bytes)            \
-      F(pool_low) F(pool_high) F(module) F(phase) F(operator) F(range)         \
-      F(stack) F(shape), NULL)                                                 \
-    X(11, BLOCK_FREE, block_free, F(device) F(address) F(block_bytes)          \
+    X(10, BLOCK_ALLOC, block_alloc, TIME, F(device) F(address)                 \
+      F(requested_bytes) F(block_bytes) F(stream) F(allocated_bytes)           \
+      F(reserved_bytes) F(pool_low) F(pool_high) F(module) F(phase)            \
+      F(operator) F(range) F(stack) F(shape), NULL)                            \
+    X(11, BLOCK_FREE, block_free, MEMORY, F(device) F(address) F(block_bytes)  \
       F(allocated_bytes) F(reserved_bytes) F(stream) F(deferred), NULL)        \
-    X(12, FREE_DONE, free_done, F(device) F(address) F(bytes) F(stream), NULL) \
-    X(13, SEGMENT_ALLOC, segment_alloc, TRACE_FIELDS_SEGMENT, NULL)            \
-    X(14, SEGMENT_FREE, segment_free, TRACE_FIELDS_SEGMENT, NULL)              \
-    X(15, SEGMENT_MAP, segment_map, TRACE_FIELDS_SEGMENT, NULL)                \
-    X(16, SEGMENT_UNMAP, segment_unmap, TRACE_FIELDS_SEGMENT, NULL)            \
-    X(17, OOM, oom, F(device) F(requested_bytes) F(free_bytes)                 \
+    X(12, FREE_DONE, free_done, MEMORY, F(device) F(address) F(bytes)          \
+      F(stream), NULL)                                                         \
+    X(13, SEGMENT_ALLOC, segment_alloc, MEMORY, TRACE_FIELDS_SEGMENT, NULL)    \
+    X(14, SEGMENT_FREE, segment_free, MEMORY, TRACE_FIELDS_SEGMENT, NULL)      \
+    X(15, SEGMENT_MAP, segment_map, MEMORY, TRACE_FIELDS_SEGMENT, NULL)        \
+    X(16, SEGMENT_UNMAP, segment_unmap, MEMORY, TRACE_FIELDS_SEGMENT, NULL)    \
+    X(17, OOM, oom, TIME, F(device) F(requested_bytes) F(free_bytes)           \
       F(allocated_bytes) F(reserved_bytes) F(stream) F(module) F(phase)        \
       F(operator) F(range) F(stack), NULL)                                     \
-    X(18, MEMORY_FRACTION, memory_fraction, F(device), "fraction")             \
-    X(19, ALLOCATOR_SETTINGS, allocator_settings, , "settings")                \
+    X(18, MEMORY_FRACTION, memory_fraction, TIME, F(device), "fraction")       \
+    X(19, ALLOCATOR_SETTINGS, allocator_settings, TIME, , "settings")          \
                                                                                \
-    X(20, DEVICE_MALLOC, device_malloc, F(device) F(address) F(bytes) F(how)   \
+    X(20, DEVICE_MALLOC, device_malloc, TIME, F(device) F(address) F(bytes)    \
+      F(how) F(used_bytes) F(free_bytes), NULL)                                \
+    X(21, DEVICE_FREE, device_free, TIME, F(device) F(address) F(bytes)        \
+      F(how) F(used_bytes), NULL)                                              \
+    X(22, DEVICE_REFUSE, device_refuse, TIME, F(device) F(bytes) F(how)        \
       F(used_bytes) F(free_bytes), NULL)                                       \
-    X(21, DEVICE_FREE, device_free, F(device) F(address) F(bytes) F(how)       \
-      F(used_bytes), NULL)                                                     \
-    X(22, DEVICE_REFUSE, device_refuse, F(device) F(bytes) F(how)              \
-      F(used_bytes) F(free_bytes), NULL)                                       \
-    X(23, LIBRARY_MEMORY, library_memory, F(device) F(bytes) F(used_bytes),    \
-      "who")                                                                   \
-    X(24, HOST_MALLOC, host_malloc, F(address) F(bytes) F(flags), NULL)        \
-    X(25, HOST_FREE, host_free, F(address) F(bytes), NULL)                     \
-    X(26, DEVICE_RESET, device_reset, F(device) F(used_bytes), NULL)           \
+    X(23, LIBRARY_MEMORY, library_memory, MEMORY, F(device) F(bytes)           \
+      F(used_bytes), "who")                                                    \
+    X(24, HOST_MALLOC, host_malloc, MEMORY, F(address) F(bytes) F(flags),      \
+      NULL)                                                                    \
+    X(25, HOST_FREE, host_free, MEMORY, F(address) F(bytes), NULL)             \
+    X(26, DEVICE_RESET, device_reset, TIME, F(device) F(used_bytes), NULL)     \
                                                                                \
-    X(30, LAUNCH, launch, TRACE_FIELDS_WORK F(grid_x_y) F(grid_z_block_x)      \
-      F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d) F(e) F(f) F(g)     \
-      F(h), NULL)                                                              \
-    X(31, GEMM, gemm, TRACE_FIELDS_WORK F(m) F(n) F(k) F(batch)                \
-      F(types_a_b_c_d) F(compute_scale) F(transpose_a_b) F(lda_ldb) F(ldc_ldd) \
-      F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)             \
+    X(30, LAUNCH, launch, TIME, TRACE_FIELDS_WORK F(grid_x_y)                  \
+      F(grid_z_block_x) F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d)  \
+      F(e) F(f) F(g) F(h), NULL)                                               \
+    X(31, GEMM, gemm, TIME, TRACE_FIELDS_WORK F(m) F(n) F(k) F(batch)          \
+      F(types_a_b_c_d) F(compute_scale) F(transpose_a_b) F(lda_ldb)            \
+      F(ldc_ldd) F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)  \
       F(workspace_bytes) F(math_mode) F(accumulates), NULL)                    \
-    X(32, CONVOLUTION, convolution, TRACE_FIELDS_WORK F(operation) F(type)     \
-      F(compute) F(workspace_bytes) F(engine), "dims")                         \
-    X(33, ATTENTION, attention, TRACE_FIELDS_WORK F(operation) F(type)         \
+    X(32, CONVOLUTION, convolution, TIME, TRACE_FIELDS_WORK F(operation)       \
+      F(type) F(compute) F(workspace_bytes) F(engine), "dims")                 \
+    X(33, ATTENTION, attention, TIME, TRACE_FIELDS_WORK F(operation) F(type)   \
       F(workspace_bytes), "dims")                                              \
-    X(34, LIBRARY_CALL, library_call, TRACE_FIELDS_WORK F(workspace_bytes)     \
-      F(a) F(b) F(c) F(d) F(e) F(f), "detail")                                 \
-    X(35, COPY, copy, TRACE_FIELDS_STREAM F(direction) F(destination)          \
+    X(34, LIBRARY_CALL, library_call, TIME, TRACE_FIELDS_WORK                  \
+      F(workspace_bytes) F(a) F(b) F(c) F(d) F(e) F(f), "detail")              \
+    X(35, COPY, copy, TIME, TRACE_FIELDS_STREAM F(direction) F(destination)    \
       F(source) F(bytes) F(blocking) F(peer) F(pinned), NULL)                  \
-    X(36, SET, set, TRACE_FIELDS_STREAM F(address) F(value) F(bytes)           \
+    X(36, SET, set, TIME, TRACE_FIELDS_STREAM F(address) F(value) F(bytes)     \
       F(blocking), NULL)                                                       \
-    X(37, HOST_FUNCTION, host_function, TRACE_FIELDS_STREAM, NULL)             \
-    X(38, COLLECTIVE, collective, TRACE_FIELDS_WORK F(communicator) F(rank)    \
-      F(ranks) F(count) F(type) F(operation) F(root) F(bytes) F(send)          \
-      F(receive) F(group) F(sequence), NULL)                                               \
-    X(39, UNPRICED, unpriced, F(name) F(library), NULL)                        \
-    X(40, GUESS, guess, TRACE_FIELDS_WORK F(elements) F(chosen), NULL)         \
+    X(37, HOST_FUNCTION, host_function, TIME, TRACE_FIELDS_STREAM, NULL)       \
+    X(38, COLLECTIVE, collective, TIME, TRACE_FIELDS_WORK F(communicator)      \
+      F(rank) F(ranks) F(count) F(type) F(operation) F(root) F(bytes) F(send)  \
+      F(receive) F(group) F(sequence), NULL)                                   \
+    X(39, UNPRICED, unpriced, TIME, F(name) F(library), NULL)                  \
+    X(40, GUESS, guess, TIME, TRACE_FIELDS_WORK F(elements) F(chosen), NULL)   \
                                                                                \
-    X(50, STREAM_CREATE, stream_create, TRACE_FIELDS_STREAM F(flags)           \
+    X(50, STREAM_CREATE, stream_create, TIME, TRACE_FIELDS_STREAM F(flags)     \
       F(priority), NULL)                                                       \
-    X(51, STREAM_DESTROY, stream_destroy, TRACE_FIELDS_STREAM, NULL)           \
-    X(52, EVENT_CREATE, event_create, F(device) F(event) F(flags), NULL)       \
-    X(53, EVENT_DESTROY, event_destroy, F(device) F(event), NULL)              \
-    X(54, EVENT_RECORD, event_record, TRACE_FIELDS_STREAM F(event), NULL)      \
-    X(55, STREAM_WAIT, stream_wait, TRACE_FIELDS_STREAM F(event), NULL)        \
-    X(56, SYNC_STREAM, sync_stream, TRACE_FIELDS_STREAM, NULL)                 \
-    X(57, SYNC_DEVICE, sync_device, F(device), NULL)                           \
-    X(58, SYNC_EVENT, sync_event, F(device) F(event), NULL)                    \
-    X(59, EVENT_QUERY, event_query, F(device) F(event) F(ready), NULL)         \
-    X(60, STREAM_QUERY, stream_query, TRACE_FIELDS_STREAM F(ready), NULL)      \
-    X(61, COMMUNICATOR, communicator, F(device) F(communicator) F(rank)        \
-      F(ranks) F(root) F(ranges), "id")                                                  \
-    X(62, CAPTURE_JOIN, capture_join, TRACE_FIELDS_STREAM F(capture), NULL)    \
-    X(63, CAPTURE_END, capture_end, F(capture) F(whole), NULL)                 \
-    X(64, GRAPH_INSTANTIATE, graph_instantiate, F(device) F(exec) F(capture)   \
-      F(nodes) F(kernels), NULL)                                               \
-    X(65, GRAPH_LAUNCH, graph_launch, TRACE_FIELDS_STREAM F(exec) F(capture)   \
-      F(kernels), NULL)                                                        \
+    X(51, STREAM_DESTROY, stream_destroy, TIME, TRACE_FIELDS_STREAM, NULL)     \
+    X(52, EVENT_CREATE, event_create, TIME, F(device) F(event) F(flags),       \
+      NULL)                                                                    \
+    X(53, EVENT_DESTROY, event_destroy, TIME, F(device) F(event), NULL)        \
+    X(54, EVENT_RECORD, event_record, TIME, TRACE_FIELDS_STREAM F(event),      \
+      NULL)                                                                    \
+    X(55, STREAM_WAIT, stream_wait, TIME, TRACE_FIELDS_STREAM F(event), NULL)  \
+    X(56, SYNC_STREAM, sync_stream, TIME, TRACE_FIELDS_STREAM, NULL)           \
+    X(57, SYNC_DEVICE, sync_device, TIME, F(device), NULL)                     \
+    X(58, SYNC_EVENT, sync_event, TIME, F(device) F(event), NULL)              \
+    X(59, EVENT_QUERY, event_query, ASIDE, F(device) F(event) F(ready), NULL)  \
+    X(60, STREAM_QUERY, stream_query, ASIDE, TRACE_FIELDS_STREAM F(ready),     \
+      NULL)                                                                    \
+    X(61, COMMUNICATOR, communicator, TIME, F(device) F(communicator) F(rank)  \
+      F(ranks) F(root) F(ranges), "id")                                        \
+    X(62, CAPTURE_JOIN, capture_join, TIME, TRACE_FIELDS_STREAM F(capture),    \
+      NULL)                                                                    \
+    X(63, CAPTURE_END, capture_end, TIME, F(capture) F(whole), NULL)           \
+    X(64, GRAPH_INSTANTIATE, graph_instantiate, TIME, F(device) F(exec)        \
+      F(capture) F(nodes) F(kernels), NULL)                                    \
+    X(65, GRAPH_LAUNCH, graph_launch, TIME, TRACE_FIELDS_STREAM F(exec)        \
+      F(capture) F(kernels), NULL)                                             \
                                                                                \
-    X(70, RANGE_PUSH, range_push, F(domain), "text")                           \
-    X(71, RANGE_POP, range_pop, F(domain), NULL)                               \
-    X(72, MARK, mark, F(domain), "text")                                       \
+    X(70, RANGE_PUSH, range_push, TIME, F(domain), "text")                     \
+    X(71, RANGE_POP, range_pop, TIME, F(domain), NULL)                         \
+    X(72, MARK, mark, TIME, F(domain), "text")                                 \
                                                                                \
-    X(80, MODULE, module, F(module) F(root) F(name), NULL)                     \
-    X(81, MODULE_ENTER, module_enter, F(module), NULL)                         \
-    X(82, MODULE_LEAVE, module_leave, F(module), NULL)                         \
-    X(83, PHASE, phase, F(phase), NULL)                                        \
-    X(84, STORAGE, storage, F(address) F(module) F(category) F(element_bytes)  \
-      F(name), NULL)                                                           \
-    X(85, OUTPUT, output, F(address) F(module), NULL)                          \
-    X(86, INPUT, input, F(address) F(module), NULL)                            \
-    X(87, BATCH, batch, F(module) F(samples) F(tokens) F(learns), NULL)        \
+    X(80, MODULE, module, TIME, F(module) F(root) F(name), NULL)               \
+    X(81, MODULE_ENTER, module_enter, TIME, F(module), NULL)                   \
+    X(82, MODULE_LEAVE, module_leave, TIME, F(module), NULL)                   \
+    X(83, PHASE, phase, TIME, F(phase), NULL)                                  \
+    X(84, STORAGE, storage, MEMORY, F(address) F(module) F(category)           \
+      F(element_bytes) F(name), NULL)                                          \
+    X(85, OUTPUT, output, MEMORY, F(address) F(module), NULL)                  \
+    X(86, INPUT, input, MEMORY, F(address) F(module), NULL)                    \
+    X(87, BATCH, batch, ASIDE, F(module) F(samples) F(tokens) F(learns),       \
+      NULL)                                                                    \
                                                                                \
-    X(90, MEASURED, measured, F(start_ns) F(duration_ns) F(held_ns)            \
-      F(return_ns) F(latency_ns) F(gap_ns), NULL)                                        \
-    X(91, JOIN, join, F(joined), NULL)
+    X(90, MEASURED, measured, TIME, F(start_ns) F(duration_ns) F(held_ns)      \
+      F(return_ns) F(latency_ns) F(gap_ns), NULL)                              \
+    X(91, JOIN, join, TIME, F(joined), NULL)
 /* clang-format on */
+
+/* What records of a kind are for. */
+enum trace_for {
+    TRACE_FOR_TIME,   /* what was done, and when */
+    TRACE_FOR_MEMORY, /* memory alone */
+    TRACE_FOR_ASIDE,  /* neither: questions to the GPU that it does not notice,
+                         the sizes of batches */
+};
 
 enum trace_kind {
 #define X(number, kind, ...) TRACE_##kind = number,
@@ -200,7 +215,7 @@ enum trace_kind {
  * on for every kind. TRACE_STRUCT_COPY is the same type, for macros that take
  * a KIND. */
 #define F(field) uint64_t field;
-#define X(number, kind, name, fields, text)                                    \
+#define X(number, kind, name, use, fields, text)                               \
     struct trace_##name {                                                      \
         fields                                                                 \
     };                                                                         \

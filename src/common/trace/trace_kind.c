@@ -8,13 +8,13 @@
 
 /* Names of fields, a NULL behind them: some kinds have none. */
 #define F(field) #field,
-#define X(number, kind, name, fields, text)                                    \
+#define X(number, kind, name, use, fields, text)                               \
     static const char *const name##_fields[] = {fields NULL};
 TRACE_KINDS(X)
 #undef X
 #undef F
 
-#define X(number, kind, name, fields, text)                                    \
+#define X(number, kind, name, use, fields, text)                               \
     static_assert(TRACE_WORD_COUNT(kind) <= TRACE_FIELDS_MAX,                  \
                   "a record's word has a bit for each of " #name "'s fields");
 TRACE_KINDS(X)
@@ -22,9 +22,9 @@ TRACE_KINDS(X)
 
 /* By number, with holes. */
 static const struct trace_kind_info kinds[] = {
-#define X(number, kind, name, fields, text)                                    \
-    [number] = {TRACE_##kind, #name, name##_fields, TRACE_WORD_COUNT(kind),    \
-                text},
+#define X(number, kind, name, use, fields, text)                               \
+    [number] = {TRACE_##kind,           #name, name##_fields,                  \
+                TRACE_WORD_COUNT(kind), text,  TRACE_FOR_##use},
     TRACE_KINDS(X)
 #undef X
 };
@@ -34,6 +34,11 @@ static const struct trace_kind_info kinds[] = {
 const struct trace_kind_info *trace_kind_find(unsigned kind)
 {
     return kind < KINDS && kinds[kind].name ? &kinds[kind] : NULL;
+}
+
+enum trace_for trace_kind_for(unsigned kind)
+{
+    return kind < KINDS ? kinds[kind].use : TRACE_FOR_TIME;
 }
 
 const struct trace_kind_info *trace_kind_next(unsigned kind)

@@ -72,7 +72,7 @@ void trace_reader_close(struct trace_reader *r);
 /* The fields of a record of that kind: trace_as_copy(item)->bytes, and so on
  * for every kind. Borrowed: valid as long as ITEM is. A field that an older
  * version did not write is 0. */
-#define X(number, kind_, name, fields_, text_)                                 \
+#define X(number, kind_, name, use_, fields_, text_)                           \
     static inline const struct trace_##name *trace_as_##name(                  \
         const struct trace_item *item)                                         \
     {                                                                          \
@@ -127,6 +127,7 @@ struct trace_kind_info {
     const char *const *fields; /* names of the fields */
     unsigned field_count;
     const char *text; /* meaning of the text; NULL: it has none */
+    enum trace_for use;
 };
 
 /* The kind with this number or name, and the one with the next number after
@@ -134,6 +135,9 @@ struct trace_kind_info {
 const struct trace_kind_info *trace_kind_find(unsigned kind);
 const struct trace_kind_info *trace_kind_find_name(const char *name);
 const struct trace_kind_info *trace_kind_next(unsigned kind);
+
+/* What records of KIND are for; TRACE_FOR_TIME where there is no such kind. */
+enum trace_for trace_kind_for(unsigned kind);
 
 /* The texts of NAME records, by id. */
 struct trace_names {

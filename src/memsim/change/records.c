@@ -53,26 +53,11 @@ size_t records_add(struct records *r, const struct record *from,
     return r->count++;
 }
 
-/* Is it of memory alone? Allocations of blocks stay: they say which module is
+/* Another end is written; allocations of blocks stay: they say which module is
  * at work. */
 static bool is_dropped(unsigned kind)
 {
-    switch (kind) {
-    case TRACE_BLOCK_FREE:
-    case TRACE_FREE_DONE:
-    case TRACE_SEGMENT_ALLOC:
-    case TRACE_SEGMENT_FREE:
-    case TRACE_SEGMENT_MAP:
-    case TRACE_SEGMENT_UNMAP:
-    case TRACE_LIBRARY_MEMORY:
-    case TRACE_STORAGE:
-    case TRACE_OUTPUT:
-    case TRACE_INPUT:
-    case TRACE_END:
-        return true;
-    default:
-        return false;
-    }
+    return kind == TRACE_END || trace_kind_for(kind) == TRACE_FOR_MEMORY;
 }
 
 static void take_storage(struct reading *g, const struct trace_item *item)

@@ -132,8 +132,7 @@ static uint64_t event_for(const struct writing *g, size_t index,
 static bool is_once(enum trace_kind kind)
 {
     return kind == TRACE_DEVICE_MALLOC || kind == TRACE_DEVICE_FREE ||
-           kind == TRACE_NAME || kind == TRACE_MODULE ||
-           kind == TRACE_HOST_MALLOC || kind == TRACE_HOST_FREE;
+           kind == TRACE_NAME || kind == TRACE_MODULE;
 }
 
 static void put(struct writing *g, const struct record *record, uint64_t event)

@@ -26,27 +26,6 @@ struct simulation_pass {
 
 /* --- records that are kept ------------------------------------------------ */
 
-/* Does the simulator, or what reads its times, have no use for such records? */
-static bool is_of_memory(unsigned kind)
-{
-    switch (kind) {
-    case TRACE_BLOCK_FREE:
-    case TRACE_FREE_DONE:
-    case TRACE_SEGMENT_ALLOC:
-    case TRACE_SEGMENT_FREE:
-    case TRACE_SEGMENT_MAP:
-    case TRACE_SEGMENT_UNMAP:
-    case TRACE_LIBRARY_MEMORY:
-    case TRACE_HOST_MALLOC:
-    case TRACE_HOST_FREE:
-    case TRACE_EVENT_QUERY:
-    case TRACE_STREAM_QUERY:
-        return true;
-    default:
-        return kind >= TRACE_STORAGE && kind <= TRACE_BATCH;
-    }
-}
-
 static struct place *place_of(struct simulation_pass *pass, uint32_t thread)
 {
     return thread < THREADS_MAX ? &pass->places[thread] : NULL;
@@ -121,7 +100,7 @@ static void keep_work(struct simulation_plan *plan,
     struct simulation_pass *pass = plan->pass;
     bool allocates = item->head.kind == TRACE_BLOCK_ALLOC;
 
-    if (is_of_memory(item->head.kind) ||
+    if (trace_kind_for(item->head.kind) != TRACE_FOR_TIME ||
         (allocates && is_same_place(pass, item))) {
         skip(pass, item);
         return;
