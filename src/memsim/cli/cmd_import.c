@@ -71,16 +71,23 @@ static double percent_of(int64_t part, int64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* All streams' time from the first operation to the last. */
+/* All streams' time from the first operation, or the pause that is kept before
+ * it, to the last. The pauses of a stream do not overlap: their sum is at most
+ * this. */
 static int64_t stream_time(const struct profile *p, int64_t *span_ns)
 {
-    int64_t first = p->ops[0].start_ns, last = first;
+    int64_t first = p->ops[0].start_ns, last = first, pause = first;
 
-    for (size_t i = 0; i < p->ops_count; i++)
-        if (profile_op_end(&p->ops[i]) > last)
-            last = profile_op_end(&p->ops[i]);
+    for (size_t i = 0; i < p->ops_count; i++) {
+        const struct profile_op *op = &p->ops[i];
+
+        if (profile_op_end(op) > last)
+            last = profile_op_end(op);
+        if (op->start_ns - op->gap_ns < pause)
+            pause = op->start_ns - op->gap_ns;
+    }
     *span_ns = last - first;
-    return *span_ns * (int64_t)p->streams_count;
+    return (last - pause) * (int64_t)p->streams_count;
 }
 
 static void print_doubts(const struct profile *p, int64_t streams_ns)
