@@ -334,10 +334,15 @@ for step in range(4):
 
 def layer_times(folder, layers, *change):
     """As `times', of LAYERS."""
-    trace, out = folder / f"{layers}", folder / "out.json"
+    return changed_times(folder, f"{layers}", LAYERS % {"layers": layers},
+                         *change)
+
+
+def changed_times(folder, name, script, *change):
+    """The report and the operations of a step of SCRIPT, recorded as NAME."""
+    trace, out = folder / name, folder / "out.json"
     if not trace.exists():
-        memsim("run", "-q", "-o", trace, "--", sys.executable, "-c",
-               LAYERS % {"layers": layers})
+        memsim("run", "-q", "-o", trace, "--", sys.executable, "-c", script)
     memsim("replay", "-q", "--host-speed", "0", "--json", out, "--kineto",
            folder / "k.json", *change, trace)
     report = json.loads(out.read_text())
@@ -366,6 +371,81 @@ def another_number_of_layers_is_the_changed_script():
             # Memory is not what a changed recording can tell.
             equal(changed["verdict"], "unknown")
             assert "needs a run" in changed["why"], changed["why"]
+
+
+SIZES = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+width, length, batch = %(hidden)d, %(seq)d, %(batch)d
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.qkv = nn.LayerNorm(width), nn.Linear(width, 3 * width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2)
+                   for t in self.qkv(self.norm(x)).split(width, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + y.transpose(1, 2).flatten(-2)
+        return x + self.down(F.gelu(self.up(x)))
+net = nn.Sequential(nn.Embedding(500, width), Block(), Block(),
+                    nn.Linear(width, 500)).cuda()
+sets = [{"params": [p for p in net.parameters() if (p.dim() > 1) == decays],
+         "weight_decay": 0.1 * decays} for decays in (True, False)]
+adam = torch.optim.AdamW(sets)
+tokens = torch.zeros(batch, length, dtype=torch.long, device="cuda")
+for step in range(4):
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = F.cross_entropy(net(tokens).flatten(0, 1), tokens.flatten())
+    adam.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    adam.step()
+"""
+
+
+@test
+def another_size_is_the_changed_script():
+    """The same operations, at the same nanoseconds, as in a run of that size,
+    from recordings of two others: the optimizer's lists, of which a launch takes
+    less when they are larger, too."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+
+        def sized(what, size, *change):
+            sizes = {"hidden": 64, "seq": 128, "batch": 4, what: size}
+            return changed_times(scratch, "-".join(map(str, sizes.values())),
+                                 SIZES % sizes, *change)
+        for what, first, second, wanted in (
+                ("hidden", 64, 128, 512), ("hidden", 512, 128, 64),
+                ("seq", 128, 192, 64), ("batch", 4, 6, 2)):
+            sized(what, second)
+            script, expected = sized(what, wanted)
+            folder = [str(size) for size in (64, 128, 4)]
+            folder[["hidden", "seq", "batch"].index(what)] = str(second)
+            changed, got = sized(what, first, "--change",
+                                 f"{what}={first}:{wanted}", "--second",
+                                 f"{second}={scratch / '-'.join(folder)}")
+            for a, b in zip(got, expected):
+                equal(a, b)
+            equal(len(got), len(expected))
+            equal(changed["time"]["step_ns"], script["time"]["step_ns"])
+            equal(changed["verdict"], "unknown")
+        # A head of 20 elements: PyTorch pads it.
+        for change, why in (
+                (["hidden=64:80", "--second", f"128={scratch / '128-128-4'}"],
+                 "no multiple of 8"),
+                (["hidden=64:192", "--second", f"128={scratch / '64-128-2'}"],
+                 "gives no whole one"),
+                (["hidden=64:192", "--second", f"128={scratch / '64-128-4'}"],
+                 "no operation of a step follows from hidden"),
+                (["hidden=64:192"], "--second SIZE=DIR")):
+            done = subprocess.run(
+                [MEMSIM, "replay", scratch / "64-128-4", "--change", *change],
+                capture_output=True, text=True)
+            equal(done.returncode, 125)
+            assert why in done.stderr, (change, done.stderr)
 
 
 @test

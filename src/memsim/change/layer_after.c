@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/change/layer_lists.h"
+#include "memsim/change/list_launches.h"
 
 #define CAT_TENSORS    128 /* of a launch: CAT_ARRAY_BATCH_SIZE */
 #define BLOCK_ELEMENTS 512 /* of an elementwise kernel: at least */
@@ -66,68 +66,16 @@ static struct list list_make(const struct layer_after *a, uint64_t least,
 
 /* --- lists of tensors ----------------------------------------------------- */
 
+static struct list_place place_of(const struct layer_after *a)
+{
+    return (struct list_place){a->rewrite->records, a->marks->ops, a->end};
+}
+
 static struct trace_launch *launch_at(const struct layer_after *a, size_t op)
 {
-    const struct records *r = a->rewrite->records;
-    const struct record *record = &r->all[a->marks->ops[op]];
+    const struct list_place place = place_of(a);
 
-    return record->kind == TRACE_LAUNCH
-               ? (struct trace_launch *)records_fields(r, record)
-               : NULL;
-}
-
-static bool is_list(const struct trace_launch *l)
-{
-    return l && l->shared_bytes_rule >> 32 == TRACE_RULE_FOREACH;
-}
-
-/* Are the COUNT launches from OP on those of EXPECTED? */
-static bool launches_match(const struct layer_after *a, size_t op,
-                           const struct list_launch *expected, size_t count)
-{
-    const struct trace_launch *first = launch_at(a, op);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct trace_launch *l =
-            op + i < a->end ? launch_at(a, op + i) : NULL;
-        if (!is_list(l) || l->name != first->name || l->d != first->d ||
-            l->a != expected[i].elements || l->b != expected[i].tensors ||
-            l->c != expected[i].blocks)
-            return false;
-    }
-    return count > 0;
-}
-
-/* Replaces the COUNT launches from OP on by those that LIST's wanted tensors
- * need: the last has all that are more. */
-static void launches_replace(const struct layer_after *a, size_t op,
-                             size_t count, const struct list_launch *all,
-                             size_t wanted)
-{
-    struct rewrite *w = a->rewrite;
-    struct records *r = w->records;
-
-    for (size_t i = 0, made = 0; i < count; i++) {
-        size_t record = a->marks->ops[op + i];
-        struct edit edit = {.kind = EDIT_REPLACE,
-                            .from = record,
-                            .until = record + 1,
-                            .first = r->count};
-        for (; made < wanted && (made <= i || i + 1 == count); made++) {
-            struct record like = r->all[record];
-            uint64_t fields[TRACE_FIELDS_MAX];
-            struct trace_launch *l = (struct trace_launch *)fields;
-            memcpy(fields, records_fields(r, &like), sizeof fields);
-            l->a = all[made].elements;
-            l->b = all[made].tensors;
-            l->c = all[made].blocks;
-            l->grid_x_y =
-                trace_pack(all[made].blocks, (uint32_t)(l->grid_x_y >> 32));
-            records_add(r, &like, fields, "");
-            edit.copies++;
-        }
-        rewrite_add(w, &edit);
-    }
+    return list_launch_at(&place, op);
 }
 
 /* Changes the launches from OP on where they are LIST, cut as VARIANT does.
@@ -135,21 +83,13 @@ static void launches_replace(const struct layer_after *a, size_t op,
 static size_t try_variant(const struct layer_after *a, size_t op,
                           const struct list *list, unsigned variant)
 {
-    struct list_launch *now, *wanted;
-    struct list_room room;
+    const struct list_place place = place_of(a);
+    size_t count =
+        list_launches_find(&place, op, list->sizes, list->count, variant);
 
-    if (!list_room_get((uint32_t)launch_at(a, op)->d, variant, &room))
-        return 0;
-    size_t count = list_cut(list->sizes, list->count, &room, &now);
-    if (!launches_match(a, op, now, count))
-        count = 0;
-    if (count) {
-        size_t more =
-            list_cut(list->wanted, list->wanted_count, &room, &wanted);
-        launches_replace(a, op, count, wanted, more);
-        free(wanted);
-    }
-    free(now);
+    if (count)
+        list_launches_replace(a->rewrite, op, count, list->wanted,
+                              list->wanted_count, variant);
     return count;
 }
 
@@ -322,8 +262,9 @@ int layer_after_change(const struct layer_after *a, struct err *err)
 
     list_fini(&all);
     for (size_t op = a->first; op < a->end;) {
-        size_t count = is_list(launch_at(a, op)) ? change_list(a, op) : 0;
-        if (!count && is_list(launch_at(a, op))) {
+        size_t count =
+            list_launch_is(launch_at(a, op)) ? change_list(a, op) : 0;
+        if (!count && list_launch_is(launch_at(a, op))) {
             if (!a->warm_up)
                 return refuse(a, op, err);
             count = 1;

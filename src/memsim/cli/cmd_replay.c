@@ -25,6 +25,7 @@ struct replay_options {
     const char *torch;
     const char *sweep;
     const char *what_if;
+    const char *second;
     int addresses;
     double fail_above_percent;
     bool models;
@@ -72,7 +73,11 @@ static const struct option_row rows[] = {
      .help = "change the job: time:NAME=X, operations with NAME in\n"
              "their name take X of their time; overlap:NAME, they run\n"
              "beside what waited for them; layers=N, the model has N\n"
-             "layers (times alone)"},
+             "layers; hidden, seq or batch=OLD:NEW, with --second, a\n"
+             "size is NEW (times alone)"},
+    {"second", 0, OPTION_STRING, "SIZE=TRACE|DIR", ROW(second),
+     .help = "for hidden, seq or batch: a recording of the same\n"
+             "script at another size"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},
@@ -384,10 +389,10 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .output = &o->output,
         .command = command,
         .why = imported ? NULL
-                        : "the memory of another number of layers needs a run "
-                          "of the changed script (`memsim run')"};
+                        : "the memory of a changed job needs a run of the "
+                          "changed script (`memsim run')"};
     struct job_changes changes = {.count = 0};
-    const struct job_change *layers;
+    const struct job_change *change;
 
     if (times_check(o, imported ? "an imported profile" : "a changed recording",
                     err))
@@ -399,21 +404,21 @@ static int replay_times(const struct replay_options *o, const struct run *run,
     }
     if (o->output.change && job_changes_parse(o->output.change, &changes, err))
         return CMD_RUN_FAILED;
-    layers = job_changes_layers(&changes);
-    return layers ? replay_changed(&profile, layers, err)
+    change = job_changes_recording(&changes);
+    return change ? replay_changed(&profile, change, o->second, err)
                   : replay_profile(&profile, err);
 }
 
-/* Is the number of layers to be another one? What is wrong with --change was
+/* Is the recording itself to be another one? What is wrong with --change was
  * said before. */
-static bool changes_layers(const struct replay_options *o)
+static bool changes_recording(const struct replay_options *o)
 {
     struct job_changes changes = {.count = 0};
     struct err ignored = {""};
 
     return o->output.change &&
            !job_changes_parse(o->output.change, &changes, &ignored) &&
-           job_changes_layers(&changes);
+           job_changes_recording(&changes);
 }
 
 static int replay(const struct replay_options *o, const struct run *run,
@@ -421,7 +426,12 @@ static int replay(const struct replay_options *o, const struct run *run,
 {
     bool is_trace = run_is_trace(run->traces[0].path);
     bool imported = is_trace && replay_is_profile(run->traces[0].path);
-    if (imported || (is_trace && changes_layers(o)))
+
+    if (o->second && !changes_recording(o)) {
+        err_set(err, "--second is for --change with hidden, seq or batch");
+        return CMD_RUN_FAILED;
+    }
+    if (imported || (is_trace && changes_recording(o)))
         return replay_times(o, run, command, imported, err);
     struct inputs in = {
         xcalloc(run->count, sizeof *in.recordings),

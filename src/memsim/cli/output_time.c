@@ -553,7 +553,8 @@ int output_time_job(const struct output_time *t, struct result *result,
     rc = write_timelines(&j, owns, err);
     free(owns);
     for (size_t i = 0; i < t->changes.count; i++)
-        if (!t->changes.found[i] && t->changes.all[i].kind != CHANGE_LAYERS)
+        if (!t->changes.found[i] &&
+            !job_change_is_of_recording(&t->changes.all[i]))
             result_note(result, "--change: no operation has '%s' in its name",
                         t->changes.all[i].name);
     if (!rc && t->options->chakra)

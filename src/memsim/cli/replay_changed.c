@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/change/layers.h"
+#include "memsim/change/sizes.h"
 #include "memsim/cli/scratch.h"
 
 /* Which ranks stand for others stays as it was. */
@@ -29,40 +30,75 @@ static int ranks_link(const char *from, const char *to, struct err *err)
     return 0;
 }
 
-static int traces_change(const struct run *run, const struct job_change *change,
-                         const char *to, struct layers_report *report,
-                         struct err *err)
+/* What is to be changed, and what it made of the recording. */
+struct changing {
+    const struct job_change *change;
+    uint32_t size;     /* of the second recording */
+    struct run second; /* of a size; zeroed without one */
+    struct layers_report layers;
+    struct sizes_report sizes;
+};
+
+static struct size_points size_points_of(const struct changing *g)
 {
+    return (struct size_points){.first = g->change->recorded,
+                                .second = g->size,
+                                .wanted = g->change->wanted};
+}
+
+static int trace_change(struct changing *g, const char *from,
+                        const char *second, const char *to, struct err *err)
+{
+    const struct job_change *c = g->change;
     const struct layers_change layers = {
-        .layers = change->layers,
-        .recorded = change->recorded,
-        .prefix = *change->name ? change->name : NULL,
+        .layers = c->wanted,
+        .recorded = c->recorded,
+        .prefix = *c->name ? c->name : NULL,
     };
+    const struct sizes_change sizes = {
+        .what = c->name,
+        .points = size_points_of(g),
+    };
+
+    if (c->kind == CHANGE_LAYERS)
+        return layers_change(&layers, from, to, &g->layers, err);
+    return sizes_change(&sizes, from, second, to, &g->sizes, err);
+}
+
+static int traces_change(struct changing *g, const struct run *run,
+                         const char *to, struct err *err)
+{
     char path[PATH_MAX];
 
     for (size_t i = 0; i < run->count; i++) {
         const struct run_trace *t = &run->traces[i];
         run_trace_path(to, t->process == RUN_NO_PROCESS ? 0 : t->process, path,
                        sizeof path);
-        if (layers_change(&layers, t->path, path, report, err))
+        if (trace_change(g, t->path,
+                         g->second.count ? g->second.traces[i].path : NULL,
+                         path, err))
             return -1;
     }
     return ranks_link(run->directory, to, err);
 }
 
 /* "6 layers (blocks) in place of 4" */
-static char *describe(const struct job_change *change,
-                      const struct layers_report *report)
+static char *describe(const struct changing *g)
 {
-    return xasprintf(
-        "%" PRIu32 " layers (%s) in place of %" PRIu32, change->layers,
-        *report->prefix ? report->prefix : "by repetition", report->recorded);
+    const struct job_change *c = g->change;
+
+    if (c->kind == CHANGE_SIZE)
+        return xasprintf("%s %" PRIu32 " in place of %" PRIu32, c->name,
+                         c->wanted, c->recorded);
+    return xasprintf("%" PRIu32 " layers (%s) in place of %" PRIu32, c->wanted,
+                     *g->layers.prefix ? g->layers.prefix : "by repetition",
+                     g->layers.recorded);
 }
 
-static void note_profile(const struct replay_profile *p, struct result *result,
-                         const struct layers_report *report)
+static void note_layers(struct result *result,
+                        const struct layers_report *report, bool is_profile)
 {
-    if (!p->why)
+    if (is_profile)
         result_note(result,
                     "a layer has %zu operations of the forward and %zu of the "
                     "backward, by repetition",
@@ -79,8 +115,46 @@ static void note_profile(const struct replay_profile *p, struct result *result,
                     report->steps_kept);
 }
 
+/* What is certain of a size's change, and what is not. */
+static void note_sizes(struct result *result, const struct changing *g)
+{
+    const struct sizes_report *r = &g->sizes;
+    const struct size_points points = size_points_of(g);
+
+    result_note(result,
+                "of the operations of %" PRIu32 " steps, %zu are as recorded "
+                "and %zu follow a power of %s, by two recordings",
+                r->steps, r->same, r->powers, g->change->name);
+    if (!size_is_between(&points))
+        result_note(result,
+                    "%s %" PRIu32 " is beyond both recordings: where PyTorch "
+                    "chooses other kernels there, the times are others",
+                    g->change->name, g->change->wanted);
+    if (r->lines)
+        result_note(result,
+                    "%zu have numbers on a line through the two recordings: "
+                    "right where these are sums with a constant",
+                    r->lines);
+    if (r->others)
+        result_note(result,
+                    "%zu are other kernels in the second recording: those of "
+                    "the first are kept",
+                    r->others);
+    if (r->rounded)
+        result_note(result, "the blocks of %zu are an estimate", r->rounded);
+    if (r->times)
+        result_note(result,
+                    "the times of %zu are on a power law through the two "
+                    "profiles; the host's are the first one's",
+                    r->times);
+    if (r->steps_kept)
+        result_note(result,
+                    "%" PRIu32 " warm-up steps that differ are as recorded",
+                    r->steps_kept);
+}
+
 static int play(const struct replay_profile *p, const char *path,
-                const struct layers_report *report, struct err *err)
+                const struct changing *g, struct err *err)
 {
     struct replay_profile as = *p;
     struct run run;
@@ -90,7 +164,10 @@ static int play(const struct replay_profile *p, const char *path,
     if (!run_open(&run, path, err)) {
         as.run = &run;
         if (!replay_profile_read(&as, &result, err)) {
-            note_profile(p, &result, report);
+            if (g->change->kind == CHANGE_LAYERS)
+                note_layers(&result, &g->layers, !p->why);
+            else
+                note_sizes(&result, g);
             status = replay_profile_show(&as, &result, err);
         }
         result_fini(&result);
@@ -99,22 +176,69 @@ static int play(const struct replay_profile *p, const char *path,
     return status;
 }
 
-int replay_changed(const struct replay_profile *p,
-                   const struct job_change *change, struct err *err)
+/* "128=run128" */
+static int second_open(struct changing *g, const char *text,
+                       const struct run *first, struct err *err)
 {
-    struct layers_report report;
+    const struct job_change *c = g->change;
+    char *end = NULL;
+    unsigned long size =
+        text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+
+    if (!text)
+        return err_set(err,
+                       "--change: one recording does not say which numbers "
+                       "follow from %s: record the script at another size, "
+                       "too, and name that with --second SIZE=DIR",
+                       c->name);
+    if (!size || size > UINT32_MAX || *end != '=' || !end[1])
+        return err_set(err, "--second: '%s' is not of the form SIZE=DIR", text);
+    g->size = (uint32_t)size;
+    if (g->size == c->recorded || g->size == c->wanted)
+        return err_set(err,
+                       "--second: %s is %lu there, as in --change: a third "
+                       "size is needed",
+                       c->name, size);
+    if (run_open(&g->second, end + 1, err))
+        return -1;
+    if (g->second.count && g->second.count == first->count &&
+        run_is_trace(g->second.traces[0].path))
+        return 0;
+    return err_set(err, "--second: %s has %zu traces, the first recording %zu",
+                   end + 1, g->second.count, first->count);
+}
+
+static int change_and_play(const struct replay_profile *p, struct changing *g,
+                           struct err *err)
+{
     struct scratch scratch;
     int status = CMD_RUN_FAILED;
 
     if (scratch_make(&scratch, err))
         return CMD_RUN_FAILED;
-    if (!traces_change(p->run, change, scratch.path, &report, err)) {
+    if (!traces_change(g, p->run, scratch.path, err)) {
         struct replay_profile as = *p;
-        char *changed = describe(change, &report);
+        char *changed = describe(g);
         as.changed = changed;
-        status = play(&as, scratch.path, &report, err);
+        status = play(&as, scratch.path, g, err);
         free(changed);
     }
     scratch_remove(&scratch);
+    return status;
+}
+
+int replay_changed(const struct replay_profile *p,
+                   const struct job_change *change, const char *second,
+                   struct err *err)
+{
+    struct changing g = {.change = change};
+    int status = CMD_RUN_FAILED;
+
+    if (change->kind == CHANGE_LAYERS && second)
+        err_set(err, "--second is for --change with hidden, seq or batch");
+    else if (change->kind == CHANGE_LAYERS ||
+             !second_open(&g, second, p->run, err))
+        status = change_and_play(p, &g, err);
+    run_close(&g.second);
     return status;
 }

@@ -11,17 +11,19 @@
 
 #define FACTOR_MAX 1e6
 #define LAYERS_MAX 1024
+#define SIZE_MOST  (1u << 30)
 
 /* What is asked for and cannot be, and why. */
 static const struct refusal {
     const char *what, *why;
 } refusals[] = {
-    {"hidden", "the shapes of all kernels would be others"},
-    {"seq", "the shapes of all kernels would be others"},
-    {"batch", "the shapes of all kernels would be others"},
     {"precision", "PyTorch would choose other kernels, and casts between them"},
-    {"pp", "which rank sends what would be another"},
+    {"stages", "which rank computes and sends what would be another"},
+    {"pp", "which rank computes and sends what would be another"},
 };
+
+/* Sizes of the job. */
+static const char *const sizes[] = {"hidden", "seq", "batch"};
 
 static int refuse(const char *text, size_t length, struct err *err)
 {
@@ -35,7 +37,8 @@ static int refuse(const char *text, size_t length, struct err *err)
                            refusals[i].what, refusals[i].why);
     return err_set(err,
                    "--change: '%.*s' is no change; time:NAME=FACTOR, "
-                   "overlap:NAME and layers=N are",
+                   "overlap:NAME, layers=N and hidden, seq or "
+                   "batch=OLD:NEW are",
                    (int)length, text);
 }
 
@@ -66,13 +69,13 @@ static int parse_overlap(const char *text, size_t length, struct job_change *c,
     return 0;
 }
 
-static bool parse_count(const char **at, uint32_t *count)
+static bool parse_count(const char **at, uint32_t most, uint32_t *count)
 {
     char *end;
     unsigned long value =
         **at >= '0' && **at <= '9' ? strtoul(*at, &end, 10) : 0;
 
-    if (!value || value > LAYERS_MAX)
+    if (!value || value > most)
         return false;
     *count = (uint32_t)value;
     *at = end;
@@ -86,12 +89,12 @@ static int parse_layers(const char *text, size_t length, struct job_change *c,
     const char *at = memchr(text, '=', length);
     size_t name = at ? (size_t)(at - text) : 0;
     bool whole = at && name != 1 && name < sizeof c->name && (++at, true) &&
-                 parse_count(&at, &c->layers);
+                 parse_count(&at, LAYERS_MAX, &c->wanted);
 
     if (whole && *at == ':') {
         at++;
-        c->recorded = c->layers;
-        whole = parse_count(&at, &c->layers);
+        c->recorded = c->wanted;
+        whole = parse_count(&at, LAYERS_MAX, &c->wanted);
     }
     if (!whole || at != text + length)
         return err_set(err,
@@ -103,6 +106,45 @@ static int parse_layers(const char *text, size_t length, struct job_change *c,
     return 0;
 }
 
+/* "=64:128" */
+static int parse_size(const char *name, const char *text, size_t length,
+                      struct job_change *c, struct err *err)
+{
+    const char *at = text + 1;
+
+    snprintf(c->name, sizeof c->name, "%s", name);
+    if (length < 2 || *text != '=' ||
+        !parse_count(&at, SIZE_MOST, &c->recorded) || *at++ != ':' ||
+        !parse_count(&at, SIZE_MOST, &c->wanted) || at != text + length)
+        return err_set(err,
+                       "--change: '%s%.*s' is not of the form %s=OLD:NEW with "
+                       "numbers from 1 to %u",
+                       name, (int)length, text, name, SIZE_MOST);
+    if (c->recorded == c->wanted)
+        return err_set(err, "--change: %s is %u already", name, c->wanted);
+    return 0;
+}
+
+/* The size that the first LENGTH bytes of TEXT name; NULL: none. */
+static const char *size_of(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (length == strlen(sizes[i]) && !memcmp(text, sizes[i], length))
+            return sizes[i];
+    return NULL;
+}
+
+/* A change of the recording itself, of which there is one at most. */
+static int parse_recording(const char *text, size_t length, size_t kind,
+                           struct job_change *c, struct err *err)
+{
+    const char *size = size_of(text, kind);
+
+    c->kind = size ? CHANGE_SIZE : CHANGE_LAYERS;
+    return size ? parse_size(size, text + kind, length - kind, c, err)
+                : parse_layers(text + kind, length - kind, c, err);
+}
+
 static int parse_one(const char *text, size_t length,
                      struct job_changes *changes, struct err *err)
 {
@@ -112,13 +154,14 @@ static int parse_one(const char *text, size_t length,
 
     if (changes->count == CHANGES_MAX)
         return err_set(err, "--change: more than %d changes", CHANGES_MAX);
-    changes->count++;
-    if (kind == 6 && !memcmp(text, "layers", 6)) {
-        if (job_changes_layers(changes))
-            return err_set(err, "--change: layers is given twice");
-        c->kind = CHANGE_LAYERS;
-        return parse_layers(text + 6, length - 6, c, err);
+    if ((kind == 6 && !memcmp(text, "layers", 6)) || size_of(text, kind)) {
+        if (job_changes_recording(changes))
+            return err_set(err, "--change: one of layers, hidden, seq and "
+                                "batch at a time");
+        changes->count++;
+        return parse_recording(text, length, kind, c, err);
     }
+    changes->count++;
     if (colon && kind == 4 && !memcmp(text, "time", 4)) {
         c->kind = CHANGE_TIME;
         return parse_time(colon + 1, length - 5, c, err);
@@ -143,10 +186,16 @@ int job_changes_parse(const char *text, struct job_changes *changes,
     return 0;
 }
 
-const struct job_change *job_changes_layers(const struct job_changes *changes)
+bool job_change_is_of_recording(const struct job_change *c)
+{
+    return c->kind == CHANGE_LAYERS || c->kind == CHANGE_SIZE;
+}
+
+const struct job_change *
+job_changes_recording(const struct job_changes *changes)
 {
     for (size_t i = 0; i < changes->count; i++)
-        if (changes->all[i].kind == CHANGE_LAYERS)
+        if (job_change_is_of_recording(&changes->all[i]))
             return &changes->all[i];
     return NULL;
 }
@@ -160,7 +209,7 @@ static struct simulation_effect *effect_make(struct job_changes *changes,
     effect->factor = 1;
     for (size_t i = 0; i < changes->count; i++) {
         const struct job_change *c = &changes->all[i];
-        if (c->kind == CHANGE_LAYERS || !strstr(name, c->name))
+        if (job_change_is_of_recording(c) || !strstr(name, c->name))
             continue;
         changes->found[i] = true;
         if (c->kind == CHANGE_TIME)

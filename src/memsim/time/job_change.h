@@ -10,14 +10,21 @@
 
 #define CHANGES_MAX 16
 
-enum job_change_kind { CHANGE_TIME, CHANGE_OVERLAP, CHANGE_LAYERS };
+enum job_change_kind {
+    CHANGE_TIME,
+    CHANGE_OVERLAP,
+    CHANGE_LAYERS,
+    CHANGE_SIZE, /* hidden, seq, batch */
+};
 
 struct job_change {
     enum job_change_kind kind;
     double factor;  /* of CHANGE_TIME */
     char name[128]; /* a part of the operation's name; of CHANGE_LAYERS: of the
-                       modules' list, "" where it is not given */
-    uint32_t layers, recorded; /* of CHANGE_LAYERS; recorded 0: not given */
+                       modules' list, "" where it is not given; of CHANGE_SIZE:
+                       what has that size */
+    /* layers (recorded 0: not given), or a size */
+    uint32_t recorded, wanted;
 };
 
 /* Zeroed, there are none. */
@@ -29,15 +36,19 @@ struct job_changes {
     bool found[CHANGES_MAX]; /* it was about an operation */
 };
 
-/* Reads "time:NAME=FACTOR", "overlap:NAME" and "layers[:MODULES]=[OLD:]NEW",
- * several with commas between them. What a recording cannot tell is refused
- * with the reason. Returns 0 or -1. */
+/* Reads "time:NAME=FACTOR", "overlap:NAME", "layers[:MODULES]=[OLD:]NEW" and
+ * "hidden=OLD:NEW" (seq, batch), several with commas between them. What a
+ * recording cannot tell is refused with the reason. Returns 0 or -1. */
 int job_changes_parse(const char *text, struct job_changes *changes,
                       struct err *err);
 
-/* The change of the number of layers; NULL: there is none. It is not made here,
- * but in the recording (memsim/change/layers.h). */
-const struct job_change *job_changes_layers(const struct job_changes *changes);
+/* Is C made in the recording, and not while that is replayed? */
+bool job_change_is_of_recording(const struct job_change *c);
+
+/* The change of the number of layers, or of a size; NULL: there is none. It is
+ * not made here, but in the recording (memsim/change). */
+const struct job_change *
+job_changes_recording(const struct job_changes *changes);
 
 /* Lets SIMULATION make CHANGES, which must not move, of one trace. */
 void job_changes_apply(struct job_changes *changes,
