@@ -664,6 +664,37 @@ def a_random_mask_selects_by_its_probability():
         equal(x[x < p].shape, (n // 2,))
 
 
+def candidates(metrics, k):
+    """As a detector's assigner chooses (ultralytics/utils/tal.py)."""
+    places = metrics.topk(k, dim=-1).indices
+    count = torch.zeros(metrics.shape, dtype=torch.int8, device=GPU)
+    count.scatter_add_(-1, places, torch.ones_like(places, dtype=torch.int8))
+    return count.masked_fill_(count > 1, 0)
+
+
+@test
+def a_mask_made_of_the_first_k_selects_as_many():
+    """Also where there are more elements than memsim keeps."""
+    for batch, boxes, anchors in (2, 3, 1000), (2, 5, 8400), (8, 20, 8400):
+        inside = unknown(batch, boxes, anchors) > 0
+        valid = torch.ones(batch, boxes, 1, device=GPU)
+        chosen = candidates(unknown(batch, boxes, anchors), 10)
+        positive = chosen.to(valid.dtype) * inside * valid
+        mask = positive.sum(-2) > 0
+        most = batch * boxes * 10
+        equal([mask.sum().item(), unknown(batch, anchors, 4)[mask].shape,
+               (~mask & mask).any().item()], [most, (most, 4), False])
+        in_place = candidates(unknown(batch, boxes, anchors), 10)
+        in_place.mul_(inside).mul_(valid.bool())
+        mask = in_place.max(-2).values.bool()
+        equal(mask.nonzero().shape, (most, 2))
+    again = candidates(unknown(8, 20, 8400), 10)
+    again.fill_(1)  # nothing is known of it any more
+    assert again.to(torch.float32).sum().item() != 1600
+    other = candidates(unknown(8, 20, 8400), 10) == 0
+    assert other.nonzero().shape[0] > 10000
+
+
 @test
 def a_place_in_a_vocabulary_is_no_special_token():
     for n in 1, 5:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/core/compute/compute_bounds.h"
+#include "capture/core/compute/compute_few.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/diagnose/assumed.h"
 #include "capture/core/diagnose/assumption.h"
@@ -321,12 +322,20 @@ uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
 /* What the policy says of the mask at hand: asked at its first element. */
 static _Thread_local double fraction;
 
+static double fraction_here(void)
+{
+    double value;
+
+    return few_share() < 0 || assumed_here(&value) ? assumed_fraction()
+                                                   : few_share();
+}
+
 /* Element i is taken where the running total of the fraction passes an
  * integer: the first N elements have N times the fraction of them. */
 bool compute_guess_takes(uint64_t index)
 {
     if (!index)
-        fraction = assumed_fraction();
+        fraction = fraction_here();
     return (uint64_t)((double)(index + 1) * fraction) >
            (uint64_t)((double)index * fraction);
 }
@@ -391,8 +400,14 @@ uint64_t compute_guess(const struct compute *compute,
     double value;
     bool is_assumed = assumed_here(&value);
 
-    fraction = assumed_fraction();
+    fraction = fraction_here();
     uint64_t chosen = (uint64_t)((double)count * fraction);
+    if (!is_assumed && few_share() >= 0) {
+        compute_guess_note(compute, launch, count, chosen,
+                           "a mask selects as many elements as it has at most, "
+                           "by how it was made; sizes after it are guesses");
+        return chosen;
+    }
     snprintf(text, sizeof text,
              "%s follows from values computed on the GPU: taken to be %g of "
              "the elements (%s); sizes after it are guesses",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/core/compute/compute.h"
+#include "capture/core/memory/values_few.h"
 #include "capture/core/compute/compute_bounds.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
@@ -309,10 +310,14 @@ static void run_scatter(const struct compute *c,
 
     scatter_read(c, launch->arguments[1], &s);
     if (!compute_offsets_valid(s.closure) || !values_window(s.self) ||
-        !values_window(s.index) || count > COMPUTE_INTEGERS)
+        !values_window(s.index))
         return;
-    for (uint64_t i = 0; i < count; i++)
+    const struct values_few before = *values_few_at(s.self);
+    for (uint64_t i = 0; count <= COMPUTE_INTEGERS && i < count; i++)
         scatter_element(c, &s, launch, i);
+    if (c->form != FORM_GATHER && before.address == s.self &&
+        !values_are_diverted())
+        values_few_set(s.self, before.bytes, before.count + count);
 }
 
 static uint32_t scatter_reach(const struct compute *c,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * linspace: RangeFactories.cu, linspace_cuda_out. Models read it back: timm's
+ * arange and linspace: RangeFactories.cu. Models read the latter back: timm's
  * drop path rates decide which modules there are. */
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
@@ -123,4 +123,58 @@ bool compute_linspace_parse(const char *name, struct compute *c)
     c->scalar = ordinal < sizeof order / sizeof *order ? order[ordinal]
                                                        : NUMBER_NONE;
     return c->scalar != NUMBER_NONE;
+}
+
+/* RangeFactories.cu: (index_t n, closure{start, step}, scalar_t *out), with
+ * both in at::acc_type: int64_t of integers, double of double, else float. */
+static void run_arange(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0);
+    const char *closure = launch->arguments[1];
+    uint64_t out = compute_u64(launch, 2);
+    uint32_t bytes = number_bytes(c->types[0]);
+    long double start = number_load(c->scalar, closure);
+    long double step =
+        number_load(c->scalar, closure + number_bytes(c->scalar));
+
+    char *to = count > COMPUTE_INTEGERS
+                   ? NULL
+                   : values_write(out, count * bytes, true);
+
+    if (!to) {
+        memsim_values_forget(out, count * bytes);
+        return;
+    }
+    if (c->types[0] == NUMBER_I64) { /* most of them */
+        int64_t *numbers = (int64_t *)to;
+
+        for (uint64_t i = 0; i < count; i++)
+            numbers[i] = (int64_t)start + (int64_t)step * (int64_t)i;
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        number_store(c->types[0], to + i * bytes,
+                     start + step * (long double)i);
+}
+
+static uint32_t arange_reach(const struct compute *c,
+                             const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return 2 * number_bytes(c->scalar);
+}
+
+bool compute_arange_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "15arange_cuda_out");
+
+    c->types[0] = text ? name_dispatched(text) : NUMBER_NONE;
+    if (c->types[0] == NUMBER_NONE)
+        return false;
+    c->scalar = number_is_float(c->types[0]) ? c->types[0] : NUMBER_I64;
+    c->run = run_arange;
+    c->reach = arange_reach;
+    return true;
 }

@@ -6,45 +6,11 @@
 #include <string.h>
 
 #include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_loop.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/torch/tag_operator.h"
-
-/* How the functor makes an output of its inputs x and what it holds, s. */
-enum form {
-    FORM_UNARY,     /* op(x0) */
-    FORM_BINARY,    /* op(x0, x1) */
-    FORM_A,         /* op(s0, x0): AUnaryFunctor */
-    FORM_B,         /* op(x0, s0): BUnaryFunctor */
-    FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
-    FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
-    FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
-    FORM_WHERE,     /* x0 ? x1 : x2 */
-    FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
-    FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
-    FORM_BETWEEN,   /* x0, between x1 and x2 */
-    FORM_FILL,      /* s0 */
-    FORM_OTHER,     /* not carried out */
-};
-
-enum layout {
-    LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
-    LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
-};
-
-#define INPUTS 3
-
-struct loop {
-    const struct compute *compute;
-    uint64_t count;
-    int inputs;
-    const char *offsets; /* the OffsetCalculator; NULL where dense */
-    uint64_t data[INPUTS + 1];
-    enum number_type types[INPUTS + 1];
-    long double s[2];
-    int variant; /* the enum that the functor starts with */
-};
 
 /* A lambda: its types are its arguments', and the output's is theirs. */
 static const struct named_lambda {
@@ -253,7 +219,7 @@ static long double clamp(const struct loop *l, long double x)
     return operation_minimum(x, l->s[l->variant == 2], 0);
 }
 
-static long double evaluate(const struct loop *l, const long double *x)
+long double loop_evaluate(const struct loop *l, const long double *x)
 {
     operation_function *op = l->compute->operation;
 
@@ -406,7 +372,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
         (known[0] && known[1] && known[2]) || is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)
         suppose(l, x, known);
-    value = evaluate(l, x);
+    value = loop_evaluate(l, x);
     if (!all_known && !certain && is_unequal(l, known)) {
         value = l->variant != 0;
         certain = true;
@@ -418,7 +384,7 @@ static void element(const struct loop *l, uint64_t index, bool certain)
                   all_known || certain);
 }
 
-static uint64_t last_offset(const struct loop *l, int tensor)
+uint64_t loop_last_offset(const struct loop *l, int tensor)
 {
     uint64_t offsets[INPUTS + 1];
 
@@ -510,8 +476,10 @@ static void unequal_fill(const struct loop *l)
 static void loop_forget(const struct loop *l, bool certain)
 {
     const long double x[INPUTS] = {0};
+    uint64_t few;
+    bool are_few = few_of_loop(l, &few);
     bool is_flags = !l->offsets && l->types[0] == NUMBER_BOOL;
-    unsigned char answer = evaluate(l, x) != 0;
+    unsigned char answer = loop_evaluate(l, x) != 0;
 
     if (certain && is_flags)
         memsim_values_fill(l->data[0], &answer, 1, l->count);
@@ -519,7 +487,9 @@ static void loop_forget(const struct loop *l, bool certain)
         unequal_fill(l);
     else
         compute_forget(l->types[0], l->data[0],
-                       last_offset(l, 0) + number_bytes(l->types[0]));
+                       loop_last_offset(l, 0) + number_bytes(l->types[0]));
+    if (are_few)
+        few_note(l->types[0], l->data[0], l->count, few);
 }
 
 /* A mask made a number of, as sum() does, is about to be counted: the policy
@@ -531,8 +501,10 @@ static void loop_decide(const struct loop *l,
         l->types[1] != NUMBER_BOOL || l->types[0] == NUMBER_BOOL ||
         l->count > COMPUTE_INTEGERS || values_known(l->data[1], l->count))
         return;
+    few_share_begin(l->types[1], l->data[1], l->count);
     compute_guess(l->compute, launch, compute_mask_decide(l->data[1], l->count),
                   COMPUTE_GUESS_MASK);
+    few_share_end();
 }
 
 /* How many elements from the first on lie in one piece on both sides of what
@@ -597,7 +569,11 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
         loop_forget(l, certain);
         return;
     }
+    uint64_t few;
+    bool are_few = few_is_noted(l) && few_of_loop(l, &few);
     elements_run(l, certain);
+    if (are_few)
+        few_note(l->types[0], l->data[0], l->count, few);
 }
 
 /* Without inputs, all elements are the same. */
@@ -609,7 +585,7 @@ static void fill_run(const struct loop *l)
 
     if (!values_window(l->data[0]) || !unit || !l->count)
         return;
-    number_store(l->types[0], value, evaluate(l, none));
+    number_store(l->types[0], value, loop_evaluate(l, none));
     memsim_values_fill(l->data[0], value, unit, l->count);
 }
 
@@ -642,7 +618,8 @@ static void run_dense(const struct compute *c,
     uint64_t count = compute_u32(launch, 0);
 
     /* Most launches of a training step end here. */
-    if (count > COMPUTE_FLOATS && c->bytes)
+    if (count > COMPUTE_FLOATS && c->bytes &&
+        !(c->form == FORM_BINARY && few_may_be(c, launch, count)))
         memsim_values_forget(*(const uint64_t *)launch->arguments[2],
                              count * c->bytes);
     else
@@ -807,58 +784,4 @@ bool compute_outputs_parse(const char *name, struct compute *c)
     c->reach = outputs_reach;
     c->count = text && *text >= '1' && *text <= '8' ? *text - '0' : 0;
     return c->count;
-}
-
-/* RangeFactories.cu: (index_t n, closure{start, step}, scalar_t *out), with
- * both in at::acc_type: int64_t of integers, double of double, else float. */
-static void run_arange(const struct compute *c,
-                       const struct kernel_launch *launch)
-{
-    uint64_t count = compute_u32(launch, 0);
-    const char *closure = launch->arguments[1];
-    uint64_t out = compute_u64(launch, 2);
-    uint32_t bytes = number_bytes(c->types[0]);
-    long double start = number_load(c->scalar, closure);
-    long double step =
-        number_load(c->scalar, closure + number_bytes(c->scalar));
-
-    char *to = count > COMPUTE_INTEGERS
-                   ? NULL
-                   : values_write(out, count * bytes, true);
-
-    if (!to) {
-        memsim_values_forget(out, count * bytes);
-        return;
-    }
-    if (c->types[0] == NUMBER_I64) { /* most of them */
-        int64_t *numbers = (int64_t *)to;
-
-        for (uint64_t i = 0; i < count; i++)
-            numbers[i] = (int64_t)start + (int64_t)step * (int64_t)i;
-        return;
-    }
-    for (uint64_t i = 0; i < count; i++)
-        number_store(c->types[0], to + i * bytes,
-                     start + step * (long double)i);
-}
-
-static uint32_t arange_reach(const struct compute *c,
-                             const struct kernel_launch *launch, int i)
-{
-    (void)launch;
-    (void)i;
-    return 2 * number_bytes(c->scalar);
-}
-
-bool compute_arange_parse(const char *name, struct compute *c)
-{
-    const char *text = name_after(name, "15arange_cuda_out");
-
-    c->types[0] = text ? name_dispatched(text) : NUMBER_NONE;
-    if (c->types[0] == NUMBER_NONE)
-        return false;
-    c->scalar = number_is_float(c->types[0]) ? c->types[0] : NUMBER_I64;
-    c->run = run_arange;
-    c->reach = arange_reach;
-    return true;
 }

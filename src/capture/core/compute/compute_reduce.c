@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_few.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
@@ -211,6 +211,31 @@ static void outputs_forget(const struct compute *c, const struct reduction *r)
     }
 }
 
+/* What is not zero comes of what is not: of one output, a sum of ones. */
+static void outputs_few(const struct compute *c, const struct reduction *r,
+                        const struct kernel_launch *launch)
+{
+    uint64_t outputs = (uint64_t)r->config.outputs, few;
+    uint64_t elements = (uint64_t)r->config.inputs * outputs;
+    bool has_value =
+        c->layout == LAYOUT_VALUE || c->layout == LAYOUT_VALUE_INDEX;
+    bool are_few = has_value && c->form != FORM_ALL && c->form != FORM_MIN &&
+                   few_get(c->types[1], r->source, elements, &few);
+
+    outputs_forget(c, r);
+    if (!are_few)
+        return;
+    if (outputs > 1) {
+        few_note(c->types[0], r->destination[0], outputs, few);
+    } else if (c->form == FORM_SUM && !number_is_float(c->types[0])) {
+        compute_guess_note(c, launch, elements, few,
+                           "the sum of a mask is as many elements as it has at "
+                           "most, by how it was made");
+        compute_assume();
+        compute_store(c->types[0], r->destination[0], few, true);
+    }
+}
+
 /* The most elements that are worth it, told from the first one. */
 static uint64_t reduction_limit(const struct compute *c,
                                 const struct reduction *r)
@@ -234,7 +259,7 @@ static void run_reduce(const struct compute *c,
         return;
     uint64_t elements = (uint64_t)r.config.inputs * (uint64_t)r.config.outputs;
     if (elements > reduction_limit(c, &r)) {
-        outputs_forget(c, &r);
+        outputs_few(c, &r, launch);
         return;
     }
     for (uint64_t o = 0; o < (uint64_t)r.config.outputs; o++)

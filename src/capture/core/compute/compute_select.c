@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_few.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
@@ -63,6 +63,7 @@ static void run_count(const struct compute *c,
 
     if (!values_window(mask) || !values_window(out))
         return;
+    few_share_begin(c->types[1], mask, count);
     if (count <= COMPUTE_INTEGERS && bytes <= VALUES_COPY_BYTES) {
         nonzero = mask_count(c, mask, count, &unknown);
         if (unknown)
@@ -72,6 +73,7 @@ static void run_count(const struct compute *c,
     }
     if (c->types[1] == NUMBER_BOOL && !values_known(mask, bytes))
         compute_mask_decide(mask, count);
+    few_share_end();
     for (uint32_t i = 0; i < (c->form ? launch->grid[0] : 1); i++)
         compute_store(NUMBER_I32, out + 4ul * i, i ? 0 : nonzero, true);
 }

@@ -6,6 +6,7 @@
 
 #include "capture/core/base/pages.h"
 #include "capture/core/memory/values_cell.h"
+#include "capture/core/memory/values_few.h"
 #include "common/trace/session.h"
 
 #define SHADOW_SHIFT (UINT64_C(1) << 44) /* below the windows, where free */
@@ -15,6 +16,8 @@ static int window_count; /* one more than the highest one placed */
 static struct values_window managed;
 
 static _Thread_local struct values_log *diverted;
+
+struct values_few values_few[VALUES_FEW];
 
 void (*values_forgotten)(uint64_t address, uint64_t bytes);
 
@@ -202,6 +205,7 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
         return;
     }
     uniform_end(address, bytes);
+    values_few_end(address);
     if (values_forgotten)
         values_forgotten(address, bytes);
     uint64_t at = address - w->base, end = at + bytes;
@@ -256,6 +260,7 @@ static char *write_at(const struct values_window *w, uint64_t at,
     if (is_managed(w))
         return w->memory + at;
     uniform_end(w->base + at, bytes);
+    values_few_end(w->base + at);
     cells_write(w, at, end, known);
     memset(w->granules + at / VALUES_GRANULE, 1,
            (end - 1) / VALUES_GRANULE - at / VALUES_GRANULE + 1);
@@ -409,6 +414,15 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
         copy_from_host(destination, (const void *)source, bytes);
 }
 
+static bool is_zero(const void *value, uint64_t bytes)
+{
+    const char *byte = value;
+
+    while (bytes && !*byte)
+        bytes--, byte++;
+    return !bytes;
+}
+
 void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
                         uint64_t count)
 {
@@ -416,6 +430,8 @@ void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
 
     if (bytes > VALUES_WRITE_BYTES) {
         memsim_values_forget(address, bytes);
+        if (!diverted && is_zero(value, unit))
+            values_few_set(address, bytes, 0);
         return;
     }
     char *to = values_write(address, bytes, true);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A launch of an elementwise kernel, as compute_loop.c reads it. */
+#ifndef MEMSIM_CAPTURE_COMPUTE_LOOP_H
+#define MEMSIM_CAPTURE_COMPUTE_LOOP_H
+
+#include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_few.h"
+
+/* How the functor makes an output of its inputs x and what it holds, s. */
+enum form {
+    FORM_UNARY,     /* op(x0) */
+    FORM_BINARY,    /* op(x0, x1) */
+    FORM_A,         /* op(s0, x0): AUnaryFunctor */
+    FORM_B,         /* op(x0, s0): BUnaryFunctor */
+    FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
+    FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
+    FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
+    FORM_WHERE,     /* x0 ? x1 : x2 */
+    FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
+    FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
+    FORM_BETWEEN,   /* x0, between x1 and x2 */
+    FORM_FILL,      /* s0 */
+    FORM_OTHER,     /* not carried out */
+};
+
+enum layout {
+    LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
+    LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
+};
+
+#define INPUTS 3
+
+struct loop {
+    const struct compute *compute;
+    uint64_t count;
+    int inputs;
+    const char *offsets; /* the OffsetCalculator; NULL where dense */
+    uint64_t data[INPUTS + 1];
+    enum number_type types[INPUTS + 1];
+    long double s[2];
+    int variant; /* the enum that the functor starts with */
+};
+
+/* The output of inputs X. */
+long double loop_evaluate(const struct loop *l, const long double *x);
+
+/* Where the last element of a TENSOR (0: the output) lies, in bytes. */
+uint64_t loop_last_offset(const struct loop *l, int tensor);
+
+/* How many elements of L's output are not zero, at most or about, where that
+ * follows from its inputs; false where it does not. */
+bool few_of_loop(const struct loop *l, uint64_t *few);
+
+/* Whether that is noted of an input, and not only to be counted. */
+bool few_is_noted(const struct loop *l);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How many elements of a tensor are not zero, where that is known of more
+ * elements than are kept: a mask of a detector's is zeros with some ones
+ * scattered over them. A note of an address, and of all bytes from there on: it
+ * ends when the first of them is written or forgotten. */
+#ifndef MEMSIM_CAPTURE_VALUES_FEW_H
+#define MEMSIM_CAPTURE_VALUES_FEW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct values_few {
+    uint64_t address, bytes;
+    uint64_t count; /* of elements that are not zero, at most */
+};
+
+#define VALUES_FEW 256
+
+extern struct values_few values_few[VALUES_FEW];
+
+/* Blocks are multiples of 512 bytes: Fibonacci hashing. */
+static inline struct values_few *values_few_at(uint64_t address)
+{
+    return &values_few[address * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
+
+/* Of BYTES at ADDRESS, written before. */
+static inline void values_few_set(uint64_t address, uint64_t bytes,
+                                  uint64_t count)
+{
+    *values_few_at(address) = (struct values_few){address, bytes, count};
+}
+
+/* False where nothing is noted of just these BYTES at ADDRESS. */
+static inline bool values_few_get(uint64_t address, uint64_t bytes,
+                                  uint64_t *count)
+{
+    const struct values_few few = *values_few_at(address);
+
+    *count = few.count;
+    return few.address == address && few.bytes == bytes;
+}
+
+static inline void values_few_end(uint64_t address)
+{
+    struct values_few *few = values_few_at(address);
+
+    if (few->address == address)
+        few->address = 0;
+}
+
+#endif
