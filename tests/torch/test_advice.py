@@ -96,7 +96,7 @@ if model_name == "gpt2":
     model = train_gpt2.GPT2(8192, 256, 384, 6, 6).cuda()
 else:
     model = Convolutions().cuda()
-if way == "checkpoint":
+if way.startswith("checkpoint"):
     for block in model.blocks:
         wrap(block)
 if around == "compiled":
@@ -129,11 +129,15 @@ for _ in range(3):
     else:
         x = torch.randn(int(batch), 3, 128, 128, device="cuda")
         y = torch.randint(10, (int(batch),), device="cuda")
-    with torch.autocast("cuda", torch.bfloat16, precision == "bf16"):
-        loss = model(x, y)
+    with torch.autocast("cuda", torch.bfloat16, precision == "bf16",
+                        cache_enabled="uncached" not in way):
+        with torch.set_grad_enabled("eval" not in way):
+            loss = model(x, y)
+    if "eval" in way:
+        continue
     loss.backward()
     optimizer.step()
-    optimizer.zero_grad()
+    optimizer.zero_grad(set_to_none=way != "zero")
 """
 
 
@@ -176,6 +180,8 @@ INT8 = {"state": "int8"}, "--what-if 8bit-optimizer", ALLOCATED
 SHARD = {"state": "shard"}, "--what-if shard-optimizer=8", ALLOCATED
 FUSED = {"state": "fused"}, "--what-if fused-optimizer", ALLOCATED
 CHUNKED = {"way": "chunked"}, "--what-if chunked-loss=8", ALLOCATED
+NONE = {"way": "plain"}, "--what-if set-to-none", ALLOCATED
+FSDP = {"around": "fsdp2"}, "--what-if fsdp=8", ALLOCATED
 CONF = "expandable_segments:True"
 EXPANDABLE = {"conf": CONF}, f"--alloc-conf {CONF}", RESERVED
 
@@ -198,6 +204,16 @@ CASES = {
         FUSED, ("gpt2", "bf16", 1, "", "single")),
     "loss in 8 parts, GPT-2, bf16": (CHUNKED, ("gpt2", "bf16", 16)),
     "loss in 8 parts, GPT-2, fp32": (CHUNKED, ("gpt2", "fp32", 16)),
+    "set_to_none, GPT-2, bf16": (NONE, ("gpt2", "bf16", 16, "", "adamw",
+                                        "zero")),
+    "no autocast cache, GPT-2, evaluation": (
+        ({"way": "eval-uncached"}, "--what-if no-autocast-cache", ALLOCATED),
+        ("gpt2", "bf16", 1, "", "adamw", "eval")),
+    "no autocast cache, GPT-2, checkpointed": (
+        ({"way": "checkpoint-uncached"}, "--what-if no-autocast-cache",
+         ALLOCATED), ("gpt2", "bf16", 16, "", "adamw", "checkpoint")),
+    "FSDP over 8 GPUs, GPT-2, bf16": (FSDP, ("gpt2", "bf16", 1, "", "adamw")),
+    "FSDP over 8 GPUs, GPT-2, fp32": (FSDP, ("gpt2", "fp32", 4, "", "adamw")),
     "expandable segments, GPT-2, bf16": (EXPANDABLE, ("gpt2", "bf16", 16)),
 }
 
@@ -205,7 +221,7 @@ CASES = {
 def measure(case):
     """The peak as it is, as predicted with the change, and as it is then."""
     (change, words, peak), job = CASES[case]
-    names = "model", "precision", "batch", "around", "state"
+    names = "model", "precision", "batch", "around", "state", "way"
     plainly = dict(zip(names, job))
     place, plain = run(**plainly)
     predicted = device(memsim("replay", "-q", "--json", "-", place,
@@ -215,7 +231,7 @@ def measure(case):
 
 def error(plain, predicted, true):
     """Of the saving."""
-    return abs(predicted - true) / (plain - true)
+    return abs(predicted - true) / max(plain - true, 1)
 
 
 def check(case, most):
@@ -273,6 +289,21 @@ def a_fused_optimizer_to_the_byte():
 @test
 def a_loss_in_parts():
     check("loss in 8 parts, GPT-2, bf16", 0.1)
+
+
+@test
+def gradients_that_are_set_to_none_to_the_byte():
+    check("set_to_none, GPT-2, bf16", 0)
+
+
+@test
+def autocast_without_a_cache_to_the_byte():
+    check("no autocast cache, GPT-2, evaluation", 0)
+
+
+@test
+def fsdp_of_a_job_on_one_gpu():
+    check("FSDP over 8 GPUs, GPT-2, bf16", 0.1)
 
 
 @test

@@ -211,6 +211,142 @@ TEST(makes_what_is_like_the_logits_in_parts)
     model_end();
 }
 
+static void zero(uint64_t elements)
+{
+    add(TAPE_ZERO, 0)->elements = elements;
+}
+
+static struct tape_item *gradient(char name, uint64_t elements, uint32_t module)
+{
+    struct tape_item *item = take(name, 4 * elements, module,
+                                  TRACE_PHASE_BACKWARD);
+
+    item->elements = elements;
+    return item;
+}
+
+/* The second backward's result for the parameter takes the first one's place;
+ * what is no gradient is freed as before. */
+TEST(frees_gradients_where_they_are_set_to_zero)
+{
+    model_start();
+    phase(TRACE_PHASE_BACKWARD);
+    gradient('g', 5, LINEAR0)->holds = TAPE_GRADIENT | TAPE_OWNED;
+    gradient('h', 7, LINEAR1)->holds = TAPE_GRADIENT | TAPE_OWNED;
+    phase(TRACE_PHASE_OTHER);
+    zero(5);
+    phase(TRACE_PHASE_BACKWARD);
+    gradient('x', 5, LINEAR1);
+    give('x');
+    gradient('t', 5, LINEAR0);
+    give('t');
+    gradient('u', 7, LINEAR1);
+    give('u');
+    zero(0);
+    give('g');
+    give('h');
+    CHECK_STR(changed("set-to-none"),
+              "+g20 +h28 -g +x20 -x +020 +u28 -u -0 -h");
+    model_end();
+}
+
+TEST(keeps_gradients_that_are_accumulated)
+{
+    model_start();
+    for (char name = 't'; name <= 'v'; name++) {
+        phase(TRACE_PHASE_BACKWARD);
+        gradient(name, 5, LINEAR0)->holds = name == 't' ? TAPE_GRADIENT : 0;
+        if (name != 't')
+            give(name);
+        phase(TRACE_PHASE_FORWARD);
+    }
+    CHECK_STR(changed("set-to-none"), "+t20 +u20 -u +v20 -v");
+    model_end();
+}
+
+static void cast(char name, uint32_t module)
+{
+    struct tape_item *item = take(name, 10, module, TRACE_PHASE_FORWARD);
+
+    item->elements = item->last_dim = 5;
+    item->maker = TAPE_CAST;
+}
+
+/* 'a' stays only for the cache, backward needs 'b'; 'o' is no weight's. */
+TEST(makes_copies_of_weights_for_each_call)
+{
+    model_start();
+    struct tape_item *weight = take('w', 20, HEAD, TRACE_PHASE_INIT);
+    weight->elements = weight->last_dim = 5;
+    weight->holds = TAPE_PARAMETER | TAPE_OWNED;
+    phase(TRACE_PHASE_FORWARD);
+    add(TAPE_ENTER, LINEAR0);
+    cast('a', LINEAR0);
+    take('o', 10, LINEAR0, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, LINEAR0);
+    add(TAPE_ENTER, LINEAR1);
+    cast('b', LINEAR1);
+    add(TAPE_LEAVE, LINEAR1);
+    for (uint32_t module = LINEAR0; module <= LINEAR1; module += 2) {
+        add(TAPE_ENTER, module);
+        add(TAPE_LEAVE, module);
+    }
+    give('a');
+    give('o');
+    phase(TRACE_PHASE_BACKWARD);
+    give('b');
+    CHECK_STR(changed("no-autocast-cache"),
+              "+w20 +a10 +o10 -a +b10 +010 -0 +110 -o -1 -b");
+    model_end();
+}
+
+static void weight(char name, uint64_t bytes, uint32_t module)
+{
+    take(name, bytes, module, TRACE_PHASE_INIT)->holds =
+        TAPE_PARAMETER | TAPE_OWNED;
+}
+
+/* 0 and 1: the head's parameter, gathered and copied out; 2 and 3: the
+ * block's. In backward 4 and 5: the block's again; 6 and 7: its gradient,
+ * scattered, and the part that is kept; 8 and 9: the head's. */
+TEST(gathers_and_scatters_what_ranks_share)
+{
+    model_start();
+    weight('w', 100, LINEAR0);
+    weight('v', 60, HEAD);
+    phase(TRACE_PHASE_FORWARD);
+    add(TAPE_ENTER, BLOCK0);
+    take('x', 1, LINEAR0, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, BLOCK0);
+    phase(TRACE_PHASE_BACKWARD);
+    gradient('h', 15, HEAD)->holds = TAPE_GRADIENT;
+    model.tape.items[model.tape.count - 1].owner = HEAD;
+    gradient('g', 25, LINEAR0)->holds = TAPE_GRADIENT;
+    model.tape.items[model.tape.count - 1].owner = LINEAR0;
+    give('x');
+    phase(TRACE_PHASE_OPTIMIZER);
+    take('s', 100, 0, TRACE_PHASE_OPTIMIZER)->holds = TAPE_STATE;
+    take('t', 100, 0, TRACE_PHASE_OPTIMIZER);
+    give('t');
+    phase(TRACE_PHASE_OTHER);
+    give('h');
+    give('g');
+    CHECK_STR(changed("fsdp=4"),
+              "+w25 +v15 +060 +160 +2100 -0 +3100 +x1 -3 +4100 "
+              "+h60 -2 +5100 -4 +g100 -x -5 +6100 -g +725 -1 "
+              "-6 +860 -h +915 -8 +s25 +t25 -t -9 -7");
+    model_end();
+}
+
+TEST(shards_nothing_that_is_sharded)
+{
+    model_start();
+    weight('w', 100, LINEAR0);
+    take('f', 100, LINEAR0, TRACE_PHASE_FORWARD)->maker = TAPE_SHARDED;
+    CHECK_STR(changed("fsdp=4"), "+w100 +f100");
+    model_end();
+}
+
 static void forward(void)
 {
     add(TAPE_ENTER, BLOCK0);
@@ -447,8 +583,9 @@ TEST(reads_what_a_trace_says_of_its_blocks)
     CHECK_UINT(tape.items[2].output_of, 3);
     CHECK_UINT(tape.items[2].holds, 0);
     CHECK_UINT(tape.items[3].kind, TAPE_LEAVE);
-    CHECK_UINT(tape.items[4].holds, TAPE_OWNED | TAPE_FP32_STATE);
-    CHECK_UINT(tape.items[5].holds, TAPE_OWNED);
+    CHECK_UINT(tape.items[4].holds,
+               TAPE_OWNED | TAPE_STATE | TAPE_FP32_STATE);
+    CHECK_UINT(tape.items[5].holds, TAPE_OWNED | TAPE_STATE);
     CHECK(!tape.cut);
     tape_fini(&tape);
     CHECK(!tape_read(&tape, path, replay_trace_source(t), 3, &err));

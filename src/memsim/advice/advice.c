@@ -233,11 +233,17 @@ static char *change_what(const struct asking *a, const struct change *change)
     if (change->checkpoint)
         return checkpoint_what(a, change);
     if (change->loss_chunks > 1)
-        return xasprintf("last layer and loss in %u parts (estimate)",
+        return xasprintf("loss in %u parts (estimate)",
                          change->loss_chunks);
     if (change->state.shards > 1)
         return xasprintf("optimizer state over %u GPUs (ZeRO-1)",
                          change->state.shards);
+    if (change->fsdp > 1)
+        return xasprintf("FSDP over %u GPUs (estimate)", change->fsdp);
+    if (change->free_gradients)
+        return xstrdup("zero_grad(set_to_none=True)");
+    if (change->uncached_casts)
+        return xstrdup("autocast(cache_enabled=False)");
     if (change->state.int8)
         return xstrdup("8-bit optimizer");
     if (change->state.fused)
@@ -300,6 +306,20 @@ static char *change_basis(const struct asking *a, const struct change *change,
                       "estimate, for the weight's gradient is made in parts, "
                       "too",
                       change->loss_chunks));
+    if (effect->gradient_bytes)
+        basis = joined(basis, xstrdup("gradients are freed where they are set "
+                                      "to zero"));
+    if (effect->cast_bytes)
+        basis = joined(basis, xstrdup("copies of weights that only autocast's "
+                                      "cache kept are freed at the end of "
+                                      "their module"));
+    if (effect->fsdp_bytes)
+        basis = joined(
+            basis,
+            xasprintf("parameters, gradients and optimizer states are divided "
+                      "evenly over %u ranks, those of each block gathered as "
+                      "torch.distributed.fsdp.fully_shard does",
+                      change->fsdp));
     return basis;
 }
 
@@ -313,7 +333,8 @@ static int ask_change(struct asking *a, const struct change *change,
     int rc = 0;
 
     if (effect.forwards || effect.state.state_bytes || effect.loss_bytes ||
-        effect.state.step_bytes) {
+        effect.state.step_bytes || effect.gradient_bytes ||
+        effect.cast_bytes || effect.fsdp_bytes) {
         struct advice_row row = {
             .what = conf ? xstrdup(change->loss_chunks
                                       ? "the best of these together (estimate)"
@@ -368,7 +389,8 @@ static int ask_others(struct asking *a, struct change *best)
     static const struct change others[] = {
         {.state = {.bf16 = true}},       {.state = {.int8 = true}},
         {.state = {.fused = true}},      {.state = {.shards = ADVISED_SHARDS}},
-        {.loss_chunks = ADVISED_CHUNKS},
+        {.loss_chunks = ADVISED_CHUNKS}, {.free_gradients = true},
+        {.uncached_casts = true},        {.fsdp = ADVISED_SHARDS},
     };
     int rc = 0;
 
@@ -379,6 +401,8 @@ static int ask_others(struct asking *a, struct change *best)
         best->state.int8 |= others[i].state.int8;
         best->state.bf16 |= others[i].state.bf16;
         best->state.fused |= others[i].state.fused;
+        best->free_gradients |= others[i].free_gradients;
+        best->uncached_casts |= others[i].uncached_casts;
         if (others[i].loss_chunks)
             best->loss_chunks = others[i].loss_chunks;
     }
@@ -400,7 +424,8 @@ static int ask_all(struct asking *a)
         rc = ask_others(a, &change);
     unsigned kinds = (conf != NULL) + (change.checkpoint != NULL) +
                      change.state.bf16 + change.state.int8 +
-                     change.state.fused + (change.loss_chunks > 1);
+                     change.state.fused + (change.loss_chunks > 1) +
+                     change.free_gradients + change.uncached_casts;
     if (rc >= 0 && kinds > 1)
         rc = ask_change(a, &change, conf ? conf : "");
     change_fini(&change);

@@ -92,6 +92,9 @@ static const struct word {
     {"fused-optimizer", offsetof(struct change, state.fused)},
     {"shard-optimizer=", offsetof(struct change, state.shards)},
     {"chunked-loss=", offsetof(struct change, loss_chunks)},
+    {"set-to-none", offsetof(struct change, free_gradients)},
+    {"no-autocast-cache", offsetof(struct change, uncached_casts)},
+    {"fsdp=", offsetof(struct change, fsdp)},
 };
 
 #define WORDS (sizeof words / sizeof *words)
@@ -135,7 +138,8 @@ static int parse_word(struct change *change, const char *text, struct err *err)
     return err_set(err,
                    "--what-if: '%s' is none of " CHECKPOINT "LIST, "
                    "bf16-optimizer, 8bit-optimizer, fused-optimizer, "
-                   "shard-optimizer=N and chunked-loss=N",
+                   "shard-optimizer=N, chunked-loss=N, set-to-none, "
+                   "no-autocast-cache and fsdp=N",
                    text);
 }
 
@@ -220,9 +224,22 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
         effect.loss_bytes = tape_chunk_loss(&next, &at, change->loss_chunks);
         advance(&at, &next, &owned);
     }
+    if (change->free_gradients) {
+        effect.gradient_bytes = tape_free_gradients(&next, &at);
+        advance(&at, &next, &owned);
+    }
+    if (change->uncached_casts) {
+        effect.cast_bytes = tape_uncache_casts(&next, &at);
+        advance(&at, &next, &owned);
+    }
     if (change->checkpoint) {
         effect.forwards =
             tape_checkpoint(&next, &at, &c->lists, change->checkpoint);
+        advance(&at, &next, &owned);
+    }
+    if (change->fsdp > 1) {
+        effect.fsdp_bytes =
+            tape_shard_all(&next, &at, &c->lists, change->fsdp);
         advance(&at, &next, &owned);
     }
     *to = at;

@@ -3,7 +3,10 @@
 #ifndef MEMSIM_MEMSIM_CHANGE_H
 #define MEMSIM_MEMSIM_CHANGE_H
 
+#include "memsim/advice/tape_cast.h"
 #include "memsim/advice/tape_change.h"
+#include "memsim/advice/tape_fsdp.h"
+#include "memsim/advice/tape_gradient.h"
 #include "memsim/advice/tape_loss.h"
 #include "memsim/advice/tape_state.h"
 #include "memsim/replay/recording.h"
@@ -18,6 +21,9 @@ struct changeable {
 struct change {
     struct state_change state;
     unsigned loss_chunks; /* 0 or 1: the loss is as it is */
+    bool free_gradients;  /* zero_grad(set_to_none=True) */
+    bool uncached_casts;  /* autocast(cache_enabled=False) */
+    unsigned fsdp;        /* ranks; 0 or 1: no change */
     bool *checkpoint;     /* of each list; NULL: none */
 };
 
@@ -25,6 +31,9 @@ struct change {
 struct change_effect {
     struct state_effect state;
     uint64_t loss_bytes; /* that the loss takes no more */
+    uint64_t gradient_bytes; /* freed by zero_grad() */
+    uint64_t cast_bytes;     /* of copies of weights, freed earlier */
+    uint64_t fsdp_bytes;     /* of parameters that other ranks keep */
     size_t forwards;      /* under checkpointing */
 };
 
@@ -36,9 +45,9 @@ int changeable_make(struct changeable *c, struct tape_notes *notes,
 void changeable_fini(struct changeable *c);
 
 /* Reads "checkpoint=LIST[+LIST]...", "bf16-optimizer", "8bit-optimizer",
- * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", with commas between
- * them. Returns 0 with *CHANGE to
- * be given to change_fini, or -1. */
+ * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", "set-to-none",
+ * "no-autocast-cache", "fsdp=N", with commas between them. Returns 0 with
+ * *CHANGE to be given to change_fini, or -1. */
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err);
 void change_fini(struct change *change);

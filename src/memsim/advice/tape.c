@@ -14,6 +14,8 @@ struct tape_notes {
     size_t limit;
     const struct trace_names *names; /* of the pass */
     struct map blocks; /* by address: one more than the item's number */
+    struct map kernels; /* by name: enum filling */
+    uint8_t phase;      /* of the program */
     uint64_t ordinal;  /* of the record */
 };
 
@@ -43,6 +45,24 @@ static bool can_be_fused(const char *range)
         if (!strcmp(range, ranges[i]))
             return true;
     return false;
+}
+
+/* Data-parallel wrappers name their ranges. */
+static uint8_t wrapper_read(const char *range)
+{
+    static const struct {
+        const char *prefix;
+        uint8_t maker;
+    } wrappers[] = {
+        {"c10d::Reducer", TAPE_BUCKET},
+        {"FSDP::", TAPE_SHARDED},
+        {"FullyShardedDataParallel", TAPE_SHARDED},
+    };
+
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+        if (!strncmp(range, wrappers[i].prefix, strlen(wrappers[i].prefix)))
+            return wrappers[i].maker;
+    return 0;
 }
 
 /* What cross entropy makes, forward and backward. */
@@ -88,8 +108,12 @@ static void on_block_alloc(struct tape_notes *r, const struct trace_item *item)
 
     made.op.index = r->ordinal;
     shape_note(&made, trace_names_get(r->names, alloc->shape));
-    if (can_be_fused(trace_names_get(r->names, alloc->range)))
+    const char *range = trace_names_get(r->names, alloc->range);
+    if (can_be_fused(range))
         made.holds |= TAPE_STEP;
+    made.maker |= wrapper_read(range);
+    if (!strcmp(operation, "aten::_to_copy"))
+        made.maker |= TAPE_CAST;
     if (is_loss(operation))
         made.holds |= TAPE_LOSS;
     tape_add(&r->tape, &made);
@@ -114,11 +138,56 @@ static void mark(struct tape_notes *r, const struct trace_item *item,
     made.op.index = r->ordinal;
     made.op.time_ns = item->head.time_ns;
     if (kind == TAPE_PHASE)
-        made.phase = (uint8_t)trace_as_phase(item)->phase;
+        r->phase = made.phase = (uint8_t)trace_as_phase(item)->phase;
     else if (kind == TAPE_ENTER)
         made.module = (uint32_t)trace_as_module_enter(item)->module;
     else
         made.module = (uint32_t)trace_as_module_leave(item)->module;
+    tape_add(&r->tape, &made);
+}
+
+/* What a kernel does that sets all elements: of one tensor, or of a list. */
+enum filling { FILLS_NONE = 1, FILLS_ONE, FILLS_LIST };
+
+static enum filling filling_read(struct tape_notes *r, uint64_t name)
+{
+    enum filling known = (uintptr_t)map_get(&r->kernels, name);
+
+    if (!known) {
+        const char *kernel = trace_names_get(r->names, name);
+
+        known = strstr(kernel, "FillFunctor")   ? FILLS_ONE
+                : strstr(kernel, "ZeroFunctor") ? FILLS_LIST
+                                                : FILLS_NONE;
+        map_put(&r->kernels, name, (void *)(uintptr_t)known);
+    }
+    return known;
+}
+
+/* zero_grad(set_to_none=False), say, but no torch.zeros(). */
+static void on_launch(struct tape_notes *r, const struct trace_item *item)
+{
+    const struct trace_launch *launch = trace_as_launch(item);
+    const struct tape_item *last =
+        r->tape.count ? &r->tape.items[r->tape.count - 1] : NULL;
+    struct tape_item made = {.kind = TAPE_ZERO};
+
+    if (r->phase == TRACE_PHASE_BACKWARD || r->phase == TRACE_PHASE_OPTIMIZER)
+        return;
+    switch (filling_read(r, launch->name)) {
+    case FILLS_ONE:
+        made.elements = launch->a;
+        if (!made.elements || (last && last->kind == TAPE_CALL &&
+                               last->elements == made.elements))
+            return;
+        break;
+    case FILLS_LIST:
+        break;
+    default:
+        return;
+    }
+    made.op.index = r->ordinal;
+    made.op.time_ns = item->head.time_ns;
     tape_add(&r->tape, &made);
 }
 
@@ -134,10 +203,15 @@ static void on_storage(struct tape_notes *r, const struct trace_item *item)
     if (category == TRACE_CATEGORY_PARAMETER) {
         block->holds |= TAPE_PARAMETER;
         block->module = (uint32_t)storage->module;
-    } else if (category == TRACE_CATEGORY_OPTIMIZER &&
-               storage->element_bytes == 4) {
-        block->holds |= TAPE_FP32_STATE;
-        if (!strncmp(trace_names_get(r->names, storage->name), "exp_avg of ",
+    } else if (category == TRACE_CATEGORY_GRADIENT) {
+        block->holds |= TAPE_GRADIENT;
+        block->owner = (uint32_t)storage->module;
+    } else if (category == TRACE_CATEGORY_OPTIMIZER) {
+        block->holds |= TAPE_STATE;
+        if (storage->element_bytes == 4)
+            block->holds |= TAPE_FP32_STATE;
+        if (storage->element_bytes == 4 &&
+            !strncmp(trace_names_get(r->names, storage->name), "exp_avg of ",
                      strlen("exp_avg of ")))
             block->holds |= TAPE_EXP_AVG;
     }
@@ -179,6 +253,9 @@ static void record_take(struct tape_notes *r, const struct trace_item *item)
         break;
     case TRACE_STORAGE:
         on_storage(r, item);
+        break;
+    case TRACE_LAUNCH:
+        on_launch(r, item);
         break;
     case TRACE_OUTPUT:
         on_output(r, trace_as_output(item));
@@ -224,6 +301,7 @@ void tape_notes_destroy(struct tape_notes *notes)
     if (!notes)
         return;
     map_fini(&notes->blocks);
+    map_fini(&notes->kernels);
     tape_fini(&notes->tape);
     free(notes);
 }
@@ -304,6 +382,49 @@ void tape_fini(struct tape *tape)
     }
     free(tape->items);
     *tape = (struct tape){0};
+}
+
+void tape_add_call(struct tape *tape, const struct tape_item *taken,
+                   const struct tape_item *at, enum replay_kind kind,
+                   uint64_t address)
+{
+    struct tape_item item = *taken;
+
+    item.op.index = at->op.index;
+    item.op.time_ns = at->op.time_ns;
+    item.op.kind = kind;
+    item.op.deferred = false;
+    item.op.address = address;
+    tape_add(tape, &item);
+}
+
+uint32_t *tape_pairs(const struct tape *tape)
+{
+    uint32_t *pairs = xcalloc(tape->count + 1, sizeof *pairs);
+    struct map live = {0};
+
+    for (uint32_t i = 0; i < tape->count; i++) {
+        const struct tape_item *item = &tape->items[i];
+        uint64_t address = item->op.address;
+        bool done =
+            item->kind == TAPE_CALL && item->op.kind == REPLAY_FREE_DONE;
+
+        pairs[i] = TAPE_NONE;
+        if (tape_item_is_taken(item))
+            map_put(&live, address, (void *)(uintptr_t)(i + 1));
+        if (!done && !tape_item_is_freed(item))
+            continue;
+        uintptr_t place = (uintptr_t)map_get(&live, address);
+        if (!place)
+            continue;
+        pairs[i] = (uint32_t)(place - 1);
+        if (!done)
+            pairs[place - 1] = i;
+        if (done || !item->op.deferred)
+            map_take(&live, address);
+    }
+    map_fini(&live);
+    return pairs;
 }
 
 static int next(void *context, struct replay_op *op, struct err *err)

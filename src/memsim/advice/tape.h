@@ -13,6 +13,7 @@ enum tape_kind {
     TAPE_ENTER, /* a module is called */
     TAPE_LEAVE,
     TAPE_PHASE,
+    TAPE_ZERO, /* a kernel fills memory outside of backward and the optimizer */
 };
 
 /* What a block turns out to hold. */
@@ -23,6 +24,15 @@ enum tape_holds {
     TAPE_EXP_AVG = 8,    /* the first of an Adam's states for a parameter */
     TAPE_STEP = 16, /* allocated in a step of an optimizer that can be fused */
     TAPE_LOSS = 32,      /* what a cross entropy makes of its logits */
+    TAPE_GRADIENT = 64,  /* of a parameter */
+    TAPE_STATE = 128,    /* of an optimizer, of any type */
+};
+
+/* Who took a block. */
+enum tape_maker {
+    TAPE_CAST = 1,    /* a copy to another type */
+    TAPE_BUCKET = 2,  /* DistributedDataParallel */
+    TAPE_SHARDED = 4, /* FullyShardedDataParallel or fully_shard */
 };
 
 struct tape_item {
@@ -33,8 +43,11 @@ struct tape_item {
     uint8_t kind;        /* enum tape_kind */
     uint8_t phase; /* enum trace_phase_kind, that begins or of the block */
     uint8_t holds;       /* enum tape_holds */
+    uint8_t maker;       /* enum tape_maker */
+    uint32_t owner;      /* of a gradient: the module that has the parameter */
     uint32_t last_dim;   /* of the tensor that the block was made for */
-    uint64_t elements;   /* of that tensor; 0: not known */
+    uint64_t elements;   /* of that tensor; 0: not known. TAPE_ZERO: of what is
+                            filled; 0: of lists of tensors */
 };
 
 struct tape {
@@ -47,6 +60,19 @@ struct tape {
     size_t at;            /* of the source */
     struct replay_source source;
 };
+
+/* No item. */
+#define TAPE_NONE UINT32_MAX
+
+static inline bool tape_item_is_taken(const struct tape_item *item)
+{
+    return item->kind == TAPE_CALL && item->op.kind == REPLAY_ALLOC;
+}
+
+static inline bool tape_item_is_freed(const struct tape_item *item)
+{
+    return item->kind == TAPE_CALL && item->op.kind == REPLAY_FREE;
+}
 
 /* How many items a tape has at most, of some 150 bytes. */
 #define TAPE_ITEMS 1000000
@@ -72,6 +98,17 @@ void tape_fini(struct tape *tape);
 /* An empty tape with TAPE's modules, which must outlive it. */
 void tape_init_like(struct tape *tape, const struct tape *like);
 void tape_add(struct tape *tape, const struct tape_item *item);
+
+/* Adds a call for the block that TAKEN took, at the time of AT and under the
+ * name ADDRESS. */
+void tape_add_call(struct tape *tape, const struct tape_item *taken,
+                   const struct tape_item *at, enum replay_kind kind,
+                   uint64_t address);
+
+/* By item: of one that takes a block the one that frees it, of one that frees
+ * it or completes that the one that took it; else TAPE_NONE. The caller frees
+ * it. */
+uint32_t *tape_pairs(const struct tape *tape);
 
 /* TAPE as a recording; it must not move. */
 const struct replay_source *tape_source(struct tape *tape);

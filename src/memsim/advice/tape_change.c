@@ -15,14 +15,8 @@
 static void call_add(struct checkpoint *c, uint32_t at, uint32_t taken,
                      enum replay_kind kind, uint64_t address)
 {
-    struct tape_item item = c->from->items[taken];
-
-    item.op.index = c->from->items[at].op.index;
-    item.op.time_ns = c->from->items[at].op.time_ns;
-    item.op.kind = kind;
-    item.op.deferred = false;
-    item.op.address = address;
-    tape_add(c->to, &item);
+    tape_add_call(c->to, &c->from->items[taken], &c->from->items[at], kind,
+                  address);
 }
 
 static uint64_t block_name(const struct checkpoint *c, uint32_t taken)

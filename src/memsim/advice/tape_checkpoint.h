@@ -7,7 +7,7 @@
 #include "memsim/advice/module_list.h"
 #include "memsim/advice/tape.h"
 
-#define NONE UINT32_MAX
+#define NONE TAPE_NONE
 
 /* What becomes of a block that a member's forward took. */
 enum fate {
@@ -59,11 +59,6 @@ struct checkpoint {
     struct map parameters; /* by module and size */
     uint64_t next_name;
 };
-
-static inline bool tape_item_is_taken(const struct tape_item *item)
-{
-    return item->kind == TAPE_CALL && item->op.kind == REPLAY_ALLOC;
-}
 
 /* Is a block of FATE made again for backward? */
 static inline bool fate_is_needed(enum fate fate)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/advice/tape_checkpoint.h"
 
+#include <stdlib.h>
+
 #include "common/base/xmalloc.h"
 
 uint32_t checkpoint_member(const struct checkpoint *c, uint32_t module)
@@ -19,38 +21,24 @@ static uint64_t parameter_key(uint32_t module, uint64_t bytes)
 /* Pairs each free with its alloc, notes the phases and the parameters. */
 static void survey(struct checkpoint *c)
 {
-    struct map live = {0};
+    uint32_t *pairs = tape_pairs(c->from);
     uint8_t phase = TRACE_PHASE_INIT;
 
     for (uint32_t i = 0; i < c->from->count; i++) {
         const struct tape_item *item = &c->from->items[i];
-        uint64_t address = item->op.address;
-        uintptr_t place;
+        bool taken = tape_item_is_taken(item);
 
-        c->blocks[i] = (struct block){.freed = NONE, .forward = NONE};
-        c->taken_at[i] = NONE;
+        c->blocks[i] = (struct block){.freed = taken ? pairs[i] : NONE,
+                                      .forward = NONE};
+        c->taken_at[i] = taken ? NONE : pairs[i];
         if (item->kind == TAPE_PHASE)
             phase = item->phase;
         c->phases[i] = phase;
-        if (tape_item_is_taken(item)) {
-            map_put(&live, address, (void *)(uintptr_t)(i + 1));
-            if (item->holds & TAPE_PARAMETER)
-                map_put(&c->parameters,
-                        parameter_key(item->module, item->op.bytes), c);
-        } else if (item->kind == TAPE_CALL &&
-                   (item->op.kind == REPLAY_FREE ||
-                    item->op.kind == REPLAY_FREE_DONE)) {
-            place = (uintptr_t)map_get(&live, address);
-            if (!place)
-                continue;
-            c->taken_at[i] = (uint32_t)(place - 1);
-            if (item->op.kind == REPLAY_FREE)
-                c->blocks[place - 1].freed = i;
-            if (item->op.kind == REPLAY_FREE_DONE || !item->op.deferred)
-                map_take(&live, address);
-        }
+        if (taken && item->holds & TAPE_PARAMETER)
+            map_put(&c->parameters,
+                    parameter_key(item->module, item->op.bytes), c);
     }
-    map_fini(&live);
+    free(pairs);
 }
 
 /* A copy of a weight in half the bytes, as autocast makes and caches it

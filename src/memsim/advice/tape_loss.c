@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "memsim/advice/tape_checkpoint.h"
 
 #define LEAST_BYTES (1u << 20) /* of logits that are worth it */
 

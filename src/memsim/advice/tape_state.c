@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/advice/tape_checkpoint.h"
 
 #define FIRST_NAME (UINT64_C(1) << 61) /* of blocks that were not recorded */
 #define INT8_LEAST 4096 /* elements: smaller states stay as they are */

@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/report/batch_report.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/quiet_job.h"
@@ -68,117 +69,6 @@ static const struct options options = {
     .command_follows = true,
 };
 
-struct fit {
-    const struct fit_options *options;
-    struct job job;
-    char *programs; /* memsim's own files */
-    char *cache;    /* NULL: nothing is kept */
-    bool live;      /* a terminal shows which batch is running */
-    FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
-    struct batch_report report;
-};
-
-/* Runs the job with the command that was filled in. */
-static int try_run(struct fit *f, uint64_t batch, struct batch_outcome *o,
-                   struct err *err)
-{
-    struct rundir dir;
-    struct result result;
-
-    f->job.output = quiet_output();
-    if (f->job.output < 0)
-        return err_set(err, "cannot write to a temporary file; set TMPDIR"),
-               CMD_RUN_FAILED;
-    int status = job_run(&f->job, &dir, err);
-    if (!status) {
-        result_init(&result, dir.session, f->job.command);
-        *o = batch_outcome_make(&result, batch);
-        result_fini(&result);
-        rundir_remove(&dir);
-        if (o->verdict == BATCH_FAILED && !quiet_interrupted())
-            quiet_show(f->job.output);
-    }
-    close(f->job.output);
-    return status;
-}
-
-/* A cache that cannot be written costs the cache only. */
-static void keep(struct fit *f, const char *key, const struct batch_outcome *o)
-{
-    struct err err = {""};
-
-    if (o->verdict == BATCH_FAILED ||
-        !batch_cache_store(f->cache, key, o, &err))
-        return;
-    fprintf(stderr, "memsim: note: %s\n", err.text);
-    free(f->cache);
-    f->cache = NULL;
-}
-
-static int try_batch(struct fit *f, uint64_t batch, struct batch_outcome *o,
-                     struct err *err)
-{
-    char **command = batch_command(f->report.result.command, batch), *key;
-    int status = 0;
-
-    f->job.command = command;
-    key = batch_key(&f->job, f->programs, environ);
-    if (!f->cache || !batch_cache_load(f->cache, key, o)) {
-        if (f->live)
-            fprintf(stderr, "  %8" PRIu64 "  ...", batch);
-        status = try_run(f, batch, o, err);
-        if (f->live)
-            fputs("\r\033[K", stderr);
-        if (!status && f->cache && !quiet_interrupted())
-            keep(f, key, o);
-    }
-    free(key);
-    batch_command_free(command);
-    return status;
-}
-
-static void note_outcome(struct fit *f, const struct batch_outcome *o)
-{
-    struct batch_report *r = &f->report;
-
-    xgrow(&r->outcomes, r->outcome_count, &r->outcome_capacity,
-          sizeof *r->outcomes);
-    r->outcomes[r->outcome_count++] = *o;
-    if (!f->lines)
-        return;
-    if (!f->live && r->outcome_count == 1)
-        batch_write_heading(f->lines);
-    batch_write_outcome(o, f->lines);
-    fflush(f->lines); /* a pipe has a buffer, and the next run takes long */
-}
-
-/* Returns 0, or memsim's exit status with ERR set. */
-static int search(struct fit *f, struct err *err)
-{
-    struct batch_search *s = &f->report.search;
-    uint64_t batch;
-
-    if (f->live)
-        batch_write_heading(stderr);
-    while ((batch = batch_search_next(s))) {
-        struct batch_outcome o;
-        int status = try_batch(f, batch, &o, err);
-
-        if (quiet_interrupted()) {
-            f->report.signal = spawn_signal();
-            return 0;
-        }
-        if (status)
-            return status;
-        note_outcome(f, &o);
-        if (o.verdict == BATCH_FAILED)
-            return 0;
-        batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes,
-                          o.peak_used_bytes);
-    }
-    return 0;
-}
-
 static int status_of(const struct batch_report *r)
 {
     if (r->signal)
@@ -194,38 +84,36 @@ static FILE *summary_stream(const struct fit_options *o)
     return o->json && !strcmp(o->json, "-") ? stderr : stdout;
 }
 
-static int tell(struct fit *f, struct err *err)
+static int tell(const struct batch_find *f, const struct fit_options *o,
+                struct err *err)
 {
     const struct batch_report *r = &f->report;
-    const char *json = f->options->json;
-    FILE *out = summary_stream(f->options);
+    FILE *out = summary_stream(o);
 
-    if (f->options->quiet) {
+    if (o->quiet) {
         if (batch_search_largest(&r->search) && out == stdout)
             fprintf(out, "%" PRIu64 "\n", batch_search_largest(&r->search));
     } else {
         batch_write_conclusion(r, out);
     }
     if (output_summary_check(out, err) ||
-        (json && report_write(&batch_report_json, r, json, err)))
+        (o->json && report_write(&batch_report_json, r, o->json, err)))
         return CMD_RUN_FAILED;
     return r->result.exit_status;
 }
 
-static void find_cache(struct fit *f)
+static char *cache_find(const struct fit_options *o)
 {
-    if (f->options->no_cache)
-        return;
-    f->cache =
-        f->options->cache
-            ? xstrdup(f->options->cache)
-            : batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
+    if (o->no_cache)
+        return NULL;
+    return o->cache ? xstrdup(o->cache)
+                    : batch_cache_directory(getenv("XDG_CACHE_HOME"),
+                                            getenv("HOME"));
 }
 
 static int fit(const struct fit_options *o, const struct job *job)
 {
-    struct fit f = {
-        .options = o,
+    struct batch_find f = {
         .job = *job,
         .live = !o->quiet && isatty(STDERR_FILENO),
         .lines = o->quiet                ? NULL
@@ -240,18 +128,15 @@ static int fit(const struct fit_options *o, const struct job *job)
                 o->multiple, o->from, o->to);
     else if ((f.programs = job_programs(&err))) {
         f.report.search.capacity_bytes = batch_capacity(job);
-        find_cache(&f);
-        status = search(&f, &err);
+        f.cache = cache_find(o);
+        status = batch_find_run(&f, &err);
         f.report.result.exit_status = status ? status : status_of(&f.report);
         if (!status)
-            status = tell(&f, &err);
+            status = tell(&f, o, &err);
     }
     if (err.text[0])
         cmd_fail(status, &err);
-    batch_search_fini(&f.report.search);
-    free(f.report.outcomes);
-    free(f.programs);
-    free(f.cache);
+    batch_find_fini(&f);
     return status;
 }
 

@@ -52,7 +52,10 @@ static const struct option_row rows[] = {
      .help = "replay a changed program: bf16-optimizer or\n"
              "8bit-optimizer, its state in bf16 or 8 bits;\n"
              "fused-optimizer; shard-optimizer=N, its state over N\n"
-             "GPUs; chunked-loss=N, last layer and loss in N parts;\n"
+             "GPUs; fsdp=N, parameters and gradients, too;\n"
+             "chunked-loss=N, last layer and loss in N parts;\n"
+             "set-to-none, zero_grad() frees the gradients;\n"
+             "no-autocast-cache, no copies of weights are kept;\n"
              "checkpoint=LIST[+LIST]..., activation checkpointing of\n"
              "the modules in a list (checkpoint=model.layers)"},
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),

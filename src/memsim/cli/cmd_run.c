@@ -11,6 +11,7 @@
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
+#include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
@@ -188,10 +189,18 @@ static int run_unlimited(const struct job *job, const struct rundir *first,
     return rc;
 }
 
-/* What fit-batch knows of JOB's command, or how to ask it; BATCH_COMMAND is to
- * be freed. */
-static void find_batch(const struct job *job, struct output_sources *sources,
-                       char **batch_command)
+/* The largest batch of TEMPLATE is searched for. */
+static uint64_t search_batch(const struct job *job, char *const *template)
+{
+    fputs("memsim: looking for the largest batch that fits, for the advice\n",
+          stderr);
+    return batch_find_largest(job, template);
+}
+
+/* What fit-batch knows of JOB's command, or finds out where SEARCH, or how to
+ * ask it; BATCH_COMMAND is to be freed. */
+static void find_batch(const struct job *job, bool search,
+                       struct output_sources *sources, char **batch_command)
 {
     char **template = batch_guess(job->command);
     char *dir = batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
@@ -205,6 +214,8 @@ static void find_batch(const struct job *job, struct output_sources *sources,
         const struct batch_past past = {dir, programs, environ};
         if (dir && programs)
             sources->largest_batch = batch_known(&past, job, template);
+        if (search && !sources->largest_batch)
+            sources->largest_batch = search_batch(job, template);
         batch_command_free(template);
     }
     free(programs);
@@ -245,7 +256,7 @@ static int run(const struct run_options *o, struct job *job)
     if (o->output.advice && ran_out(&dir, job->command) &&
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
-    find_batch(job, &sources, &batch_command);
+    find_batch(job, sources.unlimited != NULL, &sources, &batch_command);
     status = report(&dir, &sources, o, job->command);
     free(batch_command);
     if (sources.unlimited && unlimited.temporary)

@@ -346,8 +346,9 @@ static void advise(struct result *result, const struct rundir *dir,
     if (result->verdict == VERDICT_OOM && !(asked && from->unlimited)) {
         advice_run_briefly(result, dir, recorded);
         result_note(result, "`memsim run --advice' runs it again on a GPU "
-                            "without a limit, and shows on which GPUs it fits "
-                            "and what would make it fit here");
+                            "without a limit, and shows on which GPUs it "
+                            "fits, with which batch, and what would make it "
+                            "fit here");
     }
     if (from->largest_batch)
         advice_batch(result, from->largest_batch, from->batch_command);

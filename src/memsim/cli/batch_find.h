@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs a command with one batch after another. */
+#ifndef MEMSIM_MEMSIM_BATCH_FIND_H
+#define MEMSIM_MEMSIM_BATCH_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "memsim/report/batch_report.h"
+#include "memsim/run/job.h"
+
+struct batch_find {
+    struct job job; /* its command is the report's, filled in */
+    char *programs; /* memsim's own files */
+    char *cache;    /* NULL: nothing is kept */
+    bool live;      /* a terminal shows which batch is running */
+    FILE *lines;    /* where each outcome goes, as it comes; NULL: nowhere */
+    struct batch_report report; /* with a search that has begun */
+};
+
+/* Searches to the end, or to a run that fails for another reason than memory.
+ * Returns 0, or memsim's exit status with ERR set. */
+int batch_find_run(struct batch_find *f, struct err *err);
+void batch_find_fini(struct batch_find *f);
+
+/* The largest batch with which TEMPLATE, a command with {}, fits on JOB's GPUs,
+ * as `memsim fit-batch' would find it; its runs are kept for that. 0: it is not
+ * known, or none fits. */
+uint64_t batch_find_largest(const struct job *job, char *const *template);
+
+#endif
