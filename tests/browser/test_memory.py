@@ -382,6 +382,20 @@ def a_real_run_folds_its_steps(pages):
     found = browser.run("blocks.marks.size")
     if not found:
         raise AssertionError("no block has a stack with the script's line")
+    # The flame graph is saved as it is shown.
+    shown = browser.run("document.querySelectorAll('#stacks-graph button')"
+                        ".length")
+    saved = {}
+    for files in downloads(pages, browser, *(
+            f"#stacks .title .zoom:last-child button:nth-child({n})"
+            for n in (1, 2))):
+        saved.update(files)
+    equal(saved["memsim-stacks.png"][:8], b"\x89PNG\r\n\x1a\n")
+    root = xml.etree.ElementTree.fromstring(saved["memsim-stacks.svg"])
+    equal(sum(e.tag.endswith("}text") for e in root.iter()), shown)
+    has(" ".join(root.itertext()), "all", "steps.py:8")
+    browser.requests[:] = [u for u in browser.requests
+                           if not u.startswith(("blob:", "data:"))]
 
 
 def test_all():

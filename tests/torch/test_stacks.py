@@ -142,6 +142,37 @@ def load(path):
     return blocks, [e for t in snapshot["device_traces"] for e in t]
 
 
+# A snapshot as PyTorch writes it: the lines of what is live at the peak.
+@test
+def the_replay_of_a_snapshot_lists_lines():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/job.py", "w") as file:
+            file.write(HISTORY.replace("gone = ",
+                                       "gone = make(2 << 20); gone = "))
+        subprocess.run([MEMSIM, "run", "-q", "--", sys.executable,
+                        f"{folder}/job.py", f"{folder}/s"], check=True,
+                       timeout=300)
+        out = subprocess.run([MEMSIM, "replay", f"{folder}/s", "--json",
+                              f"{folder}/j", "--flame", f"{folder}/f"],
+                             check=True, capture_output=True, text=True).stdout
+        with open(f"{folder}/j") as file:
+            rows = json.load(file)["replay"][0]["lines"]
+        equal([(r["line"], r["bytes"], r["blocks"]) for r in rows],
+              [(f"{folder}/job.py:3 make", 14 << 20, 3),
+               ("(no stack recorded)", 1024, 1)])
+        assert "at the peak of allocated memory, by line of Python" in out, out
+        assert "job.py:3 make, 3 blocks" in out, out
+        with open(f"{folder}/f") as file:
+            folded = file.read().splitlines()
+        totals = {}
+        for line in folded:
+            stack, size = line.rsplit(" ", 1)
+            for n in (6, 7):
+                if f"job.py:{n};" in stack:
+                    totals[n] = totals.get(n, 0) + int(size)
+        equal(totals, {6: 4 << 20, 7: 10 << 20})
+
+
 @test
 def a_snapshot_has_operator_module_and_lines():
     with tempfile.TemporaryDirectory() as folder:

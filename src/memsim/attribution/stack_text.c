@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/attribution/stack_text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,11 @@ static bool is_package(const char *line, size_t length)
     return *line == '<' || has(line, length, "/site-packages/") ||
            has(line, length, "/dist-packages/") ||
            has(line, length, "/lib/python3");
+}
+
+bool stack_is_package(const char *file)
+{
+    return is_package(file, strlen(file));
 }
 
 /* "/a/b.py:3 forward" as "b.py:3": a path may have spaces, a function's name

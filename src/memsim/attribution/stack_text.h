@@ -4,11 +4,15 @@
 #ifndef MEMSIM_MEMSIM_STACK_TEXT_H
 #define MEMSIM_MEMSIM_STACK_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes "train.py:31" to OUT: the innermost frame of STACK whose file is not
  * in an installed package, else the innermost. "" if STACK is NULL. */
 void stack_line(const char *stack, char *out, size_t size);
+
+/* Is FILE in an installed package or in Python itself? */
+bool stack_is_package(const char *file);
 
 /* Sets *FRAMES to the frames of STACK, the outermost first. The caller frees
  * each, and the array. Returns their number. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file_write.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_gpus.h"
@@ -258,11 +259,16 @@ static int report(const struct replay_options *o, struct replay_report *r,
     FILE *out = output_summary_stream(&o->output);
     struct report_style style = {.color = output_color(&o->output, out)};
 
+    if (r->worst && (!r->worst->trace || o->output.flame))
+        replay_report_lines(r);
     if (!o->output.quiet) {
         report_summary.write(&r->result, &style, out);
         replay_report_text(r, out);
     }
     if (output_files(&o->output, &writers, r, err))
+        return -1;
+    if (o->output.flame &&
+        file_write(replay_report_flame, r, o->output.flame, err))
         return -1;
     if (!o->output.snapshot || !r->worst)
         return 0;

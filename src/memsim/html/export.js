@@ -251,13 +251,41 @@ function svgOfTimeline(canvas) {
   return pen.text();
 }
 
+const canvasOf = (name) => find(`${name}-canvas`);
+
+// A chart on a canvas: what it is as SVG, and the canvas for a PNG.
+function canvasChart(name, draw) {
+  return {svg: () => svgOfCanvas(canvasOf(name), draw),
+    canvas: () => canvasOf(name)};
+}
+
 const CHARTS = {
-  timeline: svgOfTimeline,
-  blocks: (canvas) => svgOfCanvas(canvas, drawBlocks),
-  steps: (canvas) => svgOfCanvas(canvas, drawSteps),
-  treemap: (canvas) => svgOfCanvas(canvas, drawTreemap),
-  segments: (canvas) => svgOfCanvas(canvas, drawSegments),
+  timeline: {...canvasChart("timeline"),
+    svg: () => svgOfTimeline(canvasOf("timeline"))},
+  blocks: canvasChart("blocks", () => drawBlocks()),
+  steps: canvasChart("steps", () => drawSteps()),
+  treemap: canvasChart("treemap", () => drawTreemap()),
+  segments: canvasChart("segments", () => drawSegments()),
+  stacks: {svg: svgOfStacks, canvas: canvasOfStacks},
 };
+
+function svgOfStacks() {
+  const {width, height} = find("stacks-graph").getBoundingClientRect();
+  const pen = new SvgPen(Math.round(width), Math.round(height));
+  paintStacks(pen, width);
+  return pen.text();
+}
+
+function canvasOfStacks() {
+  const {width, height} = find("stacks-graph").getBoundingClientRect();
+  const canvas = document.createElement("canvas"), scale = 2;
+  canvas.width = scale * width;
+  canvas.height = scale * height;
+  const context = canvas.getContext("2d");
+  context.scale(scale, scale);
+  paintStacks(context, width);
+  return canvas;
+}
 
 function download(name, blob) {
   const link = element("a"), url = URL.createObjectURL(blob);
@@ -267,7 +295,8 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-function savePng(name, canvas) {
+function savePng(name) {
+  const canvas = CHARTS[name].canvas();
   const copy = document.createElement("canvas");
   copy.width = canvas.width;
   copy.height = canvas.height;
@@ -278,20 +307,19 @@ function savePng(name, canvas) {
   copy.toBlob((blob) => download(`memsim-${name}.png`, blob));
 }
 
-function saveSvg(name, canvas) {
-  download(`memsim-${name}.svg`, new Blob([CHARTS[name](canvas)],
+function saveSvg(name) {
+  download(`memsim-${name}.svg`, new Blob([CHARTS[name].svg()],
     {type: "image/svg+xml"}));
 }
 
 function saveButtons(name) {
   const group = element("span", undefined, "zoom");
-  const canvas = find(`${name}-canvas`);
   const add = (title, act) => {
     const button = element("button", title, "quiet");
     button.type = "button";
     button.title = `Save this chart as ${title}`;
     button.ariaLabel = button.title;
-    button.addEventListener("click", () => act(name, canvas));
+    button.addEventListener("click", () => act(name));
     group.append(button);
   };
   add("PNG", savePng);

@@ -105,6 +105,27 @@ function drawFlame(shown) {
     ? `${plural(dropped, "narrow frame")} not drawn.` : "";
 }
 
+// The frames as the page shows them, on CONTEXT, WIDTH pixels wide.
+function paintStacks(context, width) {
+  context.font = "12px ui-monospace, monospace";
+  context.textBaseline = "middle";
+  for (const button of find("stacks-graph").children) {
+    const style = getComputedStyle(button);
+    const share = (value) => width * parseFloat(value) / 100;
+    const [left, wide, top] = [share(button.style.left),
+      share(button.style.width), parseFloat(button.style.top)];
+    context.save();
+    context.beginPath();
+    context.rect(left, top, Math.max(wide - 1, 0.5), FRAME_HEIGHT - 1);
+    context.fillStyle = style.backgroundColor;
+    context.fill();
+    context.clip();
+    context.fillStyle = style.color;
+    context.fillText(button.textContent, left + 4, top + FRAME_HEIGHT / 2);
+    context.restore();
+  }
+}
+
 function showStacks(device, segments) {
   const stacks = device.stacks || [];
   find("stacks").hidden = !stacks.length;

@@ -366,12 +366,13 @@ static void snapshot_stacks(const struct recording *r, struct taking *t)
         }
 }
 
-/* Plays R under CONF and makes the snapshot T->TO of it. */
+/* Plays R under CONF and makes the snapshot T->TO of it, with the segments of
+ * step INDEX, or those at the end. */
 static int recording_snapshot(const struct recording *r, const char *conf,
-                              struct taking *t, struct err *err)
+                              uint64_t index, struct taking *t, struct err *err)
 {
     struct replay_config config = r->whatif.config;
-    struct replay_look look = {UINT64_MAX, take_end, t};
+    struct replay_look look = {index, take_end, t};
     struct replay_result result;
 
     *t->to =
@@ -416,9 +417,27 @@ int recording_write_snapshot(const struct recording *r, const char *conf,
                        "%s: no GPU was used as far as this trace goes: there "
                        "is no snapshot to write",
                        r->path);
-    int rc = recording_snapshot(r, conf, &t, err);
+    int rc = recording_snapshot(r, conf, UINT64_MAX, &t, err);
     if (!rc)
         rc = file_write(write_pickle, &snapshot, path, err);
+    taking_fini(&t);
+    return rc;
+}
+
+int recording_blocks(const struct recording *r, recording_visit *visit,
+                     void *context, struct err *err)
+{
+    const struct whatif *w = &r->whatif;
+    const struct whatif_row *first = &w->rows[0];
+    struct snapshot snapshot;
+    struct taking t = {.to = &snapshot};
+    uint64_t index = w->at_oom
+                         ? UINT64_MAX
+                         : first->result.devices[w->device].allocated_index;
+    int rc = recording_snapshot(r, first->conf, index, &t, err);
+
+    if (!rc)
+        visit(context, &snapshot);
     taking_fini(&t);
     return rc;
 }

@@ -58,4 +58,12 @@ uint64_t recording_capacity(const struct recording *r);
 int recording_write_snapshot(const struct recording *r, const char *conf,
                              const char *path, struct err *err);
 
+/* AT has the segments of that moment, and no events. */
+typedef void recording_visit(void *context, const struct snapshot *at);
+
+/* Replays R as in its first row and calls VISIT at the peak of the report's
+ * device's allocated memory, or when memory runs out. Returns 0 or -1. */
+int recording_blocks(const struct recording *r, recording_visit *visit,
+                     void *context, struct err *err);
+
 #endif

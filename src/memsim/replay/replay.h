@@ -137,6 +137,7 @@ struct replay_device {
     uint64_t peak_allocated_bytes, peak_reserved_bytes;
     uint64_t peak_used_bytes; /* with other_bytes and other memory */
     uint64_t peak_index;      /* the step that reached it first */
+    uint64_t allocated_index; /* likewise, peak_allocated_bytes */
     struct alloc_stats stats; /* at the end */
     struct replay_oom *ooms;
     size_t oom_count, oom_capacity;

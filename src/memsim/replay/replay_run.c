@@ -41,6 +41,14 @@ static void watch_peaks(struct run *r, unsigned device, uint64_t index)
         d->peak_used_bytes = used;
         d->peak_index = index;
     }
+    if (!r->devices[device].core.engine)
+        return;
+    uint64_t allocated = current(
+        &alloc_stats(r->devices[device].core.engine)->allocated_bytes[ALLOC_ALL]);
+    if (allocated > d->peak_allocated_bytes) {
+        d->peak_allocated_bytes = allocated;
+        d->allocated_index = index;
+    }
 }
 
 static void add_oom(struct run *r, const struct replay_op *op, bool recorded)

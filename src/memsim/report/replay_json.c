@@ -125,6 +125,19 @@ static void add_segments(cJSON *to, const struct fragments *f)
     }
 }
 
+static void add_lines(cJSON *to, const struct replay_lines *lines)
+{
+    cJSON *array = cJSON_AddArrayToObject(to, "lines");
+
+    for (size_t i = 0; i < lines->count; i++) {
+        cJSON *line = json_add_object(array);
+
+        cJSON_AddStringToObject(line, "line", lines->rows[i].text);
+        json_add_bytes(line, "bytes", lines->rows[i].bytes);
+        json_add_uint(line, "blocks", lines->rows[i].blocks);
+    }
+}
+
 static void add_recording(cJSON *array, const struct replay_report *r,
                           const struct recording *rec)
 {
@@ -148,6 +161,8 @@ static void add_recording(cJSON *array, const struct replay_report *r,
         json_add_bytes(to, "smallest_memory_bytes", w->smallest_bytes);
         cJSON_AddBoolToObject(to, "smallest_is_least", w->smallest_is_least);
     }
+    if (rec == r->worst && r->lines.known)
+        add_lines(to, &r->lines);
     look = cJSON_AddObjectToObject(to, "fragmentation");
     cJSON_AddStringToObject(look, "at", w->at_oom ? "oom" : "peak");
     json_add_uint(look, "device", w->device);

@@ -11,6 +11,8 @@
 
 #define SIZE           16
 #define SEGMENTS_SHOWN 16
+#define LINES_SHOWN    10
+#define LINE_WIDTH     54
 
 static void add_oom(struct result_device *d, const struct replay_oom *o)
 {
@@ -250,6 +252,7 @@ void replay_report_init(struct replay_report *r,
 void replay_report_fini(struct replay_report *r)
 {
     result_fini(&r->result);
+    replay_lines_fini(&r->lines);
 }
 
 static void text_row(const struct whatif *w, const struct whatif_row *row,
@@ -414,10 +417,60 @@ void replay_report_sweep(struct replay_report *r)
     r->result.answer = r->answer;
 }
 
+void replay_report_lines(struct replay_report *r)
+{
+    struct err err = {""};
+
+    if (r->worst && replay_lines_find(&r->lines, r->worst, &err))
+        result_note(&r->result, "the lines are not known: %s", err.text);
+}
+
+void replay_report_flame(const void *report, FILE *out)
+{
+    const struct replay_report *r = report;
+
+    for (size_t i = 0; i < r->lines.folded_count; i++)
+        fprintf(out, "%s %" PRIu64 "\n", r->lines.folded[i].text,
+                r->lines.folded[i].bytes);
+}
+
+/* The end of a line says most. */
+static void text_line(const struct replay_line *line, FILE *out)
+{
+    char size[SIZE];
+    size_t length = strlen(line->text);
+    const char *text = line->text;
+    bool cut = length > LINE_WIDTH;
+
+    if (cut)
+        text += length - LINE_WIDTH + 3;
+    fprintf(out, "  %12s  %s%s", size_text(line->bytes, size), cut ? "..." : "",
+            text);
+    if (line->blocks > 1)
+        fprintf(out, ", %zu blocks", line->blocks);
+    fputc('\n', out);
+}
+
+static void text_lines(const struct replay_report *r, FILE *out)
+{
+    const struct replay_lines *lines = &r->lines;
+
+    if (!lines->known)
+        return;
+    fprintf(out, "  %s, by line of Python\n",
+            r->worst->whatif.at_oom ? "when memory ran out"
+                                    : "at the peak of allocated memory");
+    for (size_t i = 0; i < lines->count && i < LINES_SHOWN; i++)
+        text_line(&lines->rows[i], out);
+    if (lines->count > LINES_SHOWN)
+        fprintf(out, "  ... and %zu more lines\n", lines->count - LINES_SHOWN);
+}
+
 void replay_report_text(const struct replay_report *r, FILE *out)
 {
     if (!r->worst)
         return;
+    text_lines(r, out);
     text_fragments(&r->worst->whatif, out);
     text_rows(&r->worst->whatif, out);
     text_advice(&r->worst->whatif, out);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "memsim/replay/recording.h"
+#include "memsim/report/replay_lines.h"
 #include "memsim/report/report.h"
 
 struct replay_report {
@@ -15,6 +16,7 @@ struct replay_report {
     const struct recording *worst; /* the one to tell of closely */
     bool swept;
     char answer[128]; /* to the sweep; "": there is none */
+    struct replay_lines lines; /* of the worst; empty: not asked for */
 };
 
 /* Fills R->result from the first rows of its recordings. */
@@ -28,11 +30,18 @@ void replay_report_fini(struct replay_report *r);
  * must not move any more. */
 void replay_report_sweep(struct replay_report *r);
 
-/* The rows, the fragmentation and the segment map, for people. */
+/* Finds what the worst has in memory by line. What cannot be found becomes a
+ * note. */
+void replay_report_lines(struct replay_report *r);
+
+/* The rows, the lines, the fragmentation and the segment map, for people. */
 void replay_report_text(const struct replay_report *r, FILE *out);
 
 /* Of a struct replay_report: the run's JSON, and page, with a member
  * "replay". */
+/* For file_write; REPORT is a struct replay_report: see flame.h. */
+void replay_report_flame(const void *report, FILE *out);
+
 extern const struct report_ops replay_report_json;
 extern const struct report_ops replay_report_html;
 

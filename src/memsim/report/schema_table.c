@@ -428,8 +428,14 @@ const struct schema_object schema_objects[] = {
     {"advice", "optional text", "the setting that needs the least memory"},
     {"smallest_memory_bytes", "optional uint", "with --sweep: the least memory that is enough"},
     {"smallest_is_least", "optional bool", "the job may need more, because the recording is not of the whole job"},
+    {"lines", "optional list of replay_line", "of a snapshot with stacks: what was allocated at that moment, by line of Python"},
     {"fragmentation", "replay_look", "the allocator at one moment"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},
+)},
+{"replay_line", "a line of Python", NULL, FIELDS(
+    {"line", "text", "train.py:31 forward; where there is none, operator and module"},
+    {"bytes", "uint", "the bytes of its blocks"},
+    {"blocks", "uint", "their number"},
 )},
 {"replay_row", "a setting of the allocator", NULL, FIELDS(
     {"alloc_conf", "text", "in the syntax of PYTORCH_CUDA_ALLOC_CONF"},
