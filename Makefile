@@ -179,13 +179,14 @@ fuzz-alloc: all
 
 ## install: to $(DESTDIR)$(PREFIX)
 install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py \
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
 	    share/zsh/site-functions share/fish/vendor_completions.d)
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
+	install $(SMI) $(DESTDIR)$(PREFIX)/lib/memsim/bin
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
 	install -m 644 $(CALIBRATE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus

@@ -113,6 +113,15 @@ $(foreach s,$(SONAMES),$(eval $(call capture_library,$(word 1,$(subst /, ,$s)),$
 CAPTURE := $(CAPTURE_LIB)/libmemsim.so $(CAPTURE_LIB)/libmemsim-clock.so \
            $(foreach s,$(SONAMES),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s)))
 
+# nvidia-smi, on the PATH of a run: a program that uses NVML alone.
+SMI := $(CAPTURE_LIB)/bin/nvidia-smi
+SMI_O := $(patsubst %.c,$(O)/%.o,$(wildcard src/smi/*.c))
+$(SMI_O): CPPFLAGS += -isystem $(CUDA13_INC)
+$(SMI_O): | $(HEADERS)/stamp
+$(SMI): $(SMI_O)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(HARDEN) -o $@-t $^ -ldl && mv $@-t $@
+
 # What is injected into Python is copied beside them.
 PY := $(patsubst src/capture/py/%,$(CAPTURE_LIB)/py/%,$(wildcard src/capture/py/*.py))
 $(CAPTURE_LIB)/py/%: src/capture/py/%
@@ -124,7 +133,7 @@ $(CALIBRATE): $(CAPTURE_LIB)/%: src/memsim/calibrate/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(PY) $(CALIBRATE)
+capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

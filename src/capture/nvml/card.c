@@ -118,10 +118,19 @@ static bool is_used(unsigned card)
     return atomic_load(&nvml_usage(card)->used_bytes) > 0;
 }
 
+/* Scripts print such figures as if a GPU had been measured. */
+static void note_invented(void)
+{
+    memsim_note("NVML (nvidia-smi) was asked for utilization, power, energy or "
+                "temperature: these are not simulated. The answers are "
+                "constants");
+}
+
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
                                            nvmlUtilization_t *utilization)
 {
     NEED_CARD(device, card);
+    note_invented();
     utilization->gpu = is_used(card) ? 100 : 0;
     utilization->memory = 0;
     return NVML_SUCCESS;
@@ -151,6 +160,7 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
     NEED_CARD(device, card);
     if (sensor != NVML_TEMPERATURE_GPU)
         return NVML_ERROR_INVALID_ARGUMENT;
+    note_invented();
     *temperature = TEMPERATURE;
     return NVML_SUCCESS;
 }
@@ -179,6 +189,7 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device,
                                      unsigned int *milliwatts)
 {
     NEED_CARD(device, card);
+    note_invented();
     *milliwatts =
         nvml_gpu()->power_watts * 1000 / (is_used(card) ? 1 : IDLE_WATTS_PART);
     return NVML_SUCCESS;
@@ -250,6 +261,7 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device,
                                                  unsigned long long *mj)
 {
     NEED_CARD(device, card);
+    note_invented();
     *mj = 0;
     return NVML_SUCCESS;
 }

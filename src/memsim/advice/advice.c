@@ -323,6 +323,12 @@ static char *change_basis(const struct asking *a, const struct change *change,
     return basis;
 }
 
+static bool has_effect(const struct change_effect *e)
+{
+    return e->forwards || e->state.state_bytes || e->state.step_bytes ||
+           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->fsdp_bytes;
+}
+
 /* Asks for CHANGE, and where CONF is not NULL for that setting with it. */
 static int ask_change(struct asking *a, const struct change *change,
                       const char *conf)
@@ -332,9 +338,7 @@ static int ask_change(struct asking *a, const struct change *change,
     char *text = change_text(change, &a->changeable);
     int rc = 0;
 
-    if (effect.forwards || effect.state.state_bytes || effect.loss_bytes ||
-        effect.state.step_bytes || effect.gradient_bytes ||
-        effect.cast_bytes || effect.fsdp_bytes) {
+    if (has_effect(&effect)) {
         struct advice_row row = {
             .what = conf ? xstrdup(change->loss_chunks
                                       ? "the best of these together (estimate)"

@@ -156,7 +156,8 @@ static void scatter(struct sharding *s, struct unit *u)
         part->left++;
     }
     if (part->left)
-        part->name = take(s, like, part_of(s, u->gradient_bytes), SCATTER_STREAM);
+        part->name =
+            take(s, like, part_of(s, u->gradient_bytes), SCATTER_STREAM);
     u->gradients = 0;
     u->gradient_bytes = 0;
 }

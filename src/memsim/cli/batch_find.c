@@ -14,8 +14,8 @@
 #define DEFAULT_TO 65536
 
 /* Runs the job with the command that was filled in. */
-static int try_run(struct batch_find *f, uint64_t batch, struct batch_outcome *o,
-                   struct err *err)
+static int try_run(struct batch_find *f, uint64_t batch,
+                   struct batch_outcome *o, struct err *err)
 {
     struct rundir dir;
     struct result result;
@@ -38,7 +38,8 @@ static int try_run(struct batch_find *f, uint64_t batch, struct batch_outcome *o
 }
 
 /* A cache that cannot be written costs the cache only. */
-static void keep(struct batch_find *f, const char *key, const struct batch_outcome *o)
+static void keep(struct batch_find *f, const char *key,
+                 const struct batch_outcome *o)
 {
     struct err err = {""};
 
@@ -50,8 +51,8 @@ static void keep(struct batch_find *f, const char *key, const struct batch_outco
     f->cache = NULL;
 }
 
-static int try_batch(struct batch_find *f, uint64_t batch, struct batch_outcome *o,
-                     struct err *err)
+static int try_batch(struct batch_find *f, uint64_t batch,
+                     struct batch_outcome *o, struct err *err)
 {
     char **command = batch_command(f->report.result.command, batch), *key;
     int status = 0;

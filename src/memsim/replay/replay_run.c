@@ -43,8 +43,9 @@ static void watch_peaks(struct run *r, unsigned device, uint64_t index)
     }
     if (!r->devices[device].core.engine)
         return;
-    uint64_t allocated = current(
-        &alloc_stats(r->devices[device].core.engine)->allocated_bytes[ALLOC_ALL]);
+    const struct alloc_stats *s =
+        alloc_stats(r->devices[device].core.engine);
+    uint64_t allocated = current(&s->allocated_bytes[ALLOC_ALL]);
     if (allocated > d->peak_allocated_bytes) {
         d->peak_allocated_bytes = allocated;
         d->allocated_index = index;

@@ -66,7 +66,17 @@ int job_gpu(const struct job_options *options, struct gpu *gpu, struct err *err)
 
 int job_check(const char *command, struct err *err)
 {
-    switch (target_check(command, getenv("PATH"), err)) {
+    char libraries[PATH_MAX], *search = NULL;
+    const char *path = getenv("PATH");
+    struct err ignored = {""};
+
+    if (!spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
+                           &ignored))
+        search = xasprintf("%s/bin:%s", libraries, path ? path : "");
+    enum target_status found = target_check(command, search ? search : path,
+                                            err);
+    free(search);
+    switch (found) {
     case TARGET_OK:
     case TARGET_BLIND:
     case TARGET_OTHER_LIBC:

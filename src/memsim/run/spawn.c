@@ -20,6 +20,7 @@
 #include "memsim/run/relay.h"
 
 #define CORE_LIBRARY "libmemsim.so"
+#define DEFAULT_PATH "/bin:/usr/bin" /* of execvp(3) */
 
 static int program_library_dir(char *dir, size_t size)
 {
@@ -142,12 +143,14 @@ char **spawn_environment(char *const *environment, const char *session,
                          const char *dir)
 {
     const char *python = variable_value(environment, "PYTHONPATH");
+    const char *path = variable_value(environment, "PATH");
     char *settings[] = {
         xasprintf("MEMSIM_SESSION=%s", session),
         xasprintf(SESSION_HANDOVER "=%s", handover),
         xstrdup("MEMSIM=1"),
         xasprintf("PYTHONPATH=%s/py%s%s", dir, python && *python ? ":" : "",
                   python ? python : ""),
+        xasprintf("PATH=%s/bin:%s", dir, path ? path : DEFAULT_PATH),
         xasprintf("TRITON_LIBCUDA_PATH=%s", dir),
         /* What our NVRTC compiles must not wait in PyTorch's and CuPy's caches
          * for a real GPU to run it. */
@@ -195,7 +198,8 @@ static void child_exec(const struct spawn *spawn, int report,
         _exit(125);
     temporary_restore_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execvpe(spawn->argv[0], spawn->argv, spawn->environment);
+    environ = (char **)spawn->environment; /* in whose PATH it is looked for */
+    execvp(spawn->argv[0], spawn->argv);
     int error = errno;
     if (write(report, &error, sizeof error) != sizeof error)
         _exit(125); /* nobody is left to be told */
