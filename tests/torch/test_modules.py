@@ -68,6 +68,27 @@ for _name in JOBS:
 
 
 @test
+def replicas_are_the_module_that_they_copy():
+    report, _ = run("""
+model = nn.DataParallel(Net().cuda(), device_ids=[0, 1])
+optimizer = adam(model)
+for _ in range(3):
+    model(torch.randn(512, 256, device="cuda")).square().sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""", "--gpus", "2")
+    for told in report["ranks"][0]["devices"]:
+        check_sums(told)
+        names = {m["name"] for m in told["modules_at_peak"]}
+        assert not any("#" in name or "Net" in name for name in names), names
+        assert {"module.blocks.0.up", "module.blocks.2.down"} <= names, names
+    # Of the other GPU: what GELU keeps of each block.
+    own = owners(report["ranks"][0]["devices"][1])
+    kept = sum(own[f"module.blocks.{n}"].get("activation", 0) for n in range(3))
+    assert kept >= 3 * 256 * 1024 * 4, own
+
+
+@test
 def torch_compile_warns_of_the_hooks_of_the_script_alone():
     _, said = run("""
 import warnings

@@ -323,7 +323,13 @@ TEST(notes_say_what_is_odd)
     strcpy(session.notes[0].text, "cudaFrobnicate is not modelled");
     session.notes[0].ready = 1;
     r = result_of();
-    CHECK(has_note(&r, "7 calls"));
+    CHECK(!has_note(&r, "7 calls"));
+    result_note_unpriced(&r);
+    CHECK(has_note(&r, "7 calls went"));
+    CHECK(has_note(&r, "-o DIR keeps a trace that names them"));
+    r.directory = "kept";
+    result_note_unpriced(&r);
+    CHECK(has_note(&r, "`memsim trace --kind unpriced kept' names them"));
     CHECK(has_note(&r, "--trace-limit was reached"));
     CHECK(has_note(&r, "2 processes are still running"));
     CHECK(has_note(&r, "3 processes of the run could not be measured"));

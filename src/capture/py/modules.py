@@ -58,6 +58,7 @@ class _Known:
 
 
 _known = {}  # by id() of the module
+_replicas = {}  # weak references to DataParallel's copies, by their id()
 _graphs = {}  # weak references to compiled graphs, by their id()
 _by_number = {}
 _retired = {}  # numbers of modules that are gone, by root and path
@@ -499,6 +500,36 @@ def _name_buckets():
             setattr(reducer, name, within(getattr(reducer, name)))
 
 
+def _name_replicas():
+    """DataParallel copies its module to each GPU, at each call. A copy is what it
+    is a copy of."""
+    replicate = getattr(nn_module.Module, "_replicate_for_data_parallel", None)
+    if replicate is None:
+        return
+
+    @functools.wraps(replicate)
+    def named(module):
+        replica = replicate(module)
+        _guarded(_name_replica)(module, replica)
+        return replica
+
+    nn_module.Module._replicate_for_data_parallel = named
+
+
+def _name_replica(module, replica):
+    known, key = _known.get(id(module)), id(replica)
+    if known is None:
+        return
+
+    def gone(reference):
+        if _replicas.get(key) is reference:
+            del _replicas[key]
+            if _known.get(key) is known:
+                del _known[key]
+    _replicas[key] = weakref.ref(replica, gone)
+    _known[key] = known
+
+
 def _hide(*handles):
     """torch.compile warns a script that has global hooks. Ours, which HANDLES
     are of, do not count: the question is whether there are any of its own."""
@@ -523,6 +554,7 @@ def start():
                           *NEWEST)
     _core.memsim_tag_start()
     _name_buckets()
+    _name_replicas()
     _hide(nn_module.register_module_forward_pre_hook(_guarded(_before)),
           nn_module.register_module_forward_hook(_guarded(_after),
                                                  always_call=True))

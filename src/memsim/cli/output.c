@@ -480,6 +480,7 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     members_read(&result, dir->path);
     if (!dir->temporary)
         result.directory = dir->path;
+    result_note_unpriced(&result);
     *told = !gather(options, sources, dir, &result, &traces, &err);
     int status = *told ? result.exit_status : cmd_fail(CMD_RUN_FAILED, &err);
     if (write_summary(options, &result, out, &err) ||

@@ -5,6 +5,7 @@
 #include "memsim/time/time_log.h"
 #include "memsim/time/timing.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -293,17 +294,11 @@ static void traces_note(struct result *r, const struct session *s)
 
 static void counts_note(struct result *r, const struct session *s)
 {
-    uint64_t unpriced = 0;
     uint32_t lost = atomic_load(&s->lost_count);
     uint32_t ooms = atomic_load(&s->oom_count);
 
     for (uint32_t i = 0; i < process_slots(s); i++)
-        unpriced += load(&s->processes[i].unpriced);
-    if (unpriced)
-        result_note(r,
-                    "%llu calls went to functions that memsim does not "
-                    "model; `memsim trace --kind unpriced' names them",
-                    (unsigned long long)unpriced);
+        r->unpriced += load(&s->processes[i].unpriced);
     if (lost)
         result_note(r,
                     "%u process%s of the run could not be measured: these "
@@ -317,6 +312,20 @@ static void counts_note(struct result *r, const struct session *s)
                     "%u process%s still running in the background: what "
                     "comes later is not in this report",
                     s->background, s->background == 1 ? " is" : "es are");
+}
+
+void result_note_unpriced(struct result *r)
+{
+    if (r->unpriced && r->directory)
+        result_note(r,
+                    "%" PRIu64 " calls went to functions that memsim does not "
+                    "model; `memsim trace --kind unpriced %s' names them",
+                    r->unpriced, r->directory);
+    else if (r->unpriced)
+        result_note(r,
+                    "%" PRIu64 " calls went to functions that memsim does not "
+                    "model; -o DIR keeps a trace that names them",
+                    r->unpriced);
 }
 
 static void notes_collect(struct result *r, const struct session *s)

@@ -125,6 +125,7 @@ struct result {
     int command_status;    /* what the command exited with */
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */
+    uint64_t unpriced; /* calls that memsim does not model */
     const char *directory; /* borrowed; NULL where the traces are not kept */
     struct gpu gpu;
     double seconds;
@@ -196,6 +197,10 @@ const struct time_log *result_timeline_find(const struct result *result,
 /* Adds a note; printf-like. */
 void result_note(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Notes calls that memsim does not model, with where their trace is, where
+ * RESULT has its directory. */
+void result_note_unpriced(struct result *result);
 
 /* The GPU INDEX of RANK, or NULL. */
 struct result_device *result_device_find(const struct result *r, unsigned rank,
