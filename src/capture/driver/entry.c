@@ -142,6 +142,23 @@ CUresult cuGetProcAddress(const char *name, void **function, int version,
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
 
+/* CuPy's wheels cannot be linked in another way; until version 13 they load the
+ * shared runtime (cupy/cupy, pull request 7954). */
+static void static_runtime_note(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    if (strstr(path, "/cupy"))
+        memsim_note("CuPy has had the CUDA runtime linked into it since version "
+                    "13, which memsim cannot stand in for: install an earlier "
+                    "one (pip install 'cupy-cuda12x<13'), or compute with "
+                    "PyTorch");
+    else
+        memsim_note("%.60s has the CUDA runtime linked into it, which memsim "
+                    "cannot stand in for: build it with nvcc -cudart shared",
+                    name ? name + 1 : path);
+}
+
 /* The undocumented tables by which NVIDIA's own libraries know each other:
  * there are none here. Who asks is a runtime that was linked into a program or
  * library: it would check the driver's integrity next. */
@@ -153,9 +170,6 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
     (void)id;
     *table = NULL;
     dladdr(__builtin_return_address(0), &who);
-    const char *name = strrchr(who.dli_fname, '/');
-    memsim_note("%.60s has the CUDA runtime linked into it, which memsim "
-                "cannot stand in for: build it with nvcc -cudart shared",
-                name ? name + 1 : who.dli_fname);
+    static_runtime_note(who.dli_fname);
     return CUDA_ERROR_NOT_FOUND;
 }

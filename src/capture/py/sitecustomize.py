@@ -4,8 +4,9 @@
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has limits.py, inductor.py, stores.py, groups.py, host.py, world.py,
-launcher.py and modules.py follow; when it imports safetensors, files.py. Then it
-makes way for the sitecustomize that the user may have.
+launcher.py and modules.py follow; when it imports safetensors, files.py. If JAX
+fell back to the CPU, it leaves a note. Then it makes way for the sitecustomize
+that the user may have.
 """
 import atexit
 import importlib.util
@@ -33,6 +34,22 @@ def _at_exit():
     if _died_of_oom(error):
         import ctypes
         ctypes.CDLL("libmemsim.so").memsim_process_died_of_oom()
+
+
+def _follow_jax():
+    """JAX goes on without its CUDA plugin, and computes on the CPU."""
+    atexit.register(_tell_jax)
+
+
+def _tell_jax():
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    backends = getattr(bridge, "_backends", None)
+    asked = os.environ.get("JAX_PLATFORMS", "").split(",")
+    if backends and set(backends) == {"cpu"} and "cpu" not in asked:
+        import ctypes
+        ctypes.CDLL("libmemsim.so").memsim_note(
+            b"JAX computed on the CPU, because memsim does not serve its CUDA "
+            b"plugin: nothing that JAX did is in these figures")
 
 
 class _Finder:
@@ -122,4 +139,5 @@ if os.environ.get("MEMSIM_SESSION"):
     atexit.register(_at_exit)
     sys.meta_path.insert(0, _Finder("torch", _follow))
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
+    sys.meta_path.insert(0, _Finder("jax", _follow_jax))
 _hand_over()
