@@ -13,6 +13,7 @@
 #define SEGMENTS_SHOWN 16
 #define LINES_SHOWN    10
 #define LINE_WIDTH     54
+#define CONF_WIDTH     30 /* a longer setting has a line of its own */
 
 static void add_oom(struct result_device *d, const struct replay_oom *o)
 {
@@ -273,10 +274,11 @@ static void text_row(const struct whatif *w, const struct whatif_row *row,
         most[1] = d->peak_reserved_bytes;
         most[2] = d->peak_allocated_bytes;
     }
-    fprintf(out, "  %-13s %10s %10s %10s  %s\n",
+    fprintf(out, "  %-13s %10s %10s %10s  %s%s\n",
             outcomes[whatif_outcome(w, &row->result)],
             size_text(most[0], used), size_text(most[1], reserved),
             size_text(most[2], allocated),
+            strlen(row->conf) > CONF_WIDTH ? "\n    " : "",
             row->conf[0] ? row->conf : "(defaults)");
 }
 
