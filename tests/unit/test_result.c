@@ -361,6 +361,13 @@ TEST(guesses_are_listed_by_how_often)
     CHECK_STR(r.guesses[0].module, "layers.1");
     CHECK_UINT(r.guesses[0].times, 5);
     CHECK_UINT(r.guesses[1].chosen, 50);
+    CHECK(!has_note(&r, "before it failed"));
+    result_fini(&r);
+    session.exit_status = 1;
+    session.guess_count = 1;
+    r = result_of();
+    CHECK(has_note(&r, "before it failed, memsim had guessed sizes or choices "
+                       "at 1 place, "));
     result_fini(&r);
 }
 

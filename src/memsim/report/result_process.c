@@ -176,9 +176,23 @@ static void reads_note(struct result *r, const struct session *s)
                 where ? ", last at " : "", where ? where : "");
 }
 
+/* A size or an index that was guessed may be what the command failed of. */
+static void guesses_note(struct result *r, const struct session *s)
+{
+    uint32_t places = atomic_load(&s->guess_count);
+
+    if (r->verdict != VERDICT_FAILED || !places)
+        return;
+    result_note(r,
+                "before it failed, memsim had guessed sizes or choices at %u "
+                "place%s, listed as guesses: --assume FILE:LINE=X sets one",
+                places, places > 1 ? "s" : "");
+}
+
 void result_process_notes(struct result *r, const struct session *s)
 {
     rank_note(r, s);
     reads_note(r, s);
+    guesses_note(r, s);
     files_note(r, s);
 }
