@@ -117,7 +117,8 @@ static bool read_utilization(nvmlDevice_t device, char out[SMI_TEXT])
 {
     nvmlUtilization_t rates = {0};
 
-    nvmlReturn_t status = smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
+    nvmlReturn_t status =
+        smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
     return number(status,
                   rates.gpu, out);
 }
@@ -126,7 +127,8 @@ static bool read_utilization_memory(nvmlDevice_t device, char out[SMI_TEXT])
 {
     nvmlUtilization_t rates = {0};
 
-    nvmlReturn_t status = smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
+    nvmlReturn_t status =
+        smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
     return number(status,
                   rates.memory, out);
 }
@@ -135,7 +137,9 @@ static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
 {
     unsigned celsius = 0;
 
-    nvmlReturn_t status = smi_nvml.nvmlDeviceGetTemperature( device, NVML_TEMPERATURE_GPU, &celsius);
+    nvmlReturn_t status =
+        smi_nvml.nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU,
+                                          &celsius);
     return number(status,
                   celsius, out);
 }
@@ -162,7 +166,8 @@ static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
 {
     unsigned milliwatts = 0;
 
-    nvmlReturn_t status = smi_nvml.nvmlDeviceGetEnforcedPowerLimit(device, &milliwatts);
+    nvmlReturn_t status =
+        smi_nvml.nvmlDeviceGetEnforcedPowerLimit(device, &milliwatts);
     return watts(status,
                  milliwatts, out);
 }

@@ -149,10 +149,10 @@ static void static_runtime_note(const char *path)
     const char *name = strrchr(path, '/');
 
     if (strstr(path, "/cupy"))
-        memsim_note("CuPy has had the CUDA runtime linked into it since version "
-                    "13, which memsim cannot stand in for: install an earlier "
-                    "one (pip install 'cupy-cuda12x<13'), or compute with "
-                    "PyTorch");
+        memsim_note("CuPy has had the CUDA runtime linked into it since "
+                    "version 13, which memsim cannot stand in for: install an "
+                    "earlier one (pip install 'cupy-cuda12x<13'), or compute "
+                    "with PyTorch");
     else
         memsim_note("%.60s has the CUDA runtime linked into it, which memsim "
                     "cannot stand in for: build it with nvcc -cudart shared",
