@@ -63,6 +63,14 @@ static int read_datasheet(const cJSON *root, const char *origin,
     if (!(gpus >= 1 && gpus <= 1024))
         return err_set(err, "%s: \"gpus_per_node\" must be 1 to 1024", origin);
     c->gpus_per_node = (uint32_t)gpus;
+    double host = cJSON_HasObjectItem(root, "gpus_per_host")
+                      ? number_of(root, "gpus_per_host")
+                      : gpus;
+    if (!(host >= 1 && host <= gpus))
+        return err_set(err,
+                       "%s: \"gpus_per_host\" must be 1 to \"gpus_per_node\"",
+                       origin);
+    c->gpus_per_host = (uint32_t)host;
     if (read_link(root, "intra", origin, &levels[FIT_INTRA], err) ||
         read_link(root, "inter", origin, &levels[FIT_INTER], err))
         return -1;
@@ -108,6 +116,18 @@ int cluster_load_text(const char *json, size_t length, const char *origin,
     if (!rc)
         *cluster = c;
     return rc;
+}
+
+uint32_t cluster_width(const struct cluster *c, uint32_t local)
+{
+    uint32_t width = c->gpus_per_node, host = c->gpus_per_host;
+
+    for (uint32_t i = 0; !c->gpus_per_node && i < c->fit.family_count; i++)
+        if (c->fit.families[i].gpus_per_node > width)
+            width = c->fit.families[i].gpus_per_node;
+    width = width ? width : 1;
+    host = host ? host : width;
+    return local && local < host ? width / host * local : width;
 }
 
 void cluster_fini(struct cluster *cluster)

@@ -15,7 +15,8 @@ struct cluster {
     char name[64];
     char gpu[64]; /* in the GPU catalogue, or as a benchmark printed it */
     char about[256];
-    uint32_t gpus_per_node; /* 0: several widths were measured */
+    uint32_t gpus_per_node; /* on one link; 0: several widths were measured */
+    uint32_t gpus_per_host; /* as many or fewer */
     bool measured;          /* false: the levels are all there is */
     struct fit fit;
 };
@@ -31,6 +32,10 @@ int cluster_load_text(const char *json, size_t length, const char *origin,
                       struct cluster *cluster, struct err *err);
 
 void cluster_fini(struct cluster *cluster);
+
+/* The ranks of a node of which the job has LOCAL on a host (0: not known). Jobs
+ * fill nodes: of a measured cluster the widest that was measured. */
+uint32_t cluster_width(const struct cluster *cluster, uint32_t local);
 
 /* Reads all of them, by name: the measured ones first. The caller ends each
  * and frees *LIST. Returns 0 or -1. */

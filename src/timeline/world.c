@@ -75,14 +75,29 @@ uint32_t world_device(struct simulation_world *w, const struct sim_gpu *gpu,
     return sim_device(w->sim, gpu);
 }
 
-uint32_t world_meet(struct simulation_world *w, uint32_t meet)
+static uint32_t meet_number(struct simulation_world *w, uint32_t meet)
 {
     struct simulation_meet *m = &w->meets[meet];
 
-    if (!m->came)
+    if (!m->made)
         m->number = sim_meet(w->sim, m->expected);
-    m->came++;
+    m->made = true;
     return m->number;
+}
+
+uint32_t world_meet(struct simulation_world *w, uint32_t meet)
+{
+    struct simulation_meet *m = &w->meets[meet];
+    uint32_t number = meet_number(w, meet);
+
+    for (uint32_t i = 0; i < m->pair_count && !m->paired; i++) {
+        const struct simulation_pair *p = &m->pairs[i];
+        uint32_t other = meet_number(w, p->meet);
+        if (!w->meets[p->meet].paired)
+            sim_pair(w->sim, number, p->part, other, p->other_part);
+    }
+    m->paired = true;
+    return number;
 }
 
 bool world_run(struct simulation_world *w)

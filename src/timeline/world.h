@@ -11,13 +11,22 @@ struct simulator;
 
 #define SIMULATION_ALONE UINT32_MAX /* no meet */
 
-/* Collectives, or sends and receives, of several processes that are carried
- * out together: when the last has come. */
+/* What a group of sends and receives has to do with another one. */
+struct simulation_pair {
+    uint32_t meet;             /* the other's */
+    uint32_t part, other_part; /* of SIM_WHOLE, of the work of each */
+};
+
+/* Collectives of several processes that are carried out together: when the last
+ * has come. Or a group of sends and receives: one operation, with pairs. */
 struct simulation_meet {
-    uint32_t expected;    /* operations */
-    bool neighbour;       /* a wait is a pipeline's bubble */
+    uint32_t expected;                   /* operations */
+    bool neighbour;                      /* a wait is a pipeline's bubble */
+    const struct simulation_pair *pairs; /* borrowed */
+    uint32_t pair_count;
     /* the world's */
-    uint32_t came, number;
+    uint32_t number;
+    bool made, paired;
 };
 
 struct simulation_world {
@@ -34,7 +43,7 @@ struct simulation_world {
 };
 
 /* Returns a world for several processes, whose meets are MEETS (borrowed, with
- * came and number 0), where TOGETHER; else for one alone. */
+ * zeros in the world's part), where TOGETHER; else for one alone. */
 struct simulation_world *world_create(struct simulation_meet *meets,
                                       bool together);
 void world_destroy(struct simulation_world *w);

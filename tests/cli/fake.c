@@ -163,7 +163,8 @@ static void nccl(const char *sizes)
     if (trace_writer_open(&w, trace_path(), session->trace_limit_bytes, NULL))
         abort();
     TRACE_PUT(&w, PROCESS, 0, 1, .pid = 1, .parent = 1, .rank = rank,
-              .local_rank = card, .world_size = ranks);
+              .local_rank = card, .world_size = ranks,
+              .local_world_size = number_of("LOCAL_WORLD_SIZE"));
     TRACE_PUT_TEXT(&w, NAME, 0, 1, "ncclAllReduce", .name = 1);
     TRACE_PUT_TEXT(&w, COMMUNICATOR, 0, 1, "twenty-four bytes of it.",
                    .device = card, .communicator = 16, .rank = rank,

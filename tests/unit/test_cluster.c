@@ -195,7 +195,8 @@ TEST(a_send_waits_for_its_receive)
         }
     }
     struct comm_job *job = join(2);
-    CHECK_UINT(job->meet_count, 2);
+    CHECK_UINT(job->meet_count, 4);
+    CHECK_UINT(job->pair_count, 4);
     CHECK(job->meets[0].neighbour);
     simulate(job, 2);
     CHECK_UINT(step_ns(0, 1), step_ns(1, 1));
@@ -216,12 +217,39 @@ TEST(both_ways_in_one_group)
         end_step(b);
     }
     struct comm_job *job = join(2);
-    CHECK_UINT(job->meet_count, 1);
-    CHECK_UINT(job->meets[0].expected, 2);
+    CHECK_UINT(job->meet_count, 2);
+    CHECK_UINT(job->pair_count, 2); /* both ways are one exchange */
+    CHECK_UINT(job->pairs[0].bytes, 2 * MIB);
+    CHECK_UINT(job->pairs[0].whole, 2 * MIB);
     CHECK_UINT(job->mismatch_count, 0);
     simulate(job, 2);
     CHECK(!timed[0].timing.stuck);
     finish(job, 2);
+}
+
+/* Rank 1 exchanges with 0 and 2, which comes late: 0 waits for 1 alone. */
+TEST(what_comes_late_delays_its_own_peers)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct build *b = start(i, 3);
+        for (unsigned k = 0; k < 2; k++) {
+            begin_step(b);
+            b->time_ns += 100 * US + (i == 2) * 5000 * US;
+            if (i > 0)
+                half(b, i, i - 1, true, 1 + k);
+            if (i < 2)
+                half(b, i, i + 1, false, 1 + k);
+            BUILD(b, SYNC_STREAM, .stream = 8);
+            end_step(b);
+        }
+    }
+    struct comm_job *job = join(3);
+    CHECK_UINT(job->meet_count, 6);
+    simulate(job, 3);
+    CHECK(step_ns(0, 0) < 1000 * US);
+    CHECK(step_ns(1, 0) > 5000 * US);
+    CHECK(step_ns(2, 0) > 5000 * US);
+    finish(job, 3);
 }
 
 /* Two stages of two ranks, of which 0 and 3 run, each for its stage: the
@@ -251,9 +279,10 @@ TEST(ranks_that_stand_for_others_meet)
     for (unsigned i = 0; i < 2; i++)
         logs[i] = &plans[i].comms;
     struct comm_job *job = comm_job_create(logs, 2, &classes);
-    CHECK_UINT(job->meet_count, 1);
-    CHECK_UINT(job->meets[0].expected, 2);
-    CHECK(job->meets_of[0][0] == 0 && job->meets_of[1][0] == 0);
+    CHECK_UINT(job->meet_count, 2);
+    CHECK_UINT(job->meets[0].pair_count, 1);
+    CHECK_UINT(job->pairs[0].other, 1);
+    CHECK(job->meets_of[0][0] == 0 && job->meets_of[1][0] == 1);
     comm_job_destroy(job);
     job = comm_job_create(logs, 2, NULL);
     CHECK(job->meets_of[0][0] == COMM_NONE);

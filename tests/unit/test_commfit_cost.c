@@ -218,6 +218,33 @@ TEST(a_data_sheet_is_priced_by_formula)
     cluster_fini(&c);
 }
 
+static uint32_t width_of(const char *host, uint32_t local)
+{
+    struct err err = {""};
+    struct cluster c;
+    char text[512];
+
+    snprintf(text, sizeof text, "{%s%s", host, sheet + 1);
+    if (cluster_load_text(text, strlen(text), "x", &c, &err)) {
+        CHECK(strstr(err.text, "gpus_per_host"));
+        return 0;
+    }
+    uint32_t width = cluster_width(&c, local);
+    cluster_fini(&c);
+    return width;
+}
+
+TEST(a_node_is_as_wide_as_the_job_says)
+{
+    CHECK_UINT(width_of("", 0), 8);
+    CHECK_UINT(width_of("", 2), 2);
+    CHECK_UINT(width_of("", 16), 8);
+    CHECK_UINT(width_of("\"gpus_per_host\":4,", 4), 8);
+    CHECK_UINT(width_of("\"gpus_per_host\":4,", 1), 2);
+    CHECK_UINT(width_of("\"gpus_per_host\":9,", 1), 0);
+    CHECK_UINT(width_of("\"gpus_per_host\":0,", 1), 0);
+}
+
 /* doc/commfit.md: the cases in which a level vanishes. */
 TEST(formulas_are_right_where_a_level_vanishes)
 {

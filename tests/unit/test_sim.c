@@ -338,6 +338,77 @@ TEST(a_collective_starts_with_its_last_peer)
     CHECK_UINT(sim_meet(s, 3), meet); /* given again */
 }
 
+/* An operation of DEVICE that comes at NS and lasts 100 ns; tag: DEVICE + 1. */
+static void exchange(struct sim *s, uint32_t device, uint32_t host,
+                     uint32_t meet, uint64_t ns)
+{
+    struct sim_work work = {.engine = SIM_COMM,
+                            .duration_ns = 100,
+                            .neighbour = true,
+                            .meet = meet,
+                            .tag = device + 1};
+
+    sim_until(s, host, ns);
+    sim_submit(s, host, sim_stream(s, device, SIM_NON_BLOCKING, 0), &work);
+}
+
+TEST(an_exchange_goes_on_with_the_peers_that_have_come)
+{
+    struct sim *s = start(&plain);
+    uint32_t meets[3], hosts[3] = {0};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        meets[i] = sim_meet(s, 1);
+        hosts[i] = i ? sim_thread(s) : 0;
+        if (i)
+            sim_device(s, &plain);
+    }
+    /* 0 and 2 have to do with 1 alone, 1 with each a half. */
+    sim_pair(s, meets[1], SIM_WHOLE / 2, meets[0], SIM_WHOLE);
+    sim_pair(s, meets[1], SIM_WHOLE / 2, meets[2], SIM_WHOLE);
+    exchange(s, 0, hosts[0], meets[0], 0);
+    exchange(s, 1, hosts[1], meets[1], 20);
+    exchange(s, 2, hosts[2], meets[2], 500);
+    sim_mark(s, 0, 0, 1);
+    sim_mark(s, 1, 0, 2);
+    CHECK(sim_drain(s));
+    CHECK_SPAN(1, 20, 120);
+    CHECK_SPAN(2, 20, 550);
+    CHECK_SPAN(3, 500, 600);
+    CHECK(done[1].cause == SIM_BY_PEER && done[1].cause_tag == 2);
+    CHECK_UINT(marks[1].use_ns[SIM_USE_BUBBLE], 20);
+    CHECK_UINT(marks[2].use_ns[SIM_USE_BUBBLE], 430);
+    CHECK_UINT(marks[2].use_ns[SIM_USE_COMM], 100);
+}
+
+/* Work of no duration is not over before its peer has come; numbers are given
+ * again, with no pair of before. */
+TEST(an_exchange_waits_for_all_its_peers)
+{
+    struct sim *s = start(&plain);
+    uint32_t other = sim_device(s, &plain), host = sim_thread(s);
+    uint32_t a = sim_stream(s, 0, SIM_NON_BLOCKING, 0);
+    uint32_t b = sim_stream(s, other, SIM_NON_BLOCKING, 0);
+    struct sim_work work = {.engine = SIM_COMM, .tag = 1};
+    uint64_t bytes = 0;
+
+    for (int round = 0; round < 100; round++) {
+        work.meet = sim_meet(s, 1);
+        uint32_t meet = sim_meet(s, 1);
+        sim_pair(s, work.meet, 1, meet, SIM_WHOLE);
+        sim_submit(s, 0, a, &work);
+        CHECK(!sim_drain(s));
+        sim_spend(s, host, 70);
+        sim_submit(
+            s, host, b,
+            &(struct sim_work){.engine = SIM_COMM, .meet = meet, .tag = 2});
+        CHECK(sim_drain(s));
+        CHECK_SPAN(1, sim_now(s, host), sim_now(s, host));
+        bytes = round ? bytes : grown_bytes;
+    }
+    CHECK_UINT(grown_bytes, bytes);
+}
+
 TEST(idle_time_is_told_apart)
 {
     struct sim *s = start(&plain);

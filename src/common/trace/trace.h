@@ -87,7 +87,7 @@ struct trace_chunk {
 
 #define TRACE_KINDS(X)                                                         \
     X(1, PROCESS, process, TIME, F(pid) F(parent) F(rank) F(local_rank)        \
-      F(world_size), "argv")                                                   \
+      F(world_size) F(local_world_size), "argv")                               \
     X(2, SETTING, setting, TIME, , "key=value")                                \
     X(3, DEVICE, device, TIME, F(device) F(capacity_bytes) F(context_bytes)    \
       F(card), "name")                                                         \

@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "fits/cluster.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/batch_guess.h"
@@ -302,6 +303,27 @@ static void assume_cluster(struct run_options *o, const struct job *job)
                  l->world);
 }
 
+/* Does a host of the cluster have a GPU for each of its ranks? Of a measured
+ * one it is only known how many were measured. */
+static int check_width(const char *name, const struct launch *launch,
+                       struct err *err)
+{
+    struct cluster cluster;
+
+    if (!name || !launch->world)
+        return 0;
+    if (cluster_load(name, &cluster, err))
+        return -1;
+    uint32_t width = cluster.gpus_per_node;
+    bool fits = cluster.measured || launch->local <= width;
+    cluster_fini(&cluster);
+    return fits ? 0
+                : err_set(err,
+                          "--cluster %s: a node has %u GPUs, but there are "
+                          "%u ranks on each (--nproc-per-node)",
+                          name, width, launch->local);
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
@@ -327,6 +349,7 @@ int cmd_run(int argc, char **argv)
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
         output_check(&o.output, &err) ||
+        check_width(o.output.cluster, &job.launch, &err) ||
         output_check_input(&o.output, o.job.gpu, &err) ||
         check_trace_limit(o.trace_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);

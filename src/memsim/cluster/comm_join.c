@@ -248,7 +248,8 @@ static void meets_conclude(struct comm_job *job,
     for (size_t i = 0; i < job->log_count; i++)
         for (size_t k = 0; k < logs[i]->call_count; k++) {
             uint32_t meet = job->meets_of[i][k];
-            if (meet != COMM_NONE && job->meets[meet].expected < 2)
+            if (meet != COMM_NONE && job->meets[meet].kind != COMM_PAIR &&
+                job->meets[meet].expected < 2)
                 job->meets_of[i][k] = COMM_NONE;
         }
 }
@@ -272,8 +273,6 @@ static void joining_fini(struct joining *j)
     free(j->clock_known);
     free(j->joined);
     free(j->halves);
-    free(j->offsets);
-    free(j->together);
 }
 
 struct comm_job *comm_job_create(const struct comm_log *const *logs,
@@ -286,7 +285,6 @@ struct comm_job *comm_job_create(const struct comm_log *const *logs,
         .classes = classes,
         .job = job,
         .joined_of = xcalloc(count + 1, sizeof(uint32_t *)),
-        .offsets = xcalloc(count + 1, sizeof(size_t)),
         .shifts = xcalloc(count + 1, sizeof(uint64_t *)),
         .clocks = xcalloc(count + 1, sizeof(int64_t)),
         .clock_known = xcalloc(count + 1, sizeof(bool)),
@@ -331,5 +329,6 @@ void comm_job_destroy(struct comm_job *job)
     free(job->lasts_of);
     free(job->start_ns);
     free(job->meets);
+    free(job->pairs);
     free(job);
 }

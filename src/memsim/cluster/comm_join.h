@@ -10,13 +10,20 @@
 
 #include "memsim/cluster/comm_log.h"
 
-/* Calls that are carried out together. A group of sends and receives belongs
- * with all that it exchanges with, and with what those exchange with. */
+/* A group of sends and receives exchanges with another one. */
+struct comm_pair {
+    uint32_t meet, other;               /* of the two groups */
+    uint64_t bytes, whole, other_whole; /* between them; all of each one's */
+};
+
+/* Calls that are carried out together; or one group of sends and receives. */
 struct comm_meet {
-    uint32_t expected; /* calls; at least 2 */
+    uint32_t expected; /* calls; at least 2, of COMM_PAIR 1 */
     enum comm_kind kind;
-    bool neighbour;    /* of COMM_PAIR: none has more than two peers */
+    bool neighbour;    /* of COMM_PAIR: it has at most two peers */
     int64_t last_ns;   /* of imported ones: when the last one came */
+    size_t pair_first; /* of COMM_PAIR: the exchanges, at least one */
+    uint32_t pair_count;
 };
 
 enum comm_fault {
@@ -48,6 +55,8 @@ struct comm_job {
     size_t log_count;
     struct comm_meet *meets;
     size_t meet_count, meet_capacity;
+    struct comm_pair *pairs; /* by meet, then other: each exchange twice */
+    size_t pair_count, pair_capacity;
     struct comm_mismatch mismatches[COMM_MISMATCHES];
     size_t mismatch_count; /* all of them */
 };

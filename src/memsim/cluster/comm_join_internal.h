@@ -40,8 +40,6 @@ struct joining {
                            collective among those of all members */
     int64_t *clocks;    /* of a log: to be added, for the clock of the first */
     bool *clock_known;
-    size_t *offsets;    /* of a log's calls among all */
-    uint32_t *together; /* a call of the same group; itself: the first */
 };
 
 void mismatch_add(struct joining *j, struct comm_mismatch m);

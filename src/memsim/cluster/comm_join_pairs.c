@@ -55,25 +55,49 @@ static bool is_pair(const struct half *a, const struct half *b)
            a->target == b->target && a->n == b->n && !a->receive && b->receive;
 }
 
-static uint32_t group_first(const struct joining *j, uint32_t call)
+static uint64_t call_bytes(const struct joining *j, const struct half *h)
 {
-    while (j->together[call] != call)
-        call = j->together[call] = j->together[j->together[call]];
-    return call;
+    const struct comm_call *c = &j->logs[h->log]->calls[h->call];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < c->part_count; i++)
+        bytes += j->logs[h->log]->parts[c->part_first + i].bytes;
+    return bytes;
 }
 
-static uint32_t call_number(const struct joining *j, const struct half *h)
+/* The meet of H's call, which is made where there is none. */
+static uint32_t half_meet(struct joining *j, const struct half *h)
 {
-    return (uint32_t)(j->offsets[h->log] + h->call);
+    uint32_t *meet = &j->job->meets_of[h->log][h->call];
+
+    if (*meet == COMM_NONE)
+        *meet = meet_add(j->job, COMM_PAIR, 1);
+    return *meet;
+}
+
+static void exchange_add(struct joining *j, const struct half *a,
+                         const struct half *b)
+{
+    struct comm_job *job = j->job;
+
+    xgrow(&job->pairs, job->pair_count, &job->pair_capacity,
+          sizeof *job->pairs);
+    job->pairs[job->pair_count++] = (struct comm_pair){
+        .meet = half_meet(j, a),
+        .other = half_meet(j, b),
+        .bytes = a->bytes,
+        .whole = call_bytes(j, a),
+        .other_whole = call_bytes(j, b),
+    };
 }
 
 static void pair_join(struct joining *j, const struct half *a,
                       const struct half *b)
 {
-    uint32_t x = group_first(j, call_number(j, a));
-    uint32_t y = group_first(j, call_number(j, b));
-
-    j->together[x < y ? y : x] = x < y ? x : y;
+    if (a->log != b->log || a->call != b->call) {
+        exchange_add(j, a, b);
+        exchange_add(j, b, a);
+    }
     if (a->bytes != b->bytes)
         mismatch_add(j, (struct comm_mismatch){
                             .fault = COMM_SIZE,
@@ -144,48 +168,57 @@ static uint32_t peers_of(const struct joining *j, uint32_t log, uint32_t call)
     return peers;
 }
 
-/* A meet for each group of more than one. */
-static void pairs_meet(struct joining *j, size_t calls)
+static int pair_compare(const void *a, const void *b)
 {
-    uint32_t *size = xcalloc(calls + 1, sizeof *size);
-    uint32_t *meet = xcalloc(calls + 1, sizeof *meet);
+    const struct comm_pair *x = a, *y = b;
 
-    for (uint32_t i = 0; i < calls; i++)
-        size[group_first(j, i)]++;
-    for (uint32_t log = 0; log < j->job->log_count; log++)
-        for (uint32_t k = 0; k < j->logs[log]->call_count; k++) {
-            uint32_t first = group_first(j, (uint32_t)j->offsets[log] + k);
-            const struct comm_call *c = &j->logs[log]->calls[k];
-            if (c->kind != COMM_PAIR || size[first] < 2)
-                continue;
-            if (!meet[first]) {
-                meet[first] = meet_add(j->job, COMM_PAIR, size[first]) + 1;
-                j->job->meets[meet[first] - 1].neighbour = true;
-            }
-            struct comm_meet *m = &j->job->meets[meet[first] - 1];
-            m->neighbour = m->neighbour && peers_of(j, log, k) <= 2;
-            j->job->meets_of[log][k] = meet[first] - 1;
+    COMPARE(meet);
+    COMPARE(other);
+    return 0;
+}
+
+/* Sorts the exchanges, of two calls one, and tells the meets where theirs are.
+ */
+static void exchanges_sort(struct comm_job *job)
+{
+    size_t kept = 0;
+
+    if (job->pair_count)
+        qsort(job->pairs, job->pair_count, sizeof *job->pairs, pair_compare);
+    for (size_t i = 0; i < job->pair_count; i++) {
+        struct comm_pair *p = &job->pairs[i];
+        if (kept && !pair_compare(&job->pairs[kept - 1], p)) {
+            job->pairs[kept - 1].bytes += p->bytes;
+            continue;
         }
-    free(size);
-    free(meet);
+        struct comm_meet *m = &job->meets[p->meet];
+        if (!m->pair_count++)
+            m->pair_first = kept;
+        job->pairs[kept++] = *p;
+    }
+    job->pair_count = kept;
+}
+
+static void neighbours_find(struct joining *j)
+{
+    for (uint32_t i = 0; i < j->job->log_count; i++)
+        for (uint32_t k = 0; k < j->logs[i]->call_count; k++)
+            if (j->logs[i]->calls[k].kind == COMM_PAIR &&
+                j->job->meets_of[i][k] != COMM_NONE)
+                j->job->meets[j->job->meets_of[i][k]].neighbour =
+                    peers_of(j, i, k) <= 2;
 }
 
 void pairs_join(struct joining *j)
 {
-    size_t calls = 0;
-
     for (uint32_t i = 0; i < j->job->log_count; i++) {
         struct map counts = {0};
-        j->offsets[i] = calls;
-        calls += j->logs[i]->call_count;
         for (uint32_t k = 0; k < j->logs[i]->call_count; k++)
             if (j->logs[i]->calls[k].kind == COMM_PAIR)
                 halves_add(j, i, k, &counts);
         map_fini(&counts);
     }
-    j->together = xcalloc(calls + 1, sizeof *j->together);
-    for (uint32_t i = 0; i < calls; i++)
-        j->together[i] = i;
     halves_join(j);
-    pairs_meet(j, calls);
+    exchanges_sort(j->job);
+    neighbours_find(j);
 }

@@ -148,6 +148,7 @@ void comm_log_record(struct comm_log *log, const struct trace_item *item)
     case TRACE_PROCESS:
         log->rank = (uint32_t)trace_as_process(item)->rank;
         log->world = (uint32_t)trace_as_process(item)->world_size;
+        log->local = (uint32_t)trace_as_process(item)->local_world_size;
         break;
     case TRACE_COMMUNICATOR:
         on_communicator(log, item);

@@ -48,6 +48,7 @@ struct comm_call {
 
 struct comm_log {
     uint32_t rank, world; /* as the process says; world 0: it does not */
+    uint32_t local;       /* ranks of a node; 0: it does not say */
     uint64_t first_ns;    /* of the first record */
     bool imported;        /* a profile: kernels of NCCL's, peers not known */
     struct comm *comms;

@@ -278,6 +278,7 @@ static void on_process(struct traffic_reading *r, const struct trace_item *item)
 
     r->log->rank = clamp_u32(process->rank, 0, RANKS_MAX);
     r->log->world = clamp_u32(process->world_size, 1, RANKS_MAX);
+    r->log->local = clamp_u32(process->local_world_size, 0, RANKS_MAX);
 }
 
 static void (*const handlers[])(struct traffic_reading *,

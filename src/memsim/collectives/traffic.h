@@ -42,6 +42,7 @@ struct traffic_call {
 struct traffic_log {
     unsigned process; /* slot */
     uint32_t rank, world;
+    uint32_t local; /* ranks of a host; 0: it does not say */
     struct traffic_comm *comms;
     size_t comm_count, comm_capacity;
     struct traffic_call **calls; /* by first appearance */

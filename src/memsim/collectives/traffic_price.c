@@ -25,17 +25,6 @@ static uint32_t minimum(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Jobs fill nodes: the widest that was measured. */
-static uint32_t node_width(const struct cluster *c)
-{
-    uint32_t widest = c->gpus_per_node;
-
-    for (uint32_t i = 0; !c->gpus_per_node && i < c->fit.family_count; i++)
-        if (c->fit.families[i].gpus_per_node > widest)
-            widest = c->fit.families[i].gpus_per_node;
-    return widest ? widest : 1;
-}
-
 /* Where the ranks of the world that COMM has end. */
 static uint32_t comm_end(const struct traffic_comm *comm)
 {
@@ -410,7 +399,8 @@ struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
                               const struct cluster *cluster)
 {
     struct traffic *t = xcalloc(1, sizeof *t);
-    struct pricing p = {logs, count, &cluster->fit, node_width(cluster), 1};
+    uint32_t width = cluster_width(cluster, count ? logs[0].local : 0);
+    struct pricing p = {logs, count, &cluster->fit, width, 1};
     uint32_t rank, world;
 
     memcpy(t->cluster, cluster->name, sizeof t->cluster);

@@ -21,17 +21,6 @@ struct player {
     bool open, done;
 };
 
-/* GPUs of a node: those of the cluster, or the most that were measured. */
-static uint32_t node_width(const struct cluster *c)
-{
-    uint32_t width = c->gpus_per_node;
-
-    for (uint32_t i = 0; !c->gpus_per_node && i < c->fit.family_count; i++)
-        if (c->fit.families[i].gpus_per_node > width)
-            width = c->fit.families[i].gpus_per_node;
-    return width ? width : 1;
-}
-
 /* Gives calls of the data-parallel communicators another number of RANKS. */
 static void places_widen(const struct comm_log *log, uint32_t ranks,
                          uint32_t width, struct price_place *places)
@@ -60,6 +49,7 @@ static struct price_place *places_make(const struct comm_log *log,
                                        const struct simulation_options *o)
 {
     const struct cluster *cluster = o->price.cluster;
+    uint32_t width = cluster ? cluster_width(cluster, log->local) : 1;
     struct comm_place *found;
     struct price_place *places;
 
@@ -68,7 +58,7 @@ static struct price_place *places_make(const struct comm_log *log,
     found = xcalloc(log->call_count + 1, sizeof *found);
     places = xcalloc(log->call_count + 1, sizeof *places);
     if (cluster)
-        comm_places_find(log, node_width(cluster), found);
+        comm_places_find(log, width, found);
     for (size_t i = 0; i < log->call_count; i++)
         places[i] = (struct price_place){.nodes = found[i].nodes,
                                          .gpus_per_node =
@@ -76,8 +66,7 @@ static struct price_place *places_make(const struct comm_log *log,
                                          .users = found[i].users};
     free(found);
     if (o->data_parallel)
-        places_widen(log, o->data_parallel, cluster ? node_width(cluster) : 1,
-                     places);
+        places_widen(log, o->data_parallel, width, places);
     return places;
 }
 
@@ -153,7 +142,35 @@ static bool players_go(struct player *players, size_t count)
     return done;
 }
 
-static struct simulation_meet *meets_make(const struct comm_job *job)
+/* A part of the work of a call, one of COUNT that are to be SIM_WHOLE at most.
+ */
+static uint32_t part_of(uint64_t bytes, uint64_t whole, uint32_t count)
+{
+    double share = whole ? (double)bytes / (double)whole : 0;
+
+    if (count >= SIM_WHOLE)
+        return 0;
+    return 1 + (uint32_t)(share * (double)(SIM_WHOLE - count));
+}
+
+static struct simulation_pair *pairs_make(const struct comm_job *job)
+{
+    struct simulation_pair *pairs = xcalloc(job->pair_count + 1, sizeof *pairs);
+
+    for (size_t i = 0; i < job->pair_count; i++) {
+        const struct comm_pair *p = &job->pairs[i];
+        pairs[i] = (struct simulation_pair){
+            .meet = p->other,
+            .part = part_of(p->bytes, p->whole, job->meets[p->meet].pair_count),
+            .other_part = part_of(p->bytes, p->other_whole,
+                                  job->meets[p->other].pair_count),
+        };
+    }
+    return pairs;
+}
+
+static struct simulation_meet *meets_make(const struct comm_job *job,
+                                          const struct simulation_pair *pairs)
 {
     struct simulation_meet *meets =
         xcalloc(job->meet_count + 1, sizeof *meets);
@@ -162,6 +179,8 @@ static struct simulation_meet *meets_make(const struct comm_job *job)
         meets[i] = (struct simulation_meet){
             .expected = job->meets[i].expected,
             .neighbour = job->meets[i].neighbour,
+            .pairs = pairs + job->meets[i].pair_first,
+            .pair_count = job->meets[i].pair_count,
         };
     return meets;
 }
@@ -170,7 +189,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
                     const struct comm_job *job,
                     const struct simulation_options *options)
 {
-    struct simulation_meet *meets = meets_make(job);
+    struct simulation_pair *pairs = pairs_make(job);
+    struct simulation_meet *meets = meets_make(job, pairs);
     struct simulation_world *world = world_create(meets, true);
     struct player *players = xcalloc(count + 1, sizeof *players);
 
@@ -204,6 +224,7 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
     free(players);
     world_destroy(world);
     free(meets);
+    free(pairs);
 }
 
 struct comm_job *simulation_join(const struct simulation_rank *ranks,

@@ -33,6 +33,7 @@ struct sim *sim_create(const struct sim_memory *memory,
     s->memory = *memory;
     s->sink = sink ? *sink : (struct sim_sink){0};
     s->free_group = SIM_NONE;
+    s->free_pair = SIM_NONE;
     return s;
 }
 
@@ -115,9 +116,40 @@ uint32_t sim_meet(struct sim *s, uint32_t expected)
             return SIM_NONE;
         number = s->group_count++;
     }
-    s->groups[number] =
-        (struct sim_group){.expected = expected, .members = SIM_NONE};
+    s->groups[number] = (struct sim_group){
+        .expected = expected, .members = SIM_NONE, .pairs = SIM_NONE};
     return number;
+}
+
+/* Adds to A's pairs, of which there is room for one more. */
+static void pair_add(struct sim *s, uint32_t a, uint32_t part, uint32_t b,
+                     uint32_t other_part)
+{
+    uint32_t number = s->free_pair;
+
+    if (number != SIM_NONE)
+        s->free_pair = s->pairs[number].next;
+    else
+        number = s->pair_count++;
+    s->pairs[number] = (struct sim_pair){
+        .other = b,
+        .part = part,
+        .other_part = other_part,
+        .next = s->groups[a].pairs,
+    };
+    s->groups[a].pairs = number;
+    s->groups[a].held += part;
+}
+
+int sim_pair(struct sim *s, uint32_t a, uint32_t a_part, uint32_t b,
+             uint32_t b_part)
+{
+    if (sim_room(s, &s->pairs, s->pair_count + 1, &s->pair_capacity,
+                 sizeof *s->pairs))
+        return -1;
+    pair_add(s, a, a_part, b, b_part);
+    pair_add(s, b, b_part, a, a_part);
+    return 0;
 }
 
 bool sim_step(struct sim *s, uint64_t limit_ns)

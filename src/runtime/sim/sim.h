@@ -18,7 +18,9 @@
  * An operation starts when it is the head of its stream, its host call has been
  * made, the one before it has ended (and a gap has passed), the event that it
  * waits for is reached, its engine is free, and the peers of its collective
- * have come. Ties are broken by priority, then stream, then sequence.
+ * have come. Ties are broken by priority, then stream, then sequence. What
+ * exchanges with peers (sim_pair) starts with the first of them and pauses
+ * while there is only work with those that have yet to come.
  *
  * Sharing. Operations on the compute engine of a device run at the same time;
  * each can use a share of the device (what its grid can fill). While the shares
@@ -161,6 +163,11 @@ uint32_t sim_thread(struct sim *s);
 /* A collective of EXPECTED operations, which start together when the last has
  * come and end together. Used once; its number is given again afterwards. */
 uint32_t sim_meet(struct sim *s, uint32_t expected);
+/* A and B, meets of one operation each, of which none has come, exchange: a
+ * part (of SIM_WHOLE) of each's work can be done only when both have come.
+ * Returns 0, or -1 where memory is lacking. */
+int sim_pair(struct sim *s, uint32_t a, uint32_t a_part, uint32_t b,
+             uint32_t b_part);
 
 /* --- host threads --- */
 

@@ -208,7 +208,7 @@ static uint64_t queue_next(const struct sim_device *d,
         return d->now;
     if (q->state != SIM_RUNNING || !q->speed)
         return SIM_NEVER;
-    return d->now + (q->left + q->speed - 1) / q->speed;
+    return d->now + (q->left - q->held + q->speed - 1) / q->speed;
 }
 
 void device_refresh(struct sim *s, uint32_t device)
@@ -278,8 +278,8 @@ static void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
         struct sim_queue *q = &s->streams[d->active[i]];
         if (q->state != SIM_RUNNING)
             continue;
-        uint64_t done = passed * q->speed;
-        q->left -= done < q->left ? done : q->left;
+        uint64_t done = passed * q->speed, can = q->left - q->held;
+        q->left -= done < can ? done : can;
     }
 }
 
@@ -405,19 +405,40 @@ static void head_check(struct sim *s, uint32_t stream)
     q->state = SIM_READY;
 }
 
-static void head_start(struct sim_device *d, struct sim_queue *q)
+/* PARTS of OP's work, in ns of such parts. */
+static uint64_t work_of(const struct sim_op *op, uint32_t parts)
+{
+    if (op->duration_ns > UINT64_MAX / SIM_WHOLE)
+        return parts ? UINT64_MAX : 0;
+    return op->duration_ns * parts;
+}
+
+static void head_run(struct sim_device *d, struct sim_queue *q)
 {
     const struct sim_op *op = queue_at(q, q->head);
 
     q->state = SIM_RUNNING;
-    q->start_ns = d->now;
-    q->left = op->duration_ns > UINT64_MAX / SIM_WHOLE
-                  ? UINT64_MAX
-                  : op->duration_ns * SIM_WHOLE;
     q->speed = SIM_WHOLE;
     d->busy[op->engine]++;
     if (op->engine == SIM_COMM)
         d->busy_links[op->link]++;
+}
+
+static void head_start(struct sim_device *d, struct sim_queue *q)
+{
+    q->start_ns = d->now;
+    q->left = work_of(queue_at(q, q->head), SIM_WHOLE);
+    q->held = 0;
+    head_run(d, q);
+}
+
+static void head_leave(struct sim_device *d, const struct sim_queue *q)
+{
+    const struct sim_op *op = queue_at(q, q->head);
+
+    d->busy[op->engine]--;
+    if (op->engine == SIM_COMM)
+        d->busy_links[op->link]--;
 }
 
 /* OP's peers are missing, or, where COUNT is -1, no more. */
@@ -448,6 +469,49 @@ static void group_start(struct sim *s, struct sim_group *g, uint64_t ns,
     }
 }
 
+/* One that GROUP's only member exchanges with has come; PART of the work is
+ * with it. */
+static void group_release(struct sim *s, uint32_t group, uint32_t part,
+                          uint64_t ns, uint64_t by_tag)
+{
+    struct sim_group *g = &s->groups[group];
+    struct sim_queue *q = &s->streams[g->members];
+    struct sim_device *d = &s->devices[q->device];
+    const struct sim_op *op = queue_at(q, q->head);
+
+    device_progress(s, d, ns);
+    g->held -= part;
+    q->held = work_of(op, g->held);
+    if (q->state == SIM_ARRIVED) {
+        peers_count(d, op, -1);
+        if (q->left == work_of(op, SIM_WHOLE)) { /* the first one */
+            q->start_ns = ns;
+            q->cause = SIM_BY_PEER;
+            q->cause_tag = by_tag;
+        }
+        head_run(d, q);
+    }
+    device_refresh(s, q->device);
+}
+
+/* STREAM's head, which has come, and those that it exchanges with. */
+static void pairs_release(struct sim *s, uint32_t stream)
+{
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_op *op = queue_at(q, q->head);
+    struct sim_group *g = &s->groups[op->meet];
+
+    for (uint32_t i = g->pairs; i != SIM_NONE; i = s->pairs[i].next) {
+        const struct sim_pair *p = &s->pairs[i];
+        if (!s->groups[p->other].arrived)
+            continue;
+        g->held -= p->part;
+        group_release(s, p->other, p->other_part, s->devices[q->device].now,
+                      op->tag);
+    }
+    q->held = work_of(op, g->held);
+}
+
 static void head_arrive(struct sim *s, uint32_t stream)
 {
     struct sim_queue *q = &s->streams[stream];
@@ -460,14 +524,22 @@ static void head_arrive(struct sim *s, uint32_t stream)
     g->members = stream;
     g->apart = op->apart;
     peers_count(d, op, 1);
-    if (++g->arrived == g->expected)
-        group_start(s, g, d->now, op->tag);
+    if (++g->arrived < g->expected)
+        return;
+    group_start(s, g, d->now, op->tag);
+    if (g->pairs != SIM_NONE)
+        pairs_release(s, stream);
 }
 
 static void group_complete(struct sim *s, uint32_t group, uint64_t ns)
 {
     struct sim_group *g = &s->groups[group];
 
+    for (uint32_t i = g->pairs, next; i != SIM_NONE; i = next) {
+        next = s->pairs[i].next;
+        s->pairs[i].next = s->free_pair;
+        s->free_pair = i;
+    }
     g->next_free = s->free_group;
     s->free_group = group;
     for (uint32_t m = g->apart ? SIM_NONE : g->members, next; m != SIM_NONE;
@@ -490,9 +562,12 @@ static void head_finish(struct sim *s, uint32_t stream)
     struct sim_device *d = &s->devices[q->device];
     uint32_t meet = op->meet;
 
-    d->busy[op->engine]--;
-    if (op->engine == SIM_COMM)
-        d->busy_links[op->link]--;
+    head_leave(d, q);
+    if (meet != SIM_NONE && s->groups[meet].held) { /* for now */
+        q->state = SIM_ARRIVED;
+        peers_count(d, op, 1);
+        return;
+    }
     if (meet == SIM_NONE || op->apart) {
         head_complete(s, stream, d->now);
     } else {
@@ -566,7 +641,7 @@ static bool head_pass(struct sim *s, uint32_t stream)
         head_complete(s, stream, d->now);
         return true;
     case SIM_RUNNING:
-        if (q->left)
+        if (q->left > q->held)
             return false;
         head_finish(s, stream);
         return true;

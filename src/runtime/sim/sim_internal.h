@@ -45,6 +45,7 @@ struct sim_queue { /* a stream */
     uint64_t cause_tag;
     uint64_t ready_ns, start_ns;
     uint64_t left; /* of it, in ns of SIM_WHOLE parts */
+    uint64_t held; /* of that, with peers that have yet to come */
     uint32_t speed;
     uint32_t next_member; /* of its meet */
     /* of the stream */
@@ -110,7 +111,16 @@ struct sim_group {
     uint32_t expected, arrived, finished;
     uint32_t members; /* first stream */
     uint32_t next_free;
+    uint32_t pairs; /* first one that it is in; SIM_NONE */
+    uint32_t held;  /* parts of its work whose peers have yet to come */
     bool apart; /* its members end apart */
+};
+
+/* What one of two has to do with the OTHER. */
+struct sim_pair {
+    uint32_t other;            /* group */
+    uint32_t part, other_part; /* of the work of each */
+    uint32_t next;             /* of this group; SIM_NONE */
 };
 
 struct sim {
@@ -121,10 +131,12 @@ struct sim {
     struct sim_event_state *events;
     struct sim_host *threads;
     struct sim_group *groups;
+    struct sim_pair *pairs;
     uint32_t *heap; /* devices by next_ns */
     uint32_t stream_count, stream_capacity, device_count, device_capacity,
         event_count, event_capacity, thread_count, thread_capacity, group_count,
-        group_capacity, heap_capacity, free_group;
+        group_capacity, pair_count, pair_capacity, heap_capacity, free_group,
+        free_pair;
     bool together;
     uint64_t wakes;
 };

@@ -114,7 +114,8 @@ static void slot_describe(const struct session_process *p)
 
     RECORD_TEXT(PROCESS, text, length, .pid = p->pid, .parent = p->parent,
                 .rank = p->rank, .local_rank = p->local_rank,
-                .world_size = p->world_size);
+                .world_size = p->world_size,
+                .local_world_size = environment_number("LOCAL_WORLD_SIZE", 0));
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         const char *value = getenv(settings[i]);
 
