@@ -264,6 +264,23 @@ static bool is_finite_check(const struct loop *l)
                                            : isinf(l->s[0]);
 }
 
+/* torch.distributions asks x % 1 == 0 of samples: an integer has no remainder,
+ * known or not. */
+static bool is_remainder_by_one(const struct loop *l)
+{
+    return l->compute->operation == operation_remainder &&
+           l->compute->form == FORM_B && l->s[0] == 1 &&
+           !number_is_float(l->types[1]);
+}
+
+/* PyTorch checks a flag of its own by torch.equal(flag, true): it is what the
+ * script would read. */
+static bool is_flag_check(const struct loop *l)
+{
+    return l->compute->operation == operation_equal && l->count == 1 &&
+           l->types[1] == NUMBER_BOOL && operator_runs("aten::equal");
+}
+
 /* Whether one of two inputs is a number, or is broadcast: each of its elements
  * meets several of the other's. */
 static bool is_broadcast(const struct loop *l)
@@ -557,7 +574,8 @@ static void elements_run(const struct loop *l, bool certain)
 
 static void loop_run(const struct loop *l, const struct kernel_launch *launch)
 {
-    bool certain = is_finite_check(l);
+    bool certain =
+        is_finite_check(l) || is_remainder_by_one(l) || is_flag_check(l);
 
     for (int i = 0; i <= l->inputs; i++)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))

@@ -54,7 +54,7 @@ static long double operation_remainder_truncate(long double a, long double b,
 }
 
 /* Python's: the result has the divisor's sign. */
-static long double operation_remainder(long double a, long double b, int v)
+long double operation_remainder(long double a, long double b, int v)
 {
     long double r = b ? a - number_truncate(a / b) * b : 0;
 

@@ -34,6 +34,7 @@ operation_function operation_sign;
 operation_function operation_square;
 operation_function operation_cube;
 operation_function operation_power;
+operation_function operation_remainder;
 operation_function operation_not;
 operation_function operation_logical_not;
 

@@ -382,3 +382,36 @@ bool compute_index_put_add_parse(const char *name, struct compute *c)
            one_type(name, "37indexing_backward_kernel_small_strideI", c) ||
            one_type(name, "33indexing_backward_kernel_stride_1I", c);
 }
+
+/* UnfoldBackwardKernel.cu: (int count, {OffsetCalculator<3>, out, ...}). What
+ * it adds up is not looked at: floating numbers, too many of them. */
+#define UNFOLD_OUT ((OFFSETS_BYTES(3) + 7) & ~7u)
+
+static void run_unfold_backward(const struct compute *c,
+                                const struct kernel_launch *launch)
+{
+    const char *closure = launch->arguments[1];
+    uint64_t count = compute_u32(launch, 0), out, offsets[3];
+
+    memcpy(&out, closure + UNFOLD_OUT, sizeof out);
+    if (!count || !compute_offsets_valid(closure) || !values_window(out))
+        return;
+    compute_offsets(closure, 3, count - 1, offsets);
+    compute_forget(c->types[0], out, offsets[0] + number_bytes(c->types[0]));
+}
+
+static uint32_t unfold_backward_reach(const struct compute *c,
+                                      const struct kernel_launch *launch, int i)
+{
+    (void)c;
+    (void)launch;
+    (void)i;
+    return UNFOLD_OUT + 8;
+}
+
+bool compute_unfold_backward_parse(const char *name, struct compute *c)
+{
+    c->run = run_unfold_backward;
+    c->reach = unfold_backward_reach;
+    return one_type(name, "32_unfold_backward_internal_kernelI", c);
+}
