@@ -119,8 +119,7 @@ static bool read_utilization(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
-    return number(status,
-                  rates.gpu, out);
+    return number(status, rates.gpu, out);
 }
 
 static bool read_utilization_memory(nvmlDevice_t device, char out[SMI_TEXT])
@@ -129,8 +128,7 @@ static bool read_utilization_memory(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetUtilizationRates(device, &rates);
-    return number(status,
-                  rates.memory, out);
+    return number(status, rates.memory, out);
 }
 
 static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
@@ -140,8 +138,7 @@ static bool read_temperature(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU,
                                           &celsius);
-    return number(status,
-                  celsius, out);
+    return number(status, celsius, out);
 }
 
 static bool watts(nvmlReturn_t status, unsigned milliwatts, char out[SMI_TEXT])
@@ -158,8 +155,7 @@ static bool read_power(nvmlDevice_t device, char out[SMI_TEXT])
     unsigned milliwatts = 0;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPowerUsage(device, &milliwatts);
-    return watts(status,
-                 milliwatts, out);
+    return watts(status, milliwatts, out);
 }
 
 static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
@@ -168,8 +164,7 @@ static bool read_power_limit(nvmlDevice_t device, char out[SMI_TEXT])
 
     nvmlReturn_t status =
         smi_nvml.nvmlDeviceGetEnforcedPowerLimit(device, &milliwatts);
-    return watts(status,
-                 milliwatts, out);
+    return watts(status, milliwatts, out);
 }
 
 #define READ_CLOCK(name, call, type)                                           \
@@ -209,8 +204,7 @@ static bool read_persistence(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlEnableState_t state = NVML_FEATURE_DISABLED;
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPersistenceMode(device, &state);
-    return enabled(status,
-                   state, out);
+    return enabled(status, state, out);
 }
 
 static bool read_display(nvmlDevice_t device, char out[SMI_TEXT])

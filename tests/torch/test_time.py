@@ -77,6 +77,23 @@ def run_report_and_replay_agree():
 
 
 @test
+def a_first_step_without_an_end_has_no_time():
+    def said(steps):
+        done = subprocess.run(
+            [MEMSIM, "run", "--memory", "2GiB", "--", sys.executable, "-c",
+             "import torch\nn = torch.nn.Linear(1024, 1024).cuda()\n"
+             f"for step in range({steps}):\n"
+             "    y = n(torch.ones(1024, 1024, device='cuda')).sum()\n"
+             "    y.backward()\n"
+             "n(torch.ones(220000, 1024, device='cuda'))"],
+            capture_output=True, text=True)
+        equal(done.returncode, 120)
+        return done.stderr
+    assert "step              not known: memory ran out" in said(0)
+    assert "not known: memory ran out" not in said(3)
+
+
+@test
 def parts_add_up_and_are_in_the_band():
     with tempfile.TemporaryDirectory() as scratch:
         ran, _trace = run(scratch)

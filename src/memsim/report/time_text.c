@@ -142,6 +142,11 @@ void time_text_write(const struct result *result, const char *dim,
 
     if (!t)
         return;
+    if (result->verdict == VERDICT_OOM && t->step_count == 1) {
+        fputs("  step              not known: memory ran out in the first one\n",
+              out);
+        return;
+    }
     const struct timing_step *s = &t->steps[t->typical];
     double whole = (double)s->duration_ns;
     format_ns(whole, time, sizeof time);
