@@ -141,8 +141,11 @@ def oom():
     made["ranks"][1]["devices"][0]["advice"] = [
         {"text": "expandable segments saves 100.00 MiB", "of": "used",
          "saves_bytes": 100 * MIB, "peak_used_bytes": 900 * MIB, "fits": True,
-         "command": "memsim replay --alloc-conf expandable_segments:True run",
-         "basis": "replayed" + NASTY[0]}]
+         "command": "memsim replay --what-if checkpoint=model.layers,8bit-"
+                    "optimizer,chunked-loss=8,set-to-none,no-autocast-cache "
+                    "--alloc-conf expandable_segments:True run",
+         "basis": "made again as torch.utils.checkpoint(use_reentrant=False)"
+                  "does" + NASTY[0]}]
     return made
 
 

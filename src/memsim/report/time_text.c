@@ -143,8 +143,8 @@ void time_text_write(const struct result *result, const char *dim,
     if (!t)
         return;
     if (result->verdict == VERDICT_OOM && t->step_count == 1) {
-        fputs("  step              not known: memory ran out in the first one\n",
-              out);
+        fprintf(out, "  %-16s  %s\n", "step",
+                "not known: memory ran out in the first one");
         return;
     }
     const struct timing_step *s = &t->steps[t->typical];
