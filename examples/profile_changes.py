@@ -70,7 +70,7 @@ def draw(rows):
     for i, (label, step) in enumerate(rows):
         lines.append(bar(8 + PITCH * i, label, step, longest))
     for i, (_key, name, color) in enumerate(PARTS):
-        x, y = 12 + 170 * i, height - 24
+        x, y = 12 + 184 * i, height - 24
         lines.append(f'<rect x="{x}" y="{y}" width="12" height="12" '
                      f'fill="{color}"/><text x="{x + 18}" y="{y + 11}">{name}</text>')
     return "\n".join([*lines, "</svg>\n"])
