@@ -9,12 +9,12 @@
 
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
+#include "fitting/fit_jobs.h"
 #include "runtime/cost/cost_features.h"
 
 #define SPREAD_MOST 1.5 /* the 90th over the 10th percentile of a launch's
                            times; the largest over the least of a name's */
-#define CHANCE       0.05 /* of a correction that is none */
-#define ROWS_MAX     200000
+#define ROWS_MAX    200000
 
 /* --- keys ----------------------------------------------------------------- */
 
@@ -101,7 +101,7 @@ measure(const struct trace_ops *ops,
 struct ratio {
     uint32_t name;
     enum work_family family;
-    double value; /* measured over predicted time */
+    struct job_ratio of; /* its value is measured over predicted time */
 };
 
 struct ratios {
@@ -111,6 +111,7 @@ struct ratios {
 
 /* Of launches with (KNOWN) or without a description, each counted once. */
 static struct ratios ratios_make(const struct fit_trace *fit, bool known,
+                                 const uint32_t *jobs,
                                  const struct cost_gpu *limits,
                                  const struct cost_image *image)
 {
@@ -123,11 +124,11 @@ static struct ratios ratios_make(const struct fit_trace *fit, bool known,
         if (k->known != known || k->work.family == WORK_NOTHING)
             continue;
         cost_price(image, limits, &k->work, &answer);
+        double ns = known ? k->op_ns : fit->launches[i].ns;
         if (answer.ns && answer.basis != COST_MEASURED)
             r.all[r.count++] =
                 (struct ratio){k->name, k->work.family,
-                               (known ? k->op_ns : fit->launches[i].ns) /
-                                   (double)answer.ns};
+                               {jobs[k->trace], ns, ns / (double)answer.ns}};
     }
     return r;
 }
@@ -138,7 +139,7 @@ static int compare_ratios(const void *a, const void *b)
 
     if (x->name != y->name)
         return x->name < y->name ? -1 : 1;
-    return (x->value > y->value) - (x->value < y->value);
+    return (x->of.value > y->of.value) - (x->of.value < y->of.value);
 }
 
 /* Of a name whose times follow its grid: seen on two grids at least, and off by
@@ -152,60 +153,50 @@ static void fit_names(struct fit_trace *fit, struct ratios *r)
              end++)
             continue;
         if (end - i > 1 &&
-            r->all[end - 1].value <= SPREAD_MOST * r->all[i].value)
+            r->all[end - 1].of.value <= SPREAD_MOST * r->all[i].of.value)
             fit->names[fit->name_count++] =
-                (struct fit_name){r->all[i].name, r->all[(i + end) / 2].value};
+                (struct fit_name){r->all[i].name, r->all[(i + end) / 2].of.value};
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
+/* By how much the models are off for other jobs than the JOBS of ALL. */
+static struct cost_scale scale_of(struct job_ratio *all, size_t count,
+                                  uint32_t jobs)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double factor = fit_jobs_factor(all, count, jobs);
 
-    return (x > y) - (x < y);
-}
-
-/* The chance that of COUNT fair coins at least MOST fall alike. */
-static double chance_alike(size_t count, size_t most)
-{
-    double log_one = -(double)count * log(2), sum = 0;
-
-    for (size_t k = most; k <= count; k++)
-        sum += exp(log_one + lgamma((double)count + 1) - lgamma((double)k + 1) -
-                   lgamma((double)(count - k) + 1));
-    return fmin(1, 2 * sum);
-}
-
-/* VALUES ascend. The median, where the models are off to the same side by more
- * than chance explains (a sign test). */
-static struct cost_scale scale_of(const double *values, size_t count)
-{
-    size_t below = 0;
-
-    for (size_t i = 0; i < count; i++)
-        below += values[i] < 1;
-    size_t most = below > count - below ? below : count - below;
-    if (!count || chance_alike(count, most) > CHANCE)
+    if (!(factor > 0))
         return (struct cost_scale){.factor = 0};
-    double factor = values[count / 2];
     return (struct cost_scale){
         .factor = factor,
-        .low = fmin(1, values[count / 10] / factor),
-        .high = fmax(1, values[count - 1 - count / 10] / factor)};
+        .low = fmin(1, all[count / 10].value / factor),
+        .high = fmax(1, all[count - 1 - count / 10].value / factor)};
 }
 
 static void fit_family(struct fit_trace *fit, enum work_family family,
-                       const struct ratios *r)
+                       const struct ratios *r, uint32_t jobs)
 {
     struct fit_family *f = &fit->families[family];
-    double *values = xcalloc(r->count + 1, sizeof *values);
+    struct job_ratio *all = xcalloc(r->count + 1, sizeof *all);
 
     for (size_t i = 0; i < r->count; i++)
         if (r->all[i].family == family)
-            values[f->kernels++] = r->all[i].value;
-    qsort(values, f->kernels, sizeof *values, compare_doubles);
-    f->scale = scale_of(values, f->kernels);
-    free(values);
+            all[f->kernels++] = r->all[i].of;
+    f->scale = scale_of(all, f->kernels, jobs);
+    free(all);
+}
+
+/* The jobs of the traces; to be freed. */
+static uint32_t *find_jobs(struct fit_trace *fit)
+{
+    const struct trace_ops *ops = fit->ops;
+    uint64_t *keys = xcalloc(ops->count + 1, sizeof *keys);
+
+    for (size_t i = 0; i < ops->count; i++)
+        keys[i] = launch_key(ops, i);
+    uint32_t *jobs = fit_jobs_make(ops, keys, &fit->jobs);
+    free(keys);
+    return jobs;
 }
 
 void fit_trace_run(struct fit_trace *fit, const struct trace_ops *ops,
@@ -216,11 +207,13 @@ void fit_trace_run(struct fit_trace *fit, const struct trace_ops *ops,
     snprintf(fit->gpu, sizeof fit->gpu, "%s", gpu);
     fit->launches = measure(ops, launch_key, false, &fit->launch_count);
     fit->products = measure(ops, product_key, true, &fit->product_count);
-    struct ratios known = ratios_make(fit, true, limits, image);
-    struct ratios others = ratios_make(fit, false, limits, image);
+    uint32_t *jobs = find_jobs(fit);
+    struct ratios known = ratios_make(fit, true, jobs, limits, image);
+    struct ratios others = ratios_make(fit, false, jobs, limits, image);
     for (int family = WORK_NOTHING + 1; family < WORK_FAMILIES; family++)
-        fit_family(fit, (enum work_family)family, &known);
+        fit_family(fit, (enum work_family)family, &known, fit->jobs);
     fit_names(fit, &others);
+    free(jobs);
     free(known.all);
     free(others.all);
 }
@@ -343,8 +336,12 @@ void fit_trace_print(const struct fit_trace *fit, FILE *out)
     size_t launches = count_spread(fit->launches, fit->launch_count);
     size_t products = count_spread(fit->products, fit->product_count);
 
-    fprintf(out, "%s: %zu kernels of %zu trace%s\n", fit->gpu, fit->ops->count,
+    fprintf(out, "%s: %zu kernels of %zu trace%s", fit->gpu, fit->ops->count,
             fit->ops->traces, fit->ops->traces == 1 ? "" : "s");
+    if (fit->ops->traces > 1)
+        fprintf(out, " of %" PRIu32 " job%s", fit->jobs,
+                fit->jobs == 1 ? "" : "s");
+    fputc('\n', out);
     fprintf(out,
             "%zu launches by name, grid and block; %zu more vary too much\n",
             fit->launch_count - launches, launches);

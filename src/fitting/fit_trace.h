@@ -39,6 +39,7 @@ struct fit_trace {
     struct fit_family families[WORK_FAMILIES];
     struct fit_name *names;
     size_t name_count;
+    uint32_t jobs; /* that the traces are of */
 };
 
 /* Fits OPS, of the GPU with that name and LIMITS, whose models IMAGE has. */

@@ -88,6 +88,7 @@ static int add_kernel(struct reading *r, const struct kineto_event *e)
     xgrow(&t->kernels, t->count, &t->capacity, sizeof *t->kernels);
     struct trace_kernel *k = &t->kernels[t->count++];
     *k = (struct trace_kernel){.name = name_id(t, e->name),
+                               .trace = (uint32_t)t->traces,
                                .ns = (double)e->duration_ns,
                                .op_ns = (double)e->duration_ns};
     memcpy(k->grid, e->grid, sizeof k->grid);

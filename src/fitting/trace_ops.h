@@ -14,6 +14,7 @@ struct err;
 
 struct trace_kernel {
     uint32_t name; /* index into names */
+    uint32_t trace; /* 0, 1, 2 as they were read */
     uint32_t grid[3], block[3];
     double ns;
     double op_ns; /* with the other kernels of the same product; of WORK */
