@@ -154,8 +154,8 @@ static void fit_names(struct fit_trace *fit, struct ratios *r)
             continue;
         if (end - i > 1 &&
             r->all[end - 1].of.value <= SPREAD_MOST * r->all[i].of.value)
-            fit->names[fit->name_count++] =
-                (struct fit_name){r->all[i].name, r->all[(i + end) / 2].of.value};
+            fit->names[fit->name_count++] = (struct fit_name){
+                r->all[i].name, r->all[(i + end) / 2].of.value};
     }
 }
 

@@ -105,6 +105,8 @@ enum size_law size_law_number(const struct size_points *p, uint64_t first,
                        : SIZE_NONE;
     if (is_chunks(p, 1, first, second, wanted))
         return SIZE_POWER;
+    if (p->sums && size_sum_find(p->sums, first, second, wanted))
+        return SIZE_SUM;
     return on_line(p, first, second, wanted);
 }
 

@@ -17,16 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memsim/change/size_sum.h"
+
 /* The size in the two recordings, and the wanted one. All differ, none is 0. */
 struct size_points {
     uint64_t first, second, wanted;
     uint64_t tensors;   /* parameters; 0: not known */
     uint64_t chunks[3]; /* of the largest, in the first, second and changed */
+    struct size_sums *sums; /* of parameters; NULL: not known */
 };
 
 enum size_law {
     SIZE_SAME,
     SIZE_POWER,
+    SIZE_SUM, /* the elements of several parameters, each of which does */
     SIZE_LINE,
     SIZE_UNEVEN, /* a multiple of 2, 4 or 8 in both, but not where it is wanted:
                     libraries choose other kernels */

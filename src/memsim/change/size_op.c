@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+#define TABLE_BYTES   65536
+#define FEW_ELEMENTS  1024 /* of flags and counts that ranks exchange */
 #define ADDRESS_LEAST (UINT64_C(1) << 40) /* words above it are addresses */
 
 /* How a word holds numbers. */
 enum form {
     FORM_NUMBER,
     FORM_DIMENSION, /* SIZE_UNEVEN counts */
+    FORM_TABLE,     /* bytes: of a small table, such as of a kernel's chunks, at
+                       worst an estimate */
+    FORM_FEW,       /* the same of few elements */
     FORM_PAIR,      /* two of 32 bits */
     FORM_STRIDED,   /* struct trace_strided */
     FORM_ANY,       /* a number, or something else: then it stays */
@@ -28,22 +33,22 @@ static const struct word {
     size_t index;
     enum form form;
 } words[] = {
-    W(GEMM, m, DIMENSION),        W(GEMM, n, DIMENSION),
-    W(GEMM, k, DIMENSION),        W(GEMM, batch, NUMBER),
-    W(GEMM, lda_ldb, PAIR),       W(GEMM, ldc_ldd, PAIR),
-    W(GEMM, stride_a, NUMBER),    W(GEMM, stride_b, NUMBER),
-    W(GEMM, stride_c, NUMBER),    W(LIBRARY_CALL, a, ANY),
-    W(LIBRARY_CALL, b, ANY),      W(LIBRARY_CALL, c, ANY),
-    W(LIBRARY_CALL, d, ANY),      W(LIBRARY_CALL, e, ANY),
-    W(LIBRARY_CALL, f, ANY),      W(COPY, bytes, NUMBER),
-    W(SET, bytes, NUMBER),        W(COLLECTIVE, count, NUMBER),
-    W(COLLECTIVE, bytes, NUMBER), W(BATCH, samples, NUMBER),
+    W(GEMM, m, DIMENSION),     W(GEMM, n, DIMENSION),
+    W(GEMM, k, DIMENSION),     W(GEMM, batch, NUMBER),
+    W(GEMM, lda_ldb, PAIR),    W(GEMM, ldc_ldd, PAIR),
+    W(GEMM, stride_a, NUMBER), W(GEMM, stride_b, NUMBER),
+    W(GEMM, stride_c, NUMBER), W(LIBRARY_CALL, a, ANY),
+    W(LIBRARY_CALL, b, ANY),   W(LIBRARY_CALL, c, ANY),
+    W(LIBRARY_CALL, d, ANY),   W(LIBRARY_CALL, e, ANY),
+    W(LIBRARY_CALL, f, ANY),   W(COPY, bytes, TABLE),
+    W(SET, bytes, NUMBER),     W(COLLECTIVE, count, FEW),
+    W(COLLECTIVE, bytes, FEW), W(BATCH, samples, NUMBER),
     W(BATCH, tokens, NUMBER),
 };
 
 /* The words a to h of a launch, by rule; NULL: none. '-' stays. */
 static const char *const launch_words[] = {
-    [TRACE_RULE_ELEMENTWISE] = "n-------", [TRACE_RULE_FOREACH] = "n-n-----",
+    [TRACE_RULE_ELEMENTWISE] = "n-------", [TRACE_RULE_FOREACH] = "n-b-----",
     [TRACE_RULE_WORDS] = "****----",       [TRACE_RULE_REDUCE] = "****----",
     [TRACE_RULE_SIZES] = "********",       [TRACE_RULE_STRIDED] = "n-ssssss",
     [TRACE_RULE_REDUCTION] = "nnbn----",   [TRACE_RULE_CAT] = "n-------",
@@ -88,7 +93,7 @@ static uint32_t estimate(struct making *m, uint32_t first, uint32_t second)
     uint64_t wanted;
     enum size_law law = size_law_number(m->p, first, second, &wanted);
 
-    if (law <= SIZE_POWER) {
+    if (law <= SIZE_SUM) {
         weaken(m, law, first, second);
     } else {
         wanted = size_law_estimate(m->p, first, second);
@@ -140,6 +145,15 @@ static uint64_t any(struct making *m, uint64_t first, uint64_t second)
     return wanted;
 }
 
+/* A number that is at worst an estimate below MOST. */
+static uint64_t small(struct making *m, uint64_t first, uint64_t second,
+                      uint32_t most)
+{
+    return first < most && second < most
+               ? estimate(m, (uint32_t)first, (uint32_t)second)
+               : number(m, first, second);
+}
+
 static uint64_t word(struct making *m, enum form form, uint64_t first,
                      uint64_t second)
 {
@@ -148,6 +162,10 @@ static uint64_t word(struct making *m, enum form form, uint64_t first,
         return number(m, first, second);
     case FORM_DIMENSION:
         return dimension(m, first, second);
+    case FORM_TABLE:
+        return small(m, first, second, TABLE_BYTES);
+    case FORM_FEW:
+        return small(m, first, second, FEW_ELEMENTS);
     case FORM_PAIR:
         return pair(m, first, second);
     case FORM_STRIDED:

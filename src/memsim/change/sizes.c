@@ -31,7 +31,9 @@ struct work {
     struct sizes_report *report;
     struct side a, b;
     struct size_points points; /* with what the parameters say */
-    uint64_t *wanted;          /* elements of parameters */
+    uint64_t *elements, *beside, *wanted; /* of parameters: in the first, the
+                                             second and the changed */
+    struct size_sums sums;
     struct rewrite rewrite;
     size_t before;     /* a record that is to come before the next operation's;
                           0: none */
@@ -82,6 +84,8 @@ static int make_parameter(struct work *w, size_t i, uint64_t *all,
                        " elements has no whole number of them where %s is "
                        "%" PRIu64,
                        first, second, w->change->what, p->wanted);
+    w->elements[i] = first;
+    w->beside[i] = second;
     *all += w->wanted[i];
     if (w->wanted[i] > ELEMENTS_MAX || *all > ELEMENTS_MAX)
         return err_set(err,
@@ -94,6 +98,19 @@ static int make_parameter(struct work *w, size_t i, uint64_t *all,
     return 0;
 }
 
+/* Of any collective. */
+static uint64_t most_ranks(const struct records *r)
+{
+    uint64_t ranks = 1;
+
+    for (size_t i = 0; i < r->count; i++)
+        if (r->all[i].kind == TRACE_COLLECTIVE)
+            keep_most(&ranks,
+                      ((struct trace_collective *)records_fields(r, &r->all[i]))
+                          ->ranks);
+    return ranks;
+}
+
 static int make_parameters(struct work *w, struct err *err)
 {
     size_t count = w->a.records.parameter_count;
@@ -104,23 +121,38 @@ static int make_parameters(struct work *w, struct err *err)
                        "--change: the recordings are not of one script: %zu "
                        "parameters in the first, %zu in the second",
                        count, w->b.records.parameter_count);
+    w->elements = xcalloc(count + 1, sizeof *w->elements);
+    w->beside = xcalloc(count + 1, sizeof *w->beside);
     w->wanted = xcalloc(count + 1, sizeof *w->wanted);
     for (size_t i = 0; i < count; i++)
         if (make_parameter(w, i, &all, err))
             return -1;
     w->points.tensors = count;
+    w->sums = (struct size_sums){.first = w->elements,
+                                 .second = w->beside,
+                                 .wanted = w->wanted,
+                                 .count = count,
+                                 .ranks = most_ranks(&w->a.records)};
+    w->points.sums = &w->sums;
     return 0;
 }
 
 /* --- lists of tensors ----------------------------------------------------- */
 
-/* The parameters of LEAST to MOST elements in the first recording, as sizes in
- * the first, the second and the changed one. */
+/* Parameters as sizes in the first, the second and the changed recording: of a
+ * rank's shards where they are sharded. */
 struct lists {
     uint64_t *first, *second, *wanted;
     size_t count;
+    uint64_t shards;
 };
 
+static uint64_t shard_of(const struct lists *l, uint64_t elements)
+{
+    return (elements + l->shards - 1) / l->shards;
+}
+
+/* Those of LEAST to MOST elements in the first recording. */
 static void lists_take(struct lists *l, const struct work *w, uint64_t least,
                        uint64_t most)
 {
@@ -129,9 +161,9 @@ static void lists_take(struct lists *l, const struct work *w, uint64_t least,
         uint64_t elements = w->a.records.parameters[i].elements;
         if (elements < least || elements > most)
             continue;
-        l->first[l->count] = elements;
-        l->second[l->count] = w->b.records.parameters[i].elements;
-        l->wanted[l->count++] = w->wanted[i];
+        l->first[l->count] = shard_of(l, elements);
+        l->second[l->count] = shard_of(l, w->b.records.parameters[i].elements);
+        l->wanted[l->count++] = shard_of(l, w->wanted[i]);
     }
 }
 
@@ -169,25 +201,36 @@ static bool try_lists(struct work *w, const struct stretch *s, size_t i,
 }
 
 /* All parameters; else those above or below some size. */
+static bool try_limits(struct work *w, const struct stretch *s, size_t i,
+                       size_t j, struct lists *l, size_t counts[2])
+{
+    lists_take(l, w, 0, UINT64_MAX);
+    bool found = try_lists(w, s, i, j, l, counts);
+    for (size_t k = 0; !found && k < w->a.records.parameter_count; k++) {
+        uint64_t elements = w->a.records.parameters[k].elements;
+        lists_take(l, w, elements, UINT64_MAX);
+        found = try_lists(w, s, i, j, l, counts);
+        if (found)
+            break;
+        lists_take(l, w, 0, elements);
+        found = try_lists(w, s, i, j, l, counts);
+    }
+    return found;
+}
+
+/* Of whole parameters, or of shards. */
 static bool change_list(struct work *w, const struct stretch *s, size_t i,
                         size_t j, size_t counts[2])
 {
     size_t count = w->a.records.parameter_count;
     struct lists l = {xcalloc(count + 1, sizeof *l.first),
                       xcalloc(count + 1, sizeof *l.second),
-                      xcalloc(count + 1, sizeof *l.wanted), 0};
+                      xcalloc(count + 1, sizeof *l.wanted), 0, 1};
 
-    lists_take(&l, w, 0, UINT64_MAX);
-    bool found = try_lists(w, s, i, j, &l, counts);
-    for (size_t k = 0; !found && k < count; k++) {
-        uint64_t elements = w->a.records.parameters[k].elements;
-        lists_take(&l, w, elements, UINT64_MAX);
-        found = try_lists(w, s, i, j, &l, counts);
-        if (found)
-            break;
-        lists_take(&l, w, 0, elements);
-        found = try_lists(w, s, i, j, &l, counts);
-    }
+    bool found = try_limits(w, s, i, j, &l, counts);
+    l.shards = w->sums.ranks;
+    if (!found && l.shards > 1)
+        found = try_limits(w, s, i, j, &l, counts);
     free(l.first);
     free(l.second);
     free(l.wanted);
@@ -249,7 +292,7 @@ static void count_op(struct sizes_report *report, const struct size_op *op)
 {
     if (op->law == SIZE_SAME)
         report->same++;
-    else if (op->law == SIZE_POWER)
+    else if (op->law <= SIZE_SUM)
         report->powers++;
     else
         report->lines++;
@@ -288,6 +331,16 @@ static bool is_mixed(const struct work *w, size_t i)
            (first->kind == TRACE_COLLECTIVE && c->count > SMALL_ELEMENTS);
 }
 
+/* DDP fills a bucket until it has some size. The same parameters are in it at
+ * both sizes, so that they are between them. */
+static bool is_bucket_beyond(const struct work *w, size_t i)
+{
+    return w->op.law == SIZE_SUM &&
+           record_of(&w->a, i)->kind == TRACE_COLLECTIVE &&
+           !strcmp(name_of(&w->a, i), "ncclAllReduce") &&
+           !size_is_between(&w->points);
+}
+
 static int write_op(struct work *w, size_t i, struct err *err)
 {
     struct records *r = &w->a.records;
@@ -301,6 +354,12 @@ static int write_op(struct work *w, size_t i, struct err *err)
                        "their sum follows no power of %s. `memsim run' of the "
                        "changed script needs no GPU",
                        name_of(&w->a, i), w->change->what);
+    if (is_bucket_beyond(w, i))
+        return err_set(err,
+                       "--change: gradients are averaged in buckets (DDP), and "
+                       "%s %" PRIu64 " is not between the two recordings': "
+                       "buckets could have other parameters there",
+                       w->change->what, w->points.wanted);
     if (w->op.law == SIZE_SAME && !w->before)
         return 0;
     like.text_bytes = (uint32_t)w->op.text_bytes;
@@ -588,6 +647,8 @@ int sizes_change(const struct sizes_change *change, const char *first,
                                   .ops = w->a.marks.ops,
                                   .op_count = w->a.marks.count};
     rc = change_all(w, err) || rewrite_write(&w->rewrite, to, err) ? -1 : 0;
+    free(w->elements);
+    free(w->beside);
     free(w->wanted);
     free(w->rewrite.edits);
     side_fini(&w->b);
