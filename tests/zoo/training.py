@@ -92,7 +92,7 @@ OPTIMIZERS = {
     "timm-madgrad": _timm("madgrad"),
     "timm-mars": _timm("mars"),
     "timm-laprop": _timm("laprop"),
-    "timm-novograd": _timm("nvnovograd"),
+    "timm-novograd": _timm("novograd"),
     "timm-kron": _timm("kron"),
     "timm-adafactor-bv": _timm("adafactorbv"),
 }

@@ -9,6 +9,7 @@
   llama       an empty checkpoint of LLaMA-7B and a tokenizer
   mnist       MNIST's files, of 512 and 128 random digits
   cora        the files of the Cora citation graph, random
+  wikitext    texts in WikiText's three files
   c4          texts as torchtitan's test data has them
   coco        16 random images in COCO's layout, with boxes
   masks       16 random images and masks, imgs/ and masks/
@@ -92,6 +93,12 @@ def texts(folder):
     for i in range(2):
         with open(f"{folder}/raw/{i}.txt", "w") as file:
             file.writelines(sentence() + "\n" for _ in range(300))
+
+
+def wikitext(folder):
+    for part in ("train", "valid", "test"):
+        with open(f"{folder}/{part}.txt", "w") as file:
+            file.writelines(sentence() + "\n" for _ in range(200))
 
 
 def c4(folder):

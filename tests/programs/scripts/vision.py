@@ -87,7 +87,7 @@ def diffusion():
     from denoising_diffusion_pytorch import GaussianDiffusion, Trainer, Unet
     model = Unet(dim=32, dim_mults=(1, 2, 4), flash_attn=False)
     Trainer(GaussianDiffusion(model, image_size=64, timesteps=50,
-                              sampling_timesteps=5), "data/train/cat",
+                              sampling_timesteps=5), "data",
             train_batch_size=16, train_num_steps=2, save_and_sample_every=2,
             num_samples=4, calculate_fid=False, amp=True,
             num_fid_samples=0).train()
