@@ -527,6 +527,19 @@ def what_is_not_known_equals_no_constant():
 
 
 @test
+def completions_are_as_long_as_they_can_be():
+    """As TRL's GRPO cuts them at the first end of a text."""
+    for end in 0, 3:
+        tokens = torch.cat([unknown(4, 1, 2000).argmax(-1) for _ in range(16)],
+                           dim=1)
+        ends = tokens == end
+        length = torch.full((4,), 16, dtype=torch.long, device=GPU)
+        length[ends.any(dim=1)] = ends.int().argmax(dim=1)[ends.any(dim=1)]
+        mask = torch.arange(16, device=GPU).expand(4, -1) <= length[:, None]
+        equal([length.tolist(), mask.sum().item()], [[16] * 4, 64])
+
+
+@test
 def a_result_that_is_not_known_is_better_than_the_last():
     """As an early stopping asks, with lt or gt, on the GPU; and so fall the
     numbers that it reads."""
@@ -698,8 +711,11 @@ def a_mask_made_of_the_first_k_selects_as_many():
 @test
 def a_place_in_a_vocabulary_is_no_special_token():
     for n in 1, 5:
-        token = unknown(n, 3000).argmax(-1)
-        assert 2 < token[0].item() < 2990, token
+        for vocabulary in 1500, 3000:
+            token = unknown(n, vocabulary).argmax(-1)
+            assert 2 < token[0].item() < vocabulary - 10, token
+            later = token >= vocabulary - 500  # times, in Whisper's
+            equal(torch.where(later)[0].shape, (0,))
 
 
 @test

@@ -356,10 +356,15 @@ bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
 
 #define VOCABULARY 1024
 
+bool compute_is_vocabulary(uint64_t count)
+{
+    return count > VOCABULARY;
+}
+
 uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
                            uint64_t index)
 {
-    uint64_t start = count > VOCABULARY ? count * 382 / 1000 : 0;
+    uint64_t start = compute_is_vocabulary(count) ? count * 382 / 1000 : 0;
 
     return (start + row * k + index) % count;
 }

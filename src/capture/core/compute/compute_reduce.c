@@ -126,9 +126,18 @@ static void output_store(const struct compute *c, const struct reduction *r,
                          uint64_t offset, long double value, uint64_t place,
                          bool known)
 {
+    uint64_t inputs = (uint64_t)r->config.inputs;
+
     if (c->layout == LAYOUT_INDEX) {
+        bool is_token = !known && compute_is_vocabulary(inputs);
+
+        if (is_token)
+            compute_assume();
         compute_store(NUMBER_I64, r->destination[0] + offset,
-                      (long double)place, known);
+                      (long double)(is_token
+                                        ? compute_any_place(inputs, 0, 0, 0)
+                                        : place),
+                      known || is_token);
         return;
     }
     compute_store(c->types[0], r->destination[0] + offset, value, known);
