@@ -2,6 +2,7 @@
  * The generic operations, on descriptors. */
 #include "capture/cusparse/cusparse_fake.h"
 
+#include "capture/core/base/datatype.h"
 #include "capture/core/work/library_call.h"
 #include "capture/core/run/record.h"
 
@@ -48,24 +49,54 @@ static API size_of(HANDLE, enum sparse_op op, const void *sparse,
     return sparse_size(handle, op, &shape, bytes);
 }
 
+static void forget(HANDLE, const void *address, uint64_t bytes, uint64_t rows,
+                   uint64_t step)
+{
+    memsim_call_writes(cusparse_get(handle)->stream, (uint64_t)address, bytes,
+                       rows, step);
+}
+
+/* What is written to R is not known. */
+static void result_forget(HANDLE, const struct sparse *r)
+{
+    uint64_t bytes = datatype_bytes(r->type), count = (uint64_t)r->count;
+    bool by_rows = r->order == CUSPARSE_ORDER_ROW;
+    uint64_t width = (uint64_t)(by_rows ? r->columns : r->rows);
+    uint64_t rows = (uint64_t)(by_rows ? r->rows : r->columns);
+
+    if (r->format) {
+        forget(handle, r->values, count * bytes, 1, 0);
+        return;
+    }
+    for (int i = 0; i < (r->batch > 1 ? r->batch : 1); i++)
+        forget(handle,
+               (const char *)r->values +
+                   (uint64_t)i * (uint64_t)r->batch_stride * bytes,
+               width * bytes, rows, (uint64_t)r->leading * bytes);
+}
+
+/* RESULT: what is written; NULL: nothing that a program reads. */
 static API run(HANDLE, uint32_t name, const void *sparse, const void *dense,
-               cusparseOperation_t op_dense)
+               cusparseOperation_t op_dense, const void *result)
 {
     const struct sparse *s = sparse_get(sparse), *d = sparse_get(dense);
 
     if (!s || !d)
         return CUSPARSE_STATUS_INVALID_VALUE;
     const struct sparse_shape shape = shape_of(s, width_of(d, op_dense));
-    return sparse_run(handle, name, &shape);
+    API status = sparse_run(handle, name, &shape);
+    if (!status && result && sparse_get(result))
+        result_forget(handle, sparse_get(result));
+    return status;
 }
 
 #define SIZE(op, sparse, dense, op_dense)                                      \
     {                                                                          \
         return size_of(handle, SPARSE_##op, sparse, dense, op_dense, bytes);   \
     }
-#define RUN(name, sparse, dense, op_dense)                                     \
+#define RUN(name, sparse, dense, op_dense, result)                             \
     {                                                                          \
-        return run(handle, NAME_OF(#name), sparse, dense, op_dense);           \
+        return run(handle, NAME_OF(#name), sparse, dense, op_dense, result);   \
     }
 #define AS_IS CUSPARSE_OPERATION_NON_TRANSPOSE
 
@@ -94,29 +125,29 @@ static API run(HANDLE, uint32_t name, const void *sparse, const void *dense,
 
 API cusparseSpMV_bufferSize(MV, size_t *bytes) SIZE(MV, a, x, AS_IS)
 API cusparseSpMV_preprocess(MV, void *buffer)
-RUN(cusparseSpMV_preprocess, a, x, AS_IS)
-API cusparseSpMV(MV, void *buffer) RUN(cusparseSpMV, a, x, AS_IS)
+RUN(cusparseSpMV_preprocess, a, x, AS_IS, NULL)
+API cusparseSpMV(MV, void *buffer) RUN(cusparseSpMV, a, x, AS_IS, y)
 
 API cusparseSpMM_bufferSize(MM, size_t *bytes) SIZE(MM, a, b, op_b)
 API cusparseSpMM_preprocess(MM, void *buffer)
-RUN(cusparseSpMM_preprocess, a, b, op_b)
-API cusparseSpMM(MM, void *buffer) RUN(cusparseSpMM, a, b, op_b)
+RUN(cusparseSpMM_preprocess, a, b, op_b, NULL)
+API cusparseSpMM(MM, void *buffer) RUN(cusparseSpMM, a, b, op_b, c)
 
 /* The width of a sampled product is what it sums over: columns of op(A). */
 API cusparseSDDMM_bufferSize(SDDMM, size_t *bytes) SIZE(SDDMM, c, a, op_a)
 API cusparseSDDMM_preprocess(SDDMM, void *buffer)
-RUN(cusparseSDDMM_preprocess, c, a, op_a)
-API cusparseSDDMM(SDDMM, void *buffer) RUN(cusparseSDDMM, c, a, op_a)
+RUN(cusparseSDDMM_preprocess, c, a, op_a, NULL)
+API cusparseSDDMM(SDDMM, void *buffer) RUN(cusparseSDDMM, c, a, op_a, c)
 
 API cusparseSpSV_bufferSize(SV, size_t *bytes) SIZE(SOLVE, a, x, AS_IS)
 API cusparseSpSV_analysis(SV, void *buffer)
-RUN(cusparseSpSV_analysis, a, x, AS_IS)
-API cusparseSpSV_solve(SV) RUN(cusparseSpSV_solve, a, x, AS_IS)
+RUN(cusparseSpSV_analysis, a, x, AS_IS, NULL)
+API cusparseSpSV_solve(SV) RUN(cusparseSpSV_solve, a, x, AS_IS, y)
 
 API cusparseSpSM_bufferSize(SM, size_t *bytes) SIZE(SOLVE, a, b, op_b)
 API cusparseSpSM_analysis(SM, void *buffer)
-RUN(cusparseSpSM_analysis, a, b, op_b)
-API cusparseSpSM_solve(SM) RUN(cusparseSpSM_solve, a, b, op_b)
+RUN(cusparseSpSM_analysis, a, b, op_b, NULL)
+API cusparseSpSM_solve(SM) RUN(cusparseSpSM_solve, a, b, op_b, c)
 
 API cusparseSparseToDense_bufferSize(HANDLE, cusparseConstSpMatDescr_t a,
                                      cusparseDnMatDescr_t b,
@@ -126,7 +157,7 @@ SIZE(MM, a, b, AS_IS)
 API cusparseSparseToDense(HANDLE, cusparseConstSpMatDescr_t a,
                           cusparseDnMatDescr_t b,
                           cusparseSparseToDenseAlg_t alg, void *buffer)
-RUN(cusparseSparseToDense, a, b, AS_IS)
+RUN(cusparseSparseToDense, a, b, AS_IS, b)
 
 /* A product of sparse matrices: each of the two phases is called twice, first
  * without a buffer for its size. */
@@ -188,4 +219,4 @@ API cusparseSpGEMM_compute(SPGEMM, size_t *bytes, void *buffer)
 }
 
 API cusparseSpGEMM_copy(SPGEMM)
-RUN(cusparseSpGEMM_copy, a, b, AS_IS)
+RUN(cusparseSpGEMM_copy, a, b, AS_IS, c)

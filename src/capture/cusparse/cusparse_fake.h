@@ -6,6 +6,7 @@
 /* Half of the library is deprecated, and PyTorch calls that half too. */
 #define DISABLE_CUSPARSE_DEPRECATED
 #include <cusparse.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a cusparseHandle_t points to. */

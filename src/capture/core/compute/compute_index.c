@@ -585,3 +585,90 @@ bool compute_cat_parse(const char *name, struct compute *c)
     }
     return true;
 }
+
+/* take and put: cuda_take_put_kernel's closure: OffsetCalculator<2>, char
+ * *elements, *index, int64_t count of the indexed tensor, bool contiguous,
+ * OffsetCalculator<1>, functor{T *indexed}; the one that accumulates holds the
+ * count, too. */
+enum { TAKE_READS, TAKE_PUTS, TAKE_ADDS };
+
+#define TAKE_WORDS   AFTER_OFFSETS(2)
+#define TAKE_OFFSETS (TAKE_WORDS + 28)
+#define TAKE_INDEXED ((TAKE_OFFSETS + OFFSETS_BYTES(1) + 7) & ~7u)
+
+static uint64_t take_indexed(const char *closure)
+{
+    uint64_t first = word_at(closure, TAKE_INDEXED);
+
+    return values_window(first) ? first : word_at(closure, TAKE_INDEXED + 8);
+}
+
+static void take_element(const struct compute *c, const char *closure,
+                         const struct kernel_launch *launch, uint64_t i)
+{
+    uint64_t offsets[2], inner = 0;
+    int64_t size = (int64_t)word_at(closure, TAKE_WORDS + 16), place;
+    const struct compute_bounds bounds =
+        bounds_of("an index of take or put", NUMBER_I64, size, true);
+    uint32_t bytes = number_bytes(c->types[0]);
+    bool known = true;
+    long double a, b;
+
+    compute_offsets(closure, 2, i, offsets);
+    uint64_t element = word_at(closure, TAKE_WORDS) + offsets[0];
+    if (!index_load(&bounds, launch,
+                    word_at(closure, TAKE_WORDS + 8) + offsets[1], &place,
+                    &known))
+        return;
+    inner = (uint64_t)place;
+    if (!(closure[TAKE_WORDS + 24] & 1))
+        compute_offsets(closure + TAKE_OFFSETS, 1, (uint64_t)place, &inner);
+    uint64_t indexed = take_indexed(closure) + inner * bytes;
+    uint64_t to = c->form == TAKE_READS ? element : indexed;
+    if (c->form == TAKE_ADDS) {
+        known &= compute_load(c->types[0], indexed, &a);
+        known &= compute_load(c->types[0], element, &b);
+        compute_store(c->types[0], indexed, a + b, known);
+        return;
+    }
+    compute_move(to, c->form == TAKE_READS ? indexed : element, bytes);
+    if (!known)
+        values_write(to, bytes, false);
+}
+
+static void run_take(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    const char *closure = launch->arguments[1];
+    uint64_t count = compute_u64(launch, 0);
+
+    if (!compute_offsets_valid(closure) ||
+        !values_window(word_at(closure, TAKE_WORDS)) ||
+        !values_window(take_indexed(closure)) ||
+        (!(closure[TAKE_WORDS + 24] & 1) &&
+         !compute_offsets_valid(closure + TAKE_OFFSETS)) ||
+        count > COMPUTE_INTEGERS)
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        take_element(c, closure, launch, i);
+}
+
+static uint32_t take_reach(const struct compute *c,
+                           const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return TAKE_INDEXED + (c->form == TAKE_ADDS ? 16 : 8);
+}
+
+bool compute_take_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "20cuda_take_put_kernelI");
+
+    c->run = run_take;
+    c->reach = take_reach;
+    c->form = strstr(name, "11take_kernelE") ? TAKE_READS
+              : strstr(name, "iE0_EEv")      ? TAKE_PUTS
+                                             : TAKE_ADDS;
+    return text && name_types(&text, c->types, 1) && *text == 'i';
+}

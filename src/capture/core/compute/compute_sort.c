@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -637,4 +638,160 @@ bool compute_sample_parse(const char *name, struct compute *c)
 {
     c->run = run_sample;
     return strstr(name, "sampleMultinomialWithReplacement");
+}
+
+/* kthvalue, median and mode: of each row one element and its place. */
+enum rank { RANK_KTH, RANK_MEDIAN, RANK_MODE };
+
+struct ranked {
+    struct compute_tensor in, values, indices;
+    uint64_t length, rows, stride, k;
+    bool ignores_nan;
+};
+
+/* The place, in SORTED, that is wanted of a row with NANS at its end. */
+static uint64_t rank_of(const struct compute *c, const struct ranked *r,
+                        const struct merge_item *sorted, uint64_t nans)
+{
+    uint64_t best = 0, longest = 0, start = 0;
+
+    if (c->form == RANK_KTH)
+        return r->k - 1;
+    if (c->form == RANK_MEDIAN)
+        return nans && (!r->ignores_nan || nans == r->length)
+                   ? r->length - nans
+                   : (r->length - nans - 1) / 2;
+    for (uint64_t i = 1; i <= r->length; i++) {
+        if (i < r->length && sorted[i].key == sorted[start].key)
+            continue;
+        if (i - start > longest) {
+            longest = i - start;
+            best = i - 1;
+        }
+        start = i;
+    }
+    return best;
+}
+
+static void rank_row(const struct compute *c, const struct ranked *r,
+                     uint64_t row, struct merge_item *items)
+{
+    uint32_t bytes = number_bytes(c->types[0]);
+    uint64_t nans = 0, value = element_address(&r->values, row, 0, 0, bytes);
+    uint64_t index = element_address(&r->indices, row, 0, 0, 8);
+    bool known = items;
+    long double x;
+
+    for (uint64_t i = 0; i < r->length && known; i++) {
+        uint64_t at =
+            element_address(&r->in, row, i, (uint32_t)r->stride, bytes);
+
+        known = compute_load(c->types[0], at, &x);
+        nans += isnan(x) != 0;
+        items[i] = (struct merge_item){key_bits(c->types[0], at), i};
+    }
+    if (!known) {
+        compute_store(c->types[0], value, 0, false);
+        compute_store(NUMBER_I64, index, 0, false);
+        return;
+    }
+    const struct merge_item *sorted = keys_merge(items, r->length);
+    uint64_t place = sorted[rank_of(c, r, sorted, nans)].place;
+    compute_move(
+        value, element_address(&r->in, row, place, (uint32_t)r->stride, bytes),
+        bytes);
+    compute_store(NUMBER_I64, index, (long double)place, true);
+}
+
+static void rank_rows(const struct compute *c, const struct ranked *r)
+{
+    bool fits = r->length && r->rows * r->length <= COMPUTE_INTEGERS;
+    size_t size = 2 * r->length * sizeof(struct merge_item);
+    struct merge_item *items = fits ? memsim_pages_reserve(0, size) : NULL;
+
+    for (uint64_t row = 0; row < r->rows && row < COMPUTE_INTEGERS; row++)
+        rank_row(c, r, row, items);
+    if (items)
+        munmap(items, size);
+}
+
+/* gatherKthValue(TensorInfo in, length, k, rows, stride, TensorInfo values,
+ * TensorInfo indices) */
+static void run_kth(const struct compute *c, const struct kernel_launch *launch)
+{
+    struct ranked r = {.length = compute_u32(launch, 1),
+                       .k = compute_u32(launch, 2),
+                       .rows = compute_u32(launch, 3),
+                       .stride = compute_u32(launch, 4)};
+
+    if (compute_tensor_read(launch->arguments[0], &r.in) &&
+        compute_tensor_read(launch->arguments[5], &r.values) &&
+        compute_tensor_read(launch->arguments[6], &r.indices) && r.k &&
+        r.k <= r.length)
+        rank_rows(c, &r);
+}
+
+bool compute_kth_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "14gatherKthValueI");
+
+    c->run = run_kth;
+    c->form = RANK_KTH;
+    return text && name_types(&text, c->types, 1) && *text == 'i';
+}
+
+/* gatherMedian(TensorInfo values, TensorInfo indices, TensorInfo in, length,
+ * rows, stride, ignore NaN) */
+static void run_median(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    struct ranked r = {.length = compute_u32(launch, 3),
+                       .rows = compute_u32(launch, 4),
+                       .stride = compute_u32(launch, 5),
+                       .ignores_nan =
+                           *(const unsigned char *)launch->arguments[6] & 1};
+
+    if (compute_tensor_read(launch->arguments[0], &r.values) &&
+        compute_tensor_read(launch->arguments[1], &r.indices) &&
+        compute_tensor_read(launch->arguments[2], &r.in))
+        rank_rows(c, &r);
+}
+
+bool compute_median_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "12gatherMedianI");
+
+    c->run = run_median;
+    c->form = RANK_MEDIAN;
+    return text && name_types(&text, c->types, 1) && *text == 'j';
+}
+
+/* compute_mode(const T *in, TensorInfo values, TensorInfo indices, int64_t
+ * length, int64_t rows): rows in one piece */
+static void run_mode(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    struct ranked r = {.length = compute_u64(launch, 3),
+                       .rows = compute_u64(launch, 4),
+                       .stride = 1};
+
+    if (!compute_tensor_read(launch->arguments[1], &r.values) ||
+        !compute_tensor_read(launch->arguments[2], &r.indices) ||
+        r.rows * r.length > UINT32_MAX)
+        return;
+    r.in = (struct compute_tensor){.data = compute_u64(launch, 0),
+                                   .dims = 1,
+                                   .sizes = {(uint32_t)r.rows},
+                                   .strides = {(uint32_t)r.length}};
+    if (r.rows && values_window(r.in.data))
+        rank_rows(c, &r);
+}
+
+bool compute_mode_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "12compute_modeI");
+
+    c->run = run_mode;
+    c->form = RANK_MODE;
+    return text && name_types(&text, c->types, 1);
 }
