@@ -144,7 +144,7 @@ def oom():
          "command": "memsim replay --what-if checkpoint=model.layers,8bit-"
                     "optimizer,chunked-loss=8,set-to-none,no-autocast-cache "
                     "--alloc-conf expandable_segments:True run",
-         "basis": "made again as torch.utils.checkpoint(use_reentrant=False)"
+         "basis": "replayed as torch.utils.checkpoint(use_reentrant=False) "
                   "does" + NASTY[0]}]
     return made
 
