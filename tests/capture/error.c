@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -99,6 +101,31 @@ static cudaError_t launch(dim3 grid, dim3 block, size_t shared, void *out)
 static cudaError_t launch_of(uint32_t gx, uint32_t gy, uint32_t bx, uint32_t bz)
 {
     return launch((dim3){gx, gy, 1}, (dim3){bx, 1, bz}, 0, NULL);
+}
+
+/* Transformer Engine's kernels have the name of PyTorch's, but other arguments:
+ * the first is a number. Behind it nothing is read. */
+TEST(a_kernel_of_another_library_with_a_known_name)
+{
+    static char stub;
+    long page = sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *arguments[] = {pages + page - sizeof(long), pages, pages, pages,
+                         pages};
+
+    CHECK(pages != MAP_FAILED);
+    mprotect(pages + page, (size_t)page, PROT_NONE);
+    __cudaRegisterFunction(
+        NULL, &stub, NULL,
+        "_Z25multi_tensor_apply_kernelI18TensorListMetadataILi2ELb0EE"
+        "N18transformer_engine18multi_tensor_"
+        "scale12ScaleFunctorIffEEJfEEvlPViT_"
+        "T0_DpT1_",
+        -1, NULL, NULL, NULL, NULL, NULL);
+    CHECK(!cudaLaunchKernel(&stub, (dim3){4, 1, 1}, (dim3){512, 1, 1},
+                            arguments, 0, 0));
+    munmap(pages, (size_t)page * 2);
 }
 
 TEST(launches_that_are_refused)

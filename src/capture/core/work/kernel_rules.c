@@ -214,6 +214,17 @@ static bool read_foreach(const struct kernel_rule *rule,
     return true;
 }
 
+static bool read_foreign(const struct kernel_rule *rule,
+                         const struct kernel *kernel,
+                         const struct kernel_launch *launch,
+                         uint64_t words[TRACE_LAUNCH_WORDS])
+{
+    (void)kernel;
+    words[2] = launch->grid[0];
+    words[3] = rule->count;
+    return true;
+}
+
 static bool read_fused(const struct kernel_rule *rule,
                        const struct kernel *kernel,
                        const struct kernel_launch *launch,
@@ -256,14 +267,20 @@ static bool read_scalars(const struct kernel_rule *rule,
 #define CASTS(count) CAST("5arrayIPcLm", count), CAST("5ArrayIPcLi", count)
 #define LISTS(mark, depth, read)                                               \
     {                                                                          \
-        {"25multi_tensor_apply_kernel", mark #depth "E"}, TRACE_RULE_FOREACH,  \
-            depth, read                                                        \
+        {"25multi_tensor_apply_kernel", mark #depth "E", "N2at6native"},       \
+            TRACE_RULE_FOREACH, depth, read                                    \
     }
 #define FOREACH(depth) LISTS("18TensorListMetadataILi", depth, read_foreach)
 #define FUSED(depth)                                                           \
     LISTS("32FusedOptimizerTensorListMetadataILi", depth, read_fused)
 #define SCALARS(depth)                                                         \
     LISTS("28TensorListScalarListMetadataIfLi", depth, read_scalars)
+/* Those of Apex and Transformer Engine, whose lists are another argument. */
+#define FOREIGN(depth)                                                         \
+    {                                                                          \
+        {"25multi_tensor_apply_kernel", "18TensorListMetadataILi" #depth "E"}, \
+            TRACE_RULE_FOREACH, depth, read_foreign                            \
+    }
 #define CAT(batch, mark)                                                       \
     {                                                                          \
         {"CatArrayBatchedCopy", mark}, TRACE_RULE_CAT, batch, read_cat         \
@@ -293,6 +310,11 @@ static const struct kernel_rule rules[] = {
     SCALARS(2),
     SCALARS(3),
     SCALARS(4),
+    FOREIGN(1),
+    FOREIGN(2),
+    FOREIGN(3),
+    FOREIGN(4),
+    FOREIGN(5),
     {{"13reduce_kernelI"}, TRACE_RULE_REDUCTION, 1, read_reduction},
     CAT(64, "Li64ELi64E"),
     CAT(128, "Li128ELi1E"),
