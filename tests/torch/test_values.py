@@ -578,6 +578,17 @@ def what_is_not_known_equals_no_constant():
 
 
 @test
+def a_large_vocabulary_has_first_places_too():
+    """Of such rows several blocks search (TensorTopK.cu, mbtopk)."""
+    for rows, words in (1, 51865), (5, 51865), (3, 155595):
+        places = unknown(rows, words).topk(6, dim=-1).indices.tolist()
+        assert all(len(set(x)) == 6 and min(x) > 1024 for x in places), places
+    numbers = torch.arange(30000, device=GPU) * 7919 % 30011
+    want = numbers.cpu().topk(6)
+    equal([x.tolist() for x in numbers.topk(6)], [x.tolist() for x in want])
+
+
+@test
 def completions_are_as_long_as_they_can_be():
     """As TRL's GRPO cuts them at the first end of a text."""
     for end in 0, 3:

@@ -611,7 +611,8 @@ static void run_topk(const struct compute *c,
 
 bool compute_topk_parse(const char *name, struct compute *c)
 {
-    const char *text = name_after(name, "6sbtopk10gatherTopKI");
+    /* of one block for a row, or several: the same as far as RUN reads */
+    const char *text = name_after(name, "btopk10gatherTopKI");
 
     c->run = run_topk;
     return text && name_types(&text, c->types, 1) && *text == 'j';
