@@ -66,12 +66,18 @@ def over_limits(result, marks):
     return lines
 
 
+def _plugin_name(config):
+    """What this module is loaded by: the entry point of an installed wheel, or
+    `-p`. pytest refuses to load it by both."""
+    return config.pluginmanager.get_name(sys.modules[__name__])
+
+
 def _inner_command(item):
     """pytest again, for this test only."""
     config = item.config
     node = f"{item.path}::{item.nodeid.split('::', 1)[1]}"
     words = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short",
-             "-p", "no:cacheprovider", "-p", "memsim.pytest_plugin",
+             "-p", "no:cacheprovider", "-p", _plugin_name(config),
              "--rootdir", str(config.rootpath), "-o", "addopts="]
     if config.inipath:
         words += ["-c", str(config.inipath)]

@@ -134,7 +134,18 @@ def the_version_is_the_programs():
     equal(f"memsim {memsim.version()}\n", done.stdout)
 
 
-def pytest_lines(*arguments):
+def install(folder):
+    """What of an installed wheel pytest finds the plugin by."""
+    info = f"{folder}/site/memsim-0.0.dist-info"
+    os.makedirs(info)
+    with open(f"{info}/METADATA", "w") as file:
+        file.write("Metadata-Version: 2.1\nName: memsim\nVersion: 0.0\n")
+    with open(f"{info}/entry_points.txt", "w") as file:
+        file.write("[pytest11]\nmemsim = memsim.pytest_plugin\n")
+    return f"{folder}/site"
+
+
+def pytest_lines(*arguments, installed=False):
     """The outcome of each test of TESTS, and all that pytest printed."""
     need_torch()
     if not os.path.exists(PYTHON):
@@ -147,11 +158,16 @@ def pytest_lines(*arguments):
         # TESTS imports torch in a fixture: this venv's PyTorch lacks NVIDIA's
         # libraries and cannot be imported outside memsim, where pytest
         # collects the tests.
+        path = [f"{ROOT}/python"]
+        plugin = ["-p", "memsim.pytest_plugin"]
+        if installed:
+            path.append(install(folder))
+            plugin = []
         done = subprocess.run(
-            [PYTHON, "-m", "pytest", "-p", "memsim.pytest_plugin", "-rA",
-             "--tb=short", "--junitxml=out.xml", *arguments],
+            [PYTHON, "-m", "pytest", *plugin, "-rA", "--tb=short",
+             "--junitxml=out.xml", *arguments],
             cwd=folder, capture_output=True, text=True,
-            env=dict(os.environ, PYTHONPATH=f"{ROOT}/python"))
+            env=dict(os.environ, PYTHONPATH=":".join(path)))
         with open(f"{folder}/out.xml") as file:
             xml = file.read()
     outcomes = {}
@@ -177,6 +193,13 @@ def a_marked_test_runs_under_memsim():
                  "no GPU of that name", "the test used no GPU", "1 skipped"):
         assert said in text, f"no {said!r} in\n{text}"
     assert 'name="memsim_peak_used_bytes"' in xml, xml
+
+
+@test
+def an_installed_plugin_is_not_loaded_twice():
+    outcomes, text, _ = pytest_lines("-k", "test_fits", installed=True)
+    if outcomes != {"test_fits": "PASSED"}:
+        raise AssertionError(f"{outcomes}\n{text}")
 
 
 if __name__ == "__main__":
