@@ -77,8 +77,7 @@ static bool read_bus(nvmlDevice_t device, char out[SMI_TEXT])
     nvmlPciInfo_t pci = {.busId = ""};
 
     nvmlReturn_t status = smi_nvml.nvmlDeviceGetPciInfo_v3(device, &pci);
-    return word(status, pci.busId,
-                out);
+    return word(status, pci.busId, out);
 }
 
 static bool read_capability(nvmlDevice_t device, char out[SMI_TEXT])
@@ -308,16 +307,32 @@ const struct smi_field smi_fields[] = {
     {0},
 };
 
+bool smi_name_next(const char **at, const char **name, size_t *length)
+{
+    if (!**at)
+        return false;
+    *name = *at;
+    *length = strcspn(*at, ",");
+    *at += *length + ((*at)[*length] == ',');
+    return true;
+}
+
+bool smi_names_have(const char *names, const char *name, size_t length)
+{
+    const char *one;
+    size_t size;
+
+    while (smi_name_next(&names, &one, &size))
+        if (size == length && !strncmp(one, name, size))
+            return true;
+    return false;
+}
+
 const struct smi_field *smi_field_find(const char *name, size_t length)
 {
     for (const struct smi_field *f = smi_fields; f->names; f++)
-        for (const char *at = f->names; *at;) {
-            size_t size = strcspn(at, ",");
-
-            if (size == length && !strncmp(at, name, size))
-                return f;
-            at += size + (at[size] == ',');
-        }
+        if (smi_names_have(f->names, name, length))
+            return f;
     return NULL;
 }
 

@@ -53,15 +53,8 @@ static bool is_chosen(const char *ids, unsigned index, nvmlDevice_t device)
 
     snprintf(number, sizeof number, "%u", index);
     smi_nvml.nvmlDeviceGetUUID(device, uuid, sizeof uuid);
-    while (ids && *ids) {
-        size_t length = strcspn(ids, ",");
-
-        if ((length == strlen(number) && !strncmp(ids, number, length)) ||
-            (length == strlen(uuid) && !strncmp(ids, uuid, length)))
-            return true;
-        ids += length + (ids[length] == ',');
-    }
-    return !ids;
+    return !ids || smi_names_have(ids, number, strlen(number)) ||
+           smi_names_have(ids, uuid, strlen(uuid));
 }
 
 static void gpus_find(struct smi_gpus *gpus, const char *ids)
@@ -88,31 +81,31 @@ static int unknown_field(const char *name, size_t length)
 
 static int query_check(const char *fields)
 {
-    for (const char *at = fields; *at;) {
-        size_t length = strcspn(at, ",");
+    const char *name;
+    size_t length;
 
-        if (!smi_field_find(at, length))
-            return unknown_field(at, length);
-        at += length + (at[length] == ',');
-    }
+    while (smi_name_next(&fields, &name, &length))
+        if (!smi_field_find(name, length))
+            return unknown_field(name, length);
     return 0;
 }
 
 /* One line: the headings, or the values of DEVICE. */
 static void query_line(const struct wanted *w, nvmlDevice_t device)
 {
-    for (const char *at = w->gpu_fields; *at;) {
-        size_t length = strcspn(at, ",");
-        const struct smi_field *field = smi_field_find(at, length);
+    const char *at = w->gpu_fields, *name;
+    size_t length;
+
+    while (smi_name_next(&at, &name, &length)) {
+        const struct smi_field *field = smi_field_find(name, length);
         char text[SMI_TEXT + 16];
 
         if (device)
             smi_field_text(field, device, w->units, text);
         else
-            snprintf(text, sizeof text, "%.*s%s%s%s", (int)length, at,
+            snprintf(text, sizeof text, "%.*s%s%s%s", (int)length, name,
                      field->unit ? " [" : "", field->unit ? field->unit : "",
                      field->unit ? "]" : "");
-        at += length + (at[length] == ',');
         printf("%s%s", text, *at ? ", " : "\n");
     }
 }
@@ -141,13 +134,8 @@ static const struct {
 static int app_find(const char *name, size_t length)
 {
     for (int i = 0; i < APPS; i++)
-        for (const char *at = app_fields[i].names; *at;) {
-            size_t size = strcspn(at, ",");
-
-            if (size == length && !strncmp(at, name, size))
-                return i;
-            at += size + (at[size] == ',');
-        }
+        if (smi_names_have(app_fields[i].names, name, length))
+            return i;
     return -1;
 }
 
@@ -179,17 +167,18 @@ static void app_value(int field, nvmlDevice_t device,
 static int apps_line(const struct wanted *w, nvmlDevice_t device,
                      const nvmlProcessInfo_t *process)
 {
-    for (const char *at = w->process_fields; *at;) {
-        size_t length = strcspn(at, ",");
-        int field = app_find(at, length);
+    const char *at = w->process_fields, *name;
+    size_t length;
+
+    while (smi_name_next(&at, &name, &length)) {
+        int field = app_find(name, length);
 
         if (field < 0)
-            return unknown_field(at, length);
+            return unknown_field(name, length);
         if (process)
             app_value(field, device, process, w->units);
         else if (w->header)
             fputs(app_fields[field].heading, stdout);
-        at += length + (at[length] == ',');
         if (process || w->header)
             fputs(*at ? ", " : "\n", stdout);
     }

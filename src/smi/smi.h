@@ -60,6 +60,13 @@ struct smi_field {
 
 extern const struct smi_field smi_fields[];
 
+/* Of names with commas between them: sets *NAME and *LENGTH to the next one and
+ * moves *AT behind it. False: there is none. */
+bool smi_name_next(const char **at, const char **name, size_t *length);
+
+/* Is NAME of LENGTH bytes one of NAMES? */
+bool smi_names_have(const char *names, const char *name, size_t length);
+
 /* The field called NAME of LENGTH bytes; NULL: there is none. */
 const struct smi_field *smi_field_find(const char *name, size_t length);
 

@@ -197,18 +197,24 @@ static size_t number_write(struct size_text *t, size_t length, uint64_t number)
     return (size_t)count;
 }
 
+void size_law_weaken(enum size_law *weakest, uint64_t bad[2],
+                     enum size_law law, uint64_t first, uint64_t second)
+{
+    if (law >= SIZE_UNEVEN && *weakest < SIZE_UNEVEN) {
+        bad[0] = first;
+        bad[1] = second;
+    }
+    if (law > *weakest)
+        *weakest = law;
+}
+
 static uint64_t dimension(const struct size_points *p, struct size_text *t,
                           uint64_t first, uint64_t second)
 {
     uint64_t wanted;
     enum size_law law = size_law_dimension(p, first, second, &wanted);
 
-    if (law >= SIZE_UNEVEN && t->law < SIZE_UNEVEN) {
-        t->bad[0] = first;
-        t->bad[1] = second;
-    }
-    if (law > t->law)
-        t->law = law;
+    size_law_weaken(&t->law, t->bad, law, first, second);
     return wanted;
 }
 

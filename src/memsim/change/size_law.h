@@ -63,6 +63,11 @@ enum size_law size_law_blocks(const uint64_t elements[3], uint64_t first,
 uint64_t size_law_estimate(const struct size_points *p, uint64_t first,
                            uint64_t second);
 
+/* Notes that a number which is FIRST and SECOND follows LAW: *WEAKEST is the
+ * weakest law so far, BAD the first number of SIZE_UNEVEN or SIZE_NONE. */
+void size_law_weaken(enum size_law *weakest, uint64_t bad[2],
+                     enum size_law law, uint64_t first, uint64_t second);
+
 /* A text with dimensions. */
 struct size_text {
     const char *first, *second;

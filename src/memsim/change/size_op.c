@@ -63,12 +63,7 @@ struct making {
 static void weaken(struct making *m, enum size_law law, uint64_t first,
                    uint64_t second)
 {
-    if (law >= SIZE_UNEVEN && m->op->law < SIZE_UNEVEN) {
-        m->op->bad[0] = first;
-        m->op->bad[1] = second;
-    }
-    if (law > m->op->law)
-        m->op->law = law;
+    size_law_weaken(&m->op->law, m->op->bad, law, first, second);
 }
 
 static uint64_t number(struct making *m, uint64_t first, uint64_t second)

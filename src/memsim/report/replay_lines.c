@@ -66,6 +66,7 @@ static const struct snapshot_frame *line_find(const struct snapshot_frames *f,
     return first;
 }
 
+/* Of a stack that has frames. */
 static char *line_text(const struct snapshot_frames *f,
                        const struct snapshot_stack *s)
 {
@@ -78,7 +79,7 @@ static char *line_text(const struct snapshot_frames *f,
     if (s->count > 1 && !strcmp(text_of(f, frames[1].file), "module"))
         return xasprintf("%s of %s", text_of(f, frames[0].name),
                          text_of(f, frames[1].name));
-    return xstrdup(s->count ? text_of(f, frames[0].name) : NO_STACK);
+    return xstrdup(text_of(f, frames[0].name));
 }
 
 /* The outermost first, with semicolons between them. */

@@ -110,9 +110,7 @@ bool few_of_loop(const struct loop *l, uint64_t *few)
         return few_of_where(l, few);
     if (loop_evaluate(l, zeros) != 0)
         return false;
-    if (l->compute->form == FORM_MASK && !l->s[0])
-        return few_of_input(l, 0, few);
-    if (l->inputs == 1)
+    if (l->inputs == 1 || (l->compute->form == FORM_MASK && !l->s[0]))
         return few_of_input(l, 0, few);
     return l->inputs == 2 && few_of_two(l, few);
 }
