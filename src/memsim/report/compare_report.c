@@ -14,6 +14,8 @@
 
 #define SIZE_LENGTH 16
 #define BAR_CELLS   12
+#define BAR_WIDTH   (2 + BAR_CELLS + 2) /* with its gap */
+#define TEXT_WIDTH  80
 #define CELL_LENGTH 200
 
 /* --- cells ---------------------------------------------------------------- */
@@ -72,6 +74,7 @@ struct table {
     struct compare_figures *figures;
     size_t *widths;
     size_t columns;
+    bool without[COLUMNS], without_bar; /* in the text, to be narrow */
 };
 
 static char *cell_of(const struct table *t, size_t row, size_t column)
@@ -171,27 +174,84 @@ static void write_bar(const struct compare_figures *f, bool color, FILE *out)
             "............");
 }
 
+static size_t text_width(const struct table *t)
+{
+    size_t names = t->report->title_count;
+    size_t width = t->without_bar ? 0 : BAR_WIDTH;
+
+    for (size_t k = 0; k < t->columns; k++)
+        if (k < names || !t->without[k - names])
+            width += 2 + t->widths[k];
+    return width;
+}
+
+static bool has_step(const struct table *t)
+{
+    for (size_t i = 0; i < t->report->row_count; i++)
+        if (t->figures[i].step_ns)
+            return true;
+    return false;
+}
+
+/* Leaves out columns until the text has TEXT_WIDTH: one without any value, then
+ * those that others say nearly as well. */
+static void table_narrow(struct table *t)
+{
+    static const int least[] = {ALLOCATED, HEADROOM, RESERVED};
+
+    t->without[STEP] = !has_step(t);
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        if (text_width(t) > TEXT_WIDTH)
+            t->without[least[i]] = true;
+    t->without_bar = text_width(t) > TEXT_WIDTH;
+}
+
+/* One line: the headings for ROW -1. */
+static void text_row(const struct table *t, long row, bool color, FILE *out)
+{
+    size_t names = t->report->title_count;
+
+    for (size_t k = 0; k < t->columns; k++) {
+        if (k == names + VERDICT && !t->without_bar && row < 0)
+            fprintf(out, "  %-*s", BAR_CELLS + 2, "of the memory");
+        else if (k == names + VERDICT && !t->without_bar)
+            write_bar(&t->figures[row], color, out);
+        if (k < names || !t->without[k - names])
+            write_cell(
+                t, k, row < 0 ? title_of(t, k) : cell_of(t, (size_t)row, k),
+                out);
+    }
+}
+
+static void text_left_out(const struct table *t, FILE *out)
+{
+    bool any = false;
+
+    for (int k = 0; k < COLUMNS; k++) {
+        if (k == STEP || !t->without[k])
+            continue;
+        fprintf(out, "%s%s", any ? ", " : "  not shown: ", headings[k]);
+        any = true;
+    }
+    if (any)
+        fputs("; --csv and --markdown have all\n", out);
+}
+
 void compare_report_text(const struct compare_report *report,
                          const struct report_style *style, FILE *out)
 {
     struct table t;
 
     table_make(&t, report);
+    table_narrow(&t);
     fputs(ink_code(INK_DIM, style->color), out);
-    for (size_t k = 0; k < t.columns; k++) {
-        if (k == report->title_count + VERDICT)
-            fprintf(out, "  %-*s", BAR_CELLS + 2, "of the memory");
-        write_cell(&t, k, title_of(&t, k), out);
-    }
+    text_row(&t, -1, style->color, out);
     fprintf(out, "%s\n", ink_code(INK_PLAIN, style->color));
     for (size_t i = 0; i < report->row_count; i++) {
-        for (size_t k = 0; k < t.columns; k++) {
-            if (k == report->title_count + VERDICT)
-                write_bar(&t.figures[i], style->color, out);
-            write_cell(&t, k, cell_of(&t, i, k), out);
-        }
+        text_row(&t, (long)i, style->color, out);
         fputc('\n', out);
     }
+    text_left_out(&t, out);
     table_fini(&t);
 }
 
