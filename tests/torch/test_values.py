@@ -636,6 +636,44 @@ def what_is_not_known_stays_so_through_the_host():
 
 
 @test
+def a_mask_in_pinned_memory_stays_unknown():
+    """Also one of zeros, which may as well be what the host wrote there."""
+    kept = []
+    for _ in range(100):
+        kept.append(torch.empty(1000, dtype=torch.bool, pin_memory=True))
+        kept[-1].copy_(unknown(1000) < 0)
+    for host in kept:
+        equal(host.to(GPU, non_blocking=True).sum().item(), 500)
+    x = unknown(1000).requires_grad_()
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        taken = x[x < 0]
+    taken.sum().backward()
+    equal(taken.shape, (500,))
+
+
+@test
+def what_the_host_writes_to_pinned_memory_is_known():
+    for _ in range(5):
+        host = torch.empty(1000, dtype=torch.bool, pin_memory=True)
+        host.copy_(unknown(1000) < 0)
+        place = host.data_ptr()
+        del host
+        again = torch.empty(1000, dtype=torch.bool, pin_memory=True)
+        equal(again.data_ptr(), place)
+        equal(again.numpy().sum(), 0)
+        equal(again.to(GPU).sum().item(), 0)
+        again.copy_(unknown(1000) < 0)
+        again.copy_(torch.zeros(1000, dtype=torch.bool))
+        equal(again.to(GPU).sum().item(), 0)
+        again.copy_(unknown(1000) < 0)
+        del again
+        pinned = torch.zeros(1000, dtype=torch.bool).pin_memory()
+        equal(pinned.data_ptr(), place)
+        equal(pinned.to(GPU).sum().item(), 0)
+        del pinned
+
+
+@test
 def what_the_host_writes_is_known():
     """Also where a number that is not known has been."""
     for _ in range(20):

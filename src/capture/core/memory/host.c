@@ -6,6 +6,7 @@
 #include "capture/core/memory/watch.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/memory/values.h"
+#include "capture/core/memory/values_return.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/record.h"
@@ -150,6 +151,7 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
         MEMORY_TELL(bad_host_free, address);
     if (rc)
         return rc;
+    values_return_end_all(old.address, old.bytes);
     if (kind == HOST_MANAGED) /* nobody else gets the place */
         mmap((void *)old.address, old.bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -1,48 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/memory/values_return.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
-#include "capture/core/memory/host.h"
 #include "capture/core/memory/values.h"
 
-#define NOTES      256 /* a new one takes the place of an old one */
-#define MIXED_MAX  (UINT64_C(64) << 10) /* of bytes with marks of their own */
+#define NOTES     4096 /* a new one takes the place of an old one */
+#define WAYS      8    /* places that a note may have, in a row */
+#define MIXED_MAX (UINT64_C(64) << 10) /* of bytes with marks of their own */
+
+/* Where each note's bytes lie, or 0: there is none. Each free of PyTorch's
+ * looks at one line of the cache here. */
+static _Atomic uint64_t hosts[NOTES] __attribute__((aligned(64)));
 
 static struct note {
-    uint64_t host, bytes, hash; /* bytes 0: there is none */
+    uint64_t bytes, hash;
     bool is_float;
     unsigned char mark;   /* of all bytes, where they have none of their own */
     unsigned char *marks; /* of each byte */
 } notes[NOTES];
 
-/* Fibonacci hashing, as neighbours are multiples of 64. */
-static struct note *note_at(uint64_t host)
+static atomic_bool any;
+
+bool values_return_any(void)
 {
-    return &notes[host * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+    return atomic_load_explicit(&any, memory_order_relaxed);
 }
 
-/* FNV-1a of words; ZERO where all bytes are. */
-static uint64_t content(uint64_t host, uint64_t bytes, bool *zero)
+/* The first of the places that the note of HOST may have. Fibonacci hashing, as
+ * neighbours are multiples of 64. */
+static unsigned first_place(uint64_t host)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325), any = 0, word;
+    return (unsigned)(host * UINT64_C(0x9e3779b97f4a7c15) >> 55) * WAYS;
+}
+
+/* The note of HOST, or NULL. */
+static struct note *note_of(uint64_t host)
+{
+    unsigned first = first_place(host);
+
+    for (unsigned i = first; host && i < first + WAYS; i++)
+        if (atomic_load_explicit(&hosts[i], memory_order_relaxed) == host)
+            return &notes[i];
+    return NULL;
+}
+
+/* FNV-1a of words. */
+static uint64_t content(uint64_t host, uint64_t bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
 
     for (uint64_t i = 0; i < bytes; i += sizeof word) {
         word = 0;
         memcpy(&word, (const char *)host + i,
                bytes - i < sizeof word ? bytes - i : sizeof word);
         hash = (hash ^ word) * UINT64_C(0x100000001b3);
-        any |= word;
     }
-    *zero = !any;
     return hash;
 }
 
+/* Under the lock. */
 static void note_end(struct note *note)
 {
+    hosts[note - notes] = 0;
     if (note->marks)
         munmap(note->marks, note->bytes);
     *note = (struct note){0};
@@ -69,32 +93,34 @@ static bool marks_read(struct note *note, uint64_t source, uint64_t bytes)
     return note->marks;
 }
 
-/* Pinned memory is used again without being freed: there, zeros may as well be
- * other ones. */
-static bool is_told_apart(uint64_t host, bool zero)
+/* A place for a note of HOST: a free one, or each in turn. Under the lock. */
+static struct note *note_place(uint64_t host)
 {
-    struct host_range range;
+    static unsigned turn;
+    unsigned first = first_place(host);
 
-    return !zero || !memsim_host_find(host, &range);
+    for (unsigned i = first; i < first + WAYS; i++)
+        if (!hosts[i])
+            return &notes[i];
+    struct note *note = &notes[first + turn++ % WAYS];
+    note_end(note);
+    return note;
 }
 
 void values_return_note(uint64_t host, uint64_t source, uint64_t bytes,
                         bool is_float)
 {
-    struct note new = {.host = host, .is_float = is_float};
-    bool zero;
+    struct note new = {.bytes = bytes, .is_float = is_float};
 
     values_return_end(host);
     if (bytes > VALUES_COPY_BYTES || !marks_read(&new, source, bytes))
         return;
-    new.bytes = bytes;
-    new.hash = content(host, bytes, &zero);
-    bool keep = is_told_apart(host, zero);
+    new.hash = content(host, bytes);
     core_lock(LOCK_RETURN);
-    struct note *note = note_at(host);
-    note_end(keep ? note : &new);
-    if (keep)
-        *note = new;
+    struct note *note = note_place(host);
+    *note = new;
+    hosts[note - notes] = host;
+    any = true;
     core_unlock(LOCK_RETURN);
 }
 
@@ -113,7 +139,8 @@ static void piece_copy(uint64_t destination, uint64_t host, uint64_t count,
         memsim_values_forget(destination, count);
 }
 
-static void note_copy(const struct note *note, uint64_t destination)
+static void note_copy(const struct note *note, uint64_t destination,
+                      uint64_t host)
 {
     uint64_t start = 0, stop;
 
@@ -123,22 +150,21 @@ static void note_copy(const struct note *note, uint64_t destination)
         for (stop = start + 1; stop < note->bytes &&
                                (!note->marks || note->marks[stop] == mark);)
             stop++;
-        piece_copy(destination + start, note->host + start, stop - start, mark,
+        piece_copy(destination + start, host + start, stop - start, mark,
                    note->is_float);
     }
 }
 
 bool values_return_copy(uint64_t destination, uint64_t host, uint64_t bytes)
 {
-    const struct note *note = note_at(host);
-    bool found = false, zero;
+    bool found = false;
 
-    if (__atomic_load_n(&note->host, __ATOMIC_RELAXED) != host)
+    if (!note_of(host))
         return false;
     core_lock(LOCK_RETURN);
-    if (note->host == host && note->bytes == bytes &&
-        note->hash == content(host, bytes, &zero)) {
-        note_copy(note, destination);
+    const struct note *note = note_of(host);
+    if (note && note->bytes == bytes && note->hash == content(host, bytes)) {
+        note_copy(note, destination, host);
         found = true;
     }
     core_unlock(LOCK_RETURN);
@@ -147,12 +173,22 @@ bool values_return_copy(uint64_t destination, uint64_t host, uint64_t bytes)
 
 void values_return_end(uint64_t host)
 {
-    struct note *note = note_at(host);
-
-    if (__atomic_load_n(&note->host, __ATOMIC_RELAXED) != host)
+    if (!note_of(host))
         return;
     core_lock(LOCK_RETURN);
-    if (note->host == host)
+    struct note *note = note_of(host);
+    if (note)
         note_end(note);
+    core_unlock(LOCK_RETURN);
+}
+
+void values_return_end_all(uint64_t host, uint64_t bytes)
+{
+    if (!values_return_any())
+        return;
+    core_lock(LOCK_RETURN);
+    for (unsigned i = 0; i < NOTES; i++)
+        if (hosts[i] && hosts[i] - host < bytes)
+            note_end(&notes[i]);
     core_unlock(LOCK_RETURN);
 }

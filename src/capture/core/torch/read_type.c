@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/torch/host_tensor.h"
 #include "capture/core/torch/tag_operator.h"
 
 /* at::native::copy_(Tensor &self, const Tensor &source, bool),
@@ -48,6 +49,7 @@ CORE_API void *torch_copy(void *self, const void *source, bool is_async)
 
     if (!real)
         real = (__typeof__(real))function_of("libtorch_cpu.so", COPY);
+    host_tensor_begins(self);
     reading_set(self);
     void *result = real(self, source, is_async);
     reading.tensor = NULL;
