@@ -50,7 +50,9 @@ def make_model(args):
         model = models.make_language(
             args.model, args.head, attn_implementation=args.attention,
             **options)
-    return model.to(dtype).train()
+    # A model that was made in half precision keeps its float32 buffers: the
+    # rotary embedding of GPT-NeoX, and so its eager attention, is in float32.
+    return (model.to(dtype) if args.from_float32 else model).train()
 
 
 def main():
