@@ -17,7 +17,7 @@ import timm
 import timm.layers
 import torch
 
-STEPS = 3
+STEPS = 2
 SLOW = ("uniform_", "normal_", "erfinv_", "trunc_normal_")
 
 
