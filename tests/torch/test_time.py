@@ -80,7 +80,8 @@ def run_report_and_replay_agree():
 def a_first_step_without_an_end_has_no_time():
     def said(steps):
         done = subprocess.run(
-            [MEMSIM, "run", "--memory", "2GiB", "--", sys.executable, "-c",
+            [MEMSIM, "run", "--memory", "2GiB", "--json", report, "--",
+             sys.executable, "-c",
              "import torch\nn = torch.nn.Linear(1024, 1024).cuda()\n"
              f"for step in range({steps}):\n"
              "    y = n(torch.ones(1024, 1024, device='cuda')).sum()\n"
@@ -88,9 +89,16 @@ def a_first_step_without_an_end_has_no_time():
              "n(torch.ones(220000, 1024, device='cuda'))"],
             capture_output=True, text=True)
         equal(done.returncode, 120)
-        return done.stderr
-    assert "step              not known: memory ran out" in said(0)
-    assert "not known: memory ran out" not in said(3)
+        with open(report) as file:
+            return done.stderr, json.load(file)
+    with tempfile.TemporaryDirectory() as scratch:
+        report = f"{scratch}/r.json"
+        text, found = said(0)
+        assert "step              not known: memory ran out" in text
+        assert "time" not in found and "steps" not in found["ranks"][0]
+        text, found = said(3)
+        assert "not known: memory ran out" not in text
+        equal(len(found["ranks"][0]["steps"]), 3)
 
 
 @test

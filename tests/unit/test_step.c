@@ -227,6 +227,54 @@ TEST(a_forward_without_an_optimizer_is_no_step)
     free(b.data);
 }
 
+/* Steps in all: one whole, then one in whose PHASE memory runs out, after which
+ * MORE work follows or none. */
+static size_t steps_with_oom(uint64_t in, bool more)
+{
+    struct build b = build_start();
+
+    train(&b, 1);
+    phase(&b, TRACE_PHASE_FORWARD);
+    work(&b);
+    if (in != TRACE_PHASE_FORWARD)
+        phase(&b, in);
+    if (in == TRACE_PHASE_OTHER) /* of the next batch */
+        train(&b, 1);
+    BUILD(&b, OOM, .requested_bytes = 1);
+    if (more)
+        work(&b);
+    struct step_list list = steps_of(&b);
+    size_t count = list.count;
+    step_list_fini(&list);
+    free(b.data);
+    return count;
+}
+
+TEST(a_step_that_runs_out_of_memory_is_none)
+{
+    CHECK_UINT(steps_with_oom(TRACE_PHASE_FORWARD, false), 1);
+    CHECK_UINT(steps_with_oom(TRACE_PHASE_OPTIMIZER, false), 1);
+    CHECK_UINT(steps_with_oom(TRACE_PHASE_OPTIMIZER, true), 2);
+    CHECK_UINT(steps_with_oom(TRACE_PHASE_OTHER, false), 2);
+}
+
+TEST(a_call_that_runs_out_of_memory_is_no_step)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 2; i++) {
+        BUILD(&b, MODULE_ENTER, .module = 1);
+        work(&b);
+        BUILD(&b, MODULE_LEAVE, .module = 1);
+    }
+    BUILD(&b, OOM, .requested_bytes = 1);
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_MODULE);
+    CHECK_UINT(list.count, 1);
+    step_list_fini(&list);
+    free(b.data);
+}
+
 TEST(without_optimizers_outermost_module_calls_are_steps)
 {
     struct build b = build_start();

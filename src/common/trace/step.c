@@ -81,6 +81,8 @@ struct step_finder {
     uint64_t record, time_ns; /* of the record that is taken */
     uint64_t last_work, last_work_ns;
     uint64_t last_memory;             /* record of the last cudaMalloc */
+    uint64_t last_oom;  /* records up to and with the last of these ... */
+    uint64_t oom_phase; /* ... and the phase it was in */
     uint64_t optimized, optimized_ns; /* where the last optimizer ended */
     uint32_t depth[THREADS_MAX];
     uint32_t range_depth, range_at; /* at: depth of the step's range, from 1 */
@@ -218,6 +220,10 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     else if (kind == TRACE_DEVICE_MALLOC)
         f->last_memory = f->record;
     f->record++;
+    if (kind == TRACE_OOM) {
+        f->last_oom = f->record;
+        f->oom_phase = f->phase;
+    }
     if (step_is_work(kind)) {
         f->last_work = f->record;
         f->last_work_ns = f->time_ns;
@@ -233,6 +239,18 @@ static void steps_mark_warm_up(struct step_list *list, uint64_t last_memory)
         list->steps[i].warm_up =
             list->count > 1 && (!i || (list->steps[i].first <= last_memory &&
                                        i < list->count / 2));
+}
+
+/* Whether the last step was not carried out: no optimizer stepped, or memory
+ * ran out in it and nothing was launched since. */
+static bool is_cut(const struct step_finder *f, enum step_rule rule)
+{
+    bool ended = f->last_oom > f->last_work;
+
+    if (rule != STEP_OPTIMIZER)
+        return ended;
+    return !f->counter.stepped ||
+           (ended && f->oom_phase == TRACE_PHASE_OPTIMIZER);
 }
 
 static void list_take(struct step_list *list, struct found *l,
@@ -260,8 +278,8 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
         list_take(list, &f->by_module, STEP_MODULE);
     else if (f->by_range.count)
         list_take(list, &f->by_range, STEP_RANGE);
-    if (list->rule == STEP_OPTIMIZER && !f->counter.stepped && list->count)
-        list->count--; /* a forward that nothing was learnt from */
+    if (list->count && is_cut(f, list->rule))
+        list->count--;
     steps_mark_warm_up(list, f->last_memory);
     free(f->by_optimizer.steps);
     free(f->by_module.steps);

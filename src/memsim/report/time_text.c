@@ -133,6 +133,14 @@ static void write_warnings(const struct page *p, const struct timing *t,
     }
 }
 
+static bool has_times(const struct result *result)
+{
+    for (size_t i = 0; i < result->rank_count; i++)
+        if (result->ranks[i].timing)
+            return true;
+    return false;
+}
+
 void time_text_write(const struct result *result, const char *dim,
                      const char *plain, FILE *out)
 {
@@ -140,13 +148,11 @@ void time_text_write(const struct result *result, const char *dim,
     const struct timing *t = time_slowest(result);
     char time[32], low[32], high[32];
 
-    if (!t)
-        return;
-    if (result->verdict == VERDICT_OOM && t->step_count == 1) {
+    if (!t && result->verdict == VERDICT_OOM && has_times(result))
         fprintf(out, "  %-16s  %s\n", "step",
                 "not known: memory ran out in the first one");
+    if (!t)
         return;
-    }
     const struct timing_step *s = &t->steps[t->typical];
     double whole = (double)s->duration_ns;
     format_ns(whole, time, sizeof time);
