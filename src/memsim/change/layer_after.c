@@ -33,11 +33,33 @@ static void list_repeat(struct list *l, size_t count, size_t extra)
         l->wanted[l->wanted_count++] = l->wanted[first + i];
 }
 
+/* The parameters of LEAST to MOST elements; wanted are those that are kept. */
+static struct list list_kept(const struct layer_after *a, uint64_t least,
+                             uint64_t most)
+{
+    const struct records *r = a->rewrite->records;
+    struct list l = {.count = 0};
+
+    l.sizes = xcalloc(r->parameter_count + 1, sizeof *l.sizes);
+    l.wanted = xcalloc(r->parameter_count + 1, sizeof *l.wanted);
+    for (size_t i = 0; i < r->parameter_count; i++) {
+        uint64_t elements = r->parameters[i].elements;
+        if (elements < least || elements > most)
+            continue;
+        l.sizes[l.count++] = elements;
+        if (a->kept[i])
+            l.wanted[l.wanted_count++] = elements;
+    }
+    return l;
+}
+
 /* The parameters of LEAST to MOST elements. Layers that are added come behind
  * the first; those that go are the second and so on. */
 static struct list list_make(const struct layer_after *a, uint64_t least,
                              uint64_t most)
 {
+    if (a->kept)
+        return list_kept(a, least, most);
     const struct records *r = a->rewrite->records;
     const struct layer_modules *m = a->modules;
     size_t extra = a->wanted > m->count ? a->wanted - m->count : 0;

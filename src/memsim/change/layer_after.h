@@ -16,6 +16,7 @@ struct layer_after {
     size_t first, end; /* operations */
     bool warm_up;      /* lists that are not known are left as they are */
     uint32_t wanted;   /* layers */
+    const bool *kept;  /* of the parameters: the job's; NULL: see wanted */
 };
 
 /* Adds the edits. Returns 0, or -1 where a kernel's list of tensors is not that

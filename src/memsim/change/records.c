@@ -20,6 +20,7 @@ struct reading {
     struct map requested; /* bytes + 1 of blocks by address */
     struct map known;     /* addresses of parameters */
     uint32_t phase;
+    uint64_t allocated_bytes;
 };
 
 uint64_t *records_fields(const struct records *r, const struct record *record)
@@ -76,6 +77,17 @@ static void take_storage(struct reading *g, const struct trace_item *item)
         (struct parameter){s->module, (bytes - 1) / s->element_bytes};
 }
 
+static void take_value(struct reading *g, uint64_t address, uint64_t module,
+                       bool is_output)
+{
+    uintptr_t bytes = (uintptr_t)map_get(&g->requested, address);
+    struct records *r = g->r;
+
+    xgrow(&r->values, r->value_count, &r->value_capacity, sizeof *r->values);
+    r->values[r->value_count++] = (struct module_value){
+        module, bytes ? bytes - 1 : 0, r->count, is_output};
+}
+
 static void take_module(struct records *r, const struct trace_item *item)
 {
     const struct trace_module *m = trace_as_module(item);
@@ -112,6 +124,18 @@ static void take_notes(struct reading *g, const struct trace_item *item)
         alloc = trace_as_block_alloc(item);
         map_put(&g->requested, alloc->address,
                 (void *)(uintptr_t)(alloc->requested_bytes + 1));
+        g->allocated_bytes = alloc->allocated_bytes;
+        break;
+    case TRACE_BLOCK_FREE:
+        g->allocated_bytes = trace_as_block_free(item)->allocated_bytes;
+        break;
+    case TRACE_INPUT:
+        take_value(g, trace_as_input(item)->address,
+                   trace_as_input(item)->module, false);
+        break;
+    case TRACE_OUTPUT:
+        take_value(g, trace_as_output(item)->address,
+                   trace_as_output(item)->module, true);
         break;
     case TRACE_STORAGE:
         take_storage(g, item);
@@ -146,6 +170,7 @@ static int take(struct reading *g, const struct trace_item *item,
                        "change the job",
                        path, RECORDS_MAX);
     record.phase = g->phase;
+    record.allocated_bytes = g->allocated_bytes;
     xgrow(&g->ordinals, g->r->count, &g->ordinal_capacity, sizeof *g->ordinals);
     g->ordinals[g->r->count] = item->ordinal;
     records_add(g->r, &record, item->fields, item->text);
@@ -195,6 +220,7 @@ void records_fini(struct records *r)
     free(r->texts);
     free(r->parameters);
     free(r->modules);
+    free(r->values);
     step_list_fini(&r->steps);
     trace_names_fini(&r->names);
 }

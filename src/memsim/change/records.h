@@ -14,6 +14,7 @@ struct record {
     uint32_t phase; /* enum trace_phase_kind, when it was written */
     uint32_t field_count, text_bytes;
     uint64_t time_ns;
+    uint64_t allocated_bytes; /* of PyTorch's blocks, when it was written */
     size_t fields, text; /* where they begin in words and texts */
 };
 
@@ -24,6 +25,13 @@ struct parameter {
 
 struct module_name {
     uint64_t module, root, name;
+};
+
+/* A tensor that one of a list of modules was given or has returned. */
+struct module_value {
+    uint64_t module, bytes;
+    size_t at; /* the record that follows */
+    bool is_output;
 };
 
 struct records {
@@ -39,6 +47,8 @@ struct records {
     size_t parameter_count, parameter_capacity;
     struct module_name *modules;
     size_t module_count, module_capacity;
+    struct module_value *values; /* in the order of the records */
+    size_t value_count, value_capacity;
     bool imported;
     char torch[32]; /* its version; "": not known */
 };

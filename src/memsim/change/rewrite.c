@@ -207,26 +207,34 @@ static void put_edited(struct writing *g, const struct edit *e, size_t index,
     }
 }
 
-static void put_all(struct writing *g)
+/* The first edit that ends behind record INDEX. */
+static size_t edit_at(const struct rewrite *w, size_t index)
+{
+    return BISECT(i, w->count, w->edits[i].until <= index);
+}
+
+static void put_range(struct writing *g, const struct rewrite_piece *p)
 {
     const struct rewrite *w = g->w;
-    size_t at = 0; /* the edit that is under way, or comes next */
+    size_t at = edit_at(w, p->from); /* that is under way, or comes next */
 
-    for (size_t i = 0; i < w->record_count; i++) {
+    for (size_t i = p->from; i < p->until; i++) {
         uint64_t event = 0;
         while (at < w->count && w->edits[at].until <= i)
             at++;
         /* a wait for what was dropped: the edit is one of the last few */
-        for (size_t j = at; !event && j-- && at - j <= 8;)
+        for (size_t j = at; i < w->record_count && !event && j-- &&
+                            at - j <= 8;)
             event = event_for(g, i, &w->edits[j], false);
         if (at < w->count && w->edits[at].from <= i)
             put_edited(g, &w->edits[at], i, event);
-        else
+        else if (p->once || !is_once(w->records->all[i].kind))
             put(g, &w->records->all[i], event);
     }
 }
 
-int rewrite_write(struct rewrite *w, const char *path, struct err *err)
+int rewrite_write_pieces(struct rewrite *w, const struct rewrite_piece *pieces,
+                         size_t count, const char *path, struct err *err)
 {
     struct writing g = {.w = w, .writer = TRACE_WRITER_INIT};
 
@@ -235,7 +243,12 @@ int rewrite_write(struct rewrite *w, const char *path, struct err *err)
     if (w->count)
         qsort(w->edits, w->count, sizeof *w->edits, compare_edits);
     find_recorded(&g);
-    put_all(&g);
+    for (size_t i = 0; i < count; i++) {
+        if (i && pieces[i].from < pieces[i].until)
+            g.moved_ns = (int64_t)(g.last_ns -
+                                   w->records->all[pieces[i].from].time_ns);
+        put_range(&g, &pieces[i]);
+    }
     bool whole = g.writer.chunk != NULL;
     if (whole)
         trace_writer_exit(&g.writer, 0, g.last_thread, g.last_ns);
@@ -244,4 +257,11 @@ int rewrite_write(struct rewrite *w, const char *path, struct err *err)
         return 0;
     unlink(path);
     return err_set(err, "%s: no room for the changed recording", path);
+}
+
+int rewrite_write(struct rewrite *w, const char *path, struct err *err)
+{
+    const struct rewrite_piece all = {0, w->record_count, true};
+
+    return rewrite_write_pieces(w, &all, 1, path, err);
 }

@@ -37,4 +37,16 @@ void rewrite_add(struct rewrite *w, const struct edit *edit);
  * -1 with ERR set and no file. */
 int rewrite_write(struct rewrite *w, const char *path, struct err *err);
 
+/* Records [from, until), in place of where they are in the trace. */
+struct rewrite_piece {
+    size_t from, until;
+    bool once; /* with what is written once: names, modules, device memory */
+};
+
+/* The same with COUNT PIECES, one after the other, and nothing else. Edits that
+ * drop or replace records are made in each piece. The host goes on at a piece's
+ * begin where the piece before ended. */
+int rewrite_write_pieces(struct rewrite *w, const struct rewrite_piece *pieces,
+                         size_t count, const char *path, struct err *err);
+
 #endif

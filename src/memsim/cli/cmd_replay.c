@@ -11,10 +11,13 @@
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/advice/change.h"
+#include "memsim/change/pipe_schedule.h"
+#include "memsim/change/pipe_split.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/replay_changed.h"
+#include "memsim/cli/replay_stages.h"
 #include "memsim/report/replay_report.h"
 
 #define DEFAULT_GPU "h100-sxm-80gb"
@@ -31,6 +34,8 @@ struct replay_options {
     double fail_above_percent;
     bool models;
     uint32_t data_parallel; /* 0: as recorded */
+    uint32_t microbatches, node_ranks;
+    const char *schedule;
     struct output_options output;
     const char **confs;
     size_t conf_count, conf_capacity;
@@ -78,10 +83,21 @@ static const struct option_row rows[] = {
              "their name take X of their time; overlap:NAME, they run\n"
              "beside what waited for them; layers=N, the model has N\n"
              "layers; hidden, seq or batch=OLD:NEW, with --second, a\n"
-             "size is NEW (times alone)"},
+             "size is NEW; stages=P[xV], a pipeline of P ranks with V\n"
+             "stages of the layers each (times alone)"},
     {"second", 0, OPTION_STRING, "SIZE=TRACE|DIR", ROW(second),
      .help = "for hidden, seq or batch: a recording of the same\n"
              "script at another size"},
+    {"microbatches", 0, OPTION_COUNT, "N", ROW(microbatches), .minimum = 1,
+     .maximum = PIPE_MICROBATCHES_MAX,
+     .help = "for stages: microbatches of a step (default: those of\n"
+             "the recording)"},
+    {"schedule", 0, OPTION_STRING, "NAME", ROW(schedule),
+     .help = "for stages: gpipe, 1f1b (default) or, with V above 1,\n"
+             "interleaved"},
+    {"nproc-per-node", 0, OPTION_COUNT, "N", ROW(node_ranks), .minimum = 1,
+     .maximum = PIPE_RANKS_MAX,
+     .help = "for stages: ranks of a node (default: a node's GPUs)"},
     {"models", 0, OPTION_FLAG, NULL, ROW(models),
      .help = "for an imported profile: use the times of the cost\n"
              "models, not the measured ones"},
@@ -414,20 +430,43 @@ static int replay_times(const struct replay_options *o, const struct run *run,
     if (o->output.change && job_changes_parse(o->output.change, &changes, err))
         return CMD_RUN_FAILED;
     change = job_changes_recording(&changes);
+    if (change && change->kind == CHANGE_STAGES)
+        return replay_stages(&profile,
+                             &(struct replay_stages){change->name, o->schedule,
+                                                     o->microbatches,
+                                                     o->node_ranks},
+                             err);
     return change ? replay_changed(&profile, change, o->second, err)
                   : replay_profile(&profile, err);
 }
 
-/* Is the recording itself to be another one? What is wrong with --change was
- * said before. */
-static bool changes_recording(const struct replay_options *o)
+/* Is the recording itself to be another one, with other STAGES if that is set?
+ * What is wrong with --change was said before. */
+static bool changes_recording(const struct replay_options *o, bool stages)
 {
     struct job_changes changes = {.count = 0};
     struct err ignored = {""};
+    const struct job_change *c;
 
-    return o->output.change &&
-           !job_changes_parse(o->output.change, &changes, &ignored) &&
-           job_changes_recording(&changes);
+    if (!o->output.change ||
+        job_changes_parse(o->output.change, &changes, &ignored))
+        return false;
+    c = job_changes_recording(&changes);
+    return c && (!stages || c->kind == CHANGE_STAGES);
+}
+
+/* Options that say more about a change that is not asked for. */
+static int check_change(const struct replay_options *o, struct err *err)
+{
+    if (o->second &&
+        (!changes_recording(o, false) || changes_recording(o, true)))
+        return err_set(err,
+                       "--second is for --change with hidden, seq or batch");
+    if ((o->microbatches || o->schedule || o->node_ranks) &&
+        !changes_recording(o, true))
+        return err_set(err, "--microbatches, --schedule and --nproc-per-node "
+                            "are for --change stages=P");
+    return 0;
 }
 
 static int replay(const struct replay_options *o, const struct run *run,
@@ -436,11 +475,9 @@ static int replay(const struct replay_options *o, const struct run *run,
     bool is_trace = run_is_trace(run->traces[0].path);
     bool imported = is_trace && replay_is_profile(run->traces[0].path);
 
-    if (o->second && !changes_recording(o)) {
-        err_set(err, "--second is for --change with hidden, seq or batch");
+    if (check_change(o, err))
         return CMD_RUN_FAILED;
-    }
-    if (imported || (is_trace && changes_recording(o)))
+    if (imported || (is_trace && changes_recording(o, false)))
         return replay_times(o, run, command, imported, err);
     struct inputs in = {
         xcalloc(run->count, sizeof *in.recordings),

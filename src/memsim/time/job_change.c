@@ -18,8 +18,6 @@ static const struct refusal {
     const char *what, *why;
 } refusals[] = {
     {"precision", "PyTorch would choose other kernels, and casts between them"},
-    {"stages", "which rank computes and sends what would be another"},
-    {"pp", "which rank computes and sends what would be another"},
 };
 
 /* Sizes of the job. */
@@ -37,7 +35,7 @@ static int refuse(const char *text, size_t length, struct err *err)
                            refusals[i].what, refusals[i].why);
     return err_set(err,
                    "--change: '%.*s' is no change; time:NAME=FACTOR, "
-                   "overlap:NAME, layers=N and hidden, seq or "
+                   "overlap:NAME, layers=N, stages=P and hidden, seq or "
                    "batch=OLD:NEW are",
                    (int)length, text);
 }
@@ -134,12 +132,33 @@ static const char *size_of(const char *text, size_t length)
     return NULL;
 }
 
+/* "=4x2"; what it says is read by memsim/change. */
+static int parse_stages(const char *text, size_t length, struct job_change *c,
+                        struct err *err)
+{
+    c->kind = CHANGE_STAGES;
+    if (length < 2 || *text != '=' || length > sizeof c->name)
+        return err_set(err,
+                       "--change: 'stages%.*s' is not of the form stages=P[xV] "
+                       "or stages=N+N...[xV]",
+                       (int)length, text);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)length - 1, text + 1);
+    return 0;
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && !memcmp(text, word, length);
+}
+
 /* A change of the recording itself, of which there is one at most. */
 static int parse_recording(const char *text, size_t length, size_t kind,
                            struct job_change *c, struct err *err)
 {
     const char *size = size_of(text, kind);
 
+    if (is_word(text, kind, "stages"))
+        return parse_stages(text + kind, length - kind, c, err);
     c->kind = size ? CHANGE_SIZE : CHANGE_LAYERS;
     return size ? parse_size(size, text + kind, length - kind, c, err)
                 : parse_layers(text + kind, length - kind, c, err);
@@ -154,10 +173,11 @@ static int parse_one(const char *text, size_t length,
 
     if (changes->count == CHANGES_MAX)
         return err_set(err, "--change: more than %d changes", CHANGES_MAX);
-    if ((kind == 6 && !memcmp(text, "layers", 6)) || size_of(text, kind)) {
+    if (is_word(text, kind, "layers") || is_word(text, kind, "stages") ||
+        size_of(text, kind)) {
         if (job_changes_recording(changes))
-            return err_set(err, "--change: one of layers, hidden, seq and "
-                                "batch at a time");
+            return err_set(err, "--change: one of layers, hidden, seq, batch "
+                                "and stages at a time");
         changes->count++;
         return parse_recording(text, length, kind, c, err);
     }
@@ -188,7 +208,7 @@ int job_changes_parse(const char *text, struct job_changes *changes,
 
 bool job_change_is_of_recording(const struct job_change *c)
 {
-    return c->kind == CHANGE_LAYERS || c->kind == CHANGE_SIZE;
+    return c->kind != CHANGE_TIME && c->kind != CHANGE_OVERLAP;
 }
 
 const struct job_change *

@@ -15,6 +15,7 @@ enum job_change_kind {
     CHANGE_OVERLAP,
     CHANGE_LAYERS,
     CHANGE_SIZE, /* hidden, seq, batch */
+    CHANGE_STAGES,
 };
 
 struct job_change {
@@ -22,7 +23,7 @@ struct job_change {
     double factor;  /* of CHANGE_TIME */
     char name[128]; /* a part of the operation's name; of CHANGE_LAYERS: of the
                        modules' list, "" where it is not given; of CHANGE_SIZE:
-                       what has that size */
+                       what has that size; of CHANGE_STAGES: "4", "4x2" ... */
     /* layers (recorded 0: not given), or a size */
     uint32_t recorded, wanted;
 };
@@ -37,16 +38,17 @@ struct job_changes {
 };
 
 /* Reads "time:NAME=FACTOR", "overlap:NAME", "layers[:MODULES]=[OLD:]NEW" and
- * "hidden=OLD:NEW" (seq, batch), several with commas between them. What a
- * recording cannot tell is refused with the reason. Returns 0 or -1. */
+ * "hidden=OLD:NEW" (seq, batch) and "stages=P" (see pipe_split.h), several with
+ * commas between them. What a recording cannot tell is refused with the reason.
+ * Returns 0 or -1. */
 int job_changes_parse(const char *text, struct job_changes *changes,
                       struct err *err);
 
 /* Is C made in the recording, and not while that is replayed? */
 bool job_change_is_of_recording(const struct job_change *c);
 
-/* The change of the number of layers, or of a size; NULL: there is none. It is
- * not made here, but in the recording (memsim/change). */
+/* The change of the number of layers, of a size, or of the stages; NULL: there
+ * is none. It is not made here, but in the recording (memsim/change). */
 const struct job_change *
 job_changes_recording(const struct job_changes *changes);
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The recording of one rank of a pipeline, put together from pieces of the
+ * recording of the whole model. */
+#ifndef MEMSIM_CHANGE_PIPE_RANK_H
+#define MEMSIM_CHANGE_PIPE_RANK_H
+
+#include "memsim/change/pipe_cut.h"
+#include "memsim/change/pipe_schedule.h"
+#include "memsim/change/pipe_split.h"
+#include "memsim/change/rewrite.h"
+
+struct pipe_rank {
+    const struct pipe_cut *cut;
+    const struct pipe_split *split;
+    const struct pipe_list *list; /* what it does in a step */
+    struct rewrite *rewrite;   /* with the edits of what is behind backwards */
+    uint32_t rank, node_ranks; /* of a node */
+};
+
+/* Writes the recording of RANK to the new file PATH. Records are added to those
+ * of the rewrite. Returns 0, or -1 with ERR set and no file. */
+int pipe_rank_write(const struct pipe_rank *rank, const char *path,
+                    struct err *err);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/change/stages.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "memsim/change/pipe_after.h"
+#include "memsim/change/pipe_rank.h"
+
+struct work {
+    const struct stages_change *change;
+    struct stages_report *report;
+    struct records records;
+    struct layer_marks marks;
+    struct layer_modules modules;
+    struct pipe_cut cut;
+    struct pipe_split split;
+    struct pipe_shape shape;
+    struct pipe_list lists[PIPE_RANKS_MAX];
+    uint32_t *stage_of; /* of the parameters */
+};
+
+/* --- what is asked for ---------------------------------------------------- */
+
+/* Microbatches of a step, of the first step that is cut. */
+static size_t recorded_microbatches(const struct work *w)
+{
+    for (size_t i = 0; i < w->records.steps.count; i++)
+        if (w->cut.steps[i].cut)
+            return w->cut.steps[i].count;
+    return 0;
+}
+
+static int shape_make(struct work *w, struct err *err)
+{
+    const struct stages_change *c = w->change;
+    uint32_t recorded = (uint32_t)recorded_microbatches(w);
+
+    w->shape = (struct pipe_shape){
+        .ranks = w->split.ranks,
+        .chunks = w->split.chunks,
+        .microbatches = c->microbatches ? c->microbatches : recorded,
+    };
+    w->report->recorded = recorded;
+    if (pipe_schedule_named(&w->shape.kind, c->schedule, w->shape.chunks, err))
+        return -1;
+    if (recorded == 1 && w->shape.microbatches > 1)
+        return err_set(err,
+                       "--change: a step of the recording has one microbatch, "
+                       "and does not show how the gradients of several are "
+                       "added: record the script with two backwards before "
+                       "the optimizer's step, each with the batch of a "
+                       "microbatch");
+    return pipe_schedule_make(&w->shape, w->lists, err);
+}
+
+static int check_boundaries(const struct work *w, struct err *err)
+{
+    for (uint32_t s = 1; s < w->split.stages; s++) {
+        uint32_t layer = w->split.first[s] - 1;
+        const char *why = w->cut.boundaries[layer].why;
+        if (why)
+            return err_set(err,
+                           "--change: no stage can end between %s.%" PRIu32
+                           " and %s.%" PRIu32 " of this recording: %s. "
+                           "`memsim run' of the changed script needs no GPU",
+                           w->modules.prefix, layer, w->modules.prefix,
+                           layer + 1, why);
+    }
+    return 0;
+}
+
+static int check_steps(const struct work *w, struct err *err)
+{
+    if (w->records.imported)
+        return err_set(err, "--change: stages cannot be made of a profile: it "
+                            "names no modules, so that neither the layers' "
+                            "ends nor what goes from one to the next is "
+                            "known. Record the script with `memsim run'");
+    if (!w->records.steps.count || w->records.steps.rule != STEP_OPTIMIZER)
+        return err_set(err, "--change: stages need steps that an optimizer "
+                            "ends, and the recording has none");
+    return 0;
+}
+
+/* --- ranks ---------------------------------------------------------------- */
+
+static int rank_write(struct work *w, uint32_t rank, const char *path,
+                      struct err *err)
+{
+    struct rewrite rewrite = {.records = &w->records,
+                              .record_count = w->records.count,
+                              .ops = w->marks.ops,
+                              .op_count = w->marks.count};
+    struct pipe_rank job = {.cut = &w->cut,
+                            .split = &w->split,
+                            .list = &w->lists[rank],
+                            .rewrite = &rewrite,
+                            .rank = rank,
+                            .node_ranks = w->change->node_ranks};
+    bool *kept = xcalloc(w->records.parameter_count + 1, sizeof *kept);
+    int rc = 0;
+
+    if (!job.node_ranks || job.node_ranks > w->split.ranks)
+        job.node_ranks = w->split.ranks;
+    for (size_t i = 0; i < w->records.parameter_count; i++)
+        kept[i] = w->stage_of[i] % w->split.ranks == rank;
+    for (size_t i = 0; !rc && i < w->records.steps.count; i++)
+        if (w->cut.steps[i].cut)
+            rc = pipe_after_change(&rewrite, &w->cut, &w->cut.steps[i], kept,
+                                   w->records.steps.steps[i].warm_up, err);
+    if (!rc)
+        rc = pipe_rank_write(&job, path, err);
+    free(kept);
+    free(rewrite.edits);
+    return rc;
+}
+
+/* Records that were added for a rank are no part of the next one's. */
+static int ranks_write(struct work *w, stages_path *path, void *context,
+                       struct err *err)
+{
+    const struct records before = w->records;
+    char name[PATH_MAX];
+
+    for (uint32_t r = 0; r < w->split.ranks; r++) {
+        path(context, r, name, sizeof name);
+        if (rank_write(w, r, name, err))
+            return -1;
+        w->records.count = before.count;
+        w->records.words_count = before.words_count;
+        w->records.texts_count = before.texts_count;
+    }
+    return 0;
+}
+
+/* --- what comes of it ----------------------------------------------------- */
+
+/* What the forward of stage S leaves in memory, in the last step. */
+static uint64_t activation_bytes(const struct work *w, uint32_t s)
+{
+    const struct pipe_step *last = NULL;
+
+    for (size_t i = 0; i < w->records.steps.count; i++)
+        if (w->cut.steps[i].cut)
+            last = &w->cut.steps[i];
+    const struct pipe_pass *p = &last->all[last->count - 1].forward;
+    struct pipe_range range =
+        pipe_cut_forward(&w->cut, p, w->split.first[s], w->split.first[s + 1]);
+    uint64_t before = w->records.all[range.from].allocated_bytes;
+    uint64_t behind = w->records.all[range.until].allocated_bytes;
+
+    return behind > before ? behind - before : 0;
+}
+
+static void report_make(struct work *w)
+{
+    struct stages_report *r = w->report;
+
+    r->split = w->split;
+    r->kind = w->shape.kind;
+    r->layers = w->modules.count;
+    r->microbatches = w->shape.microbatches;
+    memcpy(r->prefix, w->modules.prefix, sizeof r->prefix);
+    for (size_t i = 0; i < w->records.steps.count; i++) {
+        r->steps += w->cut.steps[i].cut;
+        r->steps_left_out += !w->cut.steps[i].cut;
+    }
+    for (uint32_t s = 0; s < w->split.stages; s++) {
+        struct stages_report_row *row = &r->rows[s];
+        row->rank = s % w->split.ranks;
+        row->first = w->split.first[s];
+        row->end = w->split.first[s + 1];
+        row->sent_bytes =
+            s + 1 < w->split.stages ? w->cut.boundaries[row->end - 1].bytes : 0;
+        row->in_flight = pipe_list_in_flight(&w->lists[row->rank], s);
+        row->activation_bytes = activation_bytes(w, s);
+    }
+    for (size_t i = 0; i < w->records.parameter_count; i++)
+        r->rows[w->stage_of[i]].parameters += w->records.parameters[i].elements;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+static int change_all(struct work *w, stages_path *path, void *context,
+                      struct err *err)
+{
+    if (check_steps(w, err) ||
+        layer_modules_find(&w->modules, &w->records, w->change->prefix, err) ||
+        pipe_split_layers(&w->split, w->modules.count, err))
+        return -1;
+    layer_marks_make(&w->marks, &w->records);
+    w->stage_of = xcalloc(w->records.parameter_count + 1, sizeof *w->stage_of);
+    if (pipe_cut_make(&w->cut, &w->records, &w->marks, &w->modules, err) ||
+        pipe_parameters_place(&w->cut, &w->split, w->stage_of, err) ||
+        check_boundaries(w, err) || shape_make(w, err))
+        return -1;
+    report_make(w);
+    return ranks_write(w, path, context, err);
+}
+
+int stages_change(const struct stages_change *change, const char *from,
+                  stages_path *path, void *context,
+                  struct stages_report *report, struct err *err)
+{
+    struct work w = {.change = change, .report = report};
+
+    *report = (struct stages_report){.layers = 0};
+    if (pipe_split_read(&w.split, change->stages, err) ||
+        records_read(&w.records, from, err))
+        return -1;
+    int rc = change_all(&w, path, context, err);
+    for (uint32_t r = 0; r < PIPE_RANKS_MAX; r++)
+        pipe_list_fini(&w.lists[r]);
+    free(w.stage_of);
+    pipe_cut_fini(&w.cut);
+    layer_modules_fini(&w.modules);
+    layer_marks_fini(&w.marks);
+    records_fini(&w.records);
+    return rc;
+}
