@@ -311,6 +311,8 @@ void pricer_price(struct pricer *p, const struct op *op,
     double scale = p->options.scale[price->family];
     if (scale > 0)
         price_scale(&price->answer, scale);
+    if (p->options.slow > 0 && price->engine == SIM_COMPUTE)
+        price_scale(&price->answer, p->options.slow);
 }
 
 /* --- --scale -------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct price_options {
     double scale[WORK_FAMILIES];    /* factors of the prices; 0: 1 */
     double link[SIM_LINKS];         /* factors of links' speeds; 0: 1 */
     double quantile; /* of collectives' times among ranks; 0: the mean */
+    double slow; /* factor of the times of this GPU's own work; 0: 1 */
 };
 
 struct price {

@@ -208,6 +208,14 @@ def another_width_and_other_links():
         fast, _ = step_ns(f"{scratch}/d", *cluster, "--dp", "512",
                           "--link", "inter=4x")
         assert narrow < fast < wide, (narrow, fast, wide)
+        cluster += ["--host-speed", "0"]
+        even, _ = step_ns(f"{scratch}/d", *cluster)
+        slow, warned = step_ns(f"{scratch}/d", *cluster,
+                               "--stragglers", "50%")
+        other, _ = step_ns(f"{scratch}/d", *cluster, "--stragglers", "50%,3")
+        assert len({even, slow, other}) == 3, (even, slow, other)
+        equal(step_ns(f"{scratch}/d", *cluster, "--stragglers", "50%")[0], slow)
+        assert "the slowest GPU takes" in " ".join(warned.split()), warned
         assert "averaged over 512 ranks, not 2" in " ".join(said.split()), said
         equal(run(FSDP, 2, "-o", f"{scratch}/f")[0], 0)
         status, _, said = replay(f"{scratch}/f", "--dp", "512")

@@ -17,6 +17,7 @@ struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
     const char *link, *quantile; /* of collectives' times */
+    const char *stragglers;      /* how the GPUs' speeds differ */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
     const char *kineto, *markdown, *flame;
     const char *change; /* of a replay: see job_changes_parse */
@@ -77,6 +78,11 @@ struct output_options {
     {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.quantile),  \
      .help = "predict collectives at this quantile of the ranks'\n"            \
              "times, 0.5 to 0.99 (default: the mean)"},                        \
+    {"stragglers", 0, OPTION_STRING, "PCT%[,SEED]",                            \
+     offsetof(structure, member.stragglers),                                   \
+     .help = "draw a GPU for each rank, whose speeds differ by PCT%\n"         \
+             "(standard deviation): a collective waits for the\n"              \
+             "slowest; SEED draws others"},                                    \
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
      offsetof(structure, member.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \

@@ -120,11 +120,14 @@ int output_time_gate(const struct output_options *o, struct result *result,
     return rc;
 }
 
-/* Is --change as it should be? */
-static int check_change(const struct output_options *o, struct err *err)
+/* Are --change and --stragglers as they should be? */
+static int check_job(const struct output_options *o, struct err *err)
 {
     struct job_changes changes;
+    struct stragglers stragglers;
 
+    if (o->stragglers && stragglers_parse(o->stragglers, &stragglers, err))
+        return -1;
     return o->change ? job_changes_parse(o->change, &changes, err) : 0;
 }
 
@@ -134,7 +137,7 @@ int output_time_check(const struct output_options *options, struct err *err)
 
     if (options->scale && price_scale_parse(options->scale, scale, err))
         return -1;
-    if (check_change(options, err) || check_gate(options, err) ||
+    if (check_job(options, err) || check_gate(options, err) ||
         (options->link && price_link_parse(options->link, link, err)) ||
         quantile_parse(options->quantile, &factor, err))
         return -1;
@@ -159,6 +162,9 @@ int output_time_init(struct output_time *t,
         return -1;
     if ((options->link && price_link_parse(options->link, price->link, err)) ||
         quantile_parse(options->quantile, &price->quantile, err))
+        return -1;
+    if (options->stragglers &&
+        stragglers_parse(options->stragglers, &t->stragglers, err))
         return -1;
     if (options->change && job_changes_parse(options->change, &t->changes, err))
         return -1;
@@ -244,6 +250,35 @@ struct job {
     struct comm_job *joined;
 };
 
+/* How slow the GPU of RANK is, or the slowest of those it stands for. */
+static double slow_of(const struct job *j, const struct result_rank *rank)
+{
+    const struct stragglers *s = &j->t->stragglers;
+
+    if (!(s->spread > 0))
+        return 0;
+    return rank->members.count ? stragglers_slowest(s, &rank->members)
+                               : straggler_factor(s, rank->rank);
+}
+
+/* Says which GPU the job waits for. */
+static void note_stragglers(const struct job *j)
+{
+    double most = 0;
+    uint32_t rank = 0;
+
+    for (size_t i = 0; i < j->count; i++)
+        if (j->ranks[i].slow > most) {
+            most = j->ranks[i].slow;
+            rank = j->of[i]->rank;
+        }
+    if (most > 0)
+        result_note(j->result,
+                    "--stragglers %s: the slowest GPU takes %.2f times as long "
+                    "as the median (rank %u or one it stands for)",
+                    j->t->options->stragglers, most, rank);
+}
+
 static void job_add(struct job *j, const struct output_member *m)
 {
     enum simulation_keep keep =
@@ -257,7 +292,9 @@ static void job_add(struct job *j, const struct output_member *m)
     }
     j->own_count += !m->plan;
     j->ranks[j->count] = (struct simulation_rank){
-        .path = m->path, .plan = m->plan ? m->plan : own};
+        .path = m->path,
+        .plan = m->plan ? m->plan : own,
+        .slow = slow_of(j, m->rank)};
     j->processes[j->count] = m->process;
     j->of[j->count++] = m->rank;
 }
@@ -301,6 +338,7 @@ static void job_init(struct job *j, const struct output_time *t,
         .own = xcalloc(members->count + 1, sizeof *j->own)};
     for (size_t i = 0; i < members->count; i++)
         job_add(j, &members->all[i]);
+    note_stragglers(j);
     struct comm_classes classes = classes_make(j);
     j->joined =
         simulation_join(j->ranks, j->count, classes.world ? &classes : NULL);

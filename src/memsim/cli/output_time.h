@@ -4,6 +4,7 @@
 #define MEMSIM_MEMSIM_OUTPUT_TIME_H
 
 #include "memsim/cli/output.h"
+#include "memsim/cluster/stragglers.h"
 #include "memsim/time/job_change.h"
 #include "memsim/time/timing.h"
 
@@ -14,6 +15,7 @@ int output_time_check(const struct output_options *options, struct err *err);
 struct output_time {
     const struct output_options *options;
     struct simulation_options timeline;
+    struct stragglers stragglers;
     struct job_changes changes; /* of --change; the timeline points to them */
     struct cost_image *image;
     struct cluster cluster;

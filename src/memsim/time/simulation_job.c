@@ -200,6 +200,7 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         own.meets = job->meets_of[i];
         own.meet_ns = job->lasts_of[i];
         own.start_ns = job->start_ns[i];
+        own.price.slow = ranks[i].slow;
         players[i].rank = &ranks[i];
         players[i].places =
             places_make(&ranks[i].plan->comms, options);

@@ -12,6 +12,7 @@
 struct simulation_rank {
     const char *path;                   /* borrowed */
     const struct simulation_plan *plan; /* borrowed */
+    double slow; /* price_options.slow of its GPU; 0: none */
     struct simulation_sink sink;
     struct trace_names *names; /* NULL, or set to the trace's names, to be given
                                   to trace_names_fini */
