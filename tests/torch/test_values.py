@@ -720,6 +720,80 @@ def managed_memory_has_what_kernels_write():
 
 
 @test
+def rarer_index_arithmetic_is_true():
+    as_on_the_cpu("""
+        torch.cross(v.reshape(2, 3), v.flip(0).reshape(2, 3), dim=1)
+        torch.cross(pairs[:, :3].t(), pairs[:, 3:6].t(), dim=0)
+        torch.linalg.cross(d.flatten()[:6].reshape(2, 3), d.flatten()[6:9][None])
+        torch.logspace(0, 3, 4, device=dev, dtype=torch.int64)
+        torch.logspace(0, 10, 11, base=2, device=dev, dtype=torch.int32)
+        torch.logspace(-2, 1, 7, device=dev)
+        torch.logspace(0, 1, 5, base=2, device=dev, dtype=torch.float64)
+        torch.addcmul(a, a, b, value=3)
+        torch.addcmul(v, w, w)
+        torch.addcdiv(f, f, f + 9)
+        torch.signbit(v - 2)
+        torch.heaviside(v - 2, v)
+        torch.fmax(f, f.flip(0))
+        torch.fmin(d, d.flip(0))
+        a.masked_scatter(m, b)
+        pairs.masked_scatter(pairs > 4, pairs + 100)
+        d.masked_scatter(m[:d.numel()], d.flip(0))
+        v.clone().index_reduce_(0, i, i * 10, "amax")
+        v.clone().index_reduce_(0, i, i + 2, "prod")
+        v.clone().index_reduce_(0, i, i, "amin", include_self=False)
+    """)
+
+
+@test
+def what_is_done_in_place_is_not_known():
+    """By kernels that are not carried out, where the memory held known
+    numbers."""
+    def seven(*shape):
+        return torch.full(shape, 7.0, device=GPU)
+
+    x, out = torch.randn(40, device=GPU), seven(40)
+    torch.softmax(x, 0, out=out)
+    scan = seven(40)
+    torch.logcumsumexp(x, 0, out=scan)
+    table = seven(6, 5)
+    torch.embedding_renorm_(table, torch.arange(6, device=GPU), 0.5, 2.0)
+    pool, places = F.max_pool1d(torch.randn(1, 6, device=GPU), 2,
+                                return_indices=True)
+    for y in (seven(40).lgamma_(), seven(40).igamma_(x), scan, table, out,
+              seven(40).bernoulli_(seven(40) / 9), seven(40).exp2_(),
+              seven(40).ldexp_(torch.ones(40, device=GPU).int()),
+              F.max_unpool1d(pool, places, 2)):
+        first, *others = y.flatten().tolist()
+        equal([z for z in others if z != first], [])
+        equal(0 < first <= 1, True)
+    whole = torch.full((40,), 12, device=GPU)
+    whole.gcd_(whole)
+    equal(whole.tolist(), [0] * 40)
+
+
+@test
+def mode_of_many_is_a_guess():
+    values, places = (torch.arange(5000, device=GPU) % 7).mode()
+    equal(0 <= places.item() < 5000, True)
+    equal(values.item(), 0)
+
+
+@test
+def the_scale_of_half_precision_is_known():
+    scaler = torch.amp.GradScaler("cuda", growth_interval=3)
+    model = torch.nn.Linear(3, 1, device=GPU)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    scales = []
+    for _ in range(7):
+        scaler.scale(model(torch.randn(2, 3, device=GPU)).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    equal(scales, [2.0 ** n for n in (16, 16, 17, 17, 17, 18, 18)])
+
+
+@test
 def what_libraries_write_is_not_known():
     """Where the memory held known numbers, too. An output that stays as it was
     reads 7; a number of the series is at most 1."""

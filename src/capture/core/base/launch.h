@@ -22,16 +22,17 @@ struct kernel {
     uint32_t pointers; /* bit i: argument i is an address, certainly */
     uint64_t written;  /* bit i: it writes what argument i points to */
     enum {
-        KERNEL_KNOWN, /* what it writes is found out elsewhere, if at all */
-        KERNEL_WRITES,     /* what WRITTEN says */
-        KERNEL_MAY_WRITE,  /* something, of what any argument points to */
+        KERNEL_KNOWN,     /* what it writes is found out elsewhere, if at all */
+        KERNEL_WRITES,    /* what WRITTEN says */
+        KERNEL_STORES,    /* the same, of a kernel of PyTorch's */
+        KERNEL_MAY_WRITE, /* something, of what any argument points to */
     } writes;
     const uint16_t *parameter_bytes; /* the size of each; 0: not an address */
-    uint32_t parameter_count;       /* as far as they are known */
-    const struct kernel_rule *rule; /* NULL: nothing known of its arguments */
-    const struct work_kernel *work; /* for the rule: what the name says */
-    compute_run *run;               /* NULL: not carried out */
-    const struct compute *compute;  /* for RUN */
+    uint32_t parameter_count;        /* as far as they are known */
+    const struct kernel_rule *rule;  /* NULL: nothing known of its arguments */
+    const struct work_kernel *work;  /* for the rule: what the name says */
+    compute_run *run;                /* NULL: not carried out */
+    const struct compute *compute;   /* for RUN */
 };
 
 struct kernel_launch {

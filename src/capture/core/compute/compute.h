@@ -110,6 +110,15 @@ bool compute_flatten_parse(const char *name, struct compute *compute);
 bool compute_coalesce_parse(const char *name, struct compute *compute);
 bool compute_sparse_add_parse(const char *name, struct compute *compute);
 bool compute_triangle_indices_parse(const char *name, struct compute *compute);
+bool compute_scan_mask_parse(const char *name, struct compute *compute);
+bool compute_scan_other_parse(const char *name, struct compute *compute);
+bool compute_jitted_parse(const char *name, struct compute *compute);
+bool compute_in_place_parse(const char *name, struct compute *compute);
+bool compute_find_parse(const char *name, struct compute *compute);
+bool compute_found_copy_parse(const char *name, struct compute *compute);
+bool compute_pointwise_parse(const char *name, struct compute *compute);
+bool compute_cross_parse(const char *name, struct compute *compute);
+bool compute_amp_update_parse(const char *name, struct compute *compute);
 
 /* Arguments. */
 uint64_t compute_u64(const struct kernel_launch *launch, uint32_t i);

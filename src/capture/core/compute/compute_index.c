@@ -328,26 +328,6 @@ static uint32_t scatter_reach(const struct compute *c,
     return AFTER_OFFSETS(c->form == FORM_SCATTER_FILL ? 2u : 3u) + 56;
 }
 
-/* A mean is added up here, and divided by another kernel. */
-static operation_function *reducer_find(const char *name)
-{
-    static const struct reducer {
-        const char *pattern;
-        operation_function *run;
-    } reducers[] = {
-        {"9ReduceAddE", operation_add},
-        {"10ReduceMeanE", operation_add},
-        {"13ReduceMaximumE", operation_maximum},
-        {"13ReduceMinimumE", operation_minimum},
-        {"14ReduceMultiplyE", operation_multiply},
-    };
-
-    for (size_t i = 0; i < sizeof reducers / sizeof *reducers; i++)
-        if (strstr(name, reducers[i].pattern))
-            return reducers[i].run;
-    return NULL;
-}
-
 bool compute_scatter_parse(const char *name, struct compute *c)
 {
     const char *fill =
@@ -370,7 +350,7 @@ bool compute_scatter_parse(const char *name, struct compute *c)
         return c->bytes;
     }
     c->form = FORM_SCATTER_ADD;
-    c->operation = reducer_find(name);
+    c->operation = operation_reducer(name);
     return !fill && c->operation && name_types(&text, c->types, 1);
 }
 
@@ -472,8 +452,7 @@ static uint64_t cat_offset(const uint32_t *shape, int dims, int dim,
 
 /* How many elements of a piece, from one that is a multiple of that on, lie one
  * after the other in the result as well. */
-static uint64_t cat_run(const uint32_t *shape, int dims, int dim,
-                        uint32_t size)
+static uint64_t cat_run(const uint32_t *shape, int dims, int dim, uint32_t size)
 {
     uint64_t run = 1;
 
@@ -488,8 +467,7 @@ static uint64_t cat_run(const uint32_t *shape, int dims, int dim,
 static void cat_move(uint64_t to, uint64_t from, uint64_t bytes)
 {
     while (bytes) {
-        uint64_t part =
-            bytes < VALUES_WRITE_BYTES ? bytes : VALUES_WRITE_BYTES;
+        uint64_t part = bytes < VALUES_WRITE_BYTES ? bytes : VALUES_WRITE_BYTES;
 
         compute_move(to, from, (uint32_t)part);
         to += part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * arange and linspace: RangeFactories.cu. Models read the latter back: timm's
- * drop path rates decide which modules there are. */
+ * arange, range, linspace and logspace: RangeFactories.cu. Models read the
+ * latter back: timm's drop path rates decide which modules there are. */
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
@@ -46,9 +46,8 @@ static enum number_type step_type(enum number_type type, const char *at,
 
     if (!number_is_float(type))
         return NUMBER_F32;
-    return is_half(type) && fabsl(wide - step) <= fabsl(step) / 128
-               ? NUMBER_F32
-               : type;
+    return is_half(type) && fabsl(wide - step) <= fabsl(step) / 128 ? NUMBER_F32
+                                                                    : type;
 }
 
 /* FROM + STEP * I as the GPU computes it with a step of type BY: with one
@@ -87,9 +86,8 @@ static void run_linspace(const struct compute *c,
     }
     for (uint64_t i = 0; i < count; i++)
         number_store(c->scalar, to + i * bytes,
-                     i < steps / 2
-                         ? moved(by, start, step, i)
-                         : moved(by, end, -step, steps - i - 1));
+                     i < steps / 2 ? moved(by, start, step, i)
+                                   : moved(by, end, -step, steps - i - 1));
 }
 
 static uint32_t linspace_reach(const struct compute *c,
@@ -98,6 +96,58 @@ static uint32_t linspace_reach(const struct compute *c,
     (void)launch;
     (void)i;
     return closure_of(c->scalar).bytes;
+}
+
+/* BASE (above 0) to the power of X, with the processor's logarithm and
+ * exponential: nothing here links to libm. */
+static long double power(long double base, long double x)
+{
+    long double product, whole, rest, result;
+
+    __asm__("fyl2x" : "=t"(product) : "0"(base), "u"(x) : "st(1)");
+    whole = number_floor(product + 0.5L);
+    __asm__("f2xm1" : "=t"(rest) : "0"(product - whole));
+    __asm__("fscale" : "=t"(result) : "0"(rest + 1), "u"(whole));
+    return result;
+}
+
+/* logspace's lambda holds {scalar start, end; base; int64_t steps; step;
+ * int64_t halfway}; base and step are floats for integers. */
+static void run_logspace(const struct compute *c,
+                         const struct kernel_launch *launch)
+{
+    uint64_t count = compute_u32(launch, 0), out = compute_u64(launch, 2);
+    const char *closure = launch->arguments[1];
+    uint32_t bytes = number_bytes(c->scalar);
+    enum number_type base_type =
+        number_is_float(c->scalar) ? c->scalar : NUMBER_F32;
+    uint32_t unit = number_bytes(base_type);
+    uint32_t base_at = (2 * bytes + unit - 1) / unit * unit;
+    uint32_t steps_at = (base_at + unit + 7) & ~7u;
+    long double start = number_load(c->scalar, closure);
+    long double end = number_load(c->scalar, closure + bytes);
+    long double base = number_load(base_type, closure + base_at);
+    uint64_t steps = (uint64_t)number_load(NUMBER_I64, closure + steps_at);
+    bool fits = count <= (number_is_float(c->scalar) ? COMPUTE_FLOATS
+                                                     : COMPUTE_INTEGERS);
+
+    if (!fits || steps != count || steps < 2 || base <= 0) {
+        compute_forget(c->scalar, out, count * bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        compute_store(
+            c->scalar, out + i * bytes,
+            rounded(base_type,
+                    power(base, start + (end - start) * (long double)i /
+                                            (long double)(steps - 1))),
+            true);
+}
+
+static uint32_t logspace_reach(const struct compute *c,
+                               const struct kernel_launch *launch, int i)
+{
+    return linspace_reach(c, launch, i) + 8;
 }
 
 /* The second lambda of linspace_cuda_out is that of floating types: double,
@@ -109,19 +159,21 @@ bool compute_linspace_parse(const char *name, struct compute *c)
                                              NUMBER_NONE, NUMBER_NONE,
                                              NUMBER_F16,  NUMBER_BF16};
     const char *text = name_after(name, "17linspace_cuda_out");
-    const char *type = text ? name_after(text, "NKUlvE0_clEvENKUlvE") : NULL;
+    const char *log = name_after(name, "17logspace_cuda_out");
     unsigned long ordinal;
 
-    c->run = run_linspace;
-    c->reach = linspace_reach;
+    c->run = log ? run_logspace : run_linspace;
+    c->reach = log ? logspace_reach : linspace_reach;
+    text = log ? log : text;
+    const char *type = text ? name_after(text, "NKUlvE0_clEvENKUlvE") : NULL;
     if (!text)
         return false;
     c->scalar = name_dispatched(text);
     if (!type)
         return c->scalar != NUMBER_NONE && !number_is_float(c->scalar);
     ordinal = *type == '_' ? 0 : 1 + strtoul(type, NULL, 10);
-    c->scalar = ordinal < sizeof order / sizeof *order ? order[ordinal]
-                                                       : NUMBER_NONE;
+    c->scalar =
+        ordinal < sizeof order / sizeof *order ? order[ordinal] : NUMBER_NONE;
     return c->scalar != NUMBER_NONE;
 }
 
@@ -170,6 +222,8 @@ bool compute_arange_parse(const char *name, struct compute *c)
 {
     const char *text = name_after(name, "15arange_cuda_out");
 
+    if (!text)
+        text = name_after(name, "14range_cuda_out");
     c->types[0] = text ? name_dispatched(text) : NUMBER_NONE;
     if (c->types[0] == NUMBER_NONE)
         return false;

@@ -28,6 +28,10 @@ static const struct named_lambda {
     {"17round_kernel_cuda", FORM_UNARY, operation_round, false},
     {"17trunc_kernel_cuda", FORM_UNARY, operation_truncate, false},
     {"16sign_kernel_cuda", FORM_UNARY, operation_sign, false},
+    {"19signbit_kernel_cuda", FORM_UNARY, operation_is_negative, true},
+    {"19addcmul_cuda_kernel", FORM_ADD_OF, operation_multiply, false},
+    {"19addcdiv_cuda_kernel", FORM_ADD_OF, operation_divide, false},
+    {"28launch_masked_scatter_kernel", FORM_TAKE, NULL, false},
     {"24pow_tensor_tensor_kernel", FORM_BINARY, operation_power, false},
     {"17clamp_kernel_impl", FORM_BETWEEN, NULL, false},
     {"17where_kernel_impl", FORM_WHERE, NULL, false},
@@ -83,6 +87,19 @@ static bool compare_parse(const char *name, struct compute *c)
     return true;
 }
 
+/* What the lambda holds; of addcmul's an at::acc_type, of masked_scatter's an
+ * address. */
+static enum number_type lambda_scalar(const struct compute *c)
+{
+    enum number_type type = c->types[1];
+
+    if (c->form == FORM_TAKE ||
+        (c->form == FORM_ADD_OF && !number_is_float(type)))
+        return NUMBER_I64;
+    return c->form == FORM_CLAMP || c->form == FORM_ADD_OF ? number_opmath(type)
+                                                           : type;
+}
+
 static bool lambda_parse(const char *name, struct compute *c)
 {
     for (size_t i = 0; i < sizeof lambdas / sizeof *lambdas; i++) {
@@ -102,8 +119,7 @@ static bool lambda_parse(const char *name, struct compute *c)
             return false;
         if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
             c->operation = operation_logical_not;
-        c->scalar =
-            l->form == FORM_CLAMP ? number_opmath(c->types[1]) : c->types[1];
+        c->scalar = lambda_scalar(c);
         return true;
     }
     return false;
@@ -171,15 +187,19 @@ static long double scalar_at(const struct compute *c, const char *functor,
     return number_load(c->scalar, functor + index * number_bytes(c->scalar));
 }
 
+static bool functor_has_variant(const struct compute *c)
+{
+    return c->operation == operation_equal ||
+           c->operation == operation_compare || c->form == FORM_CLAMP;
+}
+
 /* Reads what the functor holds: an enum first where its operation has
  * variants, then its numbers, aligned. */
 static void functor_read(struct loop *l, const char *functor)
 {
     const struct compute *c = l->compute;
     uint32_t bytes = number_bytes(c->scalar);
-    bool has_variant = c->operation == operation_equal ||
-                       c->operation == operation_compare ||
-                       c->form == FORM_CLAMP;
+    bool has_variant = functor_has_variant(c);
 
     if (has_variant)
         memcpy(&l->variant, functor, sizeof l->variant);
@@ -199,13 +219,13 @@ static void functor_read(struct loop *l, const char *functor)
         l->s[1] = scalar_at(c, functor, 1);
         l->s[0] = scalar_at(c, functor, 0);
         break;
-    case FORM_ADD:
-    case FORM_MASK:
-    case FORM_FILL:
-        l->s[0] = scalar_at(c, functor, 0);
+    case FORM_UNARY:
+    case FORM_BINARY:
+    case FORM_WHERE:
+    case FORM_BETWEEN:
         break;
     default:
-        break;
+        l->s[0] = scalar_at(c, functor, 0);
     }
 }
 
@@ -217,6 +237,20 @@ static long double clamp(const struct loop *l, long double x)
     if (l->variant == 0)
         return x;
     return operation_minimum(x, l->s[l->variant == 2], 0);
+}
+
+static long double sum_evaluate(const struct loop *l, const long double *x)
+{
+    switch ((enum form)l->compute->form) {
+    case FORM_ADD:
+        return x[0] + l->s[0] * x[1];
+    case FORM_ADD_SELF:
+        return x[0] + l->s[1] * l->s[0];
+    case FORM_ADD_OTHER:
+        return l->s[0] + l->s[1] * x[0];
+    default:
+        return x[0] + l->s[0] * l->compute->operation(x[1], x[2], 0);
+    }
 }
 
 long double loop_evaluate(const struct loop *l, const long double *x)
@@ -232,12 +266,6 @@ long double loop_evaluate(const struct loop *l, const long double *x)
         return op(l->s[0], x[0], l->variant);
     case FORM_B:
         return op(x[0], l->s[0], l->variant);
-    case FORM_ADD:
-        return x[0] + l->s[0] * x[1];
-    case FORM_ADD_SELF:
-        return x[0] + l->s[1] * l->s[0];
-    case FORM_ADD_OTHER:
-        return l->s[0] + l->s[1] * x[0];
     case FORM_WHERE:
         return x[0] ? x[1] : x[2];
     case FORM_MASK:
@@ -248,8 +276,10 @@ long double loop_evaluate(const struct loop *l, const long double *x)
         return operation_minimum(operation_maximum(x[0], x[1], 0), x[2], 0);
     case FORM_FILL:
         return l->s[0];
+    case FORM_TAKE:
+        return x[0]; /* taken */
     default:
-        return 0;
+        return sum_evaluate(l, x);
     }
 }
 
@@ -373,6 +403,19 @@ static void inputs_load(const struct loop *l, const uint64_t *offsets,
                                 l->data[i + 1] + offsets[i + 1], &x[i]);
 }
 
+/* masked_scatter: what the mask x1 is true for is the next of a source. */
+static void take(const struct loop *l, long double *x, bool *known)
+{
+    uint64_t at =
+        (uint64_t)l->s[0] + (uint64_t)x[2] * number_bytes(l->types[0]);
+
+    if (known[1] && x[1])
+        known[0] = known[2] && compute_load(l->types[0], at, &x[0]);
+    known[0] &= known[1];
+    known[1] = known[2] = true;
+    x[0] = known[0] ? x[0] : 0;
+}
+
 static void element(const struct loop *l, uint64_t index, bool certain)
 {
     uint64_t offsets[INPUTS + 1];
@@ -385,6 +428,8 @@ static void element(const struct loop *l, uint64_t index, bool certain)
         for (int i = 0; i <= l->inputs; i++)
             offsets[i] = index * number_bytes(l->types[i]);
     inputs_load(l, offsets, x, known);
+    if (l->compute->form == FORM_TAKE)
+        take(l, x, known);
     bool all_known =
         (known[0] && known[1] && known[2]) || is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)
@@ -672,14 +717,12 @@ static bool other_parse(const char *name, struct compute *c)
 
 static uint32_t functor_alignment(const struct compute *c)
 {
-    bool has_variant =
-        c->operation == operation_equal || c->operation == operation_compare;
     uint32_t bytes = 1;
 
     if (c->form != FORM_UNARY && c->form != FORM_BINARY &&
         c->form != FORM_WHERE && c->form != FORM_BETWEEN)
         bytes = number_bytes(c->scalar);
-    return (has_variant || c->form == FORM_CLAMP) && bytes < 4 ? 4 : bytes;
+    return functor_has_variant(c) && bytes < 4 ? 4 : bytes;
 }
 
 static uint32_t functor_size(const struct compute *c)

@@ -15,11 +15,13 @@ enum form {
     FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
     FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
     FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
+    FORM_ADD_OF,    /* x0 + s0 * op(x1, x2): addcmul, addcdiv */
     FORM_WHERE,     /* x0 ? x1 : x2 */
     FORM_MASK,      /* x1 ? s0 : x0: masked_fill */
     FORM_CLAMP,     /* between s0 and s1, as its ClampLimits says */
     FORM_BETWEEN,   /* x0, between x1 and x2 */
     FORM_FILL,      /* s0 */
+    FORM_TAKE,      /* x1 ? s0[x2] : x0: masked_scatter */
     FORM_OTHER,     /* not carried out */
 };
 

@@ -26,7 +26,7 @@ long double operation_multiply(long double a, long double b, int v)
     return a * b;
 }
 
-static long double operation_divide(long double a, long double b, int v)
+long double operation_divide(long double a, long double b, int v)
 {
     (void)v;
     return a / b;
@@ -202,6 +202,19 @@ long double operation_sign(long double a, long double b, int v)
     return (a > 0) - (a < 0);
 }
 
+long double operation_is_negative(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return signbit(a) != 0;
+}
+
+/* The step function; B where it has its step. */
+static long double operation_heaviside(long double a, long double b, int v)
+{
+    (void)v;
+    return a == 0 ? b : a > 0;
+}
+
 long double operation_square(long double a, long double b, int v)
 {
     (void)b, (void)v;
@@ -258,6 +271,9 @@ static const struct named_operation {
     {"23logical_xor_kernel_cuda", operation_logical_xor},
     {"19maximum_kernel_cuda", operation_maximum},
     {"19minimum_kernel_cuda", operation_minimum},
+    {"16fmax_kernel_cuda", operation_maximum},
+    {"16fmin_kernel_cuda", operation_minimum},
+    {"21heaviside_kernel_cuda", operation_heaviside},
     {"St4plusI", operation_add}, /* these of lists of tensors */
     {"St5minusI", operation_subtract},
     {"St10multipliesI", operation_multiply},
@@ -269,5 +285,24 @@ operation_function *operation_find(const char *functor)
     for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
         if (strstr(functor, binaries[i].pattern))
             return binaries[i].run;
+    return NULL;
+}
+
+operation_function *operation_reducer(const char *name)
+{
+    static const struct reducer {
+        const char *pattern;
+        operation_function *run;
+    } reducers[] = {
+        {"9ReduceAddE", operation_add},
+        {"10ReduceMeanE", operation_add},
+        {"13ReduceMaximumE", operation_maximum},
+        {"13ReduceMinimumE", operation_minimum},
+        {"14ReduceMultiplyE", operation_multiply},
+    };
+
+    for (size_t i = 0; i < sizeof reducers / sizeof *reducers; i++)
+        if (strstr(name, reducers[i].pattern))
+            return reducers[i].run;
     return NULL;
 }

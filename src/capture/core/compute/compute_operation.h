@@ -13,6 +13,11 @@ typedef long double operation_function(long double a, long double b,
  */
 operation_function *operation_find(const char *functor);
 
+/* What a scatter or an index_reduce with the mangled NAME does with what it
+ * finds; NULL where it only stores. A mean is added up here, and divided by
+ * another kernel. */
+operation_function *operation_reducer(const char *name);
+
 /* Those that other functors stand for. */
 operation_function operation_add;
 operation_function operation_multiply;
@@ -31,6 +36,8 @@ operation_function operation_ceil;
 operation_function operation_round;
 operation_function operation_truncate;
 operation_function operation_sign;
+operation_function operation_is_negative;
+operation_function operation_divide;
 operation_function operation_square;
 operation_function operation_cube;
 operation_function operation_power;

@@ -366,8 +366,8 @@ bool compute_reduce_parse(const char *name, struct compute *c)
  * first value is its 1, and the config has its size. */
 static enum number_type jitted_type(const char *op)
 {
-    static const enum number_type types[] = {NUMBER_I64, NUMBER_I32,
-                                             NUMBER_F64, NUMBER_F32};
+    static const enum number_type types[] = {NUMBER_I64, NUMBER_I32, NUMBER_F64,
+                                             NUMBER_F32};
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         uint32_t bytes = number_bytes(types[i]);
@@ -477,6 +477,44 @@ bool compute_scan_parse(const char *name, struct compute *c)
     }
     return text && name_types(&text, c->types + 1, 1) && *text++ == 'P' &&
            name_types(&text, c->types, 1) && strstr(text, "8NullTypeE");
+}
+
+/* The same of a mask, for masked_scatter: how many are true before each. In is
+ * an iterator: CUB's has its function first. */
+static void run_scan_mask(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    uint64_t in, out = compute_u64(launch, 1);
+    uint64_t count = compute_u32(launch, 6);
+    long double sum = 0, x;
+    bool known = true;
+
+    memcpy(&in, (const char *)launch->arguments[0] + c->bytes, sizeof in);
+    if (!scan_fits(c, out, in, count))
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        compute_store(NUMBER_I64, out + 8 * i, sum, known);
+        known &= compute_load(NUMBER_BOOL, in + i, &x);
+        sum += x != 0;
+    }
+}
+
+static uint32_t scan_mask_reach(const struct compute *c,
+                                const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return c->bytes + 8;
+}
+
+bool compute_scan_mask_parse(const char *name, struct compute *c)
+{
+    c->bytes = strstr(name, "22TransformInputIteratorI") ? 8 : 0;
+    c->reach = scan_mask_reach;
+    c->run = run_scan_mask;
+    c->types[0] = NUMBER_I64;
+    c->types[1] = NUMBER_BOOL;
+    return strstr(name, "11CountMaskOpE");
 }
 
 /* (out, in, rows, columns, ...): along the rows */

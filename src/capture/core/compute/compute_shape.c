@@ -7,6 +7,7 @@
 
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
 
 static bool one_type(const char *name, const char *pattern, struct compute *c)
@@ -281,18 +282,20 @@ bool compute_inverse_bool_parse(const char *name, struct compute *c)
     return true;
 }
 
-static void add(enum number_type type, uint64_t to, uint64_t from, bool known)
+static void reduce(const struct compute *c, uint64_t to, uint64_t from,
+                   bool known)
 {
     long double a, b;
 
-    known &= compute_load(type, to, &a);
-    known &= compute_load(type, from, &b);
-    compute_store(type, to, a + b, known);
+    known &= compute_load(c->types[0], to, &a);
+    known &= compute_load(c->types[0], from, &b);
+    compute_store(c->types[0], to, c->operation(a, b, 0), known);
 }
 
-/* index_add_: indexFunc{Small,Large}Index (TensorInfo out, in, index, int out
- * dimension, in dimension, [total,] inner size, int64_t out size, numel, ...).
- * Its alpha is taken to be 1: index_add multiplies beforehand. */
+/* index_add_, index_reduce_: indexFunc{Small,Large}Index (TensorInfo out, in,
+ * index, int out dimension, in dimension, [total,] inner size, int64_t out
+ * size, numel, ...). Its alpha is taken to be 1: index_add multiplies
+ * beforehand. */
 static void run_index_add(const struct compute *c,
                           const struct kernel_launch *launch)
 {
@@ -321,14 +324,14 @@ static void run_index_add(const struct compute *c,
                          &row);
 
         for (uint64_t k = 0; row >= 0 && row < size && k < inner; k++)
-            add(c->types[0],
-                out.data + (compute_tensor_offset(&out, k) +
-                            (uint64_t)row * out.strides[to]) *
-                               c->bytes,
-                in.data +
-                    (compute_tensor_offset(&in, k) + i * in.strides[from]) *
-                        c->bytes,
-                known);
+            reduce(c,
+                   out.data + (compute_tensor_offset(&out, k) +
+                               (uint64_t)row * out.strides[to]) *
+                                  c->bytes,
+                   in.data +
+                       (compute_tensor_offset(&in, k) + i * in.strides[from]) *
+                           c->bytes,
+                   known);
     }
 }
 
@@ -341,11 +344,11 @@ bool compute_index_add_parse(const char *name, struct compute *c)
         text = name_after(name, "19indexFuncLargeIndexI");
         c->layout = 1;
     }
-    if (!text || !name_types(&text, c->types, 2) || *text != 'j' ||
-        !strstr(text, "9ReduceAddE"))
+    if (!text || !name_types(&text, c->types, 2) || *text != 'j')
         return false;
     c->bytes = number_bytes(c->types[0]);
-    return true;
+    c->operation = operation_reducer(text);
+    return c->operation;
 }
 
 /* index_put_(accumulate=True): indexing_backward_kernel and its kin (const
@@ -370,13 +373,14 @@ static void run_index_put_add(const struct compute *c,
             uint64_t from = ((uint64_t)place + z * count) * stride;
 
             for (uint64_t k = 0; k < stride; k++)
-                add(c->types[0], out + (to + k) * c->bytes,
-                    in + (from + k) * c->bytes, known);
+                reduce(c, out + (to + k) * c->bytes, in + (from + k) * c->bytes,
+                       known);
         }
 }
 
 bool compute_index_put_add_parse(const char *name, struct compute *c)
 {
+    c->operation = operation_add;
     c->run = run_index_put_add;
     return one_type(name, "24indexing_backward_kernelI", c) ||
            one_type(name, "37indexing_backward_kernel_small_strideI", c) ||

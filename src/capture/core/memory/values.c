@@ -118,6 +118,13 @@ window_of_range(uint64_t address, uint64_t bytes)
     return w && w->memory && bytes <= w->base + w->bytes - address ? w : NULL;
 }
 
+bool values_may_hold(uint64_t address)
+{
+    const struct values_window *w = window_of(address);
+
+    return w && w->memory && w->granules[(address - w->base) / VALUES_GRANULE];
+}
+
 bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
 {
     uint64_t past = (at + bytes - 1) / CELL + 1;
@@ -162,8 +169,8 @@ bool values_are_uniform(uint64_t address, uint64_t bytes)
 
 static inline void uniform_end(uint64_t address, uint64_t bytes)
 {
-    uint64_t first = atomic_load_explicit(&uniform_address,
-                                          memory_order_relaxed);
+    uint64_t first =
+        atomic_load_explicit(&uniform_address, memory_order_relaxed);
 
     if (first && address < first + uniform_bytes && first < address + bytes)
         uniform_address = 0;

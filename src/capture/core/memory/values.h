@@ -78,6 +78,9 @@ static inline bool values_is_known(unsigned char mark)
 /* BYTES at ADDRESS, which were written, are not known: integers or flags. */
 void values_mark_counts(uint64_t address, uint64_t bytes);
 
+/* False where nothing near ADDRESS can be known. */
+bool values_may_hold(uint64_t address);
+
 /* False where none of BYTES, AT bytes into W's window, can be known. */
 bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes);
 

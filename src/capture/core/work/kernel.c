@@ -113,6 +113,14 @@ static void writes_choose(struct kernel *kernel, const char *name,
     kernel->written = told.written;
 }
 
+/* Of one of PyTorch's own that is not carried out: what it may write is not
+ * const. Mostly that is a new block, of which nothing is known anyhow. */
+static void stores_choose(struct kernel *kernel, const char *name)
+{
+    kernel->written = kernel_pointers(name, true).written;
+    kernel->writes = kernel->written ? KERNEL_STORES : KERNEL_KNOWN;
+}
+
 static struct kernel *kernel_new(const char *name, bool foreign)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
@@ -127,8 +135,10 @@ static struct kernel *kernel_new(const char *name, bool foreign)
     kernel->pointers = pointers.all;
     if (kernel->pointers)
         pointers_keep(kernel);
-    if (foreign && !kernel->run)
+    if (!kernel->run && foreign)
         writes_choose(kernel, name, pointers);
+    else if (!kernel->run)
+        stores_choose(kernel, name);
     if (memsim_session())
         kernel->shared_limit_bytes =
             memsim_device_gpu()->shared_per_block_optin_bytes;
@@ -272,7 +282,7 @@ static int kernel_run(const struct kernel *kernel,
         carry_launches++;
         kernel->run(kernel->compute, launch);
     }
-    if (kernel->writes != KERNEL_KNOWN && kernel->parameter_count)
+    if (kernel->writes != KERNEL_KNOWN)
         kernel_blocks_write(kernel, launch);
     if (kernel->pointers)
         misuse_arguments(kernel, launch, device);

@@ -61,8 +61,8 @@ static void blocks_each(const struct kernel *kernel,
     for (uint32_t i = 0; i < kernel->parameter_count && i < 64; i++) {
         const char *argument = launch->arguments[i];
 
-        for (uint32_t at = 0; mask >> i & 1 &&
-                              at + sizeof word <= kernel->parameter_bytes[i];
+        for (uint32_t at = 0;
+             mask >> i & 1 && at + sizeof word <= kernel->parameter_bytes[i];
              at += sizeof word) {
             memcpy(&word, argument + at, sizeof word);
             if (blocks_find(word, &block))
@@ -89,10 +89,33 @@ static void block_step(void *context, const struct block *block)
                     (const uint64_t[STEP_WORDS]){block->address, block->bytes});
 }
 
+/* Calls EACH with what lies from the pointers of KERNEL, one of PyTorch's that
+ * stores to them, to the ends of their blocks. */
+static void stores_each(const struct kernel *kernel,
+                        const struct kernel_launch *launch,
+                        void (*each)(void *context, const struct block *block),
+                        void *context)
+{
+    for (uint64_t left = kernel->written; left; left &= left - 1) {
+        struct block block;
+        uint64_t address;
+
+        memcpy(&address, launch->arguments[__builtin_ctzll(left)],
+               sizeof address);
+        if (!values_may_hold(address) || !blocks_find(address, &block))
+            continue;
+        block.bytes -= address - block.address;
+        block.address = address;
+        each(context, &block);
+    }
+}
+
 void kernel_blocks_write(const struct kernel *kernel,
                          const struct kernel_launch *launch)
 {
-    if (kernel->writes == KERNEL_WRITES)
+    if (kernel->writes == KERNEL_STORES)
+        stores_each(kernel, launch, block_forget, NULL);
+    else if (kernel->writes == KERNEL_WRITES)
         blocks_each(kernel, launch, kernel->written, block_forget, NULL);
     else
         blocks_each(kernel, launch, ~UINT64_C(0), block_doubt, NULL);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels of PyTorch's that are not carried out and whose names do not say
+ * where they write (kernel_pointers.c): their arguments do. */
+#include <string.h>
+
+#include "capture/core/compute/compute.h"
+#include "capture/core/memory/blocks.h"
+#include "capture/core/memory/values.h"
+
+/* Nothing is known from ADDRESS to the end of its block. */
+static void forget_rest(uint64_t address)
+{
+    struct block block;
+
+    if (blocks_find(address, &block))
+        memsim_values_forget(address, block.bytes - (address - block.address));
+}
+
+/* Compiled at run time, by jitted_gpu_kernel (CUDAJitLoops.cuh): (int count,
+ * {out, in, ...}, ...). */
+static void run_jitted(const struct compute *c,
+                       const struct kernel_launch *launch)
+{
+    uint64_t out;
+
+    (void)c;
+    memcpy(&out, launch->arguments[1], sizeof out);
+    forget_rest(out);
+}
+
+/* What jit_utils.cpp and the operators call their kernels. */
+bool compute_jitted_parse(const char *name, struct compute *c)
+{
+    size_t length = strlen(name);
+
+    c->run = run_jitted;
+    return strncmp(name, "_Z", 2) != 0 && length > 7 &&
+           !strcmp(name + length - 7, "_kernel") &&
+           (strstr(name, "_vectorized") || !strcmp(name, "gcd_kernel") ||
+            !strcmp(name, "lcm_kernel"));
+}
+
+/* kernelPointwiseApply2 (TensorInfo out, TensorInfo in, ...) */
+static void run_pointwise(const struct compute *c,
+                          const struct kernel_launch *launch)
+{
+    (void)c;
+    forget_rest(compute_u64(launch, 0));
+}
+
+bool compute_pointwise_parse(const char *name, struct compute *c)
+{
+    c->run = run_pointwise;
+    return !strncmp(name, "_ZN2at4cuda", 11);
+}
+
+/* DeviceScanKernel (in, out, ...) of operations that nothing here knows. */
+static void run_scan_other(const struct compute *c,
+                           const struct kernel_launch *launch)
+{
+    (void)c;
+    forget_rest(compute_u64(launch, 1));
+}
+
+bool compute_scan_other_parse(const char *name, struct compute *c)
+{
+    c->run = run_scan_other;
+    return strstr(name, "at_cuda_detail3cub");
+}
+
+/* Elementwise by a functor that nothing here knows, in place: (int count,
+ * functor, {out, in, ...}, ...). Elsewhere the output is a new block. */
+static void run_in_place(const struct compute *c,
+                         const struct kernel_launch *launch)
+{
+    uint64_t data[2];
+
+    (void)c;
+    memcpy(data, launch->arguments[2], sizeof data);
+    if (data[0] == data[1])
+        forget_rest(data[0]);
+}
+
+bool compute_in_place_parse(const char *name, struct compute *c)
+{
+    c->run = run_in_place;
+    return strstr(name, "rrayIPcL") && !strstr(name, "rrayIPcLm1E") &&
+           !strstr(name, "rrayIPcLi1E");
+}
+
+/* thrust::find, as mode() of many elements uses it and insists that it finds
+ * something: (in, tuple<bool, int64_t> *out, ...). Nothing here knows where. */
+static void run_find(const struct compute *c,
+                     const struct kernel_launch *launch)
+{
+    uint64_t out = compute_u64(launch, 1);
+    char *to = values_write(out, 16, false);
+
+    (void)c;
+    if (!to)
+        return;
+    memset(to, 0, 16);
+    to[0] = 1;
+    values_mark_counts(out, 16);
+}
+
+bool compute_find_parse(const char *name, struct compute *c)
+{
+    c->run = run_find;
+    return strstr(name, "6thrust");
+}
+
+/* What it found is copied, by older versions: ({in, out}, int64_t count). */
+static void run_found_copy(const struct compute *c,
+                           const struct kernel_launch *launch)
+{
+    uint64_t places[2], count = compute_u64(launch, 1);
+
+    (void)c;
+    memcpy(places, launch->arguments[0], sizeof places);
+    if (count == 1 && values_window(places[0]) && values_window(places[1]))
+        memsim_values_copy(places[1], places[0], 16);
+}
+
+bool compute_found_copy_parse(const char *name, struct compute *c)
+{
+    c->run = run_found_copy;
+    return strstr(name, "tupleIJblEEE");
+}
