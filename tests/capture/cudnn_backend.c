@@ -417,6 +417,32 @@ TEST(depthwise_gradients_take_much)
     CHECK_UINT(workspace_of(&depthwise, 0), 0);
 }
 
+/* The tests' GPU is an H100: its own size is certain, a V100's is not. */
+TEST(a_borrowed_size_has_a_range)
+{
+    struct problem patch = {.type = CUDNN_DATA_BFLOAT16,
+                            .x = {4, 3, 224, 224},
+                            .w = {768, 3, 16, 16},
+                            .y = {4, 768, 14, 14},
+                            .stride = 16};
+    struct problem conv = {.type = CUDNN_DATA_FLOAT,
+                           .x = {32, 512, 7, 7},
+                           .w = {512, 512, 3, 3},
+                           .y = {32, 512, 7, 7},
+                           .stride = 1};
+    int64_t workspace;
+
+    CHECK(!execute(plan_for(&patch, 0), &workspace));
+    struct seen own = trace_seen(TRACE_CONVOLUTION);
+    CHECK_UINT(own.convolution.workspace_most, 7561728);
+    CHECK_UINT(own.convolution.workspace_gpu, 90);
+    CHECK(!execute(plan_for(&conv, 1), &workspace));
+    struct seen borrowed = trace_seen(TRACE_CONVOLUTION);
+    CHECK_UINT(borrowed.convolution.workspace_bytes, 56623104);
+    CHECK_UINT(borrowed.convolution.workspace_most, 4 * 56623104);
+    CHECK_UINT(borrowed.convolution.workspace_gpu, 70);
+}
+
 TEST(a_plan_that_needs_workspace_gets_some)
 {
     struct problem patch = {

@@ -7,8 +7,8 @@ import unittest
 
 from suite import TOP, main
 
-HEAD = ("operation type math layout groups filter stride channels height x w "
-        "y constant align evidence source").split()
+HEAD = ("operation type math layout groups filter stride channels height gpu "
+        "cudnn x w y constant align evidence source").split()
 MEASURED = ("FIDELITY", "KINETO", "V100")
 
 
@@ -27,6 +27,14 @@ class Workspaces(unittest.TestCase):
             weak = row["evidence"].startswith(("assumed", "unknown"))
             self.assertNotEqual(sure, weak, row)
 
+    def test_a_measured_row_says_on_which_gpu(self):
+        measured = {"FIDELITY": ("9.0", "9"), "KINETO": ("9.0", "9"),
+                    "V100": ("7.0", "8")}
+        for row in rows():
+            source = row["source"].rstrip(" 0123456789abcd")
+            where = measured.get(row["source"]) or measured.get(source)
+            self.assertEqual((row["gpu"], row["cudnn"]), where or ("*", "*"))
+
     def test_bf16_was_measured_where_nothing_else_is_said(self):
         for row in rows():
             if "bf16" in row["type"] and row["source"] != "KINETO":
@@ -34,7 +42,7 @@ class Workspaces(unittest.TestCase):
 
     def test_the_last_row_takes_the_rest(self):
         last = rows()[-1]
-        self.assertTrue(all(last[key] == "*" for key in HEAD[:9]))
+        self.assertTrue(all(last[key] == "*" for key in HEAD[:11]))
         self.assertEqual(last["evidence"], "unknown: counted as 0")
 
 

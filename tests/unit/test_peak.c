@@ -108,6 +108,63 @@ TEST(a_label_needs_the_same_thread_and_device)
     peak_fini(&peak);
 }
 
+/* A workspace of 512 whose size is another GPU's: the real one has 0 to MOST. */
+static void put_convolution(struct build *b, uint64_t most, uint64_t gpu)
+{
+    put_alloc(b, 0, A + 4096, 512);
+    BUILD(b, CONVOLUTION, .workspace_bytes = 500, .workspace_most = most,
+          .workspace_gpu = gpu);
+    put_free(b, 0, A + 4096, 512);
+}
+
+TEST(borrowed_workspaces_bound_the_peak)
+{
+    struct build b = build_start();
+    char text[128];
+
+    allocated = 0;
+    put_alloc(&b, 0, A, 1000);
+    put_convolution(&b, 2000, 70);
+    struct peak peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].allocated_bytes, 1512);
+    CHECK_UINT(peak.cards[0].range.least_bytes, 1000);
+    CHECK_UINT(peak.cards[0].range.most_bytes, 3000);
+    CHECK(workspace_range_matters(&peak.cards[0].range));
+    CHECK_STR(workspace_range_source(&peak.cards[0].range, text, sizeof text),
+              "measured on a V100 in 2021");
+    peak_fini(&peak);
+}
+
+TEST(own_workspaces_do_not)
+{
+    struct build b = build_start();
+
+    allocated = 0;
+    put_alloc(&b, 0, A, 1000);
+    put_convolution(&b, 500, 90);
+    struct peak peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].range.least_bytes, 1512);
+    CHECK_UINT(peak.cards[0].range.most_bytes, 1512);
+    CHECK(!workspace_range_matters(&peak.cards[0].range));
+    peak_fini(&peak);
+}
+
+/* Elsewhere the peak may be so high that no workspace changes it. */
+TEST(a_peak_without_convolutions_is_certain)
+{
+    struct build b = build_start();
+
+    allocated = 0;
+    put_alloc(&b, 0, A, 1000);
+    put_convolution(&b, 2000, 0);
+    put_alloc(&b, 0, A + 8192, 9000);
+    put_launch(&b, 0, 0);
+    struct peak peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].range.least_bytes, 10000);
+    CHECK_UINT(peak.cards[0].range.most_bytes, 10000);
+    peak_fini(&peak);
+}
+
 TEST(a_lent_block_is_a_workspace)
 {
     struct build b = build_start();

@@ -61,7 +61,14 @@ void convolution_describe(const struct convolution *convolution,
 
 uint32_t convolution_name(enum convolution_operation operation);
 
+/* What a convolution asks for. Where its size was measured on another GPU or
+ * with another cuDNN, or nowhere, the real one is between 0 and `most_bytes`. */
+struct workspace {
+    uint64_t bytes, most_bytes; /* equal: the size is this GPU's own */
+    unsigned gpu; /* compute capability of the measurement, 70; 0: none */
+};
+
 /* Looked up in data/workspaces/cudnn.csv. */
-uint64_t convolution_workspace(const struct convolution *convolution);
+struct workspace convolution_workspace(const struct convolution *convolution);
 
 #endif

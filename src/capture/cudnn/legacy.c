@@ -60,7 +60,7 @@ static cudnnStatus_t algorithm_get(cudnnHandle_t handle,
     *results = (cudnnConvolutionFwdAlgoPerf_t){
         .algo = (cudnnConvolutionFwdAlgo_t)algorithm,
         .status = CUDNN_STATUS_SUCCESS,
-        .memory = convolution_workspace(c),
+        .memory = convolution_workspace(c).bytes,
         .determinism = CUDNN_DETERMINISTIC,
         .mathType = c->engine == ENGINE_TENSOR_CORE ? CUDNN_TENSOR_OP_MATH
                                                     : CUDNN_FMA_MATH,
@@ -74,7 +74,7 @@ static cudnnStatus_t workspace_get(cudnnHandle_t handle,
 {
     if (!cudnn_get(handle) || !c || !bytes)
         return CUDNN_STATUS_BAD_PARAM;
-    *bytes = convolution_workspace(c);
+    *bytes = convolution_workspace(c).bytes;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -85,8 +85,9 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
     const struct cudnn *cudnn = cudnn_get(handle);
     struct text text = {0};
 
-    if (!cudnn || !c || workspace_bytes < convolution_workspace(c))
+    if (!cudnn || !c || workspace_bytes < convolution_workspace(c).bytes)
         return CUDNN_STATUS_BAD_PARAM;
+    struct workspace workspace = convolution_workspace(c);
     convolution_describe(c, &text);
     text_add(&text, "%s", fused);
     SUBMIT_TEXT(CONVOLUTION, text.bytes, text.used,
@@ -94,7 +95,8 @@ static cudnnStatus_t legacy_execute(cudnnHandle_t handle,
                 .device = (uint64_t)cudnn->device, .stream = cudnn->stream,
                 .operation = c->operation, .type = c->x.type,
                 .compute = c->compute, .workspace_bytes = workspace_bytes,
-                .engine = c->engine);
+                .engine = c->engine, .workspace_most = workspace.most_bytes,
+                .workspace_gpu = workspace.gpu);
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -99,7 +99,10 @@ static bool plan_convolution(const struct descriptor *graph, int64_t engine,
     plan->operation = c.operation;
     plan->type = c.x.type;
     plan->compute = c.compute;
-    plan->workspace_bytes = convolution_workspace(&c);
+    struct workspace workspace = convolution_workspace(&c);
+    plan->workspace_bytes = workspace.bytes;
+    plan->workspace_most = workspace.most_bytes;
+    plan->workspace_gpu = workspace.gpu;
     convolution_describe(&c, &plan->detail);
     fused_describe(graph, &plan->detail);
     return true;
@@ -178,7 +181,9 @@ void plan_record(const struct cudnn *cudnn, const struct plan *plan)
                     .stream = cudnn->stream, .operation = plan->operation,
                     .type = plan->type, .compute = plan->compute,
                     .workspace_bytes = lent_bytes,
-                    .engine = (uint64_t)plan->engine);
+                    .engine = (uint64_t)plan->engine,
+                    .workspace_most = plan->workspace_most,
+                    .workspace_gpu = plan->workspace_gpu);
     } else if (plan->kind == PLAN_ATTENTION) {
         SUBMIT_TEXT(ATTENTION, plan->detail.bytes, plan->detail.used,
                     .name = plan->name, .device = device,

@@ -25,6 +25,8 @@ struct plan {
     cudnnDataType_t type, compute;
     int64_t engine;
     uint64_t workspace_bytes; /* what the plan asks for */
+    uint64_t workspace_most;  /* of a convolution: struct workspace */
+    unsigned workspace_gpu;
     uint64_t scratch_bytes;   /* what graph_scratch_bytes says */
     struct text detail;
 };

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/core/memory/device.h"
 #include "capture/cudnn/convolution.h"
 
 /* One row; its texts are patterns: "*" any, "a|b" either. */
 struct rule {
     const char *operation, *type, *math, *layout, *groups, *filter, *stride;
     const char *channels, *height;
+    const char *gpu, *cudnn; /* where it was measured; "*": nowhere */
     double x, w, y; /* multiples of the tensors' bytes */
     uint64_t constant_bytes;
     uint64_t align; /* channels are rounded up to this */
@@ -23,7 +25,7 @@ static const struct rule rules[] = {
 /* The same columns of a convolution. */
 struct problem {
     const char *operation, *type, *math, *layout, *groups;
-    char filter[32], stride[32], channels[24];
+    char filter[32], stride[32], channels[24], gpu[8], cudnn[8];
     int64_t height;
 };
 
@@ -63,6 +65,26 @@ static bool rule_fits(const struct rule *rule, const struct problem *p)
            pattern_fits(rule->stride, p->stride) &&
            pattern_fits(rule->channels, p->channels) &&
            range_fits(rule->height, p->height);
+}
+
+/* Was its size measured on such a GPU, with such a cuDNN? */
+static bool rule_is_own(const struct rule *rule, const struct problem *p)
+{
+    return strcmp(rule->gpu, "*") && pattern_fits(rule->gpu, p->gpu) &&
+           pattern_fits(rule->cudnn, p->cudnn);
+}
+
+static const struct rule *rule_find(const struct problem *p)
+{
+    const size_t count = sizeof rules / sizeof *rules;
+
+    for (size_t i = 0; i < count; i++)
+        if (rule_is_own(&rules[i], p) && rule_fits(&rules[i], p))
+            return &rules[i];
+    for (size_t i = 0; i < count; i++)
+        if (rule_fits(&rules[i], p))
+            return &rules[i];
+    return NULL;
 }
 
 static const char *type_of(const struct convolution *c)
@@ -116,6 +138,11 @@ static struct problem problem_of(const struct convolution *c)
     sizes_print(p.filter, sizeof p.filter, c->w.dims + 2, c->w.count - 2);
     sizes_print(p.stride, sizeof p.stride, c->stride, c->spatial_dims);
     sizes_print(p.channels, sizeof p.channels, c->x.dims + 1, c->x.count > 1);
+    const struct gpu *gpu = memsim_device_gpu();
+    if (gpu)
+        snprintf(p.gpu, sizeof p.gpu, "%u.%u", gpu->capability_major % 100,
+                 gpu->capability_minor % 100);
+    snprintf(p.cudnn, sizeof p.cudnn, "%zu", cudnnGetVersion() / 10000 % 100);
     return p;
 }
 
@@ -144,15 +171,30 @@ static uint64_t rule_bytes(const struct rule *rule, const struct convolution *c)
     return (uint64_t)(bytes + 0.5) + rule->constant_bytes;
 }
 
-uint64_t convolution_workspace(const struct convolution *convolution)
+/* "7.0" as 70; "*" is 0. */
+static unsigned capability_of(const struct rule *rule)
+{
+    unsigned major = 0, minor = 0;
+
+    return sscanf(rule->gpu, "%u.%u", &major, &minor) == 2 ? major * 10 + minor
+                                                           : 0;
+}
+
+struct workspace convolution_workspace(const struct convolution *convolution)
 {
     const struct problem problem = problem_of(convolution);
-    const size_t count = sizeof rules / sizeof *rules;
+    const struct rule *rule = rule_find(&problem);
 
-    if (convolution->engine == ENGINE_SMALL)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        if (rule_fits(&rules[i], &problem))
-            return rule_bytes(&rules[i], convolution);
-    return 0;
+    if (convolution->engine == ENGINE_SMALL || !rule)
+        return (struct workspace){0};
+    struct workspace w = {.bytes = rule_bytes(rule, convolution),
+                          .gpu = capability_of(rule)};
+    w.most_bytes = w.bytes;
+    if (!rule_is_own(rule, &problem)) {
+        uint64_t copies = shape_bytes(&convolution->x) +
+                          shape_bytes(&convolution->w) +
+                          shape_bytes(&convolution->y);
+        w.most_bytes = 4 * w.bytes > copies ? 4 * w.bytes : copies;
+    }
+    return w;
 }

@@ -136,7 +136,8 @@ struct trace_chunk {
       F(ldc_ldd) F(stride_a) F(stride_b) F(stride_c) F(alignment) F(epilogue)  \
       F(workspace_bytes) F(math_mode) F(accumulates), NULL)                    \
     X(32, CONVOLUTION, convolution, TIME, TRACE_FIELDS_WORK F(operation)       \
-      F(type) F(compute) F(workspace_bytes) F(engine), "dims")                 \
+      F(type) F(compute) F(workspace_bytes) F(engine) F(workspace_most)        \
+      F(workspace_gpu), "dims")                                                \
     X(33, ATTENTION, attention, TIME, TRACE_FIELDS_WORK F(operation) F(type)   \
       F(workspace_bytes), "dims")                                              \
     X(34, LIBRARY_CALL, library_call, TIME, TRACE_FIELDS_WORK                  \

@@ -15,6 +15,7 @@
 struct card {
     struct tracker torch, raw; /* the caching allocator; cudaMalloc */
     uint64_t reserved_bytes, outside_bytes; /* at torch's peak */
+    struct workspace_range range;
 };
 
 /* Blocks that wait for work of their thread on their device. */
@@ -84,6 +85,7 @@ static void on_block_alloc(struct analysis *a, const struct trace_item *item)
     if (!card)
         return;
     struct tracker *t = &card->torch;
+    workspace_range_alloc(&card->range, alloc);
     struct block *b =
         tracker_add(t, alloc->block_bytes, alloc->requested_bytes);
     b->address = alloc->address;
@@ -124,7 +126,10 @@ static void free_from(struct map *blocks, uint64_t device, uint64_t address)
 static void on_block_free(struct analysis *a, const struct trace_item *item)
 {
     const struct trace_block_free *freed = trace_as_block_free(item);
+    struct card *card = card_get(a, freed->device);
 
+    if (card)
+        workspace_range_free(&card->range, freed);
     free_from(&a->torch, freed->device, freed->address);
 }
 
@@ -153,6 +158,16 @@ static void on_work(struct analysis *a, const struct trace_item *item,
 static void on_named_work(struct analysis *a, const struct trace_item *item)
 {
     on_work(a, item, trace_work(item)->device);
+}
+
+static void on_convolution(struct analysis *a, const struct trace_item *item)
+{
+    const struct trace_convolution *c = trace_as_convolution(item);
+    struct card *card = card_get(a, c->device);
+
+    if (card)
+        workspace_range_convolution(&card->range, c);
+    on_named_work(a, item);
 }
 
 /* Lending cuBLAS a block is no work, but says what that block is. */
@@ -193,7 +208,7 @@ static void (*const handlers[])(struct analysis *,
     [TRACE_DEVICE_FREE] = on_device_free,
     [TRACE_LAUNCH] = on_named_work,
     [TRACE_GEMM] = on_named_work,
-    [TRACE_CONVOLUTION] = on_named_work,
+    [TRACE_CONVOLUTION] = on_convolution,
     [TRACE_ATTENTION] = on_named_work,
     [TRACE_LIBRARY_CALL] = on_library_call,
     [TRACE_COLLECTIVE] = on_named_work,
@@ -246,7 +261,9 @@ static void card_conclude(struct peak_card *p, const struct card *card,
         .allocated_bytes = t->peak_bytes,
         .reserved_bytes = card->reserved_bytes,
         .outside_bytes = card->outside_bytes,
+        .range = card->range,
     };
+    workspace_range_end(&p->range);
     p->thing_count = tracker_things(t, names, &p->things);
 }
 

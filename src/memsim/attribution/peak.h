@@ -14,6 +14,7 @@
 #include "common/trace/session.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/tracker.h"
+#include "memsim/attribution/workspace_range.h"
 
 /* One GPU as one process saw it. */
 struct peak_card {
@@ -24,6 +25,7 @@ struct peak_card {
     struct peak_thing *things; /* blocks by what first used them and by
                                     size, largest first */
     size_t thing_count;
+    struct workspace_range range; /* of allocated_bytes, if torch */
     struct attribution *attribution; /* NULL: the trace has no PHASE records */
 };
 

@@ -57,6 +57,19 @@ static void add_things(cJSON *device, const struct result_device *d)
     }
 }
 
+static void add_range(cJSON *device, const struct workspace_range *r)
+{
+    char source[128];
+
+    if (r->most_bytes == r->least_bytes)
+        return;
+    cJSON *range = cJSON_AddObjectToObject(device, "peak_allocated_range");
+    json_add_bytes(range, "least_bytes", r->least_bytes);
+    json_add_bytes(range, "most_bytes", r->most_bytes);
+    cJSON_AddStringToObject(range, "workspaces",
+                            workspace_range_source(r, source, sizeof source));
+}
+
 static void add_device(cJSON *array, const struct result_device *d)
 {
     cJSON *device = json_add_object(array);
@@ -64,6 +77,7 @@ static void add_device(cJSON *array, const struct result_device *d)
     json_add_uint(device, "index", d->index);
     json_add_bytes(device, "capacity_bytes", d->capacity_bytes);
     json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
+    add_range(device, &d->range);
     json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
     json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
     json_add_bytes(device, "headroom_bytes", d->headroom_bytes);

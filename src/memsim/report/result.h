@@ -73,6 +73,7 @@ struct result_device {
     size_t oom_count;
     struct peak_thing *things; /* largest first; filled by peak.h */
     size_t thing_count;
+    struct workspace_range range; /* of peak_allocated; filled by peak.h */
     struct attribution *attribution; /* whose it was; NULL: not known */
     bool advised;                    /* what follows was asked for */
     bool advice_fits;                /* without any of it */

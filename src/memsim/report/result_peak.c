@@ -252,6 +252,7 @@ void result_device_take(struct result_device *device, struct peak_card *card)
     attribution_destroy(device->attribution);
     device->attribution = card->attribution;
     card->attribution = NULL;
+    device->range = card->range;
     ooms_name_modules(device);
     free(device->things);
     device->thing_count = 0;

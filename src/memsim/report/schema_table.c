@@ -208,7 +208,13 @@ const struct schema_object schema_objects[] = {
     {"peak_reserved_bytes", "uint", "torch.cuda.max_memory_reserved()"},
     {"peak_used_bytes", "uint", "all memory that the GPU would show as used"},
 )},
+{"allocated_range", "bounds of the peak of allocated, where sizes of cuDNN's workspaces are not known for the GPU", NULL, FIELDS(
+    {"least_bytes", "uint", "the peak if those workspaces were empty"},
+    {"most_bytes", "uint", "the peak if they were as large as they may be"},
+    {"workspaces", "text", "where the sizes are from"},
+)},
 {"device", "a GPU of a process", "peaks", FIELDS(
+    {"peak_allocated_range", "optional allocated_range", "missing: all sizes are the GPU's own"},
     {"index", "uint", "the index of the GPU"},
     {"capacity_bytes", "uint", "its memory"},
     {"headroom_bytes", "uint", "the memory that was free at the peak of used"},

@@ -135,6 +135,21 @@ static void write_bar(const struct page *page, const struct result_device *d)
     fprintf(page->out, "  [%s]\n", bar);
 }
 
+/* Where the peak is not certain, between what and what it is. */
+static void write_range(const struct page *page, const struct workspace_range *r)
+{
+    char least[SIZE_LENGTH], most[SIZE_LENGTH], source[128];
+
+    if (!workspace_range_matters(r))
+        return;
+    fprintf(page->out,
+            "    between %s and %s: the sizes of cuDNN's workspaces are\n"
+            "    %s\n",
+            units_format_bytes(r->least_bytes, least, sizeof least),
+            units_format_bytes(r->most_bytes, most, sizeof most),
+            workspace_range_source(r, source, sizeof source));
+}
+
 static void write_peaks(const struct page *page, const struct result_device *d)
 {
     uint64_t capacity = d->capacity_bytes;
@@ -145,6 +160,7 @@ static void write_peaks(const struct page *page, const struct result_device *d)
     fputc('\n', page->out);
     write_figure(page, "peak allocated", d->peak_allocated_bytes, capacity);
     fputc('\n', page->out);
+    write_range(page, &d->range);
     write_figure(page, "headroom", d->headroom_bytes, capacity);
     fputc('\n', page->out);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between which bounds the peak of PyTorch's allocated bytes lies, where the
+ * sizes of cuDNN's workspaces are those of another GPU (struct workspace,
+ * capture/cudnn/convolution.h). A real GPU allocates such a workspace with any
+ * size from 0 to `workspace_most`, and frees it after the convolution. */
+#ifndef MEMSIM_MEMSIM_WORKSPACE_RANGE_H
+#define MEMSIM_MEMSIM_WORKSPACE_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/trace/trace_read.h"
+
+/* Of one GPU. All bytes are PyTorch's allocated bytes; 0 to begin with. */
+struct workspace_range {
+    uint64_t least_bytes, most_bytes; /* of the peak, so far */
+    uint64_t gpus;         /* bit N: measured on GPUs[N] of the .c file */
+    uint64_t now_bytes;    /* allocated */
+    uint64_t last_bytes;   /* the block that came last; 0: it was used */
+};
+
+void workspace_range_alloc(struct workspace_range *r,
+                           const struct trace_block_alloc *alloc);
+void workspace_range_free(struct workspace_range *r,
+                          const struct trace_block_free *freed);
+
+/* To be called before the convolution's workspace is freed. */
+void workspace_range_convolution(struct workspace_range *r,
+                                 const struct trace_convolution *convolution);
+
+/* Takes what is not yet in the bounds into them. */
+void workspace_range_end(struct workspace_range *r);
+
+/* Whether the bounds are further apart than 1% of the peak. */
+bool workspace_range_matters(const struct workspace_range *r);
+
+/* "a V100 in 2021", "an H100 in 2024, or nowhere": where the sizes are from. */
+const char *workspace_range_source(const struct workspace_range *r, char *text,
+                                   uint64_t size);
+
+#endif
