@@ -62,7 +62,7 @@ void convolution_describe(const struct convolution *convolution,
 uint32_t convolution_name(enum convolution_operation operation);
 
 /* What a convolution asks for. Where its size was measured on another GPU or
- * with another cuDNN, or nowhere, the real one is between 0 and `most_bytes`. */
+ * with another cuDNN, or nowhere, the real one is from 0 to `most_bytes`. */
 struct workspace {
     uint64_t bytes, most_bytes; /* equal: the size is this GPU's own */
     unsigned gpu; /* compute capability of the measurement, 70; 0: none */

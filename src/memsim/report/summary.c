@@ -136,7 +136,8 @@ static void write_bar(const struct page *page, const struct result_device *d)
 }
 
 /* Where the peak is not certain, between what and what it is. */
-static void write_range(const struct page *page, const struct workspace_range *r)
+static void write_range(const struct page *page,
+                        const struct workspace_range *r)
 {
     char least[SIZE_LENGTH], most[SIZE_LENGTH], source[128];
 
