@@ -794,6 +794,27 @@ def the_scale_of_half_precision_is_known():
 
 
 @test
+def a_detector_s_assigner_takes_what_its_topk_took():
+    """10 of the anchors for each of 160 boxes, as those of YOLO do; few anchors
+    are taken for two boxes."""
+    shape = 16, 10, 8400
+    mask = torch.zeros(shape, dtype=torch.int8, device=GPU)
+    places = torch.randn(shape, device=GPU).topk(10, dim=-1).indices
+    mask.scatter_add_(-1, places, torch.ones_like(places, dtype=torch.int8))
+    mask.masked_fill_(mask > 1, 0)
+    mask.mul_(torch.randn(shape, device=GPU) > 0)
+    taken = mask.sum(-2)
+    several = (taken.unsqueeze(1) > 1).expand(-1, 10, -1)
+    best = torch.zeros_like(mask)
+    best.scatter_(1, torch.randn(shape, device=GPU).max(1).indices[:, None], 1)
+    taken = torch.where(several, best, mask).max(-2).values.bool()
+    for _ in range(2):
+        equal(taken.nonzero().shape, (1600, 2))
+        equal(torch.randn(16, 8400, 4, device=GPU)[taken].shape, (1600, 4))
+        equal(taken.sum().item(), 1600)
+
+
+@test
 def what_libraries_write_is_not_known():
     """Where the memory held known numbers, too. An output that stays as it was
     reads 7; a number of the series is at most 1."""

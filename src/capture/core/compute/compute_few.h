@@ -6,15 +6,20 @@
 #define MEMSIM_CAPTURE_COMPUTE_FEW_H
 
 #include "capture/core/compute/compute.h"
+#include "capture/core/memory/values_few.h"
 
 /* How many of COUNT elements at ADDRESS are not zero, at most; false where that
  * is not known. */
 bool few_get(enum number_type type, uint64_t address, uint64_t count,
-             uint64_t *few);
+             struct few *few);
 
 /* FEW of COUNT elements at ADDRESS are not zero. */
 void few_note(enum number_type type, uint64_t address, uint64_t count,
-              uint64_t few);
+              struct few few);
+
+/* The same of COUNT numbers more, at places of a tensor of which BEFORE was
+ * noted; ONES: they are. */
+void few_scattered(const struct values_few *before, uint64_t count, bool ones);
 
 /* Whether something of the sort is noted of an input of a dense LAUNCH. */
 bool few_may_be(const struct compute *c, const struct kernel_launch *launch,

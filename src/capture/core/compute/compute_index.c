@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "capture/core/compute/compute.h"
-#include "capture/core/memory/values_few.h"
+#include "capture/core/compute/compute_few.h"
 #include "capture/core/compute/compute_bounds.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
@@ -302,6 +302,28 @@ static void scatter_element(const struct compute *c, const struct scatter *s,
         values_write(to, c->bytes, false);
 }
 
+/* Whether a scatter's COUNT numbers are ones: of whatever type, where only its
+ * size is known. */
+static bool are_ones(const struct compute *c, const struct scatter *s,
+                     uint64_t count)
+{
+    uint64_t value = s->source;
+    struct few few;
+
+    if (c->bytes < 8)
+        value &= (UINT64_C(1) << 8 * c->bytes) - 1;
+    switch (c->form) {
+    case FORM_SCATTER_FILL:
+        return value == 1 || value == 0x3c00 || value == 0x3f80 ||
+               value == 0x3f800000 || value == UINT64_C(0x3ff0000000000000);
+    case FORM_SCATTER_ADD:
+        return c->operation == operation_add &&
+               few_get(c->types[0], s->source, count, &few) && few.ones;
+    default:
+        return false;
+    }
+}
+
 static void run_scatter(const struct compute *c,
                         const struct kernel_launch *launch)
 {
@@ -315,9 +337,8 @@ static void run_scatter(const struct compute *c,
     const struct values_few before = *values_few_at(s.self);
     for (uint64_t i = 0; count <= COMPUTE_INTEGERS && i < count; i++)
         scatter_element(c, &s, launch, i);
-    if (c->form != FORM_GATHER && before.address == s.self &&
-        !values_are_diverted())
-        values_few_set(s.self, before.bytes, before.count + count);
+    if (c->form != FORM_GATHER && before.address == s.self)
+        few_scattered(&before, count, are_ones(c, &s, count));
 }
 
 static uint32_t scatter_reach(const struct compute *c,

@@ -538,7 +538,7 @@ static void unequal_fill(const struct loop *l)
 static void loop_forget(const struct loop *l, bool certain)
 {
     const long double x[INPUTS] = {0};
-    uint64_t few;
+    struct few few;
     bool are_few = few_of_loop(l, &few);
     bool is_flags = !l->offsets && l->types[0] == NUMBER_BOOL;
     unsigned char answer = loop_evaluate(l, x) != 0;
@@ -632,7 +632,7 @@ static void loop_run(const struct loop *l, const struct kernel_launch *launch)
         loop_forget(l, certain);
         return;
     }
-    uint64_t few;
+    struct few few;
     bool are_few = few_is_noted(l) && few_of_loop(l, &few);
     elements_run(l, certain);
     if (are_few)

@@ -51,7 +51,7 @@ uint64_t loop_last_offset(const struct loop *l, int tensor);
 
 /* How many elements of L's output are not zero, at most or about, where that
  * follows from its inputs; false where it does not. */
-bool few_of_loop(const struct loop *l, uint64_t *few);
+bool few_of_loop(const struct loop *l, struct few *few);
 
 /* Whether that is noted of an input, and not only to be counted. */
 bool few_is_noted(const struct loop *l);

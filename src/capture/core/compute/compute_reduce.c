@@ -224,7 +224,8 @@ static void outputs_forget(const struct compute *c, const struct reduction *r)
 static void outputs_few(const struct compute *c, const struct reduction *r,
                         const struct kernel_launch *launch)
 {
-    uint64_t outputs = (uint64_t)r->config.outputs, few;
+    uint64_t outputs = (uint64_t)r->config.outputs;
+    struct few few;
     uint64_t elements = (uint64_t)r->config.inputs * outputs;
     bool has_value =
         c->layout == LAYOUT_VALUE || c->layout == LAYOUT_VALUE_INDEX;
@@ -237,11 +238,11 @@ static void outputs_few(const struct compute *c, const struct reduction *r,
     if (outputs > 1) {
         few_note(c->types[0], r->destination[0], outputs, few);
     } else if (c->form == FORM_SUM && !number_is_float(c->types[0])) {
-        compute_guess_note(c, launch, elements, few,
+        compute_guess_note(c, launch, elements, few.count,
                            "the sum of a mask is as many elements as it has at "
                            "most, by how it was made");
         compute_assume();
-        compute_store(c->types[0], r->destination[0], few, true);
+        compute_store(c->types[0], r->destination[0], few.count, true);
     }
 }
 

@@ -64,7 +64,8 @@ static void run_count(const struct compute *c,
     if (!values_window(mask) || !values_window(out))
         return;
     few_share_begin(c->types[1], mask, count);
-    if (count <= COMPUTE_INTEGERS && bytes <= VALUES_COPY_BYTES) {
+    if (bytes <= VALUES_COPY_BYTES &&
+        (count <= COMPUTE_INTEGERS || values_known(mask, bytes))) {
         nonzero = mask_count(c, mask, count, &unknown);
         if (unknown)
             compute_guess(c, launch, unknown, COMPUTE_GUESS_MASK);

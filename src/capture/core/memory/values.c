@@ -438,7 +438,7 @@ void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
     if (bytes > VALUES_WRITE_BYTES) {
         memsim_values_forget(address, bytes);
         if (!diverted && is_zero(value, unit))
-            values_few_set(address, bytes, 0);
+            values_few_set(address, bytes, (struct few){0, true});
         return;
     }
     char *to = values_write(address, bytes, true);

@@ -10,9 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ONES: no element is more than 1, where several that are added up are taken to
+ * be spread evenly. */
+struct few {
+    uint64_t count; /* of elements that are not zero, at most */
+    bool ones;
+};
+
 struct values_few {
     uint64_t address, bytes;
-    uint64_t count; /* of elements that are not zero, at most */
+    struct few few;
 };
 
 #define VALUES_FEW 256
@@ -27,19 +34,19 @@ static inline struct values_few *values_few_at(uint64_t address)
 
 /* Of BYTES at ADDRESS, written before. */
 static inline void values_few_set(uint64_t address, uint64_t bytes,
-                                  uint64_t count)
+                                  struct few few)
 {
-    *values_few_at(address) = (struct values_few){address, bytes, count};
+    *values_few_at(address) = (struct values_few){address, bytes, few};
 }
 
 /* False where nothing is noted of just these BYTES at ADDRESS. */
 static inline bool values_few_get(uint64_t address, uint64_t bytes,
-                                  uint64_t *count)
+                                  struct few *few)
 {
-    const struct values_few few = *values_few_at(address);
+    const struct values_few found = *values_few_at(address);
 
-    *count = few.count;
-    return few.address == address && few.bytes == bytes;
+    *few = found.few;
+    return found.address == address && found.bytes == bytes;
 }
 
 static inline void values_few_end(uint64_t address)
