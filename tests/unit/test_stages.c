@@ -37,7 +37,7 @@ struct job {
     bool between;  /* something is computed between them */
     bool aside;    /* on another stream */
     bool backward; /* gradients of the layers in the wrong order */
-    bool collective, graph, tied, bare, profile, evaluation;
+    bool collective, graph, tied, bare, bytes, profile, evaluation;
 };
 
 struct making {
@@ -131,7 +131,8 @@ static void parameter(struct making *m, uint64_t module, uint64_t elements)
 {
     block(m, 0, 4 * elements);
     BUILD(&m->b, STORAGE, .address = m->address, .module = module,
-          .category = TRACE_CATEGORY_PARAMETER, .element_bytes = 4);
+          .category = TRACE_CATEGORY_PARAMETER,
+          .element_bytes = m->job->bytes ? 1 : 4);
 }
 
 static void begin(struct making *m)
@@ -213,8 +214,9 @@ static void folder_remove(char *folder, uint32_t ranks)
     CHECK(!rmdir(folder));
 }
 
-/* Operations by their numbers, "L180" on a list, "s1" and "r1" to and from rank
- * 1, "+" on NCCL's stream and "." on the other where it waits. */
+/* Operations by their numbers, "L180" on a list, "A50" that adds gradients,
+ * "s1" and "r1" to and from rank 1, "+" on NCCL's stream and "." on the other
+ * where it waits. */
 static void item_text(const struct trace_item *item, char *text)
 {
     const struct trace_launch *l;
@@ -224,7 +226,7 @@ static void item_text(const struct trace_item *item, char *text)
     case TRACE_LAUNCH:
         l = trace_as_launch(item);
         if (l->a < 1000)
-            sprintf(at, "L%u ", (unsigned)l->a);
+            sprintf(at, "%c%u ", l->b == 3 ? 'A' : 'L', (unsigned)l->a);
         else
             sprintf(at, "%u ", (unsigned)l->a - 1000);
         break;
@@ -294,6 +296,24 @@ TEST(a_recording_is_two_stages)
     folder_remove(folder, 2);
 }
 
+/* With one microbatch a step, sums of gradients are made for the others. */
+TEST(gradients_are_added)
+{
+    const struct job job = {.microbatches = 1};
+    const struct stages_change c = {.stages = "2", .microbatches = 2};
+    char folder[] = "/tmp/memsim-stages.XXXXXX";
+    struct stages_report report;
+    struct err err = {""};
+    char text[TEXT_BYTES];
+
+    CHECK(!change(&job, &c, folder, &report, &err));
+    CHECK_STR(err.text, "");
+    CHECK_STR(rank_text(folder, 1, text),
+              "2 3 4 5 6 +s0:4096 +r0:4096 . 2 3 4 5 6 A50 A10 +s0:4096 . "
+              "L60 ");
+    folder_remove(folder, 2);
+}
+
 TEST(the_last_microbatch_is_repeated)
 {
     const struct job job = {.microbatches = 2};
@@ -327,7 +347,7 @@ static void check_refused(const struct job *job, const struct stages_change *c,
 
 TEST(what_cannot_be_stages_is_refused)
 {
-    const struct stages_change two = {.stages = "2"};
+    const struct stages_change two = {.stages = "2", .microbatches = 2};
     const struct {
         struct job job;
         const char *why;
@@ -342,6 +362,7 @@ TEST(what_cannot_be_stages_is_refused)
         {{.microbatches = 2, .tied = true}, "'head' has no parameters of its"},
         {{.microbatches = 2, .bare = true}, "a parameter of 'Net' itself"},
         {{.microbatches = 2, .profile = true}, "it names no modules"},
+        {{.microbatches = 1, .bytes = true}, "with 1 bytes of an element"},
         {{.microbatches = 2, .evaluation = true}, "steps that an optimizer"},
     };
 
@@ -351,11 +372,8 @@ TEST(what_cannot_be_stages_is_refused)
 
 TEST(what_cannot_be_asked_is_refused)
 {
-    const struct job one = {.microbatches = 1}, two = {.microbatches = 2};
+    const struct job two = {.microbatches = 2};
 
-    check_refused(&one,
-                  &(struct stages_change){.stages = "2", .microbatches = 4},
-                  "a step of the recording has one microbatch");
     check_refused(&two, &(struct stages_change){.stages = "3"},
                   "2 layers are too few for 3 stages");
     check_refused(&two, &(struct stages_change){.stages = "2x2"},

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/change/pipe_adds.h"
 
 /* Handles and names that no recording has: above what it has of names, and
  * where no address is. */
@@ -25,8 +26,8 @@ struct writing {
     struct records *records;
     struct rewrite_piece *pieces;
     size_t count, capacity;
-    uint64_t send_name, receive_name;
-    uint64_t group; /* of the last exchange */
+    uint64_t send_name, receive_name, add_names; /* the first of three */
+    uint64_t group;                              /* of the last exchange */
 };
 
 static void piece_add(struct writing *g, size_t from, size_t until, bool once)
@@ -97,7 +98,8 @@ static size_t put_process(struct writing *g)
  * receives. */
 static void put_names(struct writing *g, size_t count)
 {
-    static const char *const names[] = {"ncclSend", "ncclRecv"};
+    const char *const names[] = {"ncclSend", "ncclRecv", pipe_adds_name(2),
+                                 pipe_adds_name(4), pipe_adds_name(8)};
     uint64_t last = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -112,7 +114,8 @@ static void put_names(struct writing *g, size_t count)
     }
     g->send_name = last + 1;
     g->receive_name = last + 2;
-    for (size_t i = 0; i < 2; i++)
+    g->add_names = last + 3;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         put(g, &(struct adding){TRACE_NAME, g->job->cut->thread,
                                 TRACE_WORDS(NAME, .name = last + 1 + i),
                                 TRACE_WORD_COUNT(NAME), names[i],
@@ -187,6 +190,25 @@ static void put_within(struct writing *g, const struct pipe_pass *p,
     free(leave);
 }
 
+/* The gradients of STAGE's parameters are added to those that are there. */
+static void put_adds(struct writing *g, uint32_t stage, uint32_t thread)
+{
+    const struct pipe_rank *j = g->job;
+
+    for (size_t i = g->records->parameter_count; i-- > 0;) {
+        const struct parameter *p = &g->records->parameters[i];
+        uint64_t of_bytes = p->element_bytes / 4; /* 2, 4, 8: 0, 1, 2 */
+        struct trace_launch launch =
+            pipe_adds_launch(p, g->add_names + of_bytes);
+        if (j->adds_stage[i] != stage)
+            continue;
+        launch.device = j->cut->device;
+        launch.stream = j->cut->stream;
+        put(g, &(struct adding){TRACE_LAUNCH, thread, (const uint64_t *)&launch,
+                                TRACE_WORD_COUNT(LAUNCH), "", 0});
+    }
+}
+
 static void put_pass(struct writing *g, const struct pipe_microbatch *m,
                      const struct pipe_action *a)
 {
@@ -205,6 +227,8 @@ static void put_pass(struct writing *g, const struct pipe_microbatch *m,
     PUT(g, PHASE, g->records->all[range.from].thread,
         .phase = backward ? TRACE_PHASE_BACKWARD : TRACE_PHASE_FORWARD);
     put_within(g, p, &range);
+    if (backward && a->microbatch && g->job->adds_stage)
+        put_adds(g, a->stage, g->records->all[range.from].thread);
 }
 
 /* --- sending and receiving ------------------------------------------------ */

@@ -15,6 +15,8 @@ struct pipe_rank {
     const struct pipe_list *list; /* what it does in a step */
     struct rewrite *rewrite;   /* with the edits of what is behind backwards */
     uint32_t rank, node_ranks; /* of a node */
+    /* Of each parameter; NULL: the recording shows how gradients are added. */
+    const uint32_t *adds_stage;
 };
 
 /* Writes the recording of RANK to the new file PATH. Records are added to those

@@ -74,7 +74,8 @@ static void take_storage(struct reading *g, const struct trace_item *item)
     xgrow(&r->parameters, r->parameter_count, &r->parameter_capacity,
           sizeof *r->parameters);
     r->parameters[r->parameter_count++] =
-        (struct parameter){s->module, (bytes - 1) / s->element_bytes};
+        (struct parameter){
+        s->module, (bytes - 1) / s->element_bytes, s->element_bytes};
 }
 
 static void take_value(struct reading *g, uint64_t address, uint64_t module,

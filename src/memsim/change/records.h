@@ -20,7 +20,7 @@ struct record {
 
 /* A parameter of the modules. */
 struct parameter {
-    uint64_t module, elements;
+    uint64_t module, elements, element_bytes;
 };
 
 struct module_name {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/change/pipe_adds.h"
 #include "memsim/change/pipe_after.h"
 #include "memsim/change/pipe_rank.h"
 
@@ -35,6 +36,13 @@ static size_t recorded_microbatches(const struct work *w)
     return 0;
 }
 
+/* Does the recording not show how the gradients of several microbatches are
+ * added? */
+static bool adds_gradients(const struct work *w)
+{
+    return w->report->recorded == 1 && w->shape.microbatches > 1;
+}
+
 static int shape_make(struct work *w, struct err *err)
 {
     const struct stages_change *c = w->change;
@@ -48,13 +56,8 @@ static int shape_make(struct work *w, struct err *err)
     w->report->recorded = recorded;
     if (pipe_schedule_named(&w->shape.kind, c->schedule, w->shape.chunks, err))
         return -1;
-    if (recorded == 1 && w->shape.microbatches > 1)
-        return err_set(err,
-                       "--change: a step of the recording has one microbatch, "
-                       "and does not show how the gradients of several are "
-                       "added: record the script with two backwards before "
-                       "the optimizer's step, each with the batch of a "
-                       "microbatch");
+    if (adds_gradients(w) && pipe_adds_check(&w->records, err))
+        return -1;
     return pipe_schedule_make(&w->shape, w->lists, err);
 }
 
@@ -101,6 +104,8 @@ static int rank_write(struct work *w, uint32_t rank, const char *path,
                             .list = &w->lists[rank],
                             .rewrite = &rewrite,
                             .rank = rank,
+                            .adds_stage =
+                                adds_gradients(w) ? w->stage_of : NULL,
                             .node_ranks = w->change->node_ranks};
     bool *kept = xcalloc(w->records.parameter_count + 1, sizeof *kept);
     int rc = 0;

@@ -84,7 +84,12 @@ static void note_all(struct result *result, const struct stages_report *r)
 {
     for (uint32_t s = 0; s < r->split.stages; s++)
         note_row(result, r, s);
-    if (r->microbatches > r->recorded)
+    if (r->recorded == 1 && r->microbatches > 1)
+        result_note(result,
+                    "a step of the recording has one microbatch; the sums of "
+                    "the following ones' gradients are put at the end of each "
+                    "backward, one kernel for each parameter");
+    else if (r->microbatches > r->recorded)
         result_note(result,
                     "a step of the recording has %" PRIu32 " microbatches; the "
                     "last one's operations are those of the following",
