@@ -59,6 +59,7 @@ struct simulator {
     bool begun;         /* there was a record */
     uint64_t record_ns; /* the time of the last one, on the trace's clock */
     uint64_t host_ns;   /* on the simulation's */
+    uint64_t come_ns;   /* the same, before what the last record's call took */
     uint64_t waited_ns; /* for the GPU */
     uint64_t factor, lost_ns; /* of the host's times, and what is left of a
                                  nanosecond; in units of 2^-32 */
@@ -303,6 +304,20 @@ static uint64_t op_bytes(const struct op *op)
     }
 }
 
+/* What of OP's record its listeners are told as it is. */
+static void op_shape(const struct op *op, uint64_t shape[4])
+{
+    if (op->record == TRACE_LAUNCH)
+        memcpy(shape, &((const struct trace_launch *)op->fields)->grid_x_y,
+               4 * sizeof *shape);
+    if (op->record == TRACE_COPY) {
+        shape[0] = ((const struct trace_copy *)op->fields)->pinned;
+        shape[1] = ((const struct trace_copy *)op->fields)->peer;
+    }
+    if (op->record == TRACE_SET)
+        shape[0] = ((const struct trace_set *)op->fields)->value;
+}
+
 /* Which others OP waits for, and for how long it then runs. */
 static void work_meet(struct simulator *r, const struct op *op,
                       struct sim_work *work)
@@ -411,6 +426,9 @@ static void submit(struct simulator *r, const struct op *op, uint32_t thread,
     info->step = step_now(r);
     info->call = r->call;
     info->bytes = op_bytes(op);
+    info->capture = op->capture;
+    if (r->sink.op)
+        op_shape(op, info->shape);
     info->gap_ns = work.gap_ns;
     info->measured_start_ns = op->start_ns;
     info->measured_end_ns = op->start_ns + op->duration_ns;
@@ -514,6 +532,9 @@ static void call_tell(struct simulator *r, const struct op *op, uint32_t thread,
         .kind = op->kind,
         .thread = op->thread,
         .step = step_now(r),
+        .device = op->device,
+        .stream = op->stream,
+        .event = op->event,
     };
 
     map_put(&r->last_calls, thread, (void *)(uintptr_t)r->call);
@@ -787,6 +808,7 @@ void simulator_add(struct simulator *r, const struct trace_item *item)
     } else {
         host_record(r, item->head.time_ns);
     }
+    r->come_ns = r->host_ns;
     seen_read(r, item);
     steps_follow(r);
     if (r->sink.record)
@@ -874,6 +896,11 @@ uint64_t simulator_host_ns(const struct simulator *r)
     return r->host_ns;
 }
 
+uint64_t simulator_come_ns(const struct simulator *r)
+{
+    return r->come_ns;
+}
+
 uint64_t simulator_waited_ns(const struct simulator *r)
 {
     return r->waited_ns;
@@ -887,6 +914,22 @@ bool simulator_event_ns(struct simulator *r, uint64_t event, uint64_t *ns)
         return false;
     *ns = sim_event_ns(r->sim, number);
     return *ns != UINT64_MAX;
+}
+
+void simulator_listen(struct simulator *r, const struct simulation_sink *sink)
+{
+    r->sink = sink ? *sink : (struct simulation_sink){.op = NULL};
+}
+
+void simulator_settle(struct simulator *r)
+{
+    while (sim_step(r->sim, r->host_ns))
+        continue;
+}
+
+uint64_t simulator_calls(const struct simulator *r)
+{
+    return r->call;
 }
 
 struct trace_names simulator_names_take(struct simulator *r)

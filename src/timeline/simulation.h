@@ -32,6 +32,10 @@ struct simulation_op {
     uint32_t step;        /* index in the steps; SIMULATION_NO_STEP */
     uint64_t call;        /* the host call that launched it: its number */
     uint64_t bytes;       /* of a copy, set or collective */
+    uint64_t capture;     /* of a graph's node: the capture that made it */
+    uint64_t shape[4];    /* of its record: a launch's grid_x_y to
+                             shared_bytes_rule, a copy's pinned and peer, a
+                             set's value; 0 where nobody listens */
     uint32_t gap_ns;      /* at least, since the one before it in its stream */
     uint64_t measured_start_ns, measured_end_ns; /* of an imported profile, on
                                                     its clock; otherwise 0 */
@@ -45,6 +49,8 @@ struct simulation_call {
     uint64_t tag;      /* of the operation that it launched; 0: none */
     enum op_kind kind;
     uint32_t thread, step;
+    uint32_t device;
+    uint64_t stream, event; /* as the program knows them */
 };
 
 #define SIMULATION_NO_STEP UINT32_MAX
@@ -143,14 +149,23 @@ void simulator_destroy(struct simulator *s);
 #define SIMULATOR_FACTOR_BITS 32
 uint64_t simulator_factor(const struct simulator *s);
 
-/* When the host is now, on the simulation's clock; how long it has waited for
- * the GPU until then. */
+/* When the host is now, on the simulation's clock; when it came to the last
+ * record, whose call it has made since; how long it has waited for the GPU. */
 uint64_t simulator_host_ns(const struct simulator *s);
+uint64_t simulator_come_ns(const struct simulator *s);
 uint64_t simulator_waited_ns(const struct simulator *s);
 
 /* When EVENT, as it was recorded last, was reached. False: not yet, or it was
  * never recorded. Does not change what comes later. */
 bool simulator_event_ns(struct simulator *s, uint64_t event, uint64_t *ns);
+
+/* From now on SINK (copied; NULL: nobody) is told, in place of the one before.
+ * simulator_settle: of all that was done until the host's time now.
+ * simulator_calls: the number of the last call. Neither changes what comes
+ * later. */
+void simulator_listen(struct simulator *s, const struct simulation_sink *sink);
+void simulator_settle(struct simulator *s);
+uint64_t simulator_calls(const struct simulator *s);
 
 /* Gives the trace's names away, to be given to trace_names_fini. */
 struct trace_names simulator_names_take(struct simulator *s);

@@ -7,6 +7,7 @@
 
 #include "capture/clock/arena.h"
 #include "capture/core/base/core.h"
+#include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
 #include "common/trace/trace_write.h"
 #include "timeline/image.h"
@@ -66,6 +67,7 @@ static int clock_take(const struct trace_put *r, struct live_now *now)
         return -1;
     simulator_add(simulator, &item);
     now->host_ns = simulator_host_ns(simulator);
+    now->come_ns = simulator_come_ns(simulator);
     now->called_ns = simulation.host_ns;
     now->waited_ns = simulator_waited_ns(simulator);
     return 0;
@@ -78,6 +80,84 @@ static int clock_event(uint64_t event, uint64_t *ns)
     return simulator_event_ns(simulator, event, ns) ? 0 : -1;
 }
 
+/* --- who listens ---------------------------------------------------------- */
+
+static void (*activity_put_to)(struct activity *a);
+
+/* As a profiler sees it: a host function is no work of the device's. */
+static void on_op(void *context, const struct simulation_op *op)
+{
+    static const enum activity_copy copies[SIM_ENGINES] = {
+        [SIM_COPY_IN] = ACTIVITY_COPY_IN,
+        [SIM_COPY_OUT] = ACTIVITY_COPY_OUT,
+        [SIM_COPY_PEER] = ACTIVITY_COPY_PEER,
+    };
+    struct activity a = {
+        .what = ACTIVITY_WORK,
+        .kind = op->kind,
+        .copy = copies[op->price.engine],
+        .device = op->device,
+        .start_ns = op->done.start_ns,
+        .end_ns = op->done.end_ns,
+        .call = op->call,
+        .stream = op->stream,
+        .bytes = op->bytes,
+        .capture = op->capture,
+        .name_id = op->kind == OP_ATTENTION ? 0 : op->name,
+        .name = work_family_name(op->price.family),
+    };
+
+    (void)context;
+    memcpy(a.shape, op->shape, sizeof a.shape);
+    if (op->kind != OP_HOST_FUNCTION)
+        activity_put_to(&a);
+}
+
+static void on_call(void *context, const struct simulation_call *call)
+{
+    struct activity a = {
+        .what = ACTIVITY_CALL,
+        .kind = call->kind,
+        .device = call->device,
+        .start_ns = call->start_ns,
+        .end_ns = call->end_ns,
+        .call = call->number,
+        .stream = call->stream,
+        .event = call->event,
+    };
+
+    (void)context;
+    activity_put_to(&a);
+}
+
+static void clock_listen(void (*put)(struct activity *a))
+{
+    static const struct simulation_sink sink = {.op = on_op, .call = on_call};
+
+    activity_put_to = put;
+    simulator_listen(simulator, put ? &sink : NULL);
+}
+
+static int clock_settle(void)
+{
+    if (_setjmp(no_memory))
+        return -1;
+    simulator_settle(simulator);
+    return 0;
+}
+
+static uint64_t clock_calls(void)
+{
+    return simulator_calls(simulator);
+}
+
 extern CORE_API const struct live_ops memsim_live;
-const struct live_ops memsim_live = {clock_open, clock_factor, clock_take,
-                                     clock_event};
+const struct live_ops memsim_live = {
+    .open = clock_open,
+    .factor = clock_factor,
+    .take = clock_take,
+    .event = clock_event,
+    .listen = clock_listen,
+    .settle = clock_settle,
+    .calls = clock_calls,
+};

@@ -6,6 +6,7 @@
 #include "capture/core/base/handle.h"
 #include "capture/core/work/kernel.h"
 #include "capture/core/memory/occupancy.h"
+#include "capture/core/run/activity.h"
 #include "capture/cudart/cudart.h"
 
 /* crt/host_runtime.h declares these for C++ only. */
@@ -157,6 +158,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
     const struct kernel_launch l =
         launch_make(grid, block, arguments, shared, stream);
 
+    ACTIVITY_API(COOPERATIVE);
     return cudart_result(launch_cooperative(cudart_kernel(host), &l));
 }
 
@@ -178,6 +180,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                     config->dynamicSmemBytes, config->stream);
     const struct kernel *kernel = cudart_kernel(host);
 
+    ACTIVITY_API(LAUNCH_EX);
     return cudart_result(is_cooperative(config) ? launch_cooperative(kernel, &l)
                                                 : launch(kernel, &l));
 }

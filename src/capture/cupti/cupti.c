@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * As much of CUPTI as a profiler needs to start, to find no activity, and to
- * stop: Kineto (libkineto/src/CuptiActivityApi.cpp, CuptiCallbackApi.cpp), and
- * through it torch.profiler. Enabling, flushing and subscribing do nothing, so
- * their stubs in api/cupti.api serve; here is what answers in host memory. */
+ * CUPTI: its version, its results' names, and who subscribes to callbacks. */
 #include <stddef.h>
-#include "capture/core/run/clock.h"
 
 #include <cupti.h>
 
@@ -46,35 +42,7 @@ CUptiResult cuptiGetVersion(uint32_t *version)
     return CUPTI_SUCCESS;
 }
 
-/* There is no activity whose times it would have to match. */
-CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
-{
-    if (!timestamp)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    *timestamp = memsim_clock_unix();
-    return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context,
-                                              uint32_t stream, size_t *dropped)
-{
-    (void)context;
-    (void)stream;
-    if (!dropped)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    *dropped = 0;
-    return CUPTI_SUCCESS;
-}
-
-/* The stack of ids is not kept, as nothing is recorded that would carry one;
- * who wants the id back is told so. Kineto passes NULL. */
-CUptiResult
-cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
-                                      uint64_t *last)
-{
-    (void)kind;
-    return last ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
-}
+#define NAMED(result) {CUPTI_ERROR_##result, "CUPTI_ERROR_" #result}
 
 /* Only the results that we return have a name here. */
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
@@ -84,11 +52,14 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
         const char *text;
     } names[] = {
         {CUPTI_SUCCESS, "CUPTI_SUCCESS"},
-        {CUPTI_ERROR_INVALID_PARAMETER, "CUPTI_ERROR_INVALID_PARAMETER"},
-        {CUPTI_ERROR_MAX_LIMIT_REACHED, "CUPTI_ERROR_MAX_LIMIT_REACHED"},
-        {CUPTI_ERROR_NOT_SUPPORTED, "CUPTI_ERROR_NOT_SUPPORTED"},
-        {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-         "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"},
+        NAMED(INVALID_PARAMETER),
+        NAMED(INVALID_OPERATION),
+        NAMED(INVALID_KIND),
+        NAMED(MAX_LIMIT_REACHED),
+        NAMED(NOT_SUPPORTED),
+        NAMED(PARAMETER_SIZE_NOT_SUFFICIENT),
+        NAMED(QUEUE_EMPTY),
+        NAMED(MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
     };
 
     for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {

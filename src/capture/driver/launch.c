@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Functions: what they need, and their launch. */
 #include "capture/core/memory/occupancy.h"
+#include "capture/core/run/activity.h"
 #include "capture/driver/module.h"
 
 static CUresult attribute_get(int *value, CUfunction_attribute attribute,
@@ -158,11 +159,9 @@ static CUresult launch(const void *handle, const struct kernel_launch *l)
     return driver_result(memsim_kernel_launch(f.kernel, l));
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function,
-                          void **arguments, void **extra)
+static CUresult launch_ex(const CUlaunchConfig *c, CUfunction function,
+                          void **arguments)
 {
-    NEED_PLACE(c);
-    (void)extra; /* packed arguments, of which nothing tells the layout */
     return launch(function,
                   &(struct kernel_launch){
                       .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
@@ -171,6 +170,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function,
                       .stream = HANDLE(c->hStream),
                       .arguments = arguments,
                   });
+}
+
+/* EXTRA are packed arguments, of which nothing tells the layout. */
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function,
+                          void **arguments, void **extra)
+{
+    (void)extra;
+    NEED_PLACE(c);
+    ACTIVITY_API(DRIVER_EX);
+    return launch_ex(c, function, arguments);
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
@@ -190,7 +199,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
         .hStream = stream,
     };
 
-    return cuLaunchKernelEx(&config, function, arguments, extra);
+    (void)extra;
+    ACTIVITY_API(DRIVER);
+    return launch_ex(&config, function, arguments);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,

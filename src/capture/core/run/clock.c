@@ -34,28 +34,14 @@ uint64_t memsim_clock_now(void)
 
 /* --- the user clock ------------------------------------------------------- */
 
-/* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there. */
-struct line {
-    uint64_t host_ns, user_ns;
-    uint64_t factor; /* of 2^CLOCK_FACTOR_BITS */
-};
-
 /* The current line is lines[generation % 2]; 0: there is none. A reader takes
  * the line whose generation is still the current one afterwards. A signal's
  * handler that interrupts the writer finds the old line whole. */
-static struct line lines[2];
+static struct clock_line lines[2];
 static _Atomic uint64_t generation;
 
 static uint64_t line_ns; /* when the current line was made, of the host's */
 static session_u64 given_ns; /* the latest time that the program was given */
-
-static uint64_t line_at(const struct line *l, uint64_t host_ns)
-{
-    uint64_t passed = host_ns > l->host_ns ? host_ns - l->host_ns : 0;
-
-    return l->user_ns + (uint64_t)(((unsigned __int128)passed * l->factor) >>
-                                   CLOCK_FACTOR_BITS);
-}
 
 /* How far the first of the processes with a simulation is ahead of the host's
  * clock; one that has ended keeps its place. */
@@ -88,7 +74,7 @@ uint64_t clock_user_at(uint64_t host_ns)
         uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
         if (!now)
             return host_ns + others_ahead();
-        uint64_t user_ns = line_at(&lines[now % 2], host_ns);
+        uint64_t user_ns = clock_line_at(&lines[now % 2], host_ns);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&generation, memory_order_relaxed) == now)
             return user_ns;
@@ -97,25 +83,43 @@ uint64_t clock_user_at(uint64_t host_ns)
 
 /* A thread that still reads the old line may get a time that is a few
  * nanoseconds ahead of the new one. */
-static uint64_t line_set(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
+static uint64_t line_set(const struct clock_line *line)
 {
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     uint64_t given = atomic_load_explicit(&given_ns, memory_order_relaxed);
+    struct clock_line *set = &lines[(now + 1) % 2];
 
-    if (user_ns < given)
-        user_ns = given;
     atomic_thread_fence(memory_order_release);
-    lines[(now + 1) % 2] = (struct line){host_ns, user_ns, factor};
+    *set = *line;
+    if (set->come_ns < given) {
+        set->user_ns += given - set->come_ns;
+        set->come_ns = given;
+    }
     atomic_store_explicit(&generation, now + 1, memory_order_release);
-    line_ns = host_ns;
-    return user_ns;
+    line_ns = line->host_ns;
+    if (__builtin_expect(clock_log_is_on, false))
+        clock_log_put(set);
+    return set->user_ns;
 }
 
-uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor)
+struct clock_line clock_line_now(void)
+{
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t user_ns = clock_user_at(host_ns);
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+
+    return (struct clock_line){.host_ns = host_ns,
+                               .user_ns = user_ns,
+                               .come_ns = user_ns,
+                               .factor = now ? lines[now % 2].factor
+                                             : FACTOR_ONE};
+}
+
+uint64_t clock_publish(const struct clock_line *line)
 {
     struct session_process *slot = process_slot();
+    uint64_t host_ns = line->host_ns, user_ns = line_set(line);
 
-    user_ns = line_set(host_ns, user_ns, factor);
     if (slot)
         atomic_store_explicit(&slot->clock_ahead_ns,
                               user_ns > host_ns ? user_ns - host_ns : 0,
@@ -136,6 +140,11 @@ uint64_t clock_tell(uint64_t host_ns, bool works)
     return mine_ns = user_ns < latest_ns ? latest_ns : user_ns;
 }
 
+void clock_put_forward(uint64_t user_ns)
+{
+    session_raise(&given_ns, user_ns);
+}
+
 bool clock_line_is_old(uint64_t host_ns)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed) &&
@@ -145,9 +154,11 @@ bool clock_line_is_old(uint64_t host_ns)
 void clock_set_back(uint64_t host_ns, uint64_t by_ns)
 {
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    const struct line *l = &lines[now % 2];
+    struct clock_line l = lines[now % 2];
 
-    line_set(host_ns, line_at(l, host_ns - by_ns), l->factor);
+    l.user_ns = l.come_ns = clock_line_at(&l, host_ns - by_ns);
+    l.host_ns = host_ns;
+    line_set(&l);
 }
 
 void clock_hold(uint64_t host_ns, uint64_t record_ns)
@@ -160,13 +171,15 @@ void clock_hold(uint64_t host_ns, uint64_t record_ns)
 
 void clock_release(void)
 {
-    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+    struct clock_line line = clock_line_now();
 
+    line.factor = FACTOR_ONE;
     if (atomic_load_explicit(&generation, memory_order_relaxed))
-        line_set(host_ns, clock_user_at(host_ns), FACTOR_ONE);
+        line_set(&line);
 }
 
 void clock_after_fork(void)
 {
     atomic_store(&generation, 0);
+    clock_log_after_fork();
 }

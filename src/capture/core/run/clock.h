@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/clock_log.h"
 
 /* Of the record clock, behind the host's. */
 extern _Atomic uint64_t clock_held_ns;
@@ -61,6 +62,9 @@ static inline uint64_t clock_now_coarse(void)
 CORE_API uint64_t memsim_clock_now(void);
 CORE_API uint64_t memsim_clock_unix(void);
 
+/* USER_NS of the user's monotonic clock, since 1970. */
+uint64_t clock_unix_of(uint64_t user_ns);
+
 /* --- the user clock ------------------------------------------------------- */
 
 /* Whether the user clock is another one than the host's. */
@@ -69,11 +73,17 @@ bool clock_is_ahead(void);
 /* The user clock where the host's monotonic one is HOST_NS. */
 uint64_t clock_user_at(uint64_t host_ns);
 
-/* The same, returned to the calling thread: it never gets an earlier time
+/* The line that it is on, from now on. */
+struct clock_line clock_line_now(void);
+
+/* The user clock, returned to the calling thread: it never gets an earlier time
  * later. Nor does another thread, if this one WORKS. One that only waits and
  * looks, like PyTorch's watchdogs, looks while others wait for a CPU: it may be
  * ahead. */
 uint64_t clock_tell(uint64_t host_ns, bool works);
+
+/* No thread that works is given an earlier time than USER_NS from now on. */
+void clock_put_forward(uint64_t user_ns);
 
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
 #define CLOCK_GAP_NS 500000
@@ -81,11 +91,10 @@ bool clock_line_is_old(uint64_t host_ns);
 
 /* --- for live.c, under LOCK_RECORD ---------------------------------------- */
 
-/* From HOST_NS on, which is now, the user clock is USER_NS and goes on by
- * FACTOR, in units of 2^-CLOCK_FACTOR_BITS, for each nanosecond of the host's.
- * Returns USER_NS, or the last time given to the program if that is later. */
-#define CLOCK_FACTOR_BITS 32
-uint64_t clock_publish(uint64_t host_ns, uint64_t user_ns, uint64_t factor);
+/* The user clock is on LINE from its HOST_NS on, which is now. Returns the
+ * USER_NS; where the program was given a later time than COME_NS, it is by as
+ * much later. */
+uint64_t clock_publish(const struct clock_line *line);
 
 /* Likewise: at HOST_NS the clock had passed BY_NS too many. */
 void clock_set_back(uint64_t host_ns, uint64_t by_ns);

@@ -57,6 +57,11 @@ uint64_t clock_user(clockid_t clock)
     return clock_user_now() + distance_of(clock);
 }
 
+uint64_t clock_unix_of(uint64_t user_ns)
+{
+    return user_ns + distance_of(CLOCK_REALTIME);
+}
+
 uint64_t memsim_clock_unix(void)
 {
     return clock_is_ahead() ? clock_user(CLOCK_REALTIME)

@@ -26,7 +26,9 @@
 #define SPIN_LOOKS 10000
 #define SPIN_NS    1000
 
-/* What this thread's clock is ahead of the process's. */
+/* What this thread's clock is ahead of the process's. Where the thread works,
+ * the process's follows when it is looked at: what a profiler shows of its work
+ * is on that one. */
 static _Thread_local uint64_t ahead_ns;
 static _Thread_local uint64_t looked_ns; /* at last, without AHEAD_NS ... */
 static _Thread_local uint32_t looks;     /* ... so many times */
@@ -64,7 +66,13 @@ uint64_t clock_user_now(void)
     looked_ns = now_ns;
     if (looks > SPIN_LOOKS)
         ahead_ns += SPIN_NS;
-    return now_ns + ahead_ns;
+    now_ns += ahead_ns;
+    if (ahead_ns && record_worked) {
+        clock_put_forward(now_ns);
+        looked_ns = now_ns;
+        ahead_ns = 0;
+    }
+    return now_ns;
 }
 
 /* --- what a wait begins and ends with ------------------------------------- */

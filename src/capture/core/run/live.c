@@ -32,6 +32,7 @@ static const struct live_ops *ops;
 static bool loaded, begun;
 static bool wanted[KINDS];
 static bool failed;
+static const struct live_listener *listener;
 static uint64_t called_ns; /* the simulation's time after the last operation */
 static uint64_t origin_ns; /* of the simulation, on the program's clock */
 
@@ -127,6 +128,7 @@ void live_start(void)
     core_lock(LOCK_RECORD);
     live_is_on = ops;
     begun = false;
+    live_listen(listener);
     core_unlock(LOCK_RECORD);
 }
 
@@ -148,6 +150,9 @@ void live_after_fork(void)
 {
     live_is_on = loaded = false;
     ops = NULL;
+    if (listener)
+        listener->forked();
+    listener = NULL;
 }
 
 /* Its part of the time since RECORD was written is not the program's. */
@@ -161,6 +166,8 @@ void live_take(const struct trace_put *record)
         live_is_on = false;
         failed = true;
         clock_release();
+        if (listener)
+            listener->timed(origin_ns);
         return;
     }
     called_ns = now.called_ns;
@@ -170,8 +177,13 @@ void live_take(const struct trace_put *record)
         origin_ns = clock_user_at(host_ns) - now.host_ns;
     begun = true;
     clock_hold(host_ns, record->time_ns);
-    origin_ns = clock_publish(host_ns, origin_ns + now.host_ns, ops->factor()) -
-                now.host_ns;
+    const struct clock_line line = {.host_ns = host_ns,
+                                    .user_ns = origin_ns + now.host_ns,
+                                    .come_ns = origin_ns + now.come_ns,
+                                    .factor = ops->factor()};
+    origin_ns = clock_publish(&line) - now.host_ns;
+    if (__builtin_expect(listener != NULL, false))
+        listener->timed(origin_ns);
 }
 
 int live_event(uint64_t event, uint64_t *ns)
@@ -180,4 +192,28 @@ int live_event(uint64_t event, uint64_t *ns)
     int rc = live_is_on ? ops->event(event, ns) : -1;
     core_unlock(LOCK_RECORD);
     return rc;
+}
+
+/* --- who listens ---------------------------------------------------------- */
+
+void live_listen(const struct live_listener *who)
+{
+    listener = who;
+    if (live_is_on)
+        ops->listen(who ? who->put : NULL);
+}
+
+void live_settle(void)
+{
+    if (live_is_on && ops->settle()) {
+        live_is_on = false;
+        failed = true;
+    }
+    if (listener)
+        listener->timed(origin_ns);
+}
+
+uint64_t live_calls(void)
+{
+    return live_is_on ? ops->calls() : 0;
 }

@@ -13,12 +13,14 @@
 #define LIVE_LIBRARY "libmemsim-clock.so"
 #define LIVE_ENTRY   "memsim_live"
 
+struct activity;
 struct trace_put;
 
 /* The host in the simulation: its time, and how long it has waited for the GPU
  * in all. */
 struct live_now {
     uint64_t host_ns, waited_ns;
+    uint64_t come_ns;   /* its time when it came to the record */
     uint64_t called_ns; /* the time after the last operation */
 };
 
@@ -34,6 +36,12 @@ struct live_ops {
     int (*take)(const struct trace_put *record, struct live_now *now);
     /* When EVENT was reached. Returns 0, or -1: not yet. */
     int (*event)(uint64_t event, uint64_t *ns);
+    /* From now on PUT (NULL: nobody) gets each call, and work when it ends, on
+     * the simulation's clock. */
+    void (*listen)(void (*put)(struct activity *a));
+    /* Does what ends before the host's time now. Returns as `take`. */
+    int (*settle)(void);
+    uint64_t (*calls)(void); /* the number of the last one */
 };
 
 /* Whether records are wanted; under LOCK_RECORD, as the functions below. */
@@ -58,5 +66,24 @@ void live_take(const struct trace_put *record);
 /* When EVENT, as it was recorded last, was reached, on the simulation's clock.
  * Returns 0; -1: not yet, or there is no simulation. Takes LOCK_RECORD. */
 int live_event(uint64_t event, uint64_t *ns);
+
+/* Who is told of calls and work, on the simulation's clock; then, in TIMED, of
+ * its time 0 on the program's clock, which moves where the program was given a
+ * later time than that of its last record. FORKED: in a forked child, which
+ * does not listen any more. Under LOCK_RECORD, as the functions below. */
+struct live_listener {
+    void (*put)(struct activity *a);
+    void (*timed)(uint64_t origin_ns);
+    void (*forked)(void);
+};
+
+/* From now on LISTENER is told, where it is not NULL. */
+void live_listen(const struct live_listener *listener);
+
+/* Does what ends before now. */
+void live_settle(void);
+
+/* The number of the last call. */
+uint64_t live_calls(void);
 
 #endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The user clock of the past, for profilers that ask afterwards when something
+ * was. It is kept only between a begin and its end. */
+#ifndef MEMSIM_CAPTURE_CLOCK_LOG_H
+#define MEMSIM_CAPTURE_CLOCK_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* So many times are kept at which the clock jumped; of more, every second one.
+ * Then what was between those that are left may be shown too early. */
+#define CLOCK_LOG_LINES (1u << 20)
+
+/* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there, in
+ * units of 2^-CLOCK_FACTOR_BITS. */
+#define CLOCK_FACTOR_BITS 32
+struct clock_line {
+    uint64_t host_ns, user_ns;
+    uint64_t come_ns; /* before it jumped to USER_NS */
+    uint64_t factor;
+};
+
+static inline uint64_t clock_line_at(const struct clock_line *l,
+                                     uint64_t host_ns)
+{
+    uint64_t passed = host_ns > l->host_ns ? host_ns - l->host_ns : 0;
+
+    return l->user_ns + (uint64_t)(((unsigned __int128)passed * l->factor) >>
+                                   CLOCK_FACTOR_BITS);
+}
+
+/* The first begin forgets what was kept before; NOW is the line that the clock
+ * is on. Ends may be fewer. */
+void clock_log_begin(const struct clock_line *now);
+void clock_log_end(void);
+
+/* The user clock when the host's monotonic one was HOST_NS. Returns false where
+ * nothing was kept. */
+bool clock_log_user(uint64_t host_ns, uint64_t *user_ns);
+
+/* For clock.c, under LOCK_RECORD: the user clock is on LINE from now on. */
+extern bool clock_log_is_on;
+void clock_log_put(const struct clock_line *line);
+
+/* In a forked child. */
+void clock_log_after_fork(void);
+
+#endif
