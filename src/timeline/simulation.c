@@ -563,8 +563,11 @@ static uint64_t profile_host_ns(struct simulator *r, uint32_t thread,
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* A profile has the kernels of libraries by name alone. */
-static enum work_family family_named(const char *name, enum work_family found)
+/* A profile has the kernels of libraries by name alone; memsim's own export
+ * says what each operation is. */
+static enum work_family family_named(const struct trace_names *names,
+                                     const struct op *op,
+                                     enum work_family found)
 {
     static const struct {
         const char *part;
@@ -584,6 +587,10 @@ static enum work_family family_named(const char *name, enum work_family found)
         {"splitKreduce", WORK_GEMM},
     };
 
+    const char *name = trace_names_get(names, op->name);
+
+    if (op->family)
+        found = work_family_find(trace_names_get(names, op->family));
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (found == WORK_OTHER && strstr(name, families[i].part))
             return families[i].family;
@@ -594,8 +601,7 @@ static enum work_family family_named(const char *name, enum work_family found)
 static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
-    price->family = family_named(
-        trace_names_get(op_trace_names(r->ops), op->name), price->family);
+    price->family = family_named(op_trace_names(r->ops), op, price->family);
     double scale = r->options.price.scale[price->family];
     uint64_t end_ns = op->start_ns + op->duration_ns;
 

@@ -62,6 +62,7 @@ static const struct field args_fields[] = {
     {"wait_on_cuda_event_id", FIELD_NUMBER, AT(event_id)},
     {"launched_ns", FIELD_NUMBER, AT(launched_ns)},
     {"gap_ns", FIELD_NUMBER, AT(gap_ns)},
+    {"family", FIELD_TEXT, AT(family)},
     {"host_start_ns", FIELD_NUMBER, AT(host_start_ns)},
     {"host_end_ns", FIELD_NUMBER, AT(host_end_ns)},
     {NULL, 0, 0},

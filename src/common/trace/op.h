@@ -67,6 +67,7 @@ struct op {
     uint64_t gap_ns;     /* from the previous work's end to that start */
     uint64_t held_ns;    /* how long a call that waits blocked the host ... */
     uint64_t return_ns;  /* ... and the part of it after the wait had ended */
+    uint32_t family; /* name id of the work's family; 0: not said */
     uint32_t joined;     /* of HOST_JOIN: the other thread */
     uint32_t module;   /* id of the running nn.Module; 0: none */
     uint32_t operator; /* name id of PyTorch's running operator; 0: none */

@@ -231,6 +231,7 @@ static void op_measure(struct op_trace *t, struct op *op)
     op->gap_ns = m->gap_ns;
     op->held_ns = m->held_ns;
     op->return_ns = m->return_ns;
+    op->family = (uint32_t)m->family;
 }
 
 /* OP, of which the record's fields are known, as of ITEM's time and place. */

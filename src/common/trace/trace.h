@@ -194,7 +194,7 @@ struct trace_chunk {
       NULL)                                                                    \
                                                                                \
     X(90, MEASURED, measured, TIME, F(start_ns) F(duration_ns) F(held_ns)      \
-      F(return_ns) F(latency_ns) F(gap_ns), NULL)                              \
+      F(return_ns) F(latency_ns) F(gap_ns) F(family), NULL)                    \
     X(91, JOIN, join, TIME, F(joined), NULL)
 /* clang-format on */
 

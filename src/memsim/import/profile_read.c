@@ -102,6 +102,7 @@ static void take_op(struct profile *p, const struct kineto_event *e)
         .bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,
         .category = e->category,
         .name = name_id(p, e->name),
+        .family = name_or_none(p, e->family),
         .stream = stream_id(p, e->device,
                             e->stream != KINETO_NONE ? e->stream : e->thread),
         .call = PROFILE_NONE,

@@ -359,7 +359,8 @@ static void put_op(struct out *o, uint32_t index)
     }
     PUT(o, thread, MEASURED, .start_ns = trace_ns(o, op->start_ns),
         .duration_ns = (uint64_t)op->duration_ns, .latency_ns = latency,
-        .gap_ns = handover);
+        .gap_ns = handover,
+        .family = op->family == PROFILE_NONE ? 0 : name_of(op->family));
     if (op->category == KINETO_COPY)
         put_copy(o, thread, op);
     else if (op->category == KINETO_SET)

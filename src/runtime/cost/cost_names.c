@@ -2,6 +2,7 @@
 #include "runtime/cost/cost.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const char *const families[WORK_FAMILIES] = {
     [WORK_NOTHING] = "nothing",
@@ -43,6 +44,14 @@ static const char *const bases[COST_BASES] = {
 const char *work_family_name(enum work_family family)
 {
     return (unsigned)family < WORK_FAMILIES ? families[family] : "unknown";
+}
+
+enum work_family work_family_find(const char *name)
+{
+    for (int i = 0; i < WORK_FAMILIES; i++)
+        if (!strcmp(families[i], name))
+            return (enum work_family)i;
+    return WORK_OTHER;
 }
 
 const char *work_type_name(enum work_type type)

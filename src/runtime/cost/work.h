@@ -170,6 +170,8 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
 
 /* The family's name, as in fits and reports: "gemm", "attention_forward". */
 const char *work_family_name(enum work_family family);
+/* Its inverse; WORK_OTHER where NAME is none. */
+enum work_family work_family_find(const char *name);
 const char *work_type_name(enum work_type type);
 
 /* Families that differ by more than shape have variants, which models tell
