@@ -4,6 +4,7 @@ without host time two runs do, and the parts of a step add up."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -471,6 +472,159 @@ def another_size_is_the_changed_script():
                 capture_output=True, text=True)
             equal(done.returncode, 125)
             assert why in done.stderr, (change, done.stderr)
+
+
+BUCKETS = """
+import os, sys, torch
+from torch import nn
+layers, width, view = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "view"
+torch.distributed.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(width), nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+net = nn.Sequential(nn.Linear(64, width), nn.Sequential(*(
+    Block() for _ in range(layers))), nn.Linear(width, 64)).cuda()
+net = nn.parallel.DistributedDataParallel(net, gradient_as_bucket_view=view)
+adam = torch.optim.AdamW(net.parameters())
+x = torch.randn(1000, 64, device="cuda")
+for step in range(4):
+    loss = net(x).square().mean()
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+"""
+
+
+def bucket_times(folder, layers, width, view, *change):
+    """The step, its all-reduces and its other operations, of rank 0."""
+    trace, out = folder / f"{layers}-{width}-{view}", folder / "out.json"
+    if not trace.exists():
+        (folder / "job.py").write_text(BUCKETS)
+        memsim("run", "-q", "--gpus", "2", "-o", trace, "--", sys.executable,
+               "-m", "torch.distributed.run", "--nproc-per-node", "2",
+               folder / "job.py", str(layers), str(width), view)
+    memsim("replay", "-q", "--host-speed", "0", "--json", out, "--kineto",
+           folder / "k.json", *change, trace)
+    events = json.loads((folder / "k-rank0.json").read_text())["traceEvents"]
+    step = [e for e in events if e.get("cat") == "user_annotation"][2]
+    work = [(e["ts"] - step["ts"], e["name"], e["dur"], e["args"]["bytes"])
+            for e in sorted(events, key=lambda e: e.get("ts", 0))
+            if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+            and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
+    reduced = [bytes for _at, name, _dur, bytes in work
+               if "AllReduce" in name]
+    return json.loads(out.read_text())["time"]["step_ns"], reduced, work
+
+
+@test
+def buckets_of_ddp_are_those_of_the_changed_script():
+    """Other layers and other widths make other buckets, at other places. Calls
+    that make events differ by chance, and take 1 us each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        for old, new, view, change in (
+                ((3, 256), (16, 256), "copy", ["layers=16"]),
+                ((16, 256), (3, 256), "copy", ["layers=3"]),
+                ((3, 256), (16, 256), "view", ["layers=16"]),
+                ((3, 128), (3, 768), "copy", ["hidden=128:768", "--second"])):
+            if "--second" in change:
+                bucket_times(scratch, 3, 256, view)
+                change.append(f"256={scratch / '3-256-copy'}")
+            _plain, before, _work = bucket_times(scratch, *old, view)
+            script, reduced, expected = bucket_times(scratch, *new, view)
+            changed, same, got = bucket_times(scratch, *old, view, "--change",
+                                              *change)
+            equal(same, reduced)
+            assert len(before) != len(reduced), (before, reduced)
+            equal([work[1:] for work in got], [work[1:] for work in expected])
+            for a, b in zip(got, expected):
+                assert abs(a[0] - b[0]) < 20, (a, b)
+            assert abs(changed - script) < 20000, (changed, script)
+
+
+PRECISION = """
+import torch
+from torch import nn
+torch.backends.cuda.matmul.allow_tf32 = %(tf32)s
+torch.backends.cudnn.allow_tf32 = %(tf32)s
+dtype = torch.%(dtype)s
+net = nn.Sequential(nn.Conv2d(8, 64, 4, 4), nn.Flatten(2),
+                    nn.TransformerEncoderLayer(64, 4, 256, dropout=0)).cuda()
+if not %(auto)s:
+    net = net.to(dtype)
+adam = torch.optim.AdamW(net.parameters())
+x = torch.randn(16, 8, 32, 32, device="cuda", dtype=torch.float32 if %(auto)s
+                else dtype)
+for step in range(4):
+    with torch.autocast("cuda", dtype, enabled=%(auto)s):
+        loss = net(x).float().square().mean()
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+"""
+
+
+@test
+def another_precision_is_the_changed_script():
+    """The same operations, at the same nanoseconds. A lambda's number is another
+    for each type."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+
+        def precise(name, auto, *change):
+            values = {"tf32": name == "tf32", "auto": auto, "dtype": {
+                "fp16": "float16", "bf16": "bfloat16"}.get(name, "float32")}
+            report, work = changed_times(scratch, f"{name}-{auto}",
+                                         PRECISION % values, *change)
+            return report, [(at, re.sub("#[0-9]+", "#", kernel), dur)
+                            for at, kernel, dur in work]
+        for old, new, auto in (("fp16", "bf16", True), ("bf16", "fp16", False),
+                               ("fp32", "tf32", False), ("tf32", "fp32", False)):
+            script, expected = precise(new, auto)
+            changed, got = precise(old, auto, "--change",
+                                   f"precision={old}:{new}")
+            for a, b in zip(got, expected):
+                equal(a, b)
+            equal(len(got), len(expected))
+            equal(changed["time"]["step_ns"], script["time"]["step_ns"])
+            before, _work = precise(old, auto)
+            if new == "tf32":
+                assert changed["time"]["step_ns"] < before["time"]["step_ns"]
+        for change, why in (("fp16:fp32", "calls other kernels"),
+                            ("tf32:fp32", "is in tf32")):
+            done = subprocess.run(
+                [MEMSIM, "replay", scratch / "fp16-True", "--change",
+                 f"precision={change}"], capture_output=True, text=True)
+            equal(done.returncode, 125)
+            assert why in done.stderr, (change, done.stderr)
+
+
+@test
+def a_family_of_an_export_that_is_imported_again():
+    """cuBLAS's calls have no kernels' names: the export says their family."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+
+        def device_ns(recording, *words):
+            memsim("replay", "-q", recording, "--json", scratch / "out.json",
+                   *words)
+            rows = json.loads((scratch / "out.json").read_text())["time"]
+            return sum(row["ns"] for row in rows["by_operator"])
+        memsim("run", "-q", "-o", scratch / "run", "--kineto",
+               scratch / "k.json", "--", sys.executable, "-c",
+               LAYERS % {"layers": 2})
+        memsim("import", "-q", scratch / "k.json", "-o", scratch / "again")
+        plain = device_ns(scratch / "run")
+        for family in ("gemm", "optimizer", "norm_backward"):
+            own = device_ns(scratch / "run", "--scale", f"{family}=0.5")
+            again = device_ns(scratch / "again", "--scale", f"{family}=0.5")
+            assert own < 0.99 * plain, family
+            assert abs(own - again) < 100, (family, own, again)
 
 
 @test

@@ -208,7 +208,7 @@ static bool change_values(const struct layer_after *a, size_t op, uint64_t now,
 {
     struct rewrite *w = a->rewrite;
     size_t record = a->marks->ops[op];
-    struct edit edit = {EDIT_REPLACE, record, record + 1, 1, 0, 0};
+    struct edit edit = {EDIT_REPLACE, record, record + 1, 1, 0, 0, 0};
     struct record like = w->records->all[record];
     uint64_t fields[TRACE_FIELDS_MAX];
 
@@ -244,7 +244,7 @@ static size_t change_gather(const struct layer_after *a, size_t op,
         struct rewrite *w = a->rewrite;
         size_t record = a->marks->ops[op + i];
         struct edit edit = {EDIT_REPLACE,      record, record + 1, 0,
-                            w->records->count, 0};
+                            w->records->count, 0, 0};
         while (wanted && (!edit.copies || i + 1 == count)) {
             uint64_t most = wanted < CAT_TENSORS ? wanted : CAT_TENSORS;
             struct record like = w->records->all[record];
@@ -312,7 +312,7 @@ int layer_scale_lists(struct rewrite *w, const struct layer_marks *m,
         size_t at = m->ops[op];
         const struct trace_work *work =
             (const struct trace_work *)records_fields(r, &r->all[at]);
-        struct edit edit = {EDIT_REPLACE, at - 1, at, 1, 0, 0};
+        struct edit edit = {EDIT_REPLACE, at - 1, at, 1, 0, 0, 0};
         if (!at || r->all[at].kind != TRACE_LAUNCH ||
             r->all[at - 1].kind != TRACE_MEASURED ||
             !strstr(trace_names_get(&r->names, work->name),

@@ -199,13 +199,30 @@ static int check_collectives(const struct work *w, const struct segment *s,
     return err_set(err,
                    "--change: layers cannot be changed in this recording: "
                    "collectives average the gradients of several layers at a "
-                   "time, and another number of layers would make others "
-                   "(step %" PRIu32 "). `memsim run' of the changed script "
+                   "time, and are no buckets of DDP whose rule is known (step "
+                   "%" PRIu32 "). `memsim run' of the changed script "
                    "needs no GPU",
                    s->step);
 }
 
 /* --- segments ------------------------------------------------------------- */
+
+/* Operations of S behind REGION, such as copies of gradients, repeat too. */
+static int change_tail(struct work *w, const struct segment *s,
+                       const struct layer_region *region, struct err *err)
+{
+    struct segment tail = *s;
+    struct layer_region copies;
+
+    tail.first = s->first + region->at + region->length;
+    if (tail.first == s->end)
+        return 0;
+    tail.from = w->marks.ops[tail.first - 1] + 1;
+    if (!layer_region_find(w->marks.marks + tail.first, s->end - tail.first,
+                           w->report->recorded, w->modules.per_layer, &copies))
+        return 0;
+    return change_region(w, &tail, &copies, err);
+}
 
 /* A forward or backward: one region. Segments of few operations, such as
  * phases that a hook enters, have none. */
@@ -222,9 +239,10 @@ static int change_pass(struct work *w, const struct segment *s, struct err *err)
         w->report->forward_ops = w->region.period;
     else
         w->report->backward_ops = w->region.period;
-    return check_collectives(w, s, err) || change_region(w, s, &w->region, err)
-               ? -1
-               : 0;
+    if (check_collectives(w, s, err) || change_region(w, s, &w->region, err))
+        return -1;
+    bool copies = w->change->copies && s->kind == SEGMENT_BACKWARD;
+    return copies ? change_tail(w, s, &w->region, err) : 0;
 }
 
 /* A profile's step: every region that repeats as often. */

@@ -22,6 +22,8 @@ struct layers_change {
     uint32_t layers;    /* wanted, at least 1 */
     uint32_t recorded;  /* what the recording has; 0: to be found */
     const char *prefix; /* the modules' list; NULL: the largest */
+    bool copies; /* something of each parameter comes behind the backward's
+                    layers: DDP copies gradients out of its buckets */
 };
 
 struct layers_report {

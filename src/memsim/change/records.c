@@ -55,9 +55,13 @@ size_t records_add(struct records *r, const struct record *from,
 }
 
 /* Another end is written; allocations of blocks stay: they say which module is
- * at work. */
-static bool is_dropped(unsigned kind)
+ * at work. So do parameters, for a change of what is written. */
+static bool is_dropped(const struct trace_item *item)
 {
+    unsigned kind = item->head.kind;
+
+    if (kind == TRACE_STORAGE)
+        return trace_as_storage(item)->category != TRACE_CATEGORY_PARAMETER;
     return kind == TRACE_END || trace_kind_for(kind) == TRACE_FOR_MEMORY;
 }
 
@@ -163,7 +167,7 @@ static int take(struct reading *g, const struct trace_item *item,
 
     step_finder_take(g->finder, item);
     take_notes(g, item);
-    if (is_dropped(item->head.kind))
+    if (is_dropped(item))
         return 0;
     if (g->r->count >= RECORDS_MAX)
         return err_set(err,

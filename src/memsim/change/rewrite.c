@@ -199,6 +199,7 @@ static void put_edited(struct writing *g, const struct edit *e, size_t index,
     } else if (e->kind == EDIT_REPLACE) {
         for (size_t i = 0; index == e->from && i < e->copies; i++)
             put(g, &r->all[e->first + i], 0);
+        g->moved_ns += index == e->from ? (int64_t)e->lasts_ns : 0;
     } else if (is_once(r->all[index].kind)) {
         put(g, &r->all[index], 0);
     } else if (index + 1 == e->until) {

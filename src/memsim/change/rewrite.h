@@ -19,6 +19,7 @@ struct edit {
     size_t first;
     size_t shift; /* REPEAT and DROP: operations between equal ones of two
                      layers: of one period, or of all that is dropped */
+    uint64_t lasts_ns; /* REPLACE: what comes behind is so much later */
 };
 
 /* Of a trace whose operations, those with marks, are known. */

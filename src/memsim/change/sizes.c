@@ -30,7 +30,7 @@ struct work {
     const struct sizes_change *change;
     struct sizes_report *report;
     struct side a, b;
-    struct size_points points; /* with what the parameters say */
+    struct size_points points;            /* with what the parameters say */
     uint64_t *elements, *beside, *wanted; /* of parameters: in the first, the
                                              second and the changed */
     struct size_sums sums;
@@ -345,7 +345,7 @@ static int write_op(struct work *w, size_t i, struct err *err)
 {
     struct records *r = &w->a.records;
     size_t at = w->a.marks.ops[i];
-    struct edit edit = {EDIT_REPLACE, at, at + 1, 1, 0, 0};
+    struct edit edit = {EDIT_REPLACE, at, at + 1, 1, 0, 0, 0};
     struct record like = r->all[at];
 
     if (is_mixed(w, i))
@@ -356,7 +356,8 @@ static int write_op(struct work *w, size_t i, struct err *err)
                        name_of(&w->a, i), w->change->what);
     if (is_bucket_beyond(w, i))
         return err_set(err,
-                       "--change: gradients are averaged in buckets (DDP), and "
+                       "--change: gradients are averaged in buckets of a rule "
+                       "that is not known, and "
                        "%s %" PRIu64 " is not between the two recordings': "
                        "buckets could have other parameters there",
                        w->change->what, w->points.wanted);
@@ -418,7 +419,7 @@ static void set_drop(struct work *w, size_t i)
     w->report->others++;
     if (size_second_is_nearer(&w->points))
         rewrite_add(&w->rewrite,
-                    &(struct edit){EDIT_REPLACE, at, at + 1, 0, 0, 0});
+                    &(struct edit){EDIT_REPLACE, at, at + 1, 0, 0, 0, 0});
 }
 
 /* A set of the second alone, before operation I of the first. */
@@ -550,7 +551,7 @@ static void change_batches(struct work *w)
     size_t j = 0, count = w->rewrite.record_count;
 
     for (size_t i = 0; i < count; i++) {
-        struct edit edit = {EDIT_REPLACE, i, i + 1, 1, 0, 0};
+        struct edit edit = {EDIT_REPLACE, i, i + 1, 1, 0, 0, 0};
         if (a->all[i].kind != TRACE_BATCH)
             continue;
         while (j < b->count && b->all[j].kind != TRACE_BATCH)

@@ -10,7 +10,9 @@
 
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
+#include "memsim/change/buckets.h"
 #include "memsim/change/layers.h"
+#include "memsim/change/precision.h"
 #include "memsim/change/sizes.h"
 #include "memsim/cli/scratch.h"
 
@@ -37,6 +39,8 @@ struct changing {
     struct run second; /* of a size; zeroed without one */
     struct layers_report layers;
     struct sizes_report sizes;
+    struct precision_report precision;
+    bool buckets; /* of DDP: made again */
 };
 
 static struct size_points size_points_of(const struct changing *g)
@@ -46,23 +50,79 @@ static struct size_points size_points_of(const struct changing *g)
                                 .wanted = g->change->wanted};
 }
 
-static int trace_change(struct changing *g, const char *from,
-                        const char *second, const char *to, struct err *err)
+/* COPIES: of gradients, out of DDP's buckets. */
+static int change_make(struct changing *g, const char *const from[2],
+                       bool copies, const char *to, struct err *err)
 {
     const struct job_change *c = g->change;
     const struct layers_change layers = {
         .layers = c->wanted,
         .recorded = c->recorded,
         .prefix = *c->name ? c->name : NULL,
+        .copies = copies,
     };
     const struct sizes_change sizes = {
         .what = c->name,
         .points = size_points_of(g),
     };
+    const struct precision_change precision = {c->name, c->to};
 
     if (c->kind == CHANGE_LAYERS)
-        return layers_change(&layers, from, to, &g->layers, err);
-    return sizes_change(&sizes, from, second, to, &g->sizes, err);
+        return layers_change(&layers, from[0], to, &g->layers, err);
+    if (c->kind == CHANGE_PRECISION)
+        return precision_change(&precision, from[0], to, &g->precision, err);
+    return sizes_change(&sizes, from[0], from[1], to, &g->sizes, err);
+}
+
+/* What is changed beside DDP's buckets, which follow from it. */
+static int rest_change(struct changing *g, const char *const from[2],
+                       const struct buckets *buckets, const char *to,
+                       struct err *err)
+{
+    char *second = xasprintf("%s.second", to);
+    char *changed = xasprintf("%s.changed", to);
+    const char *rest[2] = {from[0], second};
+    struct buckets *others = NULL;
+    int rc = from[1] ? buckets_take(from[1], second, &others, err) : 0;
+
+    if (!rc && from[1] && !others)
+        rc = err_set(err,
+                     "--second: %s has no buckets of DDP, the first "
+                     "recording has",
+                     from[1]);
+    if (!rc)
+        rc = change_make(g, rest, true, changed, err) ||
+                     buckets_put(buckets, changed, to, err)
+                 ? -1
+                 : 0;
+    g->buckets = true;
+    buckets_destroy(others);
+    unlink(second);
+    unlink(changed);
+    free(second);
+    free(changed);
+    return rc;
+}
+
+static int trace_change(struct changing *g, const char *from,
+                        const char *second, const char *to, struct err *err)
+{
+    char *rest = xasprintf("%s.rest", to);
+    struct buckets *buckets = NULL;
+    int rc = g->change->kind == CHANGE_PRECISION
+                 ? 0
+                 : buckets_take(from, rest, &buckets, err);
+
+    if (!rc && buckets)
+        rc = rest_change(g, (const char *const[]){rest, second}, buckets, to,
+                         err);
+    else if (!rc)
+        rc =
+            change_make(g, (const char *const[]){from, second}, false, to, err);
+    buckets_destroy(buckets);
+    unlink(rest);
+    free(rest);
+    return rc;
 }
 
 static int traces_change(struct changing *g, const struct run *run,
@@ -90,6 +150,8 @@ static char *describe(const struct changing *g)
     if (c->kind == CHANGE_SIZE)
         return xasprintf("%s %" PRIu32 " in place of %" PRIu32, c->name,
                          c->wanted, c->recorded);
+    if (c->kind == CHANGE_PRECISION)
+        return xasprintf("%s in place of %s", c->to, c->name);
     return xasprintf("%" PRIu32 " layers (%s) in place of %" PRIu32, c->wanted,
                      *g->layers.prefix ? g->layers.prefix : "by repetition",
                      g->layers.recorded);
@@ -153,6 +215,40 @@ static void note_sizes(struct result *result, const struct changing *g)
                     r->steps_kept);
 }
 
+static void note_precision(struct result *result,
+                           const struct precision_report *r, const char *to)
+{
+    result_note(result,
+                "%zu launches, and %zu products, convolutions, attention and "
+                "collectives, are in %s; the others are as recorded",
+                r->kernels, r->calls, to);
+    if (r->profile)
+        result_note(result, "their times are the measured ones: both types "
+                            "have 2 bytes and the same rates");
+    if (r->scaler)
+        result_note(result,
+                    "a GradScaler is at work in the recording, and stays: "
+                    "bf16 does not need it");
+}
+
+static void note_change(struct result *result, const struct changing *g,
+                        bool is_profile)
+{
+    if (g->buckets)
+        result_note(result, "gradients are averaged in the buckets that DDP "
+                            "makes of the changed parameters");
+    switch (g->change->kind) {
+    case CHANGE_LAYERS:
+        note_layers(result, &g->layers, is_profile);
+        break;
+    case CHANGE_PRECISION:
+        note_precision(result, &g->precision, g->change->to);
+        break;
+    default:
+        note_sizes(result, g);
+    }
+}
+
 static int play(const struct replay_profile *p, const char *path,
                 const struct changing *g, struct err *err)
 {
@@ -164,10 +260,7 @@ static int play(const struct replay_profile *p, const char *path,
     if (!run_open(&run, path, err)) {
         as.run = &run;
         if (!replay_profile_read(&as, &result, err)) {
-            if (g->change->kind == CHANGE_LAYERS)
-                note_layers(&result, &g->layers, !p->why);
-            else
-                note_sizes(&result, g);
+            note_change(&result, g, !p->why);
             status = replay_profile_show(&as, &result, err);
         }
         result_fini(&result);
@@ -234,10 +327,10 @@ int replay_changed(const struct replay_profile *p,
     struct changing g = {.change = change};
     int status = CMD_RUN_FAILED;
 
-    if (change->kind == CHANGE_LAYERS && second)
+    bool sized = change->kind == CHANGE_SIZE;
+    if (!sized && second)
         err_set(err, "--second is for --change with hidden, seq or batch");
-    else if (change->kind == CHANGE_LAYERS ||
-             !second_open(&g, second, p->run, err))
+    else if (!sized || !second_open(&g, second, p->run, err))
         status = change_and_play(p, &g, err);
     run_close(&g.second);
     return status;

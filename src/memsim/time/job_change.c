@@ -13,30 +13,15 @@
 #define LAYERS_MAX 1024
 #define SIZE_MOST  (1u << 30)
 
-/* What is asked for and cannot be, and why. */
-static const struct refusal {
-    const char *what, *why;
-} refusals[] = {
-    {"precision", "PyTorch would choose other kernels, and casts between them"},
-};
-
 /* Sizes of the job. */
 static const char *const sizes[] = {"hidden", "seq", "batch"};
 
-static int refuse(const char *text, size_t length, struct err *err)
+static int refuse_unknown(const char *text, size_t length, struct err *err)
 {
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (length == strlen(refusals[i].what) &&
-            !memcmp(text, refusals[i].what, length))
-            return err_set(err,
-                           "--change: %s cannot be changed in a recording: "
-                           "%s. `memsim run' of the changed script needs no "
-                           "GPU",
-                           refusals[i].what, refusals[i].why);
     return err_set(err,
                    "--change: '%.*s' is no change; time:NAME=FACTOR, "
-                   "overlap:NAME, layers=N, stages=P and hidden, seq or "
-                   "batch=OLD:NEW are",
+                   "overlap:NAME, layers=N, stages=P and hidden, seq, batch or "
+                   "precision=OLD:NEW are",
                    (int)length, text);
 }
 
@@ -151,6 +136,32 @@ static bool is_word(const char *text, size_t length, const char *word)
     return length == strlen(word) && !memcmp(text, word, length);
 }
 
+/* "=fp16:bf16" */
+static int parse_precision(const char *text, size_t length,
+                           struct job_change *c, struct err *err)
+{
+    const char *colon = memchr(text, ':', length);
+    size_t from = colon ? (size_t)(colon - text) : 0;
+
+    c->kind = CHANGE_PRECISION;
+    if (from < 2 || *text != '=' || length - from < 2 ||
+        from >= sizeof c->name || length - from > sizeof c->to)
+        return err_set(err,
+                       "--change: 'precision%.*s' is not of the form "
+                       "precision=OLD:NEW, such as fp16:bf16",
+                       (int)length, text);
+    snprintf(c->name, sizeof c->name, "%.*s", (int)from - 1, text + 1);
+    snprintf(c->to, sizeof c->to, "%.*s", (int)(length - from) - 1, colon + 1);
+    return 0;
+}
+
+/* Is what the first LENGTH bytes of TEXT name changed in the recording? */
+static bool is_of_recording(const char *text, size_t length)
+{
+    return is_word(text, length, "layers") || is_word(text, length, "stages") ||
+           is_word(text, length, "precision") || size_of(text, length);
+}
+
 /* A change of the recording itself, of which there is one at most. */
 static int parse_recording(const char *text, size_t length, size_t kind,
                            struct job_change *c, struct err *err)
@@ -159,6 +170,8 @@ static int parse_recording(const char *text, size_t length, size_t kind,
 
     if (is_word(text, kind, "stages"))
         return parse_stages(text + kind, length - kind, c, err);
+    if (is_word(text, kind, "precision"))
+        return parse_precision(text + kind, length - kind, c, err);
     c->kind = size ? CHANGE_SIZE : CHANGE_LAYERS;
     return size ? parse_size(size, text + kind, length - kind, c, err)
                 : parse_layers(text + kind, length - kind, c, err);
@@ -173,11 +186,10 @@ static int parse_one(const char *text, size_t length,
 
     if (changes->count == CHANGES_MAX)
         return err_set(err, "--change: more than %d changes", CHANGES_MAX);
-    if (is_word(text, kind, "layers") || is_word(text, kind, "stages") ||
-        size_of(text, kind)) {
+    if (is_of_recording(text, kind)) {
         if (job_changes_recording(changes))
-            return err_set(err, "--change: one of layers, hidden, seq, batch "
-                                "and stages at a time");
+            return err_set(err, "--change: one of layers, hidden, seq, batch, "
+                                "stages and precision at a time");
         changes->count++;
         return parse_recording(text, length, kind, c, err);
     }
@@ -190,7 +202,7 @@ static int parse_one(const char *text, size_t length,
         c->kind = CHANGE_OVERLAP;
         return parse_overlap(colon + 1, length - 8, c, err);
     }
-    return refuse(text, kind < length ? kind : length, err);
+    return refuse_unknown(text, kind < length ? kind : length, err);
 }
 
 int job_changes_parse(const char *text, struct job_changes *changes,
@@ -258,7 +270,7 @@ static struct simulation_effect effect_of(void *context, const struct op *op,
 }
 
 void job_changes_apply(struct job_changes *changes,
-                   struct simulation_options *simulation)
+                       struct simulation_options *simulation)
 {
     changes->hook = (struct simulation_change){effect_of, changes};
     simulation->change = &changes->hook;
