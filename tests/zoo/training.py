@@ -128,9 +128,11 @@ def _ia3(model):
 
 
 def _replace_linear(model, make):
+    kept = set(getattr(model, "_keep_in_fp32_modules", None) or ())
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if type(child) is torch.nn.Linear and "head" not in name:
+            if type(child) is torch.nn.Linear and "head" not in name and \
+                    name not in kept:
                 setattr(parent, name, make(child))
     return model
 

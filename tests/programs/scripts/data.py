@@ -188,6 +188,18 @@ def pieces(folder, unused=0):
         user_defined_symbols=[f"<{i}>" for i in range(unused)])
 
 
+def parquet(folder):
+    import pyarrow
+    from pyarrow import parquet as files
+    os.makedirs(f"{folder}/base_data_climbmix", exist_ok=True)
+    for i in range(2):
+        texts = [sentence(200) for _ in range(400)]
+        files.write_table(
+            pyarrow.table({"text": texts}),
+            f"{folder}/base_data_climbmix/shard_{i:05}.parquet",
+            row_group_size=100)
+
+
 def stories(folder):
     import torch
     pieces(folder, 31000)
