@@ -3,14 +3,14 @@
 benchmark.py: for each batch the model is made again while the one that failed
 is still there, float32 weights, autocast to float16, inference mode, cuDNN's
 benchmark mode. Takes jobs from stdin, MODEL SIZE OPTIONS BATCH..., runs each
-in a child of its own, and prints a line of JSON for each batch. OPTIONS is a
-list of nhwc, fast-norm and plain-attention (as before timm used PyTorch's
+in a child of its own, prints a line of JSON for each batch, and "done". OPTIONS is a
+a list of nhwc, fast-norm and plain-attention (as before timm used PyTorch's
 own), or none."""
 import argparse
 import contextlib
 import json
 import os
-import signal
+import resource
 import sys
 
 import timm
@@ -24,7 +24,7 @@ SLOW = ("uniform_", "normal_", "erfinv_", "trunc_normal_")
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=int, default=600,
-                        help="seconds for a job (default: %(default)s)")
+                        help="CPU seconds for a job (default: %(default)s)")
     return parser.parse_args()
 
 
@@ -112,10 +112,11 @@ def main():
     args = parse()
     for line in sys.stdin:
         if not os.fork():
-            signal.alarm(args.limit)
+            resource.setrlimit(resource.RLIMIT_CPU, (args.limit, args.limit))
             search(Job(line.strip()))
             sys.exit()
         os.wait()
+        print("done", flush=True)
 
 
 if __name__ == "__main__":

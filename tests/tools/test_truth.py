@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench/truth: every result on record has a command that makes it, a sweep
+names what differs, and the batches are those of timm's search."""
+import importlib.machinery
+import importlib.util
+import sys
+import unittest
+
+from suite import TOP, main
+
+sys.path.insert(0, str(TOP / "bench/truth"))
+import environments  # noqa: E402
+import sweep  # noqa: E402
+
+
+def program(name):
+    loader = importlib.machinery.SourceFileLoader(
+        name, str(TOP / "bench/truth" / name))
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def decayed(batch):
+    """timm's search: the next smaller batch, two steps in a power of two."""
+    base = 1 << ((batch - 1).bit_length() - 1)
+    step = max(base // 2, 1)
+    return base + (batch - base - 1) // step * step
+
+
+class Sweep(unittest.TestCase):
+    def test_every_result_has_a_command(self):
+        made = {(table, environments.listed()[environment]["torch"],
+                 row["id"], row["metric"])
+                for table, environment, rows in sweep.parts()
+                for row in rows}
+        for table in sweep.tables():
+            for row in sweep.read(
+                    sweep.DATA / "results" / f"{table}.csv"):
+                self.assertIn((table, *sweep.key(row)), made)
+
+    def test_environments_are_used(self):
+        used = {line["environment"]
+                for line in sweep.read(environments.HERE / "sweep.csv")}
+        used |= set(program("batches").ENVIRONMENTS.values())
+        self.assertEqual(used, set(environments.listed()))
+
+    def test_what_differs_is_named(self):
+        record = sweep.read(sweep.DATA / "results/own_softmax.csv")
+        self.assertEqual([], list(sweep.differences("own_softmax", record)))
+        record[0]["ours_bytes"] = "1"
+        differs = list(sweep.differences("own_softmax", record))
+        self.assertEqual(["differs"], [line[0] for line in differs])
+        missing = list(sweep.differences("own_softmax", record[1:]))
+        self.assertEqual(["not run"], [line[0] for line in missing])
+
+    def test_done_rows_are_not_run_again(self):
+        rows = [{"id": "a", "metric": "used"}, {"id": "b", "metric": "used"}]
+        done = [{"torch": "2.5.1+cu124", "id": "a", "metric": "used"}]
+        self.assertEqual(rows[1:], sweep.missing(rows, "bare-2.5.1", done))
+        self.assertEqual(rows, sweep.missing(rows, "bare-2.6.0", done))
+
+
+class Batches(unittest.TestCase):
+    def test_the_next_batch_is_the_one_before_in_the_search(self):
+        larger = program("batches").larger
+        batch = 1024
+        while batch > 1:
+            self.assertEqual(batch, larger(decayed(batch)))
+            batch = decayed(batch)
+
+    def test_rows_at_the_start_of_a_search_say_nothing(self):
+        row = {"phase": "infer", "gpu": "g", "torch": "t", "layout": "nchw",
+               "compiled": "eager", "batch": "512"}
+        rows = [row, {**row, "batch": "256"}, {**row, "compiled": "dynamo"},
+                {**row, "phase": "train", "batch": "8"}]
+        self.assertEqual(rows[1:2], program("batches").counted(rows))
+
+
+if __name__ == "__main__":
+    main()
