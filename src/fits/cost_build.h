@@ -41,6 +41,7 @@ void cost_build_fini(struct cost_build *build);
 struct cost_need {
     const struct cost_build *known; /* not those that its models answer for */
     bool flat;                      /* of trees the mean */
+    double weight;                  /* of products' trees; 0: not blended */
 };
 
 /* Reads a fit's JSON into BUILD (empty): what is needed, or all where NEED is

@@ -87,6 +87,12 @@ static bool is_near(const struct gpu *gpu, const struct neighbour *n)
     return n->distance <= (data_center ? NEAR_DATA_CENTER : NEAR);
 }
 
+/* Shepard's: the inverse square of the distance. A twin counts alone. */
+static double blend_weight(const struct neighbour *n)
+{
+    return 1 / fmax(n->distance * n->distance, 1e-6);
+}
+
 static int find_place(char *directory, size_t size)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -217,7 +223,9 @@ static int read_neighbours(const struct gpu *gpu, bool own,
         if ((same && own) || (read >= NEIGHBOURS && list[i].bytes > SMALL))
             continue;
         read++;
-        const struct cost_need need = {build, !is_near(gpu, &list[i])};
+        bool near = is_near(gpu, &list[i]);
+        const struct cost_need need = {build, !near,
+                                       near ? blend_weight(&list[i]) : 0};
         rc = same ? read_path(list[i].path, NULL, build, err)
                   : read_path(list[i].path, &need, &from, err);
         borrow_models(build, &late, &from, &list[i], gpu);

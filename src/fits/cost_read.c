@@ -310,21 +310,36 @@ static void *read_state(const struct reader *r, const cJSON *model,
     return state;
 }
 
+/* Of M's variants those that KNOWN's models do not answer for in TYPE.
+ * A blended model leaves room for another one. */
+static uint32_t variants_left(const struct cost_build *known,
+                              const struct cost_model *m, unsigned type)
+{
+    uint32_t left = m->types >> type & 1 ? m->variants : 0, once = 0;
+
+    for (size_t i = 0; left && i < known->count; i++) {
+        const struct cost_model *other = &known->parts[i].model;
+
+        if (other->family != m->family || !(other->types >> type & 1))
+            continue;
+        if (!(m->weight > 0) || !(other->weight > 0)) {
+            left &= ~other->variants;
+            continue;
+        }
+        left &= ~(once & other->variants);
+        once |= other->variants;
+    }
+    return left;
+}
+
 /* Whether KNOWN's models answer for all that M does. The first one that
- * answers counts. */
+ * answers counts, or the first two that are blended. */
 static bool is_covered(const struct cost_build *known,
                        const struct cost_model *m)
 {
-    for (unsigned type = 0; type < WORK_TYPES; type++) {
-        uint32_t left = m->types >> type & 1 ? m->variants : 0;
-        for (size_t i = 0; left && i < known->count; i++) {
-            const struct cost_model *other = &known->parts[i].model;
-            if (other->family == m->family && other->types >> type & 1)
-                left &= ~other->variants;
-        }
-        if (left)
+    for (unsigned type = 0; type < WORK_TYPES; type++)
+        if (variants_left(known, m, type))
             return false;
-    }
     return true;
 }
 
@@ -360,6 +375,8 @@ static int read_model(const struct reader *r, const cJSON *model,
         read_variants(r, cJSON_GetObjectItem(model, "variants"), family,
                       &m.variants))
         return -1;
+    if (r->need && family == WORK_GEMM && kind == COST_TREES)
+        m.weight = r->need->weight;
     if (r->need && is_covered(r->need->known, &m))
         return 0;
     void *state = read_state(r, model, &m);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fitting/trees.h"
-#include "common/base/bisect.h"
 #include "common/base/xmalloc.h"
 #include "runtime/cost/cost_features.h"
 
@@ -100,11 +99,6 @@ static void find_edges(struct grower *g, unsigned f)
     free(values);
 }
 
-static uint8_t bin_of(const struct grower *g, unsigned f, float x)
-{
-    return (uint8_t)BISECT(i, g->edge_counts[f], x > g->edges[f][i]);
-}
-
 static void bin_rows(struct grower *g)
 {
     const struct trees_data *d = g->data;
@@ -112,8 +106,8 @@ static void bin_rows(struct grower *g)
     g->bins = xmalloc(d->rows * d->features + 1);
     for (size_t i = 0; i < d->rows; i++)
         for (unsigned f = 0; f < d->features; f++)
-            g->bins[i * d->features + f] =
-                bin_of(g, f, d->x[i * d->features + f]);
+            g->bins[i * d->features + f] = cost_bin(
+                g->edges[f], g->edge_counts[f], d->x[i * d->features + f]);
 }
 
 static void draw_rows(struct grower *g)

@@ -3,6 +3,7 @@
  * evaluated; and what is wrong with a fit. */
 #include "check.h"
 #include "common/base/err.h"
+#include "common/base/xmalloc.h"
 #include "common/catalogue/gpu.h"
 #include "fits/cost_build.h"
 #include "fits/cost_fit.h"
@@ -239,6 +240,63 @@ TEST(only_the_models_that_are_needed_are_read)
     const struct cost_roofline *line = more.parts[0].state;
     CHECK(fabs(line->compute - 0.5 / exp(0.5)) < 1e-12);
     cost_build_fini(&more);
+}
+
+static void add_line(struct cost_build *build, double floor_ns, double weight)
+{
+    struct cost_roofline *line = xmalloc(sizeof *line);
+    struct cost_part part = {.state = line};
+
+    *line = (struct cost_roofline){floor_ns, 1, 1};
+    part.model = (struct cost_model){.family = WORK_GEMM,
+                                     .types = 1u << WORK_FP32,
+                                     .variants = UINT32_MAX,
+                                     .bytes = sizeof *line,
+                                     .basis = COST_BORROWED,
+                                     .low = 0.5,
+                                     .high = 2,
+                                     .weight = weight};
+    cost_build_add(build, &part);
+}
+
+static uint64_t blended_ns(double first, double second)
+{
+    struct cost_build build = {.gpu = "h100"};
+    struct gpu gpu = load_gpu("h100");
+    struct work work = product(1, 1, 1);
+    struct cost_gpu limits;
+    struct cost_answer answer;
+    struct err err = {""};
+
+    cost_gpu_set(&gpu, &limits);
+    add_line(&build, 1e6, first);
+    add_line(&build, 16e6, second);
+    struct cost_image *image = cost_build_image(&build, "here", &err);
+    CHECK(image);
+    cost_price(image, &limits, &work, &answer);
+    CHECK_NEAR((double)answer.low_ns, 0.5 * (double)answer.ns, 1e-3);
+    free(image);
+    cost_build_fini(&build);
+    return answer.ns;
+}
+
+TEST(neighbours_are_blended_by_their_weights)
+{
+    CHECK_NEAR((double)blended_ns(0, 0), 1e6, 1e-3); /* the first answers */
+    CHECK_NEAR((double)blended_ns(1, 0), 1e6, 1e-3);
+    CHECK_NEAR((double)blended_ns(1, 1), 4e6, 1e-3);
+    CHECK_NEAR((double)blended_ns(1, 3), 8e6, 1e-3);
+}
+
+TEST(a_weight_is_not_negative)
+{
+    struct cost_build build = {.gpu = "h100"};
+    struct err err = {""};
+
+    add_line(&build, 1e6, -1);
+    CHECK(!cost_build_image(&build, "here", &err));
+    CHECK(strstr(err.text, "weight"));
+    cost_build_fini(&build);
 }
 
 static void check_row(const char *row, const char *why)

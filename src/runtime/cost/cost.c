@@ -104,21 +104,57 @@ static double narrow_loads(const struct cost_gpu *gpu, const struct work *work)
     return gpu->capability >= 90 ? 1.10 : 1.045;
 }
 
+/* A price and its band, as factors of it. */
+struct blend {
+    double ns, low, high;
+};
+
+static int model_price(const struct cost_image *image,
+                       const struct cost_model *m, const struct cost_gpu *gpu,
+                       const struct work *work, double *ns)
+{
+    return models[m->kind].price((const char *)image + m->at, gpu, work, ns);
+}
+
+/* The geometric mean of the models that are blended with M, and of their bands.
+ */
+static int blend_price(const struct cost_image *image,
+                       const struct cost_model *m, const struct cost_gpu *gpu,
+                       const struct work *work, struct blend *blend)
+{
+    double weights = 0, price = 0, low = 0, high = 0, ns;
+
+    for (; m; m = cost_image_blend(image, m, work)) {
+        if (model_price(image, m, gpu, work, &ns))
+            return -1;
+        weights += m->weight;
+        price += m->weight * log(ns);
+        low += m->weight * log(m->low);
+        high += m->weight * log(m->high);
+    }
+    *blend = (struct blend){exp(price / weights), exp(low / weights),
+                            exp(high / weights)};
+    return 0;
+}
+
 static int price_model(const struct cost_image *image,
                        const struct cost_gpu *gpu, const struct work *work,
                        struct cost_answer *answer)
 {
     const struct cost_model *m = cost_image_model(image, work);
-    double ns;
+    struct blend b;
 
-    if (!m ||
-        models[m->kind].price((const char *)image + m->at, gpu, work, &ns))
+    if (!m)
         return -1;
-    ns *= misalignment(gpu, work) * narrow_loads(gpu, work);
+    b = (struct blend){0, m->low, m->high};
+    if (m->weight > 0 ? blend_price(image, m, gpu, work, &b)
+                      : model_price(image, m, gpu, work, &b.ns))
+        return -1;
+    b.ns *= misalignment(gpu, work) * narrow_loads(gpu, work);
     *answer = (struct cost_answer){
-        .ns = whole_ns(ns),
-        .low_ns = whole_ns(ns * m->low),
-        .high_ns = whole_ns(ns * m->high),
+        .ns = whole_ns(b.ns),
+        .low_ns = whole_ns(b.ns * b.low),
+        .high_ns = whole_ns(b.ns * b.high),
         .basis = m->basis,
         .flags = m->flags,
     };

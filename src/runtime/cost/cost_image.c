@@ -7,6 +7,7 @@
 
 /* A band wider than this says nothing. */
 #define BAND_MAX 100.0
+#define WEIGHT_MAX 1e12
 
 static const void *part(const struct cost_image *image, uint32_t at)
 {
@@ -41,6 +42,8 @@ static const char *check_model(const struct cost_image *image,
     if (!(m->low > 0) || !(m->low <= 1) || !(m->high >= 1) ||
         !(m->high <= BAND_MAX))
         return "a model's band does not surround its price";
+    if (!(m->weight >= 0 && m->weight <= WEIGHT_MAX))
+        return "a model's weight is negative or too large";
     if (!lies_within(image, m->at, m->bytes))
         return "a model lies outside the image";
     return check_state(m, part(image, m->at));
@@ -101,6 +104,21 @@ const struct cost_model *cost_image_model(const struct cost_image *image,
     for (uint32_t i = 0; i < image->model_count; i++)
         if (model_answers(&models[i], work))
             return &models[i];
+    return NULL;
+}
+
+const struct cost_model *cost_image_blend(const struct cost_image *image,
+                                          const struct cost_model *m,
+                                          const struct work *work)
+{
+    const struct cost_model *models = part(image, image->models_at);
+    const struct cost_model *end = models + image->model_count;
+
+    if (!(m->weight > 0))
+        return NULL;
+    for (m++; m < end; m++)
+        if (m->weight > 0 && model_answers(m, work))
+            return m;
     return NULL;
 }
 

@@ -14,7 +14,7 @@
 #include "runtime/cost/cost.h"
 
 #define COST_IMAGE_MAGIC   UINT64_C(0x3174736f636d656d) /* "memcost1" */
-#define COST_IMAGE_VERSION 2
+#define COST_IMAGE_VERSION 3
 #define COST_EDGES         255 /* of one input; bins are 0 to COST_EDGES */
 #define COST_LEAF          255 /* in place of a node's feature */
 
@@ -46,6 +46,7 @@ struct cost_model {
     uint32_t at, bytes; /* of its state */
     uint32_t flags;     /* of the answers */
     double low, high;   /* the band, as factors of the price */
+    double weight;      /* above 0: blended, see cost_image_blend */
 };
 
 /* A shape or a kernel that was measured. Open addressing, a free slot has key
@@ -92,6 +93,12 @@ const struct cost_ops *cost_kind_ops(enum cost_kind kind);
 const struct cost_model *cost_image_model(const struct cost_image *image,
                                           const struct work *work);
 
+/* The next model after M that is blended with it for WORK: the price is the
+ * geometric mean of theirs by their weights. NULL: there is none. */
+const struct cost_model *cost_image_blend(const struct cost_image *image,
+                                          const struct cost_model *m,
+                                          const struct work *work);
+
 /* Looks WORK's shape up. Returns 0 and its time, or -1. */
 int cost_image_find(const struct cost_image *image, const struct work *work,
                     double *ns);
@@ -114,7 +121,11 @@ double cost_segments_ns(const struct cost_segments *segments, double bytes);
 double cost_trees_ns(const struct cost_trees *trees, const struct cost_gpu *gpu,
                      const struct work *work, uint32_t source);
 
-/* The bins of X: edges below. What training and evaluation share. */
+/* The bin of X among COUNT edges (255 at most), which ascend: how many are
+ * below it. Training and evaluation share it. */
+uint8_t cost_bin(const float *edges, uint32_t count, float x);
+
+/* The bins of the inputs X. */
 void cost_trees_bin(const struct cost_trees *trees, const float *x,
                     uint8_t *bins);
 

@@ -25,7 +25,7 @@ static struct parts parts_of(const struct cost_trees *t)
     return p;
 }
 
-static uint8_t bin_of(const float *edges, uint32_t count, float x)
+uint8_t cost_bin(const float *edges, uint32_t count, float x)
 {
     return (uint8_t)BISECT(i, count, x > edges[i]);
 }
@@ -36,7 +36,7 @@ void cost_trees_bin(const struct cost_trees *trees, const float *x,
     struct parts p = parts_of(trees);
 
     for (uint32_t f = 0; f < trees->feature_count; f++) {
-        bins[f] = bin_of(p.edges, p.edge_counts[f], x[f]);
+        bins[f] = cost_bin(p.edges, p.edge_counts[f], x[f]);
         p.edges += p.edge_counts[f];
     }
 }
