@@ -10,8 +10,9 @@
 
 #define MIN_SEGMENTS 40
 #define MIN_TREES    150
-#define MANY_OWN     1000 /* enough to do without other GPUs */
-#define OWN_WEIGHT   4.0  /* of an own row where others help */
+#define MANY_OWN     1000  /* enough to do without other GPUs */
+#define OWN_WEIGHT   4.0   /* of an own row where others help */
+#define MANY_OTHERS  40000 /* more take minutes and change little */
 
 /* What trees are for: families of shapes, not of bytes alone. */
 static bool has_shapes(enum work_family family)
@@ -74,6 +75,16 @@ static void learn_row(struct learner *l, uint32_t row, uint32_t rank,
     l->weight[l->count++] = weight;
 }
 
+/* Of arithmetic whose times all include a launch the floor takes up what is
+ * left of that; fit_class_cap_floor() takes it off. */
+static struct cost_roofline class_line(const struct fit_class *c,
+                                       const struct ops_part *part)
+{
+    return c->launch_only && c->family == WORK_ELEMENTWISE
+               ? line_fit_bytes(part)
+               : line_fit(part);
+}
+
 static struct fit_state grow_trees(const struct fit_class *c,
                                    const struct ops_part *part)
 {
@@ -85,7 +96,7 @@ static struct fit_state grow_trees(const struct fit_class *c,
                                                  .row_share = 0.7,
                                                  .feature_share = 0.6};
     struct trees_options chosen = options;
-    struct cost_roofline line = line_fit(part);
+    struct cost_roofline line = class_line(c, part);
     bool others = uses_others(c, part->count);
     size_t rows = part->count + (others ? c->other_count : 0);
     struct learner l = {.c = c};
@@ -100,7 +111,8 @@ static struct fit_state grow_trees(const struct fit_class *c,
         learn_row(&l, part->rows[i], source_input(c, source), &line,
                   others ? OWN_WEIGHT : 1);
     }
-    for (size_t i = 0; others && i < c->other_count; i++)
+    size_t stride = c->other_count / MANY_OTHERS + 1;
+    for (size_t i = 0; others && i < c->other_count; i += stride)
         learn_row(&l, c->other[i], 0,
                   &c->source_lines[c->ops->samples[c->other[i]].source], 1);
     struct trees_data data = {l.count, l.features, l.x, l.y, l.weight};
@@ -124,7 +136,7 @@ struct fit_state fit_class_state(const struct fit_class *c, enum cost_kind kind,
 
         return copy_state(&segments, sizeof segments);
     }
-    struct cost_roofline line = line_fit(part);
+    struct cost_roofline line = class_line(c, part);
     return copy_state(&line, sizeof line);
 }
 

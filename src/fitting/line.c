@@ -178,6 +178,29 @@ struct cost_roofline line_fit(const struct ops_part *part)
     return shows_floor(part, line.floor_ns) ? line : fit_above_floor(part);
 }
 
+/* Terms: ln of the floor and of the memory's efficiency. */
+static double price_bytes(const double *terms, const struct ops_sample *sample,
+                          const struct cost_gpu *gpu)
+{
+    const double all[3] = {
+        terms[0], log(cost_roofline_default(&sample->work)->compute), terms[1]};
+
+    return price_line(all, sample, gpu);
+}
+
+struct cost_roofline line_fit_bytes(const struct ops_part *part)
+{
+    const double starts[][8] = {{log(3000), log(0.7)}, {log(8000), log(0.8)}};
+    struct problem problem = {part, price_bytes, {0}, 2};
+    double terms[8] = {log(3000), log(0.7)};
+
+    minimize_from(&problem, starts, 2, terms);
+    return (struct cost_roofline){
+        exp(terms[0]),
+        cost_roofline_default(&part->ops->samples[part->rows[0]].work)->compute,
+        exp(terms[1])};
+}
+
 /* Terms: k1, ln(k2 - k1), y1, ln(y2 - y1), ln b1. */
 static struct cost_segments segments_of(const double *terms)
 {

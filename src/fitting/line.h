@@ -20,6 +20,10 @@ struct ops_part {
  * not empty. */
 struct cost_roofline line_fit(const struct ops_part *part);
 
+/* The floor and the memory's efficiency alone, for work that bytes bound; the
+ * floor may be one that no time comes near. PART is not empty. */
+struct cost_roofline line_fit_bytes(const struct ops_part *part);
+
 /* The three segments that suit PART best. PART is not empty. */
 struct cost_segments segments_fit(const struct ops_part *part);
 

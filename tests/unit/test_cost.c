@@ -4,6 +4,7 @@
 #include "common/base/err.h"
 #include "common/catalogue/gpu.h"
 #include "common/trace/trace.h"
+#include "runtime/cost/cost_features.h"
 #include "runtime/cost/cost_memo.h"
 
 static struct cost_gpu h100(void)
@@ -245,6 +246,30 @@ TEST(the_memory_efficient_kernels_are_slower_than_flash_attention)
     work.attention.kernel = WORK_ATTENTION_EFFICIENT;
     cost_price(NULL, &gpu, &work, &efficient);
     CHECK(efficient.ns > 2 * flash.ns);
+}
+
+/* 8 heads of one query each share keys: one tile instead of eight. */
+TEST(query_heads_that_share_keys_are_packed_into_a_tile)
+{
+    struct work_attention_shape one = {.batch = 2,
+                                       .heads = 8,
+                                       .kv_heads = 1,
+                                       .queries = 1,
+                                       .keys = 1024,
+                                       .head_size = 128,
+                                       .value_size = 128};
+    struct work_attention_shape own = one, many = one;
+
+    own.kv_heads = 8;
+    CHECK_NEAR(cost_attention_flops(&own), 8 * cost_attention_flops(&one), 0);
+    many.queries = 128; /* fills its tiles without */
+    own.queries = 128;
+    CHECK_NEAR(cost_attention_flops(&own), cost_attention_flops(&many), 0);
+    many.queries = own.queries = 64;
+    many.kernel = own.kernel = WORK_ATTENTION_FLASH3;
+    CHECK_NEAR(cost_attention_flops(&own), cost_attention_flops(&many), 0);
+    many.queries = own.queries = 16;
+    CHECK_NEAR(cost_attention_flops(&own), 4 * cost_attention_flops(&many), 0);
 }
 
 TEST(every_family_and_type_has_a_name)

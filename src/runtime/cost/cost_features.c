@@ -67,6 +67,16 @@ static void add_tiles(struct list *list, const struct cost_gpu *gpu,
     add(list, wave_fill(gpu, tiles));
 }
 
+/* What whole tiles in whole waves compute, over the M x N x BATCH asked for. */
+static double waste(const struct cost_gpu *gpu, double m, double n,
+                    double batch, double tile_m, double tile_n)
+{
+    double tiles = tiles_of(m, tile_m) * tiles_of(n, tile_n) * batch;
+
+    return tile_m * tile_n * tiles /
+           (wave_fill(gpu, tiles) * fmax(m * n * batch, 1));
+}
+
 static void gemm_features(struct list *list, const struct cost_gpu *gpu,
                           const struct work *work)
 {
@@ -90,13 +100,49 @@ static void gemm_features(struct list *list, const struct cost_gpu *gpu,
     add(list, alignment_of(g->n));
     add(list, alignment_of(g->k));
     add(list, g->transpose_a + 2 * g->transpose_b);
+    add_log(list, waste(gpu, m, n, batch, 128, 128));
+    add_log(list, fmin(waste(gpu, m, n, batch, 256, 128),
+                       waste(gpu, m, n, batch, 128, 256)));
+    add_log(list, waste(gpu, m, n, batch, 64, 64));
+}
+
+/* How many query heads that share keys the kernel packs into one tile: flash
+ * attention 2 does so where there is one query (seqlenq_ngroups_swapped of its
+ * flash_api.cpp), 3 wherever lengths vary (should_pack_gqa of its
+ * heuristics.h). */
+static double packed_heads(const struct work_attention_shape *s)
+{
+    bool packs = s->kernel == WORK_ATTENTION_FLASH3 ||
+                 (s->kernel == WORK_ATTENTION_FLASH2 && s->queries == 1);
+
+    return packs && s->kv_heads && s->kv_heads < s->heads
+               ? (double)s->heads / (double)s->kv_heads
+               : 1;
+}
+
+/* Blocks of the grid where a tile has TILE_Q rows. */
+static double attention_tiles(const struct work_attention_shape *s,
+                              double tile_q)
+{
+    double packed = packed_heads(s);
+
+    return (double)s->batch * (double)s->heads / packed *
+           tiles_of((double)s->queries * packed, tile_q);
+}
+
+/* Kernels for few queries or keys have smaller tiles. */
+static double usual_tile(double extent)
+{
+    return extent <= TILE / 2 ? TILE / 2 : TILE;
 }
 
 double cost_attention_flops(const struct work_attention_shape *s)
 {
-    double tile_q = s->tile_q ? s->tile_q : TILE;
-    double tile_k = s->tile_k ? s->tile_k : TILE;
-    double q = tiles_of((double)s->queries, tile_q) * tile_q;
+    double tile_q =
+        s->tile_q ? s->tile_q
+                  : usual_tile((double)s->queries * packed_heads(s));
+    double tile_k = s->tile_k ? s->tile_k : usual_tile((double)s->keys);
+    double q = attention_tiles(s, tile_q) * tile_q; /* of all heads */
     double k = tiles_of((double)s->keys, tile_k) * tile_k;
     double head = s->padded_head_size ? s->padded_head_size
                                       : tiles_of((double)s->head_size, 32) * 32;
@@ -107,7 +153,7 @@ double cost_attention_flops(const struct work_attention_shape *s)
 
     if (s->causal)
         square = fmin(square, square / 2 + q * tile_k / 2);
-    return 2 * (double)s->batch * (double)s->heads * square * (head + value);
+    return 2 * square * (head + value);
 }
 
 static void attention_features(struct list *list, const struct cost_gpu *gpu,
@@ -124,8 +170,8 @@ static void attention_features(struct list *list, const struct cost_gpu *gpu,
     add(list, s->causal);
     add_log(list, heads * (double)s->queries);
     add_limits(list, gpu, work);
-    add_tiles(list, gpu, heads * tiles_of((double)s->queries, TILE));
-    add(list, wave_fill(gpu, heads * tiles_of((double)s->queries, 192)));
+    add_tiles(list, gpu, attention_tiles(s, TILE));
+    add(list, wave_fill(gpu, attention_tiles(s, 192)));
     add(list, tile_fill((double)s->queries, TILE));
     add(list, tile_fill((double)s->keys, TILE));
     add(list, s->kernel);
