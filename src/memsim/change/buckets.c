@@ -260,6 +260,8 @@ static bool ends_find(const struct side *side, const struct pass *pass,
         while (at < g->count && elements < c->count)
             elements += g->sizes[at++];
         if (elements != c->count || c->bytes != c->count * pass->each ||
+            pass->groups[i].count == GROUP_RECORDS ||
+            g->ops[at - 1] + 1 >= side->marks.count ||
             side->marks.ops[g->ops[at - 1] + 1] != pass->groups[i].collective)
             return false;
         ends[i] = at;
