@@ -527,7 +527,38 @@ TEST(there_is_one_subscriber_at_a_time)
     CHECK(!cuptiSubscribe(&b, callback, NULL));
     CHECK(cuptiSubscribe(NULL, callback, NULL) ==
           CUPTI_ERROR_INVALID_PARAMETER);
+    /* of calls nobody is told; Kineto wants to hear of contexts, too */
+    CHECK(cuptiEnableCallback(1, b, CUPTI_CB_DOMAIN_DRIVER_API,
+                              CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) ==
+          CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK(cuptiEnableDomain(1, b, CUPTI_CB_DOMAIN_RUNTIME_API) ==
+          CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK(!cuptiEnableDomain(0, b, CUPTI_CB_DOMAIN_RUNTIME_API));
+    CHECK(!cuptiEnableCallback(1, b, CUPTI_CB_DOMAIN_RESOURCE,
+                               CUPTI_CBID_RESOURCE_CONTEXT_CREATED));
     CHECK(!cuptiUnsubscribe(b));
+}
+
+TEST(the_calls_that_are_recorded_have_names)
+{
+    const char *name = NULL;
+
+    profile(BUFFER);
+    copies(0);
+    enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+    cudaMemsetAsync(device, 7, 100, NULL);
+    cudaDeviceSynchronize();
+    cuptiActivityFlushAll(0);
+    CHECK_UINT(record_count, 2);
+    CHECK(!cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
+                                records[0].api.cbid, &name));
+    CHECK_STR(name, "cudaMemsetAsync_v3020");
+    CHECK(!cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
+                                records[1].api.cbid, &name));
+    CHECK_STR(name, "cudaDeviceSynchronize_v3020");
+    CHECK(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 9999, &name) ==
+          CUPTI_ERROR_INVALID_PARAMETER);
+    disable_all();
 }
 
 TEST(time_is_that_of_the_wall_clock)

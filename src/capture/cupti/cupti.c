@@ -1,38 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUPTI: its version, its results' names, and who subscribes to callbacks. */
+ * CUPTI: its version and its results' names. */
 #include <stddef.h>
 
 #include <cupti.h>
-
-/* CUPTI knows one subscriber a process; what it points to is nobody's. */
-static struct CUpti_Subscriber_st *subscriber_now;
-static char subscriber_only;
-
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
-                           CUpti_CallbackFunc callback, void *data)
-{
-    struct CUpti_Subscriber_st *none = NULL;
-
-    (void)callback; /* nothing happens that it would be told of */
-    (void)data;
-    if (!subscriber)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!__atomic_compare_exchange_n(
-            &subscriber_now, &none,
-            (struct CUpti_Subscriber_st *)&subscriber_only, 0, __ATOMIC_SEQ_CST,
-            __ATOMIC_SEQ_CST))
-        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    *subscriber = (struct CUpti_Subscriber_st *)&subscriber_only;
-    return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
-{
-    if ((void *)subscriber != &subscriber_only)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    __atomic_store_n(&subscriber_now, NULL, __ATOMIC_SEQ_CST);
-    return CUPTI_SUCCESS;
-}
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {

@@ -65,6 +65,10 @@ static const char *library_for(const char *path)
     for (size_t i = 0; i < sizeof unversioned / sizeof *unversioned; i++)
         if (!strcmp(name, unversioned[i][0]))
             return unversioned[i][1];
+    if (!strcmp(name, "libcupti.so")) /* Triton's profiler asks for it so */
+        return cuda_major_hidden("libcupti.so.13", directory)
+                   ? "libcupti.so.12"
+                   : "libcupti.so.13";
     const char *hidden =
         name == path ? cuda_major_hidden(name, directory) : NULL;
     if (hidden)
