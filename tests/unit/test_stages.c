@@ -2,6 +2,8 @@
  * A recording of an embedding, two layers and a head, made into a pipeline. */
 #include "memsim/change/stages.h"
 
+#include "memsim/change/pipe_join.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,10 @@
 #define OUT_BYTES  4096
 #define TEXT_BYTES 4096
 
-enum { ROOT = 1, EMBED, BLOCK_0, LINEAR_0, BLOCK_1, LINEAR_1, HEAD, MODULES };
+#define LAYERS_MAX 4
+
+/* Layer I is module BLOCK_0 + 2 * I, and what it calls the next one. */
+enum { ROOT = 1, EMBED, BLOCK_0, HEAD = BLOCK_0 + 2 * LAYERS_MAX, MODULES };
 enum { KERNEL = MODULES, ONES, LIST };
 
 static const char *const names[] = {"Net",
@@ -24,6 +29,10 @@ static const char *const names[] = {"Net",
                                     "blocks.0.linear",
                                     "blocks.1",
                                     "blocks.1.linear",
+                                    "blocks.2",
+                                    "blocks.2.linear",
+                                    "blocks.3",
+                                    "blocks.3.linear",
                                     "head",
                                     "kernel",
                                     "aten::ones_like",
@@ -32,18 +41,26 @@ static const char *const names[] = {"Net",
 /* What the recording is, and what is wrong with it. */
 struct job {
     unsigned microbatches;
-    bool silent;   /* layers do not say what they return */
-    bool twice;    /* they return two tensors */
-    bool between;  /* something is computed between them */
-    bool aside;    /* on another stream */
-    bool backward; /* gradients of the layers in the wrong order */
+    unsigned layers; /* 0: 2 */
+    bool silent;     /* layers do not say what they return */
+    bool twice;      /* they return two tensors */
+    bool between;    /* something is computed between them */
+    bool aside;      /* on another stream */
+    bool backward;   /* gradients of the layers in the wrong order */
     bool collective, graph, tied, bare, bytes, profile, evaluation;
 };
+
+static unsigned layers(const struct job *job)
+{
+    return job->layers ? job->layers : 2;
+}
 
 struct making {
     struct build b;
     const struct job *job;
     uint64_t address;
+    bool first, last; /* it has the embedding, the head */
+    unsigned offset;  /* layers of the ranks before */
 };
 
 static void block(struct making *m, uint64_t module, uint64_t bytes)
@@ -85,26 +102,42 @@ static void layer_forward(struct making *m, uint64_t number, uint64_t module)
     leave(m, module);
 }
 
+static void head_forward(struct making *m)
+{
+    enter(m, HEAD);
+    work(m, layers(m->job) + 1 + m->offset, HEAD);
+    if (m->job->tied)
+        BUILD(&m->b, GEMM, .name = KERNEL, .m = 1, .n = 1, .k = 1);
+    leave(m, HEAD);
+}
+
 static void forward(struct making *m)
 {
+    unsigned last = BLOCK_0 + 2 * (layers(m->job) - 1);
+
     m->b.thread = 0;
     BUILD(&m->b, PHASE, .phase = TRACE_PHASE_FORWARD);
     enter(m, ROOT);
-    enter(m, EMBED);
-    work(m, 0, EMBED);
-    leave(m, EMBED);
-    layer_forward(m, 1, BLOCK_0);
+    if (m->first) {
+        enter(m, EMBED);
+        work(m, 0, EMBED);
+        leave(m, EMBED);
+    }
+    for (unsigned i = 0; i + 1 < layers(m->job); i++)
+        layer_forward(m, 1 + i + m->offset, BLOCK_0 + 2 * i);
     if (m->job->between)
         work(m, 9, ROOT);
     if (m->job->aside)
         BUILD(&m->b, STREAM_WAIT, .stream = 7, .event = 1);
-    layer_forward(m, 2, BLOCK_1);
-    enter(m, HEAD);
-    work(m, 3, HEAD);
-    if (m->job->tied)
-        BUILD(&m->b, GEMM, .name = KERNEL, .m = 1, .n = 1, .k = 1);
-    leave(m, HEAD);
+    layer_forward(m, layers(m->job) + m->offset, last);
+    if (m->last)
+        head_forward(m);
     leave(m, ROOT);
+}
+
+/* The 1 that gradients begin with. */
+static void ones(struct making *m)
+{
     block(m, 0, 4);
     BUILD(&m->b, BLOCK_ALLOC, .address = m->address, .requested_bytes = 4,
           .operator= ONES);
@@ -115,14 +148,19 @@ static void backward(struct making *m)
 {
     m->b.thread = 1;
     BUILD(&m->b, PHASE, .phase = TRACE_PHASE_BACKWARD);
-    work(m, 5, HEAD);
-    work(m, m->job->backward ? 7 : 6, m->job->backward ? LINEAR_0 : LINEAR_1);
-    work(m, m->job->backward ? 6 : 7, m->job->backward ? LINEAR_1 : LINEAR_0);
+    if (m->last)
+        work(m, 5, HEAD);
+    for (unsigned i = layers(m->job); i-- > 0;) {
+        unsigned layer = m->job->backward ? layers(m->job) - 1 - i : i;
+        unsigned of_all = layer + m->offset;
+        work(m, 7 - of_all + (of_all > 1 ? 10 : 0), BLOCK_0 + 2 * layer + 1);
+    }
     if (m->job->collective)
         BUILD(&m->b, COLLECTIVE, .name = KERNEL, .communicator = 5, .ranks = 2);
     if (m->job->graph)
         BUILD(&m->b, GRAPH_LAUNCH, .exec = 5);
-    work(m, 8, EMBED);
+    if (m->first)
+        work(m, 8, EMBED);
     m->b.thread = 0;
     BUILD(&m->b, PHASE, .phase = TRACE_PHASE_OTHER);
 }
@@ -137,39 +175,88 @@ static void parameter(struct making *m, uint64_t module, uint64_t elements)
 
 static void begin(struct making *m)
 {
-    BUILD_TEXT(&m->b, PROCESS, "python", .pid = 1, .world_size = 1);
+    BUILD_TEXT(&m->b, PROCESS, "python", .pid = 1, .rank = m->offset / 2,
+               .world_size = 1 + !(m->first && m->last));
     if (m->job->profile)
         BUILD_TEXT(&m->b, SETTING, TRACE_IMPORTED "kineto", );
     for (uint64_t i = 0; i < sizeof names / sizeof *names; i++)
         BUILD_TEXT(&m->b, NAME, names[i], .name = i + 1);
     for (uint64_t i = ROOT; i < MODULES; i++)
-        BUILD(&m->b, MODULE, .module = i, .root = ROOT, .name = i);
+        if (i < BLOCK_0 + 2 * layers(m->job) || i >= HEAD)
+            BUILD(&m->b, MODULE, .module = i, .root = ROOT, .name = i);
     if (m->job->bare)
         parameter(m, ROOT, 70);
-    parameter(m, EMBED, 100);
-    parameter(m, LINEAR_0, 10);
-    parameter(m, LINEAR_1, 10);
-    if (!m->job->tied)
+    if (m->first)
+        parameter(m, EMBED, 100);
+    for (unsigned i = 0; i < layers(m->job); i++)
+        parameter(m, BLOCK_0 + 2 * i + 1, 10);
+    if (m->last && !m->job->tied)
         parameter(m, HEAD, 50);
+}
+
+static void optimize(struct making *m)
+{
+    unsigned tensors = layers(m->job) + m->first + m->last;
+
+    BUILD(&m->b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+    BUILD(&m->b, LAUNCH, .name = LIST, .grid_x_y = trace_pack(tensors, 1),
+          .shared_bytes_rule = trace_pack(0, TRACE_RULE_FOREACH),
+          .a = 10 * layers(m->job) + 100 * m->first + 50 * m->last,
+          .b = tensors, .c = tensors, .d = 1);
+    BUILD(&m->b, PHASE, .phase = TRACE_PHASE_OTHER);
+}
+
+static void transfer(struct making *m, bool receive)
+{
+    BUILD(&m->b, EVENT_RECORD, .event = 1);
+    BUILD(&m->b, STREAM_WAIT, .stream = 7, .event = 1);
+    BUILD(&m->b, COLLECTIVE, .name = KERNEL, .stream = 7, .ranks = 2,
+          .bytes = OUT_BYTES, .send = !receive, .receive = receive, .group = 1);
+}
+
+/* A rank of a pipeline with two layers each: all forwards first. */
+static struct build make_rank(const struct job *job, unsigned rank)
+{
+    struct making m = {build_start(), job, ADDRESS, !rank, rank, 2 * rank};
+
+    begin(&m);
+    for (int step = 0; step < 2; step++) {
+        for (unsigned i = 0; i < job->microbatches; i++) {
+            if (rank)
+                transfer(&m, true);
+            forward(&m);
+            if (!rank)
+                transfer(&m, false);
+        }
+        for (unsigned i = 0; i < job->microbatches; i++) {
+            if (rank)
+                ones(&m);
+            else
+                transfer(&m, true);
+            backward(&m);
+            if (rank)
+                transfer(&m, false);
+        }
+        optimize(&m);
+    }
+    build_seal(&m.b);
+    return m.b;
 }
 
 static struct build make(const struct job *job)
 {
-    struct making m = {build_start(), job, ADDRESS};
+    struct making m = {build_start(), job, ADDRESS, true, true, 0};
 
     begin(&m);
     for (int step = 0; step < 2; step++) {
         for (unsigned i = 0; i < job->microbatches; i++) {
             forward(&m);
+            ones(&m);
             backward(&m);
         }
         if (job->evaluation)
             continue;
-        BUILD(&m.b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
-        BUILD(&m.b, LAUNCH, .name = LIST, .grid_x_y = trace_pack(4, 1),
-              .shared_bytes_rule = trace_pack(0, TRACE_RULE_FOREACH), .a = 170,
-              .b = 4, .c = 4, .d = 1);
-        BUILD(&m.b, PHASE, .phase = TRACE_PHASE_OTHER);
+        optimize(&m);
     }
     build_seal(&m.b);
     return m.b;
@@ -312,6 +399,60 @@ TEST(gradients_are_added)
               "2 3 4 5 6 +s0:4096 +r0:4096 . 2 3 4 5 6 A50 A10 +s0:4096 . "
               "L60 ");
     folder_remove(folder, 2);
+}
+
+/* Two ranks' recordings, of two layers each, are joined and cut anew. */
+TEST(stages_are_cut_anew)
+{
+    const struct job job = {.microbatches = 2};
+    const struct stages_change uneven = {.stages = "3+1"};
+    char folder[] = "/tmp/memsim-stages.XXXXXX";
+    char whole[256], first[256], second[256], text[TEXT_BYTES];
+    const char *paths[] = {second, first}; /* in any order */
+    struct build b[] = {make_rank(&job, 0), make_rank(&job, 1)};
+    struct stages_report report;
+    struct err err = {""};
+
+    CHECK(mkdtemp(folder));
+    snprintf(whole, sizeof whole, "%s/whole.trace", folder);
+    snprintf(first, sizeof first, "%s/first.trace", folder);
+    snprintf(second, sizeof second, "%s/second.trace", folder);
+    file_write(first, &b[0]);
+    file_write(second, &b[1]);
+    CHECK(!pipe_join(paths, 2, NULL, whole, &err));
+    CHECK(!stages_change(&uneven, whole, path_of, folder, &report, &err));
+    CHECK_STR(err.text, "");
+    CHECK_STR(rank_text(folder, 0, text),
+              "0 1 2 3 +s1:4096 0 1 2 3 . +s1:4096 +r1:4096 . 15 6 7 8 "
+              "+r1:4096 . 15 6 7 8 L130 ");
+    CHECK_STR(rank_text(folder, 1, text),
+              "4 5 4 5 14 +s0:4096 +r0:4096 . 4 5 4 5 14 +s0:4096 . L60 ");
+    CHECK_UINT(report.rows[0].parameters, 130);
+    unlink(whole);
+    unlink(first);
+    unlink(second);
+    free(b[0].data);
+    free(b[1].data);
+    folder_remove(folder, 2);
+}
+
+TEST(ranks_that_are_no_pipeline_are_refused)
+{
+    const struct job job = {.microbatches = 2, .layers = 4};
+    struct build b = make(&job);
+    char folder[] = "/tmp/memsim-stages.XXXXXX";
+    char path[256], whole[256];
+    const char *paths[] = {path, path};
+    struct err err = {""};
+
+    CHECK(mkdtemp(folder));
+    path_of(folder, 0, path, sizeof path);
+    snprintf(whole, sizeof whole, "%s/whole.trace", folder);
+    file_write(path, &b);
+    CHECK(pipe_join(paths, 2, NULL, whole, &err));
+    CHECK(strstr(err.text, "they are not one of each rank of the job"));
+    free(b.data);
+    folder_remove(folder, 1);
 }
 
 TEST(the_last_microbatch_is_repeated)

@@ -33,23 +33,31 @@ static void list_repeat(struct list *l, size_t count, size_t extra)
         l->wanted[l->wanted_count++] = l->wanted[first + i];
 }
 
-/* The parameters of LEAST to MOST elements; wanted are those that are kept. */
-static struct list list_kept(const struct layer_after *a, uint64_t least,
-                             uint64_t most)
+/* Puts those of COUNT parameters with LEAST to MOST elements into SIZES;
+ * returns how many they are. */
+static size_t sizes_take(uint64_t *sizes, const struct parameter *all,
+                         size_t count, uint64_t least, uint64_t most)
+{
+    size_t taken = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (all[i].elements >= least && all[i].elements <= most)
+            sizes[taken++] = all[i].elements;
+    return taken;
+}
+
+/* The parameters of LEAST to MOST elements, of the recording and of the job. */
+static struct list list_of_job(const struct layer_after *a, uint64_t least,
+                               uint64_t most)
 {
     const struct records *r = a->rewrite->records;
     struct list l = {.count = 0};
 
     l.sizes = xcalloc(r->parameter_count + 1, sizeof *l.sizes);
-    l.wanted = xcalloc(r->parameter_count + 1, sizeof *l.wanted);
-    for (size_t i = 0; i < r->parameter_count; i++) {
-        uint64_t elements = r->parameters[i].elements;
-        if (elements < least || elements > most)
-            continue;
-        l.sizes[l.count++] = elements;
-        if (a->kept[i])
-            l.wanted[l.wanted_count++] = elements;
-    }
+    l.wanted = xcalloc(a->job_count + 1, sizeof *l.wanted);
+    l.count =
+        sizes_take(l.sizes, r->parameters, r->parameter_count, least, most);
+    l.wanted_count = sizes_take(l.wanted, a->job, a->job_count, least, most);
     return l;
 }
 
@@ -58,8 +66,8 @@ static struct list list_kept(const struct layer_after *a, uint64_t least,
 static struct list list_make(const struct layer_after *a, uint64_t least,
                              uint64_t most)
 {
-    if (a->kept)
-        return list_kept(a, least, most);
+    if (a->job)
+        return list_of_job(a, least, most);
     const struct records *r = a->rewrite->records;
     const struct layer_modules *m = a->modules;
     size_t extra = a->wanted > m->count ? a->wanted - m->count : 0;

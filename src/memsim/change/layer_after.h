@@ -16,7 +16,9 @@ struct layer_after {
     size_t first, end; /* operations */
     bool warm_up;      /* lists that are not known are left as they are */
     uint32_t wanted;   /* layers */
-    const bool *kept;  /* of the parameters: the job's; NULL: see wanted */
+    const struct parameter *job; /* the changed job's parameters; NULL: those of
+                                    so many layers */
+    size_t job_count;
 };
 
 /* Adds the edits. Returns 0, or -1 where a kernel's list of tensors is not that

@@ -223,13 +223,12 @@ static int check_rest(const struct pipe_cut *c, size_t first, size_t end,
                    plain);
 }
 
-static int change_lists(struct rewrite *w, const struct pipe_cut *c,
+static int change_lists(const struct pipe_cut *c,
                         const struct layer_after *like, size_t first,
                         size_t end, struct err *err)
 {
     struct layer_after after = *like;
 
-    (void)w;
     after.first = first;
     after.end = end;
     return check_rest(c, first, end, err) || layer_after_change(&after, err)
@@ -237,24 +236,40 @@ static int change_lists(struct rewrite *w, const struct pipe_cut *c,
                : 0;
 }
 
+/* The parameters that are KEPT; *COUNT of them, to be freed. */
+static struct parameter *kept_of(const struct records *r, const bool *kept,
+                                 size_t *count)
+{
+    struct parameter *all = xcalloc(r->parameter_count + 1, sizeof *all);
+
+    *count = 0;
+    for (size_t i = 0; i < r->parameter_count; i++)
+        if (kept[i])
+            all[(*count)++] = r->parameters[i];
+    return all;
+}
+
 int pipe_after_change(struct rewrite *w, const struct pipe_cut *c,
                       const struct pipe_step *step, const bool *kept,
                       bool warm_up, struct err *err)
 {
-    const struct layer_after after = {.rewrite = w,
-                                      .marks = c->marks,
-                                      .modules = c->modules,
-                                      .warm_up = warm_up,
-                                      .kept = kept};
-    size_t at = 0;
+    struct layer_after after = {.rewrite = w,
+                                .marks = c->marks,
+                                .modules = c->modules,
+                                .warm_up = warm_up};
+    struct parameter *job = kept_of(c->records, kept, &after.job_count);
+    size_t at = step->after_first, behind = at;
     size_t period = loop_find(c, step->after_first, step->after_end, &at);
 
-    if (!period)
-        return change_lists(w, c, &after, step->after_first, step->after_end,
-                            err);
-    loop_cut(w, c, at, period, kept);
-    if (change_lists(w, c, &after, step->after_first, at, err))
-        return -1;
-    return change_lists(w, c, &after, at + period * c->records->parameter_count,
-                        step->after_end, err);
+    after.job = job;
+    if (period) {
+        loop_cut(w, c, at, period, kept);
+        behind = at + period * c->records->parameter_count;
+    }
+    int rc = change_lists(c, &after, step->after_first, at, err) ||
+                     change_lists(c, &after, behind, step->after_end, err)
+                 ? -1
+                 : 0;
+    free(job);
+    return rc;
 }

@@ -214,6 +214,18 @@ static struct pipe_microbatch *microbatch_add(struct pipe_step *step,
     return m;
 }
 
+/* Where the backward that S has ends: what the script calls behind it, on
+ * another thread than autograd's, is in the same phase. */
+static size_t backward_end(const struct pipe_cut *c, const struct segment *s)
+{
+    uint32_t thread = c->records->all[s->from].thread;
+
+    for (size_t op = s->end; op-- > s->first;)
+        if (c->records->all[c->marks->ops[op]].thread == thread)
+            return op + 1 < s->end ? c->marks->ops[op] + 1 : s->until;
+    return s->until;
+}
+
 /* Where the microbatches of the step are, by its segments. */
 static int step_split(struct pipe_cut *c, uint32_t index, struct err *err)
 {
@@ -235,7 +247,7 @@ static int step_split(struct pipe_cut *c, uint32_t index, struct err *err)
             if (forward)
                 m->backward.from = s->from;
             m->forward.until = m->backward.from;
-            m->backward.until = s->until;
+            m->backward.until = backward_end(c, s);
             forward = false;
         }
     }

@@ -2,13 +2,17 @@
 #include "memsim/cli/replay_stages.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "fits/cluster.h"
+#include "memsim/change/pipe_join.h"
 #include "memsim/change/stages.h"
 #include "memsim/cli/scratch.h"
 
@@ -65,19 +69,19 @@ static void note_row(struct result *result, const struct stages_report *r,
                      uint32_t stage)
 {
     const struct stages_report_row *row = &r->rows[stage];
-    char activations[32], sent[32];
+    char bytes[32], left[64] = "", sent[64] = "";
 
-    result_note(
-        result,
-        "stage %" PRIu32 ", rank %" PRIu32 ": %" PRIu64
-        " parameters; at most %" PRIu32 " microbatches in flight, whose "
-        "forwards leave %s each%s%s",
-        stage, row->rank, row->parameters, row->in_flight,
-        units_format_bytes(row->activation_bytes, activations,
-                           sizeof activations),
-        row->sent_bytes ? "; sends " : "",
-        row->sent_bytes ? units_format_bytes(row->sent_bytes, sent, sizeof sent)
-                        : "");
+    if (row->activation_bytes)
+        snprintf(
+            left, sizeof left, ", whose forwards leave %s each",
+            units_format_bytes(row->activation_bytes, bytes, sizeof bytes));
+    if (row->sent_bytes)
+        snprintf(sent, sizeof sent, "; sends %s",
+                 units_format_bytes(row->sent_bytes, bytes, sizeof bytes));
+    result_note(result,
+                "stage %" PRIu32 ", rank %" PRIu32 ": %" PRIu64
+                " parameters; at most %" PRIu32 " microbatches in flight%s%s",
+                stage, row->rank, row->parameters, row->in_flight, left, sent);
 }
 
 static void note_all(struct result *result, const struct stages_report *r)
@@ -128,6 +132,29 @@ static int play(const struct replay_profile *p, const char *path,
     return status;
 }
 
+/* The ranks' recordings in the folder TO, made of that of one GPU, or of a
+ * pipeline's. */
+static int change_all(const struct run *run, const struct stages_change *change,
+                      char *to, struct stages_report *report, struct err *err)
+{
+    char whole[PATH_MAX];
+    const char **paths;
+    int rc;
+
+    if (run->count == 1)
+        return stages_change(change, run->traces[0].path, path_in, to, report,
+                             err);
+    snprintf(whole, sizeof whole, "%.*s/whole", PATH_MAX - 16, to);
+    paths = xcalloc(run->count, sizeof *paths);
+    for (size_t i = 0; i < run->count; i++)
+        paths[i] = run->traces[i].path;
+    rc = pipe_join(paths, run->count, change->prefix, whole, err) ||
+         stages_change(change, whole, path_in, to, report, err);
+    unlink(whole);
+    free(paths);
+    return rc ? -1 : 0;
+}
+
 int replay_stages(const struct replay_profile *p,
                   const struct replay_stages *stages, struct err *err)
 {
@@ -139,18 +166,10 @@ int replay_stages(const struct replay_profile *p,
     struct scratch scratch;
     int status = CMD_RUN_FAILED;
 
-    if (p->run->count != 1) {
-        err_set(err,
-                "--change: stages are made of a recording of one GPU; this one "
-                "has %zu ranks",
-                p->run->count);
-        return CMD_RUN_FAILED;
-    }
     if ((!change.node_ranks && node_width(p, &change.node_ranks, err)) ||
         scratch_make(&scratch, err))
         return CMD_RUN_FAILED;
-    if (!stages_change(&change, p->run->traces[0].path, path_in, scratch.path,
-                       &report, err))
+    if (!change_all(p->run, &change, scratch.path, &report, err))
         status = play(p, scratch.path, &report, err);
     scratch_remove(&scratch);
     return status;
