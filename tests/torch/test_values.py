@@ -773,6 +773,15 @@ def what_is_done_in_place_is_not_known():
 
 
 @test
+def rows_of_a_sparse_tensor_are_counted():
+    def chosen(device):
+        dense = tensors(device)["pairs"][:, :6].t() % 3
+        rows = torch.tensor([4, 0, 4, 2], device=device)
+        return dense.to_sparse().index_select(0, rows)._nnz()
+    equal(chosen(GPU), chosen("cpu"))
+
+
+@test
 def mode_of_many_is_a_guess():
     values, places = (torch.arange(5000, device=GPU) % 7).mode()
     equal(0 <= places.item() < 5000, True)

@@ -26,6 +26,11 @@ static const struct kind {
 } kinds[] = {
     {"21_flatten_indices_impl", compute_flatten_parse, {4, 96, 16}},
     {"29vectorized_elementwise_kernelILi",
+     compute_matches_parse,
+     {4, VARIES, VARIES}},
+    {"27unrolled_elementwise_kernelI", compute_matches_parse,
+     {4, VARIES, VARIES}},
+    {"29vectorized_elementwise_kernelILi",
      compute_loop_parse,
      {4, VARIES, VARIES}},
     {"27unrolled_elementwise_kernelI",

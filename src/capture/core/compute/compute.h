@@ -116,6 +116,7 @@ bool compute_jitted_parse(const char *name, struct compute *compute);
 bool compute_in_place_parse(const char *name, struct compute *compute);
 bool compute_find_parse(const char *name, struct compute *compute);
 bool compute_found_copy_parse(const char *name, struct compute *compute);
+bool compute_matches_parse(const char *name, struct compute *compute);
 bool compute_pointwise_parse(const char *name, struct compute *compute);
 bool compute_cross_parse(const char *name, struct compute *compute);
 bool compute_amp_update_parse(const char *name, struct compute *compute);

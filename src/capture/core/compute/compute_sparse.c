@@ -213,6 +213,103 @@ bool compute_sparse_add_parse(const char *name, struct compute *c)
     return text && name_types(&text, c->types, 1) && !strncmp(text, "EEm", 3);
 }
 
+/* How many of COUNT sorted numbers at ADDRESS are less than X. */
+static uint64_t less_than(enum number_type type, uint64_t address,
+                          uint64_t count, uint64_t x)
+{
+    uint64_t low = 0, high = count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (index_at(type, address, middle) < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* index_select of a sparse tensor, SparseCUDATensor.cu: (int count, lambda
+ * {index_t *counts; const index_t *sorted; int64_t elements}, {out, numbers,
+ * places of counts}): where each number is found first, and how often. */
+static void run_matches(const struct compute *c,
+                        const struct kernel_launch *launch)
+{
+    enum number_type type = c->types[0];
+    uint64_t count = compute_u32(launch, 0), holds[3], data[3], bytes;
+
+    memcpy(holds, launch->arguments[1], sizeof holds);
+    memcpy(data, launch->arguments[2], sizeof data);
+    bytes = count * number_bytes(type);
+    if (!values_window(holds[0]) || !values_window(data[0]))
+        return;
+    if (!some_known(type, holds[1], holds[2]) ||
+        !some_known(type, data[1], count) ||
+        !some_known(type, data[2], count)) {
+        compute_forget(type, holds[0], bytes);
+        compute_forget(type, data[0], bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t x = index_at(type, data[1], i);
+        uint64_t first = less_than(type, holds[1], holds[2], x);
+        uint64_t past = less_than(type, holds[1], holds[2], x + 1);
+        uint64_t place = index_at(type, data[2], i);
+
+        index_put(type, data[0], i, first);
+        if (place < count)
+            index_put(type, holds[0], place, past - first);
+    }
+}
+
+/* Its numbers before: (int count, lambda {int64_t size}, {out, in}), those
+ * below 0 counted from the end. */
+static void run_wrapped(const struct compute *c,
+                        const struct kernel_launch *launch)
+{
+    enum number_type type = c->types[0];
+    uint64_t count = compute_u32(launch, 0), data[2];
+    int64_t size = (int64_t)compute_u64(launch, 1);
+    long double x;
+
+    memcpy(data, launch->arguments[2], sizeof data);
+    if (!values_window(data[0]) || !values_window(data[1]))
+        return;
+    for (uint64_t i = 0; i < count && count <= COMPUTE_INTEGERS; i++) {
+        uint64_t at = i * number_bytes(type);
+        bool known = compute_load(type, data[1] + at, &x);
+
+        compute_store(type, data[0] + at, x < 0 ? x + (long double)size : x,
+                      known);
+    }
+}
+
+static uint32_t matches_reach(const struct compute *c,
+                              const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    if (i == 1)
+        return c->count == 1 ? 8 : 24;
+    return (uint32_t)(c->count + 1) * 8;
+}
+
+bool compute_matches_parse(const char *name, struct compute *c)
+{
+    enum number_type types[4];
+    int inputs;
+
+    if (!strstr(name, "24index_select_sparse_cuda") ||
+        !strstr(name, "rrayIPcL"))
+        return false;
+    inputs = name_lambda(name, types, 4);
+    c->run = inputs == 1 ? run_wrapped : run_matches;
+    c->reach = matches_reach;
+    c->count = inputs;
+    c->types[0] = inputs > 0 ? types[0] : NUMBER_NONE;
+    return inputs == 1 || inputs == 2;
+}
+
 /* triu_indices_kernel (T *out, int64_t first column, columns of the first
  * row of the lower part, columns, elements of the upper part, count) and
  * tril_indices_kernel (T *out, int64_t first row, columns of the first row of
