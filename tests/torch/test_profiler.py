@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.profiler shows the simulated timeline: its device times are those that
 memsim's own export of the same trace has, to the nanosecond, and its operators
-are where the program's clock was."""
+are where the program's clock was. On a busy machine a program may have been
+told a later time than a record bears; from there on its clock, and with it the
+profile, is later by as much. At --host-speed 0 that does not happen."""
 import json
 import os
 import pathlib
@@ -68,17 +70,18 @@ def exported(directory, *options):
     return path
 
 
-def equal_timelines(profiled, whole, categories):
-    """The events of PROFILED are the last ones of WHOLE, shifted by one time,
-    which is returned."""
+def equal_timelines(profiled, whole, categories, exact=False):
+    """The events of PROFILED are the last ones of WHOLE, shifted by times that
+    only grow, or EXACT by one time, which is returned."""
     some, all_of = events(profiled, *categories), events(whole, *categories)
     assert some
     for first in range(len(all_of) - len(some), -1, -1):
-        shift = all_of[first][0] - some[0][0]
         there = all_of[first:first + len(some)]
-        if all(a[0] + shift == b[0] and a[1] == b[1]
-               for a, b in zip(some, there)):
-            return shift
+        shifts = [a[0] - b[0] for a, b in zip(some, there)]
+        if all(a[1] == b[1] for a, b in zip(some, there)) and \
+                shifts == sorted(shifts) and \
+                not (exact and shifts[0] != shifts[-1]):
+            return -shifts[0]
     raise AssertionError(f"{len(some)} {categories} not in {whole}")
 
 
@@ -99,10 +102,10 @@ print(sum(e.self_device_time_total for e in p.key_averages()
 """, scratch, *options)
             mine = f"{scratch}/torch.json"
             theirs = exported(scratch, *options)
-            shift = equal_timelines(mine, theirs, DEVICE)
+            shift = equal_timelines(mine, theirs, DEVICE, exact=options)
             ours = {(e[0], e[1]) for e in events(theirs, *CALLS)}
             for start, duration, event in events(mine, *CALLS):
-                assert (start + shift, duration) in ours, event
+                assert not options or (start + shift, duration) in ours, event
             device = sum(e[1] for e in events(mine, *DEVICE))
             assert abs(total - device / 1000) < 1, (total, device)
 
