@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Changes are kept in chunks of one thread each, out of a ring of them: the
  * oldest is taken again when all are used, threads that end leave theirs
- * behind. So the last two million changes are known, in 32 MiB. */
+ * behind. So the last half a million changes are known, in 8 MiB: a step of a
+ * large model has some ten thousand. */
 #include "capture/core/torch/tag_sequence.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,7 @@
 
 #include "capture/core/base/pages.h"
 
-#define CHUNKS        512u
+#define CHUNKS        128u
 #define CHUNK_CHANGES 4096u
 
 struct change {
