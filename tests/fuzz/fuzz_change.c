@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The changes of a job on the command line, the laws of their sizes, and
- * recordings made into stages: what is refused must say why, a text must end
- * where its length says, a rank's recording must be one. */
+ * The changes of a job on the command line, the laws of their sizes, the rule
+ * of DDP's buckets, and recordings made into stages: what is refused must say
+ * why, a text must end where its length says, a rank's recording must be one.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/trace/trace_read.h"
+#include "memsim/change/bucket_rule.h"
 #include "memsim/change/size_law.h"
 #include "memsim/change/stages.h"
 #include "memsim/time/job_change.h"
@@ -76,9 +78,9 @@ static uint32_t transfers(const struct pipe_list *list, bool receive)
 /* What one rank sends, another one receives. */
 static void schedule(const struct pipe_split *split, uint32_t microbatches)
 {
-    const struct pipe_shape shape = {
-        split->chunks > 1 ? PIPE_INTERLEAVED : PIPE_1F1B, split->ranks,
-        split->chunks, microbatches};
+    const struct pipe_shape shape = {split->chunks > 1 ? PIPE_INTERLEAVED
+                                                       : PIPE_1F1B,
+                                     split->ranks, split->chunks, microbatches};
     struct pipe_list lists[PIPE_RANKS_MAX];
     struct err err = {""};
     uint32_t sent = 0, received = 0;
@@ -127,8 +129,9 @@ static void record_put(struct build *b, uint8_t what, uint8_t of)
         BUILD(b, MODULE_LEAVE, .module = module);
         break;
     case 3:
-        BUILD(b, BLOCK_ALLOC, .address = address, .requested_bytes = 1 + of / 16,
-              .module = module, .allocated_bytes = of, .operator= of % 9);
+        BUILD(b, BLOCK_ALLOC, .address = address,
+              .requested_bytes = 1 + of / 16, .module = module,
+              .allocated_bytes = of, .operator= of % 9);
         break;
     case 4:
         BUILD(b, LAUNCH, .name = module, .a = of, .b = of % 4,
@@ -229,6 +232,26 @@ static void stages(const uint8_t *data, size_t size)
     free(b.data);
 }
 
+/* Gradients of some bytes each, cut by a rule: the rule that is found for the
+ * cut makes it, too. */
+static void cut_buckets(const uint8_t *data, size_t size)
+{
+    uint64_t sizes[64];
+    size_t ends[64], again[64];
+    struct bucket_gradients g = {.sizes = sizes, .each = 1 + data[0] % 8};
+    struct bucket_rule rule = {(uint64_t)data[1] << 20,
+                               (uint64_t)data[2] << 20};
+
+    for (; g.count < 64 && 3 + g.count < size; g.count++)
+        sizes[g.count] = (uint64_t)data[3 + g.count] << (data[3] % 24);
+    size_t count = bucket_cut(&rule, &g, ends);
+    demand(count <= g.count && (!g.count || ends[count - 1] == g.count));
+    if (!count || !bucket_rule_find(&rule, &g, ends, count))
+        return;
+    demand(bucket_cut(&rule, &g, again) == count);
+    demand(!memcmp(ends, again, count * sizeof *ends));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 2 && data[0] == 'S') {
@@ -238,7 +261,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parse(data, size);
     if (size)
         split(data, size);
-    if (size >= 4)
+    if (size >= 4) {
         change_text(data, size);
+        cut_buckets(data, size);
+    }
     return 0;
 }
