@@ -173,7 +173,7 @@ const struct schema_object schema_objects[] = {
     {"basis", "map of number", "the sources of the device time, as shares: measured, fitted, borrowed, estimated, roofline, fallback"},
     {"by_module", "list of time_module", "device time of a step, the longest first, 200 at most"},
     {"by_operator", "list of time_operator", "device time of a step by kernel or library call, the longest first, 200 at most"},
-    {"critical_path", "list of time_path", "what the end of a step waited for, from its end to its beginning, added up"},
+    {"critical_path", "list of time_path", "what the end of the last step waited for, from its end to its beginning, added up"},
     {"utilization", "optional utilization", "the share of the SMs that have work over the step step_index"},
 )},
 {"throughput", "what the step step_index of the rank works on, by the arguments of the outermost modules: see doc/time.md", NULL, FIELDS(

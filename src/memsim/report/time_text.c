@@ -94,6 +94,16 @@ static void write_rows(const struct page *p, const char *title,
     }
 }
 
+/* Of the last step, which may be another than the typical one. */
+static double path_ns(const struct timing *t)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < t->path_count; i++)
+        sum += t->path[i].ns;
+    return sum;
+}
+
 /* "  basis: 61% fitted, 30% roofline" */
 static void write_basis(const struct page *p, const struct timing *t)
 {
@@ -170,8 +180,8 @@ void time_text_write(const struct result *result, const char *dim,
                t->module_count, whole);
     write_rows(&page, "operators, device time of a step", t->operators,
                t->operator_count, whole);
-    write_rows(&page, "the critical path of a step", t->path, t->path_count,
-               whole);
+    write_rows(&page, "the critical path of the last step", t->path,
+               t->path_count, path_ns(t));
     write_basis(&page, t);
     write_warnings(&page, t, s);
     if (result->dependencies)

@@ -71,7 +71,8 @@ struct timing {
     size_t module_count;
     struct timing_row *operators;
     size_t operator_count;
-    struct timing_row *path; /* the critical path of a step, by what is on it */
+    struct timing_row *path; /* the critical path of the last step, by what
+                                is on it */
     size_t path_count;
     bool imported; /* a profile: the host is the profiled one */
     bool stuck;
