@@ -45,8 +45,7 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *most)
     requested++;
     *most = records_most;
     *size = buffer_bytes == NO_BUFFER ? 0 : buffer_bytes;
-    *buffer = buffer_bytes == NO_BUFFER ? NULL
-                                        : aligned_alloc(8, buffer_bytes + 8);
+    *buffer = buffer_bytes == NO_BUFFER ? NULL : malloc(buffer_bytes + 8);
 }
 
 static size_t bytes_of(const CUpti_Activity *a)
