@@ -14,6 +14,7 @@
 #include "memsim/change/pipe_schedule.h"
 #include "memsim/change/pipe_split.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/replay_changed.h"
@@ -520,6 +521,7 @@ int cmd_replay(int argc, char **argv)
     struct replay_options o = {0};
     struct operands operands;
     struct run run = {.count = 0};
+    struct kept_options kept = {.words = NULL};
     struct err err = {""};
     char **command = xcalloc((size_t)argc + 1, sizeof *command);
 
@@ -532,7 +534,9 @@ int cmd_replay(int argc, char **argv)
             o.gpu = output_cluster_gpu(&o.output, NULL);
         if (o.what_if && o.output.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
-        else if (!output_check(&o.output, &err) &&
+        else if (!kept_options_recall_beside(&kept, operands.values[0], o.gpu,
+                                             &o.output, &err) &&
+                 !output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&
                  !run_find(&run, operands.values[0], &err))
@@ -541,6 +545,7 @@ int cmd_replay(int argc, char **argv)
             cmd_fail(status, &err);
         run_close(&run);
     }
+    kept_options_fini(&kept);
     free(o.confs);
     free(command);
     return status;

@@ -6,6 +6,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/report/schema.h"
 
@@ -42,13 +43,35 @@ static bool open_unlimited(const struct rundir *dir, struct rundir *unlimited)
     return !rc;
 }
 
+/* Returns false where something could not be told. */
+static bool report(const struct rundir *dir, const struct output_options *o)
+{
+    struct rundir unlimited;
+    struct err err = {""};
+    bool told = false;
+    char **command = rundir_command(dir, &err);
+    bool again = o->advice && open_unlimited(dir, &unlimited);
+    const struct output_sources sources = {.unlimited =
+                                               again ? &unlimited : NULL};
+
+    if (command)
+        output_run(dir, &sources, command, o,
+                   output_summary_stream(o), &told);
+    else
+        cmd_fail(CMD_FAILED, &err);
+    free(command);
+    if (again)
+        rundir_close(&unlimited);
+    return told;
+}
+
 int cmd_report(int argc, char **argv)
 {
     struct report_options o = {.output = {0}};
     struct operands operands;
-    struct rundir dir, unlimited;
+    struct rundir dir;
+    struct kept_options kept;
     struct err err = {""};
-    bool told = false;
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_USAGE);
 
     if (status >= 0)
@@ -61,23 +84,17 @@ int cmd_report(int argc, char **argv)
         err_set(&err, "%s", options.wanted);
         return cmd_usage(&options, CMD_USAGE, &err);
     }
+    if (kept_options_recall(&kept, operands.values[0], false, &o.output, &err))
+        return cmd_fail(CMD_FAILED, &err);
+    bool told = false;
     if (output_check(&o.output, &err) ||
-        output_check_input(&o.output, operands.values[0], &err))
-        return cmd_fail(CMD_FAILED, &err);
-    if (rundir_open(&dir, operands.values[0], &err))
-        return cmd_fail(CMD_FAILED, &err);
-    char **command = rundir_command(&dir, &err);
-    bool again = o.output.advice && open_unlimited(&dir, &unlimited);
-    const struct output_sources sources = {.unlimited =
-                                               again ? &unlimited : NULL};
-    if (command)
-        output_run(&dir, &sources, command, &o.output,
-                   output_summary_stream(&o.output), &told);
-    else
+        output_check_input(&o.output, operands.values[0], &err) ||
+        rundir_open(&dir, operands.values[0], &err)) {
         cmd_fail(CMD_FAILED, &err);
-    free(command);
-    if (again)
-        rundir_close(&unlimited);
-    rundir_close(&dir);
+    } else {
+        told = report(&dir, &o.output);
+        rundir_close(&dir);
+    }
+    kept_options_fini(&kept);
     return told ? CMD_OK : CMD_FAILED;
 }

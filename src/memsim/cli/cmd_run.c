@@ -14,6 +14,7 @@
 #include "memsim/run/batch_guess.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/kept_options.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
@@ -362,7 +363,10 @@ int cmd_run(int argc, char **argv)
     note_hidden_cards();
     assume_cluster(&o, &job);
     void *image = clock_make(&o, &job);
+    char **kept = kept_options_words(&o.output);
+    job.kept = *kept ? kept : NULL;
     status = run(&o, &job);
+    kept_options_words_free(kept);
     free(image);
     launch_fini(&job.launch);
     return status;

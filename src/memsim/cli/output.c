@@ -16,6 +16,7 @@
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/kept_options.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/flame.h"
@@ -90,7 +91,7 @@ static bool is_run_file(const char *name)
 {
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, RUN_RANKS) || !strcmp(name, SESSION_AXES) ||
-           run_is_trace(name);
+           !strcmp(name, RUN_OPTIONS) || run_is_trace(name);
 }
 
 static int check_file_input(const struct output_options *o, const char *input,
@@ -320,15 +321,19 @@ void output_result(struct result *result, const struct rundir *dir,
 {
     const struct traces_wanted peaks_alone = {
         .keep = SIMULATION_KEEP_WORK, .recorded_process = -1};
-    const struct output_options as_recorded = {0};
+    struct output_options as_run = {0};
+    struct kept_options kept;
     struct traces traces;
     struct err err = {""};
 
     result_init(result, dir->session, command);
     members_read(result, dir->path);
     traces_read(result, &traces, dir, &peaks_alone, &err);
-    if (time_ranks(&as_recorded, dir, &traces, result, &err))
+    if (kept_options_recall(&kept, dir->path, false, &as_run, &err) ||
+        output_time_check(&as_run, &err) ||
+        time_ranks(&as_run, dir, &traces, result, &err))
         result_note(result, "its time is not known: %s", err.text);
+    kept_options_fini(&kept);
     traces_fini(&traces);
 }
 

@@ -15,6 +15,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
 #include "memsim/run/handover.h"
+#include "memsim/run/run.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/target.h"
 
@@ -233,6 +234,21 @@ char *job_programs(struct err *err)
     return programs;
 }
 
+/* What the command's processes and later reports read there. */
+static int directory_fill(const struct job *job, struct rundir *dir,
+                          struct err *err)
+{
+    if (clock_write(job, dir, err) ||
+        (job->kept && rundir_write_words(dir, RUN_OPTIONS, job->kept, err)))
+        return -1;
+    session_fill(dir->session, job);
+    if (assume_parse(job->options.assume, dir->session, err))
+        return -1;
+    return job->launch.world
+               ? launch_classes_write(&job->launch, dir->path, err)
+               : 0;
+}
+
 int job_run(const struct job *job, struct rundir *dir, struct err *err)
 {
     char libraries[PATH_MAX];
@@ -248,19 +264,7 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         free(preload);
         return CMD_RUN_FAILED;
     }
-    if (clock_write(job, dir, err)) {
-        free(preload);
-        rundir_remove(dir);
-        return CMD_RUN_FAILED;
-    }
-    session_fill(dir->session, job);
-    if (assume_parse(job->options.assume, dir->session, err)) {
-        free(preload);
-        rundir_remove(dir);
-        return CMD_RUN_FAILED;
-    }
-    if (job->launch.world &&
-        launch_classes_write(&job->launch, dir->path, err)) {
+    if (directory_fill(job, dir, err)) {
         free(preload);
         rundir_remove(dir);
         return CMD_RUN_FAILED;

@@ -89,6 +89,7 @@ struct job {
     struct launch launch;  /* world 0: COMMAND is started unchanged */
     const char *directory; /* NULL: a private one */
     bool force;            /* may replace an earlier run there */
+    char *const *kept;     /* for RUN_OPTIONS, NULL-terminated; NULL: none */
     uint64_t trace_limit_bytes;
     bool no_modules, real_init;
     int stacks; /* enum session_stacks */

@@ -18,6 +18,10 @@
  * represents itself. */
 #define RUN_RANKS "ranks"
 
+/* The file there with the options that its times were predicted with, each as
+ * "NAME=VALUE" and a NUL. */
+#define RUN_OPTIONS "options"
+
 struct run_trace {
     uint32_t process; /* its number; RUN_NO_PROCESS: the user named the file */
     char *path;

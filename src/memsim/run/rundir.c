@@ -61,7 +61,7 @@ static bool is_run_file(const char *name)
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
            !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
-           !strcmp(name, SESSION_AXES) ||
+           !strcmp(name, SESSION_AXES) || !strcmp(name, RUN_OPTIONS) ||
            run_is_process(name, &number);
 }
 
@@ -471,16 +471,16 @@ static int session_create(struct rundir *dir, struct err *err)
     return 0;
 }
 
-static int command_write(const struct rundir *dir, char *const *command,
-                         struct err *err)
+int rundir_write_words(const struct rundir *dir, const char *name,
+                       char *const *words, struct err *err)
 {
     char path[PATH_MAX];
 
-    file_path(dir->path, SESSION_COMMAND, path, sizeof path);
+    file_path(dir->path, name, path, sizeof path);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    for (; f && *command; command++)
-        fwrite(*command, 1, strlen(*command) + 1, f);
+    for (; f && *words; words++)
+        fwrite(*words, 1, strlen(*words) + 1, f);
     if (!f || ferror(f) | fclose(f))
         return err_set(err, "%s: cannot write it: %s", path, strerror(errno));
     return 0;
@@ -498,7 +498,8 @@ int rundir_create(struct rundir *dir, const char *path, const char *temporary,
             rmdir(dir->path);
         return -1;
     }
-    if (!session_create(dir, err) && !command_write(dir, command, err))
+    if (!session_create(dir, err) &&
+        !rundir_write_words(dir, SESSION_COMMAND, command, err))
         return 0;
     rundir_remove(dir);
     return -1;
@@ -610,22 +611,49 @@ static char *read_whole(const char *path, size_t *length, struct err *err)
     return text;
 }
 
+/* TEXT, of LENGTH and a NUL, cut at its NULs. */
+static char **words_split(const char *text, size_t length)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length; i++)
+        count += !text[i];
+    char **words = xmalloc((count + 1) * sizeof *words + length + 1);
+    char *at = memcpy(words + count + 1, text, length + 1);
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        words[i] = at;
+    words[count] = NULL;
+    return words;
+}
+
+int rundir_read_words(const char *directory, const char *name, char ***words,
+                      struct err *err)
+{
+    char path[PATH_MAX];
+    size_t length;
+
+    *words = NULL;
+    file_path(directory, name, path, sizeof path);
+    if (access(path, F_OK) && errno == ENOENT)
+        return 0;
+    char *text = read_whole(path, &length, err);
+    if (!text)
+        return -1;
+    *words = words_split(text, length);
+    free(text);
+    return 0;
+}
+
 char **rundir_command(const struct rundir *dir, struct err *err)
 {
     char path[PATH_MAX];
-    size_t length, count = 0;
+    size_t length;
 
     file_path(dir->path, SESSION_COMMAND, path, sizeof path);
     char *text = read_whole(path, &length, err);
     if (!text)
         return NULL;
-    for (size_t i = 0; i < length; i++)
-        count += !text[i];
-    char **command = xmalloc((count + 1) * sizeof *command + length + 1);
-    char *at = memcpy(command + count + 1, text, length + 1);
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        command[i] = at;
-    command[count] = NULL;
+    char **command = words_split(text, length);
     free(text);
     return command;
 }

@@ -44,6 +44,16 @@ int rundir_finish(const struct rundir *dir, struct err *err);
 /* Reads the session of the run in PATH, finished or not. */
 int rundir_open(struct rundir *dir, const char *path, struct err *err);
 
+/* Writes WORDS, NULL-terminated, to the new file NAME of the directory. Returns
+ * 0 or -1. */
+int rundir_write_words(const struct rundir *dir, const char *name,
+                       char *const *words, struct err *err);
+
+/* Reads them from the file NAME in DIRECTORY into *WORDS, one heap block that
+ * the caller frees; NULL where there is no such file. Returns 0 or -1. */
+int rundir_read_words(const char *directory, const char *name, char ***words,
+                      struct err *err);
+
 /* Reads the command of an opened run: a NULL-terminated array in one heap
  * block, which the caller frees. Returns NULL with ERR set. */
 char **rundir_command(const struct rundir *dir, struct err *err);
