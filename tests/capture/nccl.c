@@ -357,3 +357,174 @@ TEST(buffers_and_windows_are_registered)
     CHECK(!ncclMemFree(p));
     CHECK(!ncclCommDestroy(comm));
 }
+
+/* --- NCCL 2.29 and 2.30: one-sided calls, and what kernels need ----------- */
+
+struct wait_signal {
+    int count, peer, signal, context;
+};
+
+struct team {
+    int ranks, rank, stride;
+};
+
+ncclResult_t ncclPutSignal(const void *buffer, size_t count,
+                           ncclDataType_t type, int peer, ncclWindow_t window,
+                           size_t offset, int signal, int context,
+                           unsigned flags, ncclComm_t comm,
+                           cudaStream_t stream);
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                        ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclWaitSignal(int count, struct wait_signal *waits,
+                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset,
+                                      int peer, void **pointer);
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset,
+                                             void **pointer);
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void *requirements,
+                               void *made);
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const void *made);
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window,
+                               void **pointer);
+struct team ncclTeamLsa(ncclComm_t comm);
+struct team ncclTeamRail(ncclComm_t comm);
+int ncclTeamRankToLsa(ncclComm_t comm, struct team team, int rank);
+
+#define NUMBERS 1024
+
+/* COMM's window over NUMBERS numbers of a GPU's memory, at *P. */
+static ncclWindow_t window_new(ncclComm_t comm, int **p)
+{
+    ncclWindow_t window;
+
+    void *own;
+
+    CHECK(!ncclMemAlloc((void **)p, NUMBERS * sizeof **p));
+    CHECK(!ncclCommWindowRegister(comm, *p, NUMBERS * sizeof **p, &window,
+                                  NCCL_WIN_COLL_SYMMETRIC));
+    CHECK(!ncclWinGetUserPtr(comm, window, &own));
+    CHECK(own == *p);
+    return window;
+}
+
+static const struct trace_collective *last_call(int *count)
+{
+    static struct seen seen;
+
+    seen = trace_seen(TRACE_COLLECTIVE);
+    *count = seen.count;
+    return (const void *)seen.fields;
+}
+
+TEST(puts_and_signals_are_recorded)
+{
+    ncclComm_t comm = world_comm(5);
+    struct wait_signal waits[] = {{2, 4, 0, 0}, {1, 6, 0, 0}};
+    int *p, before, after;
+    ncclWindow_t window = window_new(comm, &p);
+
+    last_call(&before);
+    CHECK(!ncclPutSignal(p, 100, ncclInt32, 6, window, 64, 0, 0, 0, comm, 0));
+    const struct trace_collective *call = last_call(&after);
+    CHECK(after == before + 1);
+    CHECK_UINT(call->bytes, 400);
+    CHECK_UINT(call->root, 6);
+    CHECK_UINT(call->ranks, WORLD);
+    CHECK(!ncclSignal(4, 0, 0, 0, comm, 0));
+    CHECK_UINT(last_call(&after)->bytes, 0);
+    CHECK(!ncclWaitSignal(2, waits, comm, 0));
+    CHECK_UINT(last_call(&after)->root, 4);
+    CHECK(after == before + 3);
+    CHECK(!ncclCommWindowDeregister(comm, window));
+    CHECK(!ncclCommDestroy(comm));
+}
+
+/* NCCL refuses these, too. */
+TEST(puts_outside_of_windows_are_refused)
+{
+    ncclComm_t comm = world_comm(5), other = world_comm(5);
+    struct wait_signal none = {0, 4, 0, 0}, second = {1, 4, 1, 0};
+    int *p, *q, *outside;
+    ncclWindow_t window = window_new(comm, &p), foreign = window_new(other, &q);
+
+    CHECK(!cudaMalloc((void **)&outside, 1024));
+#define PUT(from, count, peer, to, offset, signal, flags)                      \
+    ncclPutSignal(from, count, ncclInt32, peer, to, offset, signal, 0, flags,  \
+                  comm, 0)
+    CHECK(PUT(outside, 1, 6, window, 0, 0, 0) == ncclInvalidArgument);
+    CHECK(PUT(p, 1, 6, foreign, 0, 0, 0) == ncclInvalidArgument);
+    CHECK(PUT(p, 1, WORLD, window, 0, 0, 0) == ncclInvalidArgument);
+    CHECK(PUT(p, 1, 6, window, 0, 1, 0) == ncclInvalidArgument);
+    CHECK(PUT(p, 1, 6, window, 0, 0, 1) == ncclInvalidArgument);
+    CHECK(PUT(p, 2, 6, window, NUMBERS * 4 - 4, 0, 0) == ncclInvalidArgument);
+    CHECK(PUT(p, 1, 6, NULL, 0, 0, 0) == ncclInvalidArgument);
+    CHECK(ncclSignal(-1, 0, 0, 0, comm, 0) == ncclInvalidArgument);
+    CHECK(ncclWaitSignal(0, &none, comm, 0) == ncclInvalidArgument);
+    CHECK(ncclWaitSignal(1, &none, comm, 0) == ncclInvalidArgument);
+    CHECK(ncclWaitSignal(1, &second, comm, 0) == ncclInvalidArgument);
+    CHECK(!ncclCommWindowDeregister(comm, window));
+    CHECK(PUT(p, 1, 6, window, 0, 0, 0) == ncclInvalidArgument);
+    CHECK(!cudaFree(outside));
+    CHECK(!ncclCommDestroy(comm));
+    CHECK(!ncclCommDestroy(other));
+}
+
+/* To itself a rank's numbers arrive. What others put is not known, and reads as
+ * zeros. */
+TEST(a_wait_forgets_what_the_windows_held)
+{
+    ncclComm_t comm = world_comm(5);
+    struct wait_signal own = {1, 5, 0, 0}, others = {1, 4, 0, 0};
+    int numbers[] = {7, 8}, *p, got;
+    ncclWindow_t window = window_new(comm, &p);
+
+    CHECK(!cudaMemcpy(p, numbers, sizeof numbers, cudaMemcpyHostToDevice));
+    CHECK(!ncclPutSignal(p, 2, ncclInt32, 5, window, 64, 0, 0, 0, comm, 0));
+    CHECK(!ncclWaitSignal(1, &own, comm, 0));
+    CHECK(!cudaMemcpy(&got, p + 17, sizeof got, cudaMemcpyDeviceToHost));
+    CHECK(got == 8);
+    CHECK(!ncclWaitSignal(1, &others, comm, 0));
+    CHECK(!cudaMemcpy(&got, p + 17, sizeof got, cudaMemcpyDeviceToHost));
+    CHECK(got == 0);
+    CHECK(!ncclCommWindowDeregister(comm, window));
+    CHECK(!ncclMemFree(p));
+    CHECK(!ncclCommDestroy(comm));
+}
+
+/* Machines have eight ranks. */
+TEST(pointers_reach_the_ranks_of_the_machine)
+{
+    ncclComm_t comm = world_comm(5);
+    char made[512];
+    void *to[WORLD], *cast;
+    int *p;
+    ncclWindow_t window = window_new(comm, &p);
+
+    for (int i = 0; i < WORLD; i++)
+        CHECK(!ncclGetPeerDevicePointer(window, 8, i, &to[i]));
+    CHECK(to[5] == p + 2);
+    for (int i = 0; i < 8; i++)
+        CHECK(to[i] && (!i || to[i] != to[i - 1]) && !to[8 + i]);
+    CHECK((char *)to[2] - (char *)to[1] >= NUMBERS * 4);
+    CHECK(ncclGetPeerDevicePointer(window, 0, WORLD, &to[0]) ==
+          ncclInvalidArgument);
+    CHECK(!ncclGetLsaMultimemDevicePointer(window, 0, &cast));
+    CHECK(!cast);
+    CHECK(!ncclDevCommCreate(comm, made, made));
+    CHECK(!ncclDevCommDestroy(comm, made));
+    CHECK(ncclDevCommCreate(NULL, made, made) == ncclInvalidArgument);
+    CHECK(!ncclCommWindowDeregister(comm, window));
+    CHECK(!ncclMemFree(p));
+    CHECK(!ncclCommDestroy(comm));
+}
+
+TEST(teams_are_the_machines)
+{
+    ncclComm_t comm = world_comm(13);
+    struct team lsa = ncclTeamLsa(comm), rail = ncclTeamRail(comm);
+
+    CHECK(lsa.ranks == 8 && lsa.rank == 5 && lsa.stride == 1);
+    CHECK(rail.ranks == 2 && rail.rank == 1 && rail.stride == 8);
+    CHECK(ncclTeamRankToLsa(comm, lsa, 3) == 3);
+    CHECK(!ncclCommDestroy(comm));
+}

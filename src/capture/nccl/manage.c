@@ -2,7 +2,7 @@
  * What NCCL 2.29 and 2.30 add to communicators: more ranks, memory that is
  * given back for a while, and how much that is. The headers that memsim is
  * built with may be older. */
-#include "capture/nccl/exchange.h"
+#include "capture/nccl/window.h"
 
 #include <string.h>
 
@@ -89,8 +89,10 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, int stat, uint64_t *value)
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window,
                                void **pointer)
 {
-    if (!communicator_get(comm) || !window || !pointer)
+    const struct window *w = window_get(window);
+
+    if (!w || w->comm != comm || !pointer)
         return ncclInvalidArgument;
-    *pointer = window;
+    *pointer = (void *)w->address;
     return ncclSuccess;
 }

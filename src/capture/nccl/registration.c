@@ -2,8 +2,9 @@
  * Memory that a communicator knows beforehand: registered buffers, and windows
  * for symmetric memory. Both take none of the GPU's that the program has not
  * allocated itself. */
-#include "capture/nccl/nccl_fake.h"
+#include "capture/nccl/window.h"
 
+#include "capture/core/base/handle.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/memory/values.h"
 
@@ -31,21 +32,93 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
     return check(comm, handle);
 }
 
+/* A window that some address is looked up for. */
+struct search {
+    ncclComm_t comm;
+    uint64_t address;
+    struct window *found;
+};
+
+static void name_see(void *handle, void *data)
+{
+    struct window *w = handle;
+    struct search *s = data;
+
+    if (w->name == s->address)
+        s->found = w;
+}
+
+struct window *window_get(ncclWindow_t window)
+{
+    struct search s = {.address = (uint64_t)window};
+
+    if (window)
+        memsim_handle_each(HANDLE_NCCL_WINDOW, name_see, &s);
+    return s.found && communicator_get(s.found->comm) ? s.found : NULL;
+}
+
+static void memory_see(void *handle, void *data)
+{
+    struct window *w = handle;
+    struct search *s = data;
+
+    if (w->comm == s->comm && s->address - w->address < w->bytes)
+        s->found = w;
+}
+
+struct window *window_around(ncclComm_t comm, const void *buffer)
+{
+    struct search s = {.comm = comm, .address = (uint64_t)buffer};
+
+    memsim_handle_each(HANDLE_NCCL_WINDOW, memory_see, &s);
+    return s.found;
+}
+
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size,
                                     ncclWindow_t *window, int flags)
 {
-    (void)flags;
     ncclResult_t result = window && size ? check(comm, buffer)
                                          : ncclInvalidArgument;
 
-    if (!result)
-        *window = (ncclWindow_t)buffer;
-    return result;
+    if (result)
+        return result;
+    struct window *w = memsim_handle_new(HANDLE_NCCL_WINDOW, sizeof *w);
+    if (!w)
+        return ncclSystemError;
+    *w = (struct window){
+        .comm = comm,
+        .name = memsim_device_import(communicator_get(comm)->device, 1),
+        .address = (uint64_t)buffer,
+        .bytes = size,
+        .symmetric = flags & NCCL_WIN_COLL_SYMMETRIC};
+    *window = (ncclWindow_t)w->name;
+    return w->name ? ncclSuccess : ncclSystemError;
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
-    return check(comm, window);
+    struct window *w = window_get(window);
+
+    if (!w || w->comm != comm)
+        return ncclInvalidArgument;
+    memsim_device_forget_import(w->name);
+    if (w->peers)
+        memsim_device_forget_import(w->peers);
+    memsim_handle_free(HANDLE_NCCL_WINDOW, w);
+    return ncclSuccess;
+}
+
+static void window_forget(void *handle, void *data)
+{
+    const struct window *w = handle;
+
+    if (w->comm == data)
+        memsim_values_forget(w->address, w->bytes);
+}
+
+void windows_forget(ncclComm_t comm)
+{
+    memsim_handle_each(HANDLE_NCCL_WINDOW, window_forget, comm);
 }
 
 ncclResult_t ncclMemAlloc(void **p, size_t bytes)

@@ -184,6 +184,11 @@ static uint32_t collective_join(struct joining *j, uint32_t log, uint32_t call,
     return d->meets[n];
 }
 
+static bool is_collective(const struct comm_call *c)
+{
+    return c->kind != COMM_PAIR && c->kind != COMM_ONE_SIDED;
+}
+
 static void collectives_join(struct joining *j, uint32_t log)
 {
     const struct comm_log *l = j->logs[log];
@@ -192,7 +197,7 @@ static void collectives_join(struct joining *j, uint32_t log)
     for (uint32_t i = 0; i < l->comm_count; i++)
         next[i] = j->shifts[log][i];
     for (uint32_t i = 0; i < l->call_count; i++)
-        if (l->calls[i].kind != COMM_PAIR)
+        if (is_collective(&l->calls[i]))
             j->job->meets_of[log][i] =
                 collective_join(j, log, i, next[l->calls[i].comm]++);
     free(next);
@@ -208,7 +213,7 @@ static void missing_find(struct joining *j, const struct joined *d,
         uint64_t called = 0;
         for (size_t k = 0; k < l->call_count; k++)
             called += l->calls[k].comm == m->comm &&
-                      l->calls[k].kind != COMM_PAIR;
+                      is_collective(&l->calls[k]);
         if (called > sequence)
             continue;
         mismatch_add(j, (struct comm_mismatch){

@@ -27,6 +27,7 @@ static const struct {
     {"Reduce", COMM_REDUCE},
     {"Send", COMM_PAIR},
     {"Recv", COMM_PAIR},
+    {"Signal", COMM_ONE_SIDED},
 };
 
 enum comm_kind comm_kind_of(const char *name)
@@ -49,6 +50,7 @@ const char *comm_kind_name(enum comm_kind kind)
         [COMM_GATHER] = "gather",
         [COMM_SCATTER] = "scatter",
         [COMM_PAIR] = "send or receive",
+        [COMM_ONE_SIDED] = "one-sided call",
         [COMM_OTHER] = "collective",
     };
 

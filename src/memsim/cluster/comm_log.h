@@ -22,6 +22,7 @@ enum comm_kind {
     COMM_GATHER,
     COMM_SCATTER,
     COMM_PAIR, /* sends and receives */
+    COMM_ONE_SIDED, /* puts, signals and waits for them: not joined */
     COMM_OTHER,
     COMM_KINDS,
 };

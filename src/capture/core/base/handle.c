@@ -84,8 +84,8 @@ bool memsim_handle_was(enum handle_kind kind, const void *handle)
     return slot_find(kind, handle);
 }
 
-void handle_each(enum handle_kind kind, void (*see)(void *handle, void *data),
-                 void *data)
+void memsim_handle_each(enum handle_kind kind,
+                        void (*see)(void *handle, void *data), void *data)
 {
     const struct pool *pool = &pools[kind];
 

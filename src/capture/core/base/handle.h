@@ -24,6 +24,7 @@ enum handle_kind {
     HANDLE_CUSOLVER,
     HANDLE_CUSPARSE,
     HANDLE_NCCL,
+    HANDLE_NCCL_WINDOW,
     HANDLE_NVRTC,
     HANDLE_DESCRIPTOR, /* any library's descriptor object */
     HANDLE_GRAPH,
@@ -50,8 +51,9 @@ CORE_API void *memsim_handle_get(enum handle_kind kind, const void *handle);
 CORE_API bool memsim_handle_was(enum handle_kind kind, const void *handle);
 
 /* Calls SEE for every live object of KIND, which it may end. */
-void handle_each(enum handle_kind kind, void (*see)(void *handle, void *data),
-                 void *data);
+CORE_API void memsim_handle_each(enum handle_kind kind,
+                                 void (*see)(void *handle, void *data),
+                                 void *data);
 
 /* Ends a live object. Its slot is used again as late as possible, so that
  * later uses are detected. Returns 0 or CORE_INVALID_HANDLE. */

@@ -512,7 +512,7 @@ bool device_owns(uint64_t address, int *device, uint64_t *start,
            !owner_has(OWNER_FOREIGN, *start);
 }
 
-uint64_t device_import(int device, uint64_t bytes)
+uint64_t memsim_device_import(int device, uint64_t bytes)
 {
     core_lock(LOCK_DEVICE);
     uint64_t address = vaspace_alloc(&devices[device].va, bytes);
@@ -520,7 +520,7 @@ uint64_t device_import(int device, uint64_t bytes)
     return address;
 }
 
-void device_forget_import(uint64_t address)
+void memsim_device_forget_import(uint64_t address)
 {
     uint64_t bytes;
 

@@ -115,12 +115,14 @@ int device_take(int device, uint64_t bytes, enum trace_how how,
                 bool caller_retries, uint64_t name);
 void device_give(int device, uint64_t bytes, enum trace_how how, uint64_t name);
 
-/* For ipc.c: the allocation of this process that holds ADDRESS, if any; and an
- * address range for another process's memory, which costs nothing. */
+/* For ipc.c: the allocation of this process that holds ADDRESS, if any. */
 bool device_owns(uint64_t address, int *device, uint64_t *start,
                  uint64_t *bytes);
-uint64_t device_import(int device, uint64_t bytes);
-void device_forget_import(uint64_t address);
+
+/* An address range of BYTES for other processes' memory, which costs nothing; 0
+ * where there is no room. */
+CORE_API uint64_t memsim_device_import(int device, uint64_t bytes);
+CORE_API void memsim_device_forget_import(uint64_t address);
 
 /* This process's figures of DEVICE; NULL outside a run. */
 struct session_usage;

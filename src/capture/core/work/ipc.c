@@ -100,7 +100,7 @@ static int opened_add(const struct passport *passport, int device,
         i++;
     if (i == OPEN_MAX)
         return CORE_OUT_OF_MEMORY;
-    uint64_t address = device_import(device, passport->bytes);
+    uint64_t address = memsim_device_import(device, passport->bytes);
     if (!address)
         return CORE_OUT_OF_MEMORY;
     if (i == opened_count)
@@ -144,7 +144,7 @@ int memsim_ipc_close(uint64_t address)
     pthread_mutex_lock(&lock);
     struct opened *place = opened_at(address);
     if (place && !--place->references)
-        device_forget_import(address);
+        memsim_device_forget_import(address);
     pthread_mutex_unlock(&lock);
     return place ? CORE_OK : CORE_INVALID_VALUE;
 }
@@ -156,7 +156,7 @@ void ipc_reset(int device)
         if (opened[i].references &&
             (int)opened[i].of.card == memsim_device_physical(device)) {
             opened[i].references = 0;
-            device_forget_import(opened[i].address);
+            memsim_device_forget_import(opened[i].address);
         }
     pthread_mutex_unlock(&lock);
 }

@@ -49,8 +49,8 @@ int memsim_device_reset(int device)
         rc = memsim_capture_forbids();
     if (rc)
         return rc;
-    handle_each(HANDLE_STREAM, stream_end, &device);
-    handle_each(HANDLE_EVENT, event_end, &device);
+    memsim_handle_each(HANDLE_STREAM, stream_end, &device);
+    memsim_handle_each(HANDLE_EVENT, event_end, &device);
     pool_reset(device);
     ipc_reset(device);
     host_reset(device);
