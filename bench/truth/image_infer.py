@@ -2,20 +2,24 @@
 """Inference of image models with mixed precision, as timm's benchmark.py does
 it: float32 weights, autocast to float16, inference mode, TF32 products and
 cuDNN's benchmark mode allowed, a wait for the device after each batch. Takes
-several jobs, MODEL:BATCH:SIZE:LAYOUT, so that they share a process, and prints
-each with how often it calls modules of its own, or why it cannot. The last four
-calls are the model's; some models call their parts while they are made."""
+several jobs, MODEL:BATCH:SIZE:LAYOUT:NORM, so that they share a process, and
+prints each with how often it calls modules of its own, or why it cannot. The
+last four calls are the model's; some models call their parts while they are
+made. NORM "fast" is that program's --fast-norm: group and layer norms in
+float16, where autocast has them in float32."""
 import argparse
 
 import timm
 import torch
+from timm.layers import set_fast_norm
 
 CALLS = 4
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("jobs", nargs="+", metavar="MODEL:BATCH:SIZE:LAYOUT")
+    parser.add_argument("jobs", nargs="+", metavar="JOB",
+                        help="MODEL:BATCH:SIZE:LAYOUT:NORM")
     return parser.parse_args()
 
 
@@ -51,7 +55,8 @@ def make(name, size):
 
 
 def infer(job):
-    name, batch, size, layout = job.split(":")
+    name, batch, size, layout, norm = job.split(":")
+    set_fast_norm(norm == "fast")
     calls = Calls()
     model = make(name, int(size)).eval()
     made = calls.stop()

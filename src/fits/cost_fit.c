@@ -38,6 +38,10 @@ static const char *const places[] = {"fits/ops", "../fits/ops"};
  * its floor is often that of the method that took them. */
 #define FEW 40
 
+/* One of a GPU's own whose band spans more than this factor knows less than
+ * the neighbours' models: it is asked after them. */
+#define LOOSE 4.0
+
 struct neighbour {
     struct gpu gpu;
     double distance;
@@ -80,6 +84,11 @@ static double distance(const struct gpu *a, const struct gpu *b)
            0.2 * fabs(log(a->memory_gbps / fmax(b->memory_gbps, 1)));
 }
 
+static bool is_same(const struct gpu *a, const struct gpu *b)
+{
+    return !strcmp(a->name, b->name);
+}
+
 static bool is_near(const struct gpu *gpu, const struct neighbour *n)
 {
     bool data_center = tensor_ratio(gpu) > 10 && tensor_ratio(&n->gpu) > 10;
@@ -111,7 +120,8 @@ static int compare_neighbours(const void *a, const void *b)
                : strcmp(x->gpu.name, y->gpu.name);
 }
 
-/* The GPUs that have a fit, the nearest to GPU first. */
+/* The GPUs that have a fit, the nearest to GPU first; it itself before all,
+ * also before one that is as alike. */
 static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
 {
     char directory[PATH_MAX];
@@ -132,7 +142,8 @@ static size_t list_neighbours(const struct gpu *gpu, struct neighbour **list)
             if (!gpu_load(files[i]->d_name, &n.gpu, NULL)) {
                 struct stat status = {.st_size = 0};
 
-                n.distance = distance(gpu, &n.gpu);
+                n.distance =
+                    is_same(gpu, &n.gpu) ? -1 : distance(gpu, &n.gpu);
                 n.bytes = stat(n.path, &status) ? 0 : status.st_size;
                 xgrow(list, count, &capacity, sizeof **list);
                 (*list)[count++] = n;
@@ -200,6 +211,22 @@ static void borrow_models(struct cost_build *build, struct cost_build *late,
     from->count = 0;
 }
 
+/* Moves BUILD's rooflines that say little of their own times to LATE. */
+static void put_off_loose(struct cost_build *build, struct cost_build *late)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < build->count; i++) {
+        struct cost_part *part = &build->parts[i];
+
+        if (is_weak(part) && part->model.high > LOOSE * part->model.low)
+            cost_build_add(late, part);
+        else
+            build->parts[kept++] = *part;
+    }
+    build->count = kept;
+}
+
 static void move_models(struct cost_build *to, struct cost_build *from)
 {
     for (size_t i = 0; i < from->count; i++)
@@ -218,7 +245,7 @@ static int read_neighbours(const struct gpu *gpu, bool own,
 
     for (size_t i = 0, read = 0; !rc && i < count; i++) {
         struct cost_build from = {.gpu = ""};
-        bool same = !strcmp(list[i].gpu.name, gpu->name);
+        bool same = is_same(gpu, &list[i].gpu);
 
         if ((same && own) || (read >= NEIGHBOURS && list[i].bytes > SMALL))
             continue;
@@ -228,6 +255,8 @@ static int read_neighbours(const struct gpu *gpu, bool own,
                                        near ? blend_weight(&list[i]) : 0};
         rc = same ? read_path(list[i].path, NULL, build, err)
                   : read_path(list[i].path, &need, &from, err);
+        if (same)
+            put_off_loose(build, &late);
         borrow_models(build, &late, &from, &list[i], gpu);
         cost_build_fini(&from);
     }

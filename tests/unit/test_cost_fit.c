@@ -377,6 +377,37 @@ TEST(a_roofline_of_few_times_is_lent_last)
     CHECK(borrowed_ns("h100-sxm-80gb", &work) < 12000);
 }
 
+static enum cost_basis basis_of(const char *name, const struct work *work)
+{
+    struct gpu gpu = load_gpu(name);
+    struct cost_gpu limits;
+    struct cost_answer answer = {0};
+    struct err err = {""};
+    struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+
+    cost_gpu_set(&gpu, &limits);
+    cost_price(image, &limits, work, &answer);
+    free(image);
+    return answer.basis;
+}
+
+/* The A100 40GB's 22 norms are off by a factor of 4 either way, its 22 softmax
+ * by 2; the PCIe card, as alike as can be, has trees of both. */
+TEST(a_loose_roofline_comes_after_the_neighbours_models)
+{
+    struct work work = {.family = WORK_NORM_FORWARD,
+                        .type = WORK_FP16,
+                        .source = WORK_EXACT,
+                        .element_bytes = 2,
+                        .read_bytes = 2 * 8192 * 4096,
+                        .written_bytes = 2 * 8192 * 4096,
+                        .rows = {8192, 4096, 1}};
+
+    CHECK_UINT(basis_of("a100-sxm-40gb", &work), COST_BORROWED);
+    work.family = WORK_SOFTMAX_FORWARD;
+    CHECK_UINT(basis_of("a100-sxm-40gb", &work), COST_FITTED);
+}
+
 /* Flash attention 2 reaches 70% of an A100's peak and 35% of an H100's, whose
  * tensor cores it cannot feed. */
 TEST(attention_is_not_lent_across_generations_of_tensor_cores)

@@ -152,6 +152,23 @@ TEST(a_product_has_rows_first)
     CHECK_MOVED(work, 2 * (4096 * 768 + 768 * 3072), 2 * 4096 * 3072);
 }
 
+/* torch.matmul of w[3072, 768] with x[16, 768, 64] in fp16: one w for all. */
+TEST(a_matrix_that_a_batch_shares_is_read_once)
+{
+    const uint64_t types = UINT64_C(0x0002000200020002);
+    struct work work =
+        DESCRIBE(GEMM, NULL, .m = 64, .n = 3072, .k = 768, .batch = 16,
+                 .types_a_b_c_d = types, .stride_a = 768 * 64,
+                 .stride_c = 3072 * 64);
+
+    CHECK(work.gemm.shared_a && !work.gemm.shared_b);
+    CHECK_MOVED(work, 2 * (3072 * 768 + 16 * 768 * 64), 2 * 16 * 3072 * 64);
+    work = DESCRIBE(GEMM, NULL, .m = 64, .n = 3072, .k = 768, .batch = 16,
+                    .types_a_b_c_d = types); /* by addresses */
+    CHECK(!work.gemm.shared_a && !work.gemm.shared_b);
+    CHECK_MOVED(work, 2 * 16 * (3072 * 768 + 768 * 64), 2 * 16 * 3072 * 64);
+}
+
 TEST(fp32_products_use_tensor_cores_where_allowed)
 {
     struct work work =

@@ -18,9 +18,10 @@ static void gemm_print(const struct work_gemm *g, FILE *out)
     fprintf(out,
             " m=%" PRIu64 " n=%" PRIu64 " k=%" PRIu64 " batch=%" PRIu64
             " lda=%" PRIu64 " ldb=%" PRIu64 " ldc=%" PRIu64
-            " transpose=%d,%d alignment=%u epilogue=%u",
+            " transpose=%d,%d shared=%d,%d alignment=%u epilogue=%u",
             g->m, g->n, g->k, g->batch, g->lda, g->ldb, g->ldc, g->transpose_a,
-            g->transpose_b, g->alignment, g->epilogue);
+            g->transpose_b, g->shared_a, g->shared_b, g->alignment,
+            g->epilogue);
 }
 
 static void attention_print(const struct work_attention_shape *a, FILE *out)

@@ -308,7 +308,7 @@ unsigned cost_shape_words(const struct work *work,
 
     switch (work->family) {
     case WORK_GEMM:
-        if (!is_packed(g))
+        if (!is_packed(g) || g->shared_a || g->shared_b)
             return 0;
         return PUT(g->m, g->n, g->k, g->batch,
                    g->transpose_a + 2u * g->transpose_b);

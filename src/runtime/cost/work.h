@@ -72,6 +72,7 @@ struct work_gemm { /* row-major: out[batch][m][n] = A[m][k] B[k][n] */
     uint64_t lda, ldb, ldc; /* leading dimensions in elements; 0: packed */
     uint32_t alignment;     /* bytes, of the worst operand; 0: not known */
     bool transpose_a, transpose_b;
+    bool shared_a, shared_b; /* one matrix for the whole batch */
     uint32_t epilogue;  /* cublasLtEpilogue_t */
     uint32_t out_bytes; /* of an element of the result */
 };

@@ -105,6 +105,9 @@ static void gemm_shape(const struct trace_gemm *r, struct work_gemm *g)
     };
     if (!g->batch)
         g->batch = 1;
+    /* A batch of addresses has no stride at all. */
+    g->shared_a = g->batch > 1 && r->stride_c && !r->stride_b;
+    g->shared_b = g->batch > 1 && r->stride_c && !r->stride_a;
 }
 
 void work_gemm(const struct op *op, struct work *work)
@@ -128,7 +131,8 @@ void work_gemm(const struct op *op, struct work *work)
             fp32_arithmetic(r->compute_scale & UINT32_MAX, r->math_mode);
     work->elements = g->m * g->n * g->batch;
     work->flops = 2 * m * n * k * batch;
-    work->read_bytes = batch * (m * k * a->bytes + k * n * b->bytes);
+    work->read_bytes = (g->shared_a ? 1 : batch) * m * k * a->bytes +
+                       (g->shared_b ? 1 : batch) * k * n * b->bytes;
     if (r->accumulates)
         work->read_bytes += batch * m * n * c->bytes;
     work->written_bytes = batch * m * n * c->bytes;
