@@ -22,6 +22,7 @@ def parse():
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nhwc")
     return parser.parse_args()
 
 
@@ -31,11 +32,13 @@ def main():
     timm.layers.set_fused_attn(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     model = timm.create_model(args.model, pretrained=False)
-    model = model.to("cuda", memory_format=torch.channels_last).train()
+    layout = torch.channels_last if args.layout == "nhwc" \
+        else torch.contiguous_format
+    model = model.to("cuda", memory_format=layout).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9,
                                 nesterov=True, foreach=False)
     images = torch.randn(args.batch, 3, args.size, args.size, device="cuda")
-    images = images.to(memory_format=torch.channels_last)
+    images = images.contiguous(memory_format=layout)
     labels = torch.zeros(args.batch, dtype=torch.int64, device="cuda")
     for _ in range(args.steps):
         optimizer.zero_grad(set_to_none=False)

@@ -163,6 +163,14 @@ static void scale_segments(struct cost_segments *s, double ratio)
     s->y2 = fmax(s->y1, s->y2 + log(ratio));
 }
 
+/* The lender's times were mostly of tensors beyond its own cache. */
+static void set_near(struct cost_part *part)
+{
+    struct cost_roofline *line = part->state;
+
+    line->near = cost_roofline_near(part->model.family);
+}
+
 /* Hopper's and later data center GPUs have tensor instructions that kernels of
  * before cannot use: flash attention 2 reaches half the share of an H100's peak
  * that it reaches of an A100's. */
@@ -203,6 +211,8 @@ static void borrow_models(struct cost_build *build, struct cost_build *late,
             part->model.basis = COST_BORROWED;
         part->model.low /= BORROWED_BAND;
         part->model.high *= BORROWED_BAND;
+        if (part->model.kind == COST_LINE)
+            set_near(part);
         if (part->model.kind == COST_SEGMENTS)
             scale_segments(part->state,
                            n->gpu.memory_gbps / fmax(gpu->memory_gbps, 1));

@@ -49,7 +49,7 @@ static size_t count_groups(const struct fit_class *c)
 static double row_size(const struct fit_class *c, size_t i)
 {
     const struct ops_sample *s = &c->ops->samples[c->own[i]];
-    static const struct cost_roofline peak = {0, 1, 1};
+    static const struct cost_roofline peak = {0, 1, 1, 0};
 
     return cost_roofline_ns(&peak, c->limits, &s->work);
 }

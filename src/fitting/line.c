@@ -81,7 +81,8 @@ static void minimize_from(struct problem *p, const double (*starts)[8],
 
 static struct cost_roofline line_of(const double *terms)
 {
-    return (struct cost_roofline){exp(terms[0]), exp(terms[1]), exp(terms[2])};
+    return (struct cost_roofline){exp(terms[0]), exp(terms[1]), exp(terms[2]),
+                                  0};
 }
 
 static double price_line(const double *terms, const struct ops_sample *sample,
@@ -129,7 +130,7 @@ static struct cost_roofline fit_above_floor(const struct ops_part *part)
     return (struct cost_roofline){
         cost_roofline_default(&part->ops->samples[part->rows[0]].work)
             ->floor_ns,
-        exp(terms[0]), exp(terms[1])};
+        exp(terms[0]), exp(terms[1]), 0};
 }
 
 #define FEW_ROWS 9
@@ -145,7 +146,7 @@ static int compare_doubles(const void *a, const void *b)
 static struct cost_roofline scale_usual_line(const struct ops_part *part)
 {
     double *ratios = xmalloc((part->count + 1) * sizeof *ratios);
-    struct cost_roofline line = {0, 1, 1};
+    struct cost_roofline line = {0, 1, 1, 0};
 
     for (size_t i = 0; i < part->count; i++) {
         const struct ops_sample *s = &part->ops->samples[part->rows[i]];
@@ -160,6 +161,7 @@ static struct cost_roofline scale_usual_line(const struct ops_part *part)
     free(ratios);
     line.compute /= middle;
     line.memory /= middle;
+    line.near = 0; /* not of a fit */
     return line;
 }
 
@@ -198,7 +200,7 @@ struct cost_roofline line_fit_bytes(const struct ops_part *part)
     return (struct cost_roofline){
         exp(terms[0]),
         cost_roofline_default(&part->ops->samples[part->rows[0]].work)->compute,
-        exp(terms[1])};
+        exp(terms[1]), 0};
 }
 
 /* Terms: k1, ln(k2 - k1), y1, ln(y2 - y1), ln b1. */

@@ -50,16 +50,22 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits);
 double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work);
 
 /* What a roofline with a floor says: FLOOR_NS + max(arithmetic at COMPUTE of
- * the peak, bytes at MEMORY of the memory's rate). */
+ * the peak, bytes at MEMORY of the memory's rate). Of the bytes, as many as
+ * NEAR of the L2 cache come from there. */
 struct cost_roofline {
     double floor_ns;
     double compute, memory; /* efficiencies, in (0, 1.5] */
+    double near; /* share of the L2 cache, in [0, 1]; 0: all from memory */
 };
 double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work);
 
 /* The roofline of WORK's family and type where no fit answers. */
 const struct cost_roofline *cost_roofline_default(const struct work *work);
+
+/* The share of the L2 cache in which FAMILY's kernels usually find what those
+ * before them left; 0: none. */
+double cost_roofline_near(enum work_family family);
 
 /* A model of some families. STATE is flat and read-only, in the image. */
 struct cost_ops {

@@ -51,8 +51,8 @@ static double alignment_of(uint64_t extent)
 static void add_limits(struct list *list, const struct cost_gpu *gpu,
                        const struct work *work)
 {
-    static const struct cost_roofline compute = {0, 1, 1e6};
-    static const struct cost_roofline memory = {0, 1e6, 1};
+    static const struct cost_roofline compute = {0, 1, 1e6, 0};
+    static const struct cost_roofline memory = {0, 1e6, 1, 0};
     double compute_ns = cost_roofline_ns(&compute, gpu, work);
     double memory_ns = cost_roofline_ns(&memory, gpu, work);
 

@@ -14,7 +14,7 @@
 #include "runtime/cost/cost.h"
 
 #define COST_IMAGE_MAGIC   UINT64_C(0x3174736f636d656d) /* "memcost1" */
-#define COST_IMAGE_VERSION 3
+#define COST_IMAGE_VERSION 4
 #define COST_EDGES         255 /* of one input; bins are 0 to COST_EDGES */
 #define COST_LEAF          255 /* in place of a node's feature */
 
