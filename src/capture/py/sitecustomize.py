@@ -3,10 +3,10 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, inductor.py, stores.py, groups.py, host.py, world.py,
-launcher.py and modules.py follow; when it imports safetensors, files.py. If JAX
-fell back to the CPU, it leaves a note. Then it makes way for the sitecustomize
-that the user may have.
+imports torch, it has limits.py, inductor.py, stores.py, groups.py, flash.py,
+host.py, world.py, launcher.py and modules.py follow; when it imports
+safetensors, files.py. If JAX fell back to the CPU, it leaves a note. Then it
+makes way for the sitecustomize that the user may have.
 """
 import atexit
 import importlib.util
@@ -108,6 +108,7 @@ def _follow():
     _start("inductor", "max-autotune compares what has no price")
     _start("stores", "what Triton's kernels store to is not known")
     _start("groups", "members of process groups are not known")
+    _start("flash", "flash_attn needs its own extension")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
     if os.environ.get("MEMSIM_RANKS"):
