@@ -197,7 +197,7 @@ def parquet(folder):
         files.write_table(
             pyarrow.table({"text": texts}),
             f"{folder}/base_data_climbmix/shard_{i:05}.parquet",
-            row_group_size=100)
+            row_group_size=20)  # at least one for each of 16 ranks
 
 
 def stories(folder):
