@@ -7,19 +7,13 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/change/bucket_rule.h"
-#include "memsim/change/layer_marks.h"
-#include "memsim/change/rewrite.h"
+#include "memsim/change/side.h"
 
 #define SMALL_ELEMENTS 1024 /* of a norm, a loss, a count of tokens */
 #define GROUP_RECORDS  16
 #define EVENT_STRIDE   0x200 /* between handles of new events */
 
-/* A recording, and the gradients of one of its backwards. */
-struct side {
-    struct records records;
-    struct layer_marks marks;
-};
-
+/* The gradients of a backward. */
 struct ready {
     uint64_t *sizes; /* elements */
     size_t *ops;     /* that make them ready: operations */
@@ -380,28 +374,6 @@ static void mark_ready(struct buckets *b, struct rewrite *w,
     ready_fini(&g);
 }
 
-static struct rewrite rewrite_of(struct side *side)
-{
-    return (struct rewrite){.records = &side->records,
-                            .record_count = side->records.count,
-                            .ops = side->marks.ops,
-                            .op_count = side->marks.count};
-}
-
-static int side_read(struct side *side, const char *path, struct err *err)
-{
-    if (records_read(&side->records, path, err))
-        return -1;
-    layer_marks_make(&side->marks, &side->records);
-    return 0;
-}
-
-static void side_fini(struct side *side)
-{
-    layer_marks_fini(&side->marks);
-    records_fini(&side->records);
-}
-
 static void find_free_event(struct buckets *b)
 {
     const struct records *r = &b->side.records;
@@ -447,7 +419,7 @@ int buckets_take(const char *from, const char *to, struct buckets **buckets,
         return 0;
     }
     find_free_event(b);
-    struct rewrite w = rewrite_of(&b->side);
+    struct rewrite w = rewrite_of(&b->side.records, &b->side.marks);
     out_all(b, &w);
     int rc = rewrite_write(&w, to, err);
     free(w.edits);
@@ -673,7 +645,7 @@ int buckets_put(const struct buckets *b, const char *from, const char *to,
 
     if (side_read(&side, from, err))
         return -1;
-    struct rewrite w = rewrite_of(&side);
+    struct rewrite w = rewrite_of(&side.records, &side.marks);
     int rc = put_all(b, &side, &w, err) || rewrite_write(&w, to, err) ? -1 : 0;
     free(w.edits);
     side_fini(&side);

@@ -24,14 +24,6 @@ static long index_in(const char *name, const char *prefix, size_t length,
     return (*end == '.' || !*end) && index < LAYERS_MAX ? index : -1;
 }
 
-static const char *module_text(const struct records *r, uint64_t module)
-{
-    for (size_t i = 0; i < r->module_count; i++)
-        if (r->modules[i].module == module)
-            return trace_names_get(&r->names, r->modules[i].name);
-    return "";
-}
-
 /* The parameters of layer INDEX, compared with those of layer 0, which have
  * been put at FIRST. */
 struct layer_list {
@@ -50,7 +42,7 @@ static struct layer_list list_of(const struct layer_modules *m,
     for (size_t i = 0; i < r->parameter_count; i++) {
         if (m->layer_of[i] != layer + 1)
             continue;
-        index_in(module_text(r, r->parameters[i].module), m->prefix,
+        index_in(records_module(r, r->parameters[i].module), m->prefix,
                  strlen(m->prefix), &l.names[l.count]);
         l.all[l.count++] = &r->parameters[i];
     }
@@ -82,7 +74,7 @@ static void assign(struct layer_modules *m, const struct records *r)
     m->count = 0;
     m->elements = 0;
     for (size_t i = 0; i < r->parameter_count; i++) {
-        long index = index_in(module_text(r, r->parameters[i].module),
+        long index = index_in(records_module(r, r->parameters[i].module),
                               m->prefix, length, &rest);
         m->layer_of[i] = (uint32_t)(index + 1);
         if (m->layer_of[i] > m->count)
@@ -137,7 +129,7 @@ int layer_modules_find(struct layer_modules *m, const struct records *r,
     at.layer_of = xcalloc(r->parameter_count + 1, sizeof *at.layer_of);
     m->layer_of = xcalloc(r->parameter_count + 1, sizeof *m->layer_of);
     for (size_t i = 0; !prefix && i < r->parameter_count; i++) {
-        const char *name = module_text(r, r->parameters[i].module);
+        const char *name = records_module(r, r->parameters[i].module);
         const char *rest;
         if (!*m->prefix ||
             index_in(name, m->prefix, strlen(m->prefix), &rest) < 0)

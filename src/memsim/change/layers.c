@@ -7,10 +7,9 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/change/layer_after.h"
-#include "memsim/change/layer_marks.h"
 #include "memsim/change/layer_modules.h"
 #include "memsim/change/layer_period.h"
-#include "memsim/change/rewrite.h"
+#include "memsim/change/side.h"
 
 #define REGIONS_MAX  64 /* of a profile's step */
 #define REGION_LEAST 20 /* 1 of so many of the step's operations */
@@ -411,10 +410,7 @@ int layers_change(const struct layers_change *change, const char *from,
         return -1;
     layer_marks_make(&w.marks, &w.records);
     w.changed = xcalloc(w.records.steps.count + 1, sizeof *w.changed);
-    w.rewrite = (struct rewrite){.records = &w.records,
-                                 .record_count = w.records.count,
-                                 .ops = w.marks.ops,
-                                 .op_count = w.marks.count};
+    w.rewrite = rewrite_of(&w.records, &w.marks);
     int rc = change_all(&w, err) || rewrite_write(&w.rewrite, to, err) ? -1 : 0;
     free(w.changed);
     free(w.rewrite.edits);

@@ -14,14 +14,6 @@
 
 /* --- which stage ---------------------------------------------------------- */
 
-static const char *module_text(const struct records *r, uint64_t module)
-{
-    for (size_t i = 0; i < r->module_count; i++)
-        if (r->modules[i].module == module)
-            return trace_names_get(&r->names, r->modules[i].name);
-    return "?";
-}
-
 static const struct pipe_pass *first_forward(const struct pipe_cut *c)
 {
     for (size_t i = 0; i < c->records->steps.count; i++)
@@ -70,7 +62,7 @@ static int end_place(const struct pipe_cut *c, const struct pipe_pass *p,
                    "parameter of '%s' itself, outside of the layers, may "
                    "belong to the first stage or to the last. `memsim run' of "
                    "the changed script needs no GPU",
-                   module_text(c->records, module));
+                   records_module(c->records, module));
 }
 
 static bool has_parameters(const struct records *r, uint64_t module)
@@ -105,7 +97,7 @@ static int check_tied(const struct pipe_cut *c, const struct pipe_pass *p,
                        "weights that it shares with another module would be "
                        "in two stages, and their gradients would have to be "
                        "added. `memsim run' of the changed script needs no GPU",
-                       module_text(c->records, module));
+                       records_module(c->records, module));
     }
     return 0;
 }
@@ -136,11 +128,9 @@ int pipe_parameters_place(const struct pipe_cut *c,
 
 static const struct trace_launch *launch_at(const struct pipe_cut *c, size_t op)
 {
-    const struct record *record = &c->records->all[c->marks->ops[op]];
+    const struct list_place all = {c->records, c->marks->ops, c->marks->count};
 
-    return record->kind == TRACE_LAUNCH
-               ? (const struct trace_launch *)records_fields(c->records, record)
-               : NULL;
+    return list_launch_at(&all, op);
 }
 
 /* Do the PERIOD operations from OP on work on ELEMENTS each? Those on single

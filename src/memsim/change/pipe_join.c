@@ -15,7 +15,7 @@
 #include "memsim/change/layer_modules.h"
 #include "memsim/change/pipe_passes.h"
 #include "memsim/change/pipe_split.h"
-#include "memsim/change/rewrite.h"
+#include "memsim/change/side.h"
 
 #define ADDRESS UINT64_C(0x600000000000) /* of what is put into blocks */
 
@@ -527,10 +527,7 @@ static int write_all(struct joining *j, const char *to, struct err *err)
 
     list_describe(j);
     layer_marks_make(&marks, &j->list);
-    struct rewrite w = {.records = &j->list,
-                        .record_count = count,
-                        .ops = marks.ops,
-                        .op_count = marks.count};
+    struct rewrite w = rewrite_of(&j->list, &marks);
     pieces_begin(j, count);
     for (size_t i = 0; !rc && i < j->steps; i++) {
         size_t m = j->sources[0].parts[i].count / 2;

@@ -17,8 +17,7 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
-#include "memsim/change/layer_marks.h"
-#include "memsim/change/rewrite.h"
+#include "memsim/change/side.h"
 
 /* Numbers of types, and of their modes. */
 #define CUDA_FP32        0 /* cudaDataType (library_types.h) */
@@ -383,10 +382,7 @@ int precision_change(const struct precision_change *change, const char *from,
     if (way_find(&w, change, err) || records_read(&w.records, from, err))
         return -1;
     layer_marks_make(&w.marks, &w.records);
-    w.rewrite = (struct rewrite){.records = &w.records,
-                                 .record_count = w.records.count,
-                                 .ops = w.marks.ops,
-                                 .op_count = w.marks.count};
+    w.rewrite = rewrite_of(&w.records, &w.marks);
     int rc = change_all(&w, change, err) || rewrite_write(&w.rewrite, to, err)
                  ? -1
                  : 0;

@@ -33,6 +33,14 @@ const char *records_text(const struct records *r, const struct record *record)
     return r->texts + record->text;
 }
 
+const char *records_module(const struct records *r, uint64_t module)
+{
+    for (size_t i = 0; i < r->module_count; i++)
+        if (r->modules[i].module == module)
+            return trace_names_get(&r->names, r->modules[i].name);
+    return "";
+}
+
 size_t records_add(struct records *r, const struct record *from,
                    const uint64_t *fields, const char *text)
 {

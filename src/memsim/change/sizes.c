@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/change/layer_marks.h"
 #include "memsim/change/list_launches.h"
+#include "memsim/change/side.h"
 #include "memsim/change/size_op.h"
 
 #define SMALL_ELEMENTS 1024 /* of a norm, a loss, a count of tokens */
 #define CHUNK_ELEMENTS 65536
 #define ELEMENTS_MAX   (UINT64_C(1) << 38)
-
-struct side {
-    struct records records;
-    struct layer_marks marks;
-};
 
 /* Operations of one step in both recordings. */
 struct stretch {
@@ -614,20 +609,6 @@ static int change_all(struct work *w, struct err *err)
                    w->change->what, w->points.first, w->points.second);
 }
 
-static int side_read(struct side *side, const char *path, struct err *err)
-{
-    if (records_read(&side->records, path, err))
-        return -1;
-    layer_marks_make(&side->marks, &side->records);
-    return 0;
-}
-
-static void side_fini(struct side *side)
-{
-    layer_marks_fini(&side->marks);
-    records_fini(&side->records);
-}
-
 int sizes_change(const struct sizes_change *change, const char *first,
                  const char *second, const char *to,
                  struct sizes_report *report, struct err *err)
@@ -643,10 +624,7 @@ int sizes_change(const struct sizes_change *change, const char *first,
         goto free_work;
     if (side_read(&w->b, second, err))
         goto free_first;
-    w->rewrite = (struct rewrite){.records = &w->a.records,
-                                  .record_count = w->a.records.count,
-                                  .ops = w->a.marks.ops,
-                                  .op_count = w->a.marks.count};
+    w->rewrite = rewrite_of(&w->a.records, &w->a.marks);
     rc = change_all(w, err) || rewrite_write(&w->rewrite, to, err) ? -1 : 0;
     free(w->elements);
     free(w->beside);

@@ -11,6 +11,7 @@
 #include "memsim/change/pipe_adds.h"
 #include "memsim/change/pipe_after.h"
 #include "memsim/change/pipe_rank.h"
+#include "memsim/change/side.h"
 
 struct work {
     const struct stages_change *change;
@@ -95,10 +96,7 @@ static int check_steps(const struct work *w, struct err *err)
 static int rank_write(struct work *w, uint32_t rank, const char *path,
                       struct err *err)
 {
-    struct rewrite rewrite = {.records = &w->records,
-                              .record_count = w->records.count,
-                              .ops = w->marks.ops,
-                              .op_count = w->marks.count};
+    struct rewrite rewrite = rewrite_of(&w->records, &w->marks);
     struct pipe_rank job = {.cut = &w->cut,
                             .split = &w->split,
                             .list = &w->lists[rank],
