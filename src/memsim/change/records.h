@@ -65,7 +65,8 @@ uint64_t *records_fields(const struct records *r, const struct record *record);
 /* The record's text, of text_bytes. */
 const char *records_text(const struct records *r, const struct record *record);
 
-/* The name of MODULE, as in model.named_modules(); "": it has none. Borrowed. */
+/* The name of MODULE, as in model.named_modules(); "": it has none.
+ * Borrowed. */
 const char *records_module(const struct records *r, uint64_t module);
 
 /* Adds a record like FROM, with copies of its fields and text; returns its
