@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fitting/trees.h"
+#include "common/base/random.h"
 #include "common/base/xmalloc.h"
 #include "runtime/cost/cost_features.h"
 
@@ -45,19 +46,9 @@ struct split {
     uint32_t feature, cut;
 };
 
-/* splitmix64 */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static bool draw_share(uint64_t *state, double share)
 {
-    return (double)(draw(state) >> 11) * 0x1p-53 < share;
+    return (double)(random_next(state) >> 11) * 0x1p-53 < share;
 }
 
 static int compare_floats(const void *a, const void *b)

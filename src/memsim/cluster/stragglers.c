@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/random.h"
+
 #define SPREAD_MOST 100.0 /* per cent */
 #define TAU         6.283185307179586
 
@@ -30,16 +32,6 @@ int stragglers_parse(const char *text, struct stragglers *s, struct err *err)
                    text, SPREAD_MOST);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014): the Nth number of SEED's stream. */
-static uint64_t draw(uint64_t seed, uint64_t n)
-{
-    uint64_t x = seed + (n + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* In (0, 1]. */
 static double uniform(uint64_t bits)
 {
@@ -49,10 +41,10 @@ static double uniform(uint64_t bits)
 /* A normal variate of two uniform ones (Box, Muller 1958). */
 double straggler_factor(const struct stragglers *s, uint32_t rank)
 {
-    uint64_t seed = draw(s->seed, UINT64_MAX - 1);
+    uint64_t seed = random_at(s->seed, UINT64_MAX - 1);
     double radius =
-        sqrt(-2 * log(uniform(draw(seed, 2 * (uint64_t)rank))));
-    double angle = TAU * uniform(draw(seed, 2 * (uint64_t)rank + 1));
+        sqrt(-2 * log(uniform(random_at(seed, 2 * (uint64_t)rank))));
+    double angle = TAU * uniform(random_at(seed, 2 * (uint64_t)rank + 1));
 
     return exp(s->spread * radius * cos(angle));
 }
