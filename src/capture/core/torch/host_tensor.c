@@ -6,13 +6,13 @@
  * (torch.c). */
 #include "capture/core/torch/host_tensor.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "capture/core/base/core.h"
 #include "capture/core/memory/values_return.h"
+#include "capture/core/torch/torch_function.h"
 
 /* at::detail::empty_cpu(IntArrayRef size, ScalarType, bool pin_memory,
  * optional<MemoryFormat>) and at::native::_pin_memory(const Tensor &,
@@ -32,13 +32,6 @@ struct int_array {
 /* std::optional of two bytes at most with its flag, in a register. */
 typedef uint32_t small_optional;
 
-static void *function_of(const char *name)
-{
-    void *library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-
-    return library ? dlsym(library, name) : NULL;
-}
-
 /* AOTInductor's C functions (torch/csrc/inductor/aoti_torch/c/shim.h) take any
  * tensor, and their types do not change. */
 void host_tensor_begins(const void *tensor)
@@ -51,8 +44,10 @@ void host_tensor_begins(const void *tensor)
     if (!values_return_any())
         return;
     if (!data_of) {
-        *(void **)&kind_of = function_of("aoti_torch_get_device_type");
-        *(void **)&data_of = function_of("aoti_torch_get_data_ptr");
+        *(void **)&kind_of =
+            torch_function("libtorch_cpu.so", "aoti_torch_get_device_type");
+        *(void **)&data_of =
+            torch_function("libtorch_cpu.so", "aoti_torch_get_data_ptr");
     }
     if (data_of && kind_of && !kind_of(tensor, &kind) && kind == 0 /* CPU */ &&
         !data_of(tensor, &data))
@@ -67,7 +62,7 @@ CORE_API void *torch_empty_cpu(void *result, struct int_array size, int8_t type,
     static __typeof__(&torch_empty_cpu) real;
 
     if (!real)
-        real = (__typeof__(real))function_of(EMPTY_CPU);
+        real = (__typeof__(real))torch_function("libtorch_cpu.so", EMPTY_CPU);
     real(result, size, type, pinned, format);
     if (pinned)
         host_tensor_begins(result);
@@ -82,7 +77,7 @@ CORE_API void *torch_pin_memory(void *result, const void *self,
     static __typeof__(&torch_pin_memory) real;
 
     if (!real)
-        real = (__typeof__(real))function_of(PIN_MEMORY);
+        real = (__typeof__(real))torch_function("libtorch_cpu.so", PIN_MEMORY);
     real(result, self, device);
     host_tensor_begins(result);
     return result;

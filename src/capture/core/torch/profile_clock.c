@@ -7,6 +7,7 @@
 
 #include "capture/core/run/clock.h"
 #include "capture/core/run/process.h"
+#include "capture/core/torch/torch_function.h"
 
 #define PROFILER "libtorch_cpu.so" /* has the profiler, and Kineto */
 
@@ -145,13 +146,6 @@ static bool manage(struct function *to, const struct function *from,
     return false;
 }
 
-static void *real_of(const char *library, const char *name)
-{
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-
-    return handle ? dlsym(handle, name) : NULL;
-}
-
 /* Ours has no state. The real one would look at the clock 1,000 times, which at
  * --host-speed 0 is taken for a wait. */
 static void construct(const char *library, const char *name, void *converter,
@@ -161,7 +155,7 @@ static void construct(const char *library, const char *name, void *converter,
 
     if (memsim_profile_clock_is(caller))
         converter_begin(converter);
-    else if ((real = (__typeof__(real))real_of(library, name)))
+    else if ((real = (__typeof__(real))torch_function(library, name)))
         real(converter);
 }
 
@@ -172,7 +166,7 @@ static struct function make(const char *library, const char *name,
     struct function (*real)(const void *);
 
     if (!memsim_profile_clock_is(caller)) {
-        real = (__typeof__(real))real_of(library, name);
+        real = (__typeof__(real))torch_function(library, name);
         return real ? real(converter) : (struct function){.manage = NULL};
     }
     if (place) {

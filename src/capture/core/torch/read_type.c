@@ -5,12 +5,12 @@
  * operator alone: a function that throws leaves it at the same time. */
 #include "capture/core/torch/read_type.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 
 #include "capture/core/base/core.h"
 #include "capture/core/torch/host_tensor.h"
 #include "capture/core/torch/tag_operator.h"
+#include "capture/core/torch/torch_function.h"
 
 /* at::native::copy_(Tensor &self, const Tensor &source, bool),
  * at::native::_local_scalar_dense_cuda(const Tensor &self), which returns a
@@ -25,13 +25,6 @@ static _Thread_local struct {
     const void *tensor;
     uint64_t serial;
 } reading;
-
-static void *function_of(const char *library_name, const char *name)
-{
-    void *library = dlopen(library_name, RTLD_LAZY | RTLD_NOLOAD);
-
-    return library ? dlsym(library, name) : NULL;
-}
 
 static void reading_set(const void *tensor)
 {
@@ -48,7 +41,7 @@ CORE_API void *torch_copy(void *self, const void *source, bool is_async)
     static __typeof__(&torch_copy) real;
 
     if (!real)
-        real = (__typeof__(real))function_of("libtorch_cpu.so", COPY);
+        real = (__typeof__(real))torch_function("libtorch_cpu.so", COPY);
     host_tensor_begins(self);
     reading_set(self);
     void *result = real(self, source, is_async);
@@ -62,7 +55,7 @@ CORE_API void *torch_scalar(void *result, const void *self)
     static __typeof__(&torch_scalar) real;
 
     if (!real)
-        real = (__typeof__(real))function_of("libtorch_cuda.so", SCALAR);
+        real = (__typeof__(real))torch_function("libtorch_cuda.so", SCALAR);
     reading_set(self);
     real(result, self);
     reading.tensor = NULL;
@@ -76,8 +69,8 @@ enum number_type torch_read_type(void)
     if (!reading.tensor || reading.serial != operator_serial())
         return NUMBER_NONE;
     if (!result_type)
-        result_type = (__typeof__(result_type))function_of("libtorch_cpu.so",
-                                                           RESULT_TYPE);
+        result_type = (__typeof__(result_type))torch_function("libtorch_cpu.so",
+                                                              RESULT_TYPE);
     if (!result_type)
         return NUMBER_NONE;
     int type = result_type(reading.tensor, reading.tensor);

@@ -5,13 +5,13 @@
  * which they call, gets only bytes. */
 #include "capture/core/torch/shape.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "capture/core/base/core.h"
 #include "capture/core/run/record.h"
+#include "capture/core/torch/torch_function.h"
 
 /* at::detail::empty_generic(IntArrayRef size, Allocator *, DispatchKeySet,
  * ScalarType, optional<MemoryFormat>) and empty_strided_generic(IntArrayRef
@@ -89,13 +89,6 @@ static _Thread_local struct {
 } cache[CACHE];
 static _Atomic uint32_t shapes;
 
-static void *function_of(const char *name)
-{
-    void *library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-
-    return library ? dlsym(library, name) : NULL;
-}
-
 /* STRIDES may be NULL: there are no gaps. */
 static void making_set(struct int_array size, const int64_t *strides, int type)
 {
@@ -171,7 +164,7 @@ CORE_API void *torch_empty(void *result, struct int_array size, void *allocator,
     static __typeof__(&torch_empty) real;
 
     if (!real)
-        real = (__typeof__(real))function_of(EMPTY);
+        real = (__typeof__(real))torch_function("libtorch_cpu.so", EMPTY);
     making_set(size, NULL, type);
     real(result, size, allocator, keys, type, format);
     making.bytes = 0;
@@ -188,7 +181,8 @@ CORE_API void *torch_empty_strided(void *result, struct int_array size,
     static __typeof__(&torch_empty_strided) real;
 
     if (!real)
-        real = (__typeof__(real))function_of(EMPTY_STRIDED);
+        real =
+            (__typeof__(real))torch_function("libtorch_cpu.so", EMPTY_STRIDED);
     making_set(size, stride.data, type);
     real(result, size, stride, allocator, keys, type);
     making.bytes = 0;

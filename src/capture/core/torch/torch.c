@@ -18,6 +18,7 @@
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_return.h"
+#include "capture/core/torch/torch_function.h"
 
 /* c10::Device, passed in a register. */
 struct c10_device {
@@ -226,14 +227,6 @@ bool memsim_torch_pools(const void *return_address)
     return is_torch;
 }
 
-/* The function of the same name in libc10.so, which ours stands before. */
-static void *torch_function(const char *name)
-{
-    void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
-
-    return library ? dlsym(library, name) : NULL;
-}
-
 /* Of libc10.so's, through whose PLT it calls it: memory of a host tensor. */
 #define FREE_CPU "_ZN3c108free_cpuEPv"
 
@@ -243,7 +236,7 @@ CORE_API void torch_free_cpu(void *memory)
     static void (*real)(void *);
 
     if (!real)
-        real = (__typeof__(real))torch_function(FREE_CPU);
+        real = (__typeof__(real))torch_function("libc10.so", FREE_CPU);
     values_return_end((uint64_t)memory);
     if (real)
         real(memory);
@@ -413,7 +406,7 @@ CORE_API void torch_report_usage(void *p, int64_t bytes, size_t allocated,
         torch_usage(device.index, allocated, reserved);
     }
     if (!real)
-        real = torch_function(REPORT_USAGE);
+        real = torch_function("libc10.so", REPORT_USAGE);
     if (real)
         real(p, bytes, allocated, reserved, device);
 }
@@ -444,7 +437,7 @@ CORE_API void torch_report_oom(int64_t bytes, size_t allocated, size_t reserved,
         pending.refused_stream = 0;
     }
     if (!real)
-        real = torch_function(REPORT_OOM);
+        real = torch_function("libc10.so", REPORT_OOM);
     if (real)
         real(bytes, allocated, reserved, device);
 }
