@@ -404,9 +404,12 @@ static int times_check(const struct replay_options *o, const char *what,
     return 0;
 }
 
+/* CHANGE is of the recording; NULL: it stays as it is. */
 static int replay_times(const struct replay_options *o, const struct run *run,
-                        char **command, bool imported, struct err *err)
+                        char **command, const struct job_change *change,
+                        struct err *err)
 {
+    bool imported = replay_is_profile(run->traces[0].path);
     const struct replay_profile profile = {
         .run = run,
         .gpu = o->gpu,
@@ -417,8 +420,6 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .why = imported ? NULL
                         : "the memory of a changed job needs a run of the "
                           "changed script (`memsim run')"};
-    struct job_changes changes = {.count = 0};
-    const struct job_change *change;
 
     if (times_check(o, imported ? "an imported profile" : "a changed recording",
                     err))
@@ -428,9 +429,6 @@ static int replay_times(const struct replay_options *o, const struct run *run,
                      "gradients");
         return CMD_RUN_FAILED;
     }
-    if (o->output.change && job_changes_parse(o->output.change, &changes, err))
-        return CMD_RUN_FAILED;
-    change = job_changes_recording(&changes);
     if (change && change->kind == CHANGE_STAGES)
         return replay_stages(&profile,
                              &(struct replay_stages){change->name, o->schedule,
@@ -441,45 +439,24 @@ static int replay_times(const struct replay_options *o, const struct run *run,
                   : replay_profile(&profile, err);
 }
 
-/* Is the recording itself to be another one, with other STAGES if that is set?
- * What is wrong with --change was said before. */
-static bool changes_recording(const struct replay_options *o, bool stages)
-{
-    struct job_changes changes = {.count = 0};
-    struct err ignored = {""};
-    const struct job_change *c;
-
-    if (!o->output.change ||
-        job_changes_parse(o->output.change, &changes, &ignored))
-        return false;
-    c = job_changes_recording(&changes);
-    return c && (!stages || c->kind == CHANGE_STAGES);
-}
-
 /* Options that say more about a change that is not asked for. */
-static int check_change(const struct replay_options *o, struct err *err)
+static int check_change(const struct replay_options *o,
+                        const struct job_change *change, struct err *err)
 {
-    if (o->second &&
-        (!changes_recording(o, false) || changes_recording(o, true)))
+    bool stages = change && change->kind == CHANGE_STAGES;
+
+    if (o->second && (!change || stages))
         return err_set(err,
                        "--second is for --change with hidden, seq or batch");
-    if ((o->microbatches || o->schedule || o->node_ranks) &&
-        !changes_recording(o, true))
+    if ((o->microbatches || o->schedule || o->node_ranks) && !stages)
         return err_set(err, "--microbatches, --schedule and --nproc-per-node "
                             "are for --change stages=P");
     return 0;
 }
 
-static int replay(const struct replay_options *o, const struct run *run,
-                  char **command, struct err *err)
+static int replay_memory(const struct replay_options *o, const struct run *run,
+                         char **command, struct err *err)
 {
-    bool is_trace = run_is_trace(run->traces[0].path);
-    bool imported = is_trace && replay_is_profile(run->traces[0].path);
-
-    if (check_change(o, err))
-        return CMD_RUN_FAILED;
-    if (imported || (is_trace && changes_recording(o, false)))
-        return replay_times(o, run, command, imported, err);
     struct inputs in = {
         xcalloc(run->count, sizeof *in.recordings),
         xcalloc(run->count, sizeof *in.changed),
@@ -514,6 +491,22 @@ static int replay(const struct replay_options *o, const struct run *run,
     }
     close_all(&in, run->count);
     return status;
+}
+
+static int replay(const struct replay_options *o, const struct run *run,
+                  char **command, struct err *err)
+{
+    bool is_trace = run_is_trace(run->traces[0].path);
+    struct job_changes changes = {.count = 0};
+
+    if (o->output.change && job_changes_parse(o->output.change, &changes, err))
+        return CMD_RUN_FAILED;
+    const struct job_change *change = job_changes_recording(&changes);
+    if (check_change(o, change, err))
+        return CMD_RUN_FAILED;
+    if (is_trace && (change || replay_is_profile(run->traces[0].path)))
+        return replay_times(o, run, command, change, err);
+    return replay_memory(o, run, command, err);
 }
 
 int cmd_replay(int argc, char **argv)

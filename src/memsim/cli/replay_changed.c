@@ -41,6 +41,7 @@ struct changing {
     struct sizes_report sizes;
     struct precision_report precision;
     bool buckets; /* of DDP: made again */
+    bool is_profile; /* not a recording of ours */
 };
 
 static struct size_points size_points_of(const struct changing *g)
@@ -231,15 +232,16 @@ static void note_precision(struct result *result,
                     "bf16 does not need it");
 }
 
-static void note_change(struct result *result, const struct changing *g,
-                        bool is_profile)
+static void note_change(struct result *result, const void *what)
 {
+    const struct changing *g = what;
+
     if (g->buckets)
         result_note(result, "gradients are averaged in the buckets that DDP "
                             "makes of the changed parameters");
     switch (g->change->kind) {
     case CHANGE_LAYERS:
-        note_layers(result, &g->layers, is_profile);
+        note_layers(result, &g->layers, g->is_profile);
         break;
     case CHANGE_PRECISION:
         note_precision(result, &g->precision, g->change->to);
@@ -247,26 +249,6 @@ static void note_change(struct result *result, const struct changing *g,
     default:
         note_sizes(result, g);
     }
-}
-
-static int play(const struct replay_profile *p, const char *path,
-                const struct changing *g, struct err *err)
-{
-    struct replay_profile as = *p;
-    struct run run;
-    struct result result;
-    int status = CMD_RUN_FAILED;
-
-    if (!run_open(&run, path, err)) {
-        as.run = &run;
-        if (!replay_profile_read(&as, &result, err)) {
-            note_change(&result, g, !p->why);
-            status = replay_profile_show(&as, &result, err);
-        }
-        result_fini(&result);
-    }
-    run_close(&run);
-    return status;
 }
 
 /* "128=run128" */
@@ -310,10 +292,9 @@ static int change_and_play(const struct replay_profile *p, struct changing *g,
     if (scratch_make(&scratch, err))
         return CMD_RUN_FAILED;
     if (!traces_change(g, p->run, scratch.path, err)) {
-        struct replay_profile as = *p;
         char *changed = describe(g);
-        as.changed = changed;
-        status = play(&as, scratch.path, g, err);
+        status = replay_profile_changed(p, scratch.path, changed, note_change,
+                                        g, err);
         free(changed);
     }
     scratch_remove(&scratch);
@@ -324,7 +305,7 @@ int replay_changed(const struct replay_profile *p,
                    const struct job_change *change, const char *second,
                    struct err *err)
 {
-    struct changing g = {.change = change};
+    struct changing g = {.change = change, .is_profile = !p->why};
     int status = CMD_RUN_FAILED;
 
     bool sized = change->kind == CHANGE_SIZE;

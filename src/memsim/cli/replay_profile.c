@@ -208,3 +208,25 @@ int replay_profile(const struct replay_profile *p, struct err *err)
     result_fini(&result);
     return status;
 }
+
+int replay_profile_changed(const struct replay_profile *p, const char *path,
+                           const char *changed, replay_note *note,
+                           const void *what, struct err *err)
+{
+    struct replay_profile as = *p;
+    struct run run;
+    struct result result;
+    int status = CMD_RUN_FAILED;
+
+    as.run = &run;
+    as.changed = changed;
+    if (!run_open(&run, path, err)) {
+        if (!replay_profile_read(&as, &result, err)) {
+            note(&result, what);
+            status = replay_profile_show(&as, &result, err);
+        }
+        result_fini(&result);
+    }
+    run_close(&run);
+    return status;
+}

@@ -38,4 +38,13 @@ int replay_profile_show(const struct replay_profile *p,
 /* Both. Returns memsim's exit status, ERR set where it failed. */
 int replay_profile(const struct replay_profile *p, struct err *err);
 
+/* Says more in a result of what was done to a recording. */
+typedef void replay_note(struct result *result, const void *what);
+
+/* The same for the traces in the directory PATH, which are those of P after
+ * CHANGED, as the report says it; NOTE is called with WHAT. */
+int replay_profile_changed(const struct replay_profile *p, const char *path,
+                           const char *changed, replay_note *note,
+                           const void *what, struct err *err);
+
 #endif

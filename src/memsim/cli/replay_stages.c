@@ -84,8 +84,10 @@ static void note_row(struct result *result, const struct stages_report *r,
                 stage, row->rank, row->parameters, row->in_flight, left, sent);
 }
 
-static void note_all(struct result *result, const struct stages_report *r)
+static void note_all(struct result *result, const void *what)
 {
+    const struct stages_report *r = what;
+
     for (uint32_t s = 0; s < r->split.stages; s++)
         note_row(result, r, s);
     if (r->recorded == 1 && r->microbatches > 1)
@@ -107,29 +109,6 @@ static void note_all(struct result *result, const struct stages_report *r)
                         "a script does beside (scaling gradients, clipping by "
                         "the norm of all stages, joining outputs), is not in "
                         "the recording");
-}
-
-static int play(const struct replay_profile *p, const char *path,
-                const struct stages_report *report, struct err *err)
-{
-    struct replay_profile as = *p;
-    struct run run;
-    struct result result;
-    int status = CMD_RUN_FAILED;
-
-    if (!run_open(&run, path, err)) {
-        char *changed = describe(report);
-        as.run = &run;
-        as.changed = changed;
-        if (!replay_profile_read(&as, &result, err)) {
-            note_all(&result, report);
-            status = replay_profile_show(&as, &result, err);
-        }
-        result_fini(&result);
-        free(changed);
-    }
-    run_close(&run);
-    return status;
 }
 
 /* The ranks' recordings in the folder TO, made of that of one GPU, or of a
@@ -169,8 +148,12 @@ int replay_stages(const struct replay_profile *p,
     if ((!change.node_ranks && node_width(p, &change.node_ranks, err)) ||
         scratch_make(&scratch, err))
         return CMD_RUN_FAILED;
-    if (!change_all(p->run, &change, scratch.path, &report, err))
-        status = play(p, scratch.path, &report, err);
+    if (!change_all(p->run, &change, scratch.path, &report, err)) {
+        char *changed = describe(&report);
+        status = replay_profile_changed(p, scratch.path, changed, note_all,
+                                        &report, err);
+        free(changed);
+    }
     scratch_remove(&scratch);
     return status;
 }

@@ -86,7 +86,6 @@ uint64_t clock_tell(uint64_t host_ns, bool works);
 void clock_put_forward(uint64_t user_ns);
 
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
-#define CLOCK_GAP_NS 500000
 bool clock_line_is_old(uint64_t host_ns);
 
 /* --- for live.c, under LOCK_RECORD ---------------------------------------- */

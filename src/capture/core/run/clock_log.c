@@ -5,8 +5,7 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
-
-#define GAP_NS 500000 /* clock.h looks into longer ones */
+#include "common/base/bisect.h"
 
 bool clock_log_is_on;
 
@@ -62,16 +61,9 @@ void clock_log_end(void)
 /* The last line that begins at HOST_NS or before, else the first. */
 static size_t line_find(uint64_t host_ns)
 {
-    size_t low = 0, high = count;
+    size_t after = BISECT(i, count, lines[i].host_ns <= host_ns);
 
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (lines[middle].host_ns <= host_ns)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return after ? after - 1 : 0;
 }
 
 /* At HOST_NS on the line L. Where the NEXT line begins before the end of L,
@@ -83,7 +75,8 @@ static uint64_t bent(const struct clock_line *l, const struct clock_line *next,
     uint64_t user_ns = clock_line_at(l, host_ns);
     uint64_t span_ns = next->host_ns - l->host_ns;
 
-    if (clock_line_at(l, next->host_ns) > next->come_ns && span_ns > GAP_NS)
+    if (clock_line_at(l, next->host_ns) > next->come_ns &&
+        span_ns > CLOCK_GAP_NS)
         user_ns = l->user_ns +
                   (uint64_t)((unsigned __int128)(host_ns - l->host_ns) *
                              (next->come_ns - l->user_ns) / span_ns);

@@ -11,6 +11,10 @@
  * Then what was between those that are left may be shown too early. */
 #define CLOCK_LOG_LINES (1u << 20)
 
+/* A longer one between records is looked into: what the program did is not
+ * known of it (clock_gap.h). */
+#define CLOCK_GAP_NS 500000
+
 /* A line on which the user clock is: USER_NS at HOST_NS, FACTOR from there, in
  * units of 2^-CLOCK_FACTOR_BITS. */
 #define CLOCK_FACTOR_BITS 32

@@ -15,10 +15,10 @@
 #include "capture/core/torch/tag.h"
 #include "capture/core/torch/shape.h"
 #include "capture/core/torch/stack.h"
+#include "capture/core/torch/torch_function.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_return.h"
-#include "capture/core/torch/torch_function.h"
 
 /* c10::Device, passed in a register. */
 struct c10_device {
