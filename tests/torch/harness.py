@@ -2,9 +2,15 @@
 """The torch tests' framework: @test functions, then main(). A test that raises
 Skip is skipped; any other exception is a failure."""
 import ctypes
+import os
+import pathlib
+import subprocess
 import sys
 import traceback
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
+    "bin/memsim"
 _TESTS = []
 
 
@@ -15,6 +21,14 @@ class Skip(Exception):
 def test(function):
     _TESTS.append(function)
     return function
+
+
+def memsim(*words):
+    """What memsim prints, called with WORDS, which must succeed."""
+    done = subprocess.run([MEMSIM, *map(str, words)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def equal(got, want):

@@ -8,11 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import equal, main, test
+from harness import equal, main, memsim, test
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
-    "bin/memsim"
 TRAIN = """
 import json, time, torch
 torch.manual_seed(0)
@@ -34,13 +31,6 @@ for step in range(6):
     seen.append([time.perf_counter_ns() - start, begin.elapsed_time(end)])
 print(json.dumps(seen))
 """
-
-
-def memsim(*words):
-    done = subprocess.run([MEMSIM, *map(str, words)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def run(script, directory, *options):

@@ -3,15 +3,11 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-from harness import equal, main, test
+from harness import equal, main, memsim, test
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
-    "bin/memsim"
 MODEL = """
 import os, torch
 from torch import nn
@@ -72,13 +68,6 @@ for step in range(3):
     adam.zero_grad()
 dist.destroy_process_group()
 """
-
-
-def memsim(*words):
-    done = subprocess.run([MEMSIM, *map(str, words)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def replay(folder, recording, *change):

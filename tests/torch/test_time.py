@@ -9,11 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import equal, main, test
+from harness import MEMSIM, equal, main, memsim, test
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
-    "bin/memsim"
 PARTS = ["compute_ns", "exposed_comm_ns", "exposed_copy_ns", "host_bound_ns",
          "other_ns"]
 JOB = """
@@ -35,13 +32,6 @@ for step in range(5):
     if %(sync)s:
         torch.cuda.synchronize()
 """
-
-
-def memsim(*words):
-    done = subprocess.run([MEMSIM, *map(str, words)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def run(directory, *options, sync=True):

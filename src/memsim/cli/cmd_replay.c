@@ -85,7 +85,8 @@ static const struct option_row rows[] = {
              "beside what waited for them; layers=N, the model has N\n"
              "layers; hidden, seq or batch=OLD:NEW, with --second, a\n"
              "size is NEW; stages=P[xV], a pipeline of P ranks with V\n"
-             "stages of the layers each (times alone)"},
+             "stages of the layers each; precision=OLD:NEW, of fp16,\n"
+             "bf16 or fp32, tf32 (times alone)"},
     {"second", 0, OPTION_STRING, "SIZE=TRACE|DIR", ROW(second),
      .help = "for hidden, seq or batch: a recording of the same\n"
              "script at another size"},
