@@ -466,6 +466,103 @@ TEST(arguments_that_make_no_sense_are_refused)
           CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
 }
 
+/* --- callbacks ------------------------------------------------------------ */
+
+static struct {
+    CUpti_CallbackDomain domain;
+    CUpti_CallbackId id;
+    CUpti_ApiCallbackSite site;
+    uint32_t correlation;
+    uint64_t own; /* what the callback finds, and then sets to 7 */
+    const void *graph;
+} heard[16];
+static size_t heard_count;
+
+static void on_call(void *data, CUpti_CallbackDomain domain,
+                    CUpti_CallbackId id, const void *what)
+{
+    const CUpti_CallbackData *call = what;
+
+    CHECK(data == &heard_count && heard_count < 16);
+    heard[heard_count].domain = domain;
+    heard[heard_count].id = id;
+    heard[heard_count].site = call->callbackSite;
+    heard[heard_count].correlation = call->correlationId;
+    heard[heard_count].own = *call->correlationData;
+    if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch)
+        heard[heard_count].graph =
+            ((const cuGraphLaunch_params *)call->functionParams)->hGraph;
+    *call->correlationData = 7;
+    heard_count++;
+    cudaMemsetAsync(device, 0, 64, NULL); /* nobody hears of this one */
+}
+
+TEST(a_subscriber_hears_of_the_calls_that_it_wants)
+{
+    const CUpti_CallbackId copy =
+        CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020;
+    CUpti_SubscriberHandle subscriber, other;
+
+    copies(1);
+    heard_count = 0;
+    CHECK(!cuptiSubscribe(&subscriber, on_call, &heard_count));
+    CHECK(cuptiSubscribe(&other, on_call, NULL) ==
+          CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    profile(BUFFER);
+    enable(CUPTI_ACTIVITY_KIND_MEMCPY);
+    copies(1); /* not enabled yet */
+    CHECK(!cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                               copy));
+    copies(1);
+    CHECK(!cudaMemsetAsync(device, 0, COPY, NULL));
+    cudaDeviceSynchronize();
+    cuptiActivityFlushAll(0);
+    CHECK_UINT(heard_count, 2);
+    CHECK(heard[0].site == CUPTI_API_ENTER && heard[1].site == CUPTI_API_EXIT);
+    CHECK(heard[0].id == copy && heard[1].own == 7);
+    CHECK_UINT(record_count, 2);
+    CHECK_UINT(heard[0].correlation, records[1].copy.correlationId);
+    CHECK_UINT(heard[1].correlation, records[1].copy.correlationId);
+    CHECK(!cuptiEnableCallback(0, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                               copy));
+    copies(1);
+    CHECK_UINT(heard_count, 2);
+    disable_all();
+    CHECK(!cuptiUnsubscribe(subscriber));
+}
+
+TEST(a_graphs_launch_is_a_call_of_the_runtime_and_in_it_of_the_driver)
+{
+    CUpti_SubscriberHandle subscriber;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStream_t stream;
+    uint32_t of_graph = 0, of_exec = 0;
+
+    copies(1);
+    CHECK(!cudaStreamCreate(&stream));
+    CHECK(!cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(!cudaMemsetAsync(device, 0, COPY, stream));
+    CHECK(!cudaStreamEndCapture(stream, &graph));
+    CHECK(!cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(!cuptiGetGraphId(graph, &of_graph) && of_graph);
+    CHECK(!cuptiGetGraphExecId(exec, &of_exec) && of_exec == of_graph);
+    CHECK(cuptiGetGraphId(NULL, &of_graph) == CUPTI_ERROR_INVALID_PARAMETER);
+    heard_count = 0;
+    CHECK(!cuptiSubscribe(&subscriber, on_call, &heard_count));
+    CHECK(!cuptiEnableAllDomains(1, subscriber));
+    CHECK(!cudaGraphLaunch(exec, stream));
+    CHECK(!cuptiUnsubscribe(subscriber));
+    CHECK(!cudaGraphLaunch(exec, stream));
+    CHECK_UINT(heard_count, 4);
+    CHECK(heard[0].domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
+          heard[3].domain == CUPTI_CB_DOMAIN_RUNTIME_API);
+    CHECK(heard[1].domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+          heard[2].domain == CUPTI_CB_DOMAIN_DRIVER_API);
+    CHECK(heard[1].graph == exec && heard[2].site == CUPTI_API_EXIT);
+    CHECK_UINT(heard[0].correlation, heard[1].correlation);
+}
+
 /* CUDA does not work in such a child; CUPTI does not hang. */
 TEST(a_forked_child_may_flush)
 {
@@ -526,13 +623,11 @@ TEST(there_is_one_subscriber_at_a_time)
     CHECK(!cuptiSubscribe(&b, callback, NULL));
     CHECK(cuptiSubscribe(NULL, callback, NULL) ==
           CUPTI_ERROR_INVALID_PARAMETER);
-    /* of calls nobody is told; Kineto wants to hear of contexts, too */
-    CHECK(cuptiEnableCallback(1, b, CUPTI_CB_DOMAIN_DRIVER_API,
+    CHECK(cuptiEnableCallback(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API,
                               CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) ==
-          CUPTI_ERROR_NOT_SUPPORTED);
-    CHECK(cuptiEnableDomain(1, b, CUPTI_CB_DOMAIN_RUNTIME_API) ==
-          CUPTI_ERROR_NOT_SUPPORTED);
+          CUPTI_ERROR_INVALID_PARAMETER);
     CHECK(!cuptiEnableDomain(0, b, CUPTI_CB_DOMAIN_RUNTIME_API));
+    /* nobody is told of contexts, of which Kineto wants to hear */
     CHECK(!cuptiEnableCallback(1, b, CUPTI_CB_DOMAIN_RESOURCE,
                                CUPTI_CBID_RESOURCE_CONTEXT_CREATED));
     CHECK(!cuptiUnsubscribe(b));

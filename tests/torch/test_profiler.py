@@ -4,6 +4,7 @@ memsim's own export of the same trace has, to the nanosecond, and its operators
 are where the program's clock was. On a busy machine a program may have been
 told a later time than a record bears; from there on its clock, and with it the
 profile, is later by as much. At --host-speed 0 that does not happen."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MEMSIM = pathlib.Path(os.environ.get("MEMSIM_BUILD", ROOT / "build")) / \
@@ -289,6 +290,53 @@ print(n)
 """, scratch)
         equal(seen, 8)
         equal_timelines(f"{scratch}/torch.json", exported(scratch), DEVICE)
+
+
+def frames(tree, path=()):
+    """The metrics of each frame of a profile of proton's, by its path."""
+    path += (tree["frame"]["name"],)
+    yield path[1:], tree["metrics"]
+    for child in tree["children"]:
+        yield from frames(child, path)
+
+
+@test
+def tritons_profiler_has_the_same_kernels_under_its_scopes():
+    if not importlib.util.find_spec("triton.profiler"):
+        raise Skip("triton is not installed")
+    with tempfile.TemporaryDirectory() as scratch:
+        run("""
+import triton.profiler as proton
+with torch.no_grad():
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x * 2
+    torch.cuda.synchronize()
+    proton.start(out + "/proton", context="shadow")
+    for i in range(2):
+        with proton.scope(f"turn {i}", metrics={"flops": 3.0}):
+            model(x)
+    with proton.scope("graph"):
+        graph.replay()
+    proton.finalize()
+print(0)
+""", scratch)
+        tree = json.loads(pathlib.Path(scratch, "proton.hatchet").read_text())
+        times, of_turn = {}, {}
+        for path, metrics in frames(tree[0]):
+            if "time (ns)" in metrics and path:
+                times[path] = metrics["time (ns)"] / metrics["count"]
+                of_turn.setdefault(path[0], []).append(metrics["count"])
+        products = [p for p in times if p[-1] == "cublasLtMatmul"]
+        equal(sorted(products), [("turn 0", "cublasLtMatmul"),
+                                 ("turn 1", "cublasLtMatmul")])
+        equal(of_turn["turn 0"], [4])
+        equal([p[0] for p in times if "MulFunctor" in p[-1]], ["graph"])
+        ours = [e for e in events(exported(scratch), "kernel")]
+        names = [e[2]["name"] for e in ours]
+        last = len(names) - 1 - names[::-1].index("cublasLtMatmul")
+        mean = sum(e[1] for e in ours[last - 3:last + 1]) / 4
+        assert abs(times[products[1]] - mean) < 1, (times, mean)
 
 
 @test

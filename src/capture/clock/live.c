@@ -102,6 +102,7 @@ static void on_op(void *context, const struct simulation_op *op)
         .call = op->call,
         .stream = op->stream,
         .bytes = op->bytes,
+        .fill = op->price.fill,
         .capture = op->capture,
         .name_id = op->kind == OP_ATTENTION ? 0 : op->name,
         .name = work_family_name(op->price.family),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is not known is 0, or CUPTI's value for that. A library's work is one
- * kernel; its grid, which is not known, is one block of one thread, because
- * Kineto reports an error for less. */
+ * kernel, whose grid is made up: as many blocks as hold the share of the device
+ * that the simulation gives it. */
 #include "capture/cupti/record.h"
 
 #include <stdio.h>
@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 #include "capture/core/base/pages.h"
+#include "capture/core/memory/device.h"
 #include "capture/core/memory/occupancy.h"
 #include "capture/cupti/timestamp.h"
+#include "runtime/sim/sim.h"
 
 #define STREAM_DEFAULT 7 /* CUPTI's number of the legacy default stream */
 #define STREAMS        4096
 #define NAMES          64
+#define WORK_THREADS   256 /* of a block of a library's; usual ones have 128 to
+                              384 */
+#define NCCL_THREADS   512 /* NCCL's default; a block is a channel, on one SM */
 
 size_t record_bytes(CUpti_ActivityKind kind)
 {
@@ -120,6 +125,20 @@ static void put_shape(struct record_kernel *r, const struct activity *a)
     r->kernel.registersPerThread = OCCUPANCY_REGISTERS;
 }
 
+/* An import of the profile then finds the same share (timeline/price.c,
+ * blocks_held). */
+static void put_share(struct record_kernel *r, const struct activity *a)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    bool is_nccl = a->kind == OP_COLLECTIVE;
+    uint64_t of_sm = is_nccl ? 1 : gpu->max_threads_per_sm / WORK_THREADS;
+    uint64_t held = gpu->sm_count * of_sm;
+    uint64_t blocks = (a->fill * held + SIM_WHOLE - 1) / SIM_WHOLE;
+
+    r->kernel.gridX = blocks ? (int32_t)blocks : 1;
+    r->kernel.blockX = is_nccl ? NCCL_THREADS : WORK_THREADS;
+}
+
 static void kernel_make(struct record_kernel *r, CUpti_ActivityKind kind,
                         const struct activity *a)
 {
@@ -139,11 +158,13 @@ static void kernel_make(struct record_kernel *r, CUpti_ActivityKind kind,
             .queued = CUPTI_TIMESTAMP_UNKNOWN,
             .submitted = CUPTI_TIMESTAMP_UNKNOWN,
             .graphId = GRAPH(a),
-            .gridX = 1, .gridY = 1, .gridZ = 1,
-            .blockX = 1, .blockY = 1, .blockZ = 1,
+            .gridY = 1, .gridZ = 1,
+            .blockY = 1, .blockZ = 1,
         }};
     if (a->kind == OP_LAUNCH)
         put_shape(r, a);
+    else
+        put_share(r, a);
 }
 
 static CUpti_ActivityMemoryKind host_memory(const struct activity *a)
@@ -226,12 +247,12 @@ static void set_make(CUpti_ActivityMemset4 *r, const struct activity *a)
 
 /* --- calls ---------------------------------------------------------------- */
 
-static bool is_driver(const struct activity *a)
+bool record_is_driver(const struct activity *a)
 {
     return a->api == ACTIVITY_API_DRIVER || a->api == ACTIVITY_API_DRIVER_EX;
 }
 
-static CUpti_CallbackId callback_id(const struct activity *a)
+CUpti_CallbackId record_callback_id(const struct activity *a)
 {
     static const CUpti_CallbackId named[] = {
         [ACTIVITY_API_LAUNCH_EX] =
@@ -275,7 +296,7 @@ static void api_make(CUpti_ActivityAPI *r, CUpti_ActivityKind kind,
 {
     *r = (CUpti_ActivityAPI){
         .kind = kind,
-        .cbid = callback_id(a),
+        .cbid = record_callback_id(a),
         .start = timestamp_of(a->start_ns),
         .end = timestamp_of(a->end_ns),
         .processId = (uint32_t)getpid(),
@@ -382,7 +403,7 @@ static bool call_make(union record *r, CUpti_ActivityKind kind,
     switch (kind) {
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
-        if (is_driver(a) != (kind == CUPTI_ACTIVITY_KIND_DRIVER))
+        if (record_is_driver(a) != (kind == CUPTI_ACTIVITY_KIND_DRIVER))
             return false;
         api_make(&r->api, kind, a);
         return true;

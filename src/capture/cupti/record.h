@@ -44,4 +44,9 @@ size_t record_bytes(CUpti_ActivityKind kind);
 bool record_make(union record *r, CUpti_ActivityKind kind,
                  const struct activity *a);
 
+/* Which function the call A was: one of the driver's, else of the runtime's;
+ * and its number among those. */
+bool record_is_driver(const struct activity *a);
+CUpti_CallbackId record_callback_id(const struct activity *a);
+
 #endif

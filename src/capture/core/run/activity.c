@@ -11,6 +11,7 @@
 #include "capture/core/run/record.h"
 
 #define DEPTH_MAX 64 /* of tags; those deeper are counted alone */
+#define HEARD_MAX 8  /* calls made under a lock of the core's, not yet heard of */
 
 bool memsim_activity_on;
 
@@ -19,11 +20,17 @@ bool memsim_activity_on;
 static struct activity *kept;
 static size_t first, count, lost;
 static size_t fresh; /* the last ones, on the simulation's clock */
+static bool keeps;
+static void (*hears)(const struct activity *call);
 
 static _Thread_local struct {
     uint64_t tags[ACTIVITY_TAG_KINDS][DEPTH_MAX];
     uint32_t depths[ACTIVITY_TAG_KINDS];
     enum activity_api api;
+    uint64_t graph;
+    struct activity heard[HEARD_MAX];
+    uint32_t heard_count;
+    bool is_hearing;
 } mine;
 
 uint64_t memsim_activity_calls(void)
@@ -70,41 +77,93 @@ static void tags_put(const struct activity *call)
     }
 }
 
+static void call_complete(struct activity *a)
+{
+    a->thread = (uint32_t)pthread_self();
+    a->api = mine.api;
+    a->graph = mine.graph;
+    mine.api = ACTIVITY_API_PLAIN;
+    mine.graph = 0;
+    if (hears && !mine.is_hearing && mine.heard_count < HEARD_MAX)
+        mine.heard[mine.heard_count++] = *a;
+}
+
 /* A call of this thread or work. */
 static void put(struct activity *a)
 {
     if (a->name_id && *record_name(a->name_id))
         a->name = record_name(a->name_id);
-    if (a->what == ACTIVITY_CALL) {
-        a->thread = (uint32_t)pthread_self();
-        a->api = mine.api;
-        mine.api = ACTIVITY_API_PLAIN;
+    if (a->what == ACTIVITY_CALL)
+        call_complete(a);
+    if (!keeps)
+        return;
+    if (a->what == ACTIVITY_CALL)
         tags_put(a);
-    }
     keep(a);
 }
 
 static void forked(void)
 {
-    memsim_activity_on = false;
+    memsim_activity_on = keeps = false;
+    hears = NULL;
+    mine.heard_count = 0;
     first = count = lost = fresh = 0;
+}
+
+/* Under LOCK_RECORD. */
+static void listen(void)
+{
+    static const struct live_listener listener = {put, timed, forked};
+
+    memsim_activity_on = keeps || hears;
+    live_listen(memsim_activity_on ? &listener : NULL);
 }
 
 void memsim_activity_listen(bool on)
 {
-    static const struct live_listener listener = {put, timed, forked};
-
     core_lock(LOCK_RECORD);
     if (on && !kept)
         kept = memsim_pages_reserve(0, ACTIVITIES_MAX * sizeof *kept);
-    memsim_activity_on = on && kept;
-    live_listen(memsim_activity_on ? &listener : NULL);
+    keeps = on && kept;
+    listen();
     core_unlock(LOCK_RECORD);
+}
+
+void memsim_activity_hear(void (*hear)(const struct activity *call))
+{
+    core_lock(LOCK_RECORD);
+    __atomic_store_n(&hears, hear, __ATOMIC_RELEASE);
+    listen();
+    core_unlock(LOCK_RECORD);
+}
+
+void activity_tell(void)
+{
+    struct activity calls[HEARD_MAX];
+    uint32_t n = mine.heard_count;
+
+    if (!n || core_locks_held)
+        return;
+    memcpy(calls, mine.heard, n * sizeof *calls);
+    mine.heard_count = 0;
+    mine.is_hearing = true;
+    for (uint32_t i = 0; i < n; i++) {
+        void (*hear)(const struct activity *) =
+            __atomic_load_n(&hears, __ATOMIC_ACQUIRE);
+        if (hear)
+            hear(&calls[i]);
+    }
+    mine.is_hearing = false;
 }
 
 void memsim_activity_name(enum activity_api api)
 {
     mine.api = api;
+}
+
+void activity_graph(uint64_t exec)
+{
+    mine.graph = exec;
 }
 
 size_t memsim_activity_take(struct activity *activities, size_t most,

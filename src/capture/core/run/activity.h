@@ -50,7 +50,10 @@ struct activity {
                                   1, in the order of the calls */
     uint64_t stream, event;    /* as the program knows them */
     uint64_t bytes;            /* of a copy, set or collective */
+    uint32_t fill;             /* of work: what it holds of the device's compute
+                                  units in the simulation, of SIM_WHOLE */
     uint64_t capture;          /* of a graph's node */
+    uint64_t graph;            /* of a call that launches one: its handle */
     uint64_t shape[4];         /* as struct simulation_op has it */
     const char *name;          /* of work: as the trace has it, mangled; or
                                   what kind of work it is. Stays valid */
@@ -61,6 +64,15 @@ struct activity {
 
 /* Whether calls and work are kept from now on. */
 CORE_API void memsim_activity_listen(bool on);
+
+/* From now on HEAR (NULL: nobody) is told of each call when it is done, in the
+ * thread that made it, with none of the core's locks held. What it calls itself
+ * is told to nobody. */
+CORE_API void memsim_activity_hear(void (*hear)(const struct activity *call));
+
+/* For record_put.h: tells of the calling thread's calls, unless it holds a
+ * lock. */
+void activity_tell(void);
 
 /* The number of the last call so far. */
 CORE_API uint64_t memsim_activity_calls(void);
@@ -85,6 +97,8 @@ CORE_API bool memsim_activity_pop(uint32_t kind, uint64_t *tag);
 /* The calling thread's next call has this name. */
 CORE_API extern bool memsim_activity_on;
 CORE_API void memsim_activity_name(enum activity_api api);
+/* ... and launches EXEC, of a graph. */
+void activity_graph(uint64_t exec);
 #define ACTIVITY_API(api)                                                      \
     do {                                                                       \
         if (__builtin_expect(memsim_activity_on, false))                       \

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "capture/core/base/lock.h"
+#include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/clock_gap.h"
 #include "capture/core/run/live.h"
@@ -57,6 +58,8 @@ record_end(struct trace_put *r)
     if (__builtin_expect(live_is_on, false))
         record_simulate(r);
     core_unlock(LOCK_RECORD);
+    if (__builtin_expect(memsim_activity_on, false))
+        activity_tell();
 }
 
 static inline __attribute__((always_inline)) void

@@ -8,6 +8,7 @@
 #include "capture/core/base/handle.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/diagnose/misuse.h"
+#include "capture/core/run/activity.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/submit.h"
 #include "capture/core/work/stream.h"
@@ -150,6 +151,8 @@ int memsim_graph_launch(uint64_t handle, uint64_t stream)
     struct graph_body *outer = capture_body(stream);
     if (outer)
         rc = launch_captured(outer, exec);
+    if (__builtin_expect(memsim_activity_on, false))
+        activity_graph(handle);
     SUBMIT(GRAPH_LAUNCH, .device = (uint64_t)device, .stream = stream,
            .exec = handle, .capture = exec->body->id,
            .kernels = exec->body->kernels);
