@@ -84,6 +84,8 @@ static int clock_event(uint64_t event, uint64_t *ns)
 
 static void (*activity_put_to)(struct activity *a);
 
+_Static_assert(ACTIVITY_WHOLE == SIM_WHOLE, "the shares of both");
+
 /* As a profiler sees it: a host function is no work of the device's. */
 static void on_op(void *context, const struct simulation_op *op)
 {

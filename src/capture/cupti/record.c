@@ -12,7 +12,6 @@
 #include "capture/core/memory/device.h"
 #include "capture/core/memory/occupancy.h"
 #include "capture/cupti/timestamp.h"
-#include "runtime/sim/sim.h"
 
 #define STREAM_DEFAULT 7 /* CUPTI's number of the legacy default stream */
 #define STREAMS        4096
@@ -133,7 +132,7 @@ static void put_share(struct record_kernel *r, const struct activity *a)
     bool is_nccl = a->kind == OP_COLLECTIVE;
     uint64_t of_sm = is_nccl ? 1 : gpu->max_threads_per_sm / WORK_THREADS;
     uint64_t held = gpu->sm_count * of_sm;
-    uint64_t blocks = (a->fill * held + SIM_WHOLE - 1) / SIM_WHOLE;
+    uint64_t blocks = (a->fill * held + ACTIVITY_WHOLE - 1) / ACTIVITY_WHOLE;
 
     r->kernel.gridX = blocks ? (int32_t)blocks : 1;
     r->kernel.blockX = is_nccl ? NCCL_THREADS : WORK_THREADS;

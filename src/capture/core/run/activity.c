@@ -11,7 +11,7 @@
 #include "capture/core/run/record.h"
 
 #define DEPTH_MAX 64 /* of tags; those deeper are counted alone */
-#define HEARD_MAX 8  /* calls made under a lock of the core's, not yet heard of */
+#define HEARD_MAX 8  /* calls made under a lock of the core's, not yet told */
 
 bool memsim_activity_on;
 

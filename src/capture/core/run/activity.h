@@ -14,6 +14,8 @@
 /* So many wait to be taken; those that come then are lost, and counted. */
 #define ACTIVITIES_MAX (1u << 19)
 
+#define ACTIVITY_WHOLE UINT64_C(65536) /* of a share: all of it */
+
 enum activity_what {
     ACTIVITY_WORK, /* of a device */
     ACTIVITY_CALL, /* of the program's */
@@ -51,7 +53,7 @@ struct activity {
     uint64_t stream, event;    /* as the program knows them */
     uint64_t bytes;            /* of a copy, set or collective */
     uint32_t fill;             /* of work: what it holds of the device's compute
-                                  units in the simulation, of SIM_WHOLE */
+                                  units in the simulation, of ACTIVITY_WHOLE */
     uint64_t capture;          /* of a graph's node */
     uint64_t graph;            /* of a call that launches one: its handle */
     uint64_t shape[4];         /* as struct simulation_op has it */
