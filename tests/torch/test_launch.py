@@ -245,6 +245,53 @@ assert float(torch.load(sys.argv[1] + ".pt")["w"][-1]) == 3
 print(moved)
 """
 
+# As many bytes of objects as memsim brings through NCCL, and more.
+OBJECTS = HEAD + """
+dist.init_process_group("nccl")
+for size in 10, 3_000_000, 9_000_000:
+    def of(ranks):
+        return [f"{r}{'x' * (size + r)}" for r in ranks]
+    out, all_of = [None] * world, of([0, 0, 2, 2])
+    for _ in range(2):
+        dist.all_gather_object(out, *of([rank]))
+        equal(out == all_of, True)
+    got = [None] * world if rank == 0 else None
+    dist.gather_object(*of([rank]), got, dst=0)
+    equal(got == (all_of if rank == 0 else None), True)
+    some = of([5, 6]) if rank == 0 else [None, None]
+    dist.broadcast_object_list(some, src=0)
+    equal(some == of([5, 6]), True)
+    one = [None]
+    dist.scatter_object_list(one, of(range(world)) if rank == 0 else None, 0)
+    equal(one == of([rank]), True)
+print("done")
+dist.destroy_process_group()
+"""
+# Of 256 MiB, rank 0's half.
+SAVE_PARTS = HEAD + """
+import torch.distributed.checkpoint as dcp
+dist.init_process_group("nccl")
+part = {"w": torch.full((32 << 20,), 3.0), "n": torch.full((2,), 5.0)}
+dcp.save({f"{k}{rank}": v for k, v in part.items()}, checkpoint_id=sys.argv[1])
+dist.destroy_process_group()
+"""
+LOAD_PARTS = HEAD + """
+import torch.distributed.checkpoint as dcp
+def read():
+    with open("/proc/self/io") as file:
+        return int(file.readline().split()[1])
+dist.init_process_group("nccl")
+gpu = {"w0": torch.empty(32 << 20, device="cuda"), "n0": torch.empty(2)}
+before = read()
+dcp.load(gpu, checkpoint_id=sys.argv[1])
+equal(read() - before < 8 << 20, sys.argv[2] == "mapped")
+host = {"w0": torch.empty(32 << 20)}
+dcp.load(host, checkpoint_id=sys.argv[1])
+equal((host["w0"].min().item(), host["w0"].max().item()), (3, 3))
+equal(gpu["n0"].tolist(), [5, 5])
+dist.destroy_process_group()
+"""
+
 
 def run(text, directory, *options, argument="", status=0):
     script = os.path.join(directory, "train.py")
@@ -389,6 +436,24 @@ def a_checkpoint_is_not_read_in_full():
                 text=True, timeout=600, check=True)
             equal((int(done.stdout) < 128, done.stdout),
                   (mapped, done.stdout))
+
+
+@test
+def nor_is_a_distributed_one():
+    """torch.distributed.checkpoint's, of 128 MiB, to the GPU."""
+    with tempfile.TemporaryDirectory() as directory:
+        one = ["--nproc-per-node", "2", "--ranks", "0", "-q"]
+        run(SAVE_PARTS, directory, *one, "--write-through",
+            argument=directory + "/parts")
+        for option, how in ("--no-modules", "mapped"), ("--real-init", "read"):
+            run(LOAD_PARTS, directory, *one, option,
+                argument=f"{directory}/parts {how}")
+
+
+@test
+def objects_of_any_size_go_through_nccl():
+    with tempfile.TemporaryDirectory() as directory:
+        run(OBJECTS, directory, "--nproc-per-node", "4", "--ranks", "0,2", "-q")
 
 
 @test

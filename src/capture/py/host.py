@@ -7,10 +7,14 @@ unknown in any case (core/memory/values.h, VALUES_COPY_BYTES).
 
 For the same reason torch.load() maps a large checkpoint instead of reading it:
 what nobody looks at is never read. A file that is younger than this process is
-read: the script may write it again.
+read: the script may write it again. torch.distributed.checkpoint has a tensor's
+file of torch.save()'s inside a larger one, which PyTorch does not map: it is read
+without the tensor's bytes, and these are mapped.
 """
 import ctypes
 import functools
+import io
+import mmap
 import os
 
 import torch
@@ -48,6 +52,64 @@ def _is_mapped(path, since):
         return False  # PyTorch's to complain about
 
 
+class _Skimmed(io.RawIOBase):
+    """VIEW, a part of a file. What is read in large pieces stays there; `left`
+    says where: (place in VIEW, bytes)."""
+
+    def __init__(self, view):
+        self._view, self.left = view, []
+
+    def readinto(self, buffer):
+        at, size = self._view.tell(), len(buffer)
+        if size < LARGE_BYTES or at + size > self._view.len:
+            return self._view.readinto(buffer)
+        self._view.seek(at + size)
+        self.left.append((at, size))
+        return size
+
+    def seek(self, *args):
+        return self._view.seek(*args)
+
+    def tell(self):
+        return self._view.tell()
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+
+def _is_part(f, since):
+    """Whether F is a large part of a file, as DCP has it, older than SINCE."""
+    base = getattr(f, "base_stream", None)
+    if (not isinstance(getattr(base, "name", None), str)
+            or getattr(f, "len", 0) < LARGE_FILE_BYTES):
+        return False
+    try:
+        return os.fstat(base.fileno()).st_mtime < since
+    except OSError:
+        return False
+
+
+def _load_part(load, f, args, kwargs):
+    """The tensor that the part F of a file has; None: it is something else."""
+    skimmed = _Skimmed(f)
+    tensor = load(skimmed, *args, **kwargs)
+    if type(tensor) is not torch.Tensor or len(skimmed.left) != 1:
+        return None
+    (at, size), = skimmed.left
+    storage = tensor.untyped_storage()
+    if storage.nbytes() != size or storage.device.type != "cpu":
+        return None
+    before = (f.offset + at) % mmap.ALLOCATIONGRANULARITY
+    mapped = mmap.mmap(f.base_stream.fileno(), before + size,
+                       access=mmap.ACCESS_COPY, offset=f.offset + at - before)
+    data = torch.frombuffer(mapped, dtype=torch.uint8, offset=before)
+    return tensor.set_(data.untyped_storage(), tensor.storage_offset(),
+                       tensor.shape, tensor.stride())
+
+
 def _map_files():
     since = os.stat("/proc/self").st_mtime
     original = torch.load
@@ -56,6 +118,11 @@ def _map_files():
     def load(f, *args, mmap=None, **kwargs):
         if mmap is None and _is_mapped(f, since):
             return original(os.fspath(f), *args, mmap=True, **kwargs)
+        if not mmap and _is_part(f, since):
+            tensor = _load_part(original, f, args, kwargs)
+            if tensor is not None:
+                return tensor
+            f.seek(0)
         return original(f, *args, mmap=mmap, **kwargs)
 
     torch.load = torch.serialization.load = load

@@ -4,7 +4,7 @@
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has limits.py, inductor.py, stores.py, groups.py, flash.py,
-host.py, world.py, launcher.py and modules.py follow; when it imports
+host.py, objects.py, world.py, launcher.py and modules.py follow; when it imports
 safetensors, files.py. If JAX fell back to the CPU, it leaves a note. Then it
 makes way for the sitecustomize that the user may have.
 """
@@ -111,6 +111,8 @@ def _follow():
     _start("flash", "flash_attn needs its own extension")
     if os.environ.get("MEMSIM_REAL_INIT") != "1":
         _start("host", "large host tensors are initialized")
+    if "torch.distributed.distributed_c10d" in sys.modules:
+        _start("objects", "objects beyond 1 MiB are lost")
     if os.environ.get("MEMSIM_RANKS"):
         _start("world", "ranks that are not run are waited for")
     if os.environ.get("MEMSIM_LAUNCHER"):

@@ -302,6 +302,8 @@ def _store_class(dist):
         def delete_key(self, key):
             return self.inner.delete_key(key)
 
+        deleteKey = delete_key  # what PyTorch's C++ looks for
+
         def num_keys(self):
             return self.inner.num_keys()
 
