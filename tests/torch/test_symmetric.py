@@ -48,8 +48,9 @@ def run(script):
         with open(path, "w") as file:
             file.write(script)
         done = subprocess.run(
-            [f"{BUILD}/bin/memsim", "run", "--nnodes", "1", "--nproc-per-node",
-             "2", "--ranks", "all", "--", sys.executable, path],
+            [f"{BUILD}/bin/memsim", "run", "--cluster", "dgx-h100", "--nnodes",
+             "1", "--nproc-per-node", "2", "--ranks", "all", "--",
+             sys.executable, path],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         equal((done.returncode, done.stdout[-3000:] * bool(done.returncode)),
               (0, ""))
@@ -72,7 +73,9 @@ def a_window_is_the_gpus():
 def ranks_put_and_signal():
     if not newer_than(2, 15):
         raise Skip("PyTorch 2.15 and later")
-    run(SIGNALS)
+    lines = [line.split() for line in run(SIGNALS).splitlines()]
+    sent = [line for line in lines if line[:1] == ["sendrecv"]]
+    equal([line[6:8] for line in sent], [["8.00", "KiB"]])  # rank 0's put
 
 
 main()

@@ -86,6 +86,7 @@ int fit_coll_of_call(const char *function, enum fit_coll *coll)
         {"ncclScatter", FIT_SCATTER},
         {"ncclSend", FIT_SENDRECV},
         {"ncclRecv", FIT_SENDRECV},
+        {"ncclPutSignal", FIT_SENDRECV},
     };
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
