@@ -204,6 +204,7 @@ print(json.dumps(x[:1].cpu().item()))
 """, arguments=[compile_allocator(folder, "-DMANAGED")])
     equal(said, 7)
     equal(result["verdict"], "fits")
+    assert any("managed memory" in note for note in result["notes"]), result
 
 
 @test

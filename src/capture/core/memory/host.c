@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/memory/host.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "capture/core/memory/watch.h"
@@ -9,6 +10,7 @@
 #include "capture/core/memory/values_return.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
+#include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 
 #define RANGES_MAX (1u << 20)
@@ -76,6 +78,17 @@ static void *managed_reserve(uint64_t bytes)
     return p ? p : memsim_pages_reserve(0, bytes);
 }
 
+/* On a GPU the driver moves a page of managed memory to where it is used, and
+ * out again when memory is short. */
+static void note_managed(void)
+{
+    static _Atomic bool noted;
+
+    if (!atomic_exchange(&noted, true))
+        memsim_note("managed memory (cudaMallocManaged) counts as the host's: "
+                    "the figures leave out what of it would be on the GPU");
+}
+
 int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
                        uint64_t *address)
 {
@@ -91,6 +104,8 @@ int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
                                    : memsim_pages_reserve(0, bytes);
     if (!p)
         return CORE_OUT_OF_MEMORY;
+    if (kind == HOST_MANAGED)
+        note_managed();
     *address = (uint64_t)p;
     return range_insert(
         &(struct host_range){(uint64_t)p, bytes, kind, flags, device});
