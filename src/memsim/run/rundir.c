@@ -15,22 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/file_open.h"
 #include "common/base/temporary.h"
-#include "common/base/text_clean.h"
 #include "common/base/units.h"
-#include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/run.h"
+#include "memsim/run/rundir_internal.h"
 
 #define PATH_SAID 300 /* of a path, in an error */
-
-static int file_path(const char *dir, const char *name, char *path, size_t size)
-{
-    int width = snprintf(path, size, "%s/%s", dir, name);
-
-    return width >= 0 && (size_t)width < size ? 0 : -1;
-}
 
 /* PATH, or its end where the whole would leave no room for an error's cause. */
 static const char *path_end(const char *path)
@@ -113,97 +104,6 @@ static void remove_run_files(DIR *d)
     unlinkat(dirfd(d), SESSION_FILE, 0);
 }
 
-/* --- reading a session ---------------------------------------------------- */
-
-static int read_all(int fd, void *to, size_t bytes, size_t offset)
-{
-    char *at = to;
-
-    while (bytes) {
-        ssize_t n = pread(fd, at, bytes, (off_t)offset);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        bytes -= (size_t)n;
-        offset += (size_t)n;
-    }
-    return 0;
-}
-
-static int session_check(const struct session *s, int rc, const char *name,
-                         struct err *err)
-{
-    if (rc || memcmp(s->magic, SESSION_MAGIC, sizeof s->magic))
-        return err_set(err, "%s: is not the session of a memsim run", name);
-    if (s->version != SESSION_VERSION || s->bytes != sizeof *s)
-        return err_set(err, "%s: written by another version of memsim", name);
-    if (atomic_load(&s->slot_count) > SESSION_SLOTS_MAX)
-        return err_set(err, "%s: is damaged: %u processes", name,
-                       atomic_load(&s->slot_count));
-    return 0;
-}
-
-static void clean_text(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-    text_make_printable(text);
-}
-
-#define CLEAN(text) clean_text(text, sizeof(text))
-
-static void process_clean(struct session_process *p)
-{
-    CLEAN(p->torch_version);
-    CLEAN(p->program);
-    CLEAN(p->unknown_where);
-}
-
-/* The session's texts come from a file: they must end, and be no more than
- * text. */
-static void session_clean(struct session *s)
-{
-    CLEAN(s->gpu.name);
-    CLEAN(s->gpu.device_name);
-    CLEAN(s->directory);
-    for (size_t i = 0; i < SESSION_NOTES; i++)
-        CLEAN(s->notes[i].text);
-    for (size_t i = 0; i < SESSION_GUESSES; i++) {
-        CLEAN(s->guesses[i].operation);
-        CLEAN(s->guesses[i].module);
-        CLEAN(s->guesses[i].what);
-    }
-    for (size_t i = 0; i < SESSION_FILES; i++)
-        CLEAN(s->files[i].path);
-    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
-        process_clean(&s->processes[i]);
-}
-
-/* A copy of the session in FD, on the heap: a mapping of a file that somebody
- * cuts short would end this program. */
-static struct session *session_read(int fd, const char *name, struct err *err)
-{
-    struct session *s = xmalloc(sizeof *s);
-    int rc = read_all(fd, s, sizeof *s, 0);
-
-    if (session_check(s, rc, name, err)) {
-        free(s);
-        return NULL;
-    }
-    size_t bytes = session_bytes(atomic_load(&s->slot_count));
-    s = xreallocarray(s, bytes, 1);
-    if (read_all(fd, s->processes, bytes - sizeof *s, sizeof *s)) {
-        err_set(err, "%s: is cut short: of its %zu bytes the last are missing",
-                name, bytes);
-        free(s);
-        return NULL;
-    }
-    session_clean(s);
-    return s;
-}
-
 static void session_release(struct rundir *dir)
 {
     if (dir->mapped)
@@ -275,7 +175,7 @@ static int directory_lock(struct rundir *dir, int d, struct err *err)
 static uint32_t survivor(int session, const char *path)
 {
     struct err ignored = {""};
-    struct session *s = session_read(session, path, &ignored);
+    struct session *s = rundir_session_read(session, path, &ignored);
     uint32_t pid = 0;
 
     for (uint32_t i = 0; s && !pid && i < atomic_load(&s->slot_count); i++)
@@ -447,7 +347,7 @@ static int session_create(struct rundir *dir, struct err *err)
 {
     char path[PATH_MAX];
 
-    file_path(dir->path, SESSION_FILE, path, sizeof path);
+    rundir_file(dir->path, SESSION_FILE, path, sizeof path);
     dir->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (dir->file < 0)
         return err_set(err, "%s: cannot create it: %s; use another -o", path,
@@ -468,21 +368,6 @@ static int session_create(struct rundir *dir, struct err *err)
     s->version = SESSION_VERSION;
     s->bytes = sizeof *s;
     strcpy(s->directory, dir->path);
-    return 0;
-}
-
-int rundir_write_words(const struct rundir *dir, const char *name,
-                       char *const *words, struct err *err)
-{
-    char path[PATH_MAX];
-
-    file_path(dir->path, name, path, sizeof path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    for (; f && *words; words++)
-        fwrite(*words, 1, strlen(*words) + 1, f);
-    if (!f || ferror(f) | fclose(f))
-        return err_set(err, "%s: cannot write it: %s", path, strerror(errno));
     return 0;
 }
 
@@ -509,8 +394,8 @@ int rundir_collect(struct rundir *dir, struct err *err)
 {
     char path[PATH_MAX];
 
-    file_path(dir->path, SESSION_FILE, path, sizeof path);
-    struct session *s = session_read(dir->file, path, err);
+    rundir_file(dir->path, SESSION_FILE, path, sizeof path);
+    struct session *s = rundir_session_read(dir->file, path, err);
     if (!s)
         return -1;
     session_release(dir);
@@ -576,7 +461,7 @@ int rundir_open(struct rundir *dir, const char *path, struct err *err)
     if (strlen(path) >= sizeof dir->path)
         return err_set(err, "...%s: the path is too long", path_end(path));
     strcpy(dir->path, path);
-    file_path(path, SESSION_FILE, file, sizeof file);
+    rundir_file(path, SESSION_FILE, file, sizeof file);
     int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, "%s: %s; is %s the directory of a memsim run?",
@@ -584,78 +469,9 @@ int rundir_open(struct rundir *dir, const char *path, struct err *err)
     if (fstat(fd, &st) || !S_ISREG(st.st_mode))
         err_set(err, "%s: is not the session of a memsim run", file);
     else
-        dir->session = session_read(fd, file, err);
+        dir->session = rundir_session_read(fd, file, err);
     close(fd);
     return dir->session ? 0 : -1;
-}
-
-static char *read_whole(const char *path, size_t *length, struct err *err)
-{
-    int fd = file_open(path, err);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    size_t capacity = 0;
-    char *text = NULL;
-
-    *length = 0;
-    if (!f) {
-        err_set(err, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    for (size_t got = 1; got; *length += got) {
-        while (capacity < *length + 4096)
-            xgrow(&text, capacity, &capacity, 1);
-        got = fread(text + *length, 1, capacity - *length - 1, f);
-    }
-    text[*length] = '\0';
-    fclose(f);
-    return text;
-}
-
-/* TEXT, of LENGTH and a NUL, cut at its NULs. */
-static char **words_split(const char *text, size_t length)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < length; i++)
-        count += !text[i];
-    char **words = xmalloc((count + 1) * sizeof *words + length + 1);
-    char *at = memcpy(words + count + 1, text, length + 1);
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        words[i] = at;
-    words[count] = NULL;
-    return words;
-}
-
-int rundir_read_words(const char *directory, const char *name, char ***words,
-                      struct err *err)
-{
-    char path[PATH_MAX];
-    size_t length;
-
-    *words = NULL;
-    file_path(directory, name, path, sizeof path);
-    if (access(path, F_OK) && errno == ENOENT)
-        return 0;
-    char *text = read_whole(path, &length, err);
-    if (!text)
-        return -1;
-    *words = words_split(text, length);
-    free(text);
-    return 0;
-}
-
-char **rundir_command(const struct rundir *dir, struct err *err)
-{
-    char path[PATH_MAX];
-    size_t length;
-
-    file_path(dir->path, SESSION_COMMAND, path, sizeof path);
-    char *text = read_whole(path, &length, err);
-    if (!text)
-        return NULL;
-    char **command = words_split(text, length);
-    free(text);
-    return command;
 }
 
 bool rundir_is_live(const char *session_file)
@@ -680,7 +496,7 @@ void rundir_close(struct rundir *dir)
     if (dir->file >= 0)
         close(dir->file);
     if (dir->lock >= 0) {
-        file_path(dir->path, SESSION_LOCK, path, sizeof path);
+        rundir_file(dir->path, SESSION_LOCK, path, sizeof path);
         unlink(path);
         close(dir->lock);
     }
@@ -696,9 +512,9 @@ static void remove_named(const struct rundir *dir, uint32_t traces)
         run_trace_path(dir->path, i, path, sizeof path);
         unlink(path);
     }
-    file_path(dir->path, SESSION_COMMAND, path, sizeof path);
+    rundir_file(dir->path, SESSION_COMMAND, path, sizeof path);
     unlink(path);
-    file_path(dir->path, SESSION_FILE, path, sizeof path);
+    rundir_file(dir->path, SESSION_FILE, path, sizeof path);
     unlink(path);
 }
 
