@@ -244,6 +244,29 @@ torch.save(state, sys.argv[1] + ".pt")
 assert float(torch.load(sys.argv[1] + ".pt")["w"][-1]) == 3
 print(moved)
 """
+# A model of 512 MiB on the host, copied and made bf16; a layer that somebody
+# wrote to keeps its values.
+COPIES = """
+import copy, resource, torch, torch.nn as nn
+def mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+layers = [nn.Linear(4096, 4096) for _ in range(8)]
+before = mib()
+layers[7].weight.data[4095, 4095] = 3
+model = copy.deepcopy(nn.Sequential(*layers))
+assert model[0].weight is not layers[0].weight and model[0].weight.requires_grad
+for dtype in torch.bfloat16, torch.float64:
+    model = model.to(dtype)
+    for layer in model:
+        assert layer.weight.dtype == layer.bias.dtype == dtype
+        assert layer.weight.shape == (4096, 4096)
+print(mib() - before)
+assert model[7].weight[4095, 4095].item() == 3
+assert not model[0].weight.any() and model[0].bias.any()
+with torch.no_grad():
+    model[0].weight.fill_(1)
+assert model[0].weight.sum() == 1 << 24 and not model[1].weight.any()
+"""
 
 # As many bytes of objects as memsim brings through NCCL, and more.
 OBJECTS = HEAD + """
@@ -409,6 +432,16 @@ def the_llama_example_runs_as_one_of_256_ranks():
                    "--nproc-per-node", "8", "--ranks", "0",
                    argument="--steps=2")
     assert "ranks 0 to 255" in told or "0-255" in told, told
+
+
+@test
+def nor_are_their_copies():
+    done = subprocess.run(
+        [f"{BUILD}/bin/memsim", "run", "-q", "--", sys.executable, "-c", COPIES],
+        capture_output=True, text=True, timeout=600)
+    equal((done.stderr, done.returncode), ("", 0))
+    # A layer in four forms and a page of each other tensor
+    assert int(done.stdout) < 384, done.stdout
 
 
 @test

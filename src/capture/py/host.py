@@ -5,6 +5,8 @@ zero, and takes neither time nor memory (memsim run --real-init keeps them).
 What they are matters to the host alone: a copy of so many bytes to the GPU is
 unknown in any case (core/memory/values.h, VALUES_COPY_BYTES).
 
+Nor is a module's copy of such a tensor on the host, of another type too.
+
 For the same reason torch.load() maps a large checkpoint instead of reading it:
 what nobody looks at is never read. A file that is younger than this process is
 read: the script may write it again. torch.distributed.checkpoint has a tensor's
@@ -128,10 +130,62 @@ def _map_files():
     torch.load = torch.serialization.load = load
 
 
+def _serve_copies(core):
+    """What nobody touched is not read where a module gets another type, or a
+    parameter is copied."""
+    untouched, clear = core.memsim_pages_untouched, core.memsim_pages_clear
+    untouched.argtypes = ctypes.c_void_p, ctypes.c_uint64
+    untouched.restype = ctypes.c_bool
+    apply, deepcopy = torch.nn.Module._apply, torch.nn.Parameter.__deepcopy__
+
+    def is_zero(tensor):
+        return _is_skipped(tensor) and untouched(
+            tensor.data_ptr(), tensor.numel() * tensor.element_size())
+
+    def zeros(like, shape):
+        result = torch.empty(shape, dtype=like.dtype)
+        clear(result.data_ptr(), result.numel() * result.element_size())
+        return result
+
+    def changed(function):
+        @functools.wraps(function)
+        def change(tensor):
+            if is_zero(tensor):
+                # What becomes of an empty tensor becomes of this one.
+                empty = torch.empty(0, dtype=tensor.dtype)
+                like = function(empty)
+                if (type(like) is torch.Tensor and like is not empty
+                        and like.device.type == "cpu" and like.is_contiguous()
+                        and not like.is_shared() and not like.is_pinned()):
+                    return zeros(like, tensor.shape)
+            return function(tensor)
+        change.memsim = True
+        return change
+
+    @functools.wraps(apply)
+    def _apply(self, fn, *args, **kwargs):
+        return apply(self, fn if hasattr(fn, "memsim") else changed(fn), *args,
+                     **kwargs)
+
+    @functools.wraps(deepcopy)
+    def __deepcopy__(self, memo):
+        if id(self) in memo or type(self) is not torch.nn.Parameter \
+                or not is_zero(self):
+            return deepcopy(self, memo)
+        memo[id(self)] = copy = torch.nn.Parameter(
+            zeros(self, self.shape), self.requires_grad)
+        return copy
+
+    torch.nn.Module._apply = _apply
+    torch.nn.Parameter.__deepcopy__ = __deepcopy__
+
+
 def start():
     _map_files()
-    clear = ctypes.CDLL("libmemsim.so").memsim_pages_clear
+    core = ctypes.CDLL("libmemsim.so")
+    clear = core.memsim_pages_clear
     clear.argtypes = ctypes.c_void_p, ctypes.c_uint64
+    _serve_copies(core)
     compiling = torch.compiler.is_compiling
 
     def skipped(original, is_method):

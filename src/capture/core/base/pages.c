@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/base/pages.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -76,4 +76,49 @@ void memsim_pages_clear(void *p, uint64_t bytes)
     }
     memset(start, 0, (size_t)(first - start));
     memset(past, 0, (size_t)(end - past));
+}
+
+static bool is_zero(const char *p, const char *past)
+{
+    while (p < past && !*p)
+        p++;
+    return p == past;
+}
+
+/* None of COUNT pages from FIRST on is in memory or swapped out
+ * (Documentation/admin-guide/mm/pagemap.rst of Linux: bits 63 and 62). */
+static bool none_is_there(uint64_t first, uint64_t count)
+{
+    uint64_t entries[1024], there = 0;
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+    if (map < 0)
+        return false;
+    while (count && !there) {
+        uint64_t some = count < 1024 ? count : 1024;
+
+        if (pread(map, entries, some * 8, (off_t)(first * 8)) !=
+            (ssize_t)(some * 8))
+            break;
+        for (uint64_t i = 0; i < some; i++)
+            there |= entries[i] >> 62;
+        first += some;
+        count -= some;
+    }
+    close(map);
+    return !count && !there;
+}
+
+bool memsim_pages_untouched(const void *p, uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const char *start = p, *end = start + bytes;
+    char *first = (char *)(((uint64_t)start + page - 1) & ~(page - 1));
+    char *past = (char *)((uint64_t)end & ~(page - 1));
+
+    /* MADV_FREE changes nothing here, and says what kind of memory it is. */
+    return first < past && is_zero(start, first) && is_zero(past, end) &&
+           none_is_there((uint64_t)first / page,
+                         (uint64_t)(past - first) / page) &&
+           !madvise(first, (uint64_t)(past - first), MADV_FREE);
 }

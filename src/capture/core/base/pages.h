@@ -3,6 +3,8 @@
 #ifndef MEMSIM_CAPTURE_PAGES_H
 #define MEMSIM_CAPTURE_PAGES_H
 
+#include <stdbool.h>
+
 #include "capture/core/base/core.h"
 
 /* BYTES of address space, zeroed when first touched, taking no memory until
@@ -16,6 +18,10 @@ void *pages_reserve_untouchable(uint64_t want, uint64_t bytes);
 /* Makes BYTES of the host's at P zero, and where it can whole pages of them
  * pages that nobody touched. */
 CORE_API void memsim_pages_clear(void *p, uint64_t bytes);
+
+/* Whether BYTES of the host's at P are private memory of which no page was
+ * touched, and zero. */
+CORE_API bool memsim_pages_untouched(const void *p, uint64_t bytes);
 
 /* Small permanent memory, 16-byte aligned, zeroed; NULL when there is none. */
 CORE_API void *memsim_pages_keep(size_t bytes);
