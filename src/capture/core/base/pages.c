@@ -78,7 +78,7 @@ void memsim_pages_clear(void *p, uint64_t bytes)
     memset(past, 0, (size_t)(end - past));
 }
 
-static bool is_zero(const char *p, const char *past)
+static bool all_zero(const char *p, const char *past)
 {
     while (p < past && !*p)
         p++;
@@ -117,7 +117,7 @@ bool memsim_pages_untouched(const void *p, uint64_t bytes)
     char *past = (char *)((uint64_t)end & ~(page - 1));
 
     /* MADV_FREE changes nothing here, and says what kind of memory it is. */
-    return first < past && is_zero(start, first) && is_zero(past, end) &&
+    return first < past && all_zero(start, first) && all_zero(past, end) &&
            none_is_there((uint64_t)first / page,
                          (uint64_t)(past - first) / page) &&
            !madvise(first, (uint64_t)(past - first), MADV_FREE);
