@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other projects' tools read memsim's timelines: mlc-chakra's the Chakra
 execution traces, HolisticTraceAnalysis and TraceLens the Kineto export.
+HolisticTraceAnalysis also what torch.profiler wrote in a run, where there is a
+PyTorch in MEMSIM_VENV or .venv.
 
 The tools are in an environment of their own: MEMSIM_TIMELINE_VENV, or
 .timeline-venv, which `tools/setup timeline` makes. TraceLens is not on PyPI
@@ -21,6 +23,8 @@ BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
 TOOLS = pathlib.Path(os.environ.get("MEMSIM_TIMELINE_VENV",
                                     TOP / ".timeline-venv"))
 PYTHON = TOOLS / "bin" / "python"
+TORCH = pathlib.Path(os.environ.get("MEMSIM_VENV", TOP / ".venv"),
+                     "bin/python")
 
 DECODE = """
 import json, sys
@@ -47,6 +51,31 @@ kinds = t.get_gpu_kernel_breakdown(visualize=False)[0]
 t.get_idle_time_breakdown(visualize=False)
 print(json.dumps({"compute": float(parts["compute_time(us)"]),
                   "kinds": sorted(kinds["kernel_type"])}))
+"""
+PROFILED = """
+import sys, torch
+from torch.profiler import ProfilerActivity, profile, schedule
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(3)])
+model = model.cuda()
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+             schedule=schedule(wait=1, warmup=1, active=3)) as p:
+    for _ in range(5):
+        model(torch.randn(512, 1024, device="cuda")).sum().backward()
+        torch.cuda.synchronize()
+        p.step()
+p.export_chrome_trace(sys.argv[1])
+"""
+HTA_PROFILED = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+t = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/")
+parts = t.get_temporal_breakdown(visualize=False).iloc[0]
+calls = t.get_cuda_kernel_launch_stats(visualize=False)[0]
+t.get_idle_time_breakdown(visualize=False)
+t.get_gpu_user_annotation_breakdown(visualize=False)
+queue = t.get_queue_length_summary()
+print(json.dumps({"compute": float(parts["compute_time(us)"]),
+                  "calls": len(calls), "queues": len(queue)}))
 """
 TRACELENS = """
 import json, sys
@@ -118,11 +147,12 @@ class TimelineTools(unittest.TestCase):
     def memsim(*words):
         subprocess.run([BUILD / "bin/memsim", *map(str, words)], check=True)
 
-    def script(self, module, text, path):
+    def script(self, module, text, path, **env):
         if not has(module):
             self.skipTest(f"no {module}: tools/setup timeline")
         done = subprocess.run([PYTHON, "-c", text, path], text=True,
-                              capture_output=True, check=False)
+                              capture_output=True, check=False,
+                              env={**os.environ, **env})
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -175,6 +205,22 @@ class TimelineTools(unittest.TestCase):
         self.assertLessEqual({"COMMUNICATION", "COMPUTATION", "MEMORY"},
                              set(told["kinds"]))
         self.assertAlmostEqual(told["compute"], 130, delta=2)
+
+    def test_hta_reads_what_the_profiler_of_pytorch_wrote(self):
+        if not TORCH.exists():
+            self.skipTest(f"no {TORCH}")
+        path = self.folder / "torch.json"
+        self.memsim("run", "-q", "-o", self.folder / "run", "--", TORCH, "-c",
+                    PROFILED, path)
+        kernels = [e for e in json.loads(path.read_text())["traceEvents"]
+                   if e.get("cat") == "kernel"]
+        # operators shorter than 1 us would get negative durations
+        told = self.script("hta.trace_analysis", HTA_PROFILED, path,
+                           HTA_DISABLE_NS_ROUNDING="1")
+        self.assertAlmostEqual(told["compute"], sum(e["dur"] for e in kernels),
+                               delta=0.1)
+        self.assertGreaterEqual(told["calls"], len(kernels))
+        self.assertEqual(told["queues"], 1)
 
     def test_tracelens_reads_the_kineto_export(self):
         told = self.script("TraceLens", TRACELENS, self.folder / "k.json")
