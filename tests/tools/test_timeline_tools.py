@@ -68,7 +68,8 @@ p.export_chrome_trace(sys.argv[1])
 HTA_PROFILED = """
 import json, sys
 from hta.trace_analysis import TraceAnalysis
-t = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/")
+t = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/",
+                  include_last_profiler_step=True)
 parts = t.get_temporal_breakdown(visualize=False).iloc[0]
 calls = t.get_cuda_kernel_launch_stats(visualize=False)[0]
 t.get_idle_time_breakdown(visualize=False)
