@@ -6,13 +6,14 @@ many as ever, and PyTorch is given the objects instead of what they bring."""
 import functools
 import io
 import sys
+import threading
 
 import torch.distributed as dist
 
 LARGE_BYTES = 1 << 19  # half of what NCCL brings: never more than that
 _PART_BYTES = 4 << 20  # PyTorch's store takes 8 MiB
 _turns = {}  # of a group: how many calls went through the store
-_call = None  # the one that runs now
+_now = threading.local()  # .call: the one that runs in this thread
 
 
 def _c10d():
@@ -98,16 +99,15 @@ class _Call:
 def _around(original, kind, position):
     @functools.wraps(original)
     def run(*args, **kwargs):
-        global _call
         group = kwargs.get("group", args[position] if len(args) > position
                            else None) or _c10d()._get_default_group()
         if not isinstance(group, dist.ProcessGroup):
             return original(*args, **kwargs)  # not this rank's
-        _call = call = _Call(group, kind)
+        _now.call = call = _Call(group, kind)
         try:
             result = original(*args, **kwargs)
         finally:
-            _call = None
+            _now.call = None
         if call.tensors and call.is_large(call.sent_bytes()):
             call.give()
         return result
@@ -121,15 +121,16 @@ def start():
     @functools.wraps(to_tensor)
     def object_to_tensor(thing, *args, **kwargs):
         tensor, size = to_tensor(thing, *args, **kwargs)
-        if _call is not None:
-            _call.sends(thing, tensor)
+        if getattr(_now, "call", None):
+            _now.call.sends(thing, tensor)
         return tensor, size
 
     @functools.wraps(to_object)
     def tensor_to_object(tensor, *args, **kwargs):
-        if (_call is not None and tensor.is_cuda
-                and _call.is_large(tensor.untyped_storage().nbytes())):
-            return _call.take()
+        call = getattr(_now, "call", None)
+        if (call and tensor.is_cuda
+                and call.is_large(tensor.untyped_storage().nbytes())):
+            return call.take()
         return to_object(tensor, *args, **kwargs)
 
     c10d._object_to_tensor = object_to_tensor
