@@ -8,6 +8,7 @@ a list of nhwc, fast-norm and plain-attention (as before timm used PyTorch's
 own), or none."""
 import argparse
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -18,7 +19,10 @@ import timm.layers
 import torch
 
 STEPS = 2
-SLOW = ("uniform_", "normal_", "erfinv_", "trunc_normal_")
+# Draw weights on the host, or work on what was drawn.
+SLOW = ((torch.Tensor, "uniform_"), (torch.Tensor, "normal_"),
+        (torch.Tensor, "erfinv_"), (torch.nn.init, "_no_grad_trunc_normal_"),
+        (timm.layers.weight_init, "_trunc_normal_"))
 
 
 def parse():
@@ -44,15 +48,14 @@ class Job:
 def no_random_weights():
     """The weights' values do not matter here, and drawing them on the host
     takes minutes."""
-    kept = {name: getattr(torch.Tensor, name)
-            for name in SLOW if hasattr(torch.Tensor, name)}
-    for name in kept:
-        setattr(torch.Tensor, name, lambda self, *words, **named: self)
+    kept = [(owner, name, getattr(owner, name)) for owner, name in SLOW]
+    for owner, name, _ in kept:
+        setattr(owner, name, lambda tensor, *words, **named: tensor)
     try:
         yield
     finally:
-        for name, method in kept.items():
-            setattr(torch.Tensor, name, method)
+        for owner, name, function in kept:
+            setattr(owner, name, function)
 
 
 class Benchmark:
@@ -103,13 +106,14 @@ def search(job):
             bench.run()
             error = ""
         except RuntimeError as failure:
-            error = f"{type(failure).__name__}: {failure}"[:200]
+            error = f"{type(failure).__name__}: {failure}"[:600]
         show(job, batch, error)
     del bench
 
 
 def main():
     args = parse()
+    gc.freeze()  # what is imported, which each child's collections would copy
     for line in sys.stdin:
         if not os.fork():
             resource.setrlimit(resource.RLIMIT_CPU, (args.limit, args.limit))

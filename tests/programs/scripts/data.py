@@ -13,6 +13,8 @@
   c4          texts as torchtitan's test data has them
   coco        16 random images in COCO's layout, with boxes
   masks       16 random images and masks, imgs/ and masks/
+  sentences   labelled sentences, a small BERT, and evaluate's accuracy metric
+  pictures    two classes of random images, a small ViT, and the same metric
   yolo        16 random images in YOLO's layout, and data.yaml"""
 import json
 import os
@@ -47,7 +49,7 @@ def rows(path, count, make):
             file.write(json.dumps(make()) + "\n")
 
 
-def tokenizer(folder):
+def tokenizer(folder, **tokens):
     import tokenizers
     import transformers
     from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -60,7 +62,7 @@ def tokenizer(folder):
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=raw, eos_token="<end>", pad_token="<pad>",
-        bos_token="<start>")
+        bos_token="<start>", **tokens)
     fast.chat_template = (
         "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}<end>"
         "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
@@ -124,6 +126,57 @@ def picture(path, width, height, values=255):
     shape = (height, width) if values == 2 else (height, width, 3)
     Image.fromarray(numpy.random.randint(0, values, shape).astype(
         "uint8")).save(path)
+
+
+# evaluate's own loads its code from a network.
+ACCURACY = """import datasets
+import evaluate
+
+
+class Accuracy(evaluate.Metric):
+    def _info(self):
+        number = datasets.Value("int32")
+        return evaluate.MetricInfo(
+            description="", citation="", inputs_description="",
+            features=datasets.Features(
+                {"predictions": number, "references": number}))
+
+    def _compute(self, predictions, references):
+        equal = sum(p == r for p, r in zip(predictions, references))
+        return {"accuracy": equal / len(references)}
+"""
+
+
+def accuracy():
+    os.makedirs("accuracy", exist_ok=True)
+    with open("accuracy/accuracy.py", "w") as file:
+        file.write(ACCURACY)
+
+
+def sentences(folder):
+    import transformers
+    accuracy()
+    words = tokenizer(f"{folder}/model", mask_token="<mask>")
+    transformers.BertForMaskedLM(transformers.BertConfig(
+        vocab_size=len(words), hidden_size=256, intermediate_size=1024,
+        num_hidden_layers=4, num_attention_heads=4, max_position_embeddings=512,
+        pad_token_id=words.pad_token_id)).save_pretrained(f"{folder}/model")
+    for part, count in (("train", 128), ("test", 32)):
+        with open(f"{folder}/{part}.csv", "w") as file:
+            file.write("sentence,label\n")
+            file.writelines(f"{sentence(20)},{i % 3}\n" for i in range(count))
+        with open(f"{folder}/{part}.txt", "w") as file:
+            file.writelines(sentence(100) + "\n" for _ in range(count))
+
+
+def pictures(folder):
+    import transformers
+    accuracy()
+    images(folder)
+    transformers.ViTForImageClassification(transformers.ViTConfig(
+        hidden_size=192, intermediate_size=768, num_hidden_layers=6,
+        num_attention_heads=3)).save_pretrained(f"{folder}/model")
+    transformers.ViTImageProcessor().save_pretrained(f"{folder}/model")
 
 
 def coco(folder):
