@@ -5,6 +5,7 @@ names what differs, and the batches are those of timm's search."""
 import importlib.machinery
 import importlib.util
 import sys
+import types
 import unittest
 
 from suite import TOP, main
@@ -77,6 +78,16 @@ class Batches(unittest.TestCase):
         rows = [row, {**row, "batch": "256"}, {**row, "compiled": "dynamo"},
                 {**row, "phase": "train", "batch": "8"}]
         self.assertEqual(rows[1:2], program("batches").counted(rows))
+
+    def test_the_attempt_before_the_next_batch_is_made_where_there_was_one(self):
+        row = {"model": "m", "img_size": "224", "layout": "nhwc",
+               "torch": "2.4.0", "batch": "256", "first": 1024}
+        job_of = program("batches").job_of
+        args = types.SimpleNamespace(options="fast-norm")
+        self.assertEqual("m 224 nhwc,fast-norm 512 384 256",
+                         job_of(args, row))
+        self.assertEqual("m 224 nhwc,fast-norm 1024 768",
+                         job_of(args, {**row, "batch": "768"}))
 
 
 if __name__ == "__main__":

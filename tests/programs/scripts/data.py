@@ -6,6 +6,7 @@
   texts       the same tokenizer in model/ and texts in raw/, for litgpt
   stories     an empty checkpoint of a Llama of 15 M parameters, a tokenizer
   images      two classes of random images, train/ and val/
+  classes     the same with ten classes
   llama       an empty checkpoint of LLaMA-7B and a tokenizer
   mnist       MNIST's files, of 512 and 128 random digits
   cora        the files of the Cora citation graph, random
@@ -107,16 +108,20 @@ def c4(folder):
     rows(f"{folder}/data.json", 400, lambda: {"text": sentence(200)})
 
 
-def images(folder, side=256):
+def images(folder, side=256, kinds=("cat", "dog"), each=32):
     import numpy
     from PIL import Image
-    for part, count in (("train", 32), ("val", 8)):
-        for kind in ("cat", "dog"):
+    for part, count in (("train", each), ("val", each // 4)):
+        for kind in kinds:
             os.makedirs(f"{folder}/{part}/{kind}")
             for i in range(count):
                 pixels = numpy.random.randint(0, 255, (side, side, 3))
                 Image.fromarray(pixels.astype("uint8")).save(
                     f"{folder}/{part}/{kind}/{i}.jpg")
+
+
+def classes(folder):
+    images(folder, kinds=WORDS[:10], each=8)
 
 
 def picture(path, width, height, values=255):
