@@ -203,6 +203,32 @@ TEST(kernels_that_load_one_by_one_are_bound_by_elements)
     CHECK_UINT(more.ns, slow.ns);
 }
 
+/* 20 of an H100's 50 MiB of L2 hold a kernel's bytes; of ten times as many, 25
+ * MiB come from there. */
+TEST(elementwise_kernels_find_small_tensors_in_the_cache)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = {.family = WORK_ELEMENTWISE,
+                        .source = WORK_RULE,
+                        .read_bytes = 10 << 20,
+                        .written_bytes = 10 << 20};
+    const struct cost_roofline *line = cost_roofline_default(&work);
+    double bytes = 20 << 20, l2 = 13 * 132 * 1e-3 * gpu.clock_mhz;
+    double memory = gpu.memory_gbps * line->memory;
+
+    CHECK_NEAR(cost_roofline_ns(line, &gpu, &work), line->floor_ns + bytes / l2,
+               1e-9);
+    work.read_bytes = work.written_bytes = 100 << 20;
+    bytes = 200 << 20;
+    double near = gpu.l2_bytes / 2;
+    CHECK_NEAR(cost_roofline_ns(line, &gpu, &work),
+               line->floor_ns + near / l2 + (bytes - near) / memory, 1e-9);
+    work.family = WORK_SOFTMAX_FORWARD;
+    line = cost_roofline_default(&work);
+    CHECK_NEAR(cost_roofline_ns(line, &gpu, &work),
+               line->floor_ns + bytes / (gpu.memory_gbps * line->memory), 1e-9);
+}
+
 TEST(geforce_gpus_run_above_their_boost_clock)
 {
     struct work work = gemm(8192, 8192, 8192, WORK_FP16);
