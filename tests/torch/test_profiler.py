@@ -216,6 +216,16 @@ print(0)
                   for e in kernels) > 3, True)
 
 
+def sm_times(directory, scratch):
+    """Of the steps of a recording: their length times the share of the SMs
+    that had work, in ns."""
+    memsim("replay", "-q", "--json", f"{scratch}/{directory}.json",
+           f"{scratch}/{directory}")
+    result = json.loads(pathlib.Path(scratch, f"{directory}.json").read_text())
+    return [s["sm_utilization"] * s["duration_ns"]
+            for s in result["ranks"][0]["steps"]]
+
+
 @test
 def memsim_imports_what_the_profiler_wrote():
     with tempfile.TemporaryDirectory() as scratch:
@@ -238,6 +248,9 @@ print(0)
         shift = again[0][0] - mine[0][0]
         worst = max(abs(a[0] - shift - b[0]) for a, b in zip(again, mine))
         assert worst < 20000, worst
+        # the grids of libraries' kernels hold what they held in the simulation
+        there, here = (sm_times(d, scratch) for d in ("run", "imported"))
+        assert abs(sum(here) / sum(there[1:]) - 1) < 0.01, (there, here)
 
 
 @test
