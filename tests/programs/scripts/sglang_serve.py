@@ -38,7 +38,7 @@ def main(mode):
     cache = tokens * LAYERS * 2 * HEADS * WIDTH * 2
     limit = SHARE * torch.cuda.get_device_properties(0).total_memory
     print("tokens of cache", tokens, "MiB", cache >> 20, "of", int(limit) >> 20)
-    if limit - (2 << 30) < cache < limit:
+    if limit - (1 << 30) < cache < limit:
         print("cache as computed")
     engine.shutdown()
 
