@@ -69,7 +69,6 @@ OPTIMIZERS = {
     "radam": _torch("RAdam"),
     "adamax": _torch("Adamax"),
     "adagrad": _torch("Adagrad"),
-    "adagrad-fused": _torch("Adagrad", fused=True),
     "adadelta": _torch("Adadelta"),
     "rmsprop": _torch("RMSprop", momentum=0.9, centered=True),
     "rprop": _torch("Rprop"),
