@@ -89,7 +89,7 @@ static char *fit_text(const struct fit_ops *fit)
     return text;
 }
 
-static const struct cost_roofline law = {4000, 0.6, 0.7};
+static const struct cost_roofline law = {4000, 0.6, 0.7, 0};
 
 TEST(trees_learn_what_a_roofline_cannot_say)
 {
@@ -247,7 +247,7 @@ static void add_line(struct cost_build *build, double floor_ns, double weight)
     struct cost_roofline *line = xmalloc(sizeof *line);
     struct cost_part part = {.state = line};
 
-    *line = (struct cost_roofline){floor_ns, 1, 1};
+    *line = (struct cost_roofline){floor_ns, 1, 1, 0};
     part.model = (struct cost_model){.family = WORK_GEMM,
                                      .types = 1u << WORK_FP32,
                                      .variants = UINT32_MAX,
