@@ -60,10 +60,10 @@ def run_report_and_replay_agree():
             equal(again["time"], ran["time"])
         half = json.loads(memsim("replay", "-q", "--json", "-", "--host-speed",
                                  "0", "--scale", "gemm=0.5",
-                                 trace).stdout)["time"]["step_ns"]
+                                 trace))["time"]["step_ns"]
         whole = json.loads(memsim("replay", "-q", "--json", "-",
                                   "--host-speed", "0",
-                                  trace).stdout)["time"]["step_ns"]
+                                  trace))["time"]["step_ns"]
         assert half < whole, (half, whole)
 
 
