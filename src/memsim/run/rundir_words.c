@@ -71,34 +71,33 @@ static char **words_split(const char *text, size_t length)
     return words;
 }
 
+static char **words_read(const char *path, struct err *err)
+{
+    size_t length;
+    char *text = read_whole(path, &length, err);
+    char **words = text ? words_split(text, length) : NULL;
+
+    free(text);
+    return words;
+}
+
 int rundir_read_words(const char *directory, const char *name, char ***words,
                       struct err *err)
 {
     char path[PATH_MAX];
-    size_t length;
 
     *words = NULL;
     rundir_file(directory, name, path, sizeof path);
     if (access(path, F_OK) && errno == ENOENT)
         return 0;
-    char *text = read_whole(path, &length, err);
-    if (!text)
-        return -1;
-    *words = words_split(text, length);
-    free(text);
-    return 0;
+    *words = words_read(path, err);
+    return *words ? 0 : -1;
 }
 
 char **rundir_command(const struct rundir *dir, struct err *err)
 {
     char path[PATH_MAX];
-    size_t length;
 
     rundir_file(dir->path, SESSION_COMMAND, path, sizeof path);
-    char *text = read_whole(path, &length, err);
-    if (!text)
-        return NULL;
-    char **command = words_split(text, length);
-    free(text);
-    return command;
+    return words_read(path, err);
 }
