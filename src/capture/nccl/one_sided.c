@@ -135,9 +135,11 @@ ncclResult_t ncclWaitSignal(int count, struct wait_signal *waits,
                                     : ncclInvalidArgument;
     if (result)
         return result;
-    for (int i = 0; i < count; i++)
-        if (waits[i].peer != communicator_get(comm)->rank)
-            windows_forget(comm);
+    int i = 0;
+    while (i < count && waits[i].peer == communicator_get(comm)->rank)
+        i++;
+    if (i < count) /* another rank's */
+        windows_forget(comm);
     return submit(&(const struct one_sided){.name = NAME_OF("ncclWaitSignal"),
                                             .comm = comm,
                                             .peer = waits[0].peer,
