@@ -10,6 +10,7 @@ import torch
 
 from _memsim_flash_rules import Call
 
+
 def _swaps(queries, heads, kv_heads, left, right, dropout, alibi):
     """Whether the heads of one query that share keys count as queries."""
     return (queries == 1 and heads > kv_heads and left < 0 and right < 0 and
@@ -42,7 +43,7 @@ def fwd(q, k, v, out, alibi_slopes, p_dropout, softmax_scale, is_causal,
             queries, heads = heads // kv_heads, kv_heads
             out = out if out is None else out.reshape(shape).transpose(1, 2)
         call = Call(q, k, heads, kv_heads, head_size, softcap, p_dropout,
-                     alibi_slopes)
+                    alibi_slopes)
         call.sizes(batch, queries, k.size(1))
         call.mask(is_causal, left, right)
         if out is None:
@@ -86,7 +87,7 @@ def varlen_fwd(q, k, v, out, cu_seqlens_q, cu_seqlens_k, seqused_k, leftpad_k,
                 out = out.reshape(shape).transpose(1, 2).reshape(rows)
             max_seqlen_q, heads = groups, kv_heads
         call = Call(q, k, heads, kv_heads, head_size, softcap, p_dropout,
-                     alibi_slopes)
+                    alibi_slopes)
         call.sizes(batch, max_seqlen_q, max_seqlen_k)
         call.mask(is_causal, window_size_left, window_size_right)
         call.ragged, call.total = True, q.size(0)
@@ -136,7 +137,6 @@ def _backward(call, dq, dk, dv, sums, rows, deterministic, zeroes=False):
             each.zero_()
     if shared:
         groups = (*dk.shape[:-1], call.heads // call.kv_heads, call.head_size)
-        groups = (*dk.shape[:-2], call.kv_heads, *groups[-2:])
         torch.sum(dk_all.reshape(groups), -2, out=dk)
         torch.sum(dv_all.reshape(groups), -2, out=dv)
     del dq_sum
@@ -154,7 +154,7 @@ def bwd(grad, q, k, v, out, softmax_lse, dq, dk, dv, alibi_slopes, p_dropout,
     with torch.cuda.device(q.device):
         batch, queries, heads, head_size = q.shape
         call = Call(q, k, heads, k.size(2), head_size, softcap, p_dropout,
-                     alibi_slopes)
+                    alibi_slopes)
         call.sizes(batch, queries, k.size(1))
         call.mask(is_causal, window_size_left, window_size_right)
         dq, dk, dv = _gradients((dq, q), (dk, k), (dv, v))
@@ -171,7 +171,7 @@ def varlen_bwd(grad, q, k, v, out, softmax_lse, dq, dk, dv, cu_seqlens_q,
         batch = cu_seqlens_q.numel() - 1
         total, heads, head_size = q.shape
         call = Call(q, k, heads, k.size(1), head_size, softcap, p_dropout,
-                     alibi_slopes)
+                    alibi_slopes)
         call.sizes(batch, max_seqlen_q, max_seqlen_k)
         call.mask(is_causal, window_size_left, window_size_right)
         call.ragged, call.total = True, total
@@ -210,7 +210,7 @@ def fwd_kvcache(q, kcache, vcache, k, v, seqlens_k, rotary_cos, rotary_sin,
             queries, heads = heads // kv_heads, kv_heads
         q, kcache_up, vcache_up = _padded(q, kcache, vcache)
         call = Call(q, kcache, heads, kv_heads, q.size(-1), softcap, 0.0,
-                     alibi_slopes)
+                    alibi_slopes)
         call.sizes(batch, queries, keys)
         call.mask(is_causal, window_size_left, window_size_right)
         call.ragged = seqlens_k is not None
