@@ -158,7 +158,7 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
     return CUPTI_SUCCESS;
 }
 
-/* Where calls are wanted, they are told from now on; where not, no more. */
+/* From now on the subscriber gets calls if any are wanted, else none. */
 static void hear(void)
 {
     bool wants = wants_any() && subscriber_function;

@@ -67,12 +67,11 @@ struct activity {
 /* Whether calls and work are kept from now on. */
 CORE_API void memsim_activity_listen(bool on);
 
-/* From now on HEAR (NULL: nobody) is told of each call when it is done, in the
- * thread that made it, with none of the core's locks held. What it calls itself
- * is told to nobody. */
+/* From now on HEAR (NULL: nobody) gets each call when it is done, in the thread
+ * that made it, with none of the core's locks held, but not its own calls. */
 CORE_API void memsim_activity_hear(void (*hear)(const struct activity *call));
 
-/* For record_put.h: tells of the calling thread's calls, unless it holds a
+/* For record_put.h: gives it the calling thread's calls, unless that holds a
  * lock. */
 void activity_tell(void);
 
