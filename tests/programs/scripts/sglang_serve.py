@@ -7,24 +7,15 @@ in tokens."""
 import sys
 
 import torch
-import transformers
 
-LAYERS, HEADS, WIDTH = 4, 4, 64
+import served_llama
+
 SHARE = 0.5
-
-
-def model():
-    transformers.LlamaConfig(
-        vocab_size=1000, hidden_size=512, intermediate_size=1024,
-        num_hidden_layers=LAYERS, num_attention_heads=8,
-        num_key_value_heads=HEADS, head_dim=WIDTH, dtype="bfloat16",
-        max_position_embeddings=2048, architectures=["LlamaForCausalLM"]
-    ).save_pretrained("model")
 
 
 def main(mode):
     import sglang
-    model()
+    served_llama.save("model")
     engine = sglang.Engine(
         model_path="model", load_format="dummy", skip_tokenizer_init=True,
         dtype="bfloat16", mem_fraction_static=SHARE, context_length=1024,
@@ -35,7 +26,7 @@ def main(mode):
     print("tokens", len(found["output_ids"]))
     info = engine.get_server_info()
     tokens = info["max_total_num_tokens"]
-    cache = tokens * LAYERS * 2 * HEADS * WIDTH * 2
+    cache = tokens * served_llama.TOKEN_BYTES
     limit = SHARE * torch.cuda.get_device_properties(0).total_memory
     print("tokens of cache", tokens, "MiB", cache >> 20, "of", int(limit) >> 20)
     if limit - (1 << 30) < cache < limit:

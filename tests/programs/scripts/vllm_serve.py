@@ -11,20 +11,16 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 # Its wheel has DeepGEMM for one version of Python only.
 os.environ["VLLM_USE_DEEP_GEMM"] = "0"
 import torch
-import transformers
 from vllm import LLM, SamplingParams
 
-LAYERS, HEADS, WIDTH, PAGE = 4, 4, 64, 16
+import served_llama
+
+PAGE = 16  # tokens
 SHARE = {"eager": 0.9, "compiled": 0.5}
 
 
 def serve(mode):
-    transformers.LlamaConfig(
-        vocab_size=1000, hidden_size=512, intermediate_size=1024,
-        num_hidden_layers=LAYERS, num_attention_heads=8,
-        num_key_value_heads=HEADS, head_dim=WIDTH, dtype="bfloat16",
-        max_position_embeddings=2048, architectures=["LlamaForCausalLM"]
-    ).save_pretrained("model")
+    served_llama.save("model")
     return LLM(model="model", load_format="dummy", skip_tokenizer_init=True,
                enforce_eager=mode == "eager", max_model_len=1024,
                gpu_memory_utilization=SHARE[mode], dtype="bfloat16")
@@ -37,7 +33,7 @@ def main(mode):
         SamplingParams(max_tokens=16, ignore_eos=True, detokenize=False))
     print("tokens", len(found[0].outputs[0].token_ids))
     blocks = llm.llm_engine.vllm_config.cache_config.num_gpu_blocks
-    cache = blocks * PAGE * LAYERS * 2 * HEADS * WIDTH * 2
+    cache = blocks * PAGE * served_llama.TOKEN_BYTES
     limit = SHARE[mode] * torch.cuda.get_device_properties(0).total_memory
     print("blocks", blocks, "MiB", cache >> 20, "of", int(limit) >> 20)
     if limit - (1 << 30) < cache < limit:
