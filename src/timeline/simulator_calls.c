@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeline/simulator.h"
+
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "runtime/sim/sim_cost.h"
+
+/* --- kinds of calls ------------------------------------------------------- */
+
+/* Calls that are no work: order, waits, what comes and goes. */
+static void do_call(struct simulator *r, const struct op *op, uint32_t thread)
+{
+    switch (op->kind) {
+    case OP_EVENT_RECORD:
+        sim_record(r->sim, thread, simulator_stream(r, op),
+                   simulator_event(r, op->event));
+        break;
+    case OP_STREAM_WAIT:
+        sim_wait_event(r->sim, thread, simulator_stream(r, op),
+                       simulator_event(r, op->event));
+        break;
+    case OP_SYNC_STREAM:
+        sim_sync_stream(r->sim, thread, simulator_stream(r, op));
+        break;
+    case OP_SYNC_EVENT:
+        sim_sync_event(r->sim, thread, simulator_event(r, op->event));
+        break;
+    case OP_SYNC_DEVICE:
+    case OP_DEVICE_FREE:
+        sim_sync_device(r->sim, thread, simulator_device(r, op->device));
+        break;
+    case OP_STREAM_CREATE:
+        simulator_stream_create(r, op);
+        break;
+    case OP_STREAM_DESTROY:
+        map_take(&r->streams, simulator_stream_key(op));
+        break;
+    case OP_EVENT_DESTROY:
+        map_take(&r->events, op->event);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Memory calls of pools neither wait nor cost much. */
+static enum op_kind call_kind(const struct op *op)
+{
+    const struct trace_device_malloc *m =
+        (const struct trace_device_malloc *)op->fields;
+
+    if ((op->record == TRACE_DEVICE_MALLOC ||
+         op->record == TRACE_DEVICE_FREE) &&
+        m->how == TRACE_HOW_ASYNC)
+        return OP_EVENT_RECORD; /* as cheap, and done with below */
+    return op->kind;
+}
+
+static void call_tell(struct simulator *r, const struct op *op, uint32_t thread,
+                      uint64_t start_ns, uint64_t first_tag)
+{
+    struct simulation_call call = {
+        .number = r->call,
+        .before = (uint64_t)(uintptr_t)map_get(&r->last_calls, thread),
+        .start_ns = start_ns,
+        .end_ns = sim_now(r->sim, thread),
+        .woken_by = sim_woken_by(r->sim, thread),
+        .tag = r->tag > first_tag ? first_tag + 1 : 0,
+        .kind = op->kind,
+        .thread = op->thread,
+        .step = simulator_step(r),
+        .device = op->device,
+        .stream = op->stream,
+        .event = op->event,
+    };
+
+    map_put(&r->last_calls, thread, (void *)(uintptr_t)r->call);
+    if (r->sink.call)
+        r->sink.call(r->sink.context, &call);
+}
+
+/* --- imported profiles ---------------------------------------------------- */
+
+/* A profile has the kernels of libraries by name alone; memsim's own export
+ * says what each operation is. */
+static enum work_family family_named(const struct trace_names *names,
+                                     const struct op *op,
+                                     enum work_family found)
+{
+    static const struct {
+        const char *part;
+        enum work_family family;
+    } families[] = {
+        {"flash_fwd", WORK_ATTENTION_FORWARD},
+        {"flash_bwd", WORK_ATTENTION_BACKWARD},
+        {"fmha_cutlassF", WORK_ATTENTION_FORWARD},
+        {"fmha_cutlassB", WORK_ATTENTION_BACKWARD},
+        {"fprop", WORK_CONVOLUTION_FORWARD},
+        {"convolve", WORK_CONVOLUTION_FORWARD},
+        {"dgrad", WORK_CONVOLUTION_DGRAD},
+        {"wgrad", WORK_CONVOLUTION_WGRAD},
+        {"nvjet", WORK_GEMM},
+        {"gemm", WORK_GEMM},
+        {"gemv", WORK_GEMM},
+        {"splitKreduce", WORK_GEMM},
+    };
+
+    const char *name = trace_names_get(names, op->name);
+
+    if (op->family)
+        found = work_family_find(trace_names_get(names, op->family));
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (found == WORK_OTHER && strstr(name, families[i].part))
+            return families[i].family;
+    return found;
+}
+
+/* What was measured, in place of the price. */
+static void price_measured(struct simulator *r, const struct op *op,
+                           struct price *price)
+{
+    price->family = family_named(op_trace_names(r->ops), op, price->family);
+    double scale = r->options.price.scale[price->family];
+    uint64_t end_ns = op->start_ns + op->duration_ns;
+
+    if (end_ns > r->measured_end_ns)
+        r->measured_end_ns = end_ns;
+    if (r->options.models && op->kind != OP_HOST_FUNCTION)
+        return;
+    uint64_t ns = scale > 0 ? (uint64_t)(scale * (double)op->duration_ns)
+                            : op->duration_ns;
+    price->answer = (struct cost_answer){
+        .ns = ns, .low_ns = ns, .high_ns = ns, .basis = COST_MEASURED};
+    price->share = 1;
+}
+
+/* THREAD's wait ended: it returns after as long as it did. */
+static void profile_return(struct simulator *r, const struct op *op,
+                           uint32_t thread)
+{
+    sim_spend(r->sim, thread, op->return_ns);
+    *simulator_drift(r, op->thread) =
+        (int64_t)(sim_now(r->sim, thread) + r->origin_ns) -
+        (int64_t)(op->host_ns + op->held_ns + r->options.start_ns);
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+/* The host goes on with the call that it has not done with. */
+void simulator_call_finish(struct simulator *r)
+{
+    struct unfinished *u = &r->unfinished;
+
+    if (!simulator_host_settle(r, u->thread))
+        return;
+    if (u->works && u->op.blocking) {
+        u->op.blocking = false;
+        sim_sync_stream(r->sim, u->thread, u->stream);
+        if (!simulator_host_settle(r, u->thread))
+            return;
+    }
+    u->active = false;
+    r->t->host_ns = r->host_ns;
+    r->waited_ns += sim_now(r->sim, u->thread) - u->called_ns;
+    if (r->imported && u->op.kind == OP_SYNC_EVENT)
+        profile_return(r, &u->op, u->thread);
+    if (!u->op.capture)
+        call_tell(r, &u->op, u->thread, u->start_ns, u->first_tag);
+}
+
+/* The host makes the call OP, of KIND. */
+static void call_make(struct simulator *r, const struct op *op,
+                      enum op_kind kind, const struct price *price, bool works)
+{
+    uint32_t thread = simulator_thread(r, op->thread);
+
+    r->unfinished = (struct unfinished){.active = true,
+                                        .works = works,
+                                        .op = *op,
+                                        .thread = thread,
+                                        .first_tag = r->tag};
+    sim_until(r->sim, thread, r->host_ns);
+    r->unfinished.start_ns = sim_now(r->sim, thread);
+    if (!op->capture) {
+        r->call++;
+        if (!r->imported)
+            sim_spend(r->sim, thread, sim_call_ns(kind));
+    }
+    r->unfinished.called_ns = sim_now(r->sim, thread);
+    if (works) {
+        r->unfinished.stream = simulator_stream(r, op);
+        simulator_submit(r, op, thread, price);
+    } else if (kind == op->kind) {
+        do_call(r, op, thread);
+    }
+    simulator_call_finish(r);
+}
+
+static void profile_call(struct simulator *r, const struct op *op,
+                         struct price *price)
+{
+    bool works = op->kind > OP_NONE && op->kind <= OP_COLLECTIVE;
+
+    if (op->kind == OP_HOST_JOIN) {
+        *simulator_drift(r, op->thread) = *simulator_drift(r, op->joined);
+        return;
+    }
+    r->host_ns = simulator_profile_ns(r, op->thread, op->host_ns);
+    if (works)
+        price_measured(r, op, price);
+    call_make(r, op, op->kind, price, works);
+}
+
+static void call_op(struct simulator *r, const struct op *op,
+                    struct price *price, bool works)
+{
+    enum op_kind kind = call_kind(op);
+
+    if (r->imported) {
+        profile_call(r, op, price);
+        return;
+    }
+    simulator_host_call(r, op);
+    if (!works && kind <= OP_COLLECTIVE && kind != OP_HOST_FUNCTION) {
+        r->collective += kind == OP_COLLECTIVE;
+        return; /* a setting of a library's */
+    }
+    call_make(r, op, kind, price, works);
+}
+
+/* OP comes when the host has done with those before it. */
+static void queue_put(struct simulator *r, const struct op *op,
+                      const struct price *price, bool works)
+{
+    xgrow(&r->queue, r->queue_count, &r->queue_capacity, sizeof *r->queue);
+    struct waiting *w = &r->queue[r->queue_count++];
+    *w = (struct waiting){.op = *op, .price = *price, .works = works};
+    memcpy(w->fields, op->fields, op->field_count * sizeof *w->fields);
+}
+
+void simulator_queue_go(struct simulator *r)
+{
+    while (!r->unfinished.active && r->queue_head < r->queue_count) {
+        struct waiting w = r->queue[r->queue_head++];
+        w.op.fields = w.fields;
+        call_op(r, &w.op, &w.price, w.works);
+    }
+    if (r->queue_head == r->queue_count)
+        r->queue_head = r->queue_count = 0;
+}
+
+void simulator_op(void *context, const struct op *op)
+{
+    struct simulator *r = context;
+    struct price price = {.family = WORK_OTHER};
+    bool works = simulator_price(r, op, &price);
+
+    if (r->unfinished.active || r->queue_count)
+        queue_put(r, op, &price, works);
+    else
+        call_op(r, op, &price, works);
+}

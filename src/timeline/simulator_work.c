@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "timeline/simulator.h"
+
+#include <string.h>
+
+#include "common/base/xmalloc.h"
+#include "runtime/sim/sim_cost.h"
+
+/* --- what the simulator tells --------------------------------------------- */
+
+static struct simulation_op *info_of(const struct simulator *r, uint64_t tag)
+{
+    return &r->infos[tag & (r->info_capacity - 1)];
+}
+
+void simulator_done(struct simulator *r, const struct sim_done *done)
+{
+    struct simulation_op *info = info_of(r, done->tag);
+
+    info->done = *done;
+    if (done->cause == SIM_BY_PEER)
+        info->done.cause_tag = 0; /* its number is the other process's */
+    r->under_way--;
+    if (done->end_ns > r->t->end_ns)
+        r->t->end_ns = done->end_ns;
+    if (r->sink.op)
+        r->sink.op(r->sink.context, info);
+    info->done.tag = 0;
+}
+
+void simulator_marked(struct simulator *r, uint32_t index,
+                      const struct sim_marked *m)
+{
+    struct simulation_moment *moments =
+        m->tag & 1 ? r->t->ends : r->t->begins;
+    struct simulation_moment *at = &moments[m->tag / 2];
+
+    if (m->ns > at->ns)
+        at->ns = m->ns;
+    memcpy(at->use_ns[index], m->use_ns, sizeof m->use_ns);
+}
+
+/* The place of a new operation; those that are not done stay where they are. */
+static struct simulation_op *info_new(struct simulator *r)
+{
+    uint64_t tag = ++r->tag;
+
+    while (info_of(r, tag)->done.tag) {
+        size_t capacity = r->info_capacity;
+        struct simulation_op *old = r->infos;
+        r->info_capacity *= 2;
+        r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
+        for (size_t i = 0; i < capacity; i++)
+            if (old[i].done.tag)
+                *info_of(r, old[i].done.tag) = old[i];
+        xfree(old);
+    }
+    *info_of(r, tag) = (struct simulation_op){.done.tag = tag};
+    return info_of(r, tag);
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+static uint64_t op_bytes(const struct op *op)
+{
+    switch (op->record) {
+    case TRACE_COPY:
+        return ((const struct trace_copy *)op->fields)->bytes;
+    case TRACE_SET:
+        return ((const struct trace_set *)op->fields)->bytes;
+    case TRACE_COLLECTIVE:
+        return ((const struct trace_collective *)op->fields)->bytes;
+    default:
+        return 0;
+    }
+}
+
+/* What of OP's record its listeners are told as it is. */
+static void op_shape(const struct op *op, uint64_t shape[4])
+{
+    if (op->record == TRACE_LAUNCH)
+        memcpy(shape, &((const struct trace_launch *)op->fields)->grid_x_y,
+               4 * sizeof *shape);
+    if (op->record == TRACE_COPY) {
+        shape[0] = ((const struct trace_copy *)op->fields)->pinned;
+        shape[1] = ((const struct trace_copy *)op->fields)->peer;
+    }
+    if (op->record == TRACE_SET)
+        shape[0] = ((const struct trace_set *)op->fields)->value;
+}
+
+/* Which others OP waits for, and for how long it then runs. */
+static void work_meet(struct simulator *r, const struct op *op,
+                      struct sim_work *work)
+{
+    const struct simulation_options *o = &r->options;
+    uint64_t place = r->collective;
+
+    r->collective += op->kind == OP_COLLECTIVE;
+    if (op->kind != OP_COLLECTIVE || !o->meets ||
+        o->meets[place] == SIMULATION_ALONE)
+        return;
+    work->meet = world_meet(r->world, o->meets[place]);
+    work->neighbour = r->world->meets[o->meets[place]].neighbour;
+    if (!op->measured || o->models)
+        return;
+    double scale = o->price.scale[WORK_COLLECTIVE];
+    work->apart = true;
+    work->duration_ns =
+        scale > 0 ? (uint64_t)(scale * (double)o->meet_ns[place])
+                  : o->meet_ns[place];
+}
+
+/* --- changes of the job --------------------------------------------------- */
+
+#define STREAM_BESIDE (UINT64_C(1) << 54) /* in handles */
+
+static uint64_t scaled(uint64_t ns, double factor)
+{
+    return (uint64_t)((double)ns * factor + 0.5);
+}
+
+static struct simulation_effect effect_of(const struct simulator *r,
+                                          const struct op *op)
+{
+    const struct simulation_change *c = r->options.change;
+
+    return c ? c->effect(c->context, op, op_trace_names(r->ops))
+             : (struct simulation_effect){.factor = 1};
+}
+
+/* STREAM waits for all that is on OTHER so far. */
+static void stream_follows(struct simulator *r, uint32_t thread,
+                           uint32_t stream, uint32_t other)
+{
+    uint32_t event = sim_event(r->sim);
+
+    if (sim_record(r->sim, thread, other, event) ||
+        sim_wait_event(r->sim, thread, stream, event))
+        r->t->stuck = true;
+}
+
+/* The stream beside STREAM, which follows it. */
+static uint32_t stream_beside(struct simulator *r, const struct op *op,
+                              uint32_t thread, uint32_t stream)
+{
+    uint32_t beside = simulator_number(&r->beside, stream);
+
+    if (beside == SIM_NONE) {
+        beside = sim_stream(r->sim, simulator_device(r, op->device),
+                            SIM_NON_BLOCKING, 0);
+        simulator_number_put(&r->beside, stream, beside);
+    }
+    stream_follows(r, thread, beside, stream);
+    r->is_beside = true;
+    return beside;
+}
+
+/* The optimizer needs what ran beside. */
+static void beside_join(struct simulator *r, const struct op *op,
+                        uint32_t thread, uint32_t stream)
+{
+    size_t cursor = 0;
+
+    if (!r->is_beside || op->phase != TRACE_PHASE_OPTIMIZER)
+        return;
+    for (void *number; (number = map_next(&r->beside, &cursor));)
+        stream_follows(r, thread, stream, (uint32_t)(uintptr_t)number - 1);
+    r->is_beside = false;
+}
+
+void simulator_submit(struct simulator *r, const struct op *op,
+                      uint32_t thread, const struct price *price)
+{
+    const struct simulation_effect effect = effect_of(r, op);
+    uint32_t stream = simulator_stream(r, op);
+    struct simulation_op *info = info_new(r);
+    struct sim_work work = {
+        .engine = price->engine,
+        .duration_ns = price->answer.ns,
+        .share = price->share,
+        .link = price->link,
+        .gap_ns = op->measured ? (uint32_t)op->gap_ns : SIM_GAP_NS,
+        .latency_ns = (uint32_t)op->latency_ns,
+        .meet = SIM_NONE,
+        .tag = r->tag,
+    };
+
+    info->price = *price;
+    info->kind = op->kind;
+    info->device = op->device;
+    info->name = op->name;
+    info->module = op->module;
+    info->operator = op->operator;
+    info->thread = op->thread;
+    info->stream = op->stream;
+    info->step = simulator_step(r);
+    info->call = r->call;
+    info->bytes = op_bytes(op);
+    info->capture = op->capture;
+    if (r->sink.op)
+        op_shape(op, info->shape);
+    info->gap_ns = work.gap_ns;
+    info->measured_start_ns = op->start_ns;
+    info->measured_end_ns = op->start_ns + op->duration_ns;
+    r->t->ops++;
+    r->under_way++;
+    work_meet(r, op, &work);
+    work.duration_ns = scaled(work.duration_ns, effect.factor);
+    info->price.answer.ns = scaled(price->answer.ns, effect.factor);
+    info->price.answer.low_ns = scaled(price->answer.low_ns, effect.factor);
+    info->price.answer.high_ns = scaled(price->answer.high_ns, effect.factor);
+    beside_join(r, op, thread, stream);
+    if (effect.overlaps) {
+        stream = stream_beside(r, op, thread, stream);
+        info->stream |= STREAM_BESIDE;
+    }
+    if (sim_submit(r->sim, thread, stream, &work))
+        r->t->stuck = true;
+}
+
+/* The price of OP; false: it is no work of the device's, and no call. */
+bool simulator_price(struct simulator *r, const struct op *op,
+                     struct price *price)
+{
+    if (op->kind == OP_HOST_FUNCTION) {
+        *price = (struct price){.family = WORK_OTHER,
+                                .engine = SIM_STREAM_ONLY,
+                                .answer = {.ns = SIM_HOST_FUNCTION_NS,
+                                           .low_ns = 0,
+                                           .high_ns = 2 * SIM_HOST_FUNCTION_NS,
+                                           .basis = COST_FALLBACK}};
+        return true;
+    }
+    if (op->kind == OP_NONE || op->kind > OP_COLLECTIVE)
+        return false;
+    const struct price_place *places = r->options.places;
+    bool collective = op->kind == OP_COLLECTIVE;
+    pricer_price(r->pricer, op, op_trace_names(r->ops),
+                 places && collective ? &places[r->priced] : NULL, price);
+    r->priced += collective;
+    return price->family != WORK_NOTHING;
+}
