@@ -91,8 +91,12 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size,
         .address = (uint64_t)buffer,
         .bytes = size,
         .symmetric = flags & NCCL_WIN_COLL_SYMMETRIC};
+    if (!w->name) { /* no range of addresses is left */
+        memsim_handle_free(HANDLE_NCCL_WINDOW, w);
+        return ncclSystemError;
+    }
     *window = (ncclWindow_t)w->name;
-    return w->name ? ncclSuccess : ncclSystemError;
+    return ncclSuccess;
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
