@@ -147,18 +147,6 @@ static int load_path(const char *path, struct cluster *cluster, struct err *err)
     return rc;
 }
 
-static bool is_path(const char *name)
-{
-    size_t n = strlen(name);
-
-    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
-}
-
-static int select_json(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && is_path(entry->d_name);
-}
-
 /* Calls NEXT with each file of PLACE; a place that is not there has none. */
 typedef int next_file(const char *path, const char *name, void *arg,
                       struct err *err);
@@ -172,7 +160,7 @@ static int scan_place(const char *place, next_file *next, void *arg,
 
     if (share_path(place, directory, sizeof directory, err))
         return -1;
-    int count = scandir(directory, &files, select_json, alphasort);
+    int count = scandir(directory, &files, share_select, alphasort);
     if (count < 0)
         return 0;
     for (int i = 0; i < count; i++) {
@@ -277,6 +265,6 @@ static int load_name(const char *name, struct cluster *cluster, struct err *err)
 int cluster_load(const char *name_or_path, struct cluster *cluster,
                  struct err *err)
 {
-    return is_path(name_or_path) ? load_path(name_or_path, cluster, err)
-                                 : load_name(name_or_path, cluster, err);
+    return share_is_path(name_or_path) ? load_path(name_or_path, cluster, err)
+                                       : load_name(name_or_path, cluster, err);
 }

@@ -57,3 +57,20 @@ int share_path(const char *sub, char *path, size_t size, struct err *err)
                    "MEMSIM_SHARE to the one that holds gpus/",
                    program);
 }
+
+static bool ends_in_json(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 5 && !strcmp(name + length - 5, ".json");
+}
+
+bool share_is_path(const char *name_or_path)
+{
+    return strchr(name_or_path, '/') || ends_in_json(name_or_path);
+}
+
+int share_select(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && ends_in_json(entry->d_name);
+}

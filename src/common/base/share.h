@@ -3,6 +3,8 @@
 #ifndef MEMSIM_COMMON_SHARE_H
 #define MEMSIM_COMMON_SHARE_H
 
+#include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -14,5 +16,12 @@ struct err;
  * where none of them is there or SIZE is too small. For the programs only: it
  * reads the environment. */
 int share_path(const char *sub, char *path, size_t size, struct err *err);
+
+/* A user names a catalogue's file, "h100-sxm-80gb", or gives one of his own:
+ * it has a slash or ends in ".json". */
+bool share_is_path(const char *name_or_path);
+
+/* For scandir: a catalogue's files, "NAME.json" that no dot begins. */
+int share_select(const struct dirent *entry);
 
 #endif

@@ -16,30 +16,13 @@
 #include <string.h>
 #include <strings.h>
 
-static bool ends_in_json(const char *name)
-{
-    size_t length = strlen(name);
-
-    return length > 5 && !strcmp(name + length - 5, ".json");
-}
-
-static bool is_path(const char *name)
-{
-    return strchr(name, '/') || ends_in_json(name);
-}
-
-static int select_json(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && ends_in_json(entry->d_name);
-}
-
 /* The names of the catalogue's files, sorted; DIRECTORY is theirs. */
 static int catalogue_scan(char directory[PATH_MAX], struct dirent ***files,
                           struct err *err)
 {
     if (share_path("gpus", directory, PATH_MAX, err))
         return -1;
-    int count = scandir(directory, files, select_json, alphasort);
+    int count = scandir(directory, files, share_select, alphasort);
     if (count < 0)
         return err_set(err, "%s: %m", directory);
     return count;
@@ -148,7 +131,7 @@ static int catalogue_find(const char *name, char *path, size_t size,
 
 int gpu_path(const char *name_or_path, char *path, size_t size, struct err *err)
 {
-    if (!is_path(name_or_path))
+    if (!share_is_path(name_or_path))
         return catalogue_find(name_or_path, path, size, err);
     int length = snprintf(path, size, "%s", name_or_path);
     if (length < 0 || (size_t)length >= size)

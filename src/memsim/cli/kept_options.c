@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/share.h"
 #include "common/base/xmalloc.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -42,9 +43,8 @@ static const char **value_of(const struct row *row, void *options)
 static char *word_make(const struct row *row, const char *value)
 {
     char absolute[PATH_MAX];
-    bool is_path = strchr(value, '/') || strstr(value, ".json");
 
-    if (row->is_file && is_path && realpath(value, absolute))
+    if (row->is_file && share_is_path(value) && realpath(value, absolute))
         value = absolute;
     return xasprintf("%s=%s", row->name, value);
 }
