@@ -408,6 +408,88 @@ TEST(a_loose_roofline_comes_after_the_neighbours_models)
     CHECK_UINT(basis_of("a100-sxm-40gb", &work), COST_FITTED);
 }
 
+static struct work gradient(enum work_family family, enum work_type type,
+                            uint32_t element_bytes, uint64_t groups)
+{
+    return (struct work){.family = family,
+                         .type = type,
+                         .source = WORK_EXACT,
+                         .element_bytes = element_bytes,
+                         .convolution = {.n = 1,
+                                         .c = 64,
+                                         .k = 64,
+                                         .groups = groups}};
+}
+
+/* The price of WORK where a forward convolution takes 1 ms, give or take a
+ * factor of 2. */
+static struct cost_answer gradient_price(const struct work *work,
+                                         enum cost_basis basis)
+{
+    struct cost_build build = {.gpu = "h100"};
+    struct gpu gpu = load_gpu("h100");
+    struct cost_gpu limits;
+    struct cost_answer answer = {0};
+    struct err err = {""};
+
+    cost_gpu_set(&gpu, &limits);
+    add_line(&build, 1e6, 0);
+    build.parts[0].model.family = WORK_CONVOLUTION_FORWARD;
+    build.parts[0].model.types = UINT32_MAX;
+    build.parts[0].model.basis = basis;
+    struct cost_image *image = cost_build_image(&build, "here", &err);
+    CHECK(image);
+    cost_price(image, &limits, work, &answer);
+    free(image);
+    cost_build_fini(&build);
+    return answer;
+}
+
+TEST(a_gradient_without_times_takes_a_multiple_of_the_forward)
+{
+    static const struct {
+        enum work_family family;
+        enum work_type type;
+        uint32_t bytes;
+        uint64_t groups;
+        double ratio;
+    } cases[] = {
+        {WORK_CONVOLUTION_DGRAD, WORK_FP16, 2, 1, 1.22},
+        {WORK_CONVOLUTION_WGRAD, WORK_BF16, 2, 1, 1.36},
+        {WORK_CONVOLUTION_DGRAD, WORK_FP32, 4, 1, 1.03},
+        {WORK_CONVOLUTION_WGRAD, WORK_TF32, 4, 1, 1.36},
+        {WORK_CONVOLUTION_DGRAD, WORK_FP16, 2, 64, 1},
+        {WORK_CONVOLUTION_WGRAD, WORK_FP16, 2, 64, 2},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct work work = gradient(cases[i].family, cases[i].type,
+                                    cases[i].bytes, cases[i].groups);
+        struct cost_answer answer = gradient_price(&work, COST_FITTED);
+        double ns = (double)answer.ns;
+
+        CHECK_NEAR(ns, 1e6 * cases[i].ratio, 1e-3);
+        CHECK_UINT(answer.basis, COST_BORROWED);
+        /* wider than the forward's band, narrower than both one after the
+         * other */
+        CHECK((double)answer.low_ns < 0.5 * ns);
+        CHECK((double)answer.low_ns > 0.5 * 0.53 * ns);
+        CHECK((double)answer.high_ns > 2 * ns);
+        CHECK((double)answer.high_ns < 2 * 2.19 * ns);
+        answer = gradient_price(&work, COST_ESTIMATED);
+        CHECK_UINT(answer.basis, COST_ESTIMATED);
+    }
+}
+
+/* Times of a GPU's own gradients win. */
+TEST(a_gradient_with_times_does_not_follow_the_forward)
+{
+    struct work work = gradient(WORK_CONVOLUTION_DGRAD, WORK_FP16, 2, 1);
+
+    CHECK_UINT(basis_of("v100-sxm2-16gb", &work), COST_FITTED);
+    CHECK_UINT(basis_of("rtx-3090", &work), COST_ESTIMATED);
+}
+
 /* Flash attention 2 reaches 70% of an A100's peak and 35% of an H100's, whose
  * tensor cores it cannot feed. */
 TEST(attention_is_not_lent_across_generations_of_tensor_cores)

@@ -182,6 +182,73 @@ static int price_measured(const struct cost_image *image,
     return 0;
 }
 
+static bool is_gradient(enum work_family family)
+{
+    return family == WORK_CONVOLUTION_DGRAD || family == WORK_CONVOLUTION_WGRAD;
+}
+
+/* What a convolution's gradient takes of its forward's time: the medians and
+ * the 10th and 90th percentiles of baidu-research/DeepBench's pairs on a V100
+ * with cuDNN 7.6, 71 of inputs and 81 of filters in each type (data/benchmarks/
+ * ops/v100-sxm2-16gb/conv2d.deepbench.csv). Nobody published depthwise ones:
+ * the input's counts as forward, the filter's as half as fast. */
+static struct blend gradient_ratio(const struct work *work)
+{
+    static const struct blend half[] = {{1.22, 0.78, 2.19}, {1.36, 0.53, 1.40}};
+    static const struct blend whole[] = {{1.03, 0.77, 2.11},
+                                         {1.36, 0.55, 1.69}};
+    static const struct blend depthwise[] = {
+        {1, 1 / ROOFLINE_BAND, ROOFLINE_BAND},
+        {2, 1 / ROOFLINE_BAND, ROOFLINE_BAND}};
+    bool filter = work->family == WORK_CONVOLUTION_WGRAD;
+
+    if (work_variant(work))
+        return depthwise[filter];
+    return (work->element_bytes == 2 ? half : whole)[filter];
+}
+
+/* How much the answer's band BOUND of NS and another one's FACTOR are together,
+ * where the two errors do not depend on each other. */
+static double join_bands(uint64_t bound, uint64_t ns, double factor)
+{
+    return exp(hypot(log(fmax((double)bound, 1) / fmax((double)ns, 1)),
+                     log(factor)));
+}
+
+static int price_known(const struct cost_image *image,
+                       const struct cost_gpu *gpu, const struct work *work,
+                       struct cost_answer *answer)
+{
+    return price_measured(image, work, answer) &&
+                   price_model(image, gpu, work, answer)
+               ? -1
+               : 0;
+}
+
+/* The gradient of a convolution of which no GPU has times like it: what the
+ * forward of that shape takes, times what gradients usually take of it. */
+static int price_gradient(const struct cost_image *image,
+                          const struct cost_gpu *gpu, const struct work *work,
+                          struct cost_answer *answer)
+{
+    struct work forward = *work;
+    struct cost_answer of;
+
+    forward.family = WORK_CONVOLUTION_FORWARD;
+    if (!is_gradient(work->family) || price_known(image, gpu, &forward, &of))
+        return -1;
+    struct blend ratio = gradient_ratio(work);
+    double ns = (double)of.ns * ratio.ns;
+    *answer = (struct cost_answer){
+        .ns = whole_ns(ns),
+        .low_ns = whole_ns(ns / join_bands(of.low_ns, of.ns, ratio.low)),
+        .high_ns = whole_ns(ns * join_bands(of.high_ns, of.ns, ratio.high)),
+        .basis = of.basis < COST_BORROWED ? COST_BORROWED : of.basis,
+        .flags = of.flags,
+    };
+    return 0;
+}
+
 int cost_price_kernel(const struct cost_image *image, uint64_t key,
                       struct cost_answer *answer)
 {
@@ -243,7 +310,8 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
     }
     bool known = is_described(work);
     if (!image || !known || price_measured(image, work, answer)) {
-        if (!image || !known || price_model(image, gpu, work, answer))
+        if (!image || !known || (price_model(image, gpu, work, answer) &&
+                                 price_gradient(image, gpu, work, answer)))
             price_roofline(gpu, work, answer);
         if (image && known)
             answer_scale(image, work, answer);
