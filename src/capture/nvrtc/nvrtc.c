@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/core/base/handle.h"
+#include "capture/core/work/kernel.h"
 #include "capture/nvrtc/source.h"
 
 struct program {
@@ -168,6 +169,16 @@ static unsigned architecture(int count, const char *const *options, bool *real)
     return capability;
 }
 
+/* PyTorch compiles one kernel at a time and loads it at once. */
+static void declare(const char *source)
+{
+    struct source_kernel kernel;
+
+    if (source_first(source, &kernel))
+        memsim_kernel_declare(kernel.name, kernel.length, kernel.parameters,
+                              kernel.parameters_length);
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
                                 const char *const *options)
 {
@@ -181,6 +192,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
     unsigned capability = architecture(count, options, &real);
     program->compiled = true;
     program->ptx.used = program->cubin.used = 0;
+    declare(program->source.bytes);
     bool fine =
         source_kernels(program->source.bytes, &program->names) &&
         source_ptx(&program->names, capability, &program->ptx) &&

@@ -77,6 +77,20 @@ static bool in_c_block(const char *source, const char *at)
     return false;
 }
 
+bool source_first(const char *source, struct source_kernel *kernel)
+{
+    const char *at = strstr(source, KEYWORD);
+
+    kernel->name = at ? kernel_name(at + strlen(KEYWORD), &kernel->length)
+                      : NULL;
+    if (!kernel->name)
+        return false;
+    at = skip_space(kernel->name + kernel->length);
+    kernel->parameters = at + 1;
+    kernel->parameters_length = (size_t)(skip_group(at) - at) - 2;
+    return true;
+}
+
 bool source_kernels(const char *source, struct buffer *names)
 {
     const char *at = source;

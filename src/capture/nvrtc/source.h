@@ -8,6 +8,15 @@
 
 #include "capture/core/base/buffer.h"
 
+/* The first __global__ function of SOURCE: its name, and the text between its
+ * brackets, both in SOURCE. */
+struct source_kernel {
+    const char *name, *parameters;
+    size_t length, parameters_length;
+};
+
+bool source_first(const char *source, struct source_kernel *kernel);
+
 /* Appends the linker's name of each __global__ function of SOURCE, each ended
  * by a NUL, to NAMES. Templates are left out: only a name expression makes
  * kernels of them. */

@@ -617,7 +617,7 @@ static void elements_run(const struct loop *l, bool certain)
     }
 }
 
-static void loop_run(const struct loop *l, const struct kernel_launch *launch)
+void loop_run(const struct loop *l, const struct kernel_launch *launch)
 {
     bool certain =
         is_finite_check(l) || is_remainder_by_one(l) || is_flag_check(l);

@@ -43,6 +43,9 @@ struct loop {
     int variant; /* the enum that the functor starts with */
 };
 
+/* Carries L out, or says that nothing is known of its output. */
+void loop_run(const struct loop *l, const struct kernel_launch *launch);
+
 /* The output of inputs X. */
 long double loop_evaluate(const struct loop *l, const long double *x);
 

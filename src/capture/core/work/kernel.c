@@ -101,6 +101,30 @@ void memsim_kernel_stores(const char *name, uint64_t written)
     told.written = written;
 }
 
+/* The kernel whose source this thread compiled last. */
+static _Thread_local struct {
+    char name[64];
+    char parameters[512];
+} declared;
+
+void memsim_kernel_declare(const char *name, size_t name_length,
+                           const char *parameters, size_t length)
+{
+    *declared.name = 0;
+    if (name_length >= sizeof declared.name ||
+        length >= sizeof declared.parameters)
+        return;
+    memcpy(declared.name, name, name_length);
+    declared.name[name_length] = 0;
+    memcpy(declared.parameters, parameters, length);
+    declared.parameters[length] = 0;
+}
+
+const char *kernel_declared(const char *name)
+{
+    return strcmp(declared.name, name) ? NULL : declared.parameters;
+}
+
 /* Of a kernel of a library or a program that nothing here knows. */
 static void writes_choose(struct kernel *kernel, const char *name,
                           struct kernel_pointers pointers)

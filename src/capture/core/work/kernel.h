@@ -29,6 +29,15 @@ CORE_API void memsim_kernel_parameters(struct kernel *kernel,
  * arguments of WRITTEN, bit by bit, point to, and to nothing else. */
 CORE_API void memsim_kernel_stores(const char *name, uint64_t written);
 
+/* The next kernel of that NAME that this thread loads has PARAMETERS, the text
+ * between the brackets in the source that it is compiled from. Neither need end
+ * with a NUL. */
+CORE_API void memsim_kernel_declare(const char *name, size_t name_length,
+                                    const char *parameters, size_t length);
+
+/* Those of the kernel NAME while it is loaded; NULL where it was not told. */
+const char *kernel_declared(const char *name);
+
 /* Lets launches of KERNEL, of the runtime's, ask for BYTES of dynamic shared
  * memory. CORE_INVALID_VALUE where a block cannot have so many. */
 CORE_API int memsim_kernel_allow_shared(struct kernel *kernel, int64_t bytes);
