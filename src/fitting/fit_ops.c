@@ -165,6 +165,10 @@ static void fit_products(struct fit_ops *fit, uint32_t types)
 
 static void fit_family(struct fit_ops *fit, enum work_family family)
 {
+    for (unsigned v = 0; family == WORK_SORT && v < WORK_VARIANTS; v++)
+        fit_class(fit, family, ANY_TYPE, BIT(v));
+    if (family == WORK_SORT)
+        return;
     if (!is_typed(family)) {
         fit_class(fit, family, ANY_TYPE, ANY_VARIANT);
         return;

@@ -230,6 +230,18 @@ static int describe_plain(const struct ops_row *row, struct work *work,
     return 0;
 }
 
+/* sort: cub's passes; block_sort: in a block; top_k: what selects. */
+static int describe_sort(const struct ops_row *row, struct work *work,
+                         uint64_t *group, struct err *err)
+{
+    const char *op = ops_row_text(row, "op");
+
+    work->sort = !strcmp(op, "block_sort") ? WORK_SORT_BLOCKS
+                 : !strcmp(op, "top_k")    ? WORK_SORT_SELECT
+                                           : WORK_SORT_PASSES;
+    return describe_plain(row, work, group, err);
+}
+
 static int describe_rows(const struct ops_row *row, struct work *work,
                          uint64_t *group, struct err *err)
 {
@@ -270,7 +282,9 @@ static const struct operator_row {
     {"optimizer", WORK_OPTIMIZER, describe_plain},
     {"pool", WORK_POOL, describe_plain},
     {"index", WORK_INDEX, describe_plain},
-    {"sort", WORK_SORT, describe_plain},
+    {"sort", WORK_SORT, describe_sort},
+    {"block_sort", WORK_SORT, describe_sort},
+    {"top_k", WORK_SORT, describe_sort},
     {"cast", WORK_STRIDED, describe_plain},
     {"cat", WORK_STRIDED, describe_plain},
     {"copy", WORK_STRIDED, describe_plain},

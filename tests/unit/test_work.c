@@ -276,6 +276,61 @@ TEST(radix_sorts_move_keys_and_values_of_their_types)
     CHECK_MOVED(work, 4000, 4000);
 }
 
+#define INFO(type)                                                             \
+    "at::cuda::detail::TensorInfo<" type ", unsigned int>, unsigned int, "
+
+TEST(segments_are_sorted_by_their_size_and_number)
+{
+    struct work work = describe_launch(
+        "void cub::detail::radix_sort::DeviceSegmentedRadixSortKernel<cub::P, t"
+        "rue, (cub::SortOrder)0, c10::Half, long, at::native::(anonymous namesp"
+        "ace)::offset_t, at::native::(anonymous namespace)::offset_t, int>(c10:"
+        ":Half const*, c10::Half*, long const*, long*, at::native::(anonymous n"
+        "amespace)::offset_t, at::native::(anonymous namespace)::offset_t, int,"
+        " int, int)",
+        TRACE_RULE_SIZES, WORDS(5000, 5000, 200, 0, 6), 200);
+
+    CHECK_UINT(work.family, WORK_SORT);
+    CHECK_UINT(work_variant(&work), WORK_SORT_BLOCKS);
+    CHECK_MOVED(work, 10000000, 10000000);
+}
+
+TEST(short_rows_are_sorted_in_place)
+{
+    struct work work = describe_launch(
+        "void at::native::radixSortKVInPlace<2, -1, 32, 4, float, long, unsigne"
+        "d int>(" INFO("float") "unsigned int, unsigned int, " INFO("long") "bo"
+        "ol)",
+        TRACE_RULE_SIZES, WORDS(300, 300, 100, 1, 300, 1), 300);
+
+    CHECK_UINT(work_variant(&work), WORK_SORT_BLOCKS);
+    CHECK_UINT(work.elements, 30000);
+    CHECK_MOVED(work, 360000, 360000);
+}
+
+TEST(top_k_reads_all_and_writes_k_values_and_indices)
+{
+    struct work work = describe_launch(
+        "void at::native::sbtopk::gatherTopK<c10::BFloat16, unsigned int, 2, fa"
+        "lse>(" INFO("c10::BFloat16 const") "unsigned int, bool, unsigned int, "
+        "unsigned int, " INFO("c10::BFloat16") INFO("long") "c10::BFloat16*)",
+        TRACE_RULE_SIZES, WORDS(1000, 64, 8, 1000, 1, 1000, 1, 1000), 1000);
+
+    CHECK_UINT(work.family, WORK_SORT);
+    CHECK_UINT(work_variant(&work), WORK_SORT_SELECT);
+    CHECK_STR(work_variant_name(WORK_SORT, WORK_SORT_SELECT), "select");
+    CHECK_MOVED(work, 128000, 80000);
+    /* k larger than a row: other arguments than these */
+    work = describe_launch("gatherTopK<float>()", TRACE_RULE_SIZES,
+                           WORDS(1000, 64, 65, 1000), 1000);
+    CHECK_UINT(work.source, WORK_UNKNOWN);
+    work = describe_launch(
+        "at::native::mbtopk::computeDigitCumSum(short*, unsigned int*, unsigned"
+        " int)",
+        TRACE_RULE_SIZES, WORDS(7), 3);
+    CHECK_MOVED(work, 7 * 3 * 512, 3 * 1024);
+}
+
 TEST(layer_norm_has_a_block_a_row)
 {
     struct work work = describe_launch(

@@ -5,23 +5,29 @@ as tables that `memsim fit` reads.
 Each shape is run alone: a buffer larger than the L2 cache is overwritten, then
 an event, the operator and another event are queued while the GPU is still at
 work on the buffer, so the time between the events has no launch in it. The
-median of several such runs is a row. Shapes come in an order that is random but
-always the same, so whatever time there is covers all sizes; a run that was
-interrupted goes on where it stopped.
+median of several such runs is a row. Operators of several kernels (sorts, top-k,
+an embedding's gradient) run under PyTorch's profiler instead: a row is a kernel,
+with the median of its launches. Shapes come in an order that is random but always
+the same, so whatever time there is covers all sizes; a run that was interrupted
+goes on where it stopped.
 """
 import argparse
 import csv
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+import warnings
 
 try:
     import torch
+    from torch.profiler import ProfilerActivity, profile
+    from calibrate_kernels import KERNEL_FAMILIES
     from calibrate_operators import FAMILIES
 except ImportError as why:
     sys.exit(f"memsim calibrate: {sys.executable} has no PyTorch that works: "
@@ -34,6 +40,7 @@ CHECK_S = 10  # between two looks at the GPU's clocks
 # What the simulator puts between two operations of a stream (SIM_GAP_NS): it is
 # between the event and the operator here, and no part of the operator.
 GAP_US = 1.0
+PROFILED_RUNS = 3
 # Bits of nvidia-smi's clocks_throttle_reasons.active: slowed by heat or power.
 THROTTLED = 0x8 | 0x20 | 0x40 | 0x80
 
@@ -89,19 +96,42 @@ def measure(call, flush):
     return statistics.median(b.elapsed_time(e) for b, e in events) * 1e3
 
 
+def measure_kernels(call, flush):
+    """The times of each kernel of CALL in microseconds, by its name."""
+    times = {}
+    call()
+    torch.cuda.synchronize()
+    warnings.filterwarnings("ignore", "Warning: Profiler clears events")
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        for _ in range(PROFILED_RUNS):
+            flush.zero_()
+            call()
+        torch.cuda.synchronize()
+    for event in profiled.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            times.setdefault(event.name, []).append(
+                event.time_range.elapsed_us())
+    return times
+
+
 class Table:
     """A family's rows in a file, which grows."""
 
-    def __init__(self, folder, family, head):
+    def __init__(self, folder, family, clock, head):
         self.path = os.path.join(folder, f"{family}.csv")
         self.known = set()
-        draw, self.make, _share = FAMILIES[family]
-        self.columns = [*draw(random.Random(0)), "time_us"]
+        self.draw, self.make, self.share = (FAMILIES | KERNEL_FAMILIES)[
+            family][:3]
+        self.shape = list(self.draw(random.Random(0)))
+        self.columns = self.more_columns()
         if os.path.exists(self.path):
             self.read(head)
         else:
             with open(self.path, "w", encoding="utf-8") as file:
-                file.write(head + ",".join(self.columns) + "\n")
+                file.write(head + clock + ",".join(self.columns) + "\n")
+
+    def more_columns(self):
+        return [*self.shape, "time_us"]
 
     def read(self, head):
         with open(self.path, encoding="utf-8") as file:
@@ -115,44 +145,81 @@ class Table:
                 file.writelines(lines[:-1])
             lines.pop()
         rows = csv.reader(line for line in lines if not line.startswith("#"))
-        self.known = {tuple(row[:-1]) for row in list(rows)[1:]}
+        count = len(self.shape)
+        self.known = {tuple(row[:count]) for row in list(rows)[1:]}
 
     def key(self, shape):
-        return tuple(str(shape[c]) for c in self.columns[:-1])
+        return tuple(str(shape[c]) for c in self.shape)
 
-    def add(self, shape, us):
+    def measure(self, shape, flush):
+        """The rows of SHAPE, without its own columns."""
+        return [[f"{measure(self.make(shape), flush):.6g}"]]
+
+    def add(self, shape, rows):
         self.known.add(self.key(shape))
         with open(self.path, "a", encoding="utf-8") as file:
-            file.write(",".join(self.key(shape)) + f",{us:.6g}\n")
+            file.write("".join(",".join([*self.key(shape), *row]) + "\n"
+                               for row in rows))
+
+
+class KernelTable(Table):
+    """The same with a row for each kernel of a shape."""
+
+    def __init__(self, folder, family, clock, head):
+        self.kernels = KERNEL_FAMILIES[family][3]
+        super().__init__(folder, family, clock, head)
+
+    def more_columns(self):
+        return [*self.shape, "kernel", "op", "numel", "bytes", "read_bytes",
+                "time_us"]
+
+    def measure(self, shape, flush):
+        times = measure_kernels(self.make(shape), flush)
+        rows = []
+        for kernel, row in self.kernels(shape).items():
+            name = re.compile(rf"(^|[ :]){kernel}[<(]")
+            us = [t for n, list_ in times.items() if name.search(n)
+                  for t in list_]
+            if us:
+                rows.append([kernel, *(str(row[c]) for c in self.columns[-5:-1]),
+                             f"{statistics.median(us):.6g}"])
+        return rows
 
 
 def run_shape(table, shape, flush, gpu):
     try:
-        call = table.make(shape)
-        us = measure(call, flush)
+        rows = table.measure(shape, flush)
         if gpu.wait_cool():
-            us = measure(call, flush)
+            rows = table.measure(shape, flush)
     except torch.cuda.OutOfMemoryError:
         return False
-    table.add(shape, us)
-    return True
+    table.add(shape, rows)
+    return bool(rows)
+
+
+def open_tables(folder, head):
+    clock = f"# clock: launch launch_us={GAP_US:g}\n"
+    tables = {name: Table(folder, name, clock, head) for name in FAMILIES}
+    tables |= {name: KernelTable(folder, name, "# clock: sustained\n", head)
+               for name in KERNEL_FAMILIES}
+    return tables
 
 
 def calibrate(o, gpu, head):
-    tables = {name: Table(o.output, name, head) for name in FAMILIES}
+    tables = open_tables(o.output, head)
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     flush = torch.empty(max(FLUSH_BYTES, 4 * cache), dtype=torch.uint8,
                         device="cuda")
     draw = random.Random(1)
-    names = list(FAMILIES)
-    shares = [share for _draw, _make, share in FAMILIES.values()]
+    names = list(tables)
+    shares = [table.share for table in tables.values()]
     end = time.monotonic() + o.minutes * 60
     said = made = skipped = 0
     for count in range(o.shapes):
         if time.monotonic() > end:
             break
         name = draw.choices(names, shares)[0]
-        shape = FAMILIES[name][0](draw)
+        shape = tables[name].draw(draw)
         if tables[name].key(shape) in tables[name].known:
             continue
         if run_shape(tables[name], shape, flush, gpu):
@@ -254,8 +321,7 @@ def main():
     gpu = Gpu()
     name = torch.cuda.get_device_name()
     head = (f"# source: memsim calibrate, torch {torch.__version__}, CUDA "
-            f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n"
-            f"# clock: launch launch_us={GAP_US:g}\n")
+            f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n")
     if o.truth:
         truth(o)
     with torch.no_grad():

@@ -73,6 +73,11 @@ static const char *const kernels[WORK_VARIANTS] = {
 
 static const char *const groupings[WORK_VARIANTS] = {"dense", "depthwise"};
 static const char *const batchings[WORK_VARIANTS] = {"single", "batched"};
+static const char *const sorts[WORK_VARIANTS] = {
+    [WORK_SORT_PASSES] = "passes",
+    [WORK_SORT_BLOCKS] = "blocks",
+    [WORK_SORT_SELECT] = "select",
+};
 
 static bool is_attention(enum work_family family)
 {
@@ -92,6 +97,8 @@ unsigned work_variant(const struct work *work)
         return (unsigned)work->attention.kernel % WORK_VARIANTS;
     if (work->family == WORK_GEMM)
         return work->gemm.batch > 1;
+    if (work->family == WORK_SORT)
+        return work->sort % WORK_VARIANTS;
     return is_convolution(work->family) && work->convolution.groups > 1 &&
            work->convolution.groups == work->convolution.c;
 }
@@ -103,5 +110,6 @@ const char *work_variant_name(enum work_family family, unsigned variant)
     return is_attention(family)     ? kernels[variant]
            : is_convolution(family) ? groupings[variant]
            : family == WORK_GEMM    ? batchings[variant]
+           : family == WORK_SORT    ? sorts[variant]
                                     : NULL;
 }

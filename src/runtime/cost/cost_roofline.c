@@ -223,6 +223,8 @@ static const struct cost_roofline lines[WORK_FAMILIES] = {
 
 /* fp32 without tensor cores comes nearer to its peak. */
 static const struct cost_roofline plain_gemm = {4000, 0.75, 0.75, 0};
+/* The kernels of a top-k are many and small, and none waits for all blocks. */
+static const struct cost_roofline select_line = {3000, 0.5, 0.3, 0};
 static const struct cost_roofline plain_attention = {6000, 0.42, 0.6, 0};
 static const struct cost_roofline plain_backward = {8000, 0.37, 0.5, 0};
 
@@ -246,6 +248,8 @@ const struct cost_roofline *cost_roofline_default(const struct work *work)
 
     if (work->family == WORK_GEMM && plain)
         return &plain_gemm;
+    if (work->family == WORK_SORT && work->sort == WORK_SORT_SELECT)
+        return &select_line;
     if (work->family == WORK_ATTENTION_FORWARD || backward) {
         if (plain)
             return backward ? &plain_backward : &plain_attention;

@@ -27,12 +27,17 @@ static void read_arguments(const struct cxx_parts *arguments,
     }
 }
 
-/* Integers of 32 and 64 bits by their C++ names. */
+/* Integers of 32 and 64 bits by their C++ names; SortStable.cu's {int stride,
+ * begin} of a segmented sort counts as its stride, the segments' size. */
 static bool is_integer(struct cxx_text type, struct work_size *size)
 {
     enum work_type arithmetic = WORK_FP32;
     uint32_t bytes = work_type_read(type, &arithmetic);
 
+    if (cxx_ends(type, "::offset_t")) {
+        size->kind = WORK_SIZE_INT;
+        return true;
+    }
     if (arithmetic != WORK_INTEGER || bytes < 4)
         return false;
     size->kind = bytes == 4 ? WORK_SIZE_INT : WORK_SIZE_LONG;
@@ -150,6 +155,7 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
         .family = rule ? rule->family : WORK_OTHER,
         .type = (enum work_type)kernel->type,
         .source = WORK_UNKNOWN,
+        .sort = rule ? (uint8_t)rule->sort : 0,
         .element_bytes = kernel->type_bytes[0],
         .blocks = launch.grid[0] * launch.grid[1] * launch.grid[2],
         .threads =

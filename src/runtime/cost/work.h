@@ -59,6 +59,12 @@ enum work_attention {
 
 enum work_layout { WORK_NCHW, WORK_NHWC };
 
+enum work_sort {
+    WORK_SORT_PASSES, /* cub's passes over memory, scans, unique */
+    WORK_SORT_BLOCKS, /* a block sorts a row */
+    WORK_SORT_SELECT, /* top-k */
+};
+
 /* How sure the description is. */
 enum work_source {
     WORK_EXACT,   /* shapes from the call's own arguments */
@@ -115,6 +121,7 @@ struct work {
     uint32_t registers; /* a thread; 0: not known */
     uint32_t direction; /* enum trace_direction, of a copy */
     bool pinned;        /* the host side of a copy */
+    uint8_t sort;       /* enum work_sort */
     union {
         struct work_gemm gemm;
         struct work_attention_shape attention;
@@ -178,7 +185,7 @@ const char *work_type_name(enum work_type type);
 /* Families that differ by more than shape have variants, which models tell
  * apart: attention by its kernel, convolutions by whether they are depthwise
  * (a channel a group: kernels of their own), products by whether they are
- * batched; all others have variant 0. */
+ * batched, sorts by enum work_sort; all others have variant 0. */
 #define WORK_VARIANTS 4
 unsigned work_variant(const struct work *work);
 

@@ -56,6 +56,7 @@ struct work_rule {
     const char *base; /* or how it begins, with a '*' at the end */
     const char *contains;
     enum work_family family;
+    enum work_sort sort;
     /* What the name says beyond types and numbers; or NULL. */
     void (*read)(const struct cxx_name *name, struct work_kernel *kernel);
     /* Sets shapes and bytes; false where the launch does not tell them. NULL:
@@ -76,6 +77,10 @@ uint32_t work_opaque_bytes(struct cxx_text text);
 const struct work_rule *work_rule_of(const struct work_kernel *kernel);
 uint16_t work_rule_find(struct cxx_text name, struct cxx_text base);
 
+/* work_sort.c: the rows of kernels that sort, which follow work_rules.c's. */
+extern const struct work_rule work_sort_rules[];
+extern const uint32_t work_sort_rule_count;
+
 /* work_functor.c: the operands of an elementwise kernel from its functor.
  * INPUTS: how many it reads where that is known from elsewhere, else -1. */
 void work_functor_read(struct cxx_text functor, int inputs,
@@ -92,7 +97,6 @@ bool work_strided(const struct work_kernel *kernel,
                   const struct work_launch *launch, struct work *work);
 bool work_foreach(const struct work_kernel *kernel,
                   const struct work_launch *launch, struct work *work);
-void work_read_sort(const struct cxx_name *name, struct work_kernel *kernel);
 void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel);
 bool work_reduce(const struct work_kernel *kernel,
                  const struct work_launch *launch, struct work *work);

@@ -116,24 +116,3 @@ bool work_max_pool_backward(const struct work_kernel *kernel,
                         (double)w[5],
                     bytes * out, (uint64_t)out, work);
 }
-
-static uint32_t type_or_opaque_bytes(struct cxx_text type)
-{
-    enum work_type ignored;
-    uint32_t bytes = work_type_read(type, &ignored);
-
-    return bytes ? bytes : work_opaque_bytes(type);
-}
-
-/* cub's radix sorts: <policy, order, key, value, ...>, the value NullType where
- * there is none. One element is a key and its value. */
-void work_read_sort(const struct cxx_name *name, struct work_kernel *kernel)
-{
-    const struct cxx_parts *list = &name->arguments;
-    uint32_t key = list->count > 2 ? type_or_opaque_bytes(list->part[2]) : 0;
-    uint32_t value = list->count > 3 ? type_or_opaque_bytes(list->part[3]) : 0;
-    bool keys_alone = cxx_is(name->base, "DeviceRadixSortHistogramKernel");
-
-    kernel->type_bytes[0] =
-        (uint8_t)((key ? key : 8) + (keys_alone ? 0 : value));
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels that are known, one row each. Files are PyTorch's, in
- * aten/src/ATen/native/cuda where no folder is named; arguments are those of
- * 2.5 to 2.15. */
+ * The kernels that are known, one row each; those that sort are in work_sort.c.
+ * Files are PyTorch's, in aten/src/ATen/native/cuda where no folder is named;
+ * arguments are those of 2.5 to 2.15. */
 #include <string.h>
 
 #include "runtime/cost/work_internal.h"
@@ -387,50 +387,6 @@ static const struct work_rule rules[] = {
      .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .written = 1,
               .row_read = INDEX}},
 
-    /* cub, as PyTorch's sorts, scans and unique use it */
-    {.base = "DeviceRadixSortOnesweepKernel",
-     .family = WORK_SORT,
-     .read = work_read_sort,
-     .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .written = 1}},
-    {.base = "DeviceRadixSortSingleTileKernel",
-     .family = WORK_SORT,
-     .read = work_read_sort,
-     .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .written = 1}},
-    {.base = "DeviceRadixSortHistogramKernel",
-     .family = WORK_SORT,
-     .read = work_read_sort,
-     .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1}},
-    {.base = "DeviceRadixSortExclusiveSumKernel",
-     .family = WORK_SORT,
-     .form = {.rows = {WORK_ALL_THREADS},
-              .columns = WORK_ONE,
-              .bytes = 8,
-              .read = 1,
-              .written = 1}},
-    {.base = "DeviceScanKernel",
-     .family = WORK_SORT,
-     .form = {ELEMENTS(1), .columns = WORK_ONE, .bytes = 8, .read = 1,
-              .written = 1}},
-    {.base = "DeviceScanInitKernel",
-     .family = WORK_SORT,
-     .form = {.rows = {WORK_ALL_THREADS},
-              .columns = WORK_ONE,
-              .bytes = 8,
-              .written = 1}},
-    {.base = "DeviceCompactInitKernel",
-     .family = WORK_SORT,
-     .form = {.rows = {WORK_ALL_THREADS},
-              .columns = WORK_ONE,
-              .bytes = 8,
-              .written = 1}},
-    {.base = "DeviceUniqueByKeySweepKernel",
-     .family = WORK_SORT,
-     .form = {.rows = {WORK_ALL_THREADS},
-              .columns = WORK_ONE,
-              .bytes = 8,
-              .read = 1,
-              .written = 2}},
-
     /* DepthwiseConv2d.cu */
     {.base = "conv_depthwise2d_forward_kernel*",
      .family = WORK_CONVOLUTION_FORWARD,
@@ -502,11 +458,20 @@ static const struct work_rule rules[] = {
               .written = 1}},
 };
 
+#define RULES (sizeof rules / sizeof *rules)
+
+/* Rule NUMBER of the rows above and then work_sort.c's; NULL: there is none. */
+static const struct work_rule *rule_at(uint32_t number)
+{
+    if (number < RULES)
+        return &rules[number];
+    number -= RULES;
+    return number < work_sort_rule_count ? &work_sort_rules[number] : NULL;
+}
+
 const struct work_rule *work_rule_of(const struct work_kernel *kernel)
 {
-    uint32_t row = kernel->rule;
-
-    return row && row <= sizeof rules / sizeof *rules ? &rules[row - 1] : NULL;
+    return kernel->rule ? rule_at(kernel->rule - 1U) : NULL;
 }
 
 static bool base_matches(struct cxx_text base, const char *pattern)
@@ -520,9 +485,11 @@ static bool base_matches(struct cxx_text base, const char *pattern)
 
 uint16_t work_rule_find(struct cxx_text name, struct cxx_text base)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (base_matches(base, rules[i].base) &&
-            (!rules[i].contains || cxx_find(name, rules[i].contains)))
+    const struct work_rule *rule;
+
+    for (uint32_t i = 0; (rule = rule_at(i)); i++)
+        if (base_matches(base, rule->base) &&
+            (!rule->contains || cxx_find(name, rule->contains)))
             return (uint16_t)(i + 1);
     return 0;
 }
