@@ -810,6 +810,11 @@ def scale(out, x, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at, at < n) * 2, at < n)
 
+@triton.jit
+def biased(out, x, bias, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at) + tl.load(bias + at % 1000))
+
 x = torch.empty(1 << 20, device="cuda")
 out = torch.empty_like(x)
 part = x[5000:]
@@ -818,11 +823,21 @@ del freed
 for first, second in (out, x), (out, part), (x, part):
     scale[(4096,)](first, second, 1000, BLOCK=256)
 scale[(1,)](out, x, 1000, BLOCK=256)
+flat = torch.empty(1 << 24, device="cuda")
+for bias in flat, flat[5000:], flat[-100:]:
+    biased[(4096,)](out, x, bias, BLOCK=256)
+biased[(1024,)](flat, flat[1 << 20:], flat, BLOCK=256)
+
+@torch.compile(dynamic=False)
+def compiled(x, bias):
+    return torch.relu(x + bias)
+
+compiled(x.view(1024, 1024), flat[1 << 20:][:1024])
 """
 
 
 @test
-def triton_kernels_count_the_blocks_of_their_arguments():
+def triton_kernels_count_what_their_arguments_reach():
     with tempfile.TemporaryDirectory() as folder:
         script = os.path.join(folder, "job.py")
         with open(script, "w", encoding="utf-8") as file:
@@ -835,15 +850,23 @@ def triton_kernels_count_the_blocks_of_their_arguments():
         text = subprocess.run(
             [MEMSIM, "trace", "--work", "--each", folder + "/run"], check=True,
             stdout=subprocess.PIPE, text=True).stdout
-    found = [line_read(line) for line in text.splitlines()
-             if line.endswith(" scale")]
-    equal([keys["source"] for *_, keys in found], ["guessed"] * 4)
-    # Two blocks; the same where one is a part; one block. One block of threads
-    # does not move all of it: 4 KiB a thread at most.
-    block = 4 << 20
-    equal([read for _, read, *_ in found],
-          [2 * block, 2 * block, block, 4096 * int(found[3][3]["threads"])])
-    equal([keys["basis"] for *_, keys in found], ["fallback"] * 4)
+    found = {name: [line_read(line) for line in text.splitlines()
+                    if line.split()[-1].startswith(name)]
+             for name in ("scale", "biased", "triton_poi_")}
+    keys = [keys for lines in found.values() for *_, keys in lines]
+    equal({k["source"] for k in keys}, {"guessed"})
+    equal({k["basis"] for k in keys}, {"fallback"})
+    # Two blocks; the second from its 5000th element on; one block. One program
+    # reaches 256 elements.
+    block, read = 4 << 20, {name: [line[1] for line in lines]
+                            for name, lines in found.items()}
+    equal(read["scale"],
+          [2 * block, 2 * block - 20000, block, 2 * 1024])
+    # 1000 elements of the large block, but not beyond its end. Parts of one
+    # block count once where they are the same.
+    equal(read["biased"], [2 * block + 4000] * 2 + [2 * block + 400, block // 2])
+    # It is tried with several numbers of elements and warps.
+    equal(set(read["triton_poi_"]), {2 * block + 4096})
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, inductor.py, stores.py, groups.py, flash.py,
-host.py, objects.py, world.py, launcher.py and modules.py follow; when it imports
-safetensors, files.py. If JAX fell back to the CPU, it leaves a note. Then it
+imports torch, it has limits.py, inductor.py, reaches.py, stores.py, groups.py,
+flash.py, host.py, objects.py, world.py, launcher.py and modules.py follow; when
+it imports safetensors, files.py. If JAX fell back to the CPU, it leaves a note. Then it
 makes way for the sitecustomize that the user may have.
 """
 import atexit
@@ -106,6 +106,7 @@ def _start(name, what):
 def _follow():
     _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
+    _start("reaches", "how far Triton's kernels reach is not known")
     _start("stores", "what Triton's kernels store to is not known")
     _start("groups", "members of process groups are not known")
     _start("flash", "flash_attn needs its own extension")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells libmemsim.so which arguments Triton's kernels store to.
+"""Tells libmemsim.so which arguments Triton's kernels store to, and how much
+of what these point to they can reach (reaches.py).
 
 Triton keeps the text of its first intermediate representation (ttir) beside the
 code. There each store names an address, which is followed back to the
@@ -67,8 +68,9 @@ def _without_places(line):
                   line).strip()
 
 
-def arguments_stored(ttir):
-    """Bit i: the kernel stores to what argument i points to. None: unknown."""
+def followed(ttir):
+    """What the values of a kernel may point to, how many arguments it has, and
+    its lines; None: unknown."""
     lines = [_without_places(x) for x in ttir.splitlines()]
     starts = [i for i, x in enumerate(lines) if x.startswith("tt.func")]
     if len(starts) != 1:
@@ -79,32 +81,47 @@ def arguments_stored(ttir):
     arguments = _ARGUMENT.findall(re.sub(r"\{[^{}]*\}", "", head.group(1)))
     if any(kind.startswith("!tt.tensordesc") for _, kind in arguments):
         return None  # several of the kernel's
-    flow = _Flow(arguments)
+    flow, lines = _Flow(arguments), lines[starts[0] + 1:]
     try:
         for _ in range(2):  # what a loop yields reaches its next turn
-            for line in lines[starts[0] + 1:]:
+            for line in lines:
                 flow.line(line)
     except _Unknown:
         return None
-    return sum(1 << number for number in flow.stored)
+    return flow, len(arguments), lines
+
+
+def arguments_stored(ttir):
+    """Bit i: the kernel stores to what argument i points to. None: unknown."""
+    found = followed(ttir)
+    return found and sum(1 << number for number in found[0].stored)
+
+
+def _tell(library, name, ttir):
+    found = followed(ttir)
+    if found is None:
+        return
+    library.memsim_kernel_stores(name, ctypes.c_uint64(
+        sum(1 << number for number in found[0].stored)))
+    reached = sys.modules["_memsim_reaches"].reached(*found)
+    numbers = [x for pair in reached for x in pair]
+    library.memsim_kernel_reaches((ctypes.c_uint64 * len(numbers))(*numbers),
+                                  ctypes.c_uint32(len(reached)))
 
 
 def _telling(original, text_of):
     """ORIGINAL, which loads a kernel, and says before what it stores to."""
-    tell = ctypes.PyDLL("libmemsim.so").memsim_kernel_stores
-    tell.argtypes = ctypes.c_char_p, ctypes.c_uint64
+    library = ctypes.PyDLL("libmemsim.so")
 
     def load(self, *args, **kwargs):
         try:
-            stored = arguments_stored(text_of(self))
-            if stored is not None:
-                tell(self.name.encode(), stored)
+            _tell(library, self.name.encode(), text_of(self))
         except Exception:  # a Triton that we do not know
             pass
         try:
             return original(self, *args, **kwargs)
         finally:
-            tell(b"", 0)
+            library.memsim_kernel_stores(b"", ctypes.c_uint64(0))
     return load
 
 

@@ -287,8 +287,8 @@ enum trace_rule {
                                c head_size_value_size, d batch_causal; e queries
                                and f keys of all sequences where these differ
                                in length */
-    TRACE_RULE_BLOCKS,      /* a bytes of b blocks that the arguments point
-                               into */
+    TRACE_RULE_BLOCKS,      /* a bytes that can be reached, at most, of the b
+                               blocks that the arguments point into */
 };
 
 #define TRACE_LAUNCH_WORDS 8

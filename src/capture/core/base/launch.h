@@ -15,6 +15,14 @@ struct kernel_launch;
 typedef void compute_run(const struct compute *compute,
                          const struct kernel_launch *launch);
 
+#define REACH_UNLIMITED UINT64_MAX
+
+/* How many bytes a kernel reaches through an argument, at most. */
+struct kernel_reach {
+    uint64_t program; /* one program, which is a block of threads */
+    uint64_t all;
+};
+
 struct kernel {
     uint32_t name; /* memsim_name() of the mangled one */
     uint32_t shared_static_bytes;
@@ -29,6 +37,8 @@ struct kernel {
     } writes;
     const uint16_t *parameter_bytes; /* the size of each; 0: not an address */
     uint32_t parameter_count;        /* as far as they are known */
+    const struct kernel_reach *reaches; /* of the first arguments */
+    uint32_t reach_count;
     const struct kernel_rule *rule;  /* NULL: nothing known of its arguments */
     const struct work_kernel *work;  /* for the rule: what the name says */
     compute_run *run;                /* NULL: not carried out */

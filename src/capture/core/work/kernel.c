@@ -85,10 +85,14 @@ static void pointers_keep(struct kernel *kernel)
                              32 - (uint32_t)__builtin_clz(kernel->pointers));
 }
 
-/* What the next kernel of that name stores to. */
+#define TOLD_REACHES 64 /* of later arguments nothing is known */
+
+/* What the next kernel of that name stores to, and reaches. */
 static _Thread_local struct {
     char name[256];
     uint64_t written;
+    struct kernel_reach reaches[TOLD_REACHES];
+    uint32_t reach_count;
 } told;
 
 void memsim_kernel_stores(const char *name, uint64_t written)
@@ -99,6 +103,24 @@ void memsim_kernel_stores(const char *name, uint64_t written)
     if (length < sizeof told.name)
         memcpy(told.name, name, length + 1);
     told.written = written;
+    told.reach_count = 0;
+}
+
+void memsim_kernel_reaches(const struct kernel_reach *reaches, uint32_t count)
+{
+    told.reach_count = count < TOLD_REACHES ? count : TOLD_REACHES;
+    memcpy(told.reaches, reaches, told.reach_count * sizeof *reaches);
+}
+
+static void reaches_keep(struct kernel *kernel)
+{
+    size_t bytes = told.reach_count * sizeof *told.reaches;
+    struct kernel_reach *kept = bytes ? memsim_pages_keep(bytes) : NULL;
+
+    if (!kept)
+        return;
+    kernel->reaches = memcpy(kept, told.reaches, bytes);
+    kernel->reach_count = told.reach_count;
 }
 
 /* The kernel whose source this thread compiled last. */
@@ -135,6 +157,7 @@ static void writes_choose(struct kernel *kernel, const char *name,
         return;
     kernel->writes = KERNEL_WRITES;
     kernel->written = told.written;
+    reaches_keep(kernel);
 }
 
 /* Of one of PyTorch's own that is not carried out: what it may write is not

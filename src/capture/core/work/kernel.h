@@ -29,6 +29,10 @@ CORE_API void memsim_kernel_parameters(struct kernel *kernel,
  * arguments of WRITTEN, bit by bit, point to, and to nothing else. */
 CORE_API void memsim_kernel_stores(const char *name, uint64_t written);
 
+/* And it reaches through its first COUNT arguments what REACHES says. */
+CORE_API void memsim_kernel_reaches(const struct kernel_reach *reaches,
+                                    uint32_t count);
+
 /* The next kernel of that NAME that this thread loads has PARAMETERS, the text
  * between the brackets in the source that it is compiled from. Neither need end
  * with a NUL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What kernels of whose arguments only the sizes are known, Triton's and
- * programs' own, can reach: the live blocks that their arguments point into. */
+ * programs' own, can reach: the live blocks that their arguments point into,
+ * from there on. */
 #include <string.h>
 
 #include "capture/core/memory/blocks.h"
@@ -8,24 +9,64 @@
 #include "capture/core/work/graph_steps.h"
 #include "capture/core/work/kernel.h"
 
-#define BLOCKS_MAX 32 /* blocks of one launch; more are not counted */
+#define PARTS_MAX 32 /* of one launch; more are not counted */
 
 struct found {
-    uint64_t addresses[BLOCKS_MAX], bytes;
+    struct part {
+        uint64_t address, end, block;
+    } parts[PARTS_MAX]; /* by address */
     uint32_t count;
 };
 
-static void block_count(struct found *found, uint64_t address)
+/* At most BYTES from ADDRESS on, and nothing behind the block's end. */
+static void part_add(struct found *found, uint64_t address, uint64_t bytes)
 {
     struct block block;
+    uint32_t at = found->count;
 
-    if (!address || found->count == BLOCKS_MAX || !blocks_find(address, &block))
+    if (!address || !bytes || at == PARTS_MAX || !blocks_find(address, &block))
         return;
-    for (uint32_t i = 0; i < found->count; i++)
-        if (found->addresses[i] == block.address)
-            return;
-    found->addresses[found->count++] = block.address;
-    found->bytes += block.bytes;
+    uint64_t left = block.address + block.bytes - address;
+    for (; at && found->parts[at - 1].address > address; at--)
+        found->parts[at] = found->parts[at - 1];
+    found->parts[at] =
+        (struct part){.address = address,
+                      .end = address + (bytes < left ? bytes : left),
+                      .block = block.address};
+    found->count++;
+}
+
+/* The bytes of all parts, each counted once, and their blocks. */
+static void parts_sum(const struct found *found, uint64_t words[2])
+{
+    uint64_t end = 0, block = 0;
+
+    words[0] = words[1] = 0;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct part *part = &found->parts[i];
+        uint64_t from = part->address > end ? part->address : end;
+
+        words[1] += part->block != block;
+        block = part->block;
+        if (part->end <= from)
+            continue;
+        words[0] += part->end - from;
+        end = part->end;
+    }
+}
+
+/* What LAUNCH can reach through argument I, at most. */
+static uint64_t argument_reach(const struct kernel *kernel, uint32_t i,
+                               const struct kernel_launch *launch)
+{
+    const uint32_t *grid = launch->grid;
+    uint64_t bytes, programs = (uint64_t)grid[0] * grid[1] * grid[2];
+
+    if (i >= kernel->reach_count)
+        return REACH_UNLIMITED;
+    if (__builtin_mul_overflow(kernel->reaches[i].program, programs, &bytes))
+        bytes = REACH_UNLIMITED;
+    return bytes < kernel->reaches[i].all ? bytes : kernel->reaches[i].all;
 }
 
 bool kernel_blocks_read(const struct kernel *kernel,
@@ -36,16 +77,15 @@ bool kernel_blocks_read(const struct kernel *kernel,
 
     for (uint32_t i = 0; i < kernel->parameter_count; i++) {
         const char *argument = launch->arguments[i];
-        uint64_t word;
+        uint64_t word, bytes = argument_reach(kernel, i, launch);
 
         for (uint32_t at = 0; at + sizeof word <= kernel->parameter_bytes[i];
              at += sizeof word) {
             memcpy(&word, argument + at, sizeof word);
-            block_count(&found, word);
+            part_add(&found, word, bytes);
         }
     }
-    words[0] = found.bytes;
-    words[1] = found.count;
+    parts_sum(&found, words);
     return found.count;
 }
 
