@@ -536,6 +536,49 @@ TEST(odd_rows_of_16_bits_cost_more)
     free(image);
 }
 
+static double half_product_us(const char *name, uint64_t m, uint64_t n,
+                              uint64_t k, uint64_t batch)
+{
+    struct gpu gpu = load_gpu(name);
+    struct cost_gpu limits;
+    struct cost_answer answer = {0};
+    struct err err = {""};
+    struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+    struct work work = product(m, n, k);
+
+    work.type = WORK_BF16;
+    work.flops *= (double)batch;
+    work.gemm.batch = batch;
+    work.read_bytes = 2 * (double)(batch * k * (m + n));
+    work.written_bytes = 2 * (double)(batch * m * n);
+    cost_gpu_set(&gpu, &limits);
+    cost_price(image, &limits, &work, &answer);
+    free(image);
+    return (double)answer.ns / 1e3;
+}
+
+/* The products of attention in AMD-AGI/TraceLens's traces of timesformer and
+ * owlv2. */
+TEST(odd_products_take_what_profiles_of_an_h100_show)
+{
+    CHECK_NEAR(half_product_us("h100", 3137, 3137, 64, 96), 1897, 0.2);
+    CHECK_NEAR(half_product_us("h100", 3137, 64, 3137, 96), 1694, 0.2);
+    CHECK_NEAR(half_product_us("h100", 5185, 5185, 64, 16), 1083, 0.2);
+    CHECK_NEAR(half_product_us("h100", 5185, 64, 5185, 16), 827, 0.2);
+}
+
+/* A GeForce's tensor cores are no faster than what feeds them in odd rows. */
+TEST(odd_rows_cost_little_where_tensor_cores_are_slow)
+{
+    double odd = half_product_us("rtx-3090", 197, 197, 64, 2304);
+    double even = half_product_us("rtx-3090", 200, 200, 64, 2304);
+
+    CHECK(odd < 1.2 * even && odd > 0.8 * even);
+    odd = half_product_us("a100", 4095, 4095, 4095, 1);
+    even = half_product_us("a100", 4096, 4096, 4096, 1);
+    CHECK(odd > 2 * even && odd < 4 * even);
+}
+
 TEST(another_gpu_s_fit_is_refused)
 {
     struct gpu gpu = load_gpu("l4");

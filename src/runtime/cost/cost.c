@@ -70,26 +70,52 @@ const struct cost_ops *cost_kind_ops(enum cost_kind kind)
     return (unsigned)kind < COST_KINDS ? &models[kind] : NULL;
 }
 
-/* How much longer 16-bit products take whose rows do not start at 16 bytes. A
- * Hopper's instructions cannot load them, so cuBLAS runs an older GPU's kernel:
- * 3.53 times as long for M = 9477, N = 1152, K = 588 as for K = 592
- * (m87-labs/kestrel pull request 143). Before Hopper, odd extents: 2.44 times,
- * what AMD-AGI/TraceLens's traces have over a fit of aligned shapes; even ones
- * are between. */
-static double misalignment(const struct cost_gpu *gpu, const struct work *work)
+static bool is_misaligned(uint64_t leading)
+{
+    return leading % 8 != 0;
+}
+
+/* The tile of a kernel for misaligned products of M x N. */
+static uint64_t crooked_tile(const struct work_gemm *g)
+{
+    uint64_t most = g->m > g->n ? g->m : g->n;
+
+    return most > 64 ? 128 : most > 32 ? 64 : 32;
+}
+
+static double whole_tiles(uint64_t extent, uint64_t tile)
+{
+    return (double)((extent + tile - 1) / tile * tile);
+}
+
+/* 16-bit products whose rows do not start at 16 bytes run kernels that load and
+ * store 2 to 8 bytes at a time. What those reach, by clock and multiprocessor:
+ * the median of 621 operations of whole tiles (M = 9477, N = 1152, K = 588 at
+ * 1.2 GHz, m87-labs/kestrel pull request 143), 557 and 515 (96 x 3137 x 64 x
+ * 3137 and 16 x 5185 x 64 x 5185 in AMD-AGI/TraceLens's traces of an H100, at
+ * the boost clock); and the geometric mean of 7.0 and 4.7 bytes of a misaligned
+ * result that are left in 96 x 3137 x 3137 x 64 and 16 x 5185 x 5185 x 64. */
+#define CROOKED_FLOPS 557.0
+#define CROOKED_BYTES 5.7
+
+/* The least that a product takes for not being aligned; 0: it is. */
+static double crooked_ns(const struct cost_gpu *gpu, const struct work *work)
 {
     const struct work_gemm *g = &work->gemm;
     bool half = work->type == WORK_FP16 || work->type == WORK_BF16;
+
+    if (work->family != WORK_GEMM || !half)
+        return 0;
     uint64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
     uint64_t ldb = g->ldb ? g->ldb : g->transpose_b ? g->k : g->n;
-    uint64_t ldc = g->ldc ? g->ldc : g->n;
-    uint64_t worst = lda | ldb | ldc;
-
-    if (work->family != WORK_GEMM || !half || worst % 8 == 0)
-        return 1;
-    if (gpu->capability >= 90)
-        return 3.53;
-    return worst % 2 ? 2.44 : worst % 4 ? 1.6 : 1.2;
+    uint64_t ldc = g->ldc ? g->ldc : g->n, tile = crooked_tile(g);
+    double clocks = 1e-3 * gpu->clock_mhz * gpu->sm_count; /* a nanosecond */
+    if (!is_misaligned(lda | ldb | ldc) || !(clocks > 0))
+        return 0;
+    double flops = 2 * whole_tiles(g->m, tile) * whole_tiles(g->n, tile) *
+                   (double)g->k * (double)g->batch;
+    double stored = is_misaligned(ldc) ? work->written_bytes : 0;
+    return (flops / CROOKED_FLOPS + stored / CROOKED_BYTES) / clocks;
 }
 
 /* How much longer contiguous kernels take whose threads load less than 16 bytes
@@ -150,7 +176,7 @@ static int price_model(const struct cost_image *image,
     if (m->weight > 0 ? blend_price(image, m, gpu, work, &b)
                       : model_price(image, m, gpu, work, &b.ns))
         return -1;
-    b.ns *= misalignment(gpu, work) * narrow_loads(gpu, work);
+    b.ns = fmax(b.ns * narrow_loads(gpu, work), crooked_ns(gpu, work));
     *answer = (struct cost_answer){
         .ns = whole_ns(b.ns),
         .low_ns = whole_ns(b.ns * b.low),
