@@ -226,6 +226,22 @@ static void rows_features(struct list *list, const struct cost_gpu *gpu,
     add(list, wave_fill(gpu, (double)r->rows));
 }
 
+/* PyTorch's kernel for up to 1024 columns computes their next power of two
+ * (PersistentSoftmax.cuh); above that a block of up to 1024 threads goes over a
+ * row (SoftMax.cu). */
+#define SOFTMAX_COLUMNS 1024
+
+static void softmax_features(struct list *list, const struct cost_gpu *gpu,
+                             const struct work *work)
+{
+    double columns = fmax((double)work->rows.columns, 1);
+
+    rows_features(list, gpu, work);
+    add(list, columns / exp2(ceil(log2(columns))));
+    add(list, columns <= SOFTMAX_COLUMNS);
+    add(list, tile_fill(columns, SOFTMAX_COLUMNS));
+}
+
 static void plain_features(struct list *list, const struct cost_gpu *gpu,
                            const struct work *work)
 {
@@ -247,8 +263,8 @@ static fill_features *const fillers[WORK_FAMILIES] = {
     [WORK_REDUCE] = rows_features,
     [WORK_NORM_FORWARD] = rows_features,
     [WORK_NORM_BACKWARD] = rows_features,
-    [WORK_SOFTMAX_FORWARD] = rows_features,
-    [WORK_SOFTMAX_BACKWARD] = rows_features,
+    [WORK_SOFTMAX_FORWARD] = softmax_features,
+    [WORK_SOFTMAX_BACKWARD] = softmax_features,
     [WORK_INDEX] = plain_features,
     [WORK_OPTIMIZER] = plain_features,
     [WORK_POOL] = plain_features,
