@@ -2,6 +2,7 @@
 """Attribution: sizes worked out by hand, PyTorch's own MemTracker on the same
 model, and that nothing changes because somebody looks. MEMSIM_BUILD says where
 the memsim is that runs the jobs."""
+import importlib.util
 import json
 
 from harness import Skip, equal, main, test
@@ -222,6 +223,51 @@ for _ in range(3):
     kept = {name: ends[name][forward] for name in ("blocks.1", "blocks.2")}
     assert kept["blocks.1"] > 2 * rounded(4096 * 1024), kept
     equal(kept["blocks.1"], kept["blocks.2"])
+
+
+COMPILED = """
+model = Net().cuda()
+{}
+x = torch.randn(4096, 256, device="cuda")
+for _ in range(3):
+    model(x).square().mean().backward()
+    model.zero_grad()
+    if not _:  # Inductor has tried its kernels, or found them in its cache
+        torch.cuda.reset_peak_memory_stats()
+"""
+
+
+def need_triton():
+    if importlib.util.find_spec("triton") is None:
+        raise Skip("triton is not installed")
+
+
+def check_compiled(how, prefix):
+    """What GELU keeps of each block, and LayerNorm, is filed under its module,
+    and the peak is the same as when nobody looks."""
+    code = COMPILED.format(how)
+    report, said = run(code)
+    equal(said, run(code, modules=False)[1])
+    report = report["ranks"][0]["devices"][0]
+    check_sums(report)
+    own = owners(report)
+    for n in range(3):
+        for part, width in (("up", 1024), ("norm", 256)):
+            kept = own[f"{prefix}blocks.{n}.{part}"].get("activation", 0)
+            assert kept >= rounded(4096 * width), (n, part, own)
+
+
+@test
+def buffers_of_a_compiled_graph_are_their_modules():
+    need_triton()
+    check_compiled("model = torch.compile(model)", "_orig_mod.")
+
+
+@test
+def buffers_of_a_graph_that_blocks_share_are_each_ones():
+    need_triton()
+    check_compiled("for block in model.blocks:\n"
+                   "    block.forward = torch.compile(block.forward)", "")
 
 
 @test

@@ -4,9 +4,9 @@
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has limits.py, inductor.py, reaches.py, stores.py, groups.py,
-flash.py, host.py, objects.py, world.py, launcher.py and modules.py follow; when
-it imports safetensors, files.py. If JAX fell back to the CPU, it leaves a note. Then it
-makes way for the sitecustomize that the user may have.
+flash.py, host.py, objects.py, world.py, launcher.py, modules.py and compiled.py
+follow; when it imports safetensors, files.py. If JAX fell back to the CPU, it
+leaves a note. Then it makes way for the sitecustomize that the user may have.
 """
 import atexit
 import importlib.util
@@ -120,6 +120,7 @@ def _follow():
         _start("launcher", "the launcher starts no script")
     if os.environ.get("MEMSIM_MODULES") != "0":
         _start("modules", "modules are not told apart")
+        _start("compiled", "modules under torch.compile are not told apart")
 
 
 def _follow_safetensors():

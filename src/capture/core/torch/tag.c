@@ -29,6 +29,7 @@ static _Thread_local struct {
     unsigned depth;
 } inside;
 
+static _Thread_local uint32_t within; /* of a compiled graph's modules */
 static bool started;
 static struct module *modules; /* by id */
 static _Atomic uint32_t module_top;
@@ -146,6 +147,11 @@ void memsim_tag_cut(uint32_t depth)
     sequence_change(memsim_tag_top());
 }
 
+void memsim_tag_within(uint32_t id)
+{
+    within = id;
+}
+
 void memsim_tag_range(const char *name)
 {
     operator_range_set(name);
@@ -200,7 +206,7 @@ void tag_now(struct tag *tag)
     if (in_node && !recomputes()) {
         tag->phase = TRACE_PHASE_BACKWARD;
     } else if (inside.depth) {
-        tag->module = memsim_tag_top();
+        tag->module = within ? within : memsim_tag_top();
         tag->phase = in_node ? TRACE_PHASE_RECOMPUTE : TRACE_PHASE_FORWARD;
     } else {
         tag->phase =

@@ -65,4 +65,8 @@ CORE_API uint32_t memsim_tag_top(void);
  * exception that is no Exception has left the others. */
 CORE_API void memsim_tag_cut(uint32_t depth);
 
+/* What this thread allocates in a forward, until it says 0, is for the module
+ * ID, which is in a compiled graph of the innermost one. */
+CORE_API void memsim_tag_within(uint32_t id);
+
 #endif
