@@ -290,6 +290,24 @@ for size in 10, 3_000_000, 9_000_000:
 print("done")
 dist.destroy_process_group()
 """
+# Of stages 0 to 3 and 4 to 7: rank 5, which is not run, has what rank 1 asks for.
+FROM_A_STAND_IN = HEAD + """
+dist.init_process_group("nccl")
+half = world // 2
+mine = [dist.new_group([i, i + half]) for i in range(half)][rank % half]
+tensor = torch.ones(4, device="cuda")
+if rank < half:
+    dist.send(tensor, rank + half, group=mine)
+else:
+    dist.recv(tensor, rank - half, group=mine)
+for size in 10, 700_000, 10, 3_000_000:
+    want = ["x" * size, size]
+    out = list(want) if rank >= half else [None, None]
+    dist.broadcast_object_list(out, rank % half + half, group=mine)
+    equal(out == want, True)
+dist.barrier()
+dist.destroy_process_group()
+"""
 # Of 256 MiB, rank 0's half.
 SAVE_PARTS = HEAD + """
 import torch.distributed.checkpoint as dcp
@@ -487,6 +505,15 @@ def nor_is_a_distributed_one():
 def objects_of_any_size_go_through_nccl():
     with tempfile.TemporaryDirectory() as directory:
         run(OBJECTS, directory, "--nproc-per-node", "4", "--ranks", "0,2", "-q")
+
+
+@test
+def objects_of_any_size_come_from_the_rank_with_the_senders_places():
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(FROM_A_STAND_IN, directory, "--nproc-per-node", "8")
+        assert "running again with ranks 0,7" in told, told
+        run(FROM_A_STAND_IN, directory, "--nproc-per-node", "8", "--ranks",
+            "all", "-q")
 
 
 @test

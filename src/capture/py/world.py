@@ -184,8 +184,8 @@ def _objects_give(kind, target, objects):
 
 
 def _objects_take(kind, source, target, group):
-    """What a rank with SOURCE's places sent, as tensors of the sizes and of the
-    bytes; None: there is no such rank."""
+    """What a rank with SOURCE's places sent, and that as tensors of the sizes
+    and of the bytes; None: there is no such rank."""
     alike = stand_in(source)
     if not AXES or places(alike) != places(source) or alike == RANK:
         return None
@@ -196,11 +196,12 @@ def _objects_take(kind, source, target, group):
         c10d._get_default_store().get(key).decode()))
     parts = [c10d._object_to_tensor(each, torch.device("cpu"), group)
              for each in objects]
-    return [torch.cat([size for _, size in parts]),
-            torch.cat([data for data, _ in parts])]
+    return objects, [torch.cat([size for _, size in parts]),
+                     torch.cat([data for data, _ in parts])]
 
 
 _incoming = []  # what the next messages bring, in place of what is not known
+brought = []  # objects.py: the objects that these are
 
 
 def _fill(tensor):
@@ -706,12 +707,12 @@ def _serve_collectives(dist, c10d):
         def run(operations):
             for each in operations:
                 _message(each.peer, each.group)
-            brought, _incoming[:] = _incoming[:], []
+            coming, _incoming[:] = _incoming[:], []
             works = original(operations)
-            if brought:
+            if coming:
                 for work in works:
                     work.wait()
-                _incoming[:] = brought
+                _incoming[:] = coming
                 _fill(operations[0].tensor)
             return works
         return run
@@ -740,13 +741,14 @@ def _serve_collectives(dist, c10d):
                         kind, source, target, group)
                     if taken is None:
                         raise RankNotRun("objects", source)
-                    _incoming[:] = taken
+                    brought[:], _incoming[:] = taken
                 if source == RANK and kind == "broadcast":
                     _objects_give(kind, None,
                                   what_of(args, kwargs, "object_list"))
                 try:
                     return original(*args, **kwargs)
                 finally:
+                    brought.clear()
                     _incoming.clear()
             return run
         return around
