@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording of one GPU as a pipeline, against the pipelined script."""
+"""A recording of one GPU as a pipeline, against the pipelined script.
+
+The kernels are long enough for the host to run ahead: the script makes events
+until PyTorch's caches of them are full, and when that is depends on when its
+watchdog looks, so that a step that waits for the host differs by microseconds
+from run to run."""
 import json
 import os
 import pathlib
@@ -16,16 +21,16 @@ LAYERS, MICRO = 4, 4
 class Block(nn.Module):
     def __init__(self):
         super().__init__()
-        self.norm = nn.LayerNorm(128)
-        self.up, self.down = nn.Linear(128, 512), nn.Linear(512, 128)
+        self.norm = nn.LayerNorm(512)
+        self.up, self.down = nn.Linear(512, 2048), nn.Linear(2048, 512)
     def forward(self, x):
         return x + self.down(torch.relu(self.up(self.norm(x))))
 class Part(nn.Module):
     def __init__(self, first, end):
         super().__init__()
-        self.embed = nn.Embedding(500, 128) if first == 0 else None
+        self.embed = nn.Embedding(500, 512) if first == 0 else None
         self.blocks = nn.ModuleList(Block() for _ in range(first, end))
-        self.head = nn.Linear(128, 500) if end == LAYERS else None
+        self.head = nn.Linear(512, 500) if end == LAYERS else None
     def forward(self, x):
         with torch.autocast("cuda", torch.bfloat16):
             x = self.embed(x) if self.embed else x
@@ -35,7 +40,7 @@ class Part(nn.Module):
 def loss_of(logits, targets):
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-tokens, targets = torch.randint(500, (2, 2 * MICRO, 64), device="cuda")
+tokens, targets = torch.randint(500, (2, 16 * MICRO, 256), device="cuda")
 """
 ONE = MODEL + """
 model = Part(0, LAYERS).cuda()

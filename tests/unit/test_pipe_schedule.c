@@ -11,7 +11,7 @@
 
 /* "F0.1" and "B0.1": stage 0, microbatch 1. "s0" sends what stage 0 returns,
  * "r0" receives it; "S0" and "R0" its gradient; "+" joins those of a group.
- * "w3" waits for exchange 3. */
+ * "w3" waits for exchange 3, "x" gives back what was sent. */
 static void action_text(const struct pipe_action *a, char *text)
 {
     size_t at = strlen(text);
@@ -22,6 +22,8 @@ static void action_text(const struct pipe_action *a, char *text)
                               a->microbatch);
     if (a->what == PIPE_WAIT)
         at += (size_t)sprintf(text + at, "w%u", a->exchange);
+    if (a->what == PIPE_RELEASE)
+        at += (size_t)sprintf(text + at, "x");
     for (uint32_t i = 0; i < a->part_count; i++)
         at += (size_t)sprintf(
             text + at, "%s%c%u", i ? "+" : "",
@@ -53,9 +55,9 @@ TEST(gpipe_runs_all_forwards_first)
 
     CHECK(!pipe_schedule_make(&shape, lists, &err));
     CHECK_STR(list_text(&lists[0], text),
-              "F0.0 s0 F0.1 s0 w0 w1 R0 w2 B0.0 R0 w3 B0.1 ");
+              "F0.0 s0 F0.1 s0 w0 w1 R0 w2 B0.0 x R0 w3 B0.1 x ");
     CHECK_STR(list_text(&lists[1], text),
-              "r0 w0 F1.0 r0 w1 F1.1 B1.0 S0 B1.1 S0 w2 w3 ");
+              "r0 w0 F1.0 r0 w1 F1.1 B1.0 S0 x B1.1 S0 w2 w3 x ");
     CHECK_UINT(pipe_list_in_flight(&lists[0], 0), 2);
     lists_fini(lists, 2);
 }
@@ -69,9 +71,11 @@ TEST(one_forward_one_backward_fuses_sends_with_receives)
 
     CHECK(!pipe_schedule_make(&shape, lists, &err));
     CHECK_STR(list_text(&lists[0], text),
-              "F0.0 s0 F0.1 w0 s0+R0 w1 B0.0 F0.2 s0+R0 w2 B0.1 R0 w3 B0.2 ");
+              "F0.0 s0 F0.1 w0 s0+R0 w1 B0.0 x F0.2 s0+R0 w2 B0.1 x R0 w3 "
+              "B0.2 x ");
     CHECK_STR(list_text(&lists[1], text),
-              "r0 w0 F1.0 B1.0 S0+r0 w1 F1.1 B1.1 S0+r0 w2 F1.2 B1.2 S0 w3 ");
+              "r0 w0 F1.0 B1.0 S0+r0 w1 F1.1 B1.1 x S0+r0 w2 F1.2 B1.2 x S0 w3 "
+              "x ");
     CHECK_UINT(pipe_list_in_flight(&lists[0], 0), 2);
     CHECK_UINT(pipe_list_in_flight(&lists[1], 1), 1);
     lists_fini(lists, 2);
@@ -88,11 +92,13 @@ TEST(interleaved_receives_where_the_sender_puts_them)
 
     CHECK(!pipe_schedule_make(&shape, lists, &err));
     CHECK_STR(list_text(&lists[0], text),
-              "F0.0 s0 r1 F0.1 s0 r1 w1 F2.0 s2 w3 F2.1 s2 R2 w6 B2.0 S1 R2 w8 "
-              "B2.1 S1 R0 w10 B0.0 R0 w11 B0.1 w9 w7 w5 w4 w2 w0 ");
+              "F0.0 s0 r1 F0.1 s0 r1 w1 F2.0 s2 w3 F2.1 s2 R2 w6 B2.0 x S1 x "
+              "R2 w8 B2.1 x S1 x R0 w10 B0.0 x R0 w11 B0.1 x w9 w7 w5 w4 w2 "
+              "w0 ");
     CHECK_STR(list_text(&lists[1], text),
-              "r0 w0 F1.0 s1 r0 w2 F1.1 s1 r2 w4 F3.0 r2 B3.0 S2 R1 w5 F3.1 "
-              "B3.1 S2 R1 w7 B1.0 S0 w9 B1.1 S0 w11 w10 w8 w6 w3 w1 ");
+              "r0 w0 F1.0 s1 r0 w2 F1.1 s1 r2 w4 F3.0 r2 B3.0 S2 x R1 w5 F3.1 "
+              "B3.1 S2 x R1 w7 B1.0 x S0 x w9 B1.1 x S0 x w11 w10 w8 w6 w3 "
+              "w1 ");
     lists_fini(lists, 2);
 }
 
@@ -114,7 +120,7 @@ static uint32_t count_of(const struct pipe_list *list, enum pipe_what what,
 }
 
 /* Every stage computes every microbatch in both directions, and what is sent is
- * received. */
+ * received, and given back. */
 static void check_whole(const struct pipe_shape *shape)
 {
     struct pipe_list lists[PIPE_RANKS_MAX];
@@ -128,6 +134,8 @@ static void check_whole(const struct pipe_shape *shape)
         CHECK_UINT(count_of(&lists[r], PIPE_BACKWARD, false), passes);
         CHECK_UINT(count_of(&lists[r], PIPE_WAIT, false), lists[r].exchanges);
         sent += count_of(&lists[r], PIPE_EXCHANGE, false);
+        CHECK_UINT(count_of(&lists[r], PIPE_RELEASE, false),
+                   count_of(&lists[r], PIPE_EXCHANGE, false));
         received += count_of(&lists[r], PIPE_EXCHANGE, true);
     }
     CHECK_UINT(sent, received);

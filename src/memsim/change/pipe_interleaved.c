@@ -166,6 +166,8 @@ static void send(const struct interleaving *g, uint32_t rank,
     if (gradient ? !t->stage : target == g->stages)
         return;
     pipe_list_exchange(&g->lists[rank], &part, 1);
+    if (gradient)
+        pipe_list_release(&g->lists[rank]);
     part.receive = true;
     part.peer = rank;
     *received_at(g, target, t->microbatch, gradient) =
@@ -189,6 +191,8 @@ static bool turn_take(const struct interleaving *g, uint32_t rank)
                                                              : PIPE_FORWARD,
                                             .stage = t->stage,
                                             .microbatch = t->microbatch});
+        if (backward && t->stage + 1 < g->stages)
+            pipe_list_release(&g->lists[rank]);
         send(g, rank, t);
     }
     g->at[rank]++;

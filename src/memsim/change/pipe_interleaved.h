@@ -11,6 +11,7 @@ void pipe_list_add(struct pipe_list *list, const struct pipe_action *a);
 uint32_t pipe_list_exchange(struct pipe_list *list,
                             const struct pipe_transfer *parts, uint32_t count);
 void pipe_list_wait(struct pipe_list *list, uint32_t exchange);
+void pipe_list_release(struct pipe_list *list);
 
 /* See pipe_schedule_make. */
 int pipe_interleaved_make(const struct pipe_shape *shape,

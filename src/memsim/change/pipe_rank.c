@@ -17,6 +17,7 @@
 #define HANDLE_COMMUNICATOR UINT64_C(0x10)
 #define HANDLE_STREAM       UINT64_C(0x20)
 #define HANDLE_READY        UINT64_C(0x30)
+#define HANDLE_RELEASED     UINT64_C(0x40)
 #define HANDLE_DONE         UINT64_C(0x1000) /* + the exchange */
 #define ID_BYTES            24               /* what is unique of an id */
 #define NCCL_BYTES          1                /* ncclUint8 */
@@ -279,6 +280,9 @@ static void put_step(struct writing *g, const struct pipe_step *step)
         else if (a->what == PIPE_WAIT)
             PUT(g, STREAM_WAIT, c->thread, .device = c->device,
                 .stream = c->stream, .event = HANDLE_DONE + a->exchange);
+        else if (a->what == PIPE_RELEASE)
+            PUT(g, EVENT_RECORD, c->thread, .device = c->device,
+                .stream = HANDLE_STREAM, .event = HANDLE_RELEASED);
         else
             put_pass(g, &step->all[m], a);
     }

@@ -79,6 +79,11 @@ void pipe_list_wait(struct pipe_list *list, uint32_t exchange)
                                                   .exchange = exchange});
 }
 
+void pipe_list_release(struct pipe_list *list)
+{
+    pipe_list_add(list, &(struct pipe_action){.what = PIPE_RELEASE});
+}
+
 uint32_t pipe_list_in_flight(const struct pipe_list *list, uint32_t stage)
 {
     uint32_t now = 0, most = 0;
@@ -120,10 +125,15 @@ static uint32_t receive_backward(const struct single *s,
     return s->rank + 1 < s->shape->ranks;
 }
 
+static bool sends_forward(const struct single *s)
+{
+    return s->rank + 1 < s->shape->ranks;
+}
+
 static uint32_t send_forward(const struct single *s, struct pipe_transfer *part)
 {
     *part = (struct pipe_transfer){false, false, s->rank, s->rank + 1};
-    return s->rank + 1 < s->shape->ranks;
+    return sends_forward(s);
 }
 
 static uint32_t send_backward(const struct single *s,
@@ -147,24 +157,52 @@ static uint32_t exchange(const struct single *s,
     return pipe_list_exchange(s->list, part, count);
 }
 
+static void release(const struct single *s, bool sent)
+{
+    if (sent)
+        pipe_list_release(s->list);
+}
+
+/* A backward, and the output of its stage is given back, but for that of the
+ * last forward. */
+static void backward_of(const struct single *s, uint32_t microbatch)
+{
+    compute(s, PIPE_BACKWARD, microbatch);
+    release(s, sends_forward(s) && microbatch + 1 < s->shape->microbatches);
+}
+
+/* At the end of a step: what the last forward and the last backward sent. */
+static void release_last(const struct single *s)
+{
+    release(s, s->rank > 0);
+    release(s, sends_forward(s));
+}
+
 /* All forwards, then all backwards. */
 static void gpipe(const struct single *s)
 {
-    uint32_t *sent = xcalloc(s->shape->microbatches, sizeof *sent);
+    uint32_t all = s->shape->microbatches;
+    uint32_t *sent = xcalloc(all, sizeof *sent);
     struct pipe_transfer part;
 
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t m = 0; m < s->shape->microbatches; m++) {
-            uint32_t count =
-                pass ? receive_backward(s, &part) : receive_forward(s, &part);
-            pipe_list_wait(s->list, exchange(s, &part, count));
-            compute(s, pass ? PIPE_BACKWARD : PIPE_FORWARD, m);
-            count = pass ? send_backward(s, &part) : send_forward(s, &part);
-            sent[m] = exchange(s, &part, count);
-        }
-        for (uint32_t m = 0; m < s->shape->microbatches; m++)
-            pipe_list_wait(s->list, sent[m]);
+    for (uint32_t m = 0; m < all; m++) {
+        uint32_t count = receive_forward(s, &part);
+        pipe_list_wait(s->list, exchange(s, &part, count));
+        compute(s, PIPE_FORWARD, m);
+        sent[m] = exchange(s, &part, send_forward(s, &part));
     }
+    for (uint32_t m = 0; m < all; m++)
+        pipe_list_wait(s->list, sent[m]);
+    for (uint32_t m = 0; m < all; m++) {
+        uint32_t count = receive_backward(s, &part);
+        pipe_list_wait(s->list, exchange(s, &part, count));
+        backward_of(s, m);
+        sent[m] = exchange(s, &part, send_backward(s, &part));
+        release(s, s->rank > 0 && m + 1 < all);
+    }
+    for (uint32_t m = 0; m < all; m++)
+        pipe_list_wait(s->list, sent[m]);
+    release_last(s);
     free(sent);
 }
 
@@ -209,8 +247,9 @@ static void one_forward_one_backward(struct single *s)
     warm_up(s, forward);
     for (;;) {
         exchange_both(s, true);
-        compute(s, PIPE_BACKWARD, backward++);
+        backward_of(s, backward++);
         s->send_count = send_backward(s, &s->sends[0]);
+        release(s, s->rank > 0 && backward > 1);
         if (forward == all)
             break;
         exchange_both(s, false);
@@ -221,12 +260,14 @@ static void one_forward_one_backward(struct single *s)
     while (backward < all) {
         uint32_t count = receive_backward(s, &part);
         pipe_list_wait(s->list, exchange(s, &part, count));
-        compute(s, PIPE_BACKWARD, backward++);
+        backward_of(s, backward++);
         pipe_list_wait(s->list, sent);
         s->send_count = send_backward(s, &s->sends[0]);
+        release(s, s->rank > 0);
         sent = exchange(s, s->sends, s->send_count);
     }
     pipe_list_wait(s->list, sent);
+    release_last(s);
 }
 
 int pipe_schedule_make(const struct pipe_shape *shape, struct pipe_list *lists,

@@ -20,6 +20,12 @@ enum pipe_what {
     PIPE_BACKWARD,
     PIPE_EXCHANGE, /* begins sends and receives, one group of NCCL's */
     PIPE_WAIT,     /* the compute stream waits for an exchange's end */
+    /* A tensor that was sent is given back to the allocator, which records an
+     * event on NCCL's stream (c10/cuda/CUDACachingAllocator.cpp,
+     * insert_events): a call of the host's. A stage's output is kept until its
+     * backward, that of the last forward to the step's end; a gradient until
+     * the schedule's variable gets the next one. */
+    PIPE_RELEASE,
 };
 
 /* The output of a stage, or its gradient, on its way between two ranks. */
