@@ -543,8 +543,8 @@ TEST(refuses_capabilities_it_cannot_model)
         refused(json, "dir/my.json:1: \"compute_capability\" must be a text "
                       "like \"9.0\"");
     }
-    refused("{\"compute_capability\": \"6.1\"}",
-            "dir/my.json:1: \"compute_capability\" is below 7.0, which is not "
+    refused("{\"compute_capability\": \"5.2\"}",
+            "dir/my.json:1: \"compute_capability\" is below 6.0, which is not "
             "modelled");
 }
 

@@ -36,6 +36,7 @@ nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device,
                     : capability >= 80 ? NVML_DEVICE_ARCH_AMPERE
                     : capability >= 75 ? NVML_DEVICE_ARCH_TURING
                     : capability >= 70 ? NVML_DEVICE_ARCH_VOLTA
+                    : capability >= 60 ? NVML_DEVICE_ARCH_PASCAL
                                        : NVML_DEVICE_ARCH_UNKNOWN;
     return NVML_SUCCESS;
 }

@@ -10,10 +10,12 @@
 
 /* By compute capability; what a row leaves out is 0. Limits: CUDA C++
  * Programming Guide 13.0, "Compute Capabilities", tables "Technical
- * Specifications" and "Arithmetic Instructions". Tensor cores: dense operations
- * a clock and SM, from the white papers of GV100, TU102, GA100, GA102, AD102,
- * GH100 and RTX Blackwell; of 10.0, the B200's datasheet peaks over SMs and
- * clock. Contexts: data/gpus/README.md. */
+ * Specifications" and "Arithmetic Instructions" (of 6.x in edition 12.9).
+ * Tensor cores: dense operations a clock and SM, from the white papers of
+ * GV100, TU102, GA100, GA102, AD102, GH100 and RTX Blackwell; of 10.0, the
+ * B200's datasheet peaks over SMs and clock. 6.x has none: fp16 with sums in
+ * fp32 runs at the rate of fp32, int8 of 6.1 by dp4a. Contexts:
+ * data/gpus/README.md. */
 static const struct capability {
     uint32_t major, minor;
     uint32_t threads_per_sm, blocks_per_sm;
@@ -25,6 +27,14 @@ static const struct capability {
     uint32_t context_kib; /* per SM, beside the threads' stacks */
 } capabilities[] = {
     /* clang-format off */
+    {.major = 6, .threads_per_sm = 2048, .blocks_per_sm = 32,
+     .shared_kib = 64, .shared_optin_kib = 48, .fp32_lanes = 64,
+     .fp64_lanes = 32, .fp16 = 128, .l2_mib = 4, .copy_engines = 2,
+     .context_kib = 1792},
+    {.major = 6, .minor = 1, .threads_per_sm = 2048, .blocks_per_sm = 32,
+     .shared_kib = 96, .shared_optin_kib = 48, .fp32_lanes = 128,
+     .fp64_lanes = 4, .fp16 = 256, .int8 = 1024, .l2_mib = 3,
+     .copy_engines = 2, .context_kib = 1792},
     {.major = 7, .threads_per_sm = 2048, .blocks_per_sm = 32,
      .shared_kib = 96, .shared_optin_kib = 96, .fp32_lanes = 64,
      .fp64_lanes = 32, .fp16 = 1024, .l2_mib = 6, .copy_engines = 6,

@@ -30,7 +30,7 @@ void gpu_field_forget(const struct gpu_field *field, struct gpu *gpu);
 bool gpu_field_known(const struct gpu_field *field, const struct gpu *gpu);
 
 /* Gives every unknown field of *GPU that follows from others its value: from
- * the compute capability (7.0 or above), clocks and counts. */
+ * the compute capability (6.0 or above), clocks and counts. */
 void gpu_field_defaults(struct gpu *gpu);
 
 #endif

@@ -99,8 +99,8 @@ static int read_capability(struct reader *r, const struct gpu_field *field,
     if (!is_capability(item))
         return fail_key(r, field->key, "must be a text like \"9.0\"");
     unsigned tenths = (unsigned)lround(strtod(item->valuestring, NULL) * 10);
-    if (tenths < 70)
-        return fail_key(r, field->key, "is below 7.0, which is not modelled");
+    if (tenths < 60)
+        return fail_key(r, field->key, "is below 6.0, which is not modelled");
     r->gpu.capability_major = tenths / 10;
     r->gpu.capability_minor = tenths % 10;
     return 0;

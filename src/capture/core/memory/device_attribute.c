@@ -22,7 +22,7 @@ struct row {
      sizeof(((struct gpu *)0)->field)}
 
 /* Constants: the CUDA C Programming Guide's table of technical specifications,
- * compute capability 7.0 and later; the rest is what a Linux server without
+ * compute capability 6.0 and later; the rest is what a Linux server without
  * MPS, display or NUMA-attached GPU says. */
 static const struct row rows[] = {
     OF(MaxThreadsPerBlock, max_threads_per_block),
