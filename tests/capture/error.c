@@ -145,6 +145,78 @@ TEST(launches_that_are_refused)
           cudaErrorInvalidDeviceFunction);
 }
 
+/* What nvcc puts into a program: code of KIND, 1 PTX, 2 for the GPU itself, for
+ * two capabilities. */
+struct fat_entry {
+    uint16_t kind, version;
+    uint32_t header_bytes;
+    uint64_t bytes;
+    uint32_t numbers[2];
+    uint16_t isa[2];
+    uint32_t capability;
+    uint64_t rest[4], code;
+};
+struct fat_program {
+    struct {
+        uint32_t magic, version;
+        const void *fatbin, *more;
+    } wrapper;
+    struct {
+        uint32_t magic;
+        uint16_t version, header_bytes;
+        uint64_t bytes;
+        struct fat_entry entries[2];
+    } fatbin;
+};
+
+void **__cudaRegisterFatBinary(void *binary);
+
+/* A launch of a kernel with such code on an H100. */
+static cudaError_t launch_code(uint16_t kind, uint32_t first, uint32_t second)
+{
+    static char stubs[16];
+    static struct fat_program programs[16];
+    static unsigned count;
+    struct fat_program *p = &programs[count];
+    uint32_t capabilities[] = {first, second};
+    void *out = NULL, *arguments[] = {&out, &(int){1}};
+
+    p->wrapper.magic = 0x466243b1;
+    p->wrapper.fatbin = &p->fatbin;
+    p->fatbin.magic = 0xba55ed50;
+    p->fatbin.header_bytes = 16;
+    p->fatbin.bytes = sizeof p->fatbin.entries;
+    for (unsigned i = 0; i < 2; i++)
+        p->fatbin.entries[i] = (struct fat_entry){
+            .kind = kind,
+            .header_bytes = sizeof(struct fat_entry) - 8,
+            .bytes = 8,
+            .capability = capabilities[i],
+        };
+    const char *stub = &stubs[count++];
+    __cudaRegisterFunction(__cudaRegisterFatBinary(p), stub, NULL, "_Z4fillPii",
+                           -1, NULL, NULL, NULL, NULL, NULL);
+    struct cudaFuncAttributes a;
+    cudaError_t answer = cudaLaunchKernel(stub, ONE, ONE, arguments, 0, 0);
+    CHECK(cudaFuncGetAttributes(&a, stub) == answer);
+    cudaGetLastError();
+    return answer;
+}
+
+TEST(a_kernel_runs_if_its_code_is_for_the_gpu)
+{
+    CHECK(launch_code(2, 80, 90) == cudaSuccess);
+    CHECK(launch_code(2, 90, 75) == cudaSuccess);
+    CHECK(launch_code(2, 75, 89) == cudaErrorNoKernelImageForDevice);
+    CHECK(launch_code(2, 91, 100) == cudaErrorNoKernelImageForDevice);
+    CHECK(launch_code(1, 100, 75) == cudaSuccess); /* compiled by the driver */
+    CHECK(launch_code(1, 100, 120) == cudaErrorNoKernelImageForDevice);
+    CHECK(launch_code(7, 100, 120) == cudaSuccess); /* what kind is that? */
+    CHECK_STR(cudaGetErrorString(cudaErrorNoKernelImageForDevice),
+              "no kernel image is available for execution on the device");
+    CHECK(cudaDeviceSynchronize() == cudaSuccess); /* not sticky */
+}
+
 TEST(shared_memory_has_to_be_asked_for)
 {
     struct cudaFuncAttributes a;

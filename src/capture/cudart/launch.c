@@ -37,10 +37,9 @@ static _Thread_local unsigned depth;
 
 void **__cudaRegisterFatBinary(void *binary)
 {
-    static void *one;
+    static void *none;
 
-    (void)binary;
-    return &one;
+    return binary ? binary : &none; /* the handle: it says which code */
 }
 
 void __cudaRegisterFatBinaryEnd(void **handle)
@@ -63,9 +62,9 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device,
                             const char *name, int thread_limit, void *tid,
                             void *bid, void *block, void *grid, int *warps)
 {
-    (void)handle, (void)device, (void)thread_limit, (void)tid, (void)bid;
+    (void)device, (void)thread_limit, (void)tid, (void)bid;
     (void)block, (void)grid, (void)warps;
-    memsim_kernel_register(host, name);
+    memsim_kernel_register(host, name, handle);
 }
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
@@ -208,6 +207,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
 
     if (!cudart_kernel(host))
         return cudart_result(cudaErrorInvalidDeviceFunction);
+    if (cudart_kernel(host)->lacks_code)
+        return cudart_result(cudaErrorNoKernelImageForDevice);
     *a = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = (int)gpu->max_threads_per_block,
         .numRegs = OCCUPANCY_REGISTERS,

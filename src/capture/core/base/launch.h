@@ -3,6 +3,7 @@
 #ifndef MEMSIM_CAPTURE_LAUNCH_H
 #define MEMSIM_CAPTURE_LAUNCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct compute;
@@ -29,6 +30,7 @@ struct kernel {
     uint32_t shared_limit_bytes; /* dynamic ones that a launch may ask for */
     uint32_t pointers; /* bit i: argument i is an address, certainly */
     uint64_t written;  /* bit i: it writes what argument i points to */
+    bool lacks_code;   /* none that the GPU runs, in what it was compiled to */
     enum {
         KERNEL_KNOWN,     /* what it writes is found out elsewhere, if at all */
         KERNEL_WRITES,    /* what WRITTEN says */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/core/work/carry.h"
+#include "capture/core/work/fatbin.h"
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/diagnose/fault.h"
@@ -25,6 +26,7 @@
 static struct entry {
     const void *host;
     const char *name;
+    const void *image;     /* what its code is in, as it was registered */
     struct kernel *kernel; /* once used */
 } * table;
 static uint32_t table_count;
@@ -45,7 +47,8 @@ static struct entry *entry_find(const void *host)
     return &table[i];
 }
 
-void memsim_kernel_register(const void *host, const char *name)
+void memsim_kernel_register(const void *host, const char *name,
+                            const void *image)
 {
     core_lock(LOCK_KERNEL);
     if (!table)
@@ -55,6 +58,7 @@ void memsim_kernel_register(const void *host, const char *name)
 
         table_count += !entry->host;
         entry->name = name;
+        entry->image = image;
         entry->kernel = NULL; /* a library was unloaded, another came */
         __atomic_store_n(&entry->host, host, __ATOMIC_RELEASE);
     }
@@ -225,10 +229,13 @@ entry_kernel(struct entry *entry)
     core_lock(LOCK_KERNEL);
     if (!entry->kernel) {
         struct kernel *kernel = kernel_new(entry->name, foreign);
+        const struct gpu *gpu = memsim_session() ? memsim_device_gpu() : NULL;
 
-        if (kernel && memsim_session())
-            kernel->shared_limit_bytes =
-                memsim_device_gpu()->shared_per_block_bytes;
+        if (kernel && gpu) {
+            kernel->shared_limit_bytes = gpu->shared_per_block_bytes;
+            kernel->lacks_code = !fatbin_runs(
+                entry->image, gpu->capability_major, gpu->capability_minor);
+        }
         __atomic_store_n(&entry->kernel, kernel, __ATOMIC_RELEASE);
     }
     core_unlock(LOCK_KERNEL);
@@ -263,6 +270,8 @@ static int launch_check(const struct kernel *kernel,
     const uint32_t *grid = launch->grid, *block = launch->block;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 
+    if (kernel->lacks_code)
+        return CORE_NO_KERNEL_IMAGE;
     if (!threads || !grid[0] || !grid[1] || !grid[2])
         return configuration_refuse("no block, or no thread in a block");
     if (threads > memsim_device_gpu()->max_threads_per_block ||

@@ -10,8 +10,10 @@
 #include "capture/core/base/launch.h"
 #include "common/trace/trace.h"
 
-/* Says that HOST stands for the kernel NAME, which must stay where it is. */
-CORE_API void memsim_kernel_register(const void *host, const char *name);
+/* Says that HOST stands for the kernel NAME, which must stay where it is. IMAGE
+ * has its code (fatbin.h); NULL: not known. */
+CORE_API void memsim_kernel_register(const void *host, const char *name,
+                                     const void *image);
 
 /* The kernel that HOST stands for; NULL where none was registered. */
 CORE_API struct kernel *memsim_kernel_get(const void *host);
