@@ -23,6 +23,8 @@
 #define LINK_BAND       1.5
 #define SMALL_BYTES     8 /* of a collective that is all latency */
 
+_Static_assert(COST_GAP_NS == SIM_GAP_NS, "gaps inside a call are as others");
+
 /* A kernel's name, as it was read once. */
 struct kernel {
     struct work_kernel work;

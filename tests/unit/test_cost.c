@@ -62,6 +62,99 @@ TEST(a_product_is_bound_by_arithmetic)
     CHECK_STR(cost_basis_name(answer.basis), "roofline");
 }
 
+/* LAYERS of an LSTM of 256 cells and inputs, 10 sequences. */
+static struct work lstm(uint64_t steps, uint64_t layers, uint32_t directions,
+                        enum work_pass pass)
+{
+    return (struct work){
+        .family = WORK_OTHER,
+        .type = WORK_FP32,
+        .source = WORK_EXACT,
+        .element_bytes = 4,
+        .is_recurrent = true,
+        .recurrent = {.tokens = 10 * steps,
+                      .steps = steps,
+                      .input = 256,
+                      .hidden = 256,
+                      .layers = layers,
+                      .directions = directions,
+                      .gates = 4,
+                      .type_bytes = 4,
+                      .pass = pass},
+    };
+}
+
+static double lstm_ns(uint64_t steps, uint64_t layers, uint32_t directions,
+                      enum work_pass pass)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = lstm(steps, layers, directions, pass);
+    struct cost_answer answer;
+
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK_UINT(answer.basis, COST_ROOFLINE); /* of its products */
+    CHECK(answer.low_ns < answer.ns && answer.ns < answer.high_ns);
+    return (double)answer.ns;
+}
+
+/* With one step no product is larger than another: what is left of a longer
+ * chain, layer by layer, are its steps. */
+TEST(steps_of_a_recurrent_network_follow_each_other)
+{
+    double one = lstm_ns(100, 1, 1, WORK_PASS_FORWARD);
+    double longer = lstm_ns(1100, 1, 1, WORK_PASS_FORWARD);
+    double weights = lstm_ns(1100, 1, 1, WORK_PASS_WEIGHTS);
+
+    CHECK(longer - one > 1000.0 * 2 * COST_LAUNCH_NS);
+    CHECK(longer - one < 1000.0 * 4 * COST_LAUNCH_NS);
+    CHECK_NEAR(lstm_ns(100, 3, 1, WORK_PASS_FORWARD), 3 * one, 1e-3);
+    CHECK(lstm_ns(100, 1, 2, WORK_PASS_FORWARD) > 1.99 * one);
+    CHECK(lstm_ns(1100, 1, 1, WORK_PASS_DATA) > 1000.0 * 2 * COST_LAUNCH_NS);
+    CHECK(weights < longer / 20); /* products alone */
+}
+
+/* Large steps are not bound by their launches. */
+TEST(a_large_step_of_a_recurrent_network_is_a_product)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = lstm(1, 1, 1, WORK_PASS_FORWARD);
+    struct work product = gemm(4096, 4 * 4096, 4096, WORK_FP32);
+    struct cost_answer answer, of;
+
+    work.recurrent.tokens = 4096;
+    work.recurrent.input = work.recurrent.hidden = 4096;
+    product.element_bytes = 4;
+    product.read_bytes *= 2;
+    product.written_bytes *= 2;
+    cost_price(NULL, &gpu, &work, &answer);
+    cost_price(NULL, &gpu, &product, &of);
+    CHECK_NEAR((double)answer.ns, 2 * (double)of.ns, 0.1);
+}
+
+/* tf32 on a GPU that lacks it is fp32, for its models too. */
+TEST(a_recurrent_network_in_tf32_runs_in_fp32_where_there_is_none)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = lstm(100, 1, 1, WORK_PASS_WEIGHTS);
+    struct cost_answer plain, tf32;
+
+    gpu.tflops[WORK_TF32] = 0;
+    cost_price(NULL, &gpu, &work, &plain);
+    work.type = WORK_TF32;
+    cost_price(NULL, &gpu, &work, &tf32);
+    CHECK_UINT(tf32.ns, plain.ns);
+}
+
+TEST(lengths_without_end_do_no_harm)
+{
+    struct cost_gpu gpu = h100();
+    struct work work = lstm(INT32_MAX, INT32_MAX, 2, WORK_PASS_FORWARD);
+    struct cost_answer answer;
+
+    cost_price(NULL, &gpu, &work, &answer);
+    CHECK(answer.low_ns <= answer.ns && answer.ns <= answer.high_ns);
+}
+
 TEST(what_is_not_described_is_a_fallback)
 {
     struct cost_gpu gpu = h100();

@@ -405,17 +405,23 @@ TEST(sparse_products_count_what_is_stored)
 /* Two layers of an LSTM, 10 tokens, 32 inputs, 64 cells. */
 TEST(a_recurrent_network_has_two_products_for_each_layer)
 {
-    struct work work = describe_named(
-        OP_LIBRARY_CALL, TRACE_LIBRARY_CALL,
-        TRACE_WORDS(LIBRARY_CALL, .a = 10, .b = 32, .c = 64, .d = 2, .e = 1,
-                    .f = 4),
-        TRACE_WORD_COUNT(LIBRARY_CALL), "mode=lstm length=5 batch=2",
-        "rnn forward training");
+    struct work work =
+        describe_named(OP_LIBRARY_CALL, TRACE_LIBRARY_CALL,
+                       TRACE_WORDS(LIBRARY_CALL, .a = 10, .b = 32, .c = 64,
+                                   .d = 2, .e = 1, .f = 4),
+                       TRACE_WORD_COUNT(LIBRARY_CALL),
+                       "mode=lstm type=float length=5 batch=2 math=plain",
+                       "rnn forward training");
     uint64_t weights = 4 * 64 * (32 + 64) + 4 * 64 * (64 + 64);
 
     CHECK_UINT((uint64_t)work.flops, 2 * 10 * weights);
     CHECK_MOVED(work, 4 * (weights + 10 * (32 + 128)), 4 * 10 * 2 * 64 * 4);
-    CHECK_UINT(work.chain, 2 * 2 * 5); /* kernels that wait for each other */
+    CHECK(work.is_recurrent);
+    CHECK_UINT(work.source, WORK_EXACT);
+    CHECK_UINT(work.type, WORK_FP32);
+    CHECK_UINT(work.recurrent.steps, 5);
+    CHECK_UINT(work.recurrent.directions, 1);
+    CHECK_UINT(work.recurrent.pass, WORK_PASS_FORWARD);
 }
 
 TEST(bad_fields_do_no_harm)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/cost.h"
 #include "runtime/cost/cost_image.h"
+#include "runtime/cost/cost_recurrent.h"
 
 #include <math.h>
 
@@ -335,7 +336,9 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
         return;
     }
     bool known = is_described(work);
-    if (!image || !known || price_measured(image, work, answer)) {
+    if (work->is_recurrent) {
+        cost_recurrent_price(image, gpu, work, answer);
+    } else if (!image || !known || price_measured(image, work, answer)) {
         if (!image || !known || (price_model(image, gpu, work, answer) &&
                                  price_gradient(image, gpu, work, answer)))
             price_roofline(gpu, work, answer);

@@ -38,6 +38,11 @@ struct cost_gpu {
     uint32_t capability; /* 90 for 9.0 */
 };
 
+/* A kernel's launch on the host, and from a kernel's end to the next one's
+ * start: sim_cost.h's, for calls that launch many kernels. */
+#define COST_LAUNCH_NS 4000
+#define COST_GAP_NS    1000
+
 struct gpu;
 
 /* The limits of GPU, with PCIe's rate after its encoding and packet headers. */

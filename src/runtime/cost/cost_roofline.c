@@ -185,9 +185,8 @@ double cost_bound_ns(const struct cost_gpu *gpu, const struct work *work)
 double cost_roofline_ns(const struct cost_roofline *line,
                         const struct cost_gpu *gpu, const struct work *work)
 {
-    return line->floor_ns * fmax((double)work->chain, 1) +
-           fmax(arithmetic_ns(gpu, work) / line->compute,
-                line_moved_ns(line, gpu, work));
+    return line->floor_ns + fmax(arithmetic_ns(gpu, work) / line->compute,
+                                 line_moved_ns(line, gpu, work));
 }
 
 /* {floor, compute, memory}; COMPUTE of strided kernels is in elements a cycle

@@ -100,6 +100,18 @@ struct work_convolution {
     enum work_layout layout;
 };
 
+enum work_pass {
+    WORK_PASS_FORWARD,
+    WORK_PASS_DATA,    /* gradients of inputs and states */
+    WORK_PASS_WEIGHTS, /* gradients of weights */
+};
+
+struct work_recurrent { /* RNN, LSTM, GRU */
+    uint64_t tokens, steps, input, hidden, layers;
+    uint32_t directions, gates, type_bytes;
+    enum work_pass pass;
+};
+
 struct work_rows {          /* reductions, norms, softmax */
     uint64_t rows, columns; /* columns are reduced */
     uint64_t stride;        /* between reduced elements; 1: contiguous */
@@ -114,19 +126,20 @@ struct work {
     double read_bytes, written_bytes;
     uint64_t elements;
     uint32_t load_bytes; /* a thread loads so much at a time; 0: not known */
-    uint64_t chain;   /* steps, of which each needs the one before; 0: one */
     uint64_t blocks;  /* of the grid; 0: not known */
     uint32_t threads; /* of a block */
     uint32_t shared_bytes;
     uint32_t registers; /* a thread; 0: not known */
     uint32_t direction; /* enum trace_direction, of a copy */
     bool pinned;        /* the host side of a copy */
+    bool is_recurrent;  /* of WORK_OTHER: a recurrent network */
     uint8_t sort;       /* enum work_sort */
     union {
         struct work_gemm gemm;
         struct work_attention_shape attention;
         struct work_convolution convolution;
         struct work_rows rows;
+        struct work_recurrent recurrent;
     };
 };
 

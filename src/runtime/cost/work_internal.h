@@ -147,6 +147,7 @@ void work_library_call(const struct op *op, const char *name,
                        struct work *work);
 /* The number behind "KEY=" in OP's text; 0: there is none. */
 uint64_t work_text_number(const struct op *op, const char *key);
+bool work_text_has(const struct op *op, const char *word);
 
 /* Bytes of an element of cudaDataType NUMBER, 0 for one that is not known. */
 uint32_t work_data_type(uint64_t number, enum work_type *type);

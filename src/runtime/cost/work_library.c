@@ -198,7 +198,7 @@ static void set_cudnn_type(struct work *work, uint64_t type)
 
 /* --- convolutions --------------------------------------------------------- */
 
-static bool text_has(const struct op *op, const char *word)
+bool work_text_has(const struct op *op, const char *word)
 {
     return op->text && memmem(op->text, op->text_bytes, word, strlen(word));
 }
@@ -227,7 +227,7 @@ static bool convolution_shape(const struct op *op, struct work_convolution *c)
         .d = dimensions > 4 ? x[2] : 1,
         .t = dimensions > 4 ? w[2] : 1,
         .groups = work_text_number(op, "groups"),
-        .layout = text_has(op, "layout=nhwc") ? WORK_NHWC : WORK_NCHW,
+        .layout = work_text_has(op, "layout=nhwc") ? WORK_NHWC : WORK_NCHW,
     };
     if (!c->groups)
         c->groups = 1;

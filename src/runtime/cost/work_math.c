@@ -130,35 +130,74 @@ static bool describe_sparse(call_record *r, struct work *work)
 
 /* --- recurrent networks --------------------------------------------------- */
 
-/* A step of a layer is a product and the gates' arithmetic: two kernels. */
-#define RNN_KERNELS 2
+/* What the descriptor says; lengths that differ count as their mean. */
+static bool recurrent_shape(const struct op *op, call_record *r,
+                            enum work_pass pass, struct work_recurrent *shape)
+{
+    uint64_t steps = work_text_number(op, "length") & INT32_MAX;
+
+    *shape = (struct work_recurrent){
+        .tokens = r->a & INT32_MAX,
+        .steps = steps ? steps : 1,
+        .input = r->b & INT32_MAX,
+        .hidden = r->c & INT32_MAX,
+        .layers = r->d & INT32_MAX,
+        .directions = r->e == 2 ? 2 : 1,
+        .gates = r->f & 7,
+        .type_bytes = 4,
+        .pass = pass,
+    };
+    return shape->tokens && shape->input && shape->hidden && shape->layers &&
+           shape->gates;
+}
+
+static void set_recurrent_type(const struct op *op, struct work *work)
+{
+    work->element_bytes = 4;
+    work->type = work_text_has(op, "math=tensor") ? WORK_TF32 : WORK_FP32;
+    if (work_text_has(op, "type=half"))
+        work->type = WORK_FP16;
+    if (work_text_has(op, "type=bfloat16"))
+        work->type = WORK_BF16;
+    if (work->type == WORK_FP16 || work->type == WORK_BF16)
+        work->element_bytes = 2;
+    if (work_text_has(op, "type=double")) {
+        work->type = WORK_FP64;
+        work->element_bytes = 8;
+    }
+}
 
 /* Layer by layer, the gates of each token from its input and from the state:
- * two products; backward, of data or of weights, as many again. Weights'
- * gradients need no step of before. */
-static bool describe_rnn(const struct op *op, call_record *r, bool steps,
-                         struct work *work)
+ * two products; backward, of data or of weights, as many again. */
+static bool describe_recurrent(const struct op *op, call_record *r,
+                               enum work_pass pass, struct work *work)
 {
-    double tokens = (double)r->a, hidden = (double)r->c;
-    double directions = (double)r->e, gates = (double)r->f;
-    double first = (double)r->b, later = hidden * directions;
-    double layers = (double)r->d;
+    struct work_recurrent *shape = &work->recurrent;
 
-    if (!(layers >= 1))
+    if (!recurrent_shape(op, r, pass, shape))
         return false;
+    double tokens = (double)shape->tokens, hidden = (double)shape->hidden;
+    double layers = (double)shape->layers, gates = shape->gates;
+    double first = (double)shape->input, later = hidden * shape->directions;
     double inputs = first + (layers - 1) * later + layers * hidden;
-    double weights = directions * gates * hidden * inputs;
-    work->type = WORK_FP32;
-    work->element_bytes = 4;
+    double weights = shape->directions * gates * hidden * inputs;
+    set_recurrent_type(op, work);
+    shape->type_bytes = work->element_bytes;
     work->elements = whole(tokens * later);
     work->flops = 2 * tokens * weights;
-    work->read_bytes = 4 * (weights + tokens * (first + layers * later));
-    work->written_bytes = 4 * tokens * layers * later * gates;
-    if (steps)
-        work->chain = RNN_KERNELS * r->d * r->e *
-                      (work_text_number(op, "length") & UINT32_MAX);
-    work->source = WORK_GUESSED;
+    work->read_bytes =
+        work->element_bytes * (weights + tokens * (first + layers * later));
+    work->written_bytes = work->element_bytes * tokens * layers * later * gates;
+    work->is_recurrent = true;
+    work->source = WORK_EXACT;
     return true;
+}
+
+static enum work_pass pass_of(const char *name)
+{
+    return strstr(name, "weights") ? WORK_PASS_WEIGHTS
+           : strstr(name, "data")  ? WORK_PASS_DATA
+                                   : WORK_PASS_FORWARD;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -182,7 +221,7 @@ bool work_math(const struct op *op, const char *name, struct work *work)
     if (is_sparse_product(name) || !strcmp(name, "cusparseSDDMM"))
         return describe_sparse(r, work);
     if (begins(name, "rnn "))
-        return describe_rnn(op, r, !strstr(name, "weights"), work);
+        return describe_recurrent(op, r, pass_of(name), work);
     if (!begins(name, "cusolver") && !begins(name, "cublas"))
         return false;
     for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
