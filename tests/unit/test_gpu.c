@@ -174,7 +174,8 @@ static const struct rated {
 static const char *const halved[] = {"a10g",     "l40",      "rtx-2080-ti",
                                      "rtx-3060", "rtx-3080", "rtx-3090",
                                      "rtx-4090", "rtx-5090", "rtx-3080-laptop",
-                                     "rtx-4090-laptop"};
+                                     "rtx-4090-laptop", "rtx-3080-ti-laptop",
+                                     "rtx-4070-ti-super"};
 
 static double tensor_mhz(const struct gpu *g)
 {
