@@ -48,6 +48,11 @@ LANGUAGE = {
         hidden_size=1024, ffn_dim=4096, num_hidden_layers=24,
         num_attention_heads=16, word_embed_proj_dim=512,
         do_layer_norm_before=False, max_position_embeddings=2048)),
+    # facebook/opt-1.3b
+    "opt-1.3b": ("opt", dict(
+        hidden_size=2048, ffn_dim=8192, num_hidden_layers=24,
+        num_attention_heads=32, word_embed_proj_dim=2048,
+        max_position_embeddings=2048)),
     # EleutherAI/pythia-410m-deduped
     "pythia-410m": ("gpt_neox", dict(
         vocab_size=50304, hidden_size=1024, intermediate_size=4096,
