@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elementwise kernels: aten/src/ATen/native/cuda/CUDALoops.cuh, with the
- * functors of BinaryInternal.h, Loops.cuh, CompareKernels.cu, Copy.cu,
- * TensorCompare.cu, Indexing.cu and FillKernel.cu. */
-#include <math.h>
+ * Elementwise kernels: aten/src/ATen/native/cuda/CUDALoops.cuh. */
 #include <string.h>
 
 #include "capture/core/compute/compute.h"
@@ -10,441 +7,6 @@
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
-#include "capture/core/torch/tag_operator.h"
-
-/* A lambda: its types are its arguments', and the output's is theirs. */
-static const struct named_lambda {
-    const char *pattern;
-    enum form form;
-    operation_function *run;
-    bool to_bool;
-} lambdas[] = {
-    {"23direct_copy_kernel_cuda", FORM_UNARY, operation_copy, false},
-    {"23bitwise_not_kernel_cuda", FORM_UNARY, operation_not, false},
-    {"23logical_not_kernel_cuda", FORM_UNARY, operation_logical_not, true},
-    {"15neg_kernel_cuda", FORM_UNARY, operation_negate, false},
-    {"17floor_kernel_cuda", FORM_UNARY, operation_floor, false},
-    {"16ceil_kernel_cuda", FORM_UNARY, operation_ceil, false},
-    {"17round_kernel_cuda", FORM_UNARY, operation_round, false},
-    {"17trunc_kernel_cuda", FORM_UNARY, operation_truncate, false},
-    {"16sign_kernel_cuda", FORM_UNARY, operation_sign, false},
-    {"19signbit_kernel_cuda", FORM_UNARY, operation_is_negative, true},
-    {"19addcmul_cuda_kernel", FORM_ADD_OF, operation_multiply, false},
-    {"19addcdiv_cuda_kernel", FORM_ADD_OF, operation_divide, false},
-    {"28launch_masked_scatter_kernel", FORM_TAKE, NULL, false},
-    {"24pow_tensor_tensor_kernel", FORM_BINARY, operation_power, false},
-    {"17clamp_kernel_impl", FORM_BETWEEN, NULL, false},
-    {"17where_kernel_impl", FORM_WHERE, NULL, false},
-    {"18masked_fill_kernel", FORM_MASK, NULL, false},
-    {"19launch_clamp_scalar", FORM_CLAMP, NULL, false},
-};
-
-/* {A,B,}{Unary,Binary}Functor<arg1_t, arg2_t, return_t, func_t>. */
-static bool wrapper_parse(const char *name, struct compute *c,
-                          const char *pattern, enum form form)
-{
-    const char *text = name_after(name, pattern);
-    enum number_type types[3];
-
-    if (!text || !name_types(&text, types, 3))
-        return false;
-    c->form = form;
-    c->operation = operation_find(text);
-    c->types[0] = types[2];
-    c->types[1] = types[form == FORM_A];
-    c->types[2] = types[1];
-    c->scalar = number_opmath(types[form == FORM_B]);
-    /* CompareEqFunctor<half> takes halves, not opmath_t. */
-    if (c->operation == operation_equal)
-        c->scalar = types[form == FORM_B];
-    c->count = form == FORM_BINARY ? 3 : 2;
-    return c->operation;
-}
-
-static bool same_parse(const char *name, struct compute *c, const char *pattern,
-                       enum form form, int count)
-{
-    const char *text = name_after(name, pattern);
-
-    if (!text || !name_types(&text, c->types, 1))
-        return false;
-    c->form = form;
-    c->count = count;
-    c->scalar = number_opmath(c->types[0]);
-    for (int i = 1; i < count; i++)
-        c->types[i] = c->types[0];
-    return true;
-}
-
-static bool compare_parse(const char *name, struct compute *c)
-{
-    if (same_parse(name, c, "21compare_scalar_kernelI", FORM_B, 2))
-        c->scalar = c->types[0];
-    else if (!same_parse(name, c, "14CompareFunctorI", FORM_BINARY, 3))
-        return false;
-    c->types[0] = NUMBER_BOOL;
-    c->operation = operation_compare;
-    return true;
-}
-
-/* What the lambda holds; of addcmul's an at::acc_type, of masked_scatter's an
- * address. */
-static enum number_type lambda_scalar(const struct compute *c)
-{
-    enum number_type type = c->types[1];
-
-    if (c->form == FORM_TAKE ||
-        (c->form == FORM_ADD_OF && !number_is_float(type)))
-        return NUMBER_I64;
-    return c->form == FORM_CLAMP || c->form == FORM_ADD_OF ? number_opmath(type)
-                                                           : type;
-}
-
-static bool lambda_parse(const char *name, struct compute *c)
-{
-    for (size_t i = 0; i < sizeof lambdas / sizeof *lambdas; i++) {
-        const struct named_lambda *l = &lambdas[i];
-        const char *text = name_after(name, l->pattern);
-        int inputs = text ? name_lambda(text, c->types + 1, INPUTS) : -1;
-
-        if (inputs < 1)
-            continue;
-        c->form = l->form;
-        c->operation = l->run;
-        c->count = 1 + inputs;
-        c->types[0] = l->to_bool              ? NUMBER_BOOL
-                      : l->form == FORM_WHERE ? c->types[2]
-                                              : c->types[1];
-        if (c->operation == operation_power && number_is_float(c->types[1]))
-            return false;
-        if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
-            c->operation = operation_logical_not;
-        c->scalar = lambda_scalar(c);
-        return true;
-    }
-    return false;
-}
-
-/* PowKernel.cu: the first lambda squares, the second cubes. */
-static bool power_parse(const char *name, struct compute *c)
-{
-    const char *text = name_after(name, "29pow_tensor_scalar_kernel_impl");
-    const char *lambda = text ? name_after(text, "EUl") : NULL;
-    const char *end = lambda ? strchr(lambda, 'E') : NULL;
-
-    if (!end || name_lambda(text, c->types + 1, 1) != 1)
-        return false;
-    c->form = FORM_UNARY;
-    c->count = 2;
-    c->types[0] = c->types[1];
-    c->operation = end[1] == '_' ? operation_square : operation_cube;
-    return end[1] == '_' || (end[1] == '0' && end[2] == '_');
-}
-
-/* Copy.cu: kernels that only change the type. */
-static bool conversion_parse(const char *name, struct compute *c)
-{
-    const char *text = name_after(name, "27converting_copy_kernel_cudaI");
-    enum number_type types[2]; /* from, to */
-
-    c->form = FORM_UNARY;
-    c->operation = operation_copy;
-    c->count = 2;
-    if (text && name_types(&text, types, 2)) {
-        c->types[0] = types[1];
-        c->types[1] = types[0];
-        return true;
-    }
-    text = name_after(name, "25bfloat16_copy_kernel_cuda");
-    c->types[0] = NUMBER_BF16;
-    if (!text) {
-        text = name_after(name, "24float16_copy_kernel_cuda");
-        c->types[0] = NUMBER_F16;
-    }
-    return text && name_lambda(text, c->types + 1, 1) == 1;
-}
-
-static bool functor_parse(const char *name, struct compute *c)
-{
-    if (same_parse(name, c, "10AbsFunctorI", FORM_UNARY, 2)) {
-        c->operation = operation_absolute;
-        return true;
-    }
-    return wrapper_parse(name, c, "13AUnaryFunctorI", FORM_A) ||
-           wrapper_parse(name, c, "13BUnaryFunctorI", FORM_B) ||
-           wrapper_parse(name, c, "13BinaryFunctorI", FORM_BINARY) ||
-           same_parse(name, c, "15CUDAFunctor_addI", FORM_ADD, 3) ||
-           same_parse(name, c, "21CUDAFunctorOnSelf_addI", FORM_ADD_SELF, 2) ||
-           same_parse(name, c, "22CUDAFunctorOnOther_addI", FORM_ADD_OTHER,
-                      2) ||
-           compare_parse(name, c) || lambda_parse(name, c) ||
-           power_parse(name, c) || conversion_parse(name, c);
-}
-
-static long double scalar_at(const struct compute *c, const char *functor,
-                             uint32_t index)
-{
-    return number_load(c->scalar, functor + index * number_bytes(c->scalar));
-}
-
-static bool functor_has_variant(const struct compute *c)
-{
-    return c->operation == operation_equal ||
-           c->operation == operation_compare || c->form == FORM_CLAMP;
-}
-
-/* Reads what the functor holds: an enum first where its operation has
- * variants, then its numbers, aligned. */
-static void functor_read(struct loop *l, const char *functor)
-{
-    const struct compute *c = l->compute;
-    uint32_t bytes = number_bytes(c->scalar);
-    bool has_variant = functor_has_variant(c);
-
-    if (has_variant)
-        memcpy(&l->variant, functor, sizeof l->variant);
-    switch ((enum form)c->form) {
-    case FORM_A:
-    case FORM_B: /* after a functor: an int, or nothing, which takes a byte */
-        functor += has_variant && bytes < 4 ? 4 : bytes;
-        l->s[0] = scalar_at(c, functor, 0);
-        break;
-    case FORM_CLAMP:
-        functor += bytes < 4 ? 4 : bytes;
-        l->s[0] = scalar_at(c, functor, 0);
-        l->s[1] = scalar_at(c, functor, 1);
-        break;
-    case FORM_ADD_SELF:
-    case FORM_ADD_OTHER:
-        l->s[1] = scalar_at(c, functor, 1);
-        l->s[0] = scalar_at(c, functor, 0);
-        break;
-    case FORM_UNARY:
-    case FORM_BINARY:
-    case FORM_WHERE:
-    case FORM_BETWEEN:
-        break;
-    default:
-        l->s[0] = scalar_at(c, functor, 0);
-    }
-}
-
-/* ClampLimits{Min, Max, MinMax} */
-static long double clamp(const struct loop *l, long double x)
-{
-    if (l->variant != 1 && x < l->s[0])
-        return l->s[0];
-    if (l->variant == 0)
-        return x;
-    return operation_minimum(x, l->s[l->variant == 2], 0);
-}
-
-static long double sum_evaluate(const struct loop *l, const long double *x)
-{
-    switch ((enum form)l->compute->form) {
-    case FORM_ADD:
-        return x[0] + l->s[0] * x[1];
-    case FORM_ADD_SELF:
-        return x[0] + l->s[1] * l->s[0];
-    case FORM_ADD_OTHER:
-        return l->s[0] + l->s[1] * x[0];
-    default:
-        return x[0] + l->s[0] * l->compute->operation(x[1], x[2], 0);
-    }
-}
-
-long double loop_evaluate(const struct loop *l, const long double *x)
-{
-    operation_function *op = l->compute->operation;
-
-    switch ((enum form)l->compute->form) {
-    case FORM_UNARY:
-        return op(x[0], 0, 0);
-    case FORM_BINARY:
-        return op(x[0], x[1], l->variant);
-    case FORM_A:
-        return op(l->s[0], x[0], l->variant);
-    case FORM_B:
-        return op(x[0], l->s[0], l->variant);
-    case FORM_WHERE:
-        return x[0] ? x[1] : x[2];
-    case FORM_MASK:
-        return x[1] ? l->s[0] : x[0];
-    case FORM_CLAMP:
-        return clamp(l, x[0]);
-    case FORM_BETWEEN:
-        return operation_minimum(operation_maximum(x[0], x[1], 0), x[2], 0);
-    case FORM_FILL:
-        return l->s[0];
-    case FORM_TAKE:
-        return x[0]; /* taken */
-    default:
-        return sum_evaluate(l, x);
-    }
-}
-
-/* An unknown number is taken to be finite: isnan() asks x != x, isinf() and
- * isfinite() compare with infinity. */
-static bool is_finite_check(const struct loop *l)
-{
-    if (l->compute->operation != operation_equal ||
-        !number_is_float(l->types[1]))
-        return false;
-    return l->compute->form == FORM_BINARY ? l->data[1] == l->data[2]
-                                           : isinf(l->s[0]);
-}
-
-/* torch.distributions asks x % 1 == 0 of samples: an integer has no remainder,
- * known or not. */
-static bool is_remainder_by_one(const struct loop *l)
-{
-    return l->compute->operation == operation_remainder &&
-           l->compute->form == FORM_B && l->s[0] == 1 &&
-           !number_is_float(l->types[1]);
-}
-
-/* PyTorch checks a flag of its own by torch.equal(flag, true): it is what the
- * script would read. */
-static bool is_flag_check(const struct loop *l)
-{
-    return l->compute->operation == operation_equal && l->count == 1 &&
-           l->types[1] == NUMBER_BOOL && operator_runs("aten::equal");
-}
-
-/* Whether one of two inputs is a number, or is broadcast: each of its elements
- * meets several of the other's. */
-static bool is_broadcast(const struct loop *l)
-{
-    uint64_t offsets[INPUTS + 1];
-
-    if (l->count == 1)
-        return !operator_runs("aten::equal");
-    if (!l->offsets)
-        return false;
-    compute_offsets(l->offsets, l->inputs + 1, l->count - 1, offsets);
-    return offsets[1] / number_bytes(l->types[1]) + 1 < l->count ||
-           offsets[2] / number_bytes(l->types[2]) + 1 < l->count;
-}
-
-/* What is not known equals no constant: the end of a text does not come, nor
- * does padding, and all that hangs on it is as large as it can be. */
-static bool is_unequal(const struct loop *l, const bool *known)
-{
-    if (l->compute->operation != operation_equal)
-        return false;
-    if (l->compute->form != FORM_BINARY)
-        return !known[0];
-    return known[0] != known[1] && is_broadcast(l);
-}
-
-/* PyTorch asks one element for all() and any() by a copy to a flag. */
-static bool is_all_of_one(const struct loop *l)
-{
-    return l->count == 1 && l->types[0] == NUMBER_BOOL &&
-           l->compute->operation == operation_copy &&
-           operator_runs("aten::all");
-}
-
-/* Whether one of two inputs is known to be VALUE, as a truth. */
-static bool is_either(const long double *x, const bool *known, bool value)
-{
-    return (known[0] && (x[0] != 0) == value) ||
-           (known[1] && (x[1] != 0) == value);
-}
-
-/* Whether what is known of the inputs X decides alone. */
-static bool is_decided(const struct loop *l, const long double *x,
-                       const bool *known)
-{
-    operation_function *op = l->compute->operation;
-
-    switch ((enum form)l->compute->form) {
-    case FORM_WHERE:
-        return known[0] && known[x[0] ? 1 : 2];
-    case FORM_MASK:
-        return known[1] && x[1];
-    case FORM_BINARY:
-        if (op == operation_logical_and || op == operation_and)
-            return is_either(x, known, false);
-        return op == operation_logical_or && is_either(x, known, true);
-    default:
-        return false;
-    }
-}
-
-/* A floating number that is not known is between 0 and 1 where it is compared,
- * as a probability, and as small as a loss. */
-static void suppose(const struct loop *l, long double *x, const bool *known)
-{
-    for (int i = 0; i < l->inputs; i++)
-        if (!known[i] && !x[i] && number_is_float(l->types[i + 1]))
-            x[i] = 0.5L;
-}
-
-/* Whether one result is better than another, neither of them known: it is. An
- * early stopping or a search then goes on as long as it can. */
-static bool is_better(const struct loop *l, const bool *known)
-{
-    return l->count == 1 && l->inputs == 2 && !known[0] && !known[1] &&
-           l->compute->operation == operation_compare &&
-           number_is_float(l->types[1]) && l->data[1] != l->data[2];
-}
-
-static bool is_taken_for_true(const struct loop *l, const bool *known)
-{
-    return is_all_of_one(l) || is_better(l, known);
-}
-
-static void inputs_load(const struct loop *l, const uint64_t *offsets,
-                        long double *x, bool *known)
-{
-    for (int i = 0; i < l->inputs; i++)
-        known[i] = compute_load(l->types[i + 1],
-                                l->data[i + 1] + offsets[i + 1], &x[i]);
-}
-
-/* masked_scatter: what the mask x1 is true for is the next of a source. */
-static void take(const struct loop *l, long double *x, bool *known)
-{
-    uint64_t at =
-        (uint64_t)l->s[0] + (uint64_t)x[2] * number_bytes(l->types[0]);
-
-    if (known[1] && x[1])
-        known[0] = known[2] && compute_load(l->types[0], at, &x[0]);
-    known[0] &= known[1];
-    known[1] = known[2] = true;
-    x[0] = known[0] ? x[0] : 0;
-}
-
-static void element(const struct loop *l, uint64_t index, bool certain)
-{
-    uint64_t offsets[INPUTS + 1];
-    long double x[INPUTS] = {0}, value;
-    bool known[INPUTS] = {true, true, true};
-
-    if (l->offsets)
-        compute_offsets(l->offsets, l->inputs + 1, index, offsets);
-    else
-        for (int i = 0; i <= l->inputs; i++)
-            offsets[i] = index * number_bytes(l->types[i]);
-    inputs_load(l, offsets, x, known);
-    if (l->compute->form == FORM_TAKE)
-        take(l, x, known);
-    bool all_known =
-        (known[0] && known[1] && known[2]) || is_decided(l, x, known);
-    if (!all_known && l->compute->operation == operation_compare)
-        suppose(l, x, known);
-    value = loop_evaluate(l, x);
-    if (!all_known && !certain && is_unequal(l, known)) {
-        value = l->variant != 0;
-        certain = true;
-        compute_assume();
-    } else if (!all_known && is_taken_for_true(l, known)) {
-        value = 1;
-    }
-    compute_store(l->types[0], l->data[0] + offsets[0], value,
-                  all_known || certain);
-}
 
 uint64_t loop_last_offset(const struct loop *l, int tensor)
 {
@@ -602,7 +164,7 @@ static void row_run(const struct loop *l, uint64_t index, uint64_t count,
                            bytes);
     else
         for (uint64_t i = 0; i < count; i++)
-            element(l, index + i, certain);
+            loop_element(l, index + i, certain);
 }
 
 static void elements_run(const struct loop *l, bool certain)
@@ -611,7 +173,7 @@ static void elements_run(const struct loop *l, bool certain)
 
     for (uint64_t i = 0; i < l->count; i += row) {
         if (row == 1)
-            element(l, i, certain);
+            loop_element(l, i, certain);
         else
             row_run(l, i, row < l->count - i ? row : l->count - i, certain);
     }
@@ -619,8 +181,7 @@ static void elements_run(const struct loop *l, bool certain)
 
 void loop_run(const struct loop *l, const struct kernel_launch *launch)
 {
-    bool certain =
-        is_finite_check(l) || is_remainder_by_one(l) || is_flag_check(l);
+    bool certain = loop_is_certain(l);
 
     for (int i = 0; i <= l->inputs; i++)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
@@ -668,7 +229,7 @@ dense_elements(const struct compute *c, const struct kernel_launch *launch,
             l.types[i + 1] = types[i];
         l.types[0] = *(const unsigned char *)launch->arguments[6];
     }
-    functor_read(&l, launch->arguments[1]);
+    loop_functor_read(&l, launch->arguments[1]);
     if (l.inputs)
         loop_run(&l, launch);
     else
@@ -715,33 +276,6 @@ static bool other_parse(const char *name, struct compute *c)
             strstr(name, "27unrolled_elementwise_kernelI"));
 }
 
-static uint32_t functor_alignment(const struct compute *c)
-{
-    uint32_t bytes = 1;
-
-    if (c->form != FORM_UNARY && c->form != FORM_BINARY &&
-        c->form != FORM_WHERE && c->form != FORM_BETWEEN)
-        bytes = number_bytes(c->scalar);
-    return functor_has_variant(c) && bytes < 4 ? 4 : bytes;
-}
-
-static uint32_t functor_size(const struct compute *c)
-{
-    uint32_t unit = functor_alignment(c);
-
-    switch ((enum form)c->form) {
-    case FORM_A:
-    case FORM_B:
-    case FORM_ADD_SELF:
-    case FORM_ADD_OTHER:
-        return 2 * unit;
-    case FORM_CLAMP:
-        return 3 * unit;
-    default:
-        return unit;
-    }
-}
-
 /* (n, closure{OffsetCalculator, data, functor, types where cast}). */
 static void run_strided(const struct compute *c,
                         const struct kernel_launch *launch)
@@ -760,8 +294,9 @@ static void run_strided(const struct compute *c,
     const char *functor = closure + at + 8u * (uint32_t)c->count;
     if (c->is_cast)
         for (int i = 0; i <= l.inputs; i++)
-            l.types[i] = (unsigned char)functor[functor_size(c) + (uint32_t)i];
-    functor_read(&l, functor);
+            l.types[i] =
+                (unsigned char)functor[loop_functor_bytes(c) + (uint32_t)i];
+    loop_functor_read(&l, functor);
     loop_run(&l, launch);
 }
 
@@ -774,7 +309,7 @@ static uint32_t dense_reach(const struct compute *c,
     (void)launch;
     switch (i) {
     case 1:
-        return c->form == FORM_OTHER ? 0 : functor_size(c);
+        return c->form == FORM_OTHER ? 0 : loop_functor_bytes(c);
     case 2:
         return 8 * words;
     case 5:
@@ -791,15 +326,13 @@ static uint32_t strided_reach(const struct compute *c,
 
     (void)launch;
     (void)i;
-    return at + 8u * (uint32_t)c->count + functor_size(c) +
+    return at + 8u * (uint32_t)c->count + loop_functor_bytes(c) +
            (c->is_cast ? (uint32_t)c->count : 0);
 }
 
 bool compute_loop_parse(const char *name, struct compute *c)
 {
-    if (same_parse(name, c, "11FillFunctorI", FORM_FILL, 1))
-        c->scalar = c->types[0];
-    else if (!functor_parse(name, c))
+    if (!loop_functor_parse(name, c))
         return other_parse(name, c);
     c->is_cast = strstr(name, "12LoadWithCastI");
     c->run = run_dense;

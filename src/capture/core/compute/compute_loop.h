@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A launch of an elementwise kernel, as compute_loop.c reads it. */
+ * A launch of an elementwise kernel. compute_loop.c runs it;
+ * compute_loop_name.c finds its functor by name, compute_loop_functor.c reads
+ * and evaluates it; compute_loop_unknown.c has the policy for inputs that are
+ * not known. */
 #ifndef MEMSIM_CAPTURE_COMPUTE_LOOP_H
 #define MEMSIM_CAPTURE_COMPUTE_LOOP_H
 
@@ -45,6 +48,21 @@ struct loop {
 
 /* Carries L out, or says that nothing is known of its output. */
 void loop_run(const struct loop *l, const struct kernel_launch *launch);
+
+/* Finds the functor in a kernel's NAME: C's form, operation and types. */
+bool loop_functor_parse(const char *name, struct compute *c);
+
+/* Reads what the FUNCTOR of a launch holds. */
+void loop_functor_read(struct loop *l, const char *functor);
+
+/* The size of the functor. */
+uint32_t loop_functor_bytes(const struct compute *c);
+
+/* Whether the output is certain although its inputs are not known. */
+bool loop_is_certain(const struct loop *l);
+
+/* Computes the element INDEX and stores it. */
+void loop_element(const struct loop *l, uint64_t index, bool certain);
 
 /* The output of inputs X. */
 long double loop_evaluate(const struct loop *l, const long double *x);
