@@ -90,5 +90,26 @@ class Batches(unittest.TestCase):
                          job_of(args, {**row, "batch": "768"}))
 
 
+class BatchEnds(unittest.TestCase):
+    def test_tables_are_compared_below_both_first_batches(self):
+        ends = program("batch_ends")
+        one = {"a": 1024, "b": 512, "c": 256, "d": 768, "e": 64}
+        other = {"a": 512, "b": 512, "c": 384, "d": 512, "f": 64}
+        # OTHER begins at 512, so "a", "b" and "d" say nothing of it.
+        self.assertEqual((1, 0, 1), ends.compare(one, other))
+        self.assertEqual((1, 0, 0), ends.compare(other, one))
+
+    def test_a_larger_card_is_no_evidence(self):
+        ends = program("batch_ends")
+        row = {"gpu": "RTX 4090", "torch": "2.9.1", "layout": "nchw",
+               "model": "m", "img_size": "224"}
+        found = {("RTX 4090", "2.9.1", "nchw"): {("m", "224"): 768},
+                 ("RTX 5090", "2.9.1", "nchw"): {("m", "224"): 1024},
+                 ("RTX 3090", "2.4.0", "nchw"): {("m", "224"): 1024}}
+        self.assertEqual(["RTX 3090 2.4.0 nchw"], ends.ran(found, row, 1024))
+        del found["RTX 3090", "2.4.0", "nchw"]
+        self.assertEqual([], ends.ran(found, row, 1024))
+
+
 if __name__ == "__main__":
     main()
