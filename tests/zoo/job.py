@@ -24,6 +24,8 @@ import training
 # They use the GPU when they are imported. A fork of a process that has used it
 # cannot use it, so that only the forks import them.
 LATE = ["torchao", "bitsandbytes", "xformers"]
+# How many times as long as others a configuration may take that compiles.
+COMPILING = 6
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -112,7 +114,8 @@ def main():
             with open(args.results, "a") as out:
                 child(library, config, out)
             os._exit(0)
-        status = wait(pid, args.timeout)
+        status = wait(pid, args.timeout *
+                      (COMPILING if training.compiles(config) else 1))
         if status != 0:
             why = "out of time" if status is None else \
                 f"ended by signal {os.WTERMSIG(status)}"

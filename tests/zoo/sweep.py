@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import threading
 
+import table
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -20,9 +22,11 @@ class Sweep:
 
     def batches(self, configs):
         """CONFIGS by library and GPU, --batch at a time. The libraries take
-        turns, and a library's lines are mixed, so that a sweep that is stopped
-        has some of each."""
+        turns, and a library's lines are mixed, those of models without a result
+        first, so that a sweep that is stopped has some of each."""
+        known = {tuple(i.split()[:2]) for i in table.results()}
         configs = random.Random(0).sample(configs, len(configs))
+        configs.sort(key=lambda c: (c["library"], c["model"]) in known)
         groups = {}
         for config in configs:
             key = config["library"], config.get("gpu", "")
@@ -109,7 +113,8 @@ def options(parser):
     parser.add_argument("--batch", type=int, default=12,
                         help="configurations of one process")
     parser.add_argument("--timeout", type=float, default=300,
-                        help="seconds for one configuration")
+                        help="seconds for one configuration; six times as "
+                        "many for one that compiles")
     parser.add_argument("--match", default="", help="only ids with this in")
 
 

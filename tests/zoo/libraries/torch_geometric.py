@@ -10,12 +10,25 @@ from torch_geometric import nn
 from . import common
 
 NODES, EDGES, WIDTH = 100, 400, 16
+RELATION = ("n", "to", "n")  # of graphs with kinds of nodes
 
 
 def mlp(width_in, width_out):
     return torch.nn.Sequential(torch.nn.Linear(width_in, width_out),
                                torch.nn.ReLU(),
                                torch.nn.Linear(width_out, width_out))
+
+
+class Variational(torch.nn.Module):
+    """An encoder of a mean and a deviation."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.GCNConv(WIDTH, WIDTH)
+        self.deviation = nn.GCNConv(WIDTH, WIDTH)
+
+    def forward(self, x, edge_index):
+        return self.mean(x, edge_index), self.deviation(x, edge_index)
 
 
 # Arguments of constructors that have no default.
@@ -29,7 +42,11 @@ ARGUMENTS = {
     "dropout": 0.1, "num_segments": 2, "in_node_channels": WIDTH,
     "first_aggr": True, "filter_size": 2, "num_node_types": 2,
     "num_edge_types": 3, "edge_type_emb_dim": 4, "edge_attr_emb_dim": 4,
-    "mode": "cat",
+    "mode": "cat", "q": 0.5, "processing_steps": 2, "k": 8, "patch_size": 4,
+    "aggrs": ["mean", "max"], "num_clusters": 4, "num_classes": 4,
+    "embedding_dim": WIDTH, "depth": 2, "aggr": "mean",
+    "scaler": "amplification", "metadata": (["n"], [RELATION]),
+    "types": ["n"],
 }
 SPECIAL = {
     "GINConv": lambda kind: kind(mlp(WIDTH, WIDTH)),
@@ -50,6 +67,20 @@ SPECIAL = {
         WIDTH, nn.GCNConv(WIDTH, WIDTH), lambda z, *_: z.mean(0),
         lambda x, edges: (x.flip(0), edges)),
     "GMMConv": lambda kind: kind(WIDTH, WIDTH, 4, 3),
+    "AttentionalAggregation": lambda kind: kind(mlp(WIDTH, 1)),
+    "EquilibriumAggregation": lambda kind: kind(WIDTH, WIDTH, [32]),
+    "MLPAggregation": lambda kind: kind(
+        WIDTH, WIDTH, 25, hidden_channels=32, num_layers=2,
+        norm=None),
+    "VGAE": lambda kind: kind(Variational()),
+    "ARGA": lambda kind: kind(nn.GCNConv(WIDTH, WIDTH), mlp(WIDTH, 1)),
+    "ARGVA": lambda kind: kind(Variational(), mlp(WIDTH, 1)),
+    "GroupAddRev": lambda kind: kind(nn.GCNConv(WIDTH // 2, WIDTH // 2),
+                                     num_groups=2),
+    "DeepGCNLayer": lambda kind: kind(
+        nn.GCNConv(WIDTH, WIDTH), torch.nn.LayerNorm(WIDTH),
+        torch.nn.ReLU()),
+    "HeteroConv": lambda kind: kind({RELATION: nn.GCNConv(WIDTH, WIDTH)}),
 }
 # What forward() gets, where its signature does not say it.
 GIVEN = {
@@ -59,7 +90,9 @@ GIVEN = {
     "GMMConv": ["x", "edge_index", "edge_attr"],
     **dict.fromkeys(("GAE", "DeepGraphInfomax", "PNA"), ["x", "edge_index"]),
     "HEATConv": ["x", "edge_index", "node_type", "edge_type", "edge_attr"],
-    "MLP": ["x"],
+    "MLP": ["x"], "HeteroConv": ["x_dict", "edge_index_dict"],
+    **dict.fromkeys(("ARGA", "ARGVA", "VGAE", "GroupAddRev", "DeepGCNLayer",
+                     "PMLP"), ["x", "edge_index"]),
 }
 
 
@@ -88,6 +121,9 @@ class Network(torch.nn.Module):
             "edge_attr": torch.ones(edge_index.size(1), 4, device=x.device),
             "edge_weight": torch.ones(edge_index.size(1), device=x.device),
             "edge_type": edge_index[0] % 3, "node_type": batch % 2,
+            "y": batch, "mask": batch < 2, "x_dict": {"n": x_0},
+            "edge_index_dict": {RELATION: edge_index},
+            "xs_dict": {"n": [x_0, x_0]},
             "pos": x[:, :3], "normal": x[:, 3:6], "index": batch, "ptr": None,
             **dict.fromkeys(("pos_edge_index", "neg_edge_index",
                              "hyperedge_index"), edge_index),

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model type of transformers that its configuration alone can build,
 made small by names of settings that the configurations share."""
+import copy
 import inspect
 
 import torch
 
 import transformers
+from transformers.backbone_utils import BackboneConfigMixin
 from transformers.models.auto import modeling_auto as auto
 from . import common
 
@@ -42,7 +44,7 @@ SMALL = {
     "q_lora_rank": 32, "kv_lora_rank": 16, "qk_nope_head_dim": 16,
     "qk_rope_head_dim": 16, "v_head_dim": 16, "max_position_embeddings": 512,
     "image_size": 64, "num_frames": 4, "rotary_dim": 16,
-    "num_kv_shared_layers": 0,
+    "num_kv_shared_layers": 0, "attn_layer_period": 2, "attn_layer_offset": 1,
 }
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts",
            "moe_num_experts")
@@ -50,7 +52,45 @@ TOKENS = ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id",
           "cls_token_id", "decoder_start_token_id", "unk_token_id",
           "mask_token_id")
 # Base models that take no text without an image.
-WITH_IMAGES = {"groupvit", "kosmos-2", "idefics", "clipseg"}
+WITH_IMAGES = {"groupvit", "kosmos-2", "idefics", "clipseg", "vilt",
+               "vision-text-dual-encoder", "owlvit", "owlv2", "bridgetower",
+               "vision-encoder-decoder", "aimv2", "pp_formulanet"}
+# What takes a wave with its channels.
+CODECS = {"mimi", "mimi_encoder", "encodec", "dac", "xcodec", "xcodec2",
+          "neucodec", "higgs_audio_v2_tokenizer", "pe_audio",
+          "pe_audio_encoder", "vibevoice_acoustic_tokenizer",
+          "pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder"}
+# What takes the features of half a minute, whose length comes last.
+LONG = ("Whisper", "Voxtral", "Qwen2Audio", "MossTranscribe",
+        "GlmAsr",
+        "AudioFlamingo3")
+# Further arguments of forward() that a model needs.
+FURTHER = {
+    **dict.fromkeys(("parakeet_ctc", "lasr_ctc"), {"attention_mask"}),
+    "audioflamingo3_encoder": {"input_features_mask"},
+    "pix2struct": {"flattened_patches"},
+    "vision-encoder-decoder": {"decoder_input_ids"},
+    **dict.fromkeys(("bros", "udop"), {"bbox"}),
+    **dict.fromkeys(("speech-encoder-decoder", "clap"), {"input_values"}),
+}
+# Settings without a default, or whose default does not go with small ones.
+OWN = {
+    "bamba": {"attn_layer_indices": [1]},
+    "chameleon": {"vocabulary_map": {"<image>": 5}},
+    "deepseek_v2": {"num_experts_per_tok": 2},
+    "speech-encoder-decoder": {"pad_token_id": 0},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
+    "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
+    "esm": {"vocab_size": 33, "pad_token_id": 1},
+    "vision-encoder-decoder": {"pad_token_id": 0},
+    "reformer": {"is_decoder": True, "axial_pos_embds": False},
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text",
+                     "ministral"), {"head_dim": 16}),
+    "timm_backbone": {"backbone": "resnet18"},
+    "wav2vec2-bert": {"vocab_size": WORDS},
+    "wav2vec2-conformer": {"vocab_size": WORDS},
+    "xmod": {"default_language": "en_XX"},
+}
 # What a model type is run as: the first of these that has it.
 HEADS_OF = [
     ("causal", auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
@@ -78,7 +118,9 @@ def number(config, name):
         return None
     try:
         value = getattr(config, name)
-    except Exception:  # a setting that differs between the layers
+        if isinstance(computed, property):
+            computed.fset(copy.copy(config), value)
+    except Exception:  # differs between the layers, or cannot be set
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) \
         else None
@@ -102,6 +144,26 @@ def small_layers(config, layers):
     return [every[i % len(every)] for i in reversed(range(layers))]
 
 
+def head_width(get):
+    """The width of a head by a function that gives a setting."""
+    return get("head_dim") or get("hidden_size") // get("num_attention_heads")
+
+
+def small_rope(config, values):
+    """The parameters of a rotation with sections, in the width that a head has
+    with VALUES."""
+    rope = getattr(config, "rope_parameters", None)
+    section = rope.get("mrope_section") if isinstance(rope, dict) else None
+    if not section:
+        return {}
+    old = head_width(lambda name: number(config, name))
+    new = head_width(lambda name: values.get(name) or number(config, name))
+    whole = sum(section) * new // old
+    third = whole // 3
+    return {"rope_parameters": {
+        **rope, "mrope_section": [whole - 2 * third, third, third]}}
+
+
 def small_values(config, sizes):
     """Arguments of CONFIG's class that make it small."""
     values = {name: new for name, new in sizes.items()
@@ -117,17 +179,19 @@ def small_values(config, sizes):
     kinds = small_layers(config, values.get("num_hidden_layers"))
     if kinds:
         values["layer_types"] = kinds
-    return values
+    return {**values, **small_rope(config, values)}
 
 
 def shrink(kind, sizes):
-    """A configuration of class KIND, small where SIZES has a setting."""
+    """A configuration of class KIND, small where SIZES has a setting. A backbone
+    stays as KIND wants it, for the layers that KIND takes are its own."""
     config = kind()
     values = small_values(config, sizes)
     for name, part in list(vars(config).items()):
-        if isinstance(part, transformers.PretrainedConfig):
+        if isinstance(part, transformers.PretrainedConfig) and \
+                not isinstance(part, BackboneConfigMixin):
             values[name] = shrink(type(part), sizes)
-    return kind(**values)
+    return kind(**{**values, **OWN.get(kind.model_type, {})})
 
 
 SIZES = {
@@ -171,6 +235,8 @@ class Inputs:
         self.where = common.device(config)
         self.batch = int(config.get("batch") or 2)
         self.length = int(config.get("length") or 32)
+        if model.config.model_type in ("owlvit", "owlv2"):
+            self.length = 16  # of the names of things
         self.accepts = inspect.signature(model.forward).parameters
         self.main = getattr(model, "main_input_name", "input_ids")
 
@@ -208,9 +274,41 @@ class Inputs:
                         "feature_projection_input_dim", "input_dim",
                         default=80)
         length = 2 * setting(config, "max_source_positions", default=100)
-        shape = (width, length) if "hisper" in type(self.model).__name__ \
+        shape = (width, length) if type(self.model).__name__.startswith(LONG) \
             else (min(length, 200), width)
         return torch.randn(self.batch, *shape, device=self.where)
+
+    def wave(self):
+        kind = self.model.config.model_type
+        if kind == "audio-spectrogram-transformer":
+            config = self.model.config
+            return torch.randn(self.batch, config.max_length,
+                               config.num_mel_bins, device=self.where)
+        channels = (1,) if kind in CODECS else ()
+        return torch.randn(self.batch, *channels, 8000, device=self.where)
+
+    def series(self):
+        config = self.model.config
+        channels = getattr(config, "num_input_channels", None)
+        return torch.randn(self.batch, config.context_length,
+                           *([channels] if channels else []),
+                           device=self.where)
+
+    def flattened(self):
+        """Patches that begin with their row and column."""
+        width = self.model.config.vision_config.patch_embed_hidden_size
+        return torch.cat([
+            torch.ones(self.batch, 16, 2, device=self.where),
+            torch.randn(self.batch, 16, width, device=self.where)], 2)
+
+    def boxes(self):
+        return torch.zeros(self.batch, self.length, 4, device=self.where,
+                           dtype=torch.long)
+
+    def mask(self):
+        """All of what features() makes."""
+        return torch.ones(self.features().shape[:2], device=self.where,
+                          dtype=torch.long)
 
     def labels(self):
         if self.task in ("causal", "seq2seq", "masked", "text", "speech"):
@@ -226,8 +324,11 @@ class Inputs:
     def __call__(self):
         makers = {"input_ids": self.words, "pixel_values": self.pixels,
                   "pixel_values_videos": self.pixels,
-                  "input_features": self.features, "input_values":
-                  lambda: torch.randn(self.batch, 8000, device=self.where),
+                  "input_features": self.features,
+                  "input_values": self.wave, "past_values": self.series,
+                  "flattened_patches": self.flattened, "bbox": self.boxes,
+                  "attention_mask": self.mask,
+                  "input_features_mask": self.mask,
                   "decoder_input_ids": self.words,
                   "qformer_input_ids": self.words, "grid_thw": self.grid,
                   "image_grid_thw": self.grid}
@@ -240,10 +341,12 @@ class Inputs:
             wanted |= {"input_ids", "pixel_values"}
         if self.task == "text":
             wanted = {"input_ids"}
+        wanted |= FURTHER.get(self.model.config.model_type, set())
         if self.model.config.model_type in WITH_IMAGES:
             wanted |= {"pixel_values"}
         if self.task == "any" and getattr(self.model.config,
-                                          "is_encoder_decoder", False):
+                                          "is_encoder_decoder", False) or \
+                self.model.config.model_type == "pix2struct":
             wanted |= {"decoder_input_ids"}
         wanted |= {name for name, p in self.accepts.items()
                    if name in makers and p.default is p.empty}
@@ -265,8 +368,12 @@ def build(config):
     if getattr(settings, "is_encoder_decoder", False) and \
             getattr(settings, "decoder_start_token_id", None) is None:
         settings.decoder_start_token_id = 0
+    made = getattr(transformers, name)
+    if made.config_class is getattr(settings, "sub_configs",
+                                    {}).get("text_config"):
+        settings = settings.get_text_config()  # as the auto classes do
     with common.device(config):
-        model = getattr(transformers, name)(settings)
+        model = made(settings)
     # torch.Tensor(n), which some parameters are made of, is on the CPU.
     model = model.to(common.device(config))
     return model, Inputs(model, task, config)
