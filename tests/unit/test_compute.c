@@ -70,6 +70,10 @@ TEST(lambdas)
     CHECK(name_lambda("18masked_fill_kernelEENKUlvE_clEvENKUlvE2_clEvEUllbE_",
                       t, 3) == 2);
     CHECK(t[0] == NUMBER_I64 && t[1] == NUMBER_BOOL);
+    CHECK(name_lambda("EENKUlvE7_clEvEUlNS5_8BFloat16ES8_E_", t, 3) == 2);
+    CHECK(t[0] == NUMBER_BF16 && t[1] == NUMBER_BF16);
+    CHECK(name_lambda("EEUlNS5_4HalfEbE_", t, 3) == 2 && t[0] == NUMBER_F16);
+    CHECK(name_lambda("EEUlNS5_7complexIfEEE_", t, 3) == -1);
     CHECK(name_lambda("EEUlP24curandStatePhilox4_32_10E_", t, 3) == -1);
     CHECK(name_lambda("no lambda", t, 3) == -1);
     CHECK(name_dispatched("ENKUlvE_clEvENKUlvE2_clEvEUllE_") == NUMBER_I64);

@@ -227,8 +227,8 @@ CHANGES = {
 INFERENCE_ONLY = {"nf4", "fp4", "ao-int8wo", "ao-int8da", "ao-int4wo",
                   "ao-float8wo", "ao-float8da", "cpu_offload", "inference"}
 # Optimizers and options that compile kernels, which takes minutes.
-COMPILED = {"ao-adamw8bit", "ao-adamw4bit", "ao-adamwfp8", "compile",
-            "compile-overhead"}
+COMPILED = {"timm-kron", "ao-adamw8bit", "ao-adamw4bit", "ao-adamwfp8",
+            "compile", "compile-overhead"}
 # Options that the loop below knows.
 IN_THE_LOOP = {"accumulate", "offload", "ema", "clip", "schedule", "inference"}
 

@@ -302,8 +302,7 @@ class Inputs:
             torch.randn(self.batch, 16, width, device=self.where)], 2)
 
     def boxes(self):
-        return torch.zeros(self.batch, self.length, 4, device=self.where,
-                           dtype=torch.long)
+        return torch.zeros(self.batch, self.length, 4, device=self.where)
 
     def mask(self):
         """All of what features() makes."""

@@ -32,7 +32,7 @@ const char *name_after(const char *name, const char *pattern)
     return found ? found + strlen(pattern) : NULL;
 }
 
-/* S_, S4_, SA_; of a name within one, NS4_4HalfE, that of a later type. */
+/* S_, S4_, SA_ */
 static const char *substitution_end(const char *text)
 {
     if (*text++ != 'S')
@@ -42,7 +42,25 @@ static const char *substitution_end(const char *text)
     return *text == '_' ? text + 1 : NULL;
 }
 
-static enum number_type type_read(const char **text, enum number_type before)
+/* NS4_4HalfE, where the name has had the namespace before. */
+static enum number_type type_within(const char **text)
+{
+    const char *end = **text == 'N' ? substitution_end(*text + 1) : NULL;
+
+    if (!end)
+        return NUMBER_NONE;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        const char *own = name_after(spellings[i].text, "N3c10");
+
+        if (own && !strncmp(end, own, strlen(own))) {
+            *text = end + strlen(own);
+            return spellings[i].type;
+        }
+    }
+    return NUMBER_NONE;
+}
+
+static enum number_type type_spelled(const char **text)
 {
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
         size_t length = strlen(spellings[i].text);
@@ -52,11 +70,22 @@ static enum number_type type_read(const char **text, enum number_type before)
             return spellings[i].type;
         }
     }
+    return type_within(text);
+}
+
+/* HALF is the last type of two bytes in the same list, or NUMBER_NONE. */
+static enum number_type type_read(const char **text, enum number_type *half)
+{
     const char *end = substitution_end(*text);
-    if (!end || number_bytes(before) != 2)
-        return NUMBER_NONE;
-    *text = end;
-    return before;
+
+    if (end && *half != NUMBER_NONE) {
+        *text = end;
+        return *half;
+    }
+    enum number_type type = type_spelled(text);
+    if (type == NUMBER_F16 || type == NUMBER_BF16)
+        *half = type;
+    return type;
 }
 
 bool name_types(const char **text, enum number_type *types, int count)
@@ -64,11 +93,9 @@ bool name_types(const char **text, enum number_type *types, int count)
     enum number_type half = NUMBER_NONE;
 
     for (int i = 0; i < count; i++) {
-        types[i] = type_read(text, half);
+        types[i] = type_read(text, &half);
         if (types[i] == NUMBER_NONE)
             return false;
-        if (types[i] == NUMBER_F16 || types[i] == NUMBER_BF16)
-            half = types[i];
     }
     return true;
 }
@@ -76,12 +103,13 @@ bool name_types(const char **text, enum number_type *types, int count)
 int name_lambda(const char *text, enum number_type *types, int most)
 {
     while ((text = name_after(text, "EUl"))) {
+        enum number_type half = NUMBER_NONE;
         int count = 0;
 
         if (*text == 'v')
             continue;
         while (count < most && *text != 'E')
-            if (!name_types(&text, &types[count++], 1))
+            if ((types[count++] = type_read(&text, &half)) == NUMBER_NONE)
                 return -1;
         return *text == 'E' ? count : -1;
     }
