@@ -176,6 +176,10 @@ bf.clamp_min(.5).long()
 bf.clamp(bf - 1, bf)
 torch.where(bf > 1, bf, -bf)
 bf.masked_fill(bf > 1, 7)
+h % 2
+h % -3
+bf % 2
+bf.fmod(2)
 torch.maximum(a, b)
 torch.minimum(a, b)
 a.t() + b.t()

@@ -36,6 +36,14 @@ static const struct named_lambda {
     {"19launch_clamp_scalar", FORM_CLAMP, NULL, false},
 };
 
+/* Whether a functor is a lambda that takes halves, not opmath_t. */
+static bool takes_halves(const char *functor)
+{
+    const char *lambda = name_after(functor, "EUl");
+
+    return lambda && (*lambda == 'S' || *lambda == 'N');
+}
+
 /* {A,B,}{Unary,Binary}Functor<arg1_t, arg2_t, return_t, func_t>. */
 static bool wrapper_parse(const char *name, struct compute *c,
                           const char *pattern, enum form form)
@@ -51,8 +59,8 @@ static bool wrapper_parse(const char *name, struct compute *c,
     c->types[1] = types[form == FORM_A];
     c->types[2] = types[1];
     c->scalar = number_opmath(types[form == FORM_B]);
-    /* CompareEqFunctor<half> takes halves, not opmath_t. */
-    if (c->operation == operation_equal)
+    /* CompareEqFunctor<half> takes halves, too. */
+    if (c->operation == operation_equal || takes_halves(text))
         c->scalar = types[form == FORM_B];
     c->count = form == FORM_BINARY ? 3 : 2;
     return c->operation;
