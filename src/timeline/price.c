@@ -24,6 +24,7 @@
 #define SMALL_BYTES     8 /* of a collective that is all latency */
 
 _Static_assert(COST_GAP_NS == SIM_GAP_NS, "gaps inside a call are as others");
+_Static_assert(COST_LAUNCH_NS == SIM_LAUNCH_NS, "and so are launches");
 
 /* A kernel's name, as it was read once. */
 struct kernel {

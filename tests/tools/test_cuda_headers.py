@@ -1,23 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/cuda-headers: a wheel's headers beside an installed toolkit's."""
-import importlib.machinery
-import importlib.util
 import pathlib
 import tempfile
 import unittest
 import zipfile
 
-from suite import TOP, main
-
-
-def load():
-    loader = importlib.machinery.SourceFileLoader(
-        "cuda_headers", str(TOP / "tools/cuda-headers"))
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+from suite import main, program
 
 
 class Headers(unittest.TestCase):
@@ -32,7 +21,7 @@ class Headers(unittest.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("the toolkit's")
         self.folder.mkdir()
-        self.tool = load()
+        self.tool = program("tools/cuda-headers")
         self.tool.link_all(self.toolkit, self.folder)
 
     def test_a_wheel_never_writes_into_the_toolkit(self):

@@ -2,26 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/truth: every result on record has a command that makes it, a sweep
 names what differs, and the batches are those of timm's search."""
-import importlib.machinery
-import importlib.util
 import sys
 import types
 import unittest
 
-from suite import TOP, main
+from suite import TOP, main, program
 
 sys.path.insert(0, str(TOP / "bench/truth"))
 import environments  # noqa: E402
 import sweep  # noqa: E402
-
-
-def program(name):
-    loader = importlib.machinery.SourceFileLoader(
-        name, str(TOP / "bench/truth" / name))
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
 
 
 def decayed(batch):
@@ -45,7 +34,7 @@ class Sweep(unittest.TestCase):
     def test_environments_are_used(self):
         used = {line["environment"]
                 for line in sweep.read(environments.HERE / "sweep.csv")}
-        used |= set(program("batches").ENVIRONMENTS.values())
+        used |= set(program("bench/truth/batches").ENVIRONMENTS.values())
         self.assertEqual(used, set(environments.listed()))
 
     def test_what_differs_is_named(self):
@@ -66,7 +55,7 @@ class Sweep(unittest.TestCase):
 
 class Batches(unittest.TestCase):
     def test_the_next_batch_is_the_one_before_in_the_search(self):
-        larger = program("batches").larger
+        larger = program("bench/truth/batches").larger
         batch = 1024
         while batch > 1:
             self.assertEqual(batch, larger(decayed(batch)))
@@ -77,12 +66,12 @@ class Batches(unittest.TestCase):
                "compiled": "eager", "batch": "512"}
         rows = [row, {**row, "batch": "256"}, {**row, "compiled": "dynamo"},
                 {**row, "phase": "train", "batch": "8"}]
-        self.assertEqual(rows[1:2], program("batches").counted(rows))
+        self.assertEqual(rows[1:2], program("bench/truth/batches").counted(rows))
 
     def test_the_attempt_before_the_next_batch_is_made_where_there_was_one(self):
         row = {"model": "m", "img_size": "224", "layout": "nhwc",
                "torch": "2.4.0", "batch": "256", "first": 1024}
-        job_of = program("batches").job_of
+        job_of = program("bench/truth/batches").job_of
         args = types.SimpleNamespace(options="fast-norm")
         self.assertEqual("m 224 nhwc,fast-norm 512 384 256",
                          job_of(args, row))
@@ -92,7 +81,7 @@ class Batches(unittest.TestCase):
 
 class BatchEnds(unittest.TestCase):
     def test_tables_are_compared_below_both_first_batches(self):
-        ends = program("batch_ends")
+        ends = program("bench/truth/batch_ends")
         one = {"a": 1024, "b": 512, "c": 256, "d": 768, "e": 64}
         other = {"a": 512, "b": 512, "c": 384, "d": 512, "f": 64}
         # OTHER begins at 512, so "a", "b" and "d" say nothing of it.
@@ -100,7 +89,7 @@ class BatchEnds(unittest.TestCase):
         self.assertEqual((1, 0, 0), ends.compare(other, one))
 
     def test_a_larger_card_is_no_evidence(self):
-        ends = program("batch_ends")
+        ends = program("bench/truth/batch_ends")
         row = {"gpu": "RTX 4090", "torch": "2.9.1", "layout": "nchw",
                "model": "m", "img_size": "224"}
         found = {("RTX 4090", "2.9.1", "nchw"): {("m", "224"): 768},

@@ -3,25 +3,14 @@
 """tests/zoo: a sweep runs every configuration once, those of new models first,
 and the CPU is asked only about errors of which it can say something."""
 import argparse
-import importlib.machinery
-import importlib.util
 import sys
 import unittest
 
-from suite import TOP, main
+from suite import TOP, main, program
 
 sys.path.insert(0, str(TOP / "tests/zoo"))
 import sweep  # noqa: E402
 import table  # noqa: E402
-
-
-def program(name):
-    loader = importlib.machinery.SourceFileLoader(
-        f"zoo_{name}", str(TOP / "tests/zoo" / name))
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader(f"zoo_{name}", loader))
-    loader.exec_module(module)
-    return module
 
 
 class Zoo(unittest.TestCase):
@@ -37,7 +26,7 @@ class Zoo(unittest.TestCase):
                          sorted(c["id"] for c in configs))
 
     def test_the_same_error_on_another_device(self):
-        run = program("run")
+        run = program("tests/zoo/run")
         self.assertTrue(run.same("ValueError: on cuda:0 at a.py:1",
                                  "ValueError: on cpu at a.py:1"))
         self.assertTrue(run.same("ValueError: 1 at a.py:1",

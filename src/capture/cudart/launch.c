@@ -203,11 +203,12 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
                                   const void *host)
 {
     const struct gpu *gpu = memsim_device_gpu();
+    const struct kernel *kernel = cudart_kernel(host);
     int version = code_version(gpu);
 
-    if (!cudart_kernel(host))
+    if (!kernel)
         return cudart_result(cudaErrorInvalidDeviceFunction);
-    if (cudart_kernel(host)->lacks_code)
+    if (kernel->lacks_code)
         return cudart_result(cudaErrorNoKernelImageForDevice);
     *a = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = (int)gpu->max_threads_per_block,

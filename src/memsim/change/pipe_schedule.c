@@ -178,6 +178,12 @@ static void release_last(const struct single *s)
     release(s, sends_forward(s));
 }
 
+static void wait_for_all(const struct single *s, const uint32_t *sent)
+{
+    for (uint32_t m = 0; m < s->shape->microbatches; m++)
+        pipe_list_wait(s->list, sent[m]);
+}
+
 /* All forwards, then all backwards. */
 static void gpipe(const struct single *s)
 {
@@ -191,8 +197,7 @@ static void gpipe(const struct single *s)
         compute(s, PIPE_FORWARD, m);
         sent[m] = exchange(s, &part, send_forward(s, &part));
     }
-    for (uint32_t m = 0; m < all; m++)
-        pipe_list_wait(s->list, sent[m]);
+    wait_for_all(s, sent);
     for (uint32_t m = 0; m < all; m++) {
         uint32_t count = receive_backward(s, &part);
         pipe_list_wait(s->list, exchange(s, &part, count));
@@ -200,8 +205,7 @@ static void gpipe(const struct single *s)
         sent[m] = exchange(s, &part, send_backward(s, &part));
         release(s, s->rank > 0 && m + 1 < all);
     }
-    for (uint32_t m = 0; m < all; m++)
-        pipe_list_wait(s->list, sent[m]);
+    wait_for_all(s, sent);
     release_last(s);
     free(sent);
 }

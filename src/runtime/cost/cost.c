@@ -234,12 +234,16 @@ static struct blend gradient_ratio(const struct work *work)
     return (work->element_bytes == 2 ? half : whole)[filter];
 }
 
-/* How much the answer's band BOUND of NS and another one's FACTOR are together,
- * where the two errors do not depend on each other. */
+double cost_bands_join(double one, double other)
+{
+    return exp(hypot(log(one), log(other)));
+}
+
+/* The band BOUND of NS, joined with FACTOR. */
 static double join_bands(uint64_t bound, uint64_t ns, double factor)
 {
-    return exp(hypot(log(fmax((double)bound, 1) / fmax((double)ns, 1)),
-                     log(factor)));
+    return cost_bands_join(fmax((double)bound, 1) / fmax((double)ns, 1),
+                           factor);
 }
 
 static int price_known(const struct cost_image *image,

@@ -89,6 +89,10 @@ const char *cost_image_check(const struct cost_image *image, size_t size);
 /* The evaluator of KIND, NULL where there is none. */
 const struct cost_ops *cost_kind_ops(enum cost_kind kind);
 
+/* The band of two errors that do not depend on each other, whose bands are the
+ * factors ONE and OTHER. */
+double cost_bands_join(double one, double other);
+
 /* The model that answers for WORK, or NULL. */
 const struct cost_model *cost_image_model(const struct cost_image *image,
                                           const struct work *work);

@@ -137,7 +137,7 @@ static enum work_type type_on(const struct cost_gpu *gpu,
 
 static double widened(double factor)
 {
-    return exp(hypot(log(fmax(factor, 1)), log(MADE_UP_BAND)));
+    return cost_bands_join(fmax(factor, 1), MADE_UP_BAND);
 }
 
 void cost_recurrent_price(const struct cost_image *image,

@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 
-#define LAUNCH_NS       4000
 #define COPY_NS         5000
 #define SET_NS          4000
 #define GRAPH_LAUNCH_NS 10000
@@ -20,7 +19,7 @@
 #define HTA "Kineto traces of HolisticTraceAnalysis' tests/data, medians: "
 
 static const struct sim_constant constants[] = {
-    {"kernel launch", LAUNCH_NS, "ns",
+    {"kernel launch", SIM_LAUNCH_NS, "ns",
      HTA "A100 4.0 us (negative_queue_length), 6.0 (trace_diff), V100 5.2 "
          "(ns_resolution); 4 to 5 us without a profiler, Stack Overflow "
          "53970187"},
@@ -57,15 +56,15 @@ const struct sim_constant *sim_constant(unsigned index)
 uint64_t sim_call_ns(enum op_kind kind)
 {
     static const uint64_t calls[OP_KINDS] = {
-        [OP_LAUNCH] = LAUNCH_NS,
-        [OP_GEMM] = LAUNCH_NS,
-        [OP_CONVOLUTION] = LAUNCH_NS,
-        [OP_ATTENTION] = LAUNCH_NS,
-        [OP_LIBRARY_CALL] = LAUNCH_NS,
+        [OP_LAUNCH] = SIM_LAUNCH_NS,
+        [OP_GEMM] = SIM_LAUNCH_NS,
+        [OP_CONVOLUTION] = SIM_LAUNCH_NS,
+        [OP_ATTENTION] = SIM_LAUNCH_NS,
+        [OP_LIBRARY_CALL] = SIM_LAUNCH_NS,
         [OP_COPY] = COPY_NS,
         [OP_SET] = SET_NS,
-        [OP_HOST_FUNCTION] = LAUNCH_NS,
-        [OP_COLLECTIVE] = LAUNCH_NS,
+        [OP_HOST_FUNCTION] = SIM_LAUNCH_NS,
+        [OP_COLLECTIVE] = SIM_LAUNCH_NS,
         [OP_GRAPH_LAUNCH] = GRAPH_LAUNCH_NS,
         [OP_EVENT_RECORD] = EVENT_NS,
         [OP_STREAM_WAIT] = EVENT_NS,

@@ -20,6 +20,9 @@ struct sim_constant {
 };
 const struct sim_constant *sim_constant(unsigned index);
 
+/* A kernel's launch, and other calls that submit work: of the host. */
+#define SIM_LAUNCH_NS 4000
+
 /* Between two operations of one stream. */
 #define SIM_GAP_NS 1000
 
