@@ -4,6 +4,7 @@ pipeline of three stages, and jobs whose ranks call different collectives.
 Starts its own runs: MEMSIM_BUILD."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -231,6 +232,13 @@ def other_collectives_are_found():
         equal(status, 121)
         equal(result["collective_faults"][0]["fault"], fault)
         assert "rank 0 calls nccl" in " ".join(said.split()), said
+        found = result["collective_faults"][0]
+        both = ["stack"] if fault == "missing" else ["stack", "other_stack"]
+        equal([name for name in found if name.endswith("stack")], both)
+        for name in both:  # the call's line, at the module level of the script
+            line = re.search(r"/job\.py:(\d+) <module>$", found[name][0])
+            assert "dist." in script.splitlines()[int(line[1]) - 1], said
+        assert "      rank 0   /" in said, said
     equal(run(WRONG_SIZE, 2)[0], 0)
 
 

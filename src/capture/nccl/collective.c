@@ -154,7 +154,8 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
            .root = call->root == EXCHANGE_ALL ? 0 : (uint64_t)call->root,
            .bytes = share * (uint64_t)(sends > receives ? sends : receives),
            .send = (uint64_t)call->send, .receive = (uint64_t)call->receive,
-           .group = group_depth ? group : 0, .sequence = number);
+           .group = group_depth ? group : 0, .sequence = number,
+           .stack = communicator_stack(c));
     return ncclSuccess;
 }
 

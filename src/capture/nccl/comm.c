@@ -9,6 +9,7 @@
 #include "capture/core/base/buffer.h"
 #include "capture/core/memory/device.h"
 #include "capture/core/torch/process_group.h"
+#include "capture/core/torch/stack.h"
 #include "capture/core/base/handle.h"
 #include "capture/core/base/log.h"
 #include "capture/core/base/pages.h"
@@ -20,6 +21,11 @@
 struct communicator *communicator_get(ncclComm_t comm)
 {
     return memsim_handle_get(HANDLE_NCCL, comm);
+}
+
+uint32_t communicator_stack(const struct communicator *c)
+{
+    return c->ranks > 1 ? memsim_stack_here() : 0;
 }
 
 ncclResult_t nccl_result(int rc)

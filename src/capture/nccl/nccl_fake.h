@@ -49,6 +49,10 @@ enum uses {
     USES_REDUCE = USES_GATHER | 1u << NCCL_MEMORY_TREE,
 };
 
+/* The Python stack of a call, for ranks that do not call alike; 0: none, or
+ * there are no other ranks. */
+uint32_t communicator_stack(const struct communicator *c);
+
 enum direction { SENDS = 1, RECEIVES = 2 };
 
 /* Whether RANK is on the machine of this one. */

@@ -57,7 +57,7 @@ static ncclResult_t submit(const struct one_sided *call)
            .rank = (uint64_t)c->rank, .ranks = (uint64_t)c->ranks,
            .count = call->count, .type = call->type,
            .root = (uint64_t)call->peer, .bytes = call->bytes,
-           .send = call->send);
+           .send = call->send, .stack = communicator_stack(c));
     return ncclSuccess;
 }
 

@@ -149,7 +149,7 @@ struct trace_chunk {
     X(37, HOST_FUNCTION, host_function, TIME, TRACE_FIELDS_STREAM, NULL)       \
     X(38, COLLECTIVE, collective, TIME, TRACE_FIELDS_WORK F(communicator)      \
       F(rank) F(ranks) F(count) F(type) F(operation) F(root) F(bytes) F(send)  \
-      F(receive) F(group) F(sequence), NULL)                                   \
+      F(receive) F(group) F(sequence) F(stack), NULL)                          \
     X(39, UNPRICED, unpriced, TIME, F(name) F(library), NULL)                  \
     X(40, GUESS, guess, TIME, TRACE_FIELDS_WORK F(elements) F(chosen), NULL)   \
                                                                                \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/xmalloc.h"
+#include "memsim/attribution/stack_text.h"
 
 #define PLACE_CHARS 400
 
@@ -36,17 +37,24 @@ static uint32_t world_rank(const struct comm_log *log, uint32_t rank)
     return log->world > 1 ? log->rank : rank;
 }
 
-/* " in model.layers.3 after aten::linear": the operator that allocated last */
+/* " in model.layers.3 at train.py:31" or, where no stack is known, " in
+ * model.layers.3 after aten::linear": the operator that allocated last */
 static void place_write(const struct comm_log *log,
                         const struct comm_call *call, char *text, size_t size)
 {
     const char *operator= trace_names_get(&log->names, call->operator);
+    char line[PLACE_CHARS / 2];
     char *module = call->module && call->module < log->modules.count
                        ? module_table_title(&log->modules, call->module)
                        : NULL;
 
+    stack_line(trace_names_get(&log->names, call->stack), line, sizeof line);
+    const char *where = *line ? line : operator;
     snprintf(text, size, "%s%s%s%s", module ? " in " : "",
-             module ? module : "", *operator? " after " : "", operator);
+             module ? module : "", *line    ? " at "
+                                   : *where ? " after "
+                                            : "",
+             where);
     free(module);
 }
 
@@ -102,6 +110,16 @@ static char *text_make(const struct comm_mismatch *m,
                      other_rank, what(m->fault), two);
 }
 
+static char *stack_copy(const struct comm_log *log, uint32_t call)
+{
+    const char *stack =
+        call == COMM_NONE
+            ? ""
+            : trace_names_get(&log->names, log->calls[call].stack);
+
+    return *stack ? xstrdup(stack) : NULL;
+}
+
 struct collation *collation_create(const struct comm_job *job,
                                    const struct comm_log *const *logs)
 {
@@ -119,6 +137,8 @@ struct collation *collation_create(const struct comm_job *job,
             .other_rank = world_rank(logs[m->other], m->other_rank),
             .sequence = m->sequence,
             .text = text_make(m, logs),
+            .stack = stack_copy(logs[m->log], m->call),
+            .other_stack = stack_copy(logs[m->other], m->other_call),
         };
     }
     return c;
@@ -126,8 +146,11 @@ struct collation *collation_create(const struct comm_job *job,
 
 void collation_destroy(struct collation *c)
 {
-    for (size_t i = 0; c && i < c->count; i++)
+    for (size_t i = 0; c && i < c->count; i++) {
         free(c->faults[i].text);
+        free(c->faults[i].stack);
+        free(c->faults[i].other_stack);
+    }
     if (c)
         free(c->faults);
     free(c);

@@ -11,6 +11,7 @@ struct collation_fault {
     uint32_t rank, other_rank; /* of the world */
     uint64_t sequence; /* on the communicator, of sends on the pair; from 0 */
     char *text;        /* one line */
+    char *stack, *other_stack; /* of Python (stack_text.h); NULL: not known */
 };
 
 struct collation {

@@ -197,6 +197,7 @@ void comm_log_op(struct comm_log *log, const struct op *op)
         .name = op->name,
         .module = op->module,
         .operator= op->operator,
+        .stack = (uint32_t)c->stack,
         .phase = op->phase,
         .count = c->count,
         .type = c->type,

@@ -41,6 +41,7 @@ struct comm_call {
     enum comm_kind kind;
     uint32_t part_first, part_count; /* of COMM_PAIR: at least one */
     uint32_t name, module, operator; /* ids */
+    uint32_t stack;                  /* of Python; 0: not known */
     uint32_t phase;                  /* enum trace_phase_kind */
     uint64_t count, type, operation, root, bytes;
     uint64_t host_ns;

@@ -1,11 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/collation_report.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "common/base/json_add.h"
+#include "memsim/attribution/stack_text.h"
 #include "memsim/cluster/collate.h"
 #include "memsim/report/text_columns.h"
 
-#define SHOWN 8
+#define SHOWN  8
+#define FRAMES 6 /* of a stack that are shown */
+
+/* The frames of STACK, of RANK's call, that are the program's own, innermost
+ * first; of a stack that has none, all of them. */
+static void stack_write(FILE *out, uint32_t rank, const char *stack)
+{
+    char **frames;
+    size_t count = stack_frames(stack, &frames), shown = 0, own = 0;
+
+    for (size_t i = 0; i < count; i++)
+        own += !stack_is_package(frames[i]);
+    for (size_t i = count; i-- > 0; free(frames[i])) {
+        if ((own && stack_is_package(frames[i])) || shown == FRAMES)
+            continue;
+        if (shown++)
+            fputs("               ", out);
+        else
+            fprintf(out, "      rank %-4" PRIu32, rank);
+        text_write_end(out, frames[i], TEXT_COLUMNS - 15);
+        fputc('\n', out);
+    }
+    free(frames);
+}
+
+static void stack_add(cJSON *fault, const char *name, const char *stack)
+{
+    char **frames;
+    size_t count = stack_frames(stack, &frames);
+
+    if (count)
+        json_add_strings(fault, name, frames, count);
+    while (count)
+        free(frames[--count]);
+    free(frames);
+}
 
 void collation_text_write(const struct result *result, FILE *out)
 {
@@ -15,8 +54,13 @@ void collation_text_write(const struct result *result, FILE *out)
         return;
     fputs("  the ranks do not call the same collectives; on a cluster:\n",
           out);
-    for (size_t i = 0; i < c->count && i < SHOWN; i++)
-        text_write_wrapped(out, "   ", c->faults[i].text);
+    for (size_t i = 0; i < c->count && i < SHOWN; i++) {
+        const struct collation_fault *fault = &c->faults[i];
+
+        text_write_wrapped(out, "   ", fault->text);
+        stack_write(out, fault->rank, fault->stack);
+        stack_write(out, fault->other_rank, fault->other_stack);
+    }
     if (c->count + c->dropped > SHOWN)
         fprintf(out, "    and %zu more; --json has %zu of them\n",
                 c->count + c->dropped - SHOWN, c->count);
@@ -37,6 +81,8 @@ void collation_json_add(cJSON *root, const struct result *result)
         json_add_uint(fault, "other_rank", c->faults[i].other_rank);
         json_add_uint(fault, "sequence", c->faults[i].sequence);
         cJSON_AddStringToObject(fault, "text", c->faults[i].text);
+        stack_add(fault, "stack", c->faults[i].stack);
+        stack_add(fault, "other_stack", c->faults[i].other_stack);
     }
     if (c->dropped)
         json_add_uint(root, "collective_faults_dropped", c->dropped);

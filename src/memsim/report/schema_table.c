@@ -155,6 +155,8 @@ const struct schema_object schema_objects[] = {
     {"other_rank", "uint", "the rank that does not, or not so"},
     {"sequence", "uint", "its place among the collectives of the communicator, or among the sends of the pair, from 0"},
     {"text", "text", "both calls with their places, and what comes of it on a cluster"},
+    {"stack", "optional list of text", "the Python stack of the rank's call, the outermost frame first: FILE:LINE FUNCTION"},
+    {"other_stack", "optional list of text", "that of the other rank's call"},
 )},
 {"time", "the time of a step, on the slowest rank", NULL, FIELDS(
     {"step_ns", "uint", "the median of the steps without warm-up"},

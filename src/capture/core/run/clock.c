@@ -156,6 +156,8 @@ void clock_set_back(uint64_t host_ns, uint64_t by_ns)
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     struct clock_line l = lines[now % 2];
 
+    if (!now)
+        return;
     l.user_ns = l.come_ns = clock_line_at(&l, host_ns - by_ns);
     l.host_ns = host_ns;
     line_set(&l);

@@ -95,7 +95,8 @@ bool clock_line_is_old(uint64_t host_ns);
  * much later. */
 uint64_t clock_publish(const struct clock_line *line);
 
-/* Likewise: at HOST_NS the clock had passed BY_NS too many. */
+/* Likewise: at HOST_NS the clock had passed BY_NS too many. Not where there is
+ * no simulation. */
 void clock_set_back(uint64_t host_ns, uint64_t by_ns);
 
 /* The record clock was RECORD_NS when the host's came to HOST_NS. */

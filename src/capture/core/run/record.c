@@ -36,6 +36,24 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
+void record_skip(uint64_t start_ns)
+{
+    core_lock(LOCK_RECORD);
+    uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t record_ns = now_ns - atomic_load_explicit(&clock_held_ns,
+                                                       memory_order_relaxed);
+    uint64_t own_ns = now_ns - start_ns;
+
+    if (record_worker == record_thread() && record_ns > record_writer.time_ns) {
+        if (own_ns > record_ns - record_writer.time_ns)
+            own_ns = record_ns - record_writer.time_ns;
+        atomic_fetch_add_explicit(&clock_held_ns, own_ns,
+                                  memory_order_relaxed);
+        clock_set_back(now_ns, own_ns);
+    }
+    core_unlock(LOCK_RECORD);
+}
+
 void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                         size_t count, const char *text, size_t text_bytes)
 {

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "capture/core/run/clock.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 #include "capture/core/torch/python_line.h"
@@ -28,16 +29,23 @@ static bool is_wanted(uint64_t bytes)
     return s->stacks != SESSION_STACKS_LARGE || bytes >= LARGE_BYTES;
 }
 
-void stack_begin(uint64_t bytes)
+uint32_t memsim_stack_here(void)
 {
     char text[STACK_BYTES];
 
-    stack = 0;
-    if (!is_wanted(bytes))
-        return;
+    if (!memsim_session())
+        return 0;
+    uint64_t start_ns = clock_host(CLOCK_MONOTONIC);
     python_stack(text, sizeof text);
-    if (text[0])
-        stack = memsim_name(text);
+    uint32_t id = text[0] ? memsim_name(text) : 0;
+    if (id)
+        record_skip(start_ns);
+    return id;
+}
+
+void stack_begin(uint64_t bytes)
+{
+    stack = is_wanted(bytes) ? memsim_stack_here() : 0;
 }
 
 uint32_t stack_take(void)

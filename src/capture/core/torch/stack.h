@@ -15,6 +15,12 @@ void stack_begin(uint64_t bytes);
  * any more. While it does, every stack is taken, with or without `--stacks'. */
 CORE_API void memsim_torch_history(int on);
 
+/* The id of the name that holds the Python stack that this thread is at; 0:
+ * there is none (autograd's threads), or nothing is recorded. For calls that
+ * are rare: it takes about as long as 20 frames take, some us, and waits for
+ * the interpreter's lock. */
+CORE_API uint32_t memsim_stack_here(void);
+
 /* The id of the name that holds the stack of this thread's last request; 0:
  * none was taken. Forgets it. */
 uint32_t stack_take(void);
