@@ -118,7 +118,7 @@ standin: $(STANDIN)
 
 ## check: what needs neither torch nor network, in seconds
 check: all standin $(call tests,unit) $(call tests,capture)
-	@tests/run --build $(O) cli fit tools unit capture process replay
+	@tests/run --quick --build $(O) cli fit tools unit capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
 asan: asan-build

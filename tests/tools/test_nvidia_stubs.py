@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# Slow: pip, ten times.
 """tools/nvidia-stubs: pip is content in an environment whose torch, a stand-in
 with the real one's requirements, was installed without NVIDIA's packages."""
 import os

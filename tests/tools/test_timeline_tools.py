@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# Slow: the tools are Python with pandas.
 """Other projects' tools read memsim's timelines: mlc-chakra's the Chakra
 execution traces, HolisticTraceAnalysis and TraceLens the Kineto export.
 HolisticTraceAnalysis also what torch.profiler wrote in a run, where there is a

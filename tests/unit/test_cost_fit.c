@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fits of operators: recovered from times of a known law, written, read and
- * evaluated; and what is wrong with a fit. */
+ * evaluated; and what is wrong with a fit.
+ * Slow: it fits some twenty times. */
 #include "check.h"
 #include "common/base/err.h"
 #include "common/base/xmalloc.h"
