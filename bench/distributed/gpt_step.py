@@ -8,10 +8,14 @@
 Plain PyTorch, after the descriptions of arXiv 1909.08053, 2104.04473 and
 2205.05198: tensor parallel layers, unfused attention with dropout, a pipeline
 (1F1B), flat buffers of parameters and gradients, gradients reduced once after the
-last micro-batch. --zero1 is BLOOM's: gradients are added up in fp32, and each rank
-of a data-parallel group updates its part.
+last micro-batch. Each tensor parallel rank sends its part of what goes from a stage
+to the next, and the parts are gathered there, as Megatron and DeepSpeed do.
+--zero1 is DeepSpeed's: each rank of a data-parallel group updates its part.
+--add-in-fp32 is its optimizer of bfloat16: a stage's gradients are added to a
+buffer of fp32 after its backward, and stay until the next.
 """
 import argparse
+import collections
 import os
 
 import torch
@@ -19,7 +23,6 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 DROPOUT = 0.1  # Megatron's default
@@ -88,6 +91,37 @@ class Scatter(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gathered(gradient, ctx.group), None
+
+
+def own(x, group):
+    """This rank's part of X, flat."""
+    return x.flatten().chunk(group.size())[group.rank()]
+
+
+class Split(torch.autograd.Function):
+    """Out of a stage: the part that this rank sends."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group, ctx.shape = group, x.shape
+        return own(x, group).clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gathered(gradient, ctx.group).view(ctx.shape), None
+
+
+class Join(torch.autograd.Function):
+    """Into a stage: all parts."""
+
+    @staticmethod
+    def forward(ctx, x, group, shape):
+        ctx.group = group
+        return gathered(x, group).view(shape)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return own(gradient, ctx.group).clone(), None, None
 
 
 class Loss(torch.autograd.Function):
@@ -246,21 +280,25 @@ class Flat:
     the optimizer of both."""
 
     def __init__(self, stage, options, group):
-        own = list(dict.fromkeys(stage.parameters()))
+        params = list(dict.fromkeys(stage.parameters()))
         dtype = getattr(torch, options.dtype)
-        size = sum(p.numel() for p in own)
+        size = sum(p.numel() for p in params)
         size += -size % group.size()
         self.group, self.zero1 = group, options.zero1
+        self.add_in_fp32 = options.add_in_fp32
         self.values = torch.zeros(size, dtype=dtype, device="cuda")
         self.gradients = torch.zeros(
-            size, device="cuda", dtype=torch.float if self.zero1 else dtype)
+            size, device="cuda",
+            dtype=torch.float if self.add_in_fp32 else dtype)
         views, start = {}, 0
-        for p in own:
+        for p in params:
             end = start + p.numel()
             views[p] = nn.Parameter(self.values[start:end].view(p.shape))
             views[p].main = self.gradients[start:end].view(p.shape)
-            self.collect(views[p])
+            if not self.add_in_fp32:
+                views[p].grad = views[p].main
             start = end
+        self.params = list(views.values())
         for module in stage.modules():
             for name, p in module._parameters.items():
                 if p is not None:
@@ -268,21 +306,20 @@ class Flat:
         self.master = nn.Parameter(self.part(self.values).float())
         self.adam = torch.optim.AdamW([self.master], lr=1e-4, fused=True)
 
-    def collect(self, parameter):
-        def add(p):
-            p.main.add_(p.grad)
-            p.grad = None
+    def before_backward(self):
+        if self.add_in_fp32:
+            for p in self.params:
+                p.grad = None
 
-        if self.zero1:
-            parameter.register_post_accumulate_grad_hook(add)
-        else:
-            parameter.grad = parameter.main
+    def after_backward(self):
+        if self.add_in_fp32:
+            for p in self.params:
+                p.main.add_(p.grad.float())
 
     def part(self, buffer):
-        if not self.zero1:
-            return buffer
-        return buffer.chunk(self.group.size())[self.group.rank()]
+        return own(buffer, self.group) if self.zero1 else buffer
 
+    @torch.no_grad()
     def step(self, models):
         if self.group.size() > 1:
             self.gradients.div_(self.group.size())
@@ -316,6 +353,7 @@ def parse():
     parser.add_argument("--no-places", dest="places", action="store_false",
                         help="no learned positions; the embedding is normed")
     parser.add_argument("--zero1", action="store_true")
+    parser.add_argument("--add-in-fp32", action="store_true")
     parser.add_argument("--steps", type=int, default=2)
     return parser.parse_args()
 
@@ -327,6 +365,77 @@ def stage_layers(options, index):
     each = (layers + 2 * ends) // stages
     return (max(0, index * each - ends),
             min(layers, (index + 1) * each - ends))
+
+
+class Pipeline:
+    """1F1B: a stage runs each micro-batch's backward as soon as it can."""
+
+    def __init__(self, options, mesh, stage, flat):
+        self.options, self.stage, self.flat = options, stage, flat
+        self.group, self.parts = (mesh[x].get_group() for x in ("pp", "tp"))
+        self.index = mesh["pp"].get_local_rank()
+        self.last = options.pp - 1
+        self.split = options.tp > 1 and not options.sequence_parallel
+        length = options.length // (
+            options.tp if options.sequence_parallel else 1)
+        self.shape = length, options.micro, options.width
+        self.open = collections.deque()
+
+    def exchange(self, sent=None, to=-1, source=-1):
+        """Sends to stage TO, and returns what stage SOURCE sends."""
+        calls, received = [], None
+        if 0 <= to <= self.last:
+            calls.append(dist.P2POp(dist.isend, sent, group=self.group,
+                                    group_peer=to))
+        if 0 <= source <= self.last:
+            received = self.flat.values.new_empty(self.shape)
+            if self.split:
+                received = received.new_empty(
+                    received.numel() // self.options.tp)
+            calls.append(dist.P2POp(dist.irecv, received, group=self.group,
+                                    group_peer=source))
+        for work in dist.batch_isend_irecv(calls) if calls else ():
+            work.wait()
+        return received
+
+    def forward(self, x):
+        stage = self.stage
+        tokens = torch.randint(
+            self.options.vocabulary, (self.options.micro, self.options.length),
+            device="cuda") if self.index in (0, self.last) else None
+        if x is None:
+            y = stage(tokens)
+        else:
+            x.requires_grad_()
+            y = stage(Join.apply(x, self.parts, self.shape)
+                      if self.split else x)
+        if self.index == self.last:
+            y = stage.loss(y, tokens) / self.options.micro_batches
+        elif self.split:
+            y = Split.apply(y, self.parts)
+        self.open.append((x, y))
+        return y.detach()
+
+    def backward(self, gradient):
+        x, y = self.open.popleft()
+        self.flat.before_backward()
+        torch.autograd.backward(y, gradient)
+        self.flat.after_backward()
+        return None if x is None else x.grad
+
+    def run(self):
+        batches, before, after = (
+            self.options.micro_batches, self.index - 1, self.index + 1)
+        early = min(self.last - self.index, batches)
+        for _ in range(early):
+            self.exchange(self.forward(self.exchange(source=before)), after)
+        x = self.exchange(source=before if early < batches else -1)
+        for left in reversed(range(batches - early)):
+            gradient = self.exchange(self.forward(x), after, after)
+            x = self.exchange(self.backward(gradient), before,
+                              before if left else -1)
+        for _ in range(early):
+            self.exchange(self.backward(self.exchange(source=after)), before)
 
 
 class Job:
@@ -344,12 +453,7 @@ class Job:
                                *stage_layers(options, self.index))
         self.flat = Flat(self.stage, options, self.mesh["dp"].get_group())
         self.ties = self.tied()
-        if options.pp > 1:
-            self.pipeline = Schedule1F1B(
-                PipelineStage(self.stage, self.index, options.pp,
-                              torch.device("cuda"),
-                              group=self.mesh["pp"].get_group()),
-                options.micro_batches, self.stage.loss, scale_grads=False)
+        self.pipeline = Pipeline(options, self.mesh, self.stage, self.flat)
 
     def tied(self):
         """The first and the last stage share the embedding."""
@@ -360,25 +464,8 @@ class Job:
         return dist.new_group([first, first + (self.options.pp - 1) * apart],
                               use_local_synchronization=True)
 
-    def batch(self, size):
-        return torch.randint(self.options.vocabulary,
-                             (size, self.options.length), device="cuda")
-
-    def accumulate(self):
-        options, stage = self.options, self.stage
-        if options.pp > 1:
-            tokens = self.batch(options.micro * options.micro_batches)
-            self.pipeline.step(
-                *([tokens] if stage.words else []),
-                **({"target": tokens} if stage.head is not None else {}))
-            return
-        for _ in range(options.micro_batches):
-            tokens = self.batch(options.micro)
-            (stage.loss(stage(tokens), tokens) / options.micro_batches
-             ).backward()
-
     def step(self):
-        self.accumulate()
+        self.pipeline.run()
         if self.ties:
             weight = self.stage.words.weight if self.stage.words \
                 else self.stage.head
