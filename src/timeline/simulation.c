@@ -190,6 +190,13 @@ bool simulator_event_ns(struct simulator *r, uint64_t event, uint64_t *ns)
     return *ns != UINT64_MAX;
 }
 
+bool simulator_is_behind(struct simulator *r, uint64_t event)
+{
+    uint32_t number = simulator_number(&r->events, event);
+
+    return number != SIM_NONE && !sim_event_done(r->sim, number, r->host_ns);
+}
+
 void simulator_listen(struct simulator *r, const struct simulation_sink *sink)
 {
     r->sink = sink ? *sink : (struct simulation_sink){.op = NULL};

@@ -159,6 +159,10 @@ uint64_t simulator_waited_ns(const struct simulator *s);
  * never recorded. Does not change what comes later. */
 bool simulator_event_ns(struct simulator *s, uint64_t event, uint64_t *ns);
 
+/* Whether EVENT was recorded, and the GPU has not come to it by the host's time
+ * now. */
+bool simulator_is_behind(struct simulator *s, uint64_t event);
+
 /* From now on SINK (copied; NULL: nobody) is told, in place of the one before.
  * simulator_settle: of all that was done until the host's time now.
  * simulator_calls: the number of the last call. Neither changes what comes

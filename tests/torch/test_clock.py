@@ -107,6 +107,44 @@ def the_machines_clock_is_on_demand():
         assert "seen_ns" not in report["time"]
 
 
+LENDS = """
+import json, torch
+side = torch.cuda.Stream()
+a = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+def lend(wait):
+    for _ in range(8):
+        x = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(100):
+                a.add_(1)
+        x.record_stream(side)
+        del x
+        if wait:
+            side.synchronize()
+seen = []
+for wait in (True, False, True):
+    lend(wait)
+    torch.cuda.synchronize()
+    seen.append(torch.cuda.memory_reserved() >> 20)
+print(json.dumps(seen))
+"""
+
+
+@test
+def a_block_that_a_stream_uses_is_free_when_the_gpu_has_come_there():
+    """As many at a time as the GPU is behind the host, or one."""
+    for options, want in (("--late-frees",), [128, 576, 576]), \
+            ((), [128, 128, 128]):
+        with tempfile.TemporaryDirectory() as scratch:
+            seen, report = run(LENDS, scratch, "--gpu", "a100-sxm-80gb",
+                               "--host-speed", "0", *options)
+            equal(seen, want)
+            for got in report, replay(scratch):
+                device = got["ranks"][0]["devices"][0]
+                equal(device["peak_reserved_bytes"], want[-1] << 20)
+
+
 WAITS = """
 import asyncio, json, os, queue, select, subprocess, sys, tempfile, threading
 import time, torch

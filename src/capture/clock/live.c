@@ -80,6 +80,13 @@ static int clock_event(uint64_t event, uint64_t *ns)
     return simulator_event_ns(simulator, event, ns) ? 0 : -1;
 }
 
+static bool clock_behind(uint64_t event)
+{
+    if (_setjmp(no_memory))
+        return false;
+    return simulator_is_behind(simulator, event);
+}
+
 /* --- who listens ---------------------------------------------------------- */
 
 static void (*activity_put_to)(struct activity *a);
@@ -160,6 +167,7 @@ const struct live_ops memsim_live = {
     .factor = clock_factor,
     .take = clock_take,
     .event = clock_event,
+    .behind = clock_behind,
     .listen = clock_listen,
     .settle = clock_settle,
     .calls = clock_calls,

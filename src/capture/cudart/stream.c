@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/torch/torch.h"
 #include "capture/core/work/stream.h"
 #include "capture/core/work/submit.h"
 #include "capture/cudart/cudart.h"
@@ -163,6 +164,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    memsim_torch_defers(__builtin_return_address(0));
     return cudart_result(
         memsim_event_record((uint64_t)event, STREAM(stream), false));
 }
@@ -179,7 +181,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return cudart_result(memsim_event_query((uint64_t)event));
+    return cudart_result(memsim_event_query(
+        (uint64_t)event, memsim_torch_waits(__builtin_return_address(0))));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

@@ -192,7 +192,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
 CUresult cuEventQuery(CUevent event)
 {
     NEED(driver_ready());
-    return driver_result(memsim_event_query(HANDLE(event)));
+    return driver_result(memsim_event_query(HANDLE(event), false));
 }
 
 CUresult cuEventSynchronize(CUevent event)

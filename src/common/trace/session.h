@@ -18,7 +18,7 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    4
+#define SESSION_VERSION    5
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_CLOCK      "clock" /* timeline/image.h */
@@ -178,6 +178,7 @@ struct session {
     uint32_t assume_count;
     uint32_t device_count;
     uint32_t address_model; /* enum vaspace_model */
+    uint32_t late_frees;    /* --late-frees */
     struct gpu gpu;
     char directory[512]; /* where traces go; absolute */
     struct session_device devices[SESSION_DEVICES];

@@ -28,7 +28,7 @@ struct run_options {
     bool force;
     uint64_t trace_limit_bytes;
     int stacks;
-    bool no_modules, real_init, real_clock, kill_with_memsim;
+    bool no_modules, real_init, real_clock, late_frees, kill_with_memsim;
     struct output_options output;
 };
 
@@ -61,6 +61,10 @@ static const struct option_row rows[] = {
              "(default), of those of 1 MiB and more, or of all"},
     {"real-clock", 0, OPTION_FLAG, NULL, ROW(real_clock),
      .help = "COMMAND sees this machine's time, not the predicted one"},
+    {"late-frees", 0, OPTION_FLAG, NULL, ROW(late_frees),
+     .help = "a block that PyTorch frees while another stream uses it\n"
+             "is free when the simulated GPU is done with it, not\n"
+             "at once"},
     {"real-init", 0, OPTION_FLAG, NULL, ROW(real_init),
      .help = "draw the random initial values of large host tensors"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
@@ -325,6 +329,14 @@ static int check_width(const char *name, const struct launch *launch,
                           name, width, launch->local);
 }
 
+static int check_clock(const struct run_options *o, struct err *err)
+{
+    return o->late_frees && o->real_clock
+               ? err_set(err, "--late-frees needs the predicted time, which "
+                              "--real-clock turns off")
+               : 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
@@ -345,11 +357,12 @@ int cmd_run(int argc, char **argv)
                       .trace_limit_bytes = o.trace_limit_bytes,
                       .no_modules = o.no_modules,
                       .real_init = o.real_init,
+                      .late_frees = o.late_frees,
                       .stacks = o.stacks,
                       .kill_with_memsim = o.kill_with_memsim,
                       .output = -1};
     if (launch_find(&job.launch, &o.launch, operands.values, &err) ||
-        output_check(&o.output, &err) ||
+        output_check(&o.output, &err) || check_clock(&o, &err) ||
         check_width(o.output.cluster, &job.launch, &err) ||
         output_check_input(&o.output, o.job.gpu, &err) ||
         check_trace_limit(o.trace_limit_bytes, &err))

@@ -150,6 +150,7 @@ static void session_fill(struct session *s, const struct job *job)
     for (uint32_t i = 0; i < s->device_count; i++)
         s->devices[i].capacity_bytes = s->gpu.memory_bytes;
     s->simulated_clock = job->clock_image != NULL;
+    s->late_frees = job->late_frees;
     s->start_ns = now_ns();
     s->start_unix_ns = unix_ns();
 }

@@ -91,7 +91,7 @@ struct job {
     bool force;            /* may replace an earlier run there */
     char *const *kept;     /* for RUN_OPTIONS, NULL-terminated; NULL: none */
     uint64_t trace_limit_bytes;
-    bool no_modules, real_init;
+    bool no_modules, real_init, late_frees;
     int stacks; /* enum session_stacks */
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */

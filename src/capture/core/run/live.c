@@ -194,6 +194,14 @@ int live_event(uint64_t event, uint64_t *ns)
     return rc;
 }
 
+bool live_is_behind(uint64_t event)
+{
+    core_lock(LOCK_RECORD);
+    bool is_behind = live_is_on && ops->behind(event);
+    core_unlock(LOCK_RECORD);
+    return is_behind;
+}
+
 /* --- who listens ---------------------------------------------------------- */
 
 void live_listen(const struct live_listener *who)

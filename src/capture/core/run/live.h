@@ -36,6 +36,7 @@ struct live_ops {
     int (*take)(const struct trace_put *record, struct live_now *now);
     /* When EVENT was reached. Returns 0, or -1: not yet. */
     int (*event)(uint64_t event, uint64_t *ns);
+    bool (*behind)(uint64_t event);
     /* From now on PUT (NULL: nobody) gets each call, and work when it ends, on
      * the simulation's clock. */
     void (*listen)(void (*put)(struct activity *a));
@@ -66,6 +67,10 @@ void live_take(const struct trace_put *record);
 /* When EVENT, as it was recorded last, was reached, on the simulation's clock.
  * Returns 0; -1: not yet, or there is no simulation. Takes LOCK_RECORD. */
 int live_event(uint64_t event, uint64_t *ns);
+
+/* Whether EVENT, as it was recorded last, is later than the host is now, on the
+ * simulation's clock. Takes LOCK_RECORD. */
+bool live_is_behind(uint64_t event);
 
 /* Who is told of calls and work, on the simulation's clock; then, in TIMED, of
  * its time 0 on the program's clock, which moves where the program was given a

@@ -19,6 +19,7 @@
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_return.h"
+#include "common/trace/session.h"
 
 /* c10::Device, passed in a register. */
 struct c10_device {
@@ -55,6 +56,7 @@ static _Thread_local struct {
     uint64_t address, requested, stream, pool[2];
     uint64_t freeing; /* address of a free that was requested */
     bool done;        /* ... and carried out at once */
+    bool deferred;    /* an event was recorded behind it */
     uint64_t segment, segment_bytes;
     uint64_t refused_stream; /* of a request that is given up */
 } pending;
@@ -210,6 +212,29 @@ bool memsim_torch_calls(const void *return_address)
     return library;
 }
 
+bool memsim_torch_waits(const void *return_address)
+{
+    static _Thread_local const void *last;
+    static _Thread_local bool is_torch;
+
+    if (!memsim_session() || !memsim_session()->late_frees)
+        return false;
+    if (last != return_address) {
+        is_torch = torch_library(return_address);
+        last = return_address;
+    }
+    return is_torch;
+}
+
+/* The block stays taken for a while, which only PyTorch's trace says. */
+void memsim_torch_defers(const void *return_address)
+{
+    if (!memsim_torch_waits(return_address))
+        return;
+    pending.deferred = true;
+    torch_observe();
+}
+
 /* Its allocator of this kind throws when an observer is attached. It calls
  * from one place, so the last answer is kept. */
 bool memsim_torch_pools(const void *return_address)
@@ -332,8 +357,9 @@ static void block_free(int device, uint64_t address, uint64_t bytes,
                .address = address, .block_bytes = bytes,
                .allocated_bytes = allocated, .reserved_bytes = reserved,
                .stream = traced ? pending.stream : 0,
-               .deferred = traced && !pending.done);
+               .deferred = traced ? !pending.done : pending.deferred);
     pending.freeing = 0;
+    pending.deferred = false;
 }
 
 void torch_usage(int device, uint64_t allocated, uint64_t reserved)

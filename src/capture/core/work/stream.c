@@ -265,7 +265,7 @@ static int event_host_check(uint64_t handle, struct event **event)
                                   : memsim_capture_forbids();
 }
 
-int memsim_event_query(uint64_t handle)
+int memsim_event_query(uint64_t handle, bool timed)
 {
     struct event *event;
     int rc = event_host_check(handle, &event);
@@ -273,6 +273,8 @@ int memsim_event_query(uint64_t handle)
     if (rc)
         return rc;
     bool ready = !await_any() || await_is_done(await_bits(&event->awaits));
+    if (ready && timed)
+        ready = !live_is_behind(handle);
     RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;
