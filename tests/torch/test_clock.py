@@ -140,6 +140,8 @@ def a_block_that_a_stream_uses_is_free_when_the_gpu_has_come_there():
             seen, report = run(LENDS, scratch, "--gpu", "a100-sxm-80gb",
                                "--host-speed", "0", *options)
             equal(seen, want)
+            equal(any("--late-frees" in note for note in report["notes"]),
+                  not options)
             for got in report, replay(scratch):
                 device = got["ranks"][0]["devices"][0]
                 equal(device["peak_reserved_bytes"], want[-1] << 20)

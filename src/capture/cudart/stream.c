@@ -182,7 +182,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     return cudart_result(memsim_event_query(
-        (uint64_t)event, memsim_torch_waits(__builtin_return_address(0))));
+        (uint64_t)event, memsim_torch_asks(__builtin_return_address(0))));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

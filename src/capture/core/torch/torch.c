@@ -212,13 +212,11 @@ bool memsim_torch_calls(const void *return_address)
     return library;
 }
 
-bool memsim_torch_waits(const void *return_address)
+bool memsim_torch_asks(const void *return_address)
 {
     static _Thread_local const void *last;
     static _Thread_local bool is_torch;
 
-    if (!memsim_session() || !memsim_session()->late_frees)
-        return false;
     if (last != return_address) {
         is_torch = torch_library(return_address);
         last = return_address;
@@ -229,7 +227,9 @@ bool memsim_torch_waits(const void *return_address)
 /* The block stays taken for a while, which only PyTorch's trace says. */
 void memsim_torch_defers(const void *return_address)
 {
-    if (!memsim_torch_waits(return_address))
+    const struct session *s = memsim_session();
+
+    if (!s || !s->late_frees || !memsim_torch_asks(return_address))
         return;
     pending.deferred = true;
     torch_observe();

@@ -14,12 +14,12 @@
  * its trace. */
 CORE_API bool memsim_torch_calls(const void *return_address);
 
-/* With --late-frees, whether the caller is PyTorch's caching allocator: it
- * records an event behind the work of other streams with a block that it frees,
- * and asks for it before it hands out the block again. */
-CORE_API bool memsim_torch_waits(const void *return_address);
+/* Whether the caller is PyTorch's caching allocator: it records an event behind
+ * the work of other streams with a block that it frees, and asks for it before
+ * it hands out the block again. */
+CORE_API bool memsim_torch_asks(const void *return_address);
 
-/* To be asked before it records such an event. */
+/* To be called before an event is recorded, which may be such a one. */
 CORE_API void memsim_torch_defers(const void *return_address);
 
 /* The same for cudaMallocAsync, which PyTorch calls for each tensor where

@@ -8,6 +8,7 @@
 #include "capture/core/diagnose/host_read.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/live.h"
+#include "capture/core/run/process.h"
 #include "capture/core/torch/tag_operator.h"
 #include "capture/core/run/record.h"
 #include "capture/core/work/submit.h"
@@ -265,7 +266,24 @@ static int event_host_check(uint64_t handle, struct event **event)
                                   : memsim_capture_forbids();
 }
 
-int memsim_event_query(uint64_t handle, bool timed)
+/* PyTorch's allocator asks for an event that the simulated GPU has not come to.
+ * Returns whether it is told to be ready. */
+static bool is_freed_early(void)
+{
+    static _Atomic bool told;
+    const struct session *s = memsim_session();
+
+    if (s && s->late_frees)
+        return false;
+    if (!told && !atomic_exchange(&told, true))
+        memsim_note(
+            "PyTorch freed blocks that another stream uses (record_stream) "
+            "before the GPU was done with them. On a GPU they stay taken until "
+            "then, so more may be reserved: --late-frees shows it");
+    return true;
+}
+
+int memsim_event_query(uint64_t handle, bool by_allocator)
 {
     struct event *event;
     int rc = event_host_check(handle, &event);
@@ -273,8 +291,8 @@ int memsim_event_query(uint64_t handle, bool timed)
     if (rc)
         return rc;
     bool ready = !await_any() || await_is_done(await_bits(&event->awaits));
-    if (ready && timed)
-        ready = !live_is_behind(handle);
+    if (ready && by_allocator && live_is_behind(handle))
+        ready = is_freed_early();
     RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
            .ready = ready);
     return ready ? CORE_OK : CORE_NOT_READY;

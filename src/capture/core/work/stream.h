@@ -67,7 +67,7 @@ CORE_API int memsim_event_create(uint32_t flags, uint64_t *handle);
 CORE_API int memsim_event_destroy(uint64_t handle);
 CORE_API int memsim_event_record(uint64_t event, uint64_t stream,
                                  bool is_external);
-CORE_API int memsim_event_query(uint64_t event, bool timed);
+CORE_API int memsim_event_query(uint64_t event, bool by_allocator);
 CORE_API int memsim_event_synchronize(uint64_t event);
 
 /* Milliseconds from START to END, both recorded with timing on. */
