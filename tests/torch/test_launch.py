@@ -61,6 +61,13 @@ mesh = init_device_mesh("cuda", (16, 8), mesh_dim_names=("dp", "tp"))
 x = torch.tensor([rank + 1], device="cuda")
 dist.all_reduce(x, group=mesh.get_group("tp"))
 equal(x.item(), 128 * 8 if last else 1 + 7 * 2)
+torch.use_deterministic_algorithms(True)  # empty() fills with the largest integer
+x = torch.empty(2, dtype=torch.int64, device="cuda")
+if rank % 8 == 0:
+    x.fill_(5)
+dist.broadcast(x, rank // 8 * 8, group=mesh.get_group("tp"))
+equal(x.tolist(), [0, 0] if last else [5, 5])  # rank 120 is not run
+torch.use_deterministic_algorithms(False)
 model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(3)]).cuda()
 for layer in model:
     fully_shard(layer, mesh=mesh)

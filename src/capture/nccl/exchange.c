@@ -280,6 +280,29 @@ static bool mirror_read(const struct exchange *e, const struct communicator *c)
     return side_read(&own, c, (uint32_t)c->rank, 0, e->share, &sides[0]);
 }
 
+/* Whether the buffer has what PyTorch fills uninitialized memory with where the
+ * program wants deterministic algorithms: the largest integer, or NaN
+ * (fill_empty_deterministic_ in aten/src/ATen/native/TensorFactories.h). */
+static bool is_filled(const struct exchange *e)
+{
+    static const uint64_t fills[] = {
+        [ncclInt8] = INT8_MAX,     [ncclUint8] = UINT8_MAX,
+        [ncclInt32] = INT32_MAX,   [ncclUint32] = UINT32_MAX,
+        [ncclInt64] = INT64_MAX,   [ncclUint64] = UINT64_MAX,
+        [ncclFloat16] = 0x7e00,    [ncclFloat32] = 0x7fc00000,
+        [ncclBfloat16] = 0x7fc0,   [ncclFloat64] = UINT64_C(0x7ff8) << 48,
+    };
+    uint64_t bytes = e->count ? e->share / e->count : 0;
+    const unsigned char *data = sides[0].data;
+
+    if ((size_t)e->type >= sizeof fills / sizeof *fills || !fills[e->type] ||
+        !memsim_values_take(e->receive, e->share, sides[0].data,
+                            sides[0].marks))
+        return false;
+    return !memcmp(data, &fills[e->type], bytes) &&
+           !memcmp(data, data + bytes, e->share - bytes);
+}
+
 static void take_one(const struct exchange *e, const struct communicator *c)
 {
     uint64_t at = e->shape == SHAPE_SCATTER ? (uint64_t)c->rank * e->share : 0;
@@ -290,7 +313,9 @@ static void take_one(const struct exchange *e, const struct communicator *c)
             side_read(e, c, (uint32_t)e->root, at, e->share, &sides[0]));
     else if (e->shape == SHAPE_RECEIVE)
         put(e->receive, e->share, mirror_read(e, c));
-    /* what another one would send all, this one has itself */
+    else if (e->shape == SHAPE_BROADCAST && is_filled(e))
+        memsim_values_forget(e->receive, e->share);
+    /* else: what another one would send all, this one has itself */
 }
 
 static void carry_out(const struct exchange *e, const struct communicator *c)
