@@ -19,11 +19,9 @@
  */
 static enum elf_kind loader_kind(const char *path, size_t bytes)
 {
-    const char *end = memchr(path, '\0', bytes);
-
-    if (!end)
+    if (!memchr(path, '\0', bytes))
         return ELF_DYNAMIC;
-    const char *slash = memrchr(path, '/', (size_t)(end - path));
+    const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     if (!strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
         !strncmp(name, "ld.so", 5))
