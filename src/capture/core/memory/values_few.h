@@ -22,21 +22,29 @@ struct values_few {
     struct few few;
 };
 
-#define VALUES_FEW 256
+#define VALUES_FEW 1024 /* in pairs, the newer one first */
 
 extern struct values_few values_few[VALUES_FEW];
 
-/* Blocks are multiples of 512 bytes: Fibonacci hashing. */
+/* Where a note of ADDRESS is, if there is one. Blocks are multiples of 512
+ * bytes: Fibonacci hashing. */
 static inline struct values_few *values_few_at(uint64_t address)
 {
-    return &values_few[address * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+    struct values_few *pair =
+        &values_few[(address * UINT64_C(0x9e3779b97f4a7c15) >> 55) * 2];
+
+    return pair + (pair[1].address == address);
 }
 
 /* Of BYTES at ADDRESS, written before. */
 static inline void values_few_set(uint64_t address, uint64_t bytes,
                                   struct few few)
 {
-    *values_few_at(address) = (struct values_few){address, bytes, few};
+    struct values_few *at = values_few_at(address);
+
+    if (at->address && at->address != address)
+        at[1] = *at;
+    *at = (struct values_few){address, bytes, few};
 }
 
 /* False where nothing is noted of just these BYTES at ADDRESS. */
