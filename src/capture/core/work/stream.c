@@ -267,7 +267,7 @@ static int event_host_check(uint64_t handle, struct event **event)
 }
 
 /* PyTorch's allocator asks for an event that the simulated GPU has not come to.
- * Returns whether it is told to be ready. */
+ * Returns whether the answer is that the event is ready. */
 static bool is_freed_early(void)
 {
     static _Atomic bool told;
