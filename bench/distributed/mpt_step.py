@@ -141,7 +141,7 @@ def parse():
     parser.add_argument("--strategy", default="FULL_SHARD")
     parser.add_argument("--pure", action="store_true",
                         help="gradients are reduced in bf16, not in fp32")
-    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
     return parser.parse_args()
 
 

@@ -292,6 +292,33 @@ def shared_cpus_do_not_slow_the_host_down():
         assert shared < 1.5 * alone, (shared, alone)
 
 
+# What a loop of launches takes the host, of 1 and of 32,768 known numbers each.
+CARRIED = """
+import json, time, torch
+def host(count):
+    x = torch.arange(count, device="cuda")
+    took = []
+    for _ in range(30):
+        torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        for _ in range(100):
+            x = x + 1
+        took.append(time.perf_counter_ns() - start)
+    assert int(x[-1]) == count - 1 + 3000
+    return min(took)
+print(json.dumps([host(1), host(32768)]))
+"""
+
+
+@test
+def to_carry_out_a_kernel_is_not_the_programs_time():
+    with tempfile.TemporaryDirectory() as scratch:
+        (few, many), _report = run(CARRIED, scratch)
+    # With it the loop would take 30 times as long. It takes 3: PyTorch's own
+    # code and data are no longer in the CPU's caches.
+    assert many < 8 * few, (few, many)
+
+
 RANKS = """
 import os, time, torch
 import torch.distributed as dist

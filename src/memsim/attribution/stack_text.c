@@ -72,3 +72,10 @@ size_t stack_frames(const char *stack, char ***frames)
     }
     return count;
 }
+
+void stack_frames_free(char **frames, size_t count)
+{
+    while (count)
+        free(frames[--count]);
+    free(frames);
+}

@@ -15,7 +15,8 @@ void stack_line(const char *stack, char *out, size_t size);
 bool stack_is_package(const char *file);
 
 /* Sets *FRAMES to the frames of STACK, the outermost first. The caller frees
- * each, and the array. Returns their number. */
+ * them with stack_frames_free. Returns their number. */
 size_t stack_frames(const char *stack, char ***frames);
+void stack_frames_free(char **frames, size_t count);
 
 #endif

@@ -21,7 +21,7 @@ static void stack_write(FILE *out, uint32_t rank, const char *stack)
 
     for (size_t i = 0; i < count; i++)
         own += !stack_is_package(frames[i]);
-    for (size_t i = count; i-- > 0; free(frames[i])) {
+    for (size_t i = count; i-- > 0;) {
         if ((own && stack_is_package(frames[i])) || shown == FRAMES)
             continue;
         if (shown++)
@@ -31,7 +31,7 @@ static void stack_write(FILE *out, uint32_t rank, const char *stack)
         text_write_end(out, frames[i], TEXT_COLUMNS - 15);
         fputc('\n', out);
     }
-    free(frames);
+    stack_frames_free(frames, count);
 }
 
 static void stack_add(cJSON *fault, const char *name, const char *stack)
@@ -41,9 +41,7 @@ static void stack_add(cJSON *fault, const char *name, const char *stack)
 
     if (count)
         json_add_strings(fault, name, frames, count);
-    while (count)
-        free(frames[--count]);
-    free(frames);
+    stack_frames_free(frames, count);
 }
 
 void collation_text_write(const struct result *result, FILE *out)

@@ -28,11 +28,9 @@ static void stack_put(FILE *out, const char *stack)
     char **frames;
     size_t count = stack_frames(stack, &frames);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         frame_put(out, frames[i]);
-        free(frames[i]);
-    }
-    free(frames);
+    stack_frames_free(frames, count);
 }
 
 static char *block_fold(const struct attribution *a,

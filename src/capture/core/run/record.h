@@ -42,8 +42,8 @@ const char *record_name(uint32_t id);
 uint32_t record_thread(void);
 
 /* The calling thread, which holds no lock, has done work of memsim's since the
- * host's monotonic clock was START_NS. That is taken out of the record clock,
- * but for what another thread has recorded meanwhile. */
+ * host's monotonic clock was START_NS. That is taken out of the record clock if
+ * it is 1 us or more, but for what another thread has recorded meanwhile. */
 void record_skip(uint64_t start_ns);
 
 /* For process.c: opens the trace PATH of a process of SESSION; ends the trace;

@@ -26,6 +26,12 @@ struct carry {
     void (*meet)(void);
 };
 
+/* Carries LAUNCH out by RUN, without its time in the record clock: a launch on
+ * a GPU takes the host no longer if the kernel is large. The caller holds no
+ * lock. */
+void carry_run(const struct compute *compute, compute_run *run,
+               const struct kernel_launch *launch);
+
 /* NULL: nothing is carried out. Set when the core is loaded. */
 extern const struct carry *carry;
 

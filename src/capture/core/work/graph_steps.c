@@ -125,7 +125,7 @@ static void compute_add(struct graph_steps *steps, const struct kernel *kernel,
     const struct kernel_step *kept = NULL;
 
     values_divert(&log);
-    kernel->run(kernel->compute, launch);
+    carry_run(kernel->compute, kernel->run, launch);
     values_divert(NULL);
     if (log.is_needed)
         kept = kernel_keep(steps, kernel->run, kernel->compute, launch);
@@ -358,7 +358,7 @@ static void kernel_run(const struct kernel_step *k, uint64_t stream)
 
     launch.stream = stream;
     tag_lend(&k->tag);
-    k->run(k->compute, &launch);
+    carry_run(k->compute, k->run, &launch);
     tag_lend(NULL);
 }
 

@@ -336,7 +336,7 @@ static int kernel_run(const struct kernel *kernel,
 {
     if (kernel->run) {
         carry_launches++;
-        kernel->run(kernel->compute, launch);
+        carry_run(kernel->compute, kernel->run, launch);
     }
     if (kernel->writes != KERNEL_KNOWN)
         kernel_blocks_write(kernel, launch);
