@@ -134,17 +134,23 @@ TORCH ?= 2.11.0
 ## test: everything, real torch included; sets up what it needs
 test:
 	@tools/setup packages
+	@$(MAKE) --no-print-directory test-programs test-environments
+	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
+	    torch fit tools unit cli capture process replay browser package asan
+
+# What the tests need, side by side: pip is busy with one core or the network.
+test-programs:
 	@tools/setup lint
 	@$(MAKE) --no-print-directory all
 	@tools/lint
 	@$(MAKE) --no-print-directory asan-build
+	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
+
+test-environments:
 	@tools/test-torch $(VENV)
 	@tools/setup browser
 	@tools/setup pytest $(VENV)
 	@tools/setup timeline
-	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
-	@tests/run --build $(O) --venv $(VENV) --asan build-asan \
-	    torch fit tools unit cli capture process replay browser package asan
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
@@ -222,7 +228,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: format all programs standin check asan asan-build asan-programs test demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
+.PHONY: format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

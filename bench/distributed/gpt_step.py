@@ -354,7 +354,7 @@ def parse():
                         help="no learned positions; the embedding is normed")
     parser.add_argument("--zero1", action="store_true")
     parser.add_argument("--add-in-fp32", action="store_true")
-    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
     return parser.parse_args()
 
 
