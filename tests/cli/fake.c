@@ -284,7 +284,7 @@ static void train(const char *gib)
                           NULL))
         abort();
     PUT_TEXT(SETTING, "torch=2.11.0");
-    PUT_TEXT(DEVICE, "fake", .device = card,
+    PUT_TEXT(DEVICE, session->gpu.name, .device = card,
              .capacity_bytes = session->devices[card].capacity_bytes,
              .context_bytes = 400 * MIB, .card = card);
     train_modules();

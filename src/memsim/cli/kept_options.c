@@ -11,6 +11,7 @@
 
 #include "common/base/share.h"
 #include "common/base/xmalloc.h"
+#include "memsim/run/rundir.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -124,9 +125,7 @@ int kept_options_recall_beside(struct kept_options *kept, const char *path,
         return kept_options_recall(kept, path, other_gpu, options, err);
     if (!run_is_trace(path))
         return 0;
-    const char *slash = strrchr(path, '/');
-    char *directory =
-        slash ? xasprintf("%.*s", (int)(slash - path) + 1, path) : xstrdup(".");
+    char *directory = rundir_of(path);
     int rc = kept_options_recall(kept, directory, other_gpu, options, err);
     free(directory);
     return rc;

@@ -16,6 +16,7 @@
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
 #include "memsim/report/time_diff.h"
+#include "memsim/run/rundir.h"
 #include "memsim/time/dependencies.h"
 #include "memsim/time/time_job.h"
 
@@ -209,7 +210,7 @@ int output_time_gpu(const char *path, struct gpu *gpu, struct err *err)
     trace_reader_close(&reader);
     if (!*name)
         return rc ? -1 : err_set(err, "%s: it used no GPU", path);
-    return gpu_load(name, gpu, err);
+    return rundir_gpu(path, name, gpu) ? 0 : gpu_load(name, gpu, err);
 }
 
 static bool has_more(const struct timing *a, const struct timing *b)

@@ -35,8 +35,8 @@ void output_time_fini(struct output_time *t);
 int output_time_gate(const struct output_options *options,
                      struct result *result, struct err *err);
 
-/* The GPU that the trace PATH was recorded on, by its name in the catalogue.
- * Returns 0 or -1. */
+/* The GPU that the trace PATH was recorded on: that of the run that it is part
+ * of, or else by its name in the catalogue. Returns 0 or -1. */
 int output_time_gpu(const char *path, struct gpu *gpu, struct err *err);
 
 /* A trace of a rank of a result. */

@@ -17,6 +17,7 @@
 
 #include "common/base/temporary.h"
 #include "common/base/units.h"
+#include "common/base/xmalloc.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir_internal.h"
@@ -472,6 +473,31 @@ int rundir_open(struct rundir *dir, const char *path, struct err *err)
         dir->session = rundir_session_read(fd, file, err);
     close(fd);
     return dir->session ? 0 : -1;
+}
+
+char *rundir_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? xasprintf("%.*s", (int)(slash - path) + 1, path)
+                 : xstrdup(".");
+}
+
+bool rundir_gpu(const char *path, const char *name, struct gpu *gpu)
+{
+    char *directory = rundir_of(path);
+    struct rundir dir;
+    struct err ignored = {""};
+    bool found = false;
+
+    if (!rundir_open(&dir, directory, &ignored)) {
+        found = !strcmp(dir.session->gpu.name, name);
+        if (found)
+            *gpu = dir.session->gpu;
+        rundir_close(&dir);
+    }
+    free(directory);
+    return found;
 }
 
 bool rundir_is_live(const char *session_file)

@@ -58,6 +58,14 @@ int rundir_read_words(const char *directory, const char *name, char ***words,
  * block, which the caller frees. Returns NULL with ERR set. */
 char **rundir_command(const struct rundir *dir, struct err *err);
 
+/* The directory that the file PATH is in, as a heap text. */
+char *rundir_of(const char *path);
+
+/* Sets GPU to that of the run in whose directory the file PATH is, if that run
+ * used a GPU called NAME: it need not be the catalogue's. Returns whether it
+ * did. */
+bool rundir_gpu(const char *path, const char *name, struct gpu *gpu);
+
 /* True if SESSION_FILE, a path, belongs to a run that has not ended. */
 bool rundir_is_live(const char *session_file);
 
