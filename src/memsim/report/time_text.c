@@ -9,6 +9,7 @@
 #define ROWS          5
 #define NAME_COLUMNS  52
 #define HOST_BOUND    0.1  /* of the step: worth a line */
+#define STEPS_ENOUGH  4    /* for what the host takes later (doc/time.md) */
 #define UNKNOWN_SHARE 0.05 /* of the operations: worth a line */
 
 struct page {
@@ -128,10 +129,13 @@ static void write_warnings(const struct page *p, const struct timing *t,
 
     if (host >= 100 * HOST_BOUND) {
         snprintf(text, sizeof text,
-                 "host-bound: the GPU waits %.0f%% of the step for %s", host,
+                 "host-bound: the GPU waits %.0f%% of the step for %s%s", host,
                  t->imported ? "the host"
                              : "this machine's CPU; --host-speed says how "
-                               "fast another is");
+                               "fast another is",
+                 t->imported || t->step_count >= STEPS_ENOUGH
+                     ? ""
+                     : ". The first steps take it longer: run four or more");
         text_write_wrapped(p->out, " ", text);
     }
     if (t->unknown >= UNKNOWN_SHARE) {
