@@ -11,6 +11,9 @@
 #define SCHEDSTAT "/proc/thread-self/schedstat" /* on CPU, waiting, times */
 #define JUMP_NS   100000 /* of the clock, after which the CPU time is sampled */
 
+/* Who waits for a CPU does so for longer. To look takes a few us. */
+#define SKIP_NS 100000
+
 /* What data loaders can have done ahead: they stop at a few batches. */
 #define CREDIT_MOST_NS UINT64_C(10000000000)
 
@@ -112,6 +115,15 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
                               memory_order_relaxed);
     looked_ns = now_ns - held_ns;
     return looked_ns;
+}
+
+void clock_gap_skip(uint64_t own_ns)
+{
+    if (own_ns < SKIP_NS || !is_known)
+        return;
+    delay_ns = delay_read();
+    asleep_ns = 0;
+    process_sample(clock_host(CLOCK_MONOTONIC));
 }
 
 void clock_waited(uint64_t ns)

@@ -24,6 +24,10 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns);
  * clock_gap, that clock_gap has something to do at NOW_NS. */
 bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns);
 
+/* Likewise: OWN_NS of this thread have been taken out until now, and with them
+ * what it waited for a CPU meanwhile. */
+void clock_gap_skip(uint64_t own_ns);
+
 /* This thread has waited for a time, for NS: that is not taken out. */
 void clock_slept(uint64_t ns);
 

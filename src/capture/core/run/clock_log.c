@@ -28,8 +28,11 @@ static void lines_thin(void)
  * CPU for a while, the lines before had come too far. */
 void clock_log_put(const struct clock_line *line)
 {
-    for (size_t i = count; i && lines[i - 1].user_ns > line->come_ns; i--)
+    for (size_t i = count; i && lines[i - 1].user_ns > line->come_ns; i--) {
         lines[i - 1].user_ns = line->come_ns;
+        if (lines[i - 1].come_ns > line->come_ns)
+            lines[i - 1].come_ns = line->come_ns;
+    }
     if (count && line->host_ns < lines[count - 1].host_ns + apart_ns)
         return;
     if (count == CLOCK_LOG_LINES)

@@ -39,22 +39,30 @@ uint32_t record_thread(void)
     return mine - 1;
 }
 
+static uint64_t held(void)
+{
+    return atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
+}
+
+/* A gap before that work is looked into first, as before a record. */
 void record_skip(uint64_t start_ns)
 {
     if (clock_host(CLOCK_MONOTONIC) - start_ns < SKIP_NS)
         return;
     core_lock(LOCK_RECORD);
-    uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
-    uint64_t record_ns = now_ns - atomic_load_explicit(&clock_held_ns,
-                                                       memory_order_relaxed);
-    uint64_t own_ns = now_ns - start_ns;
+    uint64_t now_ns = clock_host(CLOCK_MONOTONIC), before_ns = held();
+    uint64_t last_ns = record_writer.time_ns;
 
-    if (record_worker == record_thread() && record_ns > record_writer.time_ns) {
-        if (own_ns > record_ns - record_writer.time_ns)
-            own_ns = record_ns - record_writer.time_ns;
+    if (record_worker == record_thread() && now_ns - before_ns > last_ns) {
+        uint64_t at_ns = start_ns - before_ns;
+        uint64_t own_ns = now_ns - (at_ns > last_ns ? start_ns
+                                                    : last_ns + before_ns);
+        if (at_ns > last_ns)
+            clock_gap(last_ns, at_ns);
         atomic_fetch_add_explicit(&clock_held_ns, own_ns,
                                   memory_order_relaxed);
-        clock_set_back(now_ns, own_ns);
+        clock_set_back(now_ns, held() - before_ns);
+        clock_gap_skip(own_ns);
     }
     core_unlock(LOCK_RECORD);
 }
