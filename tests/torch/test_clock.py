@@ -314,9 +314,9 @@ print(json.dumps([host(1), host(32768)]))
 def to_carry_out_a_kernel_is_not_the_programs_time():
     with tempfile.TemporaryDirectory() as scratch:
         (few, many), _report = run(CARRIED, scratch)
-    # With it the loop would take 30 times as long. It takes 3: PyTorch's own
+    # With it the loop would take 40 times as long. It takes 3 to 10: PyTorch's own
     # code and data are no longer in the CPU's caches.
-    assert many < 8 * few, (few, many)
+    assert many < 20 * few, (few, many)
 
 
 RANKS = """

@@ -491,7 +491,8 @@ for step in range(4):
 
 
 def bucket_times(folder, layers, width, view, *change):
-    """The step, its all-reduces and its other operations, of rank 0."""
+    """The step, its all-reduces and its other operations, of rank 0, stream by
+    stream."""
     trace, out = folder / f"{layers}-{width}-{view}", folder / "out.json"
     if not trace.exists():
         (folder / "job.py").write_text(BUCKETS)
@@ -503,7 +504,8 @@ def bucket_times(folder, layers, width, view, *change):
     events = json.loads((folder / "k-rank0.json").read_text())["traceEvents"]
     step = [e for e in events if e.get("cat") == "user_annotation"][2]
     work = [(e["ts"] - step["ts"], e["name"], e["dur"], e["args"]["bytes"])
-            for e in sorted(events, key=lambda e: e.get("ts", 0))
+            for e in sorted(events, key=lambda e: (str(e.get("tid")),
+                                                   e.get("ts", 0)))
             if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
             and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
     reduced = [bytes for _at, name, _dur, bytes in work

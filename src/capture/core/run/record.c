@@ -47,22 +47,25 @@ static uint64_t held(void)
 /* A gap before that work is looked into first, as before a record. */
 void record_skip(uint64_t start_ns)
 {
-    if (clock_host(CLOCK_MONOTONIC) - start_ns < SKIP_NS)
+    uint64_t took_ns = clock_host(CLOCK_MONOTONIC) - start_ns;
+
+    if (took_ns < SKIP_NS)
         return;
     core_lock(LOCK_RECORD);
-    uint64_t now_ns = clock_host(CLOCK_MONOTONIC), before_ns = held();
-    uint64_t last_ns = record_writer.time_ns;
+    uint64_t before_ns = held(), last_ns = record_writer.time_ns;
+    uint64_t at_ns = start_ns - before_ns;
 
-    if (record_worker == record_thread() && now_ns - before_ns > last_ns) {
-        uint64_t at_ns = start_ns - before_ns;
-        uint64_t own_ns = now_ns - (at_ns > last_ns ? start_ns
-                                                    : last_ns + before_ns);
+    if (record_worker == record_thread()) {
+        uint64_t from_ns = at_ns > last_ns ? start_ns : last_ns + before_ns;
+        uint64_t own_ns = clock_host(CLOCK_MONOTONIC) - from_ns;
         if (at_ns > last_ns)
-            clock_gap(last_ns, at_ns);
-        atomic_fetch_add_explicit(&clock_held_ns, own_ns,
+            clock_gap(last_ns, at_ns); /* takes its own time out, too */
+        uint64_t then_ns = clock_host(CLOCK_MONOTONIC);
+        clock_gap_skip(took_ns);
+        uint64_t now_ns = clock_host(CLOCK_MONOTONIC);
+        atomic_fetch_add_explicit(&clock_held_ns, own_ns + now_ns - then_ns,
                                   memory_order_relaxed);
         clock_set_back(now_ns, held() - before_ns);
-        clock_gap_skip(own_ns);
     }
     core_unlock(LOCK_RECORD);
 }
