@@ -255,7 +255,7 @@ def loaders_that_keep_up_cause_no_stall():
     with tempfile.TemporaryDirectory() as scratch:
         # Two workers: a batch every 0.1 s, for steps of about 0.2 s.
         (looped, alone), _report = run(LOADER % 0.2, scratch)
-        assert looped < 1.3 * alone, (looped, alone)
+        assert looped < 1.15 * alone, (looped, alone)
         # A batch every 0.5 s: the GPU waits.
         (looped, alone), _report = run(LOADER % 1.0, scratch)
         assert looped > 1.5 * alone, (looped, alone)
