@@ -257,42 +257,50 @@ static int describe_rows(const struct ops_row *row, struct work *work,
     return read_bytes(row, work, err);
 }
 
+/* How a table describes work of a shape. */
+#define describe_none    describe_plain
+#define describe_softmax describe_rows
+
+#define DESCRIBE(id, name, shape) [WORK_##id] = describe_##shape,
+static describe_row *const describers[WORK_FAMILIES] = {
+    WORK_FAMILY_LIST(DESCRIBE)};
+#undef DESCRIBE
+
 static const struct operator_row {
     const char *name;
     enum work_family family;
-    describe_row *describe;
 } operators[] = {
-    {"linear", WORK_GEMM, describe_gemm},
-    {"mm", WORK_GEMM, describe_gemm},
-    {"bmm", WORK_GEMM, describe_gemm},
-    {"addmm", WORK_GEMM, describe_gemm},
-    {"sdpa_fwd", WORK_ATTENTION_FORWARD, describe_attention},
-    {"sdpa_bwd", WORK_ATTENTION_BACKWARD, describe_attention},
-    {"conv2d_fwd", WORK_CONVOLUTION_FORWARD, describe_convolution},
-    {"conv2d_bwd_input", WORK_CONVOLUTION_DGRAD, describe_convolution},
-    {"conv2d_bwd_weight", WORK_CONVOLUTION_WGRAD, describe_convolution},
-    {"softmax", WORK_SOFTMAX_FORWARD, describe_rows},
-    {"log_softmax", WORK_SOFTMAX_FORWARD, describe_rows},
-    {"softmax_bwd", WORK_SOFTMAX_BACKWARD, describe_rows},
-    {"layer_norm", WORK_NORM_FORWARD, describe_rows},
-    {"rms_norm", WORK_NORM_FORWARD, describe_rows},
-    {"batch_norm", WORK_NORM_FORWARD, describe_rows},
-    {"layer_norm_bwd", WORK_NORM_BACKWARD, describe_rows},
-    {"reduce", WORK_REDUCE, describe_rows},
-    {"optimizer", WORK_OPTIMIZER, describe_plain},
-    {"pool", WORK_POOL, describe_plain},
-    {"index", WORK_INDEX, describe_plain},
-    {"sort", WORK_SORT, describe_sort},
-    {"block_sort", WORK_SORT, describe_sort},
-    {"top_k", WORK_SORT, describe_sort},
-    {"cast", WORK_STRIDED, describe_plain},
-    {"cat", WORK_STRIDED, describe_plain},
-    {"copy", WORK_STRIDED, describe_plain},
-    {"strided", WORK_STRIDED, describe_plain},
+    {"linear", WORK_GEMM},
+    {"mm", WORK_GEMM},
+    {"bmm", WORK_GEMM},
+    {"addmm", WORK_GEMM},
+    {"sdpa_fwd", WORK_ATTENTION_FORWARD},
+    {"sdpa_bwd", WORK_ATTENTION_BACKWARD},
+    {"conv2d_fwd", WORK_CONVOLUTION_FORWARD},
+    {"conv2d_bwd_input", WORK_CONVOLUTION_DGRAD},
+    {"conv2d_bwd_weight", WORK_CONVOLUTION_WGRAD},
+    {"softmax", WORK_SOFTMAX_FORWARD},
+    {"log_softmax", WORK_SOFTMAX_FORWARD},
+    {"softmax_bwd", WORK_SOFTMAX_BACKWARD},
+    {"layer_norm", WORK_NORM_FORWARD},
+    {"rms_norm", WORK_NORM_FORWARD},
+    {"batch_norm", WORK_NORM_FORWARD},
+    {"layer_norm_bwd", WORK_NORM_BACKWARD},
+    {"reduce", WORK_REDUCE},
+    {"optimizer", WORK_OPTIMIZER},
+    {"pool", WORK_POOL},
+    {"index", WORK_INDEX},
+    {"sort", WORK_SORT},
+    {"block_sort", WORK_SORT},
+    {"top_k", WORK_SORT},
+    {"cast", WORK_STRIDED},
+    {"cat", WORK_STRIDED},
+    {"copy", WORK_STRIDED},
+    {"strided", WORK_STRIDED},
 };
 
 /* Any other operator with a number of elements is arithmetic on them. */
-static const struct operator_row plain = {"", WORK_ELEMENTWISE, describe_plain};
+static const struct operator_row plain = {"", WORK_ELEMENTWISE};
 
 static const struct operator_row *find_operator(const struct ops_row *row,
                                                 const char *op)
@@ -340,6 +348,7 @@ int ops_row_work(const struct ops_row *row, struct work *work, uint64_t *group,
         return err_set(err, "operator \"%s\" is not known: see doc/costs.md",
                        op ? op : "");
     *work = (struct work){.family = operator->family, .source = WORK_EXACT};
-    return read_type(row, work, err) ? -1 :
-                                     operator->describe(row, work, group, err);
+    return read_type(row, work, err)
+               ? -1
+               : describers[operator->family](row, work, group, err);
 }

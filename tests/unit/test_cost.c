@@ -393,8 +393,11 @@ TEST(query_heads_that_share_keys_are_packed_into_a_tile)
 
 TEST(every_family_and_type_has_a_name)
 {
-    for (int i = 0; i < WORK_FAMILIES; i++)
+    for (int i = 0; i < WORK_FAMILIES; i++) {
         CHECK(strcmp(work_family_name(i), "unknown"));
+        CHECK_INT(work_family_find(work_family_name(i)), i);
+    }
+    CHECK_INT(work_family_find("foo"), WORK_OTHER);
     for (int i = 0; i < WORK_TYPES; i++)
         CHECK(strcmp(work_type_name(i), "unknown"));
     CHECK_STR(work_family_name(WORK_FAMILIES), "unknown");

@@ -257,24 +257,14 @@ static void plain_features(struct list *list, const struct cost_gpu *gpu,
 typedef void fill_features(struct list *list, const struct cost_gpu *gpu,
                            const struct work *work);
 
+/* Trees do not serve families of these shapes. */
+#define none_features NULL
+#define sort_features NULL
+
+#define FILLER(id, name, shape) [WORK_##id] = shape##_features,
 static fill_features *const fillers[WORK_FAMILIES] = {
-    [WORK_ELEMENTWISE] = plain_features,
-    [WORK_STRIDED] = plain_features,
-    [WORK_REDUCE] = rows_features,
-    [WORK_NORM_FORWARD] = rows_features,
-    [WORK_NORM_BACKWARD] = rows_features,
-    [WORK_SOFTMAX_FORWARD] = softmax_features,
-    [WORK_SOFTMAX_BACKWARD] = softmax_features,
-    [WORK_INDEX] = plain_features,
-    [WORK_OPTIMIZER] = plain_features,
-    [WORK_POOL] = plain_features,
-    [WORK_GEMM] = gemm_features,
-    [WORK_ATTENTION_FORWARD] = attention_features,
-    [WORK_ATTENTION_BACKWARD] = attention_features,
-    [WORK_CONVOLUTION_FORWARD] = convolution_features,
-    [WORK_CONVOLUTION_DGRAD] = convolution_features,
-    [WORK_CONVOLUTION_WGRAD] = convolution_features,
-};
+    WORK_FAMILY_LIST(FILLER)};
+#undef FILLER
 
 unsigned cost_features(const struct cost_gpu *gpu, const struct work *work,
                        uint32_t source, float x[COST_FEATURES])

@@ -4,30 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const families[WORK_FAMILIES] = {
-    [WORK_NOTHING] = "nothing",
-    [WORK_ELEMENTWISE] = "elementwise",
-    [WORK_STRIDED] = "strided",
-    [WORK_REDUCE] = "reduce",
-    [WORK_NORM_FORWARD] = "norm_forward",
-    [WORK_NORM_BACKWARD] = "norm_backward",
-    [WORK_SOFTMAX_FORWARD] = "softmax_forward",
-    [WORK_SOFTMAX_BACKWARD] = "softmax_backward",
-    [WORK_INDEX] = "index",
-    [WORK_SORT] = "sort",
-    [WORK_OPTIMIZER] = "optimizer",
-    [WORK_POOL] = "pool",
-    [WORK_GEMM] = "gemm",
-    [WORK_ATTENTION_FORWARD] = "attention_forward",
-    [WORK_ATTENTION_BACKWARD] = "attention_backward",
-    [WORK_CONVOLUTION_FORWARD] = "convolution_forward",
-    [WORK_CONVOLUTION_DGRAD] = "convolution_dgrad",
-    [WORK_CONVOLUTION_WGRAD] = "convolution_wgrad",
-    [WORK_COPY] = "copy",
-    [WORK_SET] = "set",
-    [WORK_COLLECTIVE] = "collective",
-    [WORK_OTHER] = "other",
-};
+#define NAME(id, name, shape) [WORK_##id] = #name,
+static const char *const families[WORK_FAMILIES] = {WORK_FAMILY_LIST(NAME)};
+#undef NAME
 
 static const char *const types[WORK_TYPES] = {
     [WORK_FP32] = "fp32", [WORK_TF32] = "tf32",       [WORK_FP16] = "fp16",

@@ -195,30 +195,39 @@ double cost_roofline_ns(const struct cost_roofline *line,
  * TB/s, copies and concatenation 2.0, reductions 2.7, norms and softmax 2.4,
  * backward 2.0, optimizers 2.7 of 3.35; fp32 0.75 of 67 TFLOP/s; flash
  * attention 2 300 of 989. */
-static const struct cost_roofline lines[WORK_FAMILIES] = {
-    [WORK_NOTHING] = {0, 1, 1, 0},
-    [WORK_ELEMENTWISE] = {2000, 0.5, 0.87, NEAR},
-    [WORK_STRIDED] = {2000, 1.3, 0.8, NEAR},
-    [WORK_REDUCE] = {3000, 0.5, 0.8, 0},
-    [WORK_NORM_FORWARD] = {3000, 0.5, 0.7, 0},
-    [WORK_NORM_BACKWARD] = {4000, 0.5, 0.6, 0},
-    [WORK_SOFTMAX_FORWARD] = {3000, 0.5, 0.75, 0},
-    [WORK_SOFTMAX_BACKWARD] = {3000, 0.5, 0.65, 0},
-    [WORK_INDEX] = {3000, 0.5, 0.5, 0},
-    [WORK_SORT] = {10000, 0.5, 0.3, 0},
-    [WORK_OPTIMIZER] = {3000, 0.5, 0.8, 0},
-    [WORK_POOL] = {3000, 0.5, 0.6, 0},
-    [WORK_GEMM] = {3000, 0.65, 0.75, 0},
-    [WORK_ATTENTION_FORWARD] = {5000, 0.35, 0.6, 0},
-    [WORK_ATTENTION_BACKWARD] = {8000, 0.28, 0.5, 0},
-    [WORK_CONVOLUTION_FORWARD] = {5000, 0.5, 0.6, 0},
-    [WORK_CONVOLUTION_DGRAD] = {5000, 0.4, 0.5, 0},
-    [WORK_CONVOLUTION_WGRAD] = {5000, 0.3, 0.5, 0},
-    [WORK_COPY] = {1500, 1, 0.9, 0},
-    [WORK_SET] = {1500, 1, 0.85, 0},
-    [WORK_COLLECTIVE] = {10000, 1, 0.7, 0},
-    [WORK_OTHER] = {3000, 0.4, 0.6, 0},
-};
+#define LINES(X)                                                               \
+    X(FAMILIES, 
+    [WORK_NOTHING] = {0, 1, 1, 0)                             \
+    X(ELEMENTWISE, 2000, 0.5, 0.87, NEAR)                                      \
+    X(STRIDED, 2000, 1.3, 0.8, NEAR)                                           \
+    X(REDUCE, 3000, 0.5, 0.8, 0)                                               \
+    X(NORM_FORWARD, 3000, 0.5, 0.7, 0)                                         \
+    X(NORM_BACKWARD, 4000, 0.5, 0.6, 0)                                        \
+    X(SOFTMAX_FORWARD, 3000, 0.5, 0.75, 0)                                     \
+    X(SOFTMAX_BACKWARD, 3000, 0.5, 0.65, 0)                                    \
+    X(INDEX, 3000, 0.5, 0.5, 0)                                                \
+    X(SORT, 10000, 0.5, 0.3, 0)                                                \
+    X(OPTIMIZER, 3000, 0.5, 0.8, 0)                                            \
+    X(POOL, 3000, 0.5, 0.6, 0)                                                 \
+    X(GEMM, 3000, 0.65, 0.75, 0)                                               \
+    X(ATTENTION_FORWARD, 5000, 0.35, 0.6, 0)                                   \
+    X(ATTENTION_BACKWARD, 8000, 0.28, 0.5, 0)                                  \
+    X(CONVOLUTION_FORWARD, 5000, 0.5, 0.6, 0)                                  \
+    X(CONVOLUTION_DGRAD, 5000, 0.4, 0.5, 0)                                    \
+    X(CONVOLUTION_WGRAD, 5000, 0.3, 0.5, 0)                                    \
+    X(COPY, 1500, 1, 0.9, 0)                                                   \
+    X(SET, 1500, 1, 0.85, 0)                                                   \
+    X(COLLECTIVE, 10000, 1, 0.7, 0)                                            \
+    X(OTHER, 3000, 0.4, 0.6, 0)
+
+#define LINE(id, ...) [WORK_##id] = {__VA_ARGS__},
+static const struct cost_roofline lines[WORK_FAMILIES] = {LINES(LINE)};
+#undef LINE
+
+#define ONE(...) +1
+_Static_assert(0 LINES(ONE) == WORK_FAMILIES,
+               "a family of work.h has no roofline in LINES");
+#undef ONE
 
 /* fp32 without tensor cores comes nearer to its peak. */
 static const struct cost_roofline plain_gemm = {4000, 0.75, 0.75, 0};

@@ -9,33 +9,42 @@
 
 #include "common/trace/op.h"
 
-/* Families are priced by models of their own (cost.h). */
-enum work_family {
-    WORK_NOTHING,      /* takes no time on the device */
-    WORK_ELEMENTWISE,  /* contiguous arithmetic, casts, fills, dropout */
-    WORK_STRIDED,      /* kernels that load elements one by one: broadcast and
-                          transposed arithmetic and copies, casts, cat */
-    WORK_REDUCE,       /* sums, means, norms of vectors, arg max */
-    WORK_NORM_FORWARD, /* layer, group, RMS and batch norm */
-    WORK_NORM_BACKWARD,
-    WORK_SOFTMAX_FORWARD, /* softmax, log_softmax, losses over rows */
-    WORK_SOFTMAX_BACKWARD,
-    WORK_INDEX,     /* embedding, gather, scatter, index_put */
-    WORK_SORT,      /* sorts, scans, unique, top-k */
-    WORK_OPTIMIZER, /* foreach and fused optimizers */
-    WORK_POOL,      /* pooling, interpolation */
-    WORK_GEMM,
-    WORK_ATTENTION_FORWARD,
-    WORK_ATTENTION_BACKWARD,
-    WORK_CONVOLUTION_FORWARD,
-    WORK_CONVOLUTION_DGRAD,
-    WORK_CONVOLUTION_WGRAD,
-    WORK_COPY, /* copy engines: between host and device, or two GPUs */
-    WORK_SET,
-    WORK_COLLECTIVE,
-    WORK_OTHER,
-    WORK_FAMILIES,
-};
+/* The families, which are priced by models of their own (cost.h). X(ID, NAME,
+ * SHAPE): the name is that of fits, reports and --scale; the shape says which
+ * extents describe such work, and so which inputs trees have of it
+ * (cost_features.c) and which columns a table of measurements
+ * (src/fitting/ops_row.c). doc/HOWTO-add-cost-family.md says what else to do. */
+#define WORK_FAMILY_LIST(X)                                                    \
+    X(NOTHING, nothing, none) /* takes no time on the device */                \
+    /* contiguous arithmetic, casts, fills, dropout */                         \
+    X(ELEMENTWISE, elementwise, plain)                                         \
+    /* kernels that load elements one by one: broadcast and transposed         \
+       arithmetic and copies, casts, cat */                                    \
+    X(STRIDED, strided, plain)                                                 \
+    X(REDUCE, reduce, rows) /* sums, means, norms of vectors, arg max */       \
+    X(NORM_FORWARD, norm_forward, rows) /* layer, group, RMS, batch norm */    \
+    X(NORM_BACKWARD, norm_backward, rows)                                      \
+    /* softmax, log_softmax, losses over rows */                               \
+    X(SOFTMAX_FORWARD, softmax_forward, softmax)                               \
+    X(SOFTMAX_BACKWARD, softmax_backward, softmax)                             \
+    X(INDEX, index, plain) /* embedding, gather, scatter, index_put */         \
+    X(SORT, sort, sort)    /* sorts, scans, unique, top-k */                   \
+    X(OPTIMIZER, optimizer, plain) /* foreach and fused optimizers */          \
+    X(POOL, pool, plain)           /* pooling, interpolation */                \
+    X(GEMM, gemm, gemm)                                                        \
+    X(ATTENTION_FORWARD, attention_forward, attention)                         \
+    X(ATTENTION_BACKWARD, attention_backward, attention)                       \
+    X(CONVOLUTION_FORWARD, convolution_forward, convolution)                   \
+    X(CONVOLUTION_DGRAD, convolution_dgrad, convolution)                       \
+    X(CONVOLUTION_WGRAD, convolution_wgrad, convolution)                       \
+    X(COPY, copy, none) /* copy engines: between host and device, or GPUs */   \
+    X(SET, set, none)                                                          \
+    X(COLLECTIVE, collective, none)                                            \
+    X(OTHER, other, none)
+
+#define WORK_FAMILY_ID(id, name, shape) WORK_##id,
+enum work_family { WORK_FAMILY_LIST(WORK_FAMILY_ID) WORK_FAMILIES };
+#undef WORK_FAMILY_ID
 
 /* The type that arithmetic is done in. */
 enum work_type {
