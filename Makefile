@@ -40,12 +40,13 @@ LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lsqlite3 -lm -l
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
+KERNELS := $(wildcard src/kernels/*.c)
 RUNTIME := $(wildcard src/runtime/*/*.c src/timeline/*.c)
 FITS    := $(wildcard src/fits/*.c)
 MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
 FITTING := $(wildcard src/fitting/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
-CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
+CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(KERNELS) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
 tests    = $(patsubst %.c,$(O)/%,$(wildcard tests/$1/*.c))
 

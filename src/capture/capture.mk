@@ -23,7 +23,7 @@ BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
                base/text_clean catalogue/nccl_memory \
                trace/op_record trace/trace_write trace/session_table \
                trace/session_mail catalogue/vaspace) \
-             $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/runtime/cost/work*.c))
+             $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/kernels/*.c))
 
 # Hand-written functions have the visibility of their declarations in CUDA's
 # headers, which is the default one; the version scripts hide what is ours.
@@ -85,7 +85,7 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
                $(addprefix src/timeline/,price.c image.c world.c \
                  simulation.c simulator_*.c) \
-               $(filter-out src/runtime/cost/work%,$(wildcard src/runtime/*/*.c)) \
+               $(wildcard src/runtime/*/*.c) \
                src/common/base/map.c src/common/trace/op_trace.c \
                src/common/trace/trace_kind.c))
 

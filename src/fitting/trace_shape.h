@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 #define TRACE_TENSORS    16
 #define TRACE_DIMENSIONS 8

@@ -11,6 +11,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/trace/trace_read.h"
+#include "kernels/kernel_words.h"
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/peak.h"
 #include "memsim/report/result.h"
@@ -84,7 +85,7 @@ static void read_records(const unsigned char *file, size_t size)
 
         sum += item_sum(&item);
         trace_names_add(&names, &item);
-        label_kernel(trace_names_get(&names, item.fields[0]), words,
+        kernel_words(trace_names_get(&names, item.fields[0]), words,
                      sizeof words);
         demand(memchr(words, 0, sizeof words) != NULL);
     }

@@ -395,9 +395,9 @@ TEST(every_family_and_type_has_a_name)
 {
     for (int i = 0; i < WORK_FAMILIES; i++) {
         CHECK(strcmp(work_family_name(i), "unknown"));
-        CHECK_INT(work_family_find(work_family_name(i)), i);
+        CHECK_UINT(work_family_find(work_family_name(i)), i);
     }
-    CHECK_INT(work_family_find("foo"), WORK_OTHER);
+    CHECK_UINT(work_family_find("foo"), WORK_OTHER);
     for (int i = 0; i < WORK_TYPES; i++)
         CHECK(strcmp(work_type_name(i), "unknown"));
     CHECK_STR(work_family_name(WORK_FAMILIES), "unknown");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/attribution/label.h"
+#include "kernels/kernel_words.h"
 
 #include "check.h"
 
@@ -48,7 +49,7 @@ TEST(tells_kernels_in_words)
     char text[64];
 
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        label_kernel(kernels[i].mangled, text, sizeof text);
+        kernel_words(kernels[i].mangled, text, sizeof text);
         CHECK_STR(text, kernels[i].words);
     }
 }
@@ -57,6 +58,6 @@ TEST(cuts_long_names)
 {
     char text[8];
 
-    label_kernel("a_name_longer_than_that", text, sizeof text);
+    kernel_words("a_name_longer_than_that", text, sizeof text);
     CHECK_STR(text, "a_name_");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names and fields as PyTorch 2.11 on the fake device recorded them. */
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 #include "check.h"
 

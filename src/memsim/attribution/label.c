@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/kernel_words.h"
+
 #define WORKSPACE UINT64_C(0x10000) /* added to the kind: scratch memory */
 
 /* How much scratch memory was lent to a library's work; 0: none. */
@@ -107,7 +109,7 @@ static void format_launch(const struct label *label, const char *name,
                           char *out, size_t size)
 {
     (void)label;
-    label_kernel(name, out, size);
+    kernel_words(name, out, size);
 }
 
 /* cuDNN's plans have names that only say the direction. */

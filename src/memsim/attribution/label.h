@@ -29,9 +29,4 @@ bool label_is_workspace(const struct label *label);
 void label_format(const struct label *label, const struct trace_names *names,
                   char *out, size_t size);
 
-/* Writes to OUT what a kernel does, from its mangled or unmangled name:
- * "log_softmax forward". If the name is not known, writes the kernel's name,
- * shortened. */
-void label_kernel(const char *mangled, char *out, size_t size);
-
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
-#include "memsim/attribution/label.h"
+#include "kernels/kernel_words.h"
 #include "memsim/time/timing_internal.h"
 
 void tally_add(struct tally *t, uint64_t key, double ns)
@@ -65,7 +65,7 @@ void operator_name(const struct simulation_op *op,
     const char *name = trace_names_get(names, op->name);
 
     if (op->kind == OP_LAUNCH)
-        label_kernel(name, text, size);
+        kernel_words(name, text, size);
     else if (op->kind == OP_COPY && copies[op->price.engine])
         snprintf(text, size, "%s", copies[op->price.engine]);
     else if (op->kind == OP_SET)

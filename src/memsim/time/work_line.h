@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "runtime/cost/cost.h"
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 /* "exact", "rule", "guessed", "unknown" */
 const char *work_source_name(enum work_source source);

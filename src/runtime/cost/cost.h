@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 /* What a price rests on, the surest first. */
 enum cost_basis {

@@ -7,7 +7,7 @@
 
 #include "capture/core/base/pages.h"
 #include "capture/core/work/foreach.h"
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 struct kernel_rule {
     const char *patterns[3]; /* all in the mangled name; NULL: no more */

@@ -4,7 +4,7 @@
  * arguments are those of 2.5 to 2.15. */
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* A block a row; columns in the first word. */
 #define ROWS .rows = {WORK_GRID_X}, .columns = WORK_WORD_0

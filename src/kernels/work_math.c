@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 typedef const struct trace_library_call call_record;
 

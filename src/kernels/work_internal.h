@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For the files that describe work, among themselves. */
-#ifndef MEMSIM_RUNTIME_WORK_INTERNAL_H
-#define MEMSIM_RUNTIME_WORK_INTERNAL_H
+#ifndef MEMSIM_KERNELS_WORK_INTERNAL_H
+#define MEMSIM_KERNELS_WORK_INTERNAL_H
 
 #include "common/base/cxx_name.h"
-#include "runtime/cost/work.h"
+#include "kernels/work.h"
 
 /* The fields of OP's record; all 0 where it was made from no such record. */
 #define RECORD_OF(op, kind, name)                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PyTorch's own depthwise convolutions (DepthwiseConv2d.cu), which it takes
  * where cuDNN has none or is slow. */
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* Which words of TRACE_RULE_SIZES are the elements of input, output and
  * filter, and the output's channels, the channels of each group, and the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operation has to do, as the cost models ask: family, type, shape,
  * bytes and arithmetic. Made from a struct op by work_describe(). Pure. */
-#ifndef MEMSIM_RUNTIME_COST_WORK_H
-#define MEMSIM_RUNTIME_COST_WORK_H
+#ifndef MEMSIM_KERNELS_WORK_H
+#define MEMSIM_KERNELS_WORK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,8 @@
  * SHAPE): the name is that of fits, reports and --scale; the shape says which
  * extents describe such work, and so which inputs trees have of it
  * (cost_features.c) and which columns a table of measurements
- * (src/fitting/ops_row.c). doc/HOWTO-add-cost-family.md says what else to do. */
+ * (src/fitting/ops_row.c). doc/HOWTO-add-cost-family.md says what else there
+ * is to do. */
 #define WORK_FAMILY_LIST(X)                                                    \
     X(NOTHING, nothing, none) /* takes no time on the device */                \
     /* contiguous arithmetic, casts, fills, dropout */                         \

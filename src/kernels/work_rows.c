@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels that work on rows: reductions (Reduce.cuh), norms
  * (layer_norm_kernel.cu) and softmax (SoftMax.cu, PersistentSoftmax.cuh). */
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* ReduceOp<scalar, operation, index, result, ...> is the third argument. */
 void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels whose work follows from rows, columns and how often each element is
  * read and written. */
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 static uint64_t number_from(enum work_from from,
                             const struct work_launch *launch)

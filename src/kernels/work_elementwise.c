@@ -4,7 +4,7 @@
  * (MultiTensorApply.cuh, ForeachFunctors.cuh, fused_adam_utils.cuh). */
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 #define FOREACH_CHUNK_ELEMENTS 65536 /* kChunkSize */
 

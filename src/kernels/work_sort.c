@@ -3,7 +3,7 @@
  * SortStable.cu and TensorTopK.cu. Each element counts as moved once, though a
  * block that sorts or selects goes over its row several times: the later passes
  * find it in the cache. */
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 #define INDEX_BYTES 8 /* of an int64 index */
 

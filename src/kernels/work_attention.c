@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention: FlashAttention 2's kernels and PyTorch's memory-efficient ones by
  * their parameters (TRACE_RULE_ATTENTION), cuDNN's by its descriptors. */
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* Where the readers below leave what they found among a kernel's numbers. */
 enum { CAUSAL = 4, HEAD_SIZE, TILE_Q, TILE_K };

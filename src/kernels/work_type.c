@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 static const struct {
     const char *name;

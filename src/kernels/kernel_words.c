@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memsim/attribution/label.h"
+#include "kernels/kernel_words.h"
 
 #define IDENTIFIER_MAX 128
 
@@ -274,7 +274,7 @@ static const char *words_find(const struct known *list, size_t count,
     return NULL;
 }
 
-void label_kernel(const char *mangled, char *out, size_t size)
+void kernel_words(const char *mangled, char *out, size_t size)
 {
     char identifier[IDENTIFIER_MAX];
     const char *at = mangled;

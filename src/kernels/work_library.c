@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* --- matrix products ------------------------------------------------------ */
 

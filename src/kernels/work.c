@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/demangle.h"
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 #define NAME_TEXT_MAX 16384
 

@@ -4,7 +4,7 @@
  * folder, aten/src/ATen/native/cuda. */
 #include <string.h>
 
-#include "runtime/cost/work_internal.h"
+#include "kernels/work_internal.h"
 
 /* Where in the functor's template arguments the types of the operands are. */
 enum { NO_TYPE = -1 };
