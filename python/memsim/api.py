@@ -41,6 +41,7 @@ class Result:
 
     @property
     def fits(self):
+        """Whether it fits. False, too, where no GPU was used ("none")."""
         return self.verdict == "fits"
 
     def _most(self, name):

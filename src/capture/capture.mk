@@ -20,7 +20,7 @@ CORE_FILES := $(filter-out $(if $(filter 0,$(COMPUTE)),src/capture/core/compute/
 CORE_PIC  := $(patsubst %.c,$(O)/pic/%.o,$(CORE_FILES))
 BASE_PIC  := $(patsubst %,$(O)/pic/src/common/%.o,base/crc32c base/cxx_name \
                base/demangle base/elf base/err base/file_limit \
-               base/text_clean catalogue/nccl_memory \
+               base/text_clean catalogue/capability catalogue/nccl_memory \
                trace/op_record trace/trace_write trace/session_table \
                trace/session_mail catalogue/vaspace) \
              $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/kernels/*.c))

@@ -7,6 +7,7 @@
  *   oom         then a request of 512 MiB was refused, and nothing came after
  *   survived    ... and the program went on
  *   note=TEXT   a note
+ *   code=N      PyTorch has code for capability N / 10 and those above
  *   guess=N     the same place of the script guessed in N modules, 10 of 20 each
  *   dies=STATUS a rank that exits with STATUS after what came before; `killed':
  *               it is
@@ -103,6 +104,15 @@ static void note(const char *text)
 
     snprintf(n->text, sizeof n->text, "%s", text);
     n->ready = 1;
+}
+
+static void code(const char *first)
+{
+    struct capability_set set = {{0}};
+
+    for (unsigned i = (unsigned)strtoul(first, NULL, 10); i < CAPABILITIES; i++)
+        set.bits[i / 64] |= UINT64_C(1) << i % 64;
+    session_code_add(session, false, &set);
 }
 
 static void guess(const char *modules)
@@ -366,6 +376,8 @@ static void act(const char *word)
         refuse(!strcmp(word, "survived") ? word : NULL);
     else if (!strncmp(word, "note", 4))
         note(value);
+    else if (!strncmp(word, "code", 4))
+        code(value);
     else if (!strncmp(word, "guess", 5))
         guess(value);
     else if (!strncmp(word, "dies", 4))

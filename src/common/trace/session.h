@@ -12,13 +12,15 @@
 #define MEMSIM_COMMON_SESSION_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/catalogue/capability.h"
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    5
+#define SESSION_VERSION    6
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_CLOCK      "clock" /* timeline/image.h */
@@ -186,6 +188,8 @@ struct session {
     uint32_t local_world_size; /* ranks of a node, likewise */
     uint32_t rank_count;       /* of RANKS: those that are processes */
     uint32_t ranks[SESSION_RANKS]; /* ascending */
+    /* The GPUs that there is code for: of PyTorch's kernels, and of others. */
+    session_u64 code[2][CAPABILITY_WORDS];
     session_u32 loaded[SESSION_LOADED]; /* pids that may become ranks; 0 */
     session_u32 process_count; /* processes that used a GPU */
     session_u32 lost_count;    /* those that could not be measured */
@@ -206,6 +210,15 @@ struct session {
 static inline size_t session_bytes(uint32_t slots)
 {
     return sizeof(struct session) + slots * sizeof(struct session_process);
+}
+
+/* Adds what a kernel that is used was compiled for; OTHER: it is not one of
+ * PyTorch's. */
+static inline void session_code_add(struct session *s, bool other,
+                                    const struct capability_set *code)
+{
+    for (int i = 0; i < CAPABILITY_WORDS; i++)
+        atomic_fetch_or(&s->code[other][i], code->bits[i]);
 }
 
 /* Raises *PEAK to VALUE where that is higher. */

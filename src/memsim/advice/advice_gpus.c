@@ -3,10 +3,10 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/report/gpu_need.h"
 
 #define NAMES_SHOWN 6
 #define SIZE_LENGTH 16
@@ -28,34 +28,15 @@ static const struct result_device *find_largest(const struct result *r)
     return largest;
 }
 
-/* A GPU whose context is larger needs so much more. */
-static bool fits_on(const struct gpu *gpu, const struct result_device *d)
-{
-    uint64_t context = gpu->context_torch_bytes;
-    uint64_t more = context > d->context_bytes ? context - d->context_bytes : 0;
-
-    return d->unlimited_bytes + more <= gpu->memory_bytes;
-}
-
-static int by_memory(const void *x, const void *y)
-{
-    const struct gpu *a = x, *b = y;
-
-    if (a->memory_bytes != b->memory_bytes)
-        return a->memory_bytes < b->memory_bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
 /* "NAME, NAME and 3 larger ones", to be freed; NULL: none. */
 static char *list_names(const struct gpu *list, size_t count,
-                        const struct result_device *d)
+                        const struct gpu_need *need)
 {
     char *text = NULL;
     size_t fitting = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (list[i].is_variant || !fits_on(&list[i], d) ||
-            fitting++ >= NAMES_SHOWN)
+        if (!gpu_need_is_met(need, &list[i]) || fitting++ >= NAMES_SHOWN)
             continue;
         char *more = xasprintf("%s%s%s", text ? text : "", text ? ", " : "",
                                list[i].name);
@@ -79,13 +60,14 @@ void advice_gpus(struct result *result)
 
     if (!d)
         return;
-    if (gpu_list(&list, &count, &err)) {
+    if (gpu_list_by_memory(&list, &count, &err)) {
         result_note(result, "the GPUs that it fits on are not known: %s",
                     err.text);
         return;
     }
-    qsort(list, count, sizeof *list, by_memory);
-    char *names = list_names(list, count, d);
+    const struct gpu_need need = {d->unlimited_bytes, d->context_bytes,
+                                  result->code};
+    char *names = list_names(list, count, &need);
     units_format_bytes(d->unlimited_bytes, size, sizeof size);
     if (names)
         result_note(result, "without a limit it uses %s, and fits on %s", size,

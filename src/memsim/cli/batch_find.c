@@ -30,7 +30,7 @@ static int try_run(struct batch_find *f, uint64_t batch,
         *o = batch_outcome_make(&result, batch);
         result_fini(&result);
         rundir_remove(&dir);
-        if (o->verdict == BATCH_FAILED && !quiet_interrupted())
+        if (batch_verdict_ends(o->verdict) && !quiet_interrupted())
             quiet_show(f->job.output);
     }
     close(f->job.output);
@@ -43,7 +43,7 @@ static void keep(struct batch_find *f, const char *key,
 {
     struct err err = {""};
 
-    if (o->verdict == BATCH_FAILED ||
+    if (batch_verdict_ends(o->verdict) ||
         !batch_cache_store(f->cache, key, o, &err))
         return;
     fprintf(stderr, "memsim: note: %s\n", err.text);
@@ -106,7 +106,7 @@ int batch_find_run(struct batch_find *f, struct err *err)
         if (status)
             return status;
         note_outcome(f, &o);
-        if (o.verdict == BATCH_FAILED)
+        if (batch_verdict_ends(o.verdict))
             return 0;
         batch_search_tell(s, o.verdict == BATCH_FITS, o.peak_allocated_bytes,
                           o.peak_used_bytes);

@@ -74,7 +74,7 @@ static int status_of(const struct batch_report *r)
     if (r->signal)
         return 128 + r->signal;
     if (r->outcome_count &&
-        r->outcomes[r->outcome_count - 1].verdict == BATCH_FAILED)
+        batch_verdict_ends(r->outcomes[r->outcome_count - 1].verdict))
         return CMD_RUN_FAILED;
     return batch_search_largest(&r->search) ? CMD_OK : CMD_RUN_OOM;
 }

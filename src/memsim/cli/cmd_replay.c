@@ -16,6 +16,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
+#include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/replay_changed.h"
 #include "memsim/cli/replay_stages.h"
@@ -273,7 +274,8 @@ static int report(const struct replay_options *o, struct replay_report *r,
                   struct err *err)
 {
     static const struct output_writers writers = {
-        &replay_report_json, &replay_report_html, &replay_report_perfetto};
+        &replay_report_json, &replay_report_html, &replay_report_perfetto,
+        &replay_report_flame};
     FILE *out = output_summary_stream(&o->output);
     struct report_style style = {.color = output_color(&o->output, out)};
 
@@ -284,9 +286,6 @@ static int report(const struct replay_options *o, struct replay_report *r,
         replay_report_text(r, out);
     }
     if (output_files(&o->output, &writers, r, err))
-        return -1;
-    if (o->output.flame &&
-        file_write(replay_report_flame, r, o->output.flame, err))
         return -1;
     if (!o->output.snapshot || !r->worst)
         return 0;

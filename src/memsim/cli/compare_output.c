@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/file_write.h"
+#include "memsim/cli/output_files.h"
 
 /* An output and what writes it. */
 struct target {
@@ -28,36 +29,19 @@ static bool is_stdout(const struct target *t)
     return t->path && !strcmp(t->path, "-");
 }
 
-/* The two are one file, or both standard output. */
-static int check_pair(const struct target *a, const struct target *b,
-                      struct err *err)
-{
-    if (is_stdout(a) && is_stdout(b))
-        return err_set(err, "%s and %s: only one of them can be -", a->option,
-                       b->option);
-    if (a->path && b->path && !is_stdout(a) && !strcmp(a->path, b->path))
-        return err_set(err, "%s and %s: both are %s", a->option, b->option,
-                       a->path);
-    return 0;
-}
-
 int compare_output_check(const struct compare_output *o, const char *input,
                          struct err *err)
 {
+    struct output_target files[TARGETS];
     struct target list[TARGETS];
 
     list_targets(o, list);
-    for (size_t i = 0; i < TARGETS; i++) {
-        /* of these the check knows the names of a run's files */
-        struct output_options as = {.markdown = list[i].path};
-        if (file_write_check(list[i].option, list[i].path, input, err) ||
-            output_check_input(&as, input, err))
-            return -1;
-        for (size_t j = 0; j < i; j++)
-            if (check_pair(&list[j], &list[i], err))
-                return -1;
-    }
-    return 0;
+    for (size_t i = 0; i < TARGETS; i++)
+        files[i] = (struct output_target){list[i].option, list[i].path, false};
+    return output_targets_check(files, TARGETS, err) ||
+                   output_targets_check_input(files, TARGETS, input, err)
+               ? -1
+               : 0;
 }
 
 int compare_output_write(const struct compare_output *o,

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/output.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/file_write.h"
-#include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/kept_options.h"
+#include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/flame.h"
@@ -36,104 +33,15 @@ bool output_color(const struct output_options *options, FILE *out)
     return isatty(fileno(out)) && !(no_color && *no_color);
 }
 
-static bool is_stdout(const char *path)
-{
-    return path && !strcmp(path, "-");
-}
-
-/* How many of the files are stdout. */
-static int stdout_count(const struct output_options *o)
-{
-    return is_stdout(o->json) + is_stdout(o->html) + is_stdout(o->perfetto) +
-           is_stdout(o->snapshot) + is_stdout(o->kineto) +
-           is_stdout(o->markdown) + is_stdout(o->flame);
-}
-
-/* The files that can be asked for, as the options name them. */
-#define FILES 7
-
-struct file_option {
-    const char *option, *path; /* NULL: not asked for */
-};
-
-static void list_files(const struct output_options *o,
-                       struct file_option files[FILES])
-{
-    files[0] = (struct file_option){"--json", o->json};
-    files[1] = (struct file_option){"--html", o->html};
-    files[2] = (struct file_option){"--perfetto", o->perfetto};
-    files[3] = (struct file_option){"--snapshot", o->snapshot};
-    files[4] = (struct file_option){"--kineto", o->kineto};
-    files[5] = (struct file_option){"--markdown", o->markdown};
-    files[6] = (struct file_option){"--flame", o->flame};
-}
-
-/* Two options with one name: the later file would replace the earlier. */
-static int check_different(const struct output_options *o, struct err *err)
-{
-    struct file_option files[FILES];
-    struct stat st;
-
-    list_files(o, files);
-    for (int i = 0; i < FILES; i++)
-        for (int j = 0; j < i; j++) {
-            const char *a = files[i].path, *b = files[j].path;
-            if (!a || !b || strcmp(a, b) || is_stdout(a) ||
-                (!stat(a, &st) && !S_ISREG(st.st_mode)))
-                continue;
-            return err_set(err, "%s and %s: both name the file %s",
-                           files[j].option, files[i].option, a);
-        }
-    return 0;
-}
-
-static bool is_run_file(const char *name)
-{
-    return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
-           !strcmp(name, RUN_RANKS) || !strcmp(name, SESSION_AXES) ||
-           !strcmp(name, RUN_OPTIONS) || run_is_trace(name);
-}
-
-static int check_file_input(const struct output_options *o, const char *input,
-                            struct err *err)
-{
-    struct file_option files[FILES];
-
-    list_files(o, files);
-    for (int i = 0; i < FILES; i++)
-        if (file_write_check(files[i].option, files[i].path, input, err))
-            return -1;
-    return 0;
-}
-
-static int check_directory_input(const struct output_options *o,
-                                 const char *path, DIR *dir, struct err *err)
-{
-    int rc = 0;
-
-    for (const struct dirent *e; !rc && (e = readdir(dir));) {
-        if (!is_run_file(e->d_name))
-            continue;
-        char *file = xasprintf("%s/%s", path, e->d_name);
-        rc = check_file_input(o, file, err);
-        free(file);
-    }
-    return rc;
-}
-
 int output_check_input(const struct output_options *options, const char *input,
                        struct err *err)
 {
-    if (!input || !(options->json || options->html || options->perfetto ||
-                    options->snapshot || options->kineto ||
-                    options->markdown || options->flame))
-        return 0;
-    DIR *dir = opendir(input);
-    if (!dir)
-        return check_file_input(options, input, err);
-    int rc = check_directory_input(options, input, dir, err);
-    closedir(dir);
-    return rc;
+    struct output_target list[OUTPUT_TARGETS];
+    size_t count = output_targets(options, list);
+
+    return output_targets_any(options)
+               ? output_targets_check_input(list, count, input, err)
+               : 0;
 }
 
 static int check_cluster(const char *name, struct err *err)
@@ -154,13 +62,12 @@ int output_check(const struct output_options *options, struct err *err)
         return -1;
     if (options->html && report_html_check(err))
         return -1;
-    if (check_different(options, err) ||
-        output_check_input(options, options->cluster, err))
-        return -1;
-    if (stdout_count(options) > 1)
-        return err_set(err, "--json, --html, --perfetto, --kineto and "
-                            "--snapshot: one of them only can be -");
-    return 0;
+    struct output_target list[OUTPUT_TARGETS];
+    size_t count = output_targets(options, list);
+    return output_targets_check(list, count, err) ||
+                   output_check_input(options, options->cluster, err)
+               ? -1
+               : 0;
 }
 
 const char *output_cluster_gpu(const struct output_options *options,
@@ -223,7 +130,10 @@ const char *output_cluster_assumed(const char *gpu, uint32_t local)
 
 FILE *output_summary_stream(const struct output_options *options)
 {
-    return stdout_count(options) ? stderr : stdout;
+    struct output_target list[OUTPUT_TARGETS];
+    size_t count = output_targets(options, list);
+
+    return output_targets_use_stdout(list, count) ? stderr : stdout;
 }
 
 int output_summary_check(FILE *out, struct err *err)
@@ -234,39 +144,6 @@ int output_summary_check(FILE *out, struct err *err)
     return err_set(err, "standard %s: cannot write it: %s",
                    out == stdout ? "output" : "error",
                    strerror(errno ? errno : EIO));
-}
-
-static void tell_file(const char *said, const char *path)
-{
-    char shown[1024];
-
-    text_quote(shown, sizeof shown, path);
-    fprintf(stderr, "memsim: %s %s\n", said, shown);
-}
-
-int output_files(const struct output_options *options,
-                 const struct output_writers *writers, const void *report,
-                 struct err *err)
-{
-    const struct {
-        const char *path;
-        const struct report_ops *ops;
-        const char *said; /* of the file, on the terminal */
-    } files[] = {
-        {options->json, writers->json, NULL},
-        {options->html, writers->html, "the report's page is"},
-        {options->perfetto, writers->perfetto, "ui.perfetto.dev shows"},
-    };
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (!files[i].path)
-            continue;
-        if (report_write(files[i].ops, report, files[i].path, err))
-            return -1;
-        if (files[i].said && !options->quiet && !is_stdout(files[i].path))
-            tell_file(files[i].said, files[i].path);
-    }
-    return 0;
 }
 
 int output_price(const struct output_options *options, const struct run *run,
@@ -419,12 +296,10 @@ static int write_files(const struct output_options *options,
                        const struct result *result, const struct rundir *dir,
                        const struct recorded_list *recorded, struct err *err)
 {
-    static const struct output_writers writers = {&report_json, &report_html,
-                                                  &report_perfetto};
+    static const struct output_writers writers = {
+        &report_json, &report_html, &report_perfetto, &report_flame};
 
     if (output_files(options, &writers, result, err))
-        return -1;
-    if (options->flame && file_write(flame_write, result, options->flame, err))
         return -1;
     return options->snapshot
                ? write_snapshot(options->snapshot, result, dir, recorded, err)
@@ -434,9 +309,8 @@ static int write_files(const struct output_options *options,
 /* Does anything ask for more than the session says? */
 static bool wants_traces(const struct output_options *o)
 {
-    return !o->quiet || o->json || o->html || o->perfetto || o->fail_slower ||
-           o->check_collectives || o->kineto || o->chakra || o->depends ||
-           o->flame || o->snapshot;
+    return !o->quiet || o->fail_slower || o->check_collectives || o->depends ||
+           output_targets_any(o);
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */

@@ -130,11 +130,6 @@ struct output_options {
              "NO_COLOR is set"}
 /* clang-format on */
 
-/* The writers of the files that can be asked for. */
-struct output_writers {
-    const struct report_ops *json, *html, *perfetto;
-};
-
 /* Can this memsim write what OPTIONS ask for, and is there such a cluster?
  * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
@@ -157,12 +152,6 @@ FILE *output_summary_stream(const struct output_options *options);
 
 /* Returns 0, or -1 where not all of the summary reached OUT. */
 int output_summary_check(FILE *out, struct err *err);
-
-/* Writes REPORT, of the kind that WRITERS write, to the files that OPTIONS
- * name. Returns 0 or -1. */
-int output_files(const struct output_options *options,
-                 const struct output_writers *writers, const void *report,
-                 struct err *err);
 
 /* Does --color ask for colours on OUT? */
 bool output_color(const struct output_options *options, FILE *out);

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_read.h"
+#include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/ranks.h"
@@ -189,7 +190,7 @@ int replay_profile_show(const struct replay_profile *p,
                         const struct result *result, struct err *err)
 {
     static const struct output_writers writers = {&report_json, &report_html,
-                                                  &report_perfetto};
+                                                  &report_perfetto, NULL};
     FILE *out = output_summary_stream(p->output);
 
     if (!p->output->quiet)

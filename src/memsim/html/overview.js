@@ -5,7 +5,7 @@
 const VERDICTS = {
   "fits": ["Fits", "good"], "oom": ["Out of memory", "bad"],
   "over-limit": ["Over the limit", "warn"], "failed": ["Failed", "bad"],
-  "unknown": ["Unknown", "warn"],
+  "unknown": ["Unknown", "warn"], "none": ["No GPU was used", "warn"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -17,7 +17,7 @@ function sentence(result, worst, several) {
     return `A step takes ${formatTime(result.time.step_ns)}; ` +
       (result.why || "its memory is not known");
   if (!worst)
-    return result.verdict === "fits" ? "No GPU was used"
+    return result.verdict === "none" ? "There was nothing to measure"
       : `The command ended with status ${result.command_status}`;
   const used = formatBytes(worst.peak_used_bytes);
   if (result.verdict === "oom")

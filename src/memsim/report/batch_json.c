@@ -31,7 +31,7 @@ static void add_batch(cJSON *to, const char *name, uint64_t batch)
 static const char *verdict_of(const struct batch_report *r)
 {
     for (size_t i = 0; i < r->outcome_count; i++)
-        if (r->outcomes[i].verdict == BATCH_FAILED)
+        if (batch_verdict_ends(r->outcomes[i].verdict))
             return "failed";
     if (r->signal)
         return "interrupted";

@@ -17,6 +17,8 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
         return refused ? BATCH_CAUGHT : BATCH_OVER_LIMIT;
     case VERDICT_OOM:
         return BATCH_OOM;
+    case VERDICT_NONE:
+        return BATCH_NONE;
     case VERDICT_FAILED:
     case VERDICT_UNKNOWN:
         break;
@@ -76,7 +78,7 @@ static const struct batch_outcome *find(const struct batch_report *r,
 static const struct batch_outcome *failure(const struct batch_report *r)
 {
     for (size_t i = 0; i < r->outcome_count; i++)
-        if (r->outcomes[i].verdict == BATCH_FAILED)
+        if (batch_verdict_ends(r->outcomes[i].verdict))
             return &r->outcomes[i];
     return NULL;
 }
@@ -119,7 +121,12 @@ static void write_notes(const struct batch_report *r, FILE *out)
 {
     const struct batch_outcome *failed = failure(r);
 
-    if (failed)
+    if (failed && failed->verdict == BATCH_NONE)
+        fprintf(out,
+                "  note: with batch %" PRIu64 " the command used no GPU; the "
+                "search ends there\n",
+                failed->batch);
+    else if (failed)
         fprintf(out,
                 "  note: batch %" PRIu64 " failed (status %d), not for lack of "
                 "GPU memory;\n        the search ends there\n",

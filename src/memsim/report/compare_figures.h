@@ -10,6 +10,7 @@
 struct compare_figures {
     uint64_t used, reserved, allocated, capacity, headroom, context;
     uint64_t step_ns; /* 0: not known */
+    struct capability_set code; /* of result */
     bool known;       /* a GPU was used */
     bool whole;       /* the peaks are those of the whole job */
 };
@@ -24,9 +25,8 @@ struct compare_catalogue {
 };
 struct compare_catalogue compare_catalogue_load(void);
 
-/* The smallest GPU of C with enough memory, by memory alone, with that GPU's
- * context: another GPU may choose other kernels, whose workspaces differ. NULL:
- * none, or not known. */
+/* The smallest GPU of C that runs the job, see gpu_need. NULL: none, or not
+ * known. */
 const char *compare_smallest_gpu(const struct compare_catalogue *c,
                                  const struct compare_figures *f);
 

@@ -85,8 +85,10 @@ static void device_write(const struct attribution *a, const char *place,
     free(all);
 }
 
-void flame_write(const void *result, FILE *out)
+static void flame_write(const void *result, const struct report_style *style,
+                        FILE *out)
 {
+    (void)style;
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         char place[64];
 
@@ -97,3 +99,5 @@ void flame_write(const void *result, FILE *out)
         device_write(w.device->attribution, place, out);
     }
 }
+
+const struct report_ops report_flame = {.write = flame_write};

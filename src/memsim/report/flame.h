@@ -4,11 +4,11 @@
 #ifndef MEMSIM_MEMSIM_FLAME_H
 #define MEMSIM_MEMSIM_FLAME_H
 
-#include <stdio.h>
+#include "memsim/report/report.h"
 
-/* For file_write; RESULT is a struct result. "rank 0, GPU 0;main train.py:31;
+/* Of a struct result. "rank 0, GPU 0;main train.py:31;
  * forward model.py:12;aten::mul 4096": bytes; of a block without a stack, its
  * module and operator. */
-void flame_write(const void *result, FILE *out);
+extern const struct report_ops report_flame;
 
 #endif

@@ -427,14 +427,18 @@ void replay_report_lines(struct replay_report *r)
         result_note(&r->result, "the lines are not known: %s", err.text);
 }
 
-void replay_report_flame(const void *report, FILE *out)
+static void flame_write(const void *report, const struct report_style *style,
+                        FILE *out)
 {
     const struct replay_report *r = report;
 
+    (void)style;
     for (size_t i = 0; i < r->lines.folded_count; i++)
         fprintf(out, "%s %" PRIu64 "\n", r->lines.folded[i].text,
                 r->lines.folded[i].bytes);
 }
+
+const struct report_ops replay_report_flame = {.write = flame_write};
 
 /* The end of a line says most. */
 static void text_line(const struct replay_line *line, FILE *out)

@@ -38,12 +38,10 @@ void replay_report_lines(struct replay_report *r);
 void replay_report_text(const struct replay_report *r, FILE *out);
 
 /* Of a struct replay_report: the run's JSON, and page, with a member
- * "replay". */
-/* For file_write; REPORT is a struct replay_report: see flame.h. */
-void replay_report_flame(const void *report, FILE *out);
-
+ * "replay"; flame.h. */
 extern const struct report_ops replay_report_json;
 extern const struct report_ops replay_report_html;
+extern const struct report_ops replay_report_flame;
 
 /* What the GPUs stood at, in place of what the recording says. */
 extern const struct report_ops replay_report_perfetto;

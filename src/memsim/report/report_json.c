@@ -148,6 +148,15 @@ static void add_files(cJSON *root, const struct result *r)
     }
 }
 
+static void add_capabilities(cJSON *root, const struct capability_set *code)
+{
+    char text[256];
+
+    if (!capability_is_empty(code))
+        cJSON_AddStringToObject(root, "capabilities",
+                                capability_text(code, text, sizeof text));
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -173,6 +182,7 @@ cJSON *report_json_make(const struct result *r)
                                 r->fail_above_percent);
     if (r->torch_version[0])
         cJSON_AddStringToObject(root, "torch", r->torch_version);
+    add_capabilities(root, &r->code);
     if (r->directory)
         cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);

@@ -250,6 +250,8 @@ static void verdict_reach(struct result *r, const struct session *s)
     } else if (hidden || is_unmeasured(r, s) || atomic_load(&s->lost_count)) {
         r->verdict = VERDICT_FAILED;
         r->exit_status = CMD_RUN_FAILED;
+    } else if (!r->rank_count) {
+        r->verdict = VERDICT_NONE;
     } else if (is_over_limit(r)) {
         r->verdict = VERDICT_OVER_LIMIT;
         r->exit_status = CMD_RUN_OVER_LIMIT;
@@ -390,12 +392,35 @@ static void guesses_collect(struct result *r, const struct session *s)
         qsort(r->guesses, r->guess_count, sizeof *r->guesses, guess_compare);
 }
 
+static struct capability_set code_read(const struct session *s, int origin)
+{
+    struct capability_set set;
+
+    for (int i = 0; i < CAPABILITY_WORDS; i++)
+        set.bits[i] = atomic_load(&s->code[origin][i]);
+    return set;
+}
+
+/* A GPU needs code of PyTorch's and of the others, where these are used. */
+static struct capability_set code_collect(const struct session *s)
+{
+    const struct capability_set own = code_read(s, 0), other = code_read(s, 1);
+    struct capability_set both = {{0}};
+
+    if (capability_is_empty(&own) || capability_is_empty(&other))
+        return capability_is_empty(&own) ? other : own;
+    for (int i = 0; i < CAPABILITY_WORDS; i++)
+        both.bits[i] = own.bits[i] & other.bits[i];
+    return both;
+}
+
 void result_init(struct result *result, const struct session *session,
                  char *const *command)
 {
     *result = (struct result){
         .command = command,
         .gpu = session->gpu,
+        .code = code_collect(session),
         .finished = session->end_ns != 0,
         .command_status = (int)session->exit_status,
         .fail_above_percent = session->fail_above_percent,
@@ -484,6 +509,7 @@ const char *result_verdict_name(enum verdict verdict)
         [VERDICT_OVER_LIMIT] = "over-limit",
         [VERDICT_FAILED] = "failed",
         [VERDICT_UNKNOWN] = "unknown",
+        [VERDICT_NONE] = "none",
     };
 
     return names[verdict];

@@ -23,6 +23,7 @@ enum verdict {
     VERDICT_OVER_LIMIT, /* it fits, above --fail-above */
     VERDICT_FAILED,     /* the command failed for another reason */
     VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
+    VERDICT_NONE,       /* the command used no GPU */
 };
 
 /* A request that the GPU could not meet. */
@@ -132,6 +133,8 @@ struct result {
     double seconds;
     double fail_above_percent; /* 0: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
+    struct capability_set code; /* GPUs that its libraries have code for;
+                                   empty: not known */
     char torch_version[32]; /* "" where no PyTorch was seen */
     struct result_rank *ranks; /* by rank; only those that used a GPU */
     size_t rank_count;

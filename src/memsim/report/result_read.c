@@ -294,7 +294,7 @@ static int read_verdict(const struct source *s, const cJSON *root,
     if (!name || take_number(s, root, "exit_status", &status))
         return -1;
     r->exit_status = (int)status;
-    for (int v = VERDICT_FITS; v <= VERDICT_UNKNOWN; v++)
+    for (int v = VERDICT_FITS; v <= VERDICT_NONE; v++)
         if (!strcmp(result_verdict_name((enum verdict)v), name)) {
             r->verdict = (enum verdict)v;
             return 0;
@@ -347,6 +347,14 @@ static void read_torch(const cJSON *root, struct result *r)
     }
 }
 
+static void read_capabilities(const cJSON *root, struct result *r)
+{
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "capabilities");
+
+    if (cJSON_IsString(text))
+        capability_parse(text->valuestring, &r->code);
+}
+
 static int check_schema(const struct source *s, const cJSON *root)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
@@ -387,6 +395,7 @@ int result_read(const char *json, size_t length, const char *origin,
     if (!rc && file->result.rank_count)
         rc = time_json_read(root, origin, &file->result.ranks[0].timing, err);
     read_torch(root, &file->result);
+    read_capabilities(root, &file->result);
     cJSON_Delete(root);
     if (rc)
         result_file_fini(file);

@@ -12,7 +12,7 @@
     {                                                                          \
         __VA_ARGS__ {0}                                                        \
     }
-#define VERDICT "fits|oom|over-limit|failed|unknown"
+#define VERDICT "fits|oom|over-limit|failed|unknown|none"
 
 /* clang-format off */
 const char *const schema_documents[] = {
@@ -27,7 +27,7 @@ const struct schema_object schema_objects[] = {
 {"report", "what run, report and replay write with --json", NULL, FIELDS(
     {"schema", "uint", "1"},
     {"version", "text", "the version of memsim, with the commit if known"},
-    {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job"},
+    {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job; none: the command used no GPU"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
     {"needs_bytes", "optional uint", "with the verdict unknown: what the recorded part needs of a GPU"},
@@ -36,6 +36,7 @@ const struct schema_object schema_objects[] = {
     {"gpu", "card", "the GPU of the run"},
     {"fail_above_percent", "optional number", "the limit of --fail-above, if given"},
     {"torch", "optional text", "PyTorch's version, if known"},
+    {"capabilities", "optional text", "the compute capabilities that the job's libraries have code for, as \"7.5-9.9,12.0-15.9\", if known"},
     {"trace", "optional text", "the run's directory, if it was kept"},
     {"seconds", "number", "the time that the command took on this machine"},
     {"ranks", "list of rank", "the processes that used a GPU, by rank"},
@@ -512,7 +513,7 @@ const struct schema_object schema_objects[] = {
 )},
 {"batch_try", "a run of fit-batch; the peaks are those of its fullest GPU", "peaks", FIELDS(
     {"batch", "uint", "the batch"},
-    {"verdict", "fits|oom|caught-oom|over-limit|failed", "the result"},
+    {"verdict", "fits|oom|caught-oom|over-limit|failed|none", "the result"},
     {"command_status", "int", "the exit status of the command"},
     {"seconds", "number", "the time that it took"},
     {"cached", "bool", "the result was known from an earlier search"},

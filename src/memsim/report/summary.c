@@ -51,9 +51,9 @@ static const struct heading {
     [VERDICT_OVER_LIMIT] = {INK_WARN, "fits, but over the limit"},
     [VERDICT_FAILED] = {INK_BAD, "the command failed"},
     [VERDICT_UNKNOWN] = {INK_WARN, "unknown"},
+    [VERDICT_NONE] = {INK_WARN, "no GPU was used"},
 };
 
-static const struct heading unused = {INK_WARN, "no GPU was used"};
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
 static const struct heading unfinished = {INK_WARN, "not finished"};
 
@@ -62,7 +62,7 @@ static const struct heading *heading_of(const struct result *r)
     if (!r->finished && r->verdict == VERDICT_FAILED)
         return &unfinished;
     if (!r->command_status && !r->rank_count)
-        return &unused;
+        return &headings[VERDICT_NONE];
     if (!r->command_status && r->verdict == VERDICT_FAILED)
         return &rank_failed;
     return &headings[r->verdict];

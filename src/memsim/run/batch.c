@@ -15,7 +15,13 @@ static const struct {
     [BATCH_CAUGHT] = {"caught-oom", "oom, caught"},
     [BATCH_OVER_LIMIT] = {"over-limit", "over the limit"},
     [BATCH_FAILED] = {"failed", "failed"},
+    [BATCH_NONE] = {"none", "no GPU used"},
 };
+
+bool batch_verdict_ends(enum batch_verdict verdict)
+{
+    return verdict == BATCH_FAILED || verdict == BATCH_NONE;
+}
 
 const char *batch_verdict_text(enum batch_verdict verdict)
 {

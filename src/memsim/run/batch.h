@@ -13,6 +13,7 @@ enum batch_verdict {
     BATCH_CAUGHT, /* out of memory, but the command continued */
     BATCH_OVER_LIMIT,
     BATCH_FAILED, /* for another reason: the verdict is not known */
+    BATCH_NONE,   /* no GPU was used */
 };
 
 /* One run. The figures are those of its fullest GPU. */
@@ -25,10 +26,14 @@ struct batch_outcome {
     bool cached;
 };
 
+/* Whether a run of that verdict says nothing of larger and smaller batches. */
+bool batch_verdict_ends(enum batch_verdict verdict);
+
 /* The text for reports. */
 const char *batch_verdict_text(enum batch_verdict verdict);
 
-/* "fits", "oom", "caught-oom", "over-limit", "failed": the name in the JSON. */
+/* "fits", "oom", "caught-oom", "over-limit", "failed", "none": the name in the
+ * JSON. */
 const char *batch_verdict_name(enum batch_verdict verdict);
 
 /* The name's verdict; -1: there is none of that name. */

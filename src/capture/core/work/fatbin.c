@@ -30,43 +30,54 @@ struct entry {
     uint32_t capability; /* 75 for 7.5 */
 };
 
-static bool entry_runs(const struct entry *e, uint32_t major, uint32_t minor)
+/* Adds the GPUs that run E. */
+static void entry_add(const struct entry *e, struct capability_set *set)
 {
     switch (e->kind) {
     case KIND_PTX:
-        return e->capability <= 10 * major + minor;
+        capability_add(set, e->capability, CAPABILITIES - 1);
+        break;
     case KIND_CUBIN:
-        return e->capability / 10 == major && e->capability % 10 <= minor;
-    default:
-        return true; /* not known: better than to refuse what runs */
+        capability_add(set, e->capability, e->capability / 10 * 10 + 9);
+        break;
+    default: /* not known: better than to refuse what runs */
+        capability_add(set, 0, CAPABILITIES - 1);
     }
 }
 
 /* As the compiler wrote it, so that it can be trusted; but no entry can be
  * shorter than what is read of it. */
-bool fatbin_runs(const void *wrapper, uint32_t major, uint32_t minor)
+static struct capability_set entries_read(const char *at, const char *end)
 {
-    const struct wrapper *w = wrapper;
-    struct fatbin f;
+    struct capability_set set = {{0}};
 
-    if (!w || w->magic != WRAPPER_MAGIC || !w->fatbin)
-        return true;
-    memcpy(&f, w->fatbin, sizeof f);
-    if (f.magic != FATBIN_MAGIC || f.header_bytes < sizeof f)
-        return true;
-    const char *at = (const char *)w->fatbin + f.header_bytes;
-    const char *end = at + f.bytes;
-    bool any = false;
     while (at < end && (uint64_t)(end - at) >= sizeof(struct entry)) {
         struct entry e;
 
         memcpy(&e, at, sizeof e);
-        if (e.header_bytes < sizeof e || entry_runs(&e, major, minor))
-            return true;
-        any = true;
+        if (e.header_bytes < sizeof e)
+            break;
+        entry_add(&e, &set);
         if (e.bytes >= (uint64_t)(end - at))
             break;
         at += e.header_bytes + e.bytes;
     }
-    return !any;
+    return set;
+}
+
+struct capability_set fatbin_capabilities(const void *wrapper)
+{
+    const struct wrapper *w = wrapper;
+    struct capability_set set = {{0}};
+    struct fatbin f;
+
+    if (w && w->magic == WRAPPER_MAGIC && w->fatbin) {
+        memcpy(&f, w->fatbin, sizeof f);
+        const char *at = (const char *)w->fatbin + f.header_bytes;
+        if (f.magic == FATBIN_MAGIC && f.header_bytes >= sizeof f)
+            set = entries_read(at, at + f.bytes);
+    }
+    if (capability_is_empty(&set))
+        capability_add(&set, 0, CAPABILITIES - 1);
+    return set;
 }

@@ -3,13 +3,12 @@
 #ifndef MEMSIM_CAPTURE_FATBIN_H
 #define MEMSIM_CAPTURE_FATBIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/catalogue/capability.h"
 
-/* Whether a GPU of capability MAJOR.MINOR can run what WRAPPER has, the
- * argument of __cudaRegisterFatBinary: code for that major version and the same
- * or an earlier minor one, or PTX of it or before, which the driver compiles.
- * True where WRAPPER is none. */
-bool fatbin_runs(const void *wrapper, uint32_t major, uint32_t minor);
+/* Which GPUs can run what WRAPPER has, the argument of __cudaRegisterFatBinary:
+ * those with code of their major version and the same or an earlier minor one,
+ * or with PTX of their version or before, which the driver compiles. All where
+ * WRAPPER is none. */
+struct capability_set fatbin_capabilities(const void *wrapper);
 
 #endif

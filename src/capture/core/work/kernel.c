@@ -233,8 +233,11 @@ entry_kernel(struct entry *entry)
 
         if (kernel && gpu) {
             kernel->shared_limit_bytes = gpu->shared_per_block_bytes;
-            kernel->lacks_code = !fatbin_runs(
-                entry->image, gpu->capability_major, gpu->capability_minor);
+            const struct capability_set code =
+                fatbin_capabilities(entry->image);
+            kernel->lacks_code = !capability_has(
+                &code, gpu->capability_major, gpu->capability_minor);
+            session_code_add(memsim_session(), foreign, &code);
         }
         __atomic_store_n(&entry->kernel, kernel, __ATOMIC_RELEASE);
     }
