@@ -22,6 +22,7 @@ def tensors(device):
            "h": f.half(), "bf": f.bfloat16(), "v": v, "w": v.int(),
            "u": v.to(torch.uint8), "i": torch.tensor([2, 0, 1]),
            "big": torch.arange(5000) * 7919 % 113,
+           "many": torch.arange(400) * 2.25,
            "pairs": torch.arange(60).reshape(2, 30) * 37 % 53 % 9}
     return {name: x.to(device) for name, x in cpu.items()}
 
@@ -50,6 +51,8 @@ def close(x, y):
         return (isinstance(y, list) and len(x) == len(y)
                 and all(map(close, x, y)))
     if isinstance(x, float):
+        if math.isnan(x) or math.isnan(y):
+            return math.isnan(x) and math.isnan(y)
         return abs(x - y) <= 1e-5 * max(1, abs(x)) if x != y else True
     return x == y
 
@@ -187,6 +190,93 @@ a[:, 1] * 2
 i[:, None] + v[None]
 v.clone().add_(1).mul_(2)
 """)
+
+
+@test
+def functions_are_true():
+    """Of more numbers than a vector has, and of each type."""
+    as_on_the_cpu("""
+many.exp()
+(-many).exp()
+many.expm1()
+(many / 9000).expm1()
+(many + 1).log()
+many.log()
+many.log1p()
+(many + 1).log2()
+(many + 1).log10()
+many.sqrt()
+(many + 1).rsqrt()
+(many + 1).reciprocal()
+many.sin()
+many.cos()
+(many / 8).tan()
+(many / 900).asin()
+(many / 900).acos()
+many.atan()
+(many / 90).sinh()
+(many / 90).cosh()
+(many / 90 - 3).tanh()
+(many / 90 - 3).sigmoid()
+(many / 90 - 3).erf()
+(many / 8).frac()
+(many / 8).round()
+(many / 8).floor()
+(many / 8).ceil()
+(many / 8).trunc()
+many ** 2
+many ** 3
+(many + 1) ** -2
+many ** 0.5
+many ** 1.7
+(many + 1) ** -1.3
+1.01 ** many
+10000 ** (many / 512)
+1.0 / 10000 ** (torch.arange(0, 256, 2, device=dev).float() / 256)
+torch.pow(torch.tensor(1.5), many / 9)
+torch.pow(many, many / 300)
+torch.pow(-many, 3.0)
+torch.pow(-many, many)
+torch.tensor([-2., 0., 0., -1., 3.], device=dev) ** torch.tensor([0.5, -1., 2., 3., 0.], device=dev)
+many.double() ** 1.7
+(many / 90).double().exp()
+(many / 90).half().exp()
+(many / 90).bfloat16().sigmoid()
+h.exp()
+d.exp()
+bf.sin()
+big.float().add(1).log()
+a.float().exp()
+a.exp()
+v.sqrt()
+many.clamp(3, 70)
+many.minimum(many.flip(0))
+many.cumsum(0)
+(many / 900).cumprod(0)
+torch.atan2(many, many.flip(0))
+torch.hypot(many, many.flip(0))
+torch.copysign(many, f[0, 0])
+(many[:80, None] * (many[None] + 1)).sum(0)
+torch.einsum("i,j->ij", many[:40], many[:30])
+(many[:, None] ** (many[None, :9] / 9)).log1p().t().contiguous()
+torch.logspace(0, 3, 100, device=dev)
+torch.full((300,), 2.0, device=dev).log()
+""")
+
+
+@test
+def widths_computed_on_the_gpu_are_true():
+    """As torchvision's RegNet computes them: where the default device is the
+    GPU, too, a model has its real widths."""
+    def widths(device):
+        with torch.device(device):
+            continuous = torch.arange(17) * 76.82 + 192.0
+            capacity = torch.round(torch.log(continuous / 192.0)
+                                   / math.log(2.19))
+            blocks = (torch.round(torch.divide(
+                192.0 * torch.pow(2.19, capacity), 8)) * 8).int().tolist()
+            return blocks, len(set(blocks))
+    equal(widths(GPU), widths("cpu"))
 
 
 @test
@@ -788,7 +878,7 @@ def what_is_done_in_place_is_not_known():
                                 return_indices=True)
     for y in (seven(40).lgamma_(), seven(40).igamma_(x), scan, table, out,
               seven(40).bernoulli_(seven(40) / 9), seven(40).exp2_(),
-              seven(40).ldexp_(torch.ones(40, device=GPU).int()),
+              seven(40).nextafter_(x),
               F.max_unpool1d(pool, places, 2)):
         first, *others = y.flatten().tolist()
         equal([z for z in others if z != first], [])

@@ -14,12 +14,13 @@
 #include "capture/core/work/carry.h"
 
 /* Elements that a kernel may have and still be carried out: where all inputs
- * are known integers; where something is floating; where known floating
- * numbers are compared or converted; where something is not known (what comes
- * of zeros: enough for flags) and what is made of it is an integer. */
+ * are known integers; where something floating is made of what is not known;
+ * where all inputs are known and some are floating; where something is not
+ * known (what comes of zeros: enough for flags) and what is made of it is an
+ * integer. */
 #define COMPUTE_INTEGERS (UINT64_C(128) << 10)
 #define COMPUTE_FLOATS   UINT64_C(64)
-#define COMPUTE_CHECKED  (UINT64_C(16) << 10)
+#define COMPUTE_CHECKED  (UINT64_C(32) << 10)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)
 
 #define COMPUTE_TYPES 4

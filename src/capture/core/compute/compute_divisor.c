@@ -9,6 +9,11 @@
 #include "capture/core/compute/compute_loop.h"
 #include "capture/core/work/kernel.h"
 
+enum layout {
+    LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
+    LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
+};
+
 static uint64_t divisor(long double a, long double b)
 {
     uint64_t x = (uint64_t)llabs((int64_t)a), y = (uint64_t)llabs((int64_t)b);

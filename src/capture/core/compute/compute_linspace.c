@@ -2,6 +2,7 @@
  * arange, range, linspace and logspace: RangeFactories.cu. Models read the
  * latter back: timm's drop path rates decide which modules there are. */
 #include "capture/core/compute/compute.h"
+#include "capture/core/compute/compute_math.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/memory/values.h"
 
@@ -98,19 +99,6 @@ static uint32_t linspace_reach(const struct compute *c,
     return closure_of(c->scalar).bytes;
 }
 
-/* BASE (above 0) to the power of X, with the processor's logarithm and
- * exponential: nothing here links to libm. */
-static long double power(long double base, long double x)
-{
-    long double product, whole, rest, result;
-
-    __asm__("fyl2x" : "=t"(product) : "0"(base), "u"(x) : "st(1)");
-    whole = number_floor(product + 0.5L);
-    __asm__("f2xm1" : "=t"(rest) : "0"(product - whole));
-    __asm__("fscale" : "=t"(result) : "0"(rest + 1), "u"(whole));
-    return result;
-}
-
 /* logspace's lambda holds {scalar start, end; base; int64_t steps; step;
  * int64_t halfway}; base and step are floats for integers. */
 static void run_logspace(const struct compute *c,
@@ -128,7 +116,7 @@ static void run_logspace(const struct compute *c,
     long double end = number_load(c->scalar, closure + bytes);
     long double base = number_load(base_type, closure + base_at);
     uint64_t steps = (uint64_t)number_load(NUMBER_I64, closure + steps_at);
-    bool fits = count <= (number_is_float(c->scalar) ? COMPUTE_FLOATS
+    bool fits = count <= (number_is_float(c->scalar) ? COMPUTE_CHECKED
                                                      : COMPUTE_INTEGERS);
 
     if (!fits || steps != count || steps < 2 || base <= 0) {
@@ -139,8 +127,10 @@ static void run_logspace(const struct compute *c,
         compute_store(
             c->scalar, out + i * bytes,
             rounded(base_type,
-                    power(base, start + (end - start) * (long double)i /
-                                            (long double)(steps - 1))),
+                    math_power(base,
+                               start + (end - start) * (long double)i /
+                                           (long double)(steps - 1),
+                               0)),
             true);
 }
 

@@ -21,13 +21,9 @@ uint64_t loop_last_offset(const struct loop *l, int tensor)
 /* The most elements that are worth it: told from each input's first. */
 static uint64_t limit(const struct loop *l)
 {
-    bool floats = false;
+    bool floats = number_is_float(l->types[0]);
     long double x;
 
-    if (number_is_float(l->types[0]) &&
-        (l->compute->operation != operation_copy ||
-         number_is_float(l->types[1])))
-        return COMPUTE_FLOATS;
     if (l->compute->operation == operation_equal &&
         !number_is_float(l->types[1]))
         return COMPUTE_INTEGERS;
@@ -37,8 +33,7 @@ static uint64_t limit(const struct loop *l)
                                                 : COMPUTE_UNKNOWN;
         floats |= number_is_float(l->types[i]);
     }
-    return floats || number_is_float(l->types[0]) ? COMPUTE_CHECKED
-                                                  : COMPUTE_INTEGERS;
+    return floats ? COMPUTE_CHECKED : COMPUTE_INTEGERS;
 }
 
 /* Comparison with a number of what nothing is known of. */
@@ -236,13 +231,25 @@ dense_elements(const struct compute *c, const struct kernel_launch *launch,
         fill_run(&l);
 }
 
+/* Whether something is known of each input: of its first element. */
+static bool may_be_known(const struct compute *c,
+                         const struct kernel_launch *launch)
+{
+    const uint64_t *data = launch->arguments[2];
+    int i = 1;
+
+    while (i < c->count && values_known(data[i], 1))
+        i++;
+    return i == c->count;
+}
+
 static void run_dense(const struct compute *c,
                       const struct kernel_launch *launch)
 {
     uint64_t count = compute_u32(launch, 0);
 
     /* Most launches of a training step end here. */
-    if (count > COMPUTE_FLOATS && c->bytes &&
+    if (count > COMPUTE_FLOATS && c->bytes && !may_be_known(c, launch) &&
         !(c->form == FORM_BINARY && few_may_be(c, launch, count)))
         memsim_values_forget(*(const uint64_t *)launch->arguments[2],
                              count * c->bytes);

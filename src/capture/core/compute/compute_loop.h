@@ -15,6 +15,8 @@ enum form {
     FORM_BINARY,    /* op(x0, x1) */
     FORM_A,         /* op(s0, x0): AUnaryFunctor */
     FORM_B,         /* op(x0, s0): BUnaryFunctor */
+    FORM_HELD_A,    /* op(s0, x0), of a lambda that holds nothing else */
+    FORM_HELD_B,    /* op(x0, s0), likewise */
     FORM_ADD,       /* x0 + s0 * x1: CUDAFunctor_add{alpha} */
     FORM_ADD_SELF,  /* x0 + s1 * s0: CUDAFunctorOnSelf_add{other, alpha} */
     FORM_ADD_OTHER, /* s0 + s1 * x0: CUDAFunctorOnOther_add{self, alpha} */
@@ -28,9 +30,11 @@ enum form {
     FORM_OTHER,     /* not carried out */
 };
 
-enum layout {
-    LAYOUT_DENSE,   /* (int n, functor, array<char *, m>, ...) */
-    LAYOUT_STRIDED, /* (int n, closure of OffsetCalculator, array, functor) */
+/* What nvcc makes of the functor. A lambda of the host, too, that captures
+ * anything, or could ([=]), has a pointer behind what it holds. */
+enum holder {
+    HOLDER_PLAIN,
+    HOLDER_POINTER,
 };
 
 #define INPUTS 3

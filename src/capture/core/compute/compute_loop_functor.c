@@ -88,8 +88,10 @@ long double loop_evaluate(const struct loop *l, const long double *x)
     case FORM_BINARY:
         return op(x[0], x[1], l->variant);
     case FORM_A:
+    case FORM_HELD_A:
         return op(l->s[0], x[0], l->variant);
     case FORM_B:
+    case FORM_HELD_B:
         return op(x[0], l->s[0], l->variant);
     case FORM_WHERE:
         return x[0] ? x[1] : x[2];
@@ -118,7 +120,7 @@ static uint32_t functor_alignment(const struct compute *c)
     return functor_has_variant(c) && bytes < 4 ? 4 : bytes;
 }
 
-uint32_t loop_functor_bytes(const struct compute *c)
+static uint32_t held_bytes(const struct compute *c)
 {
     uint32_t unit = functor_alignment(c);
 
@@ -133,4 +135,15 @@ uint32_t loop_functor_bytes(const struct compute *c)
     default:
         return unit;
     }
+}
+
+/* Lambdas without anything to hold have a pointer, or a byte. */
+uint32_t loop_functor_bytes(const struct compute *c)
+{
+    uint32_t held = held_bytes(c);
+    bool is_empty = c->form == FORM_UNARY || c->form == FORM_BINARY;
+
+    if (c->layout == HOLDER_PLAIN)
+        return held;
+    return is_empty ? 8 : (held + 7) / 8 * 8 + 8;
 }

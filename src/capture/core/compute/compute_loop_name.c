@@ -6,6 +6,7 @@
 
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_loop.h"
+#include "capture/core/compute/compute_math.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
 
@@ -26,6 +27,27 @@ static const struct named_lambda {
     {"17trunc_kernel_cuda", FORM_UNARY, operation_truncate, false},
     {"16sign_kernel_cuda", FORM_UNARY, operation_sign, false},
     {"19signbit_kernel_cuda", FORM_UNARY, operation_is_negative, true},
+    {"15exp_kernel_cuda", FORM_UNARY, math_exp, false},
+    {"17expm1_kernel_cuda", FORM_UNARY, math_expm1, false},
+    {"15log_kernel_cuda", FORM_UNARY, math_log, false},
+    {"16log2_kernel_cuda", FORM_UNARY, math_log2, false},
+    {"17log10_kernel_cuda", FORM_UNARY, math_log10, false},
+    {"17log1p_kernel_cuda", FORM_UNARY, math_log1p, false},
+    {"16sqrt_kernel_cuda", FORM_UNARY, math_sqrt, false},
+    {"17rsqrt_kernel_cuda", FORM_UNARY, math_rsqrt, false},
+    {"22reciprocal_kernel_cuda", FORM_UNARY, math_reciprocal, false},
+    {"15sin_kernel_cuda", FORM_UNARY, math_sin, false},
+    {"15cos_kernel_cuda", FORM_UNARY, math_cos, false},
+    {"15tan_kernel_cuda", FORM_UNARY, math_tan, false},
+    {"16asin_kernel_cuda", FORM_UNARY, math_asin, false},
+    {"16acos_kernel_cuda", FORM_UNARY, math_acos, false},
+    {"16atan_kernel_cuda", FORM_UNARY, math_atan, false},
+    {"16sinh_kernel_cuda", FORM_UNARY, math_sinh, false},
+    {"16cosh_kernel_cuda", FORM_UNARY, math_cosh, false},
+    {"16tanh_kernel_cuda", FORM_UNARY, math_tanh, false},
+    {"19sigmoid_kernel_cuda", FORM_UNARY, math_sigmoid, false},
+    {"15erf_kernel_cuda", FORM_UNARY, math_erf, false},
+    {"16frac_kernel_cuda", FORM_UNARY, math_fraction, false},
     {"19addcmul_cuda_kernel", FORM_ADD_OF, operation_multiply, false},
     {"19addcdiv_cuda_kernel", FORM_ADD_OF, operation_divide, false},
     {"28launch_masked_scatter_kernel", FORM_TAKE, NULL, false},
@@ -89,6 +111,7 @@ static bool compare_parse(const char *name, struct compute *c)
         return false;
     c->types[0] = NUMBER_BOOL;
     c->operation = operation_compare;
+    c->layout = c->form == FORM_B ? HOLDER_POINTER : HOLDER_PLAIN;
     return true;
 }
 
@@ -103,6 +126,14 @@ static enum number_type lambda_scalar(const struct compute *c)
         return NUMBER_I64;
     return c->form == FORM_CLAMP || c->form == FORM_ADD_OF ? number_opmath(type)
                                                            : type;
+}
+
+static enum holder lambda_holder(const struct compute *c)
+{
+    bool captures = c->form != FORM_UNARY && c->form != FORM_BETWEEN &&
+                    c->form != FORM_WHERE;
+
+    return captures ? HOLDER_POINTER : HOLDER_PLAIN;
 }
 
 static bool lambda_parse(const char *name, struct compute *c)
@@ -121,29 +152,60 @@ static bool lambda_parse(const char *name, struct compute *c)
                       : l->form == FORM_WHERE ? c->types[2]
                                               : c->types[1];
         if (c->operation == operation_power && number_is_float(c->types[1]))
-            return false;
+            c->operation = math_power;
         if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
             c->operation = operation_logical_not;
         c->scalar = lambda_scalar(c);
+        c->layout = lambda_holder(c);
         return true;
     }
     return false;
 }
 
-/* PowKernel.cu: the first lambda squares, the second cubes. */
+static operation_function *power_operation(enum number_type type)
+{
+    return number_is_float(type) ? math_power : operation_power;
+}
+
+/* The lambdas of pow_tensor_scalar_kernel_impl<base, exponent>: the square, the
+ * cube, the power of -2, and of an exponent that it holds. */
 static bool power_parse(const char *name, struct compute *c)
 {
-    const char *text = name_after(name, "29pow_tensor_scalar_kernel_impl");
+    static operation_function *const operations[] = {
+        operation_square, operation_cube, math_inverse_square, NULL};
+    const char *text = name_after(name, "29pow_tensor_scalar_kernel_implI");
     const char *lambda = text ? name_after(text, "EUl") : NULL;
     const char *end = lambda ? strchr(lambda, 'E') : NULL;
+    enum number_type types[2];
 
-    if (!end || name_lambda(text, c->types + 1, 1) != 1)
+    if (!end || !name_types(&text, types, 2))
         return false;
-    c->form = FORM_UNARY;
+    uint32_t ordinal = end[1] == '_' ? 0 : 1 + (uint32_t)(end[1] - '0');
+    if (ordinal > 3 || (ordinal && end[2] != '_'))
+        return false;
+    c->form = ordinal == 3 ? FORM_HELD_B : FORM_UNARY;
+    c->layout = HOLDER_POINTER;
     c->count = 2;
-    c->types[0] = c->types[1];
-    c->operation = end[1] == '_' ? operation_square : operation_cube;
-    return end[1] == '_' || (end[1] == '0' && end[2] == '_');
+    c->types[0] = c->types[1] = types[0];
+    c->scalar = types[1];
+    c->operation = ordinal == 3 ? power_operation(types[0])
+                                : operations[ordinal];
+    return true;
+}
+
+/* pow_scalar_tensor_impl<type>: of a base that the lambda holds. */
+static bool power_of_parse(const char *name, struct compute *c)
+{
+    const char *text = name_after(name, "22pow_scalar_tensor_implI");
+
+    if (!text || !name_types(&text, c->types, 1))
+        return false;
+    c->form = FORM_HELD_A;
+    c->layout = HOLDER_POINTER;
+    c->count = 2;
+    c->types[1] = c->scalar = c->types[0];
+    c->operation = power_operation(c->types[0]);
+    return true;
 }
 
 /* Copy.cu: kernels that only change the type. */
@@ -187,5 +249,6 @@ bool loop_functor_parse(const char *name, struct compute *c)
            same_parse(name, c, "22CUDAFunctorOnOther_addI", FORM_ADD_OTHER,
                       2) ||
            compare_parse(name, c) || lambda_parse(name, c) ||
-           power_parse(name, c) || conversion_parse(name, c);
+           power_parse(name, c) || power_of_parse(name, c) ||
+           conversion_parse(name, c);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "capture/core/base/number.h"
+#include "capture/core/compute/compute_math.h"
 
 long double operation_add(long double a, long double b, int v)
 {
@@ -170,13 +171,13 @@ long double operation_not(long double a, long double b, int v)
 long double operation_floor(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return number_floor(a);
+    return __builtin_copysignl(number_floor(a), a);
 }
 
 long double operation_ceil(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return -number_floor(-a);
+    return __builtin_copysignl(-number_floor(-a), a);
 }
 
 /* To the nearest, of two to the even one. */
@@ -186,14 +187,16 @@ long double operation_round(long double a, long double b, int v)
 
     (void)b, (void)v;
     if (rest == 0.5L)
-        return 2 * number_floor((down + 1) / 2);
-    return rest < 0.5L ? down : down + 1;
+        down = 2 * number_floor((down + 1) / 2);
+    else if (rest > 0.5L)
+        down++;
+    return __builtin_copysignl(down, a);
 }
 
 long double operation_truncate(long double a, long double b, int v)
 {
     (void)b, (void)v;
-    return number_truncate(a);
+    return __builtin_copysignl(number_truncate(a), a);
 }
 
 long double operation_sign(long double a, long double b, int v)
@@ -274,6 +277,9 @@ static const struct named_operation {
     {"16fmax_kernel_cuda", operation_maximum},
     {"16fmin_kernel_cuda", operation_minimum},
     {"21heaviside_kernel_cuda", operation_heaviside},
+    {"17atan2_kernel_cuda", math_atan2},
+    {"17hypot_kernel_cuda", math_hypot},
+    {"20copysign_kernel_cuda", math_copysign},
     {"St4plusI", operation_add}, /* these of lists of tensors */
     {"St5minusI", operation_subtract},
     {"St10multipliesI", operation_multiply},
