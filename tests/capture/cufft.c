@@ -32,6 +32,22 @@ TEST(a_plan_takes_its_work_area_and_gives_it_back)
     CHECK(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
 }
 
+TEST(each_plan_takes_memory_beside_its_work_area)
+{
+    cufftHandle plans[3];
+
+    CHECK(!cudaFree(NULL));
+    size_t before = card_used();
+    for (int i = 0; i < 3; i++) {
+        CHECK(!cufftCreate(&plans[i]));
+        CHECK(!cufftSetAutoAllocation(plans[i], 0));
+    }
+    CHECK_UINT(card_used(), before + (8 << 20) + 3 * 517000);
+    CHECK(!cufftDestroy(plans[1]));
+    CHECK(!cufftCreate(&plans[1])); /* takes what the last one left */
+    CHECK_UINT(card_used(), before + (8 << 20) + 3 * 517000);
+}
+
 TEST(an_execution_is_recorded)
 {
     cufftHandle plan;

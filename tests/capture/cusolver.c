@@ -78,18 +78,22 @@ TEST(a_handle_remembers_and_ends)
           CUSOLVER_STATUS_NOT_INITIALIZED);
 }
 
-TEST(the_library_takes_memory_once)
+TEST(each_handle_takes_memory_the_first_one_more)
 {
     size_t before, after, again, total;
 
     CHECK(!cudaFree(NULL));
     CHECK(!cudaMemGetInfo(&before, &total));
-    handle_new();
+    cusolverDnHandle_t first = handle_new();
     CHECK(!cudaMemGetInfo(&after, &total));
     handle_new();
     CHECK(!cudaMemGetInfo(&again, &total));
-    CHECK(before - after >= 250000000);
-    CHECK_UINT(again, after);
+    CHECK_UINT(before - after, 100 << 20);
+    CHECK_UINT(after - again, 96 << 20);
+    CHECK(!cusolverDnDestroy(first));
+    handle_new(); /* takes what the first one left */
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK_UINT(after, again);
 }
 
 TEST(workspaces_are_lapack_s)

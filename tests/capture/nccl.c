@@ -48,6 +48,22 @@ static void gathers_four(ncclComm_t comm)
     CHECK(!cudaFree(p));
 }
 
+TEST(the_first_communicator_takes_memory_even_of_one_rank)
+{
+    size_t before, after, again, total;
+    ncclUniqueId id;
+    ncclComm_t comm;
+
+    CHECK(!cudaMemGetInfo(&before, &total));
+    CHECK(!ncclGetUniqueId(&id));
+    CHECK(!ncclCommInitRank(&comm, 1, id, 0));
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK(!ncclCommInitRank(&comm, 1, id, 0));
+    CHECK(!cudaMemGetInfo(&again, &total));
+    CHECK_UINT(before - after, 486 << 20);
+    CHECK_UINT(again, after);
+}
+
 /* What every rank of 16 holds alike. */
 TEST(sums_are_of_all_ranks)
 {

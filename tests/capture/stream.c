@@ -21,6 +21,20 @@ TEST(streams_live_and_die)
     CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
 }
 
+TEST(the_first_stream_takes_memory)
+{
+    size_t before, after, again, total;
+    cudaStream_t stream;
+
+    CHECK(!cudaMemGetInfo(&before, &total));
+    CHECK(!cudaStreamCreate(&stream));
+    CHECK(!cudaMemGetInfo(&after, &total));
+    CHECK(!cudaStreamCreate(&stream));
+    CHECK(!cudaMemGetInfo(&again, &total));
+    CHECK_UINT(before - after, 70 << 20);
+    CHECK_UINT(again, after);
+}
+
 TEST(invented_handles_are_refused)
 {
     float ms;

@@ -18,7 +18,8 @@ STEPS = [("context", 1000, 0), ("first tensor", 1002, 2),
          ("cublas bf16", 1061, 22), ("cublaslt", 1062, 22),
          ("cublas on a second stream", 1082, 42), ("cudnn conv fp32", 1120, 62),
          ("cudnn batch norm", 1121, 62), ("sdpa default", 1130, 70),
-         ("cufft", 1134, 72), ("cusolver", 1374, 72)]
+         ("cufft", 1134, 72), ("cusolver", 1374, 72),
+         ("nccl all_reduce, 1 rank", 1860, 72)]
 ENV = {"torch": "2.11.0+cu130", "cudnn": 91900,
        "properties": {"name": "NVIDIA H100 80GB HBM3",
                       "total_memory": str(81079 * MIB)},
@@ -62,9 +63,11 @@ class FromCollect(unittest.TestCase):
         self.assertEqual(card["context_bytes"], 495 * MIB)
         self.assertEqual(card["context_torch_bytes"], 505 * MIB)
         self.assertEqual(card["cublas_bytes"], 30 * MIB)
-        self.assertEqual(card["cudnn_bytes"], 19 * MIB)
+        self.assertEqual(card["streams_bytes"], 0)
+        self.assertEqual(card["cudnn_bytes"], 19 * MIB // 2)
         self.assertEqual(card["cufft_bytes"], 2 * MIB)
         self.assertEqual(card["cusolver_bytes"], 240 * MIB)
+        self.assertEqual(card["nccl_first_bytes"], 486 * MIB)
         self.assertIn("580.1", card["sources"][0]["source"])
 
     def test_without_the_environment_the_process_was_alone(self):
@@ -72,6 +75,14 @@ class FromCollect(unittest.TestCase):
         self.assertEqual(self.run_tool("gpu").returncode, 1)
         card = self.card("--base", "h100")
         self.assertEqual(card["context_bytes"], 1000 * MIB)
+
+    def test_a_process_that_had_ended_is_not_subtracted(self):
+        nvml = {"total": 81559 * MIB, "used": 480 * MIB + 1010 * MIB}
+        self.write("env.json", json.dumps(dict(ENV, nvml=nvml)))
+        self.assertEqual(self.card()["context_bytes"], 1000 * MIB)
+        nvml["used"] = 480 * MIB + 505 * MIB
+        self.write("env.json", json.dumps(dict(ENV, nvml=nvml)))
+        self.assertEqual(self.card()["context_bytes"], 495 * MIB)
 
     def test_steps_that_failed_are_left_out(self):
         self.write("context.json", json.dumps(

@@ -357,10 +357,10 @@ TEST(a_small_file_is_enough)
     CHECK_NEAR(gpu.bf16_tflops, 100 * 4096 * 2e-3, 1e-12);
     CHECK_UINT(gpu.smi_memory_mib, 81920);
     CHECK_UINT(gpu.context_bytes, 100 * (2048 + 2025) * KIB);
-    CHECK_UINT(gpu.context_torch_bytes, gpu.context_bytes);
-    CHECK_UINT(gpu.cublas_bytes, 32 << 20);
+    CHECK_UINT(gpu.context_torch_bytes, gpu.context_bytes + 70 * MIB);
+    CHECK_UINT(gpu.cublas_bytes, 66 << 20);
     CHECK_UINT(gpu.nccl_bytes, 0); /* no NVLink is told of */
-    CHECK_UINT(gpu.cudnn_bytes, 20 * MIB);
+    CHECK_UINT(gpu.cudnn_bytes, 8 * MIB);
     CHECK_UINT(gpu.cusparse_bytes, 4 * MIB);
     CHECK_UINT(gpu.max_blocks_per_sm, 32);
     CHECK_NEAR(gpu.nvlink_gbps, 0, 0);
@@ -448,6 +448,61 @@ TEST(a_peak_of_the_file_is_not_changed)
     CHECK(!gpu_load(path, &gpu, &err));
     CHECK_NEAR(gpu.bf16_tflops, 500, 0);
     CHECK_NEAR(gpu.fp32_tflops, base.fp32_tflops / 2, 1e-12);
+    remove_file(path);
+}
+
+/* Measured on an H200, which the rules were scaled from. */
+TEST(the_rules_give_what_an_h200_takes)
+{
+    struct gpu card, rule;
+    struct err err = {""};
+    char *path = write_file("rule.json", "{\"base\": \"h200\",\n"
+                                         " \"context_torch_bytes\": null,\n"
+                                         " \"context_driver_bytes\": null,\n"
+                                         " \"cublas_bytes\": null,\n"
+                                         " \"cudnn_bytes\": null,\n"
+                                         " \"cufft_bytes\": null,\n"
+                                         " \"cusolver_bytes\": null,\n"
+                                         " \"cusolver_first_bytes\": null,\n"
+                                         " \"streams_bytes\": null,\n"
+                                         " \"managed_bytes\": null,\n"
+                                         " \"nccl_first_bytes\": null}\n");
+
+    CHECK(!gpu_load("h200", &card, &err));
+    CHECK(!gpu_load(path, &rule, &err));
+    CHECK_UINT(rule.context_torch_bytes, card.context_torch_bytes);
+    CHECK_UINT(rule.context_driver_bytes, card.context_driver_bytes);
+    CHECK_UINT(rule.cublas_bytes, card.cublas_bytes);
+    CHECK_UINT(rule.cudnn_bytes, card.cudnn_bytes);
+    CHECK_UINT(rule.cufft_bytes, card.cufft_bytes);
+    CHECK_UINT(rule.cusolver_bytes, card.cusolver_bytes);
+    CHECK_UINT(rule.cusolver_first_bytes, card.cusolver_first_bytes);
+    CHECK_UINT(rule.streams_bytes, card.streams_bytes);
+    CHECK_UINT(rule.managed_bytes, card.managed_bytes);
+    CHECK_UINT(rule.nccl_first_bytes, card.nccl_first_bytes);
+    remove_file(path);
+}
+
+TEST(memory_that_grows_with_the_threads_is_not_a_base_s)
+{
+    struct gpu gpu, base;
+    struct err err = {""};
+    char *path = write_file("half.json", "{\"base\": \"h200\",\n"
+                                         " \"sm_count\": 66,\n"
+                                         " \"nccl_first_bytes\": 5}\n");
+
+    CHECK(!gpu_load("h200", &base, &err));
+    CHECK(!gpu_load(path, &gpu, &err));
+    CHECK_UINT(gpu.streams_bytes, base.streams_bytes / 2 + MIB);
+    CHECK_UINT(gpu.context_torch_bytes, gpu.context_bytes + 46 * MIB);
+    CHECK_UINT(gpu.nccl_first_bytes, 5);
+    CHECK_UINT(gpu.cublas_bytes, base.cublas_bytes);
+    remove_file(path);
+    path = write_file("bare.json", "{\"base\": \"h200\",\n"
+                                   " \"context_bytes\": 600000000}\n");
+    CHECK(!gpu_load(path, &gpu, &err));
+    CHECK_UINT(gpu.context_torch_bytes, 600000000 + 92 * MIB);
+    CHECK_UINT(gpu.streams_bytes, base.streams_bytes);
     remove_file(path);
 }
 

@@ -24,6 +24,8 @@ struct cudnn *cudnn_get(cudnnHandle_t handle)
     return memsim_handle_get(HANDLE_CUDNN, handle);
 }
 
+static const char taker[] = "cudnn";
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     int device = memsim_device_current();
@@ -33,8 +35,8 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
     if (rc)
         return cudnn_status(rc);
-    if (memsim_device_library_kernels(device, "cudnn",
-                                      memsim_device_gpu()->cudnn_bytes))
+    if (memsim_device_library_object(device, taker,
+                                     memsim_device_gpu()->cudnn_bytes))
         return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
     struct cudnn *cudnn = memsim_handle_new(HANDLE_CUDNN, sizeof *cudnn);
     if (!cudnn)
@@ -46,6 +48,10 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
+    const struct cudnn *cudnn = cudnn_get(handle);
+
+    if (cudnn)
+        memsim_device_library_object_end(cudnn->device, taker);
     return cudnn_status(memsim_handle_free(HANDLE_CUDNN, handle));
 }
 

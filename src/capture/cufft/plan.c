@@ -29,6 +29,19 @@ struct plan *plan_get(cufftHandle handle)
     return memsim_handle_get(HANDLE_CUFFT, plans[handle - 1]);
 }
 
+static const char taker[] = "cufft plan";
+
+/* What the library takes once, and what a plan takes beside its work area. */
+static int plan_take(int device)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+
+    return memsim_device_library_kernels(device, "cufft", gpu->cufft_bytes)
+               ? CORE_OUT_OF_MEMORY
+               : memsim_device_library_object(device, taker,
+                                              gpu->cufft_plan_bytes);
+}
+
 cufftResult cufftCreate(cufftHandle *handle)
 {
     if (!plans)
@@ -37,8 +50,7 @@ cufftResult cufftCreate(cufftHandle *handle)
     int rc = memsim_device_open(device);
     if (rc || !plans)
         return CUFFT_SETUP_FAILED;
-    if (memsim_device_library_kernels(device, "cufft",
-                                      memsim_device_gpu()->cufft_bytes))
+    if (plan_take(device))
         return CUFFT_ALLOC_FAILED;
     uint32_t i = plan_count;
     for (uint32_t k = 0; k < plan_count; k++)
@@ -70,6 +82,7 @@ cufftResult cufftDestroy(cufftHandle handle)
     if (!plan)
         return CUFFT_INVALID_PLAN;
     work_free(plan);
+    memsim_device_library_object_end(plan->device, taker);
     memsim_handle_free(HANDLE_CUFFT, plan);
     return CUFFT_SUCCESS;
 }

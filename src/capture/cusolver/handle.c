@@ -24,6 +24,19 @@ struct cusolver *cusolver_get(cusolverDnHandle_t handle)
     return memsim_handle_get(HANDLE_CUSOLVER, handle);
 }
 
+static const char taker[] = "cusolver handle";
+
+static int handle_take(int device)
+{
+    const struct gpu *gpu = memsim_device_gpu();
+    int rc = memsim_device_library(device, "cusolver",
+                                   gpu->cusolver_first_bytes);
+
+    return rc ? rc
+              : memsim_device_library_object(device, taker,
+                                             gpu->cusolver_bytes);
+}
+
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
 {
     int device = memsim_device_current();
@@ -32,8 +45,7 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
         return CUSOLVER_STATUS_INVALID_VALUE;
     if (memsim_device_open(device))
         return CUSOLVER_STATUS_NOT_INITIALIZED;
-    if (memsim_device_library(device, "cusolver",
-                              memsim_device_gpu()->cusolver_bytes))
+    if (handle_take(device))
         return CUSOLVER_STATUS_ALLOC_FAILED;
     struct cusolver *c = memsim_handle_new(HANDLE_CUSOLVER, sizeof *c);
     if (!c)
@@ -47,6 +59,10 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
 
 cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
 {
+    const struct cusolver *c = cusolver_get(handle);
+
+    if (c)
+        memsim_device_library_object_end(c->device, taker);
     return memsim_handle_free(HANDLE_CUSOLVER, handle)
                ? CUSOLVER_STATUS_NOT_INITIALIZED
                : CUSOLVER_STATUS_SUCCESS;

@@ -13,7 +13,7 @@
 /* A GPU's file may say what a communicator takes: then that is all. */
 #define USES_GIVEN (1u << NCCL_MEMORY_PARTS)
 
-static const char given[] = "nccl";
+static const char given[] = "nccl communicator";
 static const char *const owners[NCCL_MEMORY_PARTS] = {
     [NCCL_MEMORY_RING] = "nccl ring",
     [NCCL_MEMORY_TREE] = "nccl tree",

@@ -106,6 +106,9 @@ static ncclResult_t communicator_new(ncclComm_t *comm,
         wanted->rank >= wanted->ranks)
         return ncclInvalidArgument;
     int rc = memsim_device_open(wanted->device);
+    if (!rc)
+        rc = memsim_device_library(wanted->device, "nccl",
+                                   memsim_device_gpu()->nccl_first_bytes);
     if (rc)
         return nccl_result(rc);
     struct communicator *c = memsim_handle_new(HANDLE_NCCL, sizeof *c);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/nvml/nvml_card.h"
+#include "capture/core/memory/device.h"
 
 #define NO_INSTANCE 0xffffffffu /* the GPU is not partitioned */
 
@@ -22,6 +23,16 @@ static const struct session_process *next_user(unsigned card, uint32_t *slot)
     return NULL;
 }
 
+/* What NVML says that P has of CARD: the driver's own part of a context is not
+ * the process's. */
+static uint64_t bytes_of(const struct session_process *p, unsigned card)
+{
+    uint64_t used = atomic_load(&p->usage[card].used);
+    uint64_t own = memsim_device_gpu()->context_driver_bytes;
+
+    return used > own ? used - own : used;
+}
+
 /* Writes one process into place I of the caller's array. */
 typedef void process_write(void *infos, uint32_t i, uint32_t pid,
                            uint64_t bytes);
@@ -37,7 +48,7 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned *count, void *infos,
         return NVML_ERROR_INVALID_ARGUMENT;
     while ((p = next_user(card, &slot)))
         if (found++ < *count)
-            write(infos, found - 1, p->pid, atomic_load(&p->usage[card].used));
+            write(infos, found - 1, p->pid, bytes_of(p, card));
     nvmlReturn_t rc =
         found > *count ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
     *count = found;

@@ -22,13 +22,22 @@ struct gpu {
     uint64_t memory_bytes;        /* cudaMemGetInfo's total */
     uint64_t context_bytes;       /* taken by a bare context: cudaFree(0) */
     uint64_t context_torch_bytes; /* the same after torch's first kernel */
-    uint64_t modules_eager_bytes; /* more under CUDA_MODULE_LOADING=EAGER */
-    uint64_t cublas_bytes;        /* of each handle */
-    uint64_t cudnn_bytes; /* of a process's first handle; so are these */
-    uint64_t cufft_bytes;
-    uint64_t cusparse_bytes;
-    uint64_t cusolver_bytes;
-    uint64_t nccl_bytes;     /* of each communicator; 0: nccl_memory.h says */
+    uint64_t context_driver_bytes; /* of context_bytes, not the process's */
+    uint64_t modules_eager_bytes;  /* more under CUDA_MODULE_LOADING=EAGER */
+
+    /* Taken beside it: by each handle, or once by a process. */
+    uint64_t cublas_bytes;         /* each handle */
+    uint64_t cudnn_bytes;          /* each handle */
+    uint64_t cufft_bytes;          /* once */
+    uint64_t cufft_plan_bytes;     /* each plan */
+    uint64_t cusparse_bytes;       /* once */
+    uint64_t cusolver_bytes;       /* each handle */
+    uint64_t cusolver_first_bytes; /* once */
+    uint64_t streams_bytes;        /* once, by the first stream that is made */
+    uint64_t managed_bytes;        /* once, by the first managed memory */
+    uint64_t nccl_first_bytes;     /* once, by the first communicator */
+    uint64_t nccl_bytes;     /* each communicator; 0: nccl_memory.h says */
+
     uint32_t smi_memory_mib; /* nvidia-smi's memory.total */
     uint32_t nccl_channels;  /* of a ring of all GPUs of a machine */
     uint32_t ecc;            /* 1: on as delivered */

@@ -172,21 +172,39 @@ static void default_bandwidth(struct gpu *gpu)
             (uint32_t)lround(gpu->memory_gbps * 4e3 / gpu->memory_bus_bits));
 }
 
+/* BYTES for every thread that can be resident, in the 2 MiB that the driver
+ * maps at a time. */
+static uint64_t for_threads(const struct gpu *gpu, uint64_t bytes)
+{
+    uint64_t threads = (uint64_t)gpu->sm_count * gpu->max_threads_per_sm;
+
+    return (threads * bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
 /* data/gpus/README.md, "Context": the driver sets aside cudaLimitStackSize,
- * 1 KiB, for every thread that can be resident; the rest grows with the SMs. */
+ * 1 KiB, for every thread that can be resident; the rest grows with the SMs.
+ * torch's first kernel needs a larger stack. */
+#define TORCH_STACK_BYTES  352
+#define DRIVER_PART_BYTES  9240576
+
 static void default_context(const struct capability *row, struct gpu *gpu)
 {
     uint64_t per_sm = (gpu->max_threads_per_sm + row->context_kib) * KIB;
 
     default_u64(&gpu->context_bytes, gpu->sm_count * per_sm);
-    default_u64(&gpu->context_torch_bytes, gpu->context_bytes);
+    default_u64(&gpu->context_torch_bytes,
+                gpu->context_bytes + for_threads(gpu, TORCH_STACK_BYTES));
+    default_u64(&gpu->context_driver_bytes,
+                gpu->context_bytes > DRIVER_PART_BYTES ? DRIVER_PART_BYTES : 0);
 }
 
-/* data/gpus/README.md, "Libraries", has the sources. Of a library's kernels a
- * program uses a twentieth; of cuFFT's, which are not known, at least the 2 MiB
- * that the driver maps at a time. */
-#define CUDNN_KERNELS_MIB    390
+/* data/gpus/README.md, "Libraries", has the sources. Of cuSPARSE's kernels a
+ * program uses a twentieth. What an H200's first stream and first communicator
+ * take is scaled with the threads. */
 #define CUSPARSE_KERNELS_MIB 88
+#define STREAMS_THREAD_BYTES 271
+#define NCCL_THREAD_BYTES    1880
+#define CUFFT_PLAN_BYTES     517000
 
 static uint64_t used_kernels(uint64_t mib)
 {
@@ -198,11 +216,16 @@ static void default_libraries(const struct capability *row, struct gpu *gpu)
     bool large = row->major == 9 || row->major == 10;
 
     default_u64(&gpu->modules_eager_bytes, (row->major < 9 ? 850 : 1270) * MIB);
-    default_u64(&gpu->cublas_bytes, (large ? 32 : 4) * MIB);
-    default_u64(&gpu->cudnn_bytes, used_kernels(CUDNN_KERNELS_MIB));
+    default_u64(&gpu->cublas_bytes, (large ? 66 : 4) * MIB);
+    default_u64(&gpu->cudnn_bytes, 8 * MIB);
     default_u64(&gpu->cusparse_bytes, used_kernels(CUSPARSE_KERNELS_MIB));
-    default_u64(&gpu->cufft_bytes, 2 * MIB);
-    default_u64(&gpu->cusolver_bytes, 250000000);
+    default_u64(&gpu->cufft_bytes, 8 * MIB);
+    default_u64(&gpu->cufft_plan_bytes, CUFFT_PLAN_BYTES);
+    default_u64(&gpu->cusolver_bytes, 96 * MIB);
+    default_u64(&gpu->cusolver_first_bytes, 4 * MIB);
+    default_u64(&gpu->streams_bytes, for_threads(gpu, STREAMS_THREAD_BYTES));
+    default_u64(&gpu->managed_bytes, 126 * MIB);
+    default_u64(&gpu->nccl_first_bytes, for_threads(gpu, NCCL_THREAD_BYTES));
     default_u64(&gpu->nccl_bytes, 0);
 }
 

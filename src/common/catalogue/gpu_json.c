@@ -253,6 +253,21 @@ static void forget_other_total(struct reader *r, const cJSON *root)
         gpu_field_forget(gpu_field_find("memory_bytes"), &r->gpu);
 }
 
+/* Memory that grows with the threads of a GPU is not its base's any more where
+ * the file changes these; nor is the context after a kernel where it changes
+ * the bare one. */
+static void forget_grown(struct reader *r, const cJSON *root, bool resized)
+{
+    static const char *const keys[] = {"streams_bytes", "nccl_first_bytes",
+                                       "context_torch_bytes"};
+    size_t last = sizeof keys / sizeof *keys - 1;
+    bool context = cJSON_GetObjectItemCaseSensitive(root, "context_bytes");
+
+    for (size_t i = resized ? 0 : last; i <= last && (resized || context); i++)
+        if (!cJSON_GetObjectItemCaseSensitive(root, keys[i]))
+            gpu_field_forget(gpu_field_find(keys[i]), &r->gpu);
+}
+
 /* The values that the others are derived from. */
 static int check_given(struct reader *r)
 {
@@ -283,9 +298,11 @@ static int read_root(struct reader *r, const cJSON *root, gpu_find *find)
     uint32_t base_sms = r->gpu.sm_count;
     if (read_keys(r, root))
         return -1;
-    if (r->gpu.is_variant && r->gpu.sm_count != base_sms)
+    bool resized = r->gpu.is_variant && r->gpu.sm_count != base_sms;
+    if (resized)
         scale_peaks(r, root, base_sms);
     forget_other_total(r, root);
+    forget_grown(r, root, resized);
     if (check_given(r))
         return -1;
     if (!r->gpu.name[0])

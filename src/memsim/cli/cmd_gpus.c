@@ -212,17 +212,23 @@ static const struct range {
     {"context_bytes",
      "within 7 % of what is published for nine GPUs; three GPUs "
      "that may have had a display took 15 to 44 % more"},
-    {"context_torch_bytes", "0 to 24 MiB more than the bare context"},
+    {"context_torch_bytes", "within 20 MiB of what out-of-memory texts of nine "
+                            "GPUs say; nothing more than the bare context up "
+                            "to PyTorch 1.13"},
+    {"context_driver_bytes", "3 to 9 MiB"},
     {"modules_eager_bytes", "362 MiB (PyTorch 1.13) to what the rule says, and "
                             "cuDNN's 293 to 390 where it is used"},
-    {"cublas_bytes", "a handle: 32 to 60 MB on 9.x and 10.x, at most 5 MiB on "
-                     "7.5"},
-    {"cudnn_bytes", "2 to 390 MiB: of its kernels those that are used, assumed "
-                    "to be a twentieth"},
-    {"cufft_bytes",
-     "2 to 40 MiB: likewise, and how large all are is not known"},
-    {"cusparse_bytes", "2 to 88 MiB: likewise"},
-    {"cusolver_bytes", "2 to 250 MB, of which at most 80 are kernels"},
+    {"cublas_bytes", "a handle: 60 MB to 66 MiB on 9.x and 10.x, 2 to 20 MiB "
+                     "on others"},
+    {"cudnn_bytes", "a handle: 0 to 9 MiB"},
+    {"cufft_bytes", "2 to 40 MiB: kernels, and how large all are is not known"},
+    {"cufft_plan_bytes", "a plan: 0.4 to 0.7 MiB"},
+    {"cusparse_bytes", "2 to 88 MiB: of its kernels those that are used, "
+                       "assumed to be a twentieth"},
+    {"cusolver_bytes", "a handle: 2 to 250 MB"},
+    {"streams_bytes", "0 to 70 MiB: an H200's, scaled with the threads"},
+    {"managed_bytes", "0 to 126 MiB: an H200's"},
+    {"nccl_first_bytes", "0 to 486 MiB: an H200's, scaled with the threads"},
     {"nccl_channels", "as in logs of six GPUs; fewer if a network card limits "
                       "them, half on reduced variants such as the H800"},
 };

@@ -106,6 +106,10 @@ int memsim_host_malloc(uint64_t bytes, enum host_kind kind, uint32_t flags,
         return CORE_OUT_OF_MEMORY;
     if (kind == HOST_MANAGED)
         note_managed();
+    if (kind == HOST_MANAGED &&
+        memsim_device_library(device, "managed memory",
+                              memsim_device_gpu()->managed_bytes))
+        return CORE_OUT_OF_MEMORY;
     *address = (uint64_t)p;
     return range_insert(
         &(struct host_range){(uint64_t)p, bytes, kind, flags, device});

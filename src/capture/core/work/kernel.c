@@ -289,8 +289,8 @@ static int launch_check(const struct kernel *kernel,
     return CORE_INVALID_VALUE;
 }
 
-/* The first kernel loads the code that torch is built with: what a context
- * takes then is more than a bare one's. */
+/* torch's first kernel makes the context larger, unless that has taken every
+ * kernel's code and stack already. */
 static bool modules_loaded[SESSION_DEVICES];
 
 void kernel_reset(int device)
@@ -304,8 +304,9 @@ static void modules_load(int device)
 
     modules_loaded[device] = true;
     if (gpu->context_torch_bytes > gpu->context_bytes)
-        memsim_device_library(device, "kernels",
-                              gpu->context_torch_bytes - gpu->context_bytes);
+        memsim_device_library_kernels(device, "kernels",
+                                      gpu->context_torch_bytes -
+                                          gpu->context_bytes);
 }
 
 /* Not inline, as all that few launches do: a launch then saves no registers. */

@@ -102,6 +102,10 @@ int memsim_stream_create(uint32_t flags, int priority, uint64_t *handle)
 
     if (rc)
         return rc;
+    rc = memsim_device_library(device, "streams",
+                               memsim_device_gpu()->streams_bytes);
+    if (rc)
+        return rc;
     torch_observe();
     struct stream *stream = memsim_handle_new(HANDLE_STREAM, sizeof *stream);
     if (!stream)
