@@ -2,211 +2,10 @@
 #include <cudnn.h>
 
 #include "check.h"
+#include "cudnn_problem.h"
 #include "cudnn_trace.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
-
-static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
-{
-    cudnnBackendDescriptor_t d = NULL;
-
-    CHECK(!cudnnBackendCreateDescriptor(type, &d));
-    return d;
-}
-
-static void set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                cudnnBackendAttributeType_t type, int64_t count,
-                const void *values)
-{
-    CHECK(!cudnnBackendSetAttribute(d, name, type, count, values));
-}
-
-static void set_part(cudnnBackendDescriptor_t d,
-                     cudnnBackendAttributeName_t name,
-                     cudnnBackendDescriptor_t part)
-{
-    set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &part);
-}
-
-static void set_number(cudnnBackendDescriptor_t d,
-                       cudnnBackendAttributeName_t name, int64_t number)
-{
-    set(d, name, CUDNN_TYPE_INT64, 1, &number);
-}
-
-/* A dense tensor; NHWC where CHANNELS_LAST. */
-static cudnnBackendDescriptor_t tensor(int64_t uid, cudnnDataType_t type,
-                                       const int64_t dims[4],
-                                       bool channels_last)
-{
-    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    int64_t c = dims[1], h = dims[2], w = dims[3];
-    int64_t nchw[] = {c * h * w, h * w, w, 1},
-            nhwc[] = {c * h * w, 1, w * c, c};
-
-    set_number(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
-    set_number(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
-    set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-    set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
-    set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4,
-        channels_last ? nhwc : nchw);
-    CHECK(!cudnnBackendFinalize(d));
-    return d;
-}
-
-struct problem {
-    cudnnDataType_t type;
-    int64_t x[4], w[4], y[4], stride;
-    bool channels_last;
-    int kind; /* 0 forward, 1 backward data, 2 backward filter */
-};
-
-static cudnnBackendDescriptor_t convolution_descriptor(int64_t stride)
-{
-    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    int64_t strides[] = {stride, stride}, ones[] = {1, 1}, zeros[] = {0, 0};
-
-    set_number(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
-    set(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    set(d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
-        &mode);
-    set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
-    set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
-    set(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, zeros);
-    set(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, zeros);
-    CHECK(!cudnnBackendFinalize(d));
-    return d;
-}
-
-static const struct names {
-    cudnnBackendDescriptorType_t type;
-    cudnnBackendAttributeName_t x, w, y, descriptor;
-} kinds[] = {
-    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
-    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
-    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC},
-};
-
-static cudnnBackendDescriptor_t graph_of(cudnnBackendDescriptor_t operation)
-{
-    cudnnBackendDescriptor_t graph =
-        make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-
-    set_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-    CHECK(!cudnnBackendFinalize(graph));
-    CHECK(!cudnnBackendDestroyDescriptor(operation));
-    return graph;
-}
-
-/* The parts are destroyed at once: the graph holds them. */
-static cudnnBackendDescriptor_t convolution_graph(const struct problem *p)
-{
-    const struct names *n = &kinds[p->kind];
-    cudnnBackendDescriptor_t parts[] = {
-        tensor('x', p->type, p->x, p->channels_last),
-        tensor('w', p->type, p->w, p->channels_last),
-        tensor('y', p->type, p->y, p->channels_last),
-        convolution_descriptor(p->stride)};
-    cudnnBackendDescriptor_t operation = make(n->type);
-
-    set_part(operation, n->x, parts[0]);
-    set_part(operation, n->w, parts[1]);
-    set_part(operation, n->y, parts[2]);
-    set_part(operation, n->descriptor, parts[3]);
-    CHECK(!cudnnBackendFinalize(operation));
-    for (int i = 0; i < 4; i++)
-        CHECK(!cudnnBackendDestroyDescriptor(parts[i]));
-    return graph_of(operation);
-}
-
-/* The configurations of heuristics MODE, best first; how many. */
-static int64_t configurations_by(cudnnBackendHeurMode_t mode,
-                                 cudnnBackendDescriptor_t graph,
-                                 cudnnBackendDescriptor_t found[4])
-{
-    cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    int64_t count = -1, again = -1;
-
-    set_part(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    CHECK(!cudnnBackendFinalize(d));
-    CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
-                                    NULL));
-    for (int i = 0; i < count; i++)
-        found[i] = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
-                                    &again, found));
-    CHECK(again == count);
-    CHECK(!cudnnBackendDestroyDescriptor(d));
-    return count;
-}
-
-static int64_t configurations(cudnnBackendDescriptor_t graph,
-                              cudnnBackendDescriptor_t found[4])
-{
-    return configurations_by(CUDNN_HEUR_MODE_INSTANT, graph, found);
-}
-
-static cudnnBackendDescriptor_t plan_of(cudnnBackendDescriptor_t configuration)
-{
-    cudnnBackendDescriptor_t plan =
-        make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-
-    set_part(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-    CHECK(!cudnnBackendFinalize(plan));
-    return plan;
-}
-
-static int64_t number_of(cudnnBackendDescriptor_t d,
-                         cudnnBackendAttributeName_t name)
-{
-    int64_t number = -1, count = -1;
-
-    CHECK(!cudnnBackendGetAttribute(d, name, CUDNN_TYPE_INT64, 1, &count,
-                                    &number));
-    CHECK(count == 1);
-    return number;
-}
-
-/* PROBLEM's plan by engine number INDEX of the heuristics. */
-static cudnnBackendDescriptor_t plan_for(const struct problem *problem,
-                                         int64_t index)
-{
-    cudnnBackendDescriptor_t found[4], graph = convolution_graph(problem);
-    int64_t count = configurations(graph, found);
-
-    CHECK(!cudnnBackendDestroyDescriptor(graph));
-    CHECK(index < count);
-    cudnnBackendDescriptor_t plan = plan_of(found[index]);
-    for (int i = 0; i < count; i++)
-        CHECK(!cudnnBackendDestroyDescriptor(found[i]));
-    return plan;
-}
-
-static int64_t workspace_of(const struct problem *problem, int64_t index)
-{
-    cudnnBackendDescriptor_t plan = plan_for(problem, index);
-    int64_t bytes = number_of(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-
-    CHECK(!cudnnBackendDestroyDescriptor(plan));
-    return bytes;
-}
 
 static cudnnBackendDescriptor_t variant_pack(void *workspace)
 {
@@ -448,8 +247,8 @@ TEST(a_plan_that_needs_workspace_gets_some)
     struct problem patch = {
         .type = CUDNN_DATA_HALF,
         .x = {1, 16, 8, 8},
-        .w = {16, 16, 1, 1},
-        .y = {1, 16, 8, 8},
+        .w = {16, 16, 3, 3},
+        .y = {1, 16, 6, 6},
         .stride = 1,
     };
     cudnnBackendDescriptor_t plan = plan_for(&patch, 0);
@@ -480,9 +279,12 @@ TEST(attention_is_recorded)
              tensor(4, CUDNN_DATA_HALF, q, false));
     CHECK(!cudnnBackendFinalize(op));
     CHECK(configurations(graph_of(op), found) == 1);
-    CHECK(!execute(plan_of(found[0]), NULL));
+    cudnnBackendDescriptor_t plan = plan_of(found[0]);
+    CHECK_UINT(number_of(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE), 256);
+    CHECK(!execute(plan, found));
     struct seen seen = trace_seen(TRACE_ATTENTION);
     CHECK(seen.count == 1);
+    CHECK_UINT(seen.attention.workspace_bytes, 256);
     CHECK_UINT(seen.attention.type, CUDNN_DATA_HALF);
     CHECK_STR(seen.text,
               "q=2,8,128,64 qs=65536,8192,64,1 qt=half "
@@ -490,6 +292,29 @@ TEST(attention_is_recorded)
               "v=2,2,256,64 vs=32768,16384,64,1 vt=half "
               "o=2,8,128,64 os=65536,8192,64,1 ot=half "
               "causal=0 window=0 padding=0 bias=0 dropout=0 stats=0");
+}
+
+/* Llama's 32 query and 8 key heads, 4096 tokens: dK and dV of all 32 heads. */
+TEST(gradients_of_grouped_queries_take_a_workspace)
+{
+    cudnnBackendDescriptor_t found[4];
+    cudnnBackendDescriptor_t op =
+        make(CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR);
+    int64_t q[] = {1, 32, 4096, 64}, k[] = {1, 8, 4096, 64};
+
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC,
+             tensor(1, CUDNN_DATA_HALF, q, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC,
+             tensor(2, CUDNN_DATA_HALF, k, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_VDESC,
+             tensor(3, CUDNN_DATA_HALF, k, false));
+    set_part(op, CUDNN_ATTR_OPERATION_SDPA_BWD_ODESC,
+             tensor(4, CUDNN_DATA_HALF, q, false));
+    CHECK(!cudnnBackendFinalize(op));
+    CHECK(configurations(graph_of(op), found) == 1);
+    CHECK_UINT(number_of(plan_of(found[0]),
+                         CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE),
+               256 + 4 * 4096 * 32 * 64);
 }
 
 TEST(other_graphs_are_recorded_too)

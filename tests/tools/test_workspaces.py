@@ -7,9 +7,10 @@ import unittest
 
 from suite import TOP, main
 
-HEAD = ("operation type math layout groups filter stride channels height gpu "
-        "cudnn x w y constant align evidence source").split()
-MEASURED = ("FIDELITY", "KINETO", "V100")
+HEAD = ("operation type math layout groups filter stride channels outputs "
+        "height area gpu cudnn x w y sums constant align most evidence "
+        "source").split()
+MEASURED = ("FIDELITY", "KINETO", "V100", "H200")
 
 
 def rows():
@@ -29,20 +30,28 @@ class Workspaces(unittest.TestCase):
 
     def test_a_measured_row_says_on_which_gpu(self):
         measured = {"FIDELITY": ("9.0", "9"), "KINETO": ("9.0", "9"),
-                    "V100": ("7.0", "8")}
+                    "V100": ("7.0", "8"), "H200": ("9.0", "9")}
         for row in rows():
             source = row["source"].rstrip(" 0123456789abcd")
             where = measured.get(row["source"]) or measured.get(source)
-            self.assertEqual((row["gpu"], row["cudnn"]), where or ("*", "*"))
+            gpu = row["gpu"].removesuffix("/132") if where else row["gpu"]
+            self.assertEqual((gpu, row["cudnn"]), where or ("*", "*"))
 
-    def test_bf16_was_measured_where_nothing_else_is_said(self):
+    def test_one_of_two_halves_was_measured_where_nothing_else_is_said(self):
         for row in rows():
-            if "bf16" in row["type"] and row["source"] != "KINETO":
+            if "|" in row["type"] and "bf16" in row["type"] and \
+                    row["source"] != "KINETO":
                 self.assertIn("assumed", row["evidence"], row)
+
+    def test_measured_splits_are_for_that_many_sms(self):
+        for row in rows():
+            if row["source"] == "H200" and row["operation"] == "wgrad" and \
+                    row["sums"] not in ("0", "1N", "8N"):
+                self.assertEqual(row["gpu"], "9.0/132", row)
 
     def test_the_last_row_takes_the_rest(self):
         last = rows()[-1]
-        self.assertTrue(all(last[key] == "*" for key in HEAD[:11]))
+        self.assertTrue(all(last[key] == "*" for key in HEAD[:13]))
         self.assertEqual(last["evidence"], "unknown: counted as 0")
 
 

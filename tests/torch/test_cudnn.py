@@ -381,6 +381,25 @@ def attention_bias():
 
 
 @test
+def attention_gradient_workspace():
+    """As an H200 gave for Llama 1B at 4096 tokens: 4 bytes for each value of Q,
+    4 for each row, 256, and dK and dV of all query heads."""
+    if torch.__version__ < "2.6":
+        raise Skip("this torch repeats the keys itself")
+    q, k, v = (torch.randn(1, heads, 4096, 64, device=GPU, dtype=torch.bfloat16,
+                           requires_grad=True) for heads in (32, 8, 8))
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                           enable_gqa=True)
+    out = torch.empty_like(y)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    y.backward(out)
+    tensors = 2 * (q.numel() + k.numel() + v.numel())
+    equal(torch.cuda.max_memory_allocated() - before - tensors, 67633664)
+
+
+@test
 def attention_inference():
     q, k, v = (torch.randn(2, 8, length, 64, device=GPU, dtype=torch.float16)
                for length in (64, 256, 256))

@@ -11,11 +11,14 @@
 /* One row; its texts are patterns: "*" any, "a|b" either. */
 struct rule {
     const char *operation, *type, *math, *layout, *groups, *filter, *stride;
-    const char *channels, *height;
+    const char *channels, *outputs;
+    const char *height, *area;
     const char *gpu, *cudnn; /* where it was measured; "*": nowhere */
-    double x, w, y; /* multiples of the tensors' bytes */
+    double x, w, y;   /* multiples of the tensors' bytes */
+    const char *sums; /* of the filter's gradient, as sums_count reads it */
     uint64_t constant_bytes;
-    uint64_t align; /* channels are rounded up to this */
+    uint64_t align;      /* channels are rounded up to this */
+    uint64_t most_bytes; /* the row is for workspaces up to this; 0: all */
 };
 
 static const struct rule rules[] = {
@@ -25,8 +28,9 @@ static const struct rule rules[] = {
 /* The same columns of a convolution. */
 struct problem {
     const char *operation, *type, *math, *layout, *groups;
-    char filter[32], stride[32], channels[24], gpu[8], cudnn[8];
-    int64_t height;
+    char filter[32], stride[32], channels[24], outputs[24], gpu[8], cudnn[8];
+    int64_t height, area;
+    uint32_t sm_count;
 };
 
 static bool pattern_fits(const char *pattern, const char *text)
@@ -43,12 +47,15 @@ static bool pattern_fits(const char *pattern, const char *text)
     return false;
 }
 
+/* "N", "N-M", "%N" (a multiple of N) or "*". */
 static bool range_fits(const char *range, int64_t number)
 {
     char *end;
 
     if (!strcmp(range, "*"))
         return true;
+    if (*range == '%')
+        return number % strtoll(range + 1, NULL, 10) == 0;
     int64_t low = strtoll(range, &end, 10);
     int64_t high = *end == '-' ? strtoll(end + 1, NULL, 10) : low;
     return number >= low && number <= high;
@@ -64,27 +71,22 @@ static bool rule_fits(const struct rule *rule, const struct problem *p)
            pattern_fits(rule->filter, p->filter) &&
            pattern_fits(rule->stride, p->stride) &&
            pattern_fits(rule->channels, p->channels) &&
-           range_fits(rule->height, p->height);
+           pattern_fits(rule->outputs, p->outputs) &&
+           range_fits(rule->height, p->height) &&
+           range_fits(rule->area, p->area);
 }
 
-/* Was its size measured on such a GPU, with such a cuDNN? */
+/* Was its size measured on such a GPU ("9.0", or "9.0/132" where the number
+ * of SMs decides), with such a cuDNN? */
 static bool rule_is_own(const struct rule *rule, const struct problem *p)
 {
-    return strcmp(rule->gpu, "*") && pattern_fits(rule->gpu, p->gpu) &&
+    size_t capability = strcspn(rule->gpu, "/");
+
+    return strlen(p->gpu) == capability &&
+           !strncmp(rule->gpu, p->gpu, capability) &&
+           (!rule->gpu[capability] ||
+            strtoul(rule->gpu + capability + 1, NULL, 10) == p->sm_count) &&
            pattern_fits(rule->cudnn, p->cudnn);
-}
-
-static const struct rule *rule_find(const struct problem *p)
-{
-    const size_t count = sizeof rules / sizeof *rules;
-
-    for (size_t i = 0; i < count; i++)
-        if (rule_is_own(&rules[i], p) && rule_fits(&rules[i], p))
-            return &rules[i];
-    for (size_t i = 0; i < count; i++)
-        if (rule_fits(&rules[i], p))
-            return &rules[i];
-    return NULL;
 }
 
 static const char *type_of(const struct convolution *c)
@@ -138,37 +140,107 @@ static struct problem problem_of(const struct convolution *c)
     sizes_print(p.filter, sizeof p.filter, c->w.dims + 2, c->w.count - 2);
     sizes_print(p.stride, sizeof p.stride, c->stride, c->spatial_dims);
     sizes_print(p.channels, sizeof p.channels, c->x.dims + 1, c->x.count > 1);
+    sizes_print(p.outputs, sizeof p.outputs, c->w.dims, c->w.count > 1);
+    p.area = 1;
+    for (int i = 2; i < c->y.count; i++)
+        p.area *= c->y.dims[i];
     const struct gpu *gpu = memsim_device_gpu();
-    if (gpu)
+    if (gpu) {
         snprintf(p.gpu, sizeof p.gpu, "%u.%u", gpu->capability_major % 100,
                  gpu->capability_minor % 100);
+        p.sm_count = gpu->sm_count;
+    }
     snprintf(p.cudnn, sizeof p.cudnn, "%zu", cudnnGetVersion() / 10000 % 100);
     return p;
 }
 
-/* The bytes of SHAPE with the dimensions in MASK rounded up to ALIGN. */
-static uint64_t padded_bytes(const struct shape *shape, unsigned mask,
-                             uint64_t align)
+/* The elements of SHAPE with the dimensions in MASK rounded up to ALIGN. */
+static uint64_t padded_elements(const struct shape *shape, unsigned mask,
+                                uint64_t align)
 {
-    uint64_t bytes = cudnn_type_bytes(shape->type);
+    uint64_t elements = 1;
 
     for (int i = 0; i < shape->count; i++) {
         uint64_t dim = (uint64_t)shape->dims[i];
 
-        bytes *= mask >> i & 1 ? (dim + align - 1) / align * align : dim;
+        elements *= mask >> i & 1 ? (dim + align - 1) / align * align : dim;
     }
-    return bytes;
+    return elements;
 }
 
-/* Images and filters have their input channels second; a filter's first
- * dimension is the output's channels. */
-static uint64_t rule_bytes(const struct rule *rule, const struct convolution *c)
+/* Images have their channels second; a filter has the output's first and those
+ * of one group of the input second. */
+static double tensor_bytes(const struct shape *shape, unsigned mask,
+                           uint64_t align)
 {
-    double bytes = rule->x * (double)padded_bytes(&c->x, 2, rule->align) +
-                   rule->w * (double)padded_bytes(&c->w, 3, rule->align) +
-                   rule->y * (double)padded_bytes(&c->y, 2, rule->align);
+    return (double)(padded_elements(shape, mask, align) *
+                    cudnn_type_bytes(shape->type));
+}
+
+/* Which dimensions of C's filter are channels that may be rounded up. */
+static unsigned filter_channels(const struct convolution *c)
+{
+    return c->groups > 1 ? 1 : 3;
+}
+
+/* How often the SMs go into the tiles that a product of the filter's gradient
+ * is cut into: of 128x128 values, of 64 where there are no more. Each then sums
+ * a share of the pictures. Once is not worth a copy. */
+static double split_count(const struct convolution *c, uint32_t sm_count)
+{
+    uint64_t rows = (uint64_t)c->w.dims[0];
+    uint64_t columns = padded_elements(&c->w, 0, 1) / (rows ? rows : 1);
+    uint64_t wide = rows <= 64 || c->w.dims[1] <= 64 ? 64 : 128;
+    uint64_t tiles = (rows + 127) / 128 * ((columns + wide - 1) / wide);
+    uint64_t splits = tiles ? sm_count / tiles : 0;
+
+    return splits > 1 ? (double)splits : 0;
+}
+
+/* "N" times the number, "T" times the splits, or just the number. */
+static double sums_count(const char *sums, const struct convolution *c,
+                         uint32_t sm_count)
+{
+    char *unit;
+    double count = strtod(sums, &unit);
+
+    if (*unit == 'N')
+        return count * (double)c->x.dims[0];
+    return *unit == 'T' ? count * split_count(c, sm_count) : count;
+}
+
+static uint64_t rule_bytes(const struct rule *rule, const struct problem *p,
+                           const struct convolution *c)
+{
+    unsigned channels = filter_channels(c);
+    double sum = 4 * (double)padded_elements(&c->w, channels, rule->align);
+    double bytes = rule->x * tensor_bytes(&c->x, 2, rule->align) +
+                   rule->w * tensor_bytes(&c->w, channels, rule->align) +
+                   rule->y * tensor_bytes(&c->y, 2, rule->align) +
+                   sum * sums_count(rule->sums, c, p->sm_count);
 
     return (uint64_t)(bytes + 0.5) + rule->constant_bytes;
+}
+
+static bool rule_takes(const struct rule *rule, const struct problem *p,
+                       const struct convolution *c)
+{
+    return rule_fits(rule, p) && (!rule->most_bytes ||
+                                  rule_bytes(rule, p, c) <= rule->most_bytes);
+}
+
+static const struct rule *rule_find(const struct problem *p,
+                                    const struct convolution *c)
+{
+    const size_t count = sizeof rules / sizeof *rules;
+
+    for (size_t i = 0; i < count; i++)
+        if (rule_is_own(&rules[i], p) && rule_takes(&rules[i], p, c))
+            return &rules[i];
+    for (size_t i = 0; i < count; i++)
+        if (rule_takes(&rules[i], p, c))
+            return &rules[i];
+    return NULL;
 }
 
 /* "7.0" as 70; "*" is 0. */
@@ -183,11 +255,11 @@ static unsigned capability_of(const struct rule *rule)
 struct workspace convolution_workspace(const struct convolution *convolution)
 {
     const struct problem problem = problem_of(convolution);
-    const struct rule *rule = rule_find(&problem);
+    const struct rule *rule = rule_find(&problem, convolution);
 
     if (convolution->engine == ENGINE_SMALL || !rule)
         return (struct workspace){0};
-    struct workspace w = {.bytes = rule_bytes(rule, convolution),
+    struct workspace w = {.bytes = rule_bytes(rule, &problem, convolution),
                           .gpu = capability_of(rule)};
     w.most_bytes = w.bytes;
     if (!rule_is_own(rule, &problem)) {

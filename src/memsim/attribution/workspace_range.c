@@ -11,7 +11,7 @@ static const struct {
     const char *name;
 } sources[] = {
     {70, "measured on a V100 in 2021"},
-    {90, "measured on an H100 in 2024"},
+    {90, "measured on an H100 or H200"},
     {0, "assumed by analogy"},
 };
 #define SOURCES (sizeof sources / sizeof *sources)
