@@ -63,6 +63,53 @@ TEST(ascending_takes_the_lowest_place)
     CHECK(vaspace_check(&v));
 }
 
+/* T: the end of the first allocation, as on an H200. */
+TEST(code_leaves_three_holes_at_the_first_kernel)
+{
+    setup(VASPACE_CHUNKS);
+    CHECK(vaspace_place_code(&v) == 0);
+    CHECK(vaspace_check(&v));
+    uint64_t top = vaspace_alloc(&v, 2 * MIB) + 2 * MIB;
+    CHECK_UINT(top, TOP - 96 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top - 960 * MIB);
+    CHECK(vaspace_load_code(&v) == 0);
+    CHECK(vaspace_check(&v));
+    CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top - 416 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 12 * MIB), top - 940 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 2 * MIB), top - 422 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 394 * MIB), top - 396 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top + 74 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 32 * MIB), top - 992 * MIB);
+    CHECK_UINT(v.used_bytes, 502 * MIB);
+    CHECK(vaspace_load_code(&v) == 0);
+    CHECK(vaspace_check(&v));
+}
+
+TEST(a_library_takes_addresses_and_no_memory)
+{
+    uint64_t start, bytes;
+
+    setup(VASPACE_CHUNKS);
+    uint64_t a = vaspace_alloc(&v, 20 * MIB);
+    CHECK(vaspace_hold(&v, 66 * MIB) == 0);
+    CHECK_UINT(v.used_bytes, 20 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 2 * MIB), a + 22 * MIB);
+    CHECK_UINT(vaspace_alloc(&v, 32 * MIB), a - 96 * MIB);
+    CHECK(!vaspace_find(&v, a + 20 * MIB, &start, &bytes));
+    CHECK(vaspace_check(&v));
+    CHECK(vaspace_reset(&v) == 0);
+    CHECK_UINT(vaspace_alloc(&v, 32 * MIB), a);
+}
+
+TEST(other_orders_have_no_code)
+{
+    setup(VASPACE_ASCENDING);
+    CHECK(vaspace_place_code(&v) == 0);
+    CHECK(vaspace_hold(&v, 66 * MIB) == 0);
+    CHECK(vaspace_load_code(&v) == 0);
+    CHECK_UINT(vaspace_alloc(&v, 20 * MIB), BASE);
+}
+
 TEST(small_allocations_share_a_page)
 {
     setup(VASPACE_CHUNKS);

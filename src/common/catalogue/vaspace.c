@@ -5,7 +5,7 @@
  *   [ gap ][ used | free | used ][ used | free ][ gap ][ used | slab ][ gap ]
  *          '---- one chunk ----''-- another --'        '-- another --'
  *
- * A gap belongs to no chunk. A slab is a 2 MiB page of small allocations,
+ * A gap belongs to no chunk. What a library holds is used without memory. A slab is a 2 MiB page of small allocations,
  * whose tiles are in a second row over the same window, where that page is a
  * chunk and all else gap. Each row is a treap by address that knows the widest
  * free and gap tile of each subtree, and a list to find the neighbours. */
@@ -16,7 +16,13 @@
 
 #define PAGE_BYTES ((size_t)64 << 10)
 
-enum kind { KIND_GAP, KIND_FREE, KIND_USED, KIND_SLAB };
+/* Where cudaMalloc finds places in the upper chunk of code, and how much of the
+ * lower one: PyTorch's first allocation is the 2 MiB at CODE_FIRST. */
+#define CODE_FIRST (UINT64_C(414) << 20)
+#define CODE_ABOVE (UINT64_C(490) << 20)
+#define CODE_BELOW (INT64_C(6) << 20)
+
+enum kind { KIND_GAP, KIND_FREE, KIND_USED, KIND_SLAB, KIND_HELD };
 
 struct vaspace_tile {
     struct vaspace_tile *left, *right; /* in the treap */
@@ -326,6 +332,16 @@ static int window_open(struct vaspace *v, uint64_t bytes)
     return 0;
 }
 
+static struct vaspace_tile *place_take(struct vaspace *v, uint64_t bytes,
+                                       enum kind kind)
+{
+    struct vaspace_tile *t = level_take(v, &v->large, bytes, kind);
+
+    if (!t && !window_open(v, bytes))
+        t = level_take(v, &v->large, bytes, kind);
+    return t;
+}
+
 static struct vaspace_tile *large_take(struct vaspace *v, uint64_t bytes,
                                        enum kind kind)
 {
@@ -336,9 +352,7 @@ static struct vaspace_tile *large_take(struct vaspace *v, uint64_t bytes,
     uint64_t whole = (bytes + granule - 1) & ~(granule - 1);
     if (whole > v->limit_bytes - v->used_bytes)
         return NULL;
-    struct vaspace_tile *t = level_take(v, &v->large, bytes, kind);
-    if (!t && !window_open(v, bytes))
-        t = level_take(v, &v->large, bytes, kind);
+    struct vaspace_tile *t = place_take(v, bytes, kind);
     if (t)
         v->used_bytes += t->bytes;
     return t;
@@ -382,6 +396,87 @@ static int level_init(struct vaspace *v, struct vaspace_level *level,
     return 0;
 }
 
+/* A new chunk of BYTES at START, taken without memory. */
+static void hold_chunk(struct vaspace *v, uint64_t start, uint64_t bytes)
+{
+    chunk_open(v, &v->large, start, bytes);
+    struct vaspace_tile *t = locate(&v->large, start);
+    t->asked_bytes = bytes;
+    tile_set(v, &v->large, t, KIND_HELD, start);
+}
+
+/* Makes BYTES at START, inside what is held, a free part of its chunk. */
+static void hold_open(struct vaspace *v, uint64_t start, uint64_t bytes)
+{
+    struct vaspace_tile *t = locate(&v->large, start);
+
+    if (t->start < start) {
+        struct vaspace_tile *before = t;
+
+        t = tile_cut(v, &v->large, t, start);
+        before->asked_bytes = before->bytes;
+    }
+    if (t->bytes > bytes) {
+        struct vaspace_tile *rest = tile_cut(v, &v->large, t, start + bytes);
+
+        rest->asked_bytes = rest->bytes;
+    }
+    tile_set(v, &v->large, t, KIND_FREE, t->chunk);
+}
+
+int vaspace_place_code(struct vaspace *v)
+{
+    const uint64_t bytes = VASPACE_CODE_BYTES;
+
+    if (v->model != VASPACE_CHUNKS || v->size_bytes < 4 * bytes || v->code)
+        return 0;
+    for (int i = 1; i <= 2; i++) {
+        if (spare_reserve(v))
+            return -1;
+        hold_chunk(v, v->base + v->size_bytes - (uint64_t)i * bytes, bytes);
+    }
+    if (spare_reserve(v))
+        return -1;
+    v->code = v->base + v->size_bytes - bytes;
+    hold_open(v, v->code + CODE_FIRST, VASPACE_GRANULE_BYTES);
+    return 0;
+}
+
+int vaspace_load_code(struct vaspace *v)
+{
+    static const struct {
+        int64_t start;
+        uint64_t bytes;
+    } holes[] = {{-CODE_BELOW, CODE_BELOW},
+                 {0, CODE_FIRST},
+                 {CODE_ABOVE, VASPACE_CODE_BYTES - CODE_ABOVE}};
+    uint64_t code = v->code;
+
+    v->code = 0;
+    for (int i = 0; code && i < 3; i++) {
+        if (spare_reserve(v))
+            return -1;
+        hold_open(v, code + (uint64_t)holes[i].start, holes[i].bytes);
+    }
+    return 0;
+}
+
+static int hold_block(struct vaspace *v, uint64_t bytes)
+{
+    if (!bytes)
+        return 0;
+    return spare_reserve(v) || !place_take(v, bytes, KIND_HELD) ? -1 : 0;
+}
+
+int vaspace_hold(struct vaspace *v, uint64_t bytes)
+{
+    uint64_t rest = bytes % VASPACE_CHUNK_BYTES;
+
+    if (v->model != VASPACE_CHUNKS)
+        return 0;
+    return hold_block(v, bytes - rest) || hold_block(v, rest) ? -1 : 0;
+}
+
 int vaspace_init(struct vaspace *v, uint64_t base, uint64_t size_bytes,
                  enum vaspace_model model, const struct vaspace_memory *memory)
 {
@@ -413,7 +508,7 @@ void vaspace_fini(struct vaspace *v)
 int vaspace_reset(struct vaspace *v)
 {
     vaspace_fini(v);
-    v->used_bytes = v->count = 0;
+    v->used_bytes = v->count = v->code = 0;
     v->seed = 2463534242; /* fixed: equal calls give equal trees */
     if (level_init(v, &v->large, VASPACE_GRANULE_BYTES))
         return -1;
@@ -539,7 +634,7 @@ bool vaspace_check(const struct vaspace *v)
             if (!tile_check(t))
                 return false;
             count += t->kind == KIND_USED;
-            if (i == 0 && t->kind >= KIND_USED)
+            if (i == 0 && (t->kind == KIND_USED || t->kind == KIND_SLAB))
                 used_bytes += t->bytes;
         }
         if (last->start + last->bytes != v->base + v->size_bytes)

@@ -27,6 +27,9 @@ enum vaspace_model {
     VASPACE_ASCENDING, /* WSL-like: the lowest place that fits */
 };
 
+/* Code lies in chunks of this size, of which cudaMalloc gets what is left. */
+#define VASPACE_CODE_BYTES (UINT64_C(512) << 20)
+
 /* Pages for nodes. `get` returns zeroed memory or NULL; `put` (may be NULL)
  * takes a piece back, whole. */
 struct vaspace_memory {
@@ -55,6 +58,7 @@ struct vaspace {
     struct vaspace_level large, small;
     struct vaspace_tile *spare;
     struct vaspace_page *pages;
+    uint64_t code; /* where the upper chunk of code starts; 0: nowhere */
     uint32_t seed;
 };
 
@@ -70,6 +74,21 @@ void vaspace_fini(struct vaspace *v);
 
 /* Forgets every allocation; model, window and limit stay. 0 or -1. */
 int vaspace_reset(struct vaspace *v);
+
+/* Measured on an H200 (driver 580, CUDA 13, PyTorch 2.11): the context of a
+ * program with PyTorch has two chunks of code. The first allocation of up to
+ * 2 MiB lies in the upper one; what is larger goes below. Call it before any
+ * allocation; nothing happens in the other models. 0, or -1: no node. */
+int vaspace_place_code(struct vaspace *v);
+
+/* PyTorch's first kernel is loaded: of the two chunks 6, 414 and 22 MiB are free
+ * from now on. 0 where vaspace_place_code was not called or this was. */
+int vaspace_load_code(struct vaspace *v);
+
+/* BYTES of a library: of VASPACE_CHUNKS two blocks, its whole chunks and the
+ * rest, each at the lowest place. They take addresses and no memory (the caller
+ * counts it), and stay until vaspace_reset. 0 or -1. */
+int vaspace_hold(struct vaspace *v, uint64_t bytes);
 
 /* From now on used_bytes shall not pass LIMIT_BYTES (UINT64_MAX: no limit). */
 void vaspace_limit(struct vaspace *v, uint64_t limit_bytes);
