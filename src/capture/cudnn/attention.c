@@ -219,7 +219,7 @@ static void attention_describe(const struct attention *a, struct text *text)
 }
 
 /* Does GRAPH sum gradients of keys or values over heads that it keeps in no
- * tensor of the program's? Older frontends keep them in one, which is scratch. */
+ * tensor of the program's? Older frontends keep them in one: in scratch. */
 static bool sums_hidden_heads(const struct descriptor *graph)
 {
     const struct descriptor *op;

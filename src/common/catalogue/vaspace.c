@@ -5,10 +5,11 @@
  *   [ gap ][ used | free | used ][ used | free ][ gap ][ used | slab ][ gap ]
  *          '---- one chunk ----''-- another --'        '-- another --'
  *
- * A gap belongs to no chunk. What a library holds is used without memory. A slab is a 2 MiB page of small allocations,
- * whose tiles are in a second row over the same window, where that page is a
- * chunk and all else gap. Each row is a treap by address that knows the widest
- * free and gap tile of each subtree, and a list to find the neighbours. */
+ * A gap belongs to no chunk. What is held takes addresses without memory. A
+ * slab is a 2 MiB page of small allocations, whose tiles are in a second row
+ * over the same window, where that page is a chunk and all else gap. Each row
+ * is a treap by address that knows the widest free and gap tile of each
+ * subtree, and a list to find the neighbours. */
 #include "common/catalogue/vaspace.h"
 
 #include <string.h>

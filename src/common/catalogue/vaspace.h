@@ -81,8 +81,8 @@ int vaspace_reset(struct vaspace *v);
  * allocation; nothing happens in the other models. 0, or -1: no node. */
 int vaspace_place_code(struct vaspace *v);
 
-/* PyTorch's first kernel is loaded: of the two chunks 6, 414 and 22 MiB are free
- * from now on. 0 where vaspace_place_code was not called or this was. */
+/* PyTorch's first kernel is loaded: of the two chunks 6, 414 and 22 MiB are
+ * free from now on. 0 where vaspace_place_code was not called or this was. */
 int vaspace_load_code(struct vaspace *v);
 
 /* BYTES of a library: of VASPACE_CHUNKS two blocks, its whole chunks and the
