@@ -77,6 +77,22 @@ class Folder:
 
 
 @test
+def saving_a_model_is_no_guess():
+    script = """
+with torch.no_grad():
+    for p in model.parameters():
+        p.add_(torch.nn.functional.gelu(p))
+big = torch.nn.BatchNorm1d(1000).cuda().train()
+big(torch.nn.functional.gelu(torch.randn(4, 1000, device="cuda"))).sum().backward()
+torch.save({"model": state, "norm": big.state_dict()}, "model.pt")
+"""
+    with Folder() as folder:
+        equal(folder.run(script)["guesses"], [])
+        told = folder.run(script + "n = int(state['weight'].argmax())\n")
+        equal([g["where"] for g in told["guesses"]], ["job.py:20"])
+
+
+@test
 def a_checkpoint_stays_and_the_script_reads_its_own():
     with Folder("best.pt", "at/last.ckpt") as f:
         report = f.run("""

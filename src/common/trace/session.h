@@ -129,6 +129,7 @@ struct session_note {
 struct session_guess {
     session_u32 ready;
     session_u64 times, elements, chosen; /* sums over all choices there */
+    uint32_t is_read; /* the host read CHOSEN numbers that are not known */
     char operation[SESSION_NAME_BYTES], module[SESSION_NAME_BYTES];
     char where[SESSION_NAME_BYTES]; /* file:line of the script; "": not known */
     char what[SESSION_TEXT_BYTES];

@@ -49,20 +49,47 @@ static int by_times(const void *one, const void *other)
     return order ? order : strcmp(a->sum.operation, b->sum.operation);
 }
 
+/* "aten::topk in layers.0" */
+static void asker_text(const struct place *p, char *text, size_t size)
+{
+    const struct result_guess *g = &p->sum;
+
+    if (p->modules > 1)
+        snprintf(text, size, "%s in %zu modules", g->operation, p->modules);
+    else
+        snprintf(text, size, "%s%s%s", g->operation, g->module[0] ? " in " : "",
+                 g->module);
+}
+
+/* "train.py:31 reads 3 numbers that memsim does not compute ..." */
 static void place_write(const struct place *p, FILE *out)
 {
     const struct result_guess *g = &p->sum;
-    char module[SESSION_NAME_BYTES + 8] = "", text[4 * SESSION_NAME_BYTES];
+    char asker[2 * SESSION_NAME_BYTES + 8], times[40] = "";
+    char text[6 * SESSION_NAME_BYTES];
 
-    if (p->modules > 1)
-        snprintf(module, sizeof module, " in %zu modules", p->modules);
-    else if (g->module[0])
-        snprintf(module, sizeof module, " in %s", g->module);
-    snprintf(text, sizeof text,
-             "%s%s%s%s: %" PRIu64 " of %" PRIu64 "%s, %" PRIu64 " time%s",
-             g->where, g->where[0] ? ": " : "", g->operation, module, g->chosen,
-             g->elements, g->times > 1 ? " in all" : "", g->times,
-             g->times > 1 ? "s" : "");
+    asker_text(p, asker, sizeof asker);
+    if (g->times > 1)
+        snprintf(times, sizeof times, ", in %" PRIu64 " calls", g->times);
+    int n = snprintf(text, sizeof text, "%s%s%s%s ",
+                     g->where[0] ? g->where : asker, g->where[0] ? " (" : "",
+                     g->where[0] ? asker : "", g->where[0] ? ")" : "");
+    size_t length = n > 0 ? (size_t)n : 0;
+    if (g->is_read)
+        n = snprintf(text + length, sizeof text - length,
+                     "reads %" PRIu64 " integer%s or flag%s that memsim does "
+                     "not compute%s, and gets 0",
+                     g->chosen, g->chosen == 1 ? "" : "s",
+                     g->chosen == 1 ? "" : "s", times);
+    else
+        n = snprintf(text + length, sizeof text - length,
+                     "is taken to choose %" PRIu64 " of %" PRIu64
+                     " elements%s",
+                     g->chosen, g->elements, times);
+    if (g->where[0] && n > 0)
+        snprintf(text + length + n, sizeof text - length - (size_t)n,
+                 "; --assume %s=X sets %s", g->where,
+                 g->is_read ? "another value" : "another share");
     text_write_wrapped(out, "  guess:", text);
 }
 

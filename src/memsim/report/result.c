@@ -378,7 +378,8 @@ static void guesses_collect(struct result *r, const struct session *s)
         struct result_guess *g = &r->guesses[r->guess_count++];
         *g = (struct result_guess){.times = load(&from->times),
                                    .elements = load(&from->elements),
-                                   .chosen = load(&from->chosen)};
+                                   .chosen = load(&from->chosen),
+                                   .is_read = from->is_read};
         snprintf(g->operation, sizeof g->operation, "%.*s",
                  SESSION_NAME_BYTES - 1, from->operation);
         snprintf(g->module, sizeof g->module, "%.*s", SESSION_NAME_BYTES - 1,

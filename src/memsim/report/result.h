@@ -47,6 +47,7 @@ struct result_guess {
     char what[SESSION_TEXT_BYTES];
     uint64_t times;
     uint64_t elements, chosen; /* of all times together */
+    bool is_read; /* the script read CHOSEN of these numbers, and got 0 */
 };
 
 /* Something that would take less memory; filled by advice.h. */

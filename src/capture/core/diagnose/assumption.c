@@ -36,6 +36,7 @@ static struct session_guess *guess_find(struct session *s,
     memcpy(g->module, wanted->module, sizeof g->module);
     memcpy(g->where, wanted->where, sizeof g->where);
     memcpy(g->what, wanted->what, sizeof g->what);
+    g->is_read = wanted->is_read;
     atomic_store(&g->ready, 1);
     return g;
 }
@@ -95,6 +96,7 @@ static void guess_count(const struct guess *guess, const char *what)
                          record_name(guess->name));
     name_copy(wanted.module, sizeof wanted.module, module ? module : "");
     name_copy(wanted.what, sizeof wanted.what, what);
+    wanted.is_read = guess->is_read;
     core_lock(LOCK_NAME);
     struct session_guess *g = guess_find(s, &wanted);
     core_unlock(LOCK_NAME);

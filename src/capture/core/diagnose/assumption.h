@@ -3,6 +3,8 @@
 #ifndef MEMSIM_CAPTURE_GUESS_H
 #define MEMSIM_CAPTURE_GUESS_H
 
+#include <stdbool.h>
+
 #include "capture/core/base/core.h"
 
 /* What was asked: NAME is the kernel's or function's, where neither ASKER, an
@@ -11,6 +13,7 @@ struct guess {
     uint32_t name, asker; /* 0: whichever is at work */
     uint64_t device, stream;
     uint64_t elements, chosen;
+    bool is_read; /* the host read CHOSEN numbers that are not known */
 };
 
 /* Records it, and notes WHAT for the user, once. */

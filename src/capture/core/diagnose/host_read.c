@@ -72,6 +72,7 @@ static void guess_count(uint64_t source, uint64_t bytes, enum number_type type,
                                 .asker = operator_outermost(),
                                 .device = (uint64_t)device,
                                 .stream = stream,
+                                .is_read = true,
                                 .elements = bytes / unit,
                                 .chosen = (unknown + unit - 1) / unit};
     memsim_assumption(
@@ -135,7 +136,8 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         return;
     }
     enum number_type type = torch_read_type();
-    if (slot) {
+    bool saves = python_is_saving();
+    if (slot && !saves) {
         atomic_fetch_add_explicit(&slot->unknown_reads, 1,
                                   memory_order_relaxed);
         if (bytes <= SERIES_BYTES)
@@ -146,7 +148,8 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
         value_fill((char *)destination, source, bytes, type, value);
         return;
     }
-    guess_count(source, bytes, type, device, stream);
+    if (!saves)
+        guess_count(source, bytes, type, device, stream);
     memsim_values_copy(destination, source, bytes);
     if (number_is_float(type) && bytes <= SERIES_BYTES)
         value_fill((char *)destination, source, bytes, type, series_next());

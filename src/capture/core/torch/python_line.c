@@ -9,7 +9,8 @@
 
 #include "capture/core/base/lock.h"
 
-#define FRAMES_MAX 100
+#define FRAMES_MAX   100
+#define SAVING_BYTES 4096 /* of the innermost frames */
 
 /* Pointers to objects of Python's are void here. */
 static struct {
@@ -197,4 +198,27 @@ void python_line(char *text, size_t size)
 void python_stack(char *text, size_t size)
 {
     at_interpreter(stack_write, text, size);
+}
+
+/* Functions that copy tensors to the host in order to write a file. */
+static bool is_saving(const char *stack)
+{
+    static const char *const savers[] = {
+        "/torch/serialization.py:",
+        "/safetensors/torch.py:",
+        "/torch/distributed/checkpoint/",
+    };
+
+    for (size_t i = 0; i < sizeof savers / sizeof *savers; i++)
+        if (strstr(stack, savers[i]))
+            return true;
+    return false;
+}
+
+bool python_is_saving(void)
+{
+    char stack[SAVING_BYTES];
+
+    python_stack(stack, sizeof stack);
+    return is_saving(stack);
 }

@@ -3,6 +3,7 @@
 #ifndef MEMSIM_CAPTURE_PYTHON_LINE_H
 #define MEMSIM_CAPTURE_PYTHON_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes "train.py:31" to TEXT: of the innermost frame whose file is none of an
@@ -15,5 +16,9 @@ void python_line(char *text, size_t size);
  * "/home/me/model.py:12 forward". The frames of torch.nn.Module's own calling
  * are left out; what does not fit in SIZE is, too. Otherwise as python_line. */
 void python_stack(char *text, size_t size);
+
+/* Whether this thread saves tensors to a file: torch.save, safetensors,
+ * torch.distributed.checkpoint. Nothing is decided by what they read. */
+bool python_is_saving(void);
 
 #endif
