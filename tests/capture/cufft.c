@@ -25,7 +25,8 @@ TEST(a_plan_takes_its_work_area_and_gives_it_back)
     CHECK(!cufftMakePlan1d(plan, 1 << 20, CUFFT_C2C, 4, &bytes));
     CHECK_UINT(bytes, (UINT64_C(4) << 20) * 8); /* a product of 2: the least */
     CHECK(card_used() >= before + bytes);
-    CHECK(!cufftMakePlan1d(plan, 11 << 10, CUFFT_C2C, 1, &bytes));
+    CHECK(cufftMakePlan1d(plan, 11 << 10, CUFFT_C2C, 1, &bytes));
+    CHECK(!cufftEstimate1d(11 << 10, CUFFT_C2C, 1, &bytes));
     CHECK_UINT(bytes, (UINT64_C(11) << 10) * 8 * 8); /* 11: the most */
     CHECK(!cufftDestroy(plan));
     CHECK_UINT(card_used(), before);

@@ -60,7 +60,7 @@ TEST(peers)
 
     CHECK(!cudaDeviceCanAccessPeer(&can, 0, 0));
     CHECK(can == 0);
-    CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+    CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
     CHECK(cudaDeviceEnablePeerAccess(5, 0) == cudaErrorInvalidDevice);
     CHECK(cudaDeviceCanAccessPeer(&can, 0, 1) == cudaErrorInvalidDevice);
 }

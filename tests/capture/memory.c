@@ -198,7 +198,8 @@ TEST(limits_are_remembered_until_the_reset)
     CHECK(!cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 << 20));
     CHECK(!cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
     CHECK(value == 64 << 20);
-    CHECK(!cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1000));
+    CHECK(!cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 128));
+    CHECK(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1000));
     CHECK(!cudaDeviceGetLimit(&value, cudaLimitMaxL2FetchGranularity));
     CHECK(value == 128);
     CHECK(cudaDeviceSetLimit((enum cudaLimit)77, 1) ==

@@ -16,7 +16,10 @@ int nvJitLinkGetLinkedCubinSize(void *handle, size_t *bytes);
 int nvJitLinkGetLinkedCubin(void *handle, void *out);
 int nvJitLinkGetErrorLogSize(void *handle, size_t *bytes);
 
+#define MISSING_ARCH  2
 #define INVALID_INPUT 3
+
+static const char *options[] = {"-arch=sm_90"};
 
 static const char *linked(void *handle)
 {
@@ -33,7 +36,7 @@ TEST(texts_are_joined)
 {
     void *handle;
 
-    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkCreate(&handle, 1, options));
     CHECK(!nvJitLinkAddData(handle, 2, ".version 8\n", 11, "a"));
     CHECK(!nvJitLinkAddData(handle, 2, "// more\n", 9, "b")); /* with its NUL */
     CHECK_STR(linked(handle), ".version 8\n// more\n");
@@ -43,7 +46,7 @@ TEST(of_binaries_the_last_comes_out)
 {
     void *handle;
 
-    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkCreate(&handle, 1, options));
     CHECK(!nvJitLinkAddData(handle, 1, "\177ELF1", 5, "a"));
     CHECK(!nvJitLinkAddData(handle, 1, "\177ELF2", 5, "b"));
     CHECK_STR(linked(handle), "\177ELF2");
@@ -61,7 +64,7 @@ TEST(linked_code_is_loaded_by_the_driver)
     void *handle;
 
     CHECK(!cuInit(0) && !cudaFree(NULL));
-    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkCreate(&handle, 1, options));
     CHECK(!nvJitLinkAddData(handle, 4, lto, sizeof lto - 1, "a"));
     CHECK(!cuModuleLoadData(&module, linked(handle)));
     CHECK(!cuModuleGetFunction(&function, module, "scale"));
@@ -77,11 +80,21 @@ TEST(a_handle_that_is_none_is_refused)
     void *handle, *old;
     size_t bytes = 0;
 
-    CHECK(!nvJitLinkCreate(&handle, 0, NULL));
+    CHECK(!nvJitLinkCreate(&handle, 1, options));
     old = handle;
     CHECK(nvJitLinkAddData(handle, 1, NULL, 5, "a") == INVALID_INPUT);
     CHECK(!nvJitLinkGetErrorLogSize(handle, &bytes) && bytes == 1);
     CHECK(!nvJitLinkDestroy(&handle) && !handle);
     CHECK(nvJitLinkComplete(old) == INVALID_INPUT);
     CHECK(nvJitLinkDestroy(&old) == INVALID_INPUT);
+}
+
+/* As the library itself answers, which needs no GPU for that. */
+TEST(an_architecture_must_be_named)
+{
+    const char *other[] = {"-O3"};
+    void *handle;
+
+    CHECK(nvJitLinkCreate(&handle, 0, NULL) == MISSING_ARCH);
+    CHECK(nvJitLinkCreate(&handle, 1, other) == MISSING_ARCH);
 }

@@ -138,6 +138,29 @@ TEST(a_forked_child_cannot_use_the_device)
     CHECK(WEXITSTATUS(status) == 7);
 }
 
+static int code_in_a_child(void)
+{
+    int status = 0, count = 1;
+    void *p;
+
+    if (!fork()) {
+        if (cudaGetDeviceCount(&count) != cudaErrorInitializationError ||
+            cudaSetDevice(0) != cudaErrorInitializationError)
+            _exit(99);
+        _exit((int)cudaMalloc(&p, 1));
+    }
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+
+TEST(a_child_forked_after_the_count_cannot_use_the_device)
+{
+    int count;
+
+    CHECK(!cudaGetDeviceCount(&count)); /* no context yet */
+    CHECK(code_in_a_child() == cudaErrorInitializationError);
+}
+
 TEST(unregistered_kernels_are_refused)
 {
     CHECK(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},

@@ -94,7 +94,33 @@ TEST(maps_are_used_as_one_range)
     CHECK(!cuMemMap(p, 2 * MIB, 0, a, 0));
     CHECK(!cuMemSetAccess(p, 2 * MIB, &all, 1));
     CHECK(!cuMemcpyDtoH(out, p + 2 * MIB - 50, 50));
-    CHECK_STR(out, ""); /* what was mapped here is forgotten */
+    CHECK_STR(out, "across"); /* a handle keeps its contents */
+    CHECK(!cuMemUnmap(p, 2 * MIB));
+    CHECK(!cuMemMap(p, 2 * MIB, 0, b, 0)); /* which end a's there */
+    CHECK(!cuMemUnmap(p, 2 * MIB));
+    CHECK(!cuMemMap(p, 2 * MIB, 0, a, 0));
+    CHECK(!cuMemSetAccess(p, 2 * MIB, &all, 1));
+    CHECK(!cuMemcpyDtoH(out, p + 2 * MIB - 50, 50));
+    CHECK_STR(out, "");
+}
+
+TEST(contents_move_with_their_handle)
+{
+    CUmemGenericAllocationHandle a;
+    char in[100] = "moved", out[100] = "";
+    CUdeviceptr p;
+
+    start();
+    CHECK(!cuMemAddressReserve(&p, 64 * MIB, 0, 0, 0));
+    CHECK(!cuMemCreate(&a, 2 * MIB, &plain, 0));
+    CHECK(!cuMemMap(p, 2 * MIB, 0, a, 0));
+    CHECK(!cuMemSetAccess(p, 2 * MIB, &all, 1));
+    CHECK(!cuMemcpyHtoD(p + 4096, in, 100));
+    CHECK(!cuMemUnmap(p, 2 * MIB));
+    CHECK(!cuMemMap(p + 8 * MIB, 2 * MIB, 0, a, 0));
+    CHECK(!cuMemSetAccess(p + 8 * MIB, 2 * MIB, &all, 1));
+    CHECK(!cuMemcpyDtoH(out, p + 8 * MIB + 4096, 100));
+    CHECK_STR(out, "moved");
 }
 
 TEST(wrong_maps_are_refused)

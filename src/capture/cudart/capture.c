@@ -30,10 +30,15 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream,
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
+    struct capture_info info;
     uint64_t made = 0;
-    int rc =
-        graph ? memsim_capture_end(STREAM(stream), &made) : CORE_INVALID_VALUE;
+    int rc = memsim_capture_info(STREAM(stream), &info);
 
+    if (!graph && !rc) /* an H200 asks for a capture first */
+        rc = info.status == CAPTURE_NONE ? CORE_ILLEGAL_STATE
+                                         : CORE_INVALID_VALUE;
+    else
+        rc = memsim_capture_end(STREAM(stream), &made);
     if (graph)
         *graph = (cudaGraph_t)made;
     return cudart_result(rc);

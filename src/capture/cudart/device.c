@@ -19,8 +19,9 @@ cudaError_t cudaGetDeviceCount(int *count)
 {
     NEED(count);
     memsim_torch_counts(__builtin_return_address(0));
-    *count = memsim_device_count();
-    return cudart_result(*count ? CORE_OK : CORE_NO_DEVICE);
+    int rc = memsim_device_ready();
+    *count = rc ? 0 : memsim_device_count();
+    return cudart_result(rc);
 }
 
 /* All GPUs of a run are alike. */
@@ -28,19 +29,19 @@ cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted)
 {
     NEED(device);
     NEED(wanted);
-    if (!memsim_device_count())
-        return cudart_result(CORE_NO_DEVICE);
-    *device = 0;
-    return cudart_result(CORE_OK);
+    int rc = memsim_device_ready();
+    if (!rc)
+        *device = 0;
+    return cudart_result(rc);
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
     NEED(device);
-    if (!memsim_device_count())
-        return cudart_result(CORE_NO_DEVICE);
-    *device = memsim_device_current();
-    return cudaSuccess;
+    int rc = memsim_device_ready();
+    if (!rc)
+        *device = memsim_device_current();
+    return cudart_result(rc);
 }
 
 /* Since CUDA 12 it makes the context too. */
@@ -147,8 +148,9 @@ static void properties_of_12(struct cudaDeviceProp *p, int device)
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
     NEED(p);
-    if (device < 0 || device >= memsim_device_count())
-        return cudart_result(CORE_INVALID_DEVICE);
+    int rc = memsim_device_check(device);
+    if (rc)
+        return cudart_result(rc);
     const struct gpu *gpu = memsim_device_gpu();
     uint64_t free_bytes, total_bytes;
     memset(p, 0, sizeof *p);
@@ -172,8 +174,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int device)
 {
-    if (device < 0 || device >= memsim_device_count())
-        return cudart_result(CORE_INVALID_DEVICE);
+    int rc = memsim_device_check(device);
+    if (rc)
+        return cudart_result(rc);
     int n = snprintf(text, (size_t)length, "0000:%02X:00.0",
                      (unsigned)memsim_attribute_bus(device));
     return cudart_result(n < length ? CORE_OK : CORE_INVALID_VALUE);
@@ -233,12 +236,12 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
     NEED(can);
 
-    int count = memsim_device_count();
-
-    if (device < 0 || peer < 0 || device >= count || peer >= count)
-        return cudart_result(CORE_INVALID_DEVICE);
-    *can = device != peer;
-    return cudaSuccess;
+    int rc = memsim_device_check(device);
+    if (!rc)
+        rc = memsim_device_check(peer);
+    if (!rc)
+        *can = device != peer;
+    return cudart_result(rc);
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)

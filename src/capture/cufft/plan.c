@@ -217,7 +217,8 @@ cufftResult plan_make(struct plan *plan, const struct fft_shape *shape,
         return CUFFT_INVALID_PLAN;
     if (result)
         return result;
-    work_free(plan);
+    if (plan->shape.rank) /* made before: a plan is made once */
+        return CUFFT_INVALID_PLAN;
     plan->shape = *shape;
     plan->work_bytes = wanted;
     if (bytes)

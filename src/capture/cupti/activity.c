@@ -275,6 +275,8 @@ cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
 CUptiResult
 cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
+    if (!function)
+        return CUPTI_ERROR_INVALID_PARAMETER;
     if (!fill_begin())
         return CUPTI_ERROR_INVALID_OPERATION;
     timestamp_register(function);

@@ -20,7 +20,7 @@ CUresult driver_result_of(int rc, const char *function)
 CUresult driver_ready(void)
 {
     if (memsim_process_forked())
-        return CUDA_ERROR_NOT_INITIALIZED;
+        return (CUresult)memsim_device_ready();
     return memsim_device_started() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -28,9 +28,7 @@ CUresult cuInit(unsigned int flags)
 {
     if (flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (memsim_process_forked())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    return memsim_device_count() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+    return (CUresult)memsim_device_ready();
 }
 
 CUresult cuDriverGetVersion(int *version)

@@ -3,13 +3,15 @@
  * and the last where it is not. NVIDIA's header has inline functions with the
  * names that the library exports too, so it cannot be included here; each
  * function goes by a name for every CUDA version since 12.0. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "capture/core/base/buffer.h"
 #include "capture/core/base/handle.h"
 
-enum { SUCCESS = 0, INVALID_INPUT = 3, INTERNAL = 6 }; /* nvJitLinkResult */
+/* nvJitLinkResult */
+enum { SUCCESS = 0, MISSING_ARCH = 2, INVALID_INPUT = 3, INTERNAL = 6 };
 
 /* VERSIONS(F, ...): one F for each suffix, and one for the name alone. */
 #define VERSIONS(F, name, ...)                                                 \
@@ -44,8 +46,12 @@ static struct buffer *link_get(const void *handle)
 
 static int link_create(void **handle, uint32_t count, const char **options)
 {
-    (void)count;
-    (void)options;
+    bool has_arch = false;
+
+    for (uint32_t i = 0; i < count; i++)
+        has_arch |= !strncmp(options[i], "-arch", strlen("-arch"));
+    if (!has_arch)
+        return MISSING_ARCH;
     *handle = memsim_handle_new(HANDLE_NVRTC, sizeof(struct buffer));
     return *handle ? SUCCESS : INTERNAL;
 }

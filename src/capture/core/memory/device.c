@@ -143,9 +143,36 @@ int memsim_device_count(void)
         if (visible_count < 0)
             visible_count = visible_find();
         core_unlock(LOCK_DEVICE);
+        process_begin();
         visible_note();
     }
     return visible_count;
+}
+
+/* As on a GPU: cuInit in the parent is enough for CUDA to fail in the child. */
+static int refuse_forked(void)
+{
+    memsim_note("CUDA fails in a process that was forked after its parent had "
+                "initialized CUDA (cuInit, cudaGetDeviceCount, torch.cuda), as "
+                "it does on a GPU: start it with spawn or forkserver");
+    return CORE_NOT_INITIALIZED;
+}
+
+int memsim_device_ready(void)
+{
+    if (memsim_process_forked())
+        return refuse_forked();
+    return memsim_device_count() ? CORE_OK : CORE_NO_DEVICE;
+}
+
+int memsim_device_check(int device)
+{
+    int rc = memsim_device_ready();
+
+    if (rc)
+        return rc;
+    return device < 0 || device >= visible_count ? CORE_INVALID_DEVICE
+                                                 : CORE_OK;
 }
 
 bool memsim_device_started(void)
@@ -170,16 +197,13 @@ int memsim_device_current(void)
 
 int memsim_device_select(int device)
 {
-    int count = memsim_device_count();
+    int rc = memsim_device_check(device);
 
-    if (!count)
-        return CORE_NO_DEVICE;
-    if (device < 0 || device >= count) {
-        MEMORY_TELL(bad_device, device, count);
-        return CORE_INVALID_DEVICE;
-    }
-    current = device;
-    return CORE_OK;
+    if (!rc)
+        current = device;
+    else if (rc == CORE_INVALID_DEVICE)
+        MEMORY_TELL(bad_device, device, visible_count);
+    return rc;
 }
 
 bool memsim_device_is_open(int device)
@@ -356,15 +380,12 @@ int memsim_device_open(int device)
 
     if (device >= 0 && device < visible_count && devices[device].open) {
         bound = true;
-        return memsim_process_forked() ? CORE_NOT_INITIALIZED
+        return memsim_process_forked() ? refuse_forked()
                                        : device_fault(device);
     }
-    if (!memsim_device_count())
-        return CORE_NO_DEVICE;
-    if (device < 0 || device >= visible_count)
-        return CORE_INVALID_DEVICE;
-    if (memsim_process_forked())
-        return CORE_NOT_INITIALIZED;
+    rc = memsim_device_check(device);
+    if (rc)
+        return rc;
     process_join();
     if (!process_slot())
         return CORE_NOT_INITIALIZED;

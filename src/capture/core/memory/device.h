@@ -14,6 +14,11 @@
 /* The GPUs that CUDA_VISIBLE_DEVICES leaves; 0 outside a run. */
 CORE_API int memsim_device_count(void);
 
+/* CORE_OK where CUDA has a GPU and may be used: not in a child forked after the
+ * start. memsim_device_check: where there is also such a DEVICE. */
+CORE_API int memsim_device_ready(void);
+CORE_API int memsim_device_check(int device);
+
 /* True after the first call of memsim_device_count, which is the first thing
  * that the runtime and cuInit do. */
 CORE_API bool memsim_device_started(void);

@@ -120,29 +120,83 @@ static const struct row rows[] = {
     IS(PageableMemoryAccessUsesHostPageTables, 0),
     IS(DirectManagedMemAccessFromHost, 0),
     OF(MaxBlocksPerMultiprocessor, max_blocks_per_sm),
-    OF_TIMES(MaxPersistingL2CacheSize, l2_bytes, -2),
-    IS(MaxAccessPolicyWindowSize, 134213632),
     OF(ReservedSharedMemoryPerBlock, shared_reserved_bytes),
     IS(SparseCudaArraySupported, 1),
     IS(HostRegisterReadOnlySupported, 1),
     IS(TimelineSemaphoreInteropSupported, 1),
     IS(MemoryPoolsSupported, 1),
-    IS(GPUDirectRDMASupported, 0),
-    IS(GPUDirectRDMAFlushWritesOptions, 0),
-    IS(GPUDirectRDMAWritesOrdering, 0),
     IS(MemoryPoolSupportedHandleTypes, 1),
     IS(DeferredMappingCudaArraySupported, 1),
     IS(IpcEventSupport, 1),
     IS(NumaConfig, 0),
     IS(NumaId, -1),
     IS(MpsEnabled, 0),
-    IS(HostNumaId, -1),
-    {102 /* virtual memory management, driver only */, 1, 0, 0},
+    /* The driver's alone: names are its CU_DEVICE_ATTRIBUTE_...'s. */
+    {44 /* can gather from 2D textures */, 1, 0, 0},
+    {92 /* stream memory operations of version 1: none since CUDA 12 */, 0, 0,
+     0},
+    {93 /* of 64 bits, of that version */, 0, 0, 0},
+    {94 /* waits for NOR, of that version */, 0, 0, 0},
+    {102 /* virtual memory management */, 1, 0, 0},
     {103 /* POSIX file descriptors as handles */, 1, 0, 0},
-    {110 /* compression */, 0, 0, 0},
-    {128 /* DMA-BUF */, 0, 0, 0},
+    {104 /* Win32 handles */, 0, 0, 0},
+    {105 /* Win32 KMT handles */, 0, 0, 0},
+    {128 /* fabric handles: need a node's import and export service */, 0, 0,
+     0},
     {132 /* multicast: needs NVSwitch */, 0, 0, 0},
 };
+
+/* What an H200 (9.0, driver 580) answers and GPUs of other capabilities may
+ * not: what OTHERS answer, or UNKNOWN, where nothing says it. */
+#define UNKNOWN INT32_MIN
+
+static const struct hopper_row {
+    int attribute, hopper, others;
+} hopper_rows[] = {
+    {96 /* cooperative launches on several GPUs */, 1, UNKNOWN},
+    {107 /* compressible memory */, 1, UNKNOWN},
+    {cudaDevAttrMaxAccessPolicyWindowSize, 134217728, 134213632},
+    {110 /* GPUDirect RDMA of mapped memory */, 1, 0},
+    {cudaDevAttrGPUDirectRDMASupported, 1, 0},
+    {cudaDevAttrGPUDirectRDMAFlushWritesOptions, 1, 0},
+    {cudaDevAttrGPUDirectRDMAWritesOrdering, 100, 0},
+    {122 /* stream memory operations of 64 bits */, 1, UNKNOWN},
+    {123 /* waits for NOR on streams */, 1, UNKNOWN},
+    {124 /* DMA-BUF */, 1, UNKNOWN},
+    {127 /* tensor maps: from 9.0 on */, 1, 0},
+    {129 /* unified function pointers */, 1, UNKNOWN},
+    {cudaDevAttrHostNumaId, 0, -1},
+    {135, 0, UNKNOWN},
+    {136, 0, UNKNOWN},
+    {137, 0, UNKNOWN},
+    {138, 0, UNKNOWN},
+    {141, 1, UNKNOWN},
+    {142, 1, UNKNOWN},
+    {143, 0, UNKNOWN},
+    {144, 1, UNKNOWN},
+    {145, 1, UNKNOWN},
+    {146, 0, UNKNOWN},
+    {147, 0, UNKNOWN},
+};
+
+static int64_t of_hopper(const struct hopper_row *row)
+{
+    bool is_hopper = memsim_device_gpu()->capability_major == 9;
+    int value = is_hopper ? row->hopper : row->others;
+
+    return value == UNKNOWN ? INT64_MIN : value;
+}
+
+/* How much of the L2 cache can be set aside: 5/8 on an H200; 30 of an A100's 40
+ * MB (CUDA C++ Best Practices Guide, "L2 Set-Aside"); else assumed. */
+static int64_t persisting_bytes(const struct gpu *gpu)
+{
+    if (gpu->capability_major == 9)
+        return (int64_t)(gpu->l2_bytes / 8 * 5);
+    return (int64_t)(gpu->capability_major == 8 && gpu->capability_minor == 0
+                         ? gpu->l2_bytes / 4 * 3
+                         : gpu->l2_bytes / 2);
+}
 
 static int64_t field_read(const struct gpu *gpu, const struct row *row)
 {
@@ -167,17 +221,21 @@ static int64_t derived(int device, int attribute)
         return major >= 9;
     case cudaDevAttrMemSyncDomainCount:
         return major >= 9 ? 4 : 1;
+    case cudaDevAttrMaxPersistingL2CacheSize:
+        return persisting_bytes(memsim_device_gpu());
     default:
+        for (size_t i = 0; i < sizeof hopper_rows / sizeof *hopper_rows; i++)
+            if (hopper_rows[i].attribute == attribute)
+                return of_hopper(&hopper_rows[i]);
         return INT64_MIN;
     }
 }
 
 int memsim_attribute(int device, int attribute, int *value)
 {
-    if (!memsim_device_count())
-        return CORE_NO_DEVICE;
-    if (device < 0 || device >= memsim_device_count())
-        return CORE_INVALID_DEVICE;
+    int rc = memsim_device_check(device);
+    if (rc)
+        return rc;
     int64_t found = derived(device, attribute);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].attribute == attribute)

@@ -8,7 +8,8 @@
 #include "common/trace/session.h"
 
 /* cudaLimit: the stack, printf's buffer, the heap of malloc(), two of the
- * device's own runtime, two of the cache. MOST: a hint is cut to it. */
+ * device's own runtime, two of the cache. MOST: what is more is
+ * refused. */
 static const struct limit {
     uint64_t first, most;
     const char *memory; /* what takes more of the GPU's, with a kernel of it */
@@ -41,7 +42,7 @@ int memsim_limit_set(unsigned limit, uint64_t value)
     if (limit >= LIMITS)
         return CORE_UNSUPPORTED_LIMIT;
     if (value > limits[limit].most)
-        value = limits[limit].most;
+        return CORE_INVALID_VALUE; /* an H200 refuses it, too */
     if (limits[limit].memory && value > limits[limit].first)
         memsim_note("the program raises a limit (cudaDeviceSetLimit): what %s "
                     "takes on a GPU then is not counted",

@@ -11,10 +11,11 @@ static _Atomic uint32_t peers[SESSION_DEVICES];
 static int peer_check(int peer)
 {
     int device = memsim_device_current();
+    int rc = memsim_device_check(peer);
 
-    return peer < 0 || peer >= memsim_device_count() || peer == device
-               ? CORE_INVALID_DEVICE
-               : memsim_device_open(device);
+    if (!rc && peer == device)
+        rc = CORE_PEER_UNSUPPORTED; /* as an H200 says */
+    return rc ? rc : memsim_device_open(device);
 }
 
 int memsim_device_peer_enable(int peer, uint32_t flags)

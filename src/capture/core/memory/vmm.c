@@ -35,6 +35,7 @@ static uint64_t window, window_used;
 
 static struct vmm_physical **physicals; /* by index; NULL: unused */
 static uint32_t physical_count;
+static struct vmm_physical *kept; /* those with kept contents */
 
 static int window_place(void)
 {
@@ -108,9 +109,8 @@ int memsim_vmm_reserve(uint64_t bytes, uint64_t alignment, uint64_t want,
     uint64_t align = alignment ? alignment : VMM_GRANULE_BYTES;
 
     (void)want; /* only a wish */
-    /* out of memory, says hip-tests' hipMemAddressReserve.cc */
     if (!bytes || bytes % VMM_GRANULE_BYTES || align & (align - 1))
-        return CORE_OUT_OF_MEMORY;
+        return CORE_INVALID_VALUE; /* as an H200 says */
     if (align < VMM_GRANULE_BYTES)
         align = VMM_GRANULE_BYTES;
     core_lock(LOCK_DEVICE);
@@ -178,8 +178,65 @@ static bool reference_drop(struct vmm_physical *physical)
     return --physical->references == 0;
 }
 
+/* The contents of physical memory stay while a handle refers to it: they are
+ * left at the addresses that it was mapped to, until these are mapped anew. */
+static void contents_keep(struct vmm_physical *physical, uint64_t address,
+                          uint64_t bytes)
+{
+    if (!physical->kept_bytes) {
+        physical->next_kept = kept;
+        kept = physical;
+    }
+    physical->kept_address = address;
+    physical->kept_bytes = bytes;
+}
+
+static void contents_drop(struct vmm_physical *physical)
+{
+    struct vmm_physical **link = &kept;
+
+    if (!physical->kept_bytes)
+        return;
+    while (*link != physical)
+        link = &(*link)->next_kept;
+    *link = physical->next_kept;
+    physical->kept_bytes = 0;
+}
+
+/* PHYSICAL is mapped to the BYTES at ADDRESS, where others' contents end.
+ * Returns what of its own was kept, in *FROM. */
+static uint64_t contents_take(struct vmm_physical *physical, uint64_t address,
+                              uint64_t bytes, uint64_t *from)
+{
+    uint64_t most = physical->kept_bytes;
+    struct vmm_physical *next;
+
+    *from = physical->kept_address;
+    for (struct vmm_physical *p = kept; p; p = next) {
+        next = p->next_kept;
+        if (p == physical || (p->kept_address < address + bytes &&
+                              address < p->kept_address + p->kept_bytes))
+            contents_drop(p);
+    }
+    return most < bytes ? most : bytes;
+}
+
+/* Contents of more than this are kept only where the map is at the same
+ * address again. */
+#define CONTENTS_MOST (UINT64_C(32) << 20)
+
+static void contents_copy(uint64_t to, uint64_t from, uint64_t bytes)
+{
+    if (bytes <= CONTENTS_MOST)
+        for (uint64_t at = 0; at < bytes; at += VALUES_COPY_BYTES)
+            memsim_values_copy(to + at, from + at, VALUES_COPY_BYTES);
+}
+
 static void physical_end(struct vmm_physical *physical)
 {
+    core_lock(LOCK_DEVICE);
+    contents_drop(physical);
+    core_unlock(LOCK_DEVICE);
     if (!physical->imported)
         device_give(physical->device, physical->bytes, TRACE_HOW_VMM,
                     (uint64_t)physical);
@@ -243,9 +300,16 @@ int memsim_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset,
     if (!physical || !bytes || bytes % VMM_GRANULE_BYTES ||
         address % VMM_GRANULE_BYTES || offset || bytes > physical->bytes)
         return CORE_INVALID_VALUE;
+    uint64_t from = 0, known = 0;
     core_lock(LOCK_DEVICE);
     int rc = map(address, bytes, physical);
+    if (!rc)
+        known = contents_take(physical, address, bytes, &from);
     core_unlock(LOCK_DEVICE);
+    if (!rc && (!known || from != address))
+        memsim_values_forget(address, bytes);
+    if (!rc && known && from != address)
+        contents_copy(address, from, known);
     return rc;
 }
 
@@ -295,7 +359,6 @@ int memsim_vmm_unmap(uint64_t address, uint64_t bytes)
     core_unlock(LOCK_DEVICE);
     if (!granule)
         return CORE_INVALID_VALUE;
-    memsim_values_forget(address, bytes);
     while (done < count) {
         int n = 0;
 
@@ -303,10 +366,13 @@ int memsim_vmm_unmap(uint64_t address, uint64_t bytes)
         while (done < count && n < ENDED_MAX) {
             uint32_t index = granule[done] & INDEX;
             struct vmm_physical *physical = physicals[index - 1];
+            uint64_t first = done;
 
             while (done < count && (granule[done] & INDEX) == index)
                 granule[done++] = 0;
             physicals[index - 1] = NULL;
+            contents_keep(physical, address + first * VMM_GRANULE_BYTES,
+                          (done - first) * VMM_GRANULE_BYTES);
             if (reference_drop(physical))
                 ended[n++] = physical;
         }

@@ -17,6 +17,10 @@ struct vmm_physical {
     uint32_t references; /* the creator's, and one for each map */
     bool imported;       /* another process's: it pays for it */
     uint64_t handle_types;
+
+    /* Where its contents lie while it is not mapped, if they are known. */
+    uint64_t kept_address, kept_bytes;
+    struct vmm_physical *next_kept;
 };
 
 /* Addresses: multiples of ALIGNMENT (0: the granule's). WANT is a wish. */

@@ -25,7 +25,7 @@ static struct session *session;
 static struct session_process *slot;
 static int session_error; /* why there is none in a run */
 static struct session_handover handover;
-static bool forked;
+static bool begun, forked;
 static struct process_hook *hooks;
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,6 +60,11 @@ void memsim_process_died_of_oom(void)
 {
     if (slot)
         atomic_store(&slot->died_of_oom, 1);
+}
+
+void process_begin(void)
+{
+    begun = true;
 }
 
 bool memsim_process_forked(void)
@@ -295,7 +300,7 @@ static void fork_child(void)
     clock_after_fork();
     live_after_fork();
     session_table_forked(&table);
-    forked = forked || slot;
+    forked = forked || begun;
     slot = NULL;
     fork_parent();
 }

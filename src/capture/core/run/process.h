@@ -46,8 +46,10 @@ CORE_API void memsim_process_world(uint32_t rank, uint32_t ranks);
 /* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
 CORE_API void memsim_process_died_of_oom(void);
 
-/* True in a child forked after its parent began to use a GPU: CUDA does not
- * work there. */
+/* CUDA has been initialized: no child that is forked from now on can use it. */
+void process_begin(void);
+
+/* True in a child forked after its parent's process_begin. */
 CORE_API bool memsim_process_forked(void);
 
 /* Leaves a note for the report, once per text; printf-like. */

@@ -20,6 +20,7 @@ struct range {
     struct pool *pool;
     uint64_t address, bytes;
     uint64_t requested_bytes;      /* 0: free */
+    bool pending;                  /* freed, but nobody has waited since */
     struct range *below, *above;   /* in the chunk */
     struct range *next, *previous; /* in the pool's list of free ones */
     struct range *next_hash;
@@ -174,24 +175,32 @@ static void chunk_drop(struct pool *pool, struct range *chunk)
     range_drop(chunk);
 }
 
-/* Gives whole free chunks back until the pool holds no more than KEEP_BYTES. */
+/* Gives whole free chunks back until the pool holds no more than KEEP_BYTES. As
+ * on an H200, what was freed on a stream stays until the program waits. */
 static void pool_shrink(struct pool *pool, uint64_t keep_bytes)
 {
     struct range *next;
 
     for (struct range *range = pool->free; range; range = next) {
         next = range->next;
-        if (!range->below && !range->above &&
+        if (!range->below && !range->above && !range->pending &&
             pool->values[POOL_RESERVED] > keep_bytes)
             chunk_drop(pool, range);
     }
+}
+
+/* The program has waited, or memory is short and the driver waits. */
+static void pool_settle(struct pool *pool)
+{
+    for (struct range *range = pool->free; range; range = range->next)
+        range->pending = false;
 }
 
 /* The end of a destroyed pool of which nothing is in use any more. */
 static void pool_bury(struct pool *pool)
 {
     pool_shrink(pool, 0);
-    if (pool->values[POOL_USED])
+    if (pool->chunks)
         return;
     pool_unlink(pool);
     memsim_handle_free(HANDLE_POOL, pool);
@@ -272,6 +281,7 @@ static bool range_split(struct range *range, uint64_t bytes)
         range_new(range->pool, range->address + bytes, range->bytes - bytes);
     if (!rest)
         return false;
+    rest->pending = range->pending;
     rest->below = range;
     rest->above = range->above;
     if (rest->above)
@@ -295,6 +305,7 @@ static int pool_grow(struct pool *pool, uint64_t bytes, bool torch)
                                   &address);
     if (rc ==
         CORE_OUT_OF_MEMORY) { /* what it holds may be in too small parts */
+        pool_settle(pool);
         pool_shrink(pool, 0);
         rc = memsim_device_malloc(pool->device, chunk, TRACE_HOW_ASYNC, torch,
                                   &address);
@@ -324,12 +335,12 @@ static void torch_block(const struct range *range, uint64_t stream, bool alloc)
     if (alloc)
         RECORD(BLOCK_ALLOC, .device = device, .address = range->address,
                .requested_bytes = range->requested_bytes,
-               .block_bytes = range->bytes, .stream = stream,
+               .block_bytes = range->requested_bytes, .stream = stream,
                .allocated_bytes = values[POOL_USED],
                .reserved_bytes = values[POOL_RESERVED]);
     else
         RECORD(BLOCK_FREE, .device = device, .address = range->address,
-               .block_bytes = range->bytes,
+               .block_bytes = range->requested_bytes,
                .allocated_bytes = values[POOL_USED],
                .reserved_bytes = values[POOL_RESERVED], .stream = stream);
 }
@@ -357,7 +368,7 @@ static int take(struct pool *pool, uint64_t bytes, uint64_t stream, bool torch,
     struct range **bucket = bucket_of(range->address);
     range->next_hash = *bucket;
     *bucket = range;
-    value_add(pool, POOL_USED, (int64_t)whole);
+    value_add(pool, POOL_USED, (int64_t)bytes);
     memsim_values_forget(range->address, whole);
     torch_block(range, stream, true);
     *address = range->address;
@@ -405,6 +416,7 @@ static struct range *used_take(uint64_t address)
 static void range_merge(struct range *below, struct range *above)
 {
     list_remove(above);
+    below->pending |= above->pending;
     below->bytes += above->bytes;
     below->above = above->above;
     if (below->above)
@@ -416,9 +428,10 @@ static void give(struct range *range, uint64_t stream)
 {
     struct pool *pool = range->pool;
 
-    value_add(pool, POOL_USED, -(int64_t)range->bytes);
+    value_add(pool, POOL_USED, -(int64_t)range->requested_bytes);
     torch_block(range, stream, false);
     range->requested_bytes = 0;
+    range->pending = true;
     list_add(range);
     if (range->above && !range->above->requested_bytes)
         range_merge(range, range->above);
@@ -433,9 +446,9 @@ int memsim_pool_free(uint64_t address, uint64_t stream)
     int device;
     int rc = memsim_stream_device(stream, &device);
 
-    if (rc)
+    if (rc || !address) /* as an H200 answers: NULL is freed */
         return rc;
-    if (!address || !atomic_load_explicit(&pool_count, memory_order_relaxed))
+    if (!atomic_load_explicit(&pool_count, memory_order_relaxed))
         return CORE_INVALID_VALUE;
     core_lock(LOCK_POOL);
     struct range *range = used_take(address);
@@ -543,9 +556,16 @@ void pool_synchronized(int device)
     if (!atomic_load_explicit(&pool_count, memory_order_relaxed))
         return;
     core_lock(LOCK_POOL);
-    for (struct pool *pool = pools; pool; pool = pool->next)
-        if (pool->device == device)
+    for (struct pool *pool = pools, *next; pool; pool = next) {
+        next = pool->next;
+        if (pool->device != device)
+            continue;
+        pool_settle(pool);
+        if (pool->dying)
+            pool_bury(pool);
+        else
             pool_shrink(pool, pool->values[POOL_RELEASE_THRESHOLD]);
+    }
     core_unlock(LOCK_POOL);
 }
 
