@@ -282,6 +282,78 @@ TEST(replays_what_was_written)
     snapshot_fini(&s);
 }
 
+static void add_at(struct snapshot *s, unsigned device,
+                   enum alloc_action action, uint64_t address, uint64_t bytes,
+                   uint64_t time_us)
+{
+    struct snapshot_event e = {.action = action,
+                               .address = address,
+                               .bytes = bytes,
+                               .time_us = time_us};
+
+    snapshot_add_event(s, device, &e);
+}
+
+static struct snapshot_segment *add_whole(struct snapshot *s, unsigned device,
+                                          uint64_t address)
+{
+    struct snapshot_segment *g = snapshot_add_segment(s);
+    const struct snapshot_block block = {address, 30 * MIB, 30 * MIB,
+                                         SNAPSHOT_ALLOCATED, 0};
+
+    *g = (struct snapshot_segment){
+        .device = device, .address = address, .bytes = 30 * MIB};
+    add_blocks(g, &block, 1);
+    return g;
+}
+
+/* GPU 0 has the error, after all that the other GPU does. */
+static struct snapshot two_gpus(void)
+{
+    struct snapshot s = {.settings = strdup(""),
+                         .torch_version = strdup("2.13.0")};
+
+    add_whole(&s, 0, BASE);
+    add_whole(&s, 1, BASE + GIB);
+    add_at(&s, 0, ALLOC_SEGMENT_ALLOC, BASE, 30 * MIB, 1);
+    add_at(&s, 0, ALLOC_ALLOC, BASE, 30 * MIB, 2);
+    add_at(&s, 0, ALLOC_OOM, 0, 100 * GIB, 9);
+    add_at(&s, 1, ALLOC_SEGMENT_ALLOC, BASE + GIB, 30 * MIB, 3);
+    add_at(&s, 1, ALLOC_ALLOC, BASE + GIB, 30 * MIB, 4);
+    return s;
+}
+
+TEST(several_gpus_are_played_in_the_order_of_time)
+{
+    struct snapshot s = two_gpus();
+    struct snapshot_order order = {.snapshot = &s};
+    struct replay_snapshot source;
+    struct replay_config config = {.total_bytes = 80 * GIB};
+    struct replay_plan plan;
+    struct replay_result result;
+    struct err err = {""};
+    uint64_t last = 0;
+    unsigned device;
+    size_t place;
+
+    for (const struct snapshot_event *e;
+         (e = snapshot_order_next(&order, &device, &place)); last = e->time_us)
+        CHECK(e->time_us > last && e == &s.traces[device].events[place]);
+    CHECK_UINT(last, 9);
+    snapshot_order_fini(&order);
+    config.rules = alloc_rules_find("2.11", NULL, &err);
+    alloc_conf_init(&config.conf);
+    CHECK(!replay_snapshot_open(&source, &s, &config.conf, "s", &err));
+    CHECK(!replay_mirror(&source.source, &config, &plan, &err));
+    CHECK(!replay_run(&source.source, &config, &plan, NULL, &result, &err));
+    CHECK(!result.fits && result.devices[0].oom_count == 1);
+    CHECK(!result.devices[0].ooms[0].caught);
+    replay_result_fini(&result);
+    replay_plan_fini(&plan);
+    replay_snapshot_close(&source);
+    snapshot_fini(&s);
+}
+
 static void add_free(struct snapshot *s, uint64_t address, uint64_t bytes)
 {
     add_event(s, ALLOC_FREE_REQUESTED, address, bytes);

@@ -348,16 +348,18 @@ static int trace_stacks(const struct recording *r, struct taking *t,
 static void snapshot_stacks(const struct recording *r, struct taking *t)
 {
     const struct snapshot *initial = &r->snapshot_source.initial;
+    struct snapshot_order order = {.snapshot = &r->snapshot};
+    const struct snapshot_event *e;
     uint64_t index = 0;
+    unsigned device;
+    size_t place;
 
     t->to->frames = r->snapshot.frames;
     t->stacks = &t->events;
-    for (size_t i = 0; i < r->snapshot.trace_count; i++)
-        for (size_t k = 0; k < r->snapshot.traces[i].count; k++, index++) {
-            uint32_t stack = r->snapshot.traces[i].events[k].stack;
-            if (stack)
-                map_put(&t->events, index + 1, (void *)(uintptr_t)stack);
-        }
+    for (; (e = snapshot_order_next(&order, &device, &place)); index++)
+        if (e->stack)
+            map_put(&t->events, index + 1, (void *)(uintptr_t)e->stack);
+    snapshot_order_fini(&order);
     for (size_t i = 0; i < initial->segment_count; i++)
         for (size_t k = 0; k < initial->segments[i].block_count; k++) {
             const struct snapshot_block *b = &initial->segments[i].blocks[k];

@@ -178,9 +178,8 @@ struct replay_snapshot {
     const struct snapshot *snapshot;
     const char *name;
     struct snapshot initial;
-    unsigned device;
-    size_t at;
-    uint64_t index;
+    struct snapshot_order order;
+    uint64_t index; /* events that it has given */
     bool complete; /* it begins with an empty allocator */
     struct replay_source source;
 };

@@ -25,14 +25,12 @@ static bool is_completion(const struct snapshot_trace *t, size_t at)
 }
 
 static void op_fill(struct replay_op *op, const struct replay_snapshot *r,
-                    const struct snapshot_trace *t)
+                    const struct snapshot_event *e, unsigned device)
 {
-    const struct snapshot_event *e = &t->events[r->at];
-
     *op = (struct replay_op){
         .kind = kinds[e->action],
         .action = e->action,
-        .device = r->device,
+        .device = device,
         .index = r->index,
         .address = e->address,
         .bytes = e->bytes,
@@ -40,26 +38,25 @@ static void op_fill(struct replay_op *op, const struct replay_snapshot *r,
         .time_ns = e->time_us * 1000,
         .pool = e->pool,
     };
-    op->deferred = op->kind == REPLAY_FREE && !is_completion(t, r->at + 1);
 }
 
 static int next(void *context, struct replay_op *op, struct err *err)
 {
     struct replay_snapshot *r = context;
+    const struct snapshot_event *e;
+    unsigned device;
+    size_t at;
 
     (void)err;
-    for (; r->device < r->snapshot->trace_count; r->device++, r->at = 0) {
-        const struct snapshot_trace *t = &r->snapshot->traces[r->device];
+    for (; (e = snapshot_order_next(&r->order, &device, &at)); r->index++) {
+        const struct snapshot_trace *t = &r->snapshot->traces[device];
 
-        for (; r->at < t->count; r->at++, r->index++) {
-            if (is_completion(t, r->at) ||
-                kinds[t->events[r->at].action] == REPLAY_KINDS)
-                continue;
-            op_fill(op, r, t);
-            r->at++;
-            r->index++;
-            return 1;
-        }
+        if (is_completion(t, at) || kinds[e->action] == REPLAY_KINDS)
+            continue;
+        op_fill(op, r, e, device);
+        op->deferred = op->kind == REPLAY_FREE && !is_completion(t, at + 1);
+        r->index++;
+        return 1;
     }
     return 0;
 }
@@ -69,8 +66,7 @@ static int back(void *context, struct err *err)
     struct replay_snapshot *r = context;
 
     (void)err;
-    r->device = 0;
-    r->at = 0;
+    snapshot_order_fini(&r->order);
     r->index = 0;
     return 0;
 }
@@ -102,7 +98,11 @@ int replay_snapshot_open(struct replay_snapshot *r,
     unsigned devices = device_count(snapshot);
 
     *r = (struct replay_snapshot){
-        .snapshot = snapshot, .name = name, .complete = true};
+        .snapshot = snapshot,
+        .order = {.snapshot = snapshot},
+        .name = name,
+        .complete = true,
+    };
     if (devices > REPLAY_DEVICES)
         return err_set(err, "%s:0: %u devices; at most %d can be replayed",
                        name, devices, REPLAY_DEVICES);
@@ -129,5 +129,6 @@ int replay_snapshot_open(struct replay_snapshot *r,
 
 void replay_snapshot_close(struct replay_snapshot *r)
 {
+    snapshot_order_fini(&r->order);
     snapshot_fini(&r->initial);
 }

@@ -17,8 +17,11 @@
 
 static void add_oom(struct result_device *d, const struct replay_oom *o)
 {
-    uint64_t missing =
-        o->refused_bytes > o->free_bytes ? o->refused_bytes - o->free_bytes : 0;
+    /* An expandable segment is refused a small part of the request. */
+    uint64_t wanted = o->refused_bytes > o->requested_bytes
+                          ? o->refused_bytes
+                          : o->requested_bytes;
+    uint64_t missing = wanted > o->free_bytes ? wanted - o->free_bytes : 0;
 
     d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
     d->ooms[d->oom_count++] = (struct result_oom){

@@ -131,3 +131,32 @@ int snapshot_check(struct snapshot *s, const char *origin, struct err *err)
     }
     return 0;
 }
+
+const struct snapshot_event *snapshot_order_next(struct snapshot_order *order,
+                                                 unsigned *device,
+                                                 size_t *place)
+{
+    const struct snapshot *s = order->snapshot;
+    const struct snapshot_event *first = NULL;
+
+    if (!order->at)
+        order->at = xcalloc(s->trace_count + 1, sizeof *order->at);
+    for (size_t i = 0; i < s->trace_count; i++) {
+        const struct snapshot_event *e = &s->traces[i].events[order->at[i]];
+
+        if (order->at[i] < s->traces[i].count &&
+            (!first || e->time_us < first->time_us)) {
+            first = e;
+            *device = (unsigned)i;
+        }
+    }
+    if (first)
+        *place = order->at[*device]++;
+    return first;
+}
+
+void snapshot_order_fini(struct snapshot_order *order)
+{
+    free(order->at);
+    order->at = NULL;
+}

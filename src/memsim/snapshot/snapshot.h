@@ -62,6 +62,20 @@ struct snapshot {
                                   torch; a constant */
 };
 
+/* The events of all devices in the order of their times: where none are
+ * recorded, one device after another. Starts zeroed, with SNAPSHOT. */
+struct snapshot_order {
+    const struct snapshot *snapshot;
+    size_t *at; /* each device's next event; snapshot_order_fini frees it */
+};
+
+/* The next event, with its device and its place among that one's; NULL at the
+ * end. */
+const struct snapshot_event *snapshot_order_next(struct snapshot_order *order,
+                                                 unsigned *device,
+                                                 size_t *place);
+void snapshot_order_fini(struct snapshot_order *order); /* back to the start */
+
 /* The name that PyTorch gives ACTION ("alloc"); NULL past ALLOC_OOM. */
 const char *snapshot_action_name(enum alloc_action action);
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The replay of an out-of-memory error under expandable segments, which are
+refused in small parts, says how much memory was missing. Starts runs of its
+own with the programs of MEMSIM_BUILD."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, main, test
+
+JOB = """
+import torch
+kept = [torch.empty(5308694528, dtype=torch.uint8, device="cuda")
+        for _ in range(16)]
+"""
+
+
+def oom(*words):
+    """The one error of the report that memsim writes, called with WORDS."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out.json")
+        done = subprocess.run([MEMSIM, words[0], "--json", out, *words[1:]],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True)
+        with open(out, encoding="utf-8") as file:
+            report = json.load(file)
+    found = report["ranks"][0]["devices"][0]["ooms"]
+    assert len(found) == 1, found
+    assert "A limit that the program set" not in done.stderr, done.stderr
+    return found[0]
+
+
+@test
+def an_expandable_segment_lacked_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        kept = os.path.join(folder, "run")
+        asked = oom("run", "--gpu", "h100", "-o", kept, "--", "env",
+                    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                    sys.executable, "-c", JOB)["missing_bytes"]
+        assert asked > 0
+        replayed = oom("replay", kept)["missing_bytes"]
+        assert abs(replayed - asked) <= 4 << 20, (replayed, asked)
+
+
+if __name__ == "__main__":
+    main()
