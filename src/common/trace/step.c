@@ -6,8 +6,6 @@
 
 #include "common/base/xmalloc.h"
 
-#define THREADS_MAX 4096 /* whose module calls are counted */
-
 /* Ranges that mark steps: torch.profiler's, and what programs write by hand. */
 static const char *const range_starts[] = {"ProfilerStep#", "step", "Step",
                                            "iteration", "Iteration"};
@@ -52,6 +50,21 @@ void step_tracker_fini(struct step_tracker *t)
     step_phases_fini(&t->phases);
 }
 
+bool step_calls_take(struct step_calls *c, const struct trace_item *item)
+{
+    uint32_t *depth = item->head.thread < STEP_THREADS
+                          ? &c->depth[item->head.thread]
+                          : NULL;
+
+    if (!depth)
+        return false;
+    if (item->head.kind == TRACE_MODULE_ENTER)
+        return !(*depth)++;
+    if (item->head.kind == TRACE_MODULE_LEAVE && *depth)
+        (*depth)--;
+    return false;
+}
+
 const char *step_rule_name(enum step_rule rule)
 {
     static const char *const names[] = {
@@ -84,7 +97,7 @@ struct step_finder {
     uint64_t last_oom;  /* records up to and with the last of these ... */
     uint64_t oom_phase; /* ... and the phase it was in */
     uint64_t optimized, optimized_ns; /* where the last optimizer ended */
-    uint32_t depth[THREADS_MAX];
+    struct step_calls calls;
     uint32_t range_depth, range_at; /* at: depth of the step's range, from 1 */
 };
 
@@ -154,20 +167,6 @@ static void take_batch(struct step_finder *f, const struct trace_batch *batch)
     step_batch_add(&f->by_range.batch, batch);
 }
 
-static void take_module(struct step_finder *f, const struct trace_item *item)
-{
-    bool enters = item->head.kind == TRACE_MODULE_ENTER;
-    uint32_t *depth =
-        item->head.thread < THREADS_MAX ? &f->depth[item->head.thread] : NULL;
-
-    if (!depth)
-        return;
-    if (enters && !(*depth)++ && !is_backward(f) && !f->phases.capturing)
-        found_begin(f, &f->by_module);
-    if (!enters && *depth)
-        (*depth)--;
-}
-
 static bool is_step_range(const struct trace_item *item)
 {
     for (size_t i = 0; i < sizeof range_starts / sizeof *range_starts; i++) {
@@ -211,9 +210,10 @@ void step_finder_take(struct step_finder *f, const struct trace_item *item)
     f->time_ns = item->head.time_ns;
     const struct step_carried carried = step_phases_take(&f->phases, item);
     take_carried(f, &carried);
-    if (kind == TRACE_MODULE_ENTER || kind == TRACE_MODULE_LEAVE)
-        take_module(f, item);
-    else if (kind == TRACE_BATCH)
+    if (step_calls_take(&f->calls, item) && !is_backward(f) &&
+        !f->phases.capturing)
+        found_begin(f, &f->by_module);
+    if (kind == TRACE_BATCH)
         take_batch(f, trace_as_batch(item));
     else if (kind == TRACE_RANGE_PUSH || kind == TRACE_RANGE_POP)
         take_range(f, item);

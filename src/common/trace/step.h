@@ -46,6 +46,17 @@ void step_tracker_take(struct step_tracker *t, const struct trace_item *item);
 unsigned step_tracker_step(const struct step_tracker *t);
 void step_tracker_fini(struct step_tracker *t);
 
+#define STEP_THREADS 4096 /* whose module calls are counted */
+
+/* The outermost module calls, by thread. Zeroed: at the start. */
+struct step_calls {
+    uint32_t depth[STEP_THREADS];
+};
+
+/* Takes the next record, of any kind. Returns true if an outermost call
+ * begins. */
+bool step_calls_take(struct step_calls *c, const struct trace_item *item);
+
 enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
 
 /* "optimizer steps", for reports. */

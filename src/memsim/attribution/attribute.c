@@ -46,6 +46,7 @@ static void piece_refile(struct attribute *a, struct piece *p,
     card->current.bytes[p->category] -= p->bytes;
     card->current.bytes[category] += p->bytes;
     p->category = (uint8_t)category;
+    p->growth.kind->category = category;
 }
 
 static void piece_move(struct attribute *a, struct piece *p, uint32_t module)
@@ -193,6 +194,7 @@ static void piece_end(struct attribute *a, struct piece *p)
     holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
     card->current.bytes[p->category] -= p->bytes;
     piece_tell(card, p, -(int64_t)p->bytes);
+    growth_drop(&card->growth, &p->growth, p->bytes);
     if (p->born > card->peak.ordinal) {
         free(p);
         return;
@@ -263,7 +265,11 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
                alloc->reserved_bytes);
     struct piece *p = piece_make(a, alloc);
     map_put(&a->pieces, p->address, p);
+    p->growth = growth_take(
+        &card->growth,
+        &(struct growth_key){p->operation, p->stack, p->module}, p->bytes);
     piece_file(a, p, omen_read(a, alloc));
+    p->growth.kind->category = (enum trace_category)p->category;
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);
     card->current.bytes[p->category] += p->bytes;
     piece_tell(card, p, (int64_t)p->bytes);
@@ -375,6 +381,31 @@ static void on_step(struct attribute *a, const struct trace_item *item)
     }
 }
 
+/* Growth is compared from the second step on: by optimizer steps, and by
+ * outermost module calls as long as no optimizer has stepped. */
+static void growth_follow(struct attribute *a, bool call, bool step)
+{
+    bool optimizes = step_counter_whole(&a->steps.counter) > 0;
+    bool backward =
+        a->phase == TRACE_PHASE_BACKWARD || a->phase == TRACE_PHASE_RECOMPUTE;
+    bool calls = call && !backward && !a->steps.phases.capturing;
+
+    if (optimizes ? !step : !calls)
+        return;
+    if (optimizes && a->rule != STEP_OPTIMIZER)
+        a->begin_count = 0;
+    a->begins[a->begin_count++ % ATTRIBUTION_BEGINS] = a->ordinal - 1;
+    for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
+        struct growth *g = &a->cards[i].growth;
+        if (optimizes && a->rule != STEP_OPTIMIZER)
+            growth_restart(g);
+        growth_step(g);
+        if (a->rule == STEP_NONE)
+            growth_restart(g);
+    }
+    a->rule = optimizes ? STEP_OPTIMIZER : STEP_MODULE;
+}
+
 #define BIT(category) (1u << TRACE_CATEGORY_##category)
 #define ANY           (~0u)
 
@@ -448,8 +479,10 @@ void attribute_take(struct attribute *a, const struct trace_item *item,
     step_tracker_take(&a->steps, item);
     if (kind < sizeof handlers / sizeof *handlers && handlers[kind])
         handlers[kind](a, item);
-    if (step_begins(a))
+    bool step = step_begins(a);
+    if (step)
         on_step(a, item);
+    growth_follow(a, step_calls_take(&a->calls, item), step);
 }
 
 void attribute_label(struct attribute *a, uint64_t address,
@@ -483,6 +516,7 @@ static void card_fini(struct card_use *card)
     holdings_fini(&card->holdings);
     timeline_fini(&card->timeline);
     history_fini(&card->history);
+    growth_fini(&card->growth);
     phase_list_fini(&card->phases);
     segment_table_fini(&card->segments);
     free(card->oom_modules);

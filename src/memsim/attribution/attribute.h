@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/trace/play.h"
+#include "memsim/attribution/growth.h"
 #include "memsim/attribution/label.h"
 
 /* Bytes by enum trace_category. */
@@ -66,6 +67,18 @@ struct attribution_segment {
     size_t first, count; /* of its blocks, by address, without a hole */
 };
 
+#define ATTRIBUTION_BEGINS 17 /* so many steps' begins are kept */
+
+/* What grows from step to step; `growth.h` has the rules. */
+struct attribution_growth {
+    char *operation; /* NULL: not known */
+    char *stack;     /* likewise */
+    size_t module;   /* index in the modules, SIZE_MAX: none */
+    enum trace_category category;
+    enum growth_form form;
+    uint64_t step_bytes; /* so many more with each step */
+};
+
 struct history;
 
 /* The blocks over the run, with the names that they refer to: a block's
@@ -99,6 +112,12 @@ struct attribution {
     char **oom_modules; /* one for each request that PyTorch refused */
     size_t oom_count;
     struct attribution_history lives;
+    struct attribution_growth *growth; /* the fastest first */
+    size_t growth_count;
+    unsigned growth_steps; /* compared; 0: the trace has no steps */
+    uint64_t begins[ATTRIBUTION_BEGINS]; /* the records at which the last of
+                                            these begin */
+    size_t begin_count;
 };
 
 /* "parameter", "forward", ...: the names in the JSON. */

@@ -7,6 +7,7 @@
 #include "common/trace/session.h"
 #include "common/trace/step.h"
 #include "memsim/attribution/attribute.h"
+#include "memsim/attribution/growth.h"
 #include "memsim/attribution/history.h"
 #include "memsim/attribution/module_table.h"
 #include "memsim/attribution/timeline.h"
@@ -119,6 +120,7 @@ struct piece {
     uint64_t shape, name;   /* likewise; 0: not known */
     uint64_t phases_before; /* phases that had begun */
     struct label label;
+    struct growth_mark growth;
     uint32_t module;
     uint8_t device;
     uint8_t phase, category;
@@ -136,6 +138,7 @@ struct card_use {
     struct holdings holdings;
     struct timeline timeline;
     struct history history;
+    struct growth growth;
     struct phase_list phases;
     struct segment_table segments;
     struct piece *gone; /* freed since the peak */
@@ -161,6 +164,10 @@ struct attribute {
     uint64_t phase_count;
     enum trace_phase_kind phase;
     struct step_tracker steps;
+    struct step_calls calls;
+    enum step_rule rule; /* of the steps between which growth is compared */
+    uint64_t begins[ATTRIBUTION_BEGINS]; /* their first records, in a ring */
+    size_t begin_count;
     unsigned step; /* of them that began last; HISTORY_BEFORE: none */
 };
 

@@ -266,6 +266,33 @@ static void ooms_put(struct conclusion *c)
             module_table_title(&c->a->modules, c->card->oom_modules[i]);
 }
 
+static void growth_conclude(struct conclusion *c)
+{
+    struct attribution *to = c->to;
+    struct growth_found *found;
+    size_t count = growth_find(&c->card->growth, &found);
+
+    to->growth = xcalloc(count + 1, sizeof *to->growth);
+    to->growth_count = count;
+    to->growth_steps = growth_steps(&c->card->growth);
+    for (size_t i = c->a->begin_count > ATTRIBUTION_BEGINS
+                        ? c->a->begin_count - ATTRIBUTION_BEGINS
+                        : 0;
+         i < c->a->begin_count; i++)
+        to->begins[to->begin_count++] =
+            c->a->begins[i % ATTRIBUTION_BEGINS];
+    for (size_t i = 0; i < count; i++)
+        to->growth[i] = (struct attribution_growth){
+            .operation = text_of(c, found[i].key.operation),
+            .stack = text_of(c, found[i].key.stack),
+            .module = place_of(&c->index, (uint32_t)found[i].key.module),
+            .category = found[i].category,
+            .form = found[i].form,
+            .step_bytes = found[i].step_bytes,
+        };
+    free(found);
+}
+
 struct text_list {
     struct attribution_history *to;
     const struct trace_names *names;
@@ -348,6 +375,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     segment_table_conclude(&card->segments, card->peak.ordinal, c.to);
     segments_fill(c.to);
     ooms_put(&c);
+    growth_conclude(&c);
     free(c.index.places);
     return c.to;
 }
@@ -374,6 +402,11 @@ void attribution_destroy(struct attribution *attribution)
     }
     for (size_t i = 0; i < attribution->phase_count; i++)
         free(attribution->phases[i].module_bytes);
+    for (size_t i = 0; i < attribution->growth_count; i++) {
+        free(attribution->growth[i].operation);
+        free(attribution->growth[i].stack);
+    }
+    free(attribution->growth);
     free(attribution->modules);
     free(attribution->phases);
     free(attribution->points);

@@ -90,6 +90,7 @@ static const struct options options = {
         "The exit status is that of COMMAND, except:\n"
         "  120  COMMAND failed because it ran out of GPU memory\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
+        "  123  memory grows and runs out before the job ends (--steps)\n"
         "  125  memsim failed, or --require-gpu found no use of a GPU\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND was not found",

@@ -11,6 +11,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
+#include "memsim/advice/outlook.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/output_files.h"
@@ -310,7 +311,7 @@ static int write_files(const struct output_options *options,
 static bool wants_traces(const struct output_options *o)
 {
     return !o->quiet || o->fail_slower || o->check_collectives || o->depends ||
-           output_targets_any(o);
+           o->steps || output_targets_any(o);
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */
@@ -328,6 +329,8 @@ static int gather(const struct output_options *options,
         !time_ranks(options, dir, traces, result, err) &&
         !output_time_gate(options, result, err))
         rc = 0;
+    result->job_steps = options->steps;
+    outlook_run(result, dir, &traces->recorded);
     advise(result, dir, &traces->recorded, sources, options->advice);
     return rc;
 }

@@ -24,6 +24,7 @@ struct output_options {
     const char *chakra;  /* a directory */
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
+    uint32_t steps; /* of the job that will be run; 0: not given */
     bool quiet, advice, timeline, check_collectives;
     uint32_t depth, top; /* 0: not given */
     int host_times;      /* index in "typical|recorded" */
@@ -63,6 +64,10 @@ struct output_options {
     {"timeline", 0, OPTION_FLAG, NULL, offsetof(structure, member.timeline),   \
      .help = "show memory over time: by category, by phase, and\n"             \
              "the peak of each module"},                                       \
+    {"steps", 0, OPTION_COUNT, "N", offsetof(structure, member.steps),         \
+     .minimum = 1, .maximum = UINT32_MAX,                                      \
+     .help = "the job will run N steps: exit with 123 if memory grows\n"       \
+             "and runs out before"},                                           \
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \

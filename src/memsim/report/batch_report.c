@@ -12,6 +12,7 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
 {
     switch (r->verdict) {
     case VERDICT_FITS:
+    case VERDICT_GROWS:
         return refused ? BATCH_CAUGHT : BATCH_FITS;
     case VERDICT_OVER_LIMIT:
         return refused ? BATCH_CAUGHT : BATCH_OVER_LIMIT;

@@ -68,7 +68,8 @@ static bool has_several_cards(const struct diff *diff)
 
 static bool is_whole(const struct result *r)
 {
-    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_OVER_LIMIT;
+    return r->verdict == VERDICT_FITS || r->verdict == VERDICT_GROWS ||
+           r->verdict == VERDICT_OVER_LIMIT;
 }
 
 /* The GPU whose peak moved most speaks for the runs. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report for programs. Its names are a contract: man/memsim.1, JSON. */
+#include "memsim/report/growth_report.h"
 #include "memsim/report/collation_report.h"
 #include "memsim/report/report_json.h"
 
@@ -88,6 +89,7 @@ static void add_device(cJSON *array, const struct result_device *d)
         add_things(device, d);
     if (d->attribution)
         attribute_json_add(device, d->attribution);
+    growth_json_add(device, d);
     if (advice_is_told(d))
         advice_json_add(device, d);
 }
@@ -180,6 +182,8 @@ cJSON *report_json_make(const struct result *r)
     if (r->fail_above_percent)
         cJSON_AddNumberToObject(root, "fail_above_percent",
                                 r->fail_above_percent);
+    if (r->job_steps)
+        json_add_uint(root, "job_steps", r->job_steps);
     if (r->torch_version[0])
         cJSON_AddStringToObject(root, "torch", r->torch_version);
     add_capabilities(root, &r->code);

@@ -511,6 +511,7 @@ const char *result_verdict_name(enum verdict verdict)
         [VERDICT_FAILED] = "failed",
         [VERDICT_UNKNOWN] = "unknown",
         [VERDICT_NONE] = "none",
+        [VERDICT_GROWS] = "grows",
     };
 
     return names[verdict];

@@ -24,6 +24,7 @@ enum verdict {
     VERDICT_FAILED,     /* the command failed for another reason */
     VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
     VERDICT_NONE,       /* the command used no GPU */
+    VERDICT_GROWS, /* what was run fits, but memory grows from step to step */
 };
 
 /* A request that the GPU could not meet. */
@@ -60,6 +61,14 @@ struct result_advice {
     bool fits; /* with it */
 };
 
+/* How long memory lasts that grows; the attribution has what grows. */
+struct result_growth {
+    uint64_t step_bytes;  /* so many more with each step; 0: nothing grows */
+    uint64_t least, most; /* whole steps before memory runs out, the recorded
+                             ones included; both 0: it ran out */
+    bool replayed;        /* a replay of further steps, else an estimate */
+};
+
 struct result_device {
     unsigned index;   /* of the GPU */
     uint32_t process; /* the number of the one with the highest peak */
@@ -77,6 +86,7 @@ struct result_device {
     size_t thing_count;
     struct workspace_range range; /* of peak_allocated; filled by peak.h */
     struct attribution *attribution; /* whose it was; NULL: not known */
+    struct result_growth growth;     /* filled by outlook.h */
     bool advised;                    /* what follows was asked for */
     bool advice_fits;                /* without any of it */
     bool advice_ends;         /* it is only on the request that failed last */
@@ -133,6 +143,7 @@ struct result {
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
+    uint64_t job_steps;        /* of the job that will be run; 0: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
     struct capability_set code; /* GPUs that its libraries have code for;
                                    empty: not known */

@@ -12,7 +12,7 @@
     {                                                                          \
         __VA_ARGS__ {0}                                                        \
     }
-#define VERDICT "fits|oom|over-limit|failed|unknown|none"
+#define VERDICT "fits|grows|oom|over-limit|failed|unknown|none"
 
 /* clang-format off */
 const char *const schema_documents[] = {
@@ -35,6 +35,7 @@ const struct schema_object schema_objects[] = {
     {"command", "list of text", "the command, word by word"},
     {"gpu", "card", "the GPU of the run"},
     {"fail_above_percent", "optional number", "the limit of --fail-above, if given"},
+    {"job_steps", "optional uint", "the steps of the job that will be run (--steps), if given"},
     {"torch", "optional text", "PyTorch's version, if known"},
     {"capabilities", "optional text", "the compute capabilities that the job's libraries have code for, as \"7.5-9.9,12.0-15.9\", if known"},
     {"trace", "optional text", "the run's directory, if it was kept"},
@@ -91,6 +92,22 @@ const struct schema_object schema_objects[] = {
     {"call", "list of int", "the call that launched it, in calls"},
     {"cause", "list of int", "what it waited for: 0 its launch, 1 its stream, 2 another stream, 3 the copy engine, 4 another rank"},
     {"waited_for", "list of int", "the operation that it waited for, in operations"},
+)},
+{"growth", "memory of PyTorch's allocator that each step leaves behind (doc/whole-run.md)", NULL, FIELDS(
+    {"step_bytes", "uint", "so many more with each step"},
+    {"lasts_least_steps", "optional uint", "whole steps before memory runs out, the recorded ones included, at least; missing: it ran out"},
+    {"lasts_most_steps", "optional uint", "the same at most"},
+    {"replayed", "optional bool", "the last steps were replayed until memory ran out; false: the growth was extrapolated"},
+    {"cause", "text", "the likely cause"},
+    {"kinds", "list of growth_kind", "what grows, the fastest first"},
+)},
+{"growth_kind", "blocks of one operator and module of which each step leaves some behind", NULL, FIELDS(
+    {"form", "blocks|tensor|varied", "blocks are left behind; a tensor becomes larger; blocks of other kinds in each step"},
+    {"operator", "text", "the operator that allocated them"},
+    {"module", "text", "the module"},
+    {"category", "text", "the category"},
+    {"stack", "optional text", "with --stacks: where, in Python"},
+    {"step_bytes", "uint", "so many more with each step"},
 )},
 {"step_calls", "calls of a step into CUDA: the same place in each list is the same call; -1: none", NULL, FIELDS(
     {"track", "list of int", "its thread, in tracks"},
@@ -238,6 +255,8 @@ const struct schema_object schema_objects[] = {
     {"timeline_resolution_bytes", "optional uint", "changes smaller than this may be missing in it"},
     {"segments_at_peak", "optional list of segment", "the allocator's segments at the peak"},
     {"stacks", "optional list of text", "with --stacks: Python stacks of blocks, a line for each frame, the innermost first: FILE:LINE FUNCTION"},
+    {"growth_steps", "optional uint", "the steps between which memory was compared; 6 and more show growth"},
+    {"growth", "optional growth", "what grows from step to step; missing: nothing was found to grow"},
     {"advice", "optional list of advice", "with --advice: changes that save memory, the largest saving first"},
     {"history", "optional history", "in the page of --html alone: the blocks over the run"},
     {"left_out", "optional map of uint", "in the page of --html: lists too long for it, and their length"},

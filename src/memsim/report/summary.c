@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "memsim/report/collation_report.h"
 #include "memsim/report/advice_report.h"
+#include "memsim/report/growth_report.h"
 #include "memsim/report/guess_text.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
@@ -52,6 +53,7 @@ static const struct heading {
     [VERDICT_FAILED] = {INK_BAD, "the command failed"},
     [VERDICT_UNKNOWN] = {INK_WARN, "unknown"},
     [VERDICT_NONE] = {INK_WARN, "no GPU was used"},
+    [VERDICT_GROWS] = {INK_WARN, "memory grows"},
 };
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
@@ -91,6 +93,8 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
         snprintf(detail, size, ": needs at least %s; %s",
                  units_format_bytes(r->needs_bytes, needs, sizeof needs),
                  r->why);
+    if (r->verdict == VERDICT_GROWS)
+        growth_verdict(growth_first(r), r->job_steps, detail, size);
 }
 
 /* The verdict and the GPU, on two lines where one is too short. */
@@ -424,6 +428,8 @@ static void write_class(const struct page *page, const struct shown *s)
         write_ooms(page, d);
         write_peaks(page, d);
         write_spread(page, s, i);
+        growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
+                          page->out);
         write_things(page, d);
         write_owners(page, d);
         advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN), page->out);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/growth.h"
+
+#include <stdlib.h>
+
+#include "common/base/hash.h"
+#include "common/base/xmalloc.h"
+
+/* The first step leaves behind what all later ones use: that is old when the
+ * third one begins, which is number 2. */
+#define WARM_UP 2
+#define RISES   3 /* at least, of the number of old blocks */
+#define SIZES   4 /* at least, of a tensor's size */
+
+static void level_add(struct growth_level *l, uint64_t bytes)
+{
+    l->blocks++;
+    l->bytes += bytes;
+}
+
+static void level_take(struct growth_level *l, uint64_t bytes)
+{
+    l->blocks--;
+    l->bytes -= bytes;
+}
+
+static struct growth_kind *kind_get(struct growth *g,
+                                    const struct growth_key *key)
+{
+    uint64_t hash = hash_bytes(HASH_START, key, sizeof *key);
+    struct growth_kind *kind = map_get(&g->kinds, hash);
+
+    if (kind)
+        return kind;
+    kind = xcalloc(1, sizeof *kind);
+    kind->key = *key;
+    map_put(&g->kinds, hash, kind);
+    return kind;
+}
+
+static void kind_activate(struct growth *g, struct growth_kind *kind)
+{
+    if (kind->active)
+        return;
+    kind->active = true;
+    kind->next = g->active;
+    g->active = kind;
+}
+
+struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
+                               uint64_t bytes)
+{
+    struct growth_kind *kind = kind_get(g, key);
+
+    kind_activate(g, kind);
+    level_add(&kind->live, bytes);
+    level_add(&kind->young, bytes);
+    level_add(&g->live, bytes);
+    return (struct growth_mark){kind, g->step};
+}
+
+void growth_drop(struct growth *g, const struct growth_mark *mark,
+                 uint64_t bytes)
+{
+    struct growth_kind *kind = mark->kind;
+
+    kind_activate(g, kind);
+    level_take(&kind->live, bytes);
+    level_take(&g->live, bytes);
+    if (mark->born == g->step)
+        level_take(&kind->young, bytes);
+}
+
+/* VALUE, at the beginning of STEP, and the BYTES that go with it. */
+static void rise_note(struct growth_rise *r, unsigned step, uint64_t value,
+                      uint64_t bytes)
+{
+    if (value <= r->high)
+        return;
+    r->high = value;
+    if (step <= WARM_UP)
+        return;
+    if (!r->times++) {
+        r->first = step;
+        r->first_bytes = bytes;
+    } else if (step - r->last > r->longest) {
+        r->longest = step - r->last;
+    }
+    r->last = step;
+    r->last_bytes = bytes;
+}
+
+/* Whether it rose regularly, and was due no later than STEP. */
+static bool rise_goes_on(const struct growth_rise *r, unsigned step,
+                         unsigned times)
+{
+    if (r->times < times)
+        return false;
+    unsigned mean = (r->last - r->first) / (r->times - 1);
+    return r->longest <= 2 * mean + 1 && step - r->last < r->longest;
+}
+
+static uint64_t rise_rate(const struct growth_rise *r)
+{
+    uint64_t more = r->last_bytes > r->first_bytes
+                        ? r->last_bytes - r->first_bytes
+                        : 0;
+
+    return more / (r->last - r->first);
+}
+
+static void size_measure(struct growth_size *s, unsigned step, uint64_t bytes)
+{
+    unsigned times = s->rise.times;
+    uint64_t more = bytes - s->bytes;
+
+    if (step > WARM_UP && bytes < s->bytes)
+        s->fell = true;
+    rise_note(&s->rise, step, bytes, bytes);
+    if (s->rise.times == 1 && !times)
+        s->increment = more;
+    if (s->rise.times > times) {
+        uint64_t off = more > s->increment ? more - s->increment
+                                           : s->increment - more;
+        s->uneven += off > s->increment / 8 + 512;
+    }
+    s->bytes = bytes;
+}
+
+/* At the beginning of STEP. */
+static void kind_measure(struct growth_kind *kind, unsigned step)
+{
+    rise_note(&kind->old, step, kind->live.blocks - kind->young.blocks,
+              kind->live.bytes - kind->young.bytes);
+    size_measure(&kind->size, step, kind->live.bytes);
+}
+
+void growth_step(struct growth *g)
+{
+    struct growth_kind *kind = g->active;
+    unsigned step = ++g->step - g->start;
+
+    g->active = NULL;
+    while (kind) {
+        struct growth_kind *next = kind->next;
+        kind->active = false;
+        kind_measure(kind, step);
+        if (kind->young.blocks) /* they are old at the next one */
+            kind_activate(g, kind);
+        kind->young = (struct growth_level){0};
+        kind = next;
+    }
+    size_measure(&g->size, step, g->live.bytes);
+    if (g->size.rise.times == 1 && g->size.rise.last == step)
+        g->first_blocks = g->live.blocks;
+}
+
+void growth_restart(struct growth *g)
+{
+    size_t cursor = 0;
+
+    for (struct growth_kind *kind; (kind = map_next(&g->kinds, &cursor));) {
+        kind->old = (struct growth_rise){0};
+        kind->size = (struct growth_size){.bytes = kind->live.bytes};
+    }
+    g->size = (struct growth_size){.bytes = g->live.bytes};
+    g->start = g->step;
+}
+
+unsigned growth_steps(const struct growth *g)
+{
+    return g->step - g->start;
+}
+
+static bool tensor_grows(const struct growth_size *s, unsigned step)
+{
+    return !s->fell && rise_goes_on(&s->rise, step, SIZES) &&
+           s->uneven <= s->rise.times / 4;
+}
+
+static bool kind_grows(const struct growth_kind *kind, unsigned step,
+                       struct growth_found *found)
+{
+    bool blocks = rise_goes_on(&kind->old, step, RISES);
+
+    if (!blocks && !tensor_grows(&kind->size, step))
+        return false;
+    *found = (struct growth_found){
+        .key = kind->key,
+        .category = kind->category,
+        .form = blocks ? GROWTH_BLOCKS : GROWTH_TENSOR,
+        .step_bytes = rise_rate(blocks ? &kind->old : &kind->size.rise),
+    };
+    return found->step_bytes > 0;
+}
+
+static int found_compare(const void *x, const void *y)
+{
+    const struct growth_found *a = x, *b = y;
+
+    if (a->step_bytes != b->step_bytes)
+        return a->step_bytes > b->step_bytes ? -1 : 1;
+    if (a->key.operation != b->key.operation)
+        return a->key.operation < b->key.operation ? -1 : 1;
+    return a->key.module < b->key.module ? -1 : a->key.module > b->key.module;
+}
+
+/* Each step leaves blocks behind, but never of the same kind. */
+static bool all_grows(const struct growth *g, struct growth_found *found)
+{
+    const struct growth_rise *r = &g->size.rise;
+
+    if (g->size.fell || !rise_goes_on(r, growth_steps(g), SIZES) ||
+        g->live.blocks < g->first_blocks + r->times - 1)
+        return false;
+    *found = (struct growth_found){
+        .form = GROWTH_VARIED,
+        .step_bytes = rise_rate(r),
+    };
+    return true;
+}
+
+size_t growth_find(const struct growth *g, struct growth_found **found)
+{
+    size_t count = 0, capacity = 0, cursor = 0;
+
+    *found = NULL;
+    if (!g->kinds.count || growth_steps(g) + 1 < GROWTH_STEPS)
+        return 0;
+    for (const struct growth_kind *kind;
+         (kind = map_next(&g->kinds, &cursor));) {
+        xgrow(found, count, &capacity, sizeof **found);
+        count += kind_grows(kind, growth_steps(g), &(*found)[count]);
+    }
+    if (!count)
+        count = all_grows(g, &(*found)[0]);
+    if (count)
+        qsort(*found, count, sizeof **found, found_compare);
+    return count;
+}
+
+void growth_fini(struct growth *g)
+{
+    size_t cursor = 0;
+
+    for (void *kind; (kind = map_next(&g->kinds, &cursor));)
+        free(kind);
+    map_fini(&g->kinds);
+}

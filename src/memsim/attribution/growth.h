@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds what grows from step to step: blocks of which each step leaves some
+ * behind, or a tensor that each step makes larger. Takes each block's
+ * allocation and its end; uses memory in proportion to the kinds of blocks. A
+ * kind is an operator in a module, at a place in the script where stacks were
+ * recorded. Pure.
+ *
+ * A block is old once it has outlived the step after its own. What a step
+ * leaves for the next one (its batch, its loss) never is, so it is no growth,
+ * whatever its size. A kind grows if the number of its old blocks reaches new
+ * heights, as often at the end of the recording as before:
+ *
+ *     old blocks     a leak  /      a cache   ____    lengths
+ *                          /                 /               __  _
+ *                        /                  /               _  __ _
+ *     step             ------>             ------>         ------->
+ *
+ * A cache that has not reached its bound yet cannot be told from a leak. */
+#ifndef MEMSIM_MEMSIM_GROWTH_H
+#define MEMSIM_MEMSIM_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/map.h"
+#include "common/trace/trace.h"
+
+/* So many steps have to be recorded before anything is found to grow. */
+#define GROWTH_STEPS 6
+
+struct growth_key {
+    uint64_t operation, stack; /* ids of names; 0: not known */
+    uint64_t module;           /* 0: none */
+};
+
+/* What a block has to remember. */
+struct growth_mark {
+    struct growth_kind *kind;
+    unsigned born; /* the step */
+};
+
+/* Heights that a value reached for the first time. */
+struct growth_rise {
+    uint64_t high;                    /* the highest value so far */
+    uint64_t first_bytes, last_bytes; /* at the first and the last rise */
+    unsigned first, last;             /* their steps */
+    unsigned times;
+    unsigned longest; /* steps between two rises */
+};
+
+struct growth_level {
+    uint64_t blocks, bytes;
+};
+
+/* Bytes when steps begin. */
+struct growth_size {
+    struct growth_rise rise;
+    uint64_t bytes;     /* when the last step began */
+    uint64_t increment; /* of the first rise */
+    unsigned uneven;    /* increments that differ from it by an eighth */
+    bool fell;
+};
+
+struct growth_kind {
+    struct growth_key key;
+    enum trace_category category; /* of the one that was filed last */
+    struct growth_level live;
+    struct growth_level young; /* of these, born in this step */
+    struct growth_rise old;    /* the number of the others */
+    struct growth_size size;
+    bool active;
+    struct growth_kind *next; /* of the active ones */
+};
+
+struct growth { /* zeroed: empty */
+    struct map kinds;
+    struct growth_kind *active; /* what the next step's begin may change */
+    struct growth_level live;   /* every block */
+    struct growth_size size;
+    uint64_t first_blocks; /* when the size rose first */
+    unsigned step;         /* of all that began */
+    unsigned start;        /* so many were none */
+};
+
+/* A block of KEY was allocated. */
+struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
+                               uint64_t bytes);
+/* The block of MARK was freed. */
+void growth_drop(struct growth *g, const struct growth_mark *mark,
+                 uint64_t bytes);
+/* A step begins. */
+void growth_step(struct growth *g);
+/* What counted as steps until now were none: levels are compared from the next
+ * step on. */
+void growth_restart(struct growth *g);
+
+/* The steps that were compared; below GROWTH_STEPS nothing is found. */
+unsigned growth_steps(const struct growth *g);
+
+enum growth_form {
+    GROWTH_BLOCKS, /* each step leaves blocks behind */
+    GROWTH_TENSOR, /* something is appended to a tensor */
+    GROWTH_VARIED, /* blocks of other kinds in each step */
+};
+
+struct growth_found {
+    struct growth_key key; /* GROWTH_VARIED: zeros */
+    enum trace_category category;
+    enum growth_form form;
+    uint64_t step_bytes; /* so many more with each step, on average */
+};
+
+/* Sets *FOUND, which the caller frees, to what grows, the fastest first.
+ * Returns how many. */
+size_t growth_find(const struct growth *g, struct growth_found **found);
+
+void growth_fini(struct growth *g);
+
+#endif

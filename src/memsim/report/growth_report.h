@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What grows from step to step, how long memory lasts, and what the likely
+ * cause is. */
+#ifndef MEMSIM_MEMSIM_GROWTH_REPORT_H
+#define MEMSIM_MEMSIM_GROWTH_REPORT_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "memsim/report/result.h"
+
+/* The GPU on which memory lasts the fewest steps; NULL: nothing grows. */
+const struct result_device *growth_first(const struct result *result);
+
+/* "it lasts 790 steps", after the verdict, of D and a job of JOB_STEPS (0: not
+ * known). Returns OUT. */
+const char *growth_verdict(const struct result_device *d, uint64_t job_steps,
+                           char *out, size_t size);
+
+/* Nothing where D's memory does not grow. */
+void growth_text_write(const struct result_device *d, const char *dim,
+                       const char *plain, FILE *out);
+void growth_json_add(cJSON *device, const struct result_device *d);
+
+#endif
