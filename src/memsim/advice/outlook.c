@@ -20,16 +20,29 @@ static uint64_t step_bytes(const struct attribution *a)
     return bytes;
 }
 
+/* What each step needs more. A tensor that becomes longer is there twice while
+ * it is copied. */
+static uint64_t need_bytes(const struct attribution *a)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < a->growth_count; i++)
+        bytes += a->growth[i].step_bytes *
+                 (a->growth[i].form == GROWTH_TENSOR ? 2 : 1);
+    return bytes;
+}
+
 /* At least the reserved memory that is free is lost to fragments, at most it is
  * used. */
 static void growth_estimate(struct result_device *d)
 {
     struct result_growth *g = &d->growth;
     uint64_t steps = d->attribution->growth_steps;
+    uint64_t need = need_bytes(d->attribution);
     uint64_t cached = d->peak_reserved_bytes - d->peak_allocated_bytes;
 
-    g->least = steps + d->headroom_bytes / g->step_bytes;
-    g->most = steps + 1 + (d->headroom_bytes + cached) / g->step_bytes;
+    g->least = steps + d->headroom_bytes / need;
+    g->most = steps + 1 + (d->headroom_bytes + cached) / need;
 }
 
 /* The device of REC that is the GPU of D. */

@@ -266,12 +266,41 @@ static void ooms_put(struct conclusion *c)
             module_table_title(&c->a->modules, c->card->oom_modules[i]);
 }
 
+/* Whether the operator named NAME makes a longer tensor of another one. What is
+ * longer in each step without that is so because the batch is. */
+static bool appends(const char *name)
+{
+    static const char *const names[] = {"aten::cat", "aten::constant_pad_nd",
+                                        "aten::stack", "aten::resize_"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Keeps of the COUNT in FOUND what memory is lost to. */
+static size_t growth_choose(const struct conclusion *c,
+                            struct growth_found *found, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *name =
+            trace_names_get(c->a->names, found[i].key.operation);
+        if (found[i].form != GROWTH_TENSOR || appends(name))
+            found[kept++] = found[i];
+    }
+    return kept;
+}
+
 static void growth_conclude(struct conclusion *c)
 {
     struct attribution *to = c->to;
     struct growth_found *found;
     size_t count = growth_find(&c->card->growth, &found);
 
+    count = growth_choose(c, found, count);
     to->growth = xcalloc(count + 1, sizeof *to->growth);
     to->growth_count = count;
     to->growth_steps = growth_steps(&c->card->growth);
