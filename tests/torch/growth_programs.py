@@ -305,7 +305,7 @@ def context_grows():
         optimizer.zero_grad()
         model(ids).sum().backward()
         optimizer.step()
-        ids = torch.cat([ids, torch.zeros(8, 512, dtype=torch.long,
+        ids = torch.cat([ids, torch.zeros(8, 32, dtype=torch.long,
                                           device="cuda")], 1)
         yield
 

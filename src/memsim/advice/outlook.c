@@ -20,16 +20,16 @@ static uint64_t step_bytes(const struct attribution *a)
     return bytes;
 }
 
-/* What each step needs more. A tensor that becomes longer is there twice while
- * it is copied. */
+/* What each step needs more: by its peak, and by what it leaves behind. A
+ * tensor that becomes longer is there twice while it is copied. */
 static uint64_t need_bytes(const struct attribution *a)
 {
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < a->growth_count; i++)
-        bytes += a->growth[i].step_bytes *
-                 (a->growth[i].form == GROWTH_TENSOR ? 2 : 1);
-    return bytes;
+        bytes += (a->growth[i].form == GROWTH_TENSOR ? 2 : 1) *
+                 a->growth[i].step_bytes;
+    return bytes > a->growth_peak_bytes ? bytes : a->growth_peak_bytes;
 }
 
 /* At least the reserved memory that is free is lost to fragments, at most it is
@@ -114,19 +114,18 @@ static void device_look(struct result *result, struct result_device *d,
     struct err err = {""};
     char path[PATH_MAX];
 
-    if (!d->attribution || !(d->growth.step_bytes = step_bytes(d->attribution)))
-        return;
-    if (result->verdict == VERDICT_OOM)
+    if (d->attribution)
+        d->growth.step_bytes = step_bytes(d->attribution);
+    if (!d->growth.step_bytes || result->verdict == VERDICT_OOM)
         return;
     growth_estimate(d);
     run_trace_path(dir->path, d->process, path, sizeof path);
-    if (recorded_open(&rec, recorded, d->process, path, &as_it_is, &err))
-        goto note;
-    if (!recording_repeat(d, &rec, &err))
-        err.text[0] = '\0';
-    recording_close(&rec);
-note:
-    if (err.text[0])
+    int rc = recorded_open(&rec, recorded, d->process, path, &as_it_is, &err);
+    if (!rc) {
+        rc = recording_repeat(d, &rec, &err);
+        recording_close(&rec);
+    }
+    if (rc)
         result_note(result, "how long memory lasts is an estimate: %s",
                     err.text);
 }
@@ -149,10 +148,30 @@ static void verdict_judge(struct result *result)
     result->verdict = VERDICT_GROWS;
 }
 
+/* What too few steps cannot show. */
+static void note_few_steps(struct result *result)
+{
+    unsigned most = 0;
+    bool known = false;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
+        const struct attribution *a = w.device->attribution;
+        known |= a != NULL;
+        if (a && a->growth_steps + 1 > most)
+            most = a->growth_steps + 1;
+    }
+    if (known && most < GROWTH_STEPS && result->verdict == VERDICT_FITS)
+        result_note(result,
+                    "whether memory grows from step to step is not known: "
+                    "that takes %d recorded steps",
+                    GROWTH_STEPS);
+}
+
 void outlook_run(struct result *result, const struct rundir *dir,
                  const struct recorded_list *recorded)
 {
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         device_look(result, w.device, dir, recorded);
     verdict_judge(result);
+    note_few_steps(result);
 }

@@ -194,7 +194,8 @@ static void piece_end(struct attribute *a, struct piece *p)
     holdings_add(&card->holdings, &a->modules, p->module, -(int64_t)p->bytes);
     card->current.bytes[p->category] -= p->bytes;
     piece_tell(card, p, -(int64_t)p->bytes);
-    growth_drop(&card->growth, &p->growth, p->bytes);
+    growth_drop(&card->growth, &p->growth,
+                &(struct growth_bytes){p->bytes, p->requested_bytes});
     if (p->born > card->peak.ordinal) {
         free(p);
         return;
@@ -267,7 +268,8 @@ static void on_block_alloc(struct attribute *a, const struct trace_item *item)
     map_put(&a->pieces, p->address, p);
     p->growth = growth_take(
         &card->growth,
-        &(struct growth_key){p->operation, p->stack, p->module}, p->bytes);
+        &(struct growth_key){p->operation, p->stack, p->module},
+        &(struct growth_bytes){p->bytes, p->requested_bytes});
     piece_file(a, p, omen_read(a, alloc));
     p->growth.kind->category = (enum trace_category)p->category;
     holdings_add(&card->holdings, &a->modules, p->module, (int64_t)p->bytes);

@@ -114,6 +114,8 @@ struct attribution {
     struct attribution_history lives;
     struct attribution_growth *growth; /* the fastest first */
     size_t growth_count;
+    uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
+                                   regularly */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* the records at which the last of
                                             these begin */

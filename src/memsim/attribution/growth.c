@@ -48,27 +48,31 @@ static void kind_activate(struct growth *g, struct growth_kind *kind)
 }
 
 struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
-                               uint64_t bytes)
+                               const struct growth_bytes *bytes)
 {
     struct growth_kind *kind = kind_get(g, key);
 
     kind_activate(g, kind);
-    level_add(&kind->live, bytes);
-    level_add(&kind->young, bytes);
-    level_add(&g->live, bytes);
+    level_add(&kind->live, bytes->block);
+    level_add(&kind->young, bytes->block);
+    level_add(&g->live, bytes->block);
+    kind->requested_bytes += bytes->requested;
+    if (g->live.bytes > g->peak_bytes)
+        g->peak_bytes = g->live.bytes;
     return (struct growth_mark){kind, g->step};
 }
 
 void growth_drop(struct growth *g, const struct growth_mark *mark,
-                 uint64_t bytes)
+                 const struct growth_bytes *bytes)
 {
     struct growth_kind *kind = mark->kind;
 
     kind_activate(g, kind);
-    level_take(&kind->live, bytes);
-    level_take(&g->live, bytes);
+    level_take(&kind->live, bytes->block);
+    level_take(&g->live, bytes->block);
+    kind->requested_bytes -= bytes->requested;
     if (mark->born == g->step)
-        level_take(&kind->young, bytes);
+        level_take(&kind->young, bytes->block);
 }
 
 /* VALUE, at the beginning of STEP, and the BYTES that go with it. */
@@ -132,7 +136,7 @@ static void kind_measure(struct growth_kind *kind, unsigned step)
 {
     rise_note(&kind->old, step, kind->live.blocks - kind->young.blocks,
               kind->live.bytes - kind->young.bytes);
-    size_measure(&kind->size, step, kind->live.bytes);
+    size_measure(&kind->size, step, kind->requested_bytes);
 }
 
 void growth_step(struct growth *g)
@@ -151,6 +155,8 @@ void growth_step(struct growth *g)
         kind = next;
     }
     size_measure(&g->size, step, g->live.bytes);
+    size_measure(&g->peaks, step, g->peak_bytes);
+    g->peak_bytes = g->live.bytes;
     if (g->size.rise.times == 1 && g->size.rise.last == step)
         g->first_blocks = g->live.blocks;
 }
@@ -161,9 +167,10 @@ void growth_restart(struct growth *g)
 
     for (struct growth_kind *kind; (kind = map_next(&g->kinds, &cursor));) {
         kind->old = (struct growth_rise){0};
-        kind->size = (struct growth_size){.bytes = kind->live.bytes};
+        kind->size = (struct growth_size){.bytes = kind->requested_bytes};
     }
     g->size = (struct growth_size){.bytes = g->live.bytes};
+    g->peaks = (struct growth_size){.bytes = g->peak_bytes};
     g->start = g->step;
 }
 
@@ -237,6 +244,15 @@ size_t growth_find(const struct growth *g, struct growth_found **found)
     if (count)
         qsort(*found, count, sizeof **found, found_compare);
     return count;
+}
+
+uint64_t growth_peak_bytes(const struct growth *g)
+{
+    const struct growth_size *p = &g->peaks;
+
+    return !p->fell && rise_goes_on(&p->rise, growth_steps(g), SIZES)
+               ? rise_rate(&p->rise)
+               : 0;
 }
 
 void growth_fini(struct growth *g)

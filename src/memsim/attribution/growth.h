@@ -53,7 +53,12 @@ struct growth_level {
     uint64_t blocks, bytes;
 };
 
-/* Bytes when steps begin. */
+/* A block's bytes; what was requested is what a tensor has. */
+struct growth_bytes {
+    uint64_t block, requested;
+};
+
+/* Requested bytes when steps begin. */
 struct growth_size {
     struct growth_rise rise;
     uint64_t bytes;     /* when the last step began */
@@ -68,6 +73,7 @@ struct growth_kind {
     struct growth_level live;
     struct growth_level young; /* of these, born in this step */
     struct growth_rise old;    /* the number of the others */
+    uint64_t requested_bytes;  /* of those that live */
     struct growth_size size;
     bool active;
     struct growth_kind *next; /* of the active ones */
@@ -78,6 +84,8 @@ struct growth { /* zeroed: empty */
     struct growth_kind *active; /* what the next step's begin may change */
     struct growth_level live;   /* every block */
     struct growth_size size;
+    uint64_t peak_bytes;      /* of this step */
+    struct growth_size peaks; /* of all */
     uint64_t first_blocks; /* when the size rose first */
     unsigned step;         /* of all that began */
     unsigned start;        /* so many were none */
@@ -85,10 +93,10 @@ struct growth { /* zeroed: empty */
 
 /* A block of KEY was allocated. */
 struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
-                               uint64_t bytes);
+                               const struct growth_bytes *bytes);
 /* The block of MARK was freed. */
 void growth_drop(struct growth *g, const struct growth_mark *mark,
-                 uint64_t bytes);
+                 const struct growth_bytes *bytes);
 /* A step begins. */
 void growth_step(struct growth *g);
 /* What counted as steps until now were none: levels are compared from the next
@@ -114,6 +122,10 @@ struct growth_found {
 /* Sets *FOUND, which the caller frees, to what grows, the fastest first.
  * Returns how many. */
 size_t growth_find(const struct growth *g, struct growth_found **found);
+
+/* So many bytes the peak of a step is above that of the one before, on average;
+ * 0: it does not rise regularly. */
+uint64_t growth_peak_bytes(const struct growth *g);
 
 void growth_fini(struct growth *g);
 

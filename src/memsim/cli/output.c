@@ -211,6 +211,7 @@ void output_result(struct result *result, const struct rundir *dir,
         output_time_check(&as_run, &err) ||
         time_ranks(&as_run, dir, &traces, result, &err))
         result_note(result, "its time is not known: %s", err.text);
+    outlook_run(result, dir, &traces.recorded);
     kept_options_fini(&kept);
     traces_fini(&traces);
 }

@@ -6,6 +6,7 @@ const VERDICTS = {
   "fits": ["Fits", "good"], "oom": ["Out of memory", "bad"],
   "over-limit": ["Over the limit", "warn"], "failed": ["Failed", "bad"],
   "unknown": ["Unknown", "warn"], "none": ["No GPU was used", "warn"],
+  "grows": ["Memory grows", "warn"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -33,8 +34,30 @@ function sentence(result, worst, several) {
   if (result.verdict === "failed")
     return `The command ended with status ${result.command_status}, not for ` +
       `lack of memory; it had used ${used}`;
+  if (result.verdict === "grows")
+    return growthSentence(result);
   return `It fits, with ${formatBytes(worst.headroom_bytes)} to spare` +
     (several ? " on the fullest GPU" : "");
+}
+
+// How long memory lasts that grows: "790", "784 to 795".
+const lasts = ({lasts_least_steps: least, lasts_most_steps: most}) =>
+  least === most ? `${least}` : `${least} to ${most}`;
+
+// The device whose memory runs out first; undefined: none's does.
+const firstOut = (result) => (result.ranks || [])
+  .flatMap((rank) => rank.devices || [])
+  .filter((device) => device.growth && device.growth.lasts_least_steps)
+  .sort((a, b) => a.growth.lasts_least_steps - b.growth.lasts_least_steps)[0];
+
+function growthSentence(result) {
+  const {growth} = firstOut(result) || {};
+  if (!growth)
+    return "Memory grows from step to step";
+  return `Each step keeps ${formatBytes(growth.step_bytes)} more; memory ` +
+    `lasts ${lasts(growth)} steps` +
+    (result.job_steps ? ` of ${result.job_steps}` : "") +
+    `. ${growth.cause}`;
 }
 
 function showVerdict(result, worst, several) {

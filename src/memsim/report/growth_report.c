@@ -58,18 +58,24 @@ const char *growth_verdict(const struct result_device *d, uint64_t job_steps,
     return out;
 }
 
+static const char *module_name(const struct attribution *a, size_t module)
+{
+    return module == SIZE_MAX ? "" : a->modules[module].name;
+}
+
 /* What a kind of blocks is, in words. */
 static void kind_text(const struct attribution *a,
                       const struct attribution_growth *g, char *out,
                       size_t size)
 {
-    const char *module = g->module == SIZE_MAX ? "" : a->modules[g->module].name;
+    const char *module = module_name(a, g->module);
     const char *operation = g->operation ? g->operation : "blocks";
+    const char *name = strstr(operation, "::");
     char text[3 * NAME_LENGTH];
 
     if (g->form == GROWTH_VARIED)
         operation = "blocks of different kinds";
-    snprintf(text, sizeof text, "%s%s%s (%s%s)", operation,
+    snprintf(text, sizeof text, "%s%s%s (%s%s)", name ? name + 2 : operation,
              *module ? " of " : "", module,
              attribution_category_name(g->category),
              g->form == GROWTH_TENSOR ? ", a tensor that grows" : "");
@@ -179,8 +185,7 @@ static void add_kind(cJSON *kinds, const struct attribution *a,
 
     cJSON_AddStringToObject(kind, "form", forms[g->form]);
     cJSON_AddStringToObject(kind, "operator", g->operation ? g->operation : "");
-    cJSON_AddStringToObject(
-        kind, "module", g->module == SIZE_MAX ? "" : a->modules[g->module].name);
+    cJSON_AddStringToObject(kind, "module", module_name(a, g->module));
     cJSON_AddStringToObject(kind, "category",
                             attribution_category_name(g->category));
     if (g->stack)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/growth.h"
+
+#include <stdlib.h>
+
+#include "check.h"
+
+#define STEPS 12
+#define KIB   1024u
+
+static const struct growth_key loss = {1, 0, 7}, other = {2, 0, 7};
+
+static struct growth_mark take(struct growth *g, const struct growth_key *key,
+                               uint64_t bytes)
+{
+    return growth_take(g, key, &(struct growth_bytes){bytes, bytes});
+}
+
+static void drop(struct growth *g, const struct growth_mark *mark,
+                 uint64_t bytes)
+{
+    growth_drop(g, mark, &(struct growth_bytes){bytes, bytes});
+}
+
+/* What grows in G, alone; its rate, or 0. */
+static uint64_t rate_of(struct growth *g, enum growth_form *form)
+{
+    struct growth_found *found;
+    size_t count = growth_find(g, &found);
+    uint64_t rate = count == 1 ? found[0].step_bytes : 0;
+
+    CHECK(count <= 1);
+    *form = count ? found[0].form : GROWTH_BLOCKS;
+    free(found);
+    growth_fini(g);
+    return rate;
+}
+
+TEST(blocks_that_each_step_leaves_behind_are_found)
+{
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (int i = 0; i < STEPS; i++) {
+        struct growth_mark passing = take(&g, &other, 64 * KIB);
+        take(&g, &loss, 4 * KIB);
+        growth_step(&g);
+        drop(&g, &passing, 64 * KIB);
+    }
+    CHECK_UINT(rate_of(&g, &form), 4 * KIB);
+    CHECK_UINT(form, GROWTH_BLOCKS);
+}
+
+TEST(five_steps_are_too_few)
+{
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (unsigned i = 0; i + 2 < GROWTH_STEPS; i++) {
+        take(&g, &loss, KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(rate_of(&g, &form), 0);
+}
+
+TEST(what_a_step_leaves_for_the_next_one_is_no_growth)
+{
+    struct growth g = {0};
+    struct growth_mark last = take(&g, &loss, KIB);
+    enum growth_form form;
+
+    for (unsigned i = 1; i < STEPS; i++) { /* longer each time, and uneven */
+        growth_step(&g);
+        struct growth_mark next = take(&g, &loss, i * i * 4 * KIB + KIB);
+        drop(&g, &last, (i - 1) * (i - 1) * 4 * KIB + KIB);
+        last = next;
+    }
+    CHECK_UINT(rate_of(&g, &form), 0);
+}
+
+TEST(a_list_that_keeps_four_steps_is_no_growth)
+{
+    struct growth_mark kept[STEPS];
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (int i = 0; i < STEPS; i++) {
+        kept[i] = take(&g, &loss, KIB);
+        if (i >= 4)
+            drop(&g, &kept[i - 4], KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(rate_of(&g, &form), 0);
+}
+
+TEST(what_is_kept_every_third_step_counts_a_third)
+{
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (int i = 0; i < 2 * STEPS; i++) {
+        if (i % 3 == 2)
+            take(&g, &loss, 3 * KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(rate_of(&g, &form), KIB);
+}
+
+TEST(a_list_that_is_cleared_now_and_then_is_no_growth)
+{
+    struct growth_mark kept[4];
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (int i = 0; i < 2 * STEPS; i++) {
+        kept[i % 4] = take(&g, &loss, KIB);
+        growth_step(&g);
+        for (int k = 0; i % 4 == 3 && k < 4; k++)
+            drop(&g, &kept[k], KIB);
+    }
+    CHECK_UINT(rate_of(&g, &form), 0);
+}
+
+TEST(a_tensor_that_becomes_longer_is_found)
+{
+    struct growth g = {0};
+    struct growth_mark last = take(&g, &loss, KIB);
+    enum growth_form form;
+
+    for (unsigned i = 1; i < STEPS; i++) {
+        struct growth_mark next = take(&g, &loss, (i + 1) * KIB);
+        drop(&g, &last, i * KIB);
+        last = next;
+        growth_step(&g);
+    }
+    CHECK_UINT(rate_of(&g, &form), KIB);
+    CHECK_UINT(form, GROWTH_TENSOR);
+}
+
+TEST(blocks_of_another_kind_in_each_step_are_found_together)
+{
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        take(&g, &(struct growth_key){100 + i, 0, 0}, 2 * KIB);
+        growth_step(&g);
+    }
+    CHECK_UINT(rate_of(&g, &form), 2 * KIB);
+    CHECK_UINT(form, GROWTH_VARIED);
+}
+
+TEST(steps_that_were_none_do_not_count)
+{
+    struct growth g = {0};
+    enum growth_form form;
+
+    for (int i = 0; i < STEPS; i++) { /* calls while a model is built */
+        take(&g, &loss, KIB);
+        growth_step(&g);
+    }
+    growth_restart(&g);
+    CHECK_UINT(growth_steps(&g), 0);
+    for (int i = 0; i < STEPS; i++)
+        growth_step(&g);
+    CHECK_UINT(rate_of(&g, &form), 0);
+}
