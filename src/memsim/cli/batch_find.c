@@ -7,6 +7,7 @@
 
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/job_start.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/spawn.h"
@@ -24,7 +25,7 @@ static int try_run(struct batch_find *f, uint64_t batch,
     if (f->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),
                CMD_RUN_FAILED;
-    int status = job_run(&f->job, &dir, err);
+    int status = job_start(&f->job, &dir, err);
     if (!status) {
         result_init(&result, dir.session, f->job.command);
         *o = batch_outcome_make(&result, batch);
@@ -58,6 +59,11 @@ static int try_batch(struct batch_find *f, uint64_t batch,
     int status = 0;
 
     f->job.command = command;
+    if (launch_find(&f->job.launch, &f->launch, command, err)) {
+        launch_fini(&f->job.launch);
+        batch_command_free(command);
+        return CMD_RUN_FAILED;
+    }
     key = batch_key(&f->job, f->programs, environ);
     if (!f->cache || !batch_cache_load(f->cache, key, o)) {
         if (f->live)
@@ -69,6 +75,7 @@ static int try_batch(struct batch_find *f, uint64_t batch,
             keep(f, key, o);
     }
     free(key);
+    launch_fini(&f->job.launch);
     batch_command_free(command);
     return status;
 }

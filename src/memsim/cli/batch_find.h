@@ -12,6 +12,7 @@
 
 struct batch_find {
     struct job job; /* its command is the report's, filled in */
+    struct launch_options launch;
     char *programs; /* memsim's own files */
     char *cache;    /* NULL: nothing is kept */
     bool live;      /* a terminal shows which batch is running */

@@ -10,6 +10,7 @@
 #include "memsim/run/batch_cache.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/job_start.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/spawn.h"
@@ -19,6 +20,7 @@
 
 struct fit_options {
     struct job_options job;
+    struct launch_options launch;
     uint32_t from, to, multiple;
     const char *cache;
     bool no_cache, quiet;
@@ -45,6 +47,7 @@ static const struct option_row rows[] = {
     {"quiet", 'q', OPTION_FLAG, NULL, ROW(quiet),
      .help = "print only the largest batch"},
     JOB_ROWS(struct fit_options, job),
+    LAUNCH_ROWS(struct fit_options, launch),
     {0},
 };
 
@@ -115,6 +118,7 @@ static int fit(const struct fit_options *o, const struct job *job)
 {
     struct batch_find f = {
         .job = *job,
+        .launch = o->launch,
         .live = !o->quiet && isatty(STDERR_FILENO),
         .lines = o->quiet                ? NULL
                  : isatty(STDERR_FILENO) ? stderr

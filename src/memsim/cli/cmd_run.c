@@ -14,6 +14,7 @@
 #include "memsim/run/batch_guess.h"
 #include "memsim/cli/batch_find.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/job_start.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
@@ -36,22 +37,7 @@ struct run_options {
 
 static const struct option_row rows[] = {
     JOB_ROWS(struct run_options, job),
-    {"nnodes", 0, OPTION_COUNT, "N", ROW(launch.nodes),
-     .minimum = 1,
-     .maximum = RUN_RANKS_MAX,
-     .group = "Ranks",
-     .help = "run COMMAND as the ranks of N nodes, as torchrun does"},
-    {"nproc-per-node", 0, OPTION_COUNT, "N", ROW(launch.local),
-     .minimum = 1,
-     .maximum = SESSION_DEVICES,
-     .help = "ranks of a node (default 1)"},
-    {"ranks", 0, OPTION_STRING, "auto|all|LIST", ROW(launch.ranks),
-     .help = "ranks that are processes, as in 0,8-11; each stands for\n"
-             "those up to the next (default auto: the first, the\n"
-             "last, and those that differ: stages, experts)"},
-    {"rank-environment", 0, OPTION_CHOICE, "torchrun|slurm|openmpi",
-     ROW(launch.environment),
-     .help = "variables that tell a rank its place, beside torchrun's"},
+    LAUNCH_ROWS(struct run_options, launch),
     {"no-modules", 0, OPTION_FLAG, NULL, ROW(no_modules),
      .group = "Run",
      .help = "do not record which module, phase and operator each\n"
@@ -229,34 +215,13 @@ static void find_batch(const struct job *job, bool search,
     free(dir);
 }
 
-/* Runs JOB, and again while it shows that other ranks have to be run. */
-static int run_ranks(struct job *job, struct rundir *dir, struct err *err)
-{
-    char *why;
-    int status = job_run(job, dir, err);
-
-    for (int i = 0; !status && i < RANK_AXES &&
-                    launch_is_again(&job->launch, dir->path, &why);
-         i++) {
-        cmd_note("%s", why);
-        free(why);
-        rundir_remove(dir);
-        status = job_run(job, dir, err);
-    }
-    if (!status && job->launch.axes.left_out)
-        cmd_note("more ranks differ than the %d that can be run: name those "
-                 "that matter (--ranks)",
-                 SESSION_DEVICES);
-    return status;
-}
-
 static int run(const struct run_options *o, struct job *job)
 {
     struct output_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
     char *batch_command;
-    int status = run_ranks(job, &dir, &err);
+    int status = job_start(job, &dir, &err);
 
     if (status)
         return cmd_fail(status, &err);

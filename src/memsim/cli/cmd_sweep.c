@@ -15,6 +15,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/compare_output.h"
 #include "memsim/cli/input_run.h"
+#include "memsim/cli/job_start.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"
@@ -23,6 +24,7 @@
 
 struct sweep_options {
     struct job_options job;
+    struct launch_options launch;
     const char *cache;
     bool no_cache;
     struct compare_output output;
@@ -38,6 +40,10 @@ static const struct option_row rows[] = {
      .help = "run every combination again, and keep no results"},
     COMPARE_OUTPUT_ROWS(struct sweep_options, output),
     JOB_ROWS(struct sweep_options, job),
+    LAUNCH_ROWS(struct sweep_options, launch),
+    {"cluster", 0, OPTION_STRING, "NAME|FILE.json",
+     ROW(output.common.cluster), .group = "Step time",
+     .help = "predict NCCL's collectives on this cluster"},
     {0},
 };
 
@@ -127,7 +133,10 @@ static char *words_of(const struct sweep *s, size_t at)
 static int run_one(struct sweep_run *s, const char *path, bool *failed,
                    struct err *err)
 {
-    const struct output_options output = {.json = path, .quiet = true};
+    const struct output_options output = {
+        .json = path,
+        .quiet = true,
+        .cluster = s->options->output.common.cluster};
     const struct output_sources sources = {0};
     struct rundir dir;
     bool told = false;
@@ -136,7 +145,7 @@ static int run_one(struct sweep_run *s, const char *path, bool *failed,
     if (s->job.output < 0)
         return err_set(err, "cannot write to a temporary file; set TMPDIR"),
                CMD_RUN_FAILED;
-    int status = job_run(&s->job, &dir, err);
+    int status = job_start(&s->job, &dir, err);
     if (!status) {
         int outcome =
             output_run(&dir, &sources, s->job.command, &output, stderr, &told);
@@ -174,6 +183,19 @@ static void note_progress(const struct sweep_run *s, size_t at, bool known)
     free(words);
 }
 
+/* What the JSON of S->job depends on. */
+static char *combination_key(const struct sweep_run *s)
+{
+    const char *cluster = s->options->output.common.cluster;
+    char *job = batch_key(&s->job, s->programs, environ);
+
+    if (!cluster)
+        return job;
+    char *key = xasprintf("%scluster %s\n", job, cluster);
+    free(job);
+    return key;
+}
+
 static int combination_run(struct sweep_run *s, size_t at, struct err *err)
 {
     bool failed = false, known;
@@ -182,7 +204,12 @@ static int combination_run(struct sweep_run *s, size_t at, struct err *err)
     if (select_gpu(s, at, err))
         return CMD_RUN_FAILED;
     s->job.command = sweep_command(&s->sweep, at, s->command);
-    char *key = batch_key(&s->job, s->programs, environ);
+    if (launch_find(&s->job.launch, &s->options->launch, s->job.command, err)) {
+        launch_fini(&s->job.launch);
+        batch_command_free(s->job.command);
+        return CMD_RUN_FAILED;
+    }
+    char *key = combination_key(s);
     char *path = entry_path(s, key, ".json");
     known = is_known(s, key);
     if (!known)
@@ -203,6 +230,7 @@ static int combination_run(struct sweep_run *s, size_t at, struct err *err)
         note_progress(s, at, known);
     }
     free(key);
+    launch_fini(&s->job.launch);
     batch_command_free(s->job.command);
     return status;
 }

@@ -123,6 +123,16 @@ static void key_cards(FILE *key, const struct job *job)
             o->unknown_value, o->assume ? o->assume : "");
 }
 
+static void key_ranks(FILE *key, const struct launch *l)
+{
+    char *ranks = l->world ? rank_set_text(&l->ranks) : NULL;
+
+    if (ranks)
+        fprintf(key, "ranks %s of %u, %u on a node, %d %d\n", ranks, l->world,
+                l->local, l->chooses, l->environment);
+    free(ranks);
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -170,6 +180,7 @@ char *batch_key(const struct job *job, const char *programs,
         abort(); /* only for lack of memory */
     key_programs(key, programs);
     key_cards(key, job);
+    key_ranks(key, &job->launch);
     if (getcwd(directory, sizeof directory))
         fprintf(key, "directory %s\n", directory);
     for (size_t i = 0; job->command[i]; i++)
