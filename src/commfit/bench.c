@@ -13,7 +13,7 @@
 static const char *const reason_texts[BENCH_REASONS] = {
     [BENCH_UNREADABLE] = "unreadable row",
     [BENCH_NOT_FINITE] = "N/A, nan or inf instead of a time",
-    [BENCH_NOT_POSITIVE] = "time is zero or negative",
+    [BENCH_NO_TIME] = "time is less than 1 ns, or more than 30 years",
     [BENCH_EMPTY] = "size 0: nothing was sent",
     [BENCH_WRONG] = "wrong results (#wrong is not 0)",
     [BENCH_ALGBW] = "algbw is not size / time",

@@ -15,6 +15,12 @@
 #define BENCH_POINTS_MAX  (1u << 20)
 #define BENCH_DROPS_SHOWN 20
 
+/* Whether US can have been measured: 1 ns to 30 years. */
+static inline bool bench_is_time(double us)
+{
+    return us >= 1e-3 && us <= 1e15;
+}
+
 struct bench_point {
     enum fit_coll coll;
     uint32_t nodes;
@@ -32,7 +38,7 @@ struct bench_point {
 enum bench_reason {
     BENCH_UNREADABLE, /* not the columns of a table */
     BENCH_NOT_FINITE, /* N/A, nan, inf */
-    BENCH_NOT_POSITIVE,
+    BENCH_NO_TIME,  /* no bench_is_time() */
     BENCH_EMPTY,    /* size 0: nothing was sent */
     BENCH_WRONG,    /* the program itself found wrong results */
     BENCH_ALGBW,    /* algbw is not size / time */

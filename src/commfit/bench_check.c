@@ -61,8 +61,8 @@ bool printed_check(const struct printed_row *row, enum bench_reason *reason)
     *reason = BENCH_NOT_FINITE;
     if (!row->us.present)
         return false;
-    *reason = BENCH_NOT_POSITIVE;
-    if (row->us.value <= 0)
+    *reason = BENCH_NO_TIME;
+    if (!bench_is_time(row->us.value))
         return false;
     *reason = BENCH_EMPTY;
     if (!row->bytes)

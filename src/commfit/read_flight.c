@@ -146,8 +146,8 @@ int read_flight(struct bench *b, const cJSON *root, const char *source,
             continue;
         }
         row.us = 1e3 * ms->valuedouble;
-        if (!(row.us > 0) || !isfinite(row.us))
-            bench_drop(b, BENCH_NOT_POSITIVE, source, 0, name);
+        if (!bench_is_time(row.us))
+            bench_drop(b, BENCH_NO_TIME, source, 0, name);
         else if (!read_entry(b, root, entry, &row))
             bench_drop(b, BENCH_UNKNOWN, source, 0, name);
         else

@@ -68,8 +68,8 @@ static int add_row(struct bench *b, struct bench_row *row, double bytes,
                    const struct origin *at, struct err *err)
 {
     row->by_rank = true;
-    if (!(row->us > 0) || !isfinite(row->us)) {
-        bench_drop(b, BENCH_NOT_POSITIVE, at->source, at->line, at->name);
+    if (!bench_is_time(row->us)) {
+        bench_drop(b, BENCH_NO_TIME, at->source, at->line, at->name);
         return 0;
     }
     if (!(bytes >= 1 && bytes < 0x1p50)) {
@@ -258,7 +258,7 @@ static int add_metrics(struct bench *b, const struct metric *time,
         fit_coll_factor(row.coll, (double)row.nodes * row.gpus);
     double bytes = rate->value * 1e3 * time->value / factor;
     if (!(bytes >= 1 && bytes < 0x1p50)) {
-        bench_drop(b, BENCH_NOT_POSITIVE, lines->source, lines->number, name);
+        bench_drop(b, BENCH_NO_TIME, lines->source, lines->number, name);
         return 0;
     }
     return add_row(b, &row, round_size(bytes),

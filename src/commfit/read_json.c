@@ -122,7 +122,7 @@ static int read_iterations(struct log_run *run, const cJSON *result,
     cJSON_ArrayForEach(item, times)
     {
         row.us = cJSON_IsNumber(item) ? item->valuedouble : 0;
-        if (row.bytes && isfinite(row.us) && row.us > 0 &&
+        if (row.bytes && bench_is_time(row.us) &&
             bench_add(run->bench, &row, err))
             return -1;
     }

@@ -185,8 +185,8 @@ static int read_kernel(struct bench *b, const struct comms *comms,
         strncmp(name, "nccl", 4))
         return 0;
     row.us = number_of(event, "dur");
-    if (!(row.us > 0) || !isfinite(row.us)) {
-        bench_drop(b, BENCH_NOT_POSITIVE, source, 0, name);
+    if (!bench_is_time(row.us)) {
+        bench_drop(b, BENCH_NO_TIME, source, 0, name);
         return 0;
     }
     double us = row.us;

@@ -81,16 +81,27 @@ static double linear_step(const struct svg_axis *axis)
     return ten * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
 }
 
+/* At powers of BASE, of which an axis over many has each second, or third. */
+static void log_ticks(const struct svg_panel *p, bool across)
+{
+    const struct svg_axis *axis = across ? &p->across : &p->up;
+    double base = axis->unit == SVG_BYTES ? 32 : 10;
+    double first = ceil(log(axis->low) / log(base) - 1e-9);
+    double last = floor(log(axis->high * 1.0001) / log(base));
+    double apart = 1 + floor((last - first) / 20);
+
+    for (double power = first; power <= last; power += apart)
+        tick(p, across, pow(base, power));
+}
+
 static void ticks(const struct svg_panel *p, bool across)
 {
     const struct svg_axis *axis = across ? &p->across : &p->up;
 
+    if (!isfinite(axis->low) || !isfinite(axis->high))
+        return;
     if (axis->log) {
-        double base = axis->unit == SVG_BYTES ? 32 : 10;
-        double first = pow(base, ceil(log(axis->low) / log(base) - 1e-9));
-
-        for (double v = first; v <= axis->high * 1.0001; v *= base)
-            tick(p, across, v);
+        log_ticks(p, across);
         return;
     }
     double step = linear_step(axis);

@@ -203,6 +203,21 @@ TEST(deep_nesting_is_refused)
     CHECK(strstr(err.text, "levels deep"));
 }
 
+/* The parser's time for a string of n bytes is of n * n. */
+TEST(a_string_without_an_end_is_an_error)
+{
+    size_t length = 64u << 20;
+    char *text = malloc(length);
+    struct kineto_info info;
+    struct err err = {0};
+
+    memset(text, 'k', length);
+    memcpy(text, "[{\"name\":\"", 10);
+    CHECK(read_bytes(text, length, &info, &err) != 0);
+    CHECK(strstr(err.text, "a value is longer than 16 MiB"));
+    free(text);
+}
+
 TEST(numbers_out_of_range_are_not_believed)
 {
     struct kineto_info info;

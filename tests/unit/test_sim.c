@@ -3,6 +3,8 @@
  * against a simulator that goes forward nanosecond by nanosecond. */
 #include "runtime/sim/sim.h"
 
+#include <time.h>
+
 #include "check.h"
 
 #define OPS_MAX 4096
@@ -102,6 +104,41 @@ TEST(a_stream_is_a_queue)
     CHECK_SPAN(3, 510, 517);
     CHECK(done[2].cause == SIM_BY_STREAM && done[2].cause_tag == 1);
     CHECK(done[3].cause == SIM_BY_HOST && done[3].before_tag == 2);
+}
+
+/* 2^48 ns are 3.3 days. */
+TEST(work_of_days_ends)
+{
+    const uint64_t days = UINT64_C(1) << 52;
+    struct sim *s = start(&plain);
+    uint32_t a = sim_stream(s, 0, SIM_NON_BLOCKING, 0);
+    uint32_t b = sim_stream(s, 0, SIM_NON_BLOCKING, 0);
+
+    kernel(s, a, 1, days);
+    kernel(s, b, 2, 3 * days); /* they share the GPU */
+    CHECK(sim_drain(s));
+    CHECK_SPAN(1, 0, 2 * days);
+    CHECK_SPAN(2, 0, 4 * days);
+    sim_spend(s, 0, UINT64_MAX - 100); /* behind the last time */
+    kernel(s, a, 3, 1000);
+    sim_drain(s);
+}
+
+/* Each event looks at all streams that have work: these must not pile up. */
+TEST(a_stream_for_each_kernel_takes_no_longer)
+{
+    struct sim *s = start(&plain);
+
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint32_t stream = sim_stream(s, 0, SIM_NON_BLOCKING, 0);
+        kernel(s, stream, i % OPS_MAX, 100);
+        sim_spend(s, 0, 200);
+    }
+    struct timespec t;
+    CHECK(sim_drain(s));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    CHECK_SPAN(19999 % OPS_MAX, 19999 * 200, 19999 * 200 + 100);
+    CHECK(t.tv_sec < 5); /* quadratic: 30 s */
 }
 
 TEST(a_gap_lies_between_operations)

@@ -23,6 +23,9 @@
 #define TEXT_BYTES  (64u << 10) /* of one event's strings; the rest is cut */
 #define KEY_BYTES   32
 
+/* The parser scans a value anew for each piece of the file that it lies in. */
+#define VALUE_BYTES (16u << 20)
+
 /* What a key of an event, or of its args, is stored as. */
 enum field_type { FIELD_NUMBER, FIELD_TIME, FIELD_TEXT, FIELD_U32 };
 
@@ -102,6 +105,7 @@ struct reader {
     size_t list_start;
     unsigned list_depth;
     bool stopped, too_deep;
+    size_t quiet_bytes; /* since the parser last called back */
 };
 
 static bool key_is(const unsigned char *key, size_t length, const char *name)
@@ -285,6 +289,7 @@ static int on_number(void *context, const char *text, size_t length)
     char copy[64];
     size_t n = length < sizeof copy - 1 ? length : sizeof copy - 1;
 
+    r->quiet_bytes = 0;
     memcpy(copy, text, n);
     copy[n] = '\0';
     if (r->list)
@@ -339,6 +344,7 @@ static int on_string(void *context, const unsigned char *text, size_t length)
 {
     struct reader *r = context;
 
+    r->quiet_bytes = 0;
     if (r->list)
         list_add(r, (const char *)text, length);
     else if (r->event_category)
@@ -397,6 +403,7 @@ static int on_key(void *context, const unsigned char *key, size_t length)
 {
     struct reader *r = context;
 
+    r->quiet_bytes = 0;
     r->field = NULL;
     r->triple = NULL;
     if (at_event(r))
@@ -422,6 +429,7 @@ static int on_map(void *context)
 {
     struct reader *r = context;
 
+    r->quiet_bytes = 0;
     if (!depth_enter(r))
         return 0;
     if (at_event(r))
@@ -445,6 +453,7 @@ static int on_array(void *context)
 {
     struct reader *r = context;
 
+    r->quiet_bytes = 0;
     if (!depth_enter(r))
         return 0;
     if (!r->events_depth && !r->seen_events &&
@@ -489,6 +498,7 @@ static int on_other(void *context)
 {
     struct reader *r = context;
 
+    r->quiet_bytes = 0;
     r->field = NULL;
     r->event_category = r->event_phase = false;
     if (r->list && r->depth == r->list_depth)
@@ -580,10 +590,16 @@ static int file_parse(struct reader *r, yajl_handle parser, gzFile file,
             r->info->truncated = true;
         if (n <= 0)
             break;
-        if (yajl_parse(parser, bytes, (size_t)n) != yajl_status_ok) {
+        r->quiet_bytes += (size_t)n;
+        if (yajl_parse(parser, bytes, (size_t)n) != yajl_status_ok)
             rc = parse_failed(r, parser, path, bytes, n, err);
+        else if (r->quiet_bytes > VALUE_BYTES)
+            rc = err_set(err, "%s: a value is longer than %u MiB, after event "
+                              "%llu: not a profiler trace",
+                         path, VALUE_BYTES >> 20,
+                         (unsigned long long)r->info->events);
+        if (rc || r->stopped)
             break;
-        }
         if (progress)
             progress(r->context, r->info);
     }

@@ -196,6 +196,18 @@ static bool engine_is_free(const struct sim_device *d, const struct sim_op *op)
     return !op->timed || !is_copy(op->engine) || !d->busy[op->engine];
 }
 
+/* How long PARTS of work take at SPEED. A 128-bit division takes five times as
+ * long as one of 64. */
+static uint64_t parts_take(sim_parts parts, uint32_t speed)
+{
+    sim_parts up = parts + speed - 1;
+
+    if (!(up >> 64))
+        return (uint64_t)up / speed;
+    sim_parts ns = up / speed;
+    return ns < SIM_NEVER ? (uint64_t)ns : SIM_NEVER;
+}
+
 /* When something happens to Q's head. */
 static uint64_t queue_next(const struct sim_device *d,
                            const struct sim_queue *q)
@@ -208,7 +220,7 @@ static uint64_t queue_next(const struct sim_device *d,
         return d->now;
     if (q->state != SIM_RUNNING || !q->speed)
         return SIM_NEVER;
-    return d->now + (q->left - q->held + q->speed - 1) / q->speed;
+    return sim_later(d->now, parts_take(q->left - q->held, q->speed));
 }
 
 void device_refresh(struct sim *s, uint32_t device)
@@ -278,7 +290,8 @@ static void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
         struct sim_queue *q = &s->streams[d->active[i]];
         if (q->state != SIM_RUNNING)
             continue;
-        uint64_t done = passed * q->speed, can = q->left - q->held;
+        sim_parts done = (sim_parts)passed * q->speed;
+        sim_parts can = q->left - q->held;
         q->left -= done < can ? done : can;
     }
 }
@@ -366,7 +379,9 @@ static void head_complete(struct sim *s, uint32_t stream, uint64_t ns)
 /* When a head of work may start, and why not sooner. */
 static void head_ready(struct sim_queue *q, const struct sim_op *op)
 {
-    uint64_t after = q->before_tag || q->free_ns ? q->free_ns + op->gap_ns : 0;
+    uint64_t after = q->before_tag || q->free_ns
+                         ? sim_later(q->free_ns, op->gap_ns)
+                         : 0;
 
     q->cause = SIM_BY_STREAM;
     q->cause_tag = q->before_tag;
@@ -405,12 +420,10 @@ static void head_check(struct sim *s, uint32_t stream)
     q->state = SIM_READY;
 }
 
-/* PARTS of OP's work, in ns of such parts. */
-static uint64_t work_of(const struct sim_op *op, uint32_t parts)
+/* PARTS of OP's work. */
+static sim_parts work_of(const struct sim_op *op, uint32_t parts)
 {
-    if (op->duration_ns > UINT64_MAX / SIM_WHOLE)
-        return parts ? UINT64_MAX : 0;
-    return op->duration_ns * parts;
+    return (sim_parts)op->duration_ns * parts;
 }
 
 static void head_run(struct sim_device *d, struct sim_queue *q)

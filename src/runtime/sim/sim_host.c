@@ -4,6 +4,10 @@
 
 #define FIRST_RING 64
 
+/* Each event of a device looks at all of its active streams: where more are, it
+ * is run as far as all hosts are. */
+#define CROWD 256
+
 uint64_t sim_now(const struct sim *s, uint32_t thread)
 {
     return s->threads[thread].now;
@@ -11,7 +15,7 @@ uint64_t sim_now(const struct sim *s, uint32_t thread)
 
 void sim_spend(struct sim *s, uint32_t thread, uint64_t ns)
 {
-    s->threads[thread].now += ns;
+    s->threads[thread].now = sim_later(s->threads[thread].now, ns);
 }
 
 void sim_until(struct sim *s, uint32_t thread, uint64_t ns)
@@ -50,15 +54,38 @@ static int ring_grow(struct sim *s, struct sim_queue *q)
     return 0;
 }
 
+/* The time before which no host will call. */
+static uint64_t hosts_ns(const struct sim *s)
+{
+    uint64_t least_ns = SIM_NEVER;
+
+    for (uint32_t i = 0; i < s->thread_count; i++)
+        if (s->threads[i].waits == SIM_FREE && s->threads[i].now < least_ns)
+            least_ns = s->threads[i].now;
+    return least_ns;
+}
+
+/* After that there is room for as many streams again as are left. */
+static void crowd_run(struct sim *s, uint32_t device)
+{
+    if (s->devices[device].active_count < CROWD ||
+        s->devices[device].active_count < s->devices[device].crowd)
+        return;
+    for (uint64_t until_ns = hosts_ns(s); sim_step(s, until_ns);)
+        continue;
+    s->devices[device].crowd = 2 * s->devices[device].active_count;
+}
+
 static int queue_put(struct sim *s, uint32_t thread, uint32_t stream,
                      uint32_t latency_ns, struct sim_op op)
 {
     struct sim_queue *q = &s->streams[stream];
     struct sim_device *d = &s->devices[q->device];
 
+    crowd_run(s, q->device);
     if (q->tail - q->head == q->capacity && ring_grow(s, q))
         return -1;
-    op.called_ns = s->threads[thread].now + latency_ns;
+    op.called_ns = sim_later(s->threads[thread].now, latency_ns);
     op.thread = thread;
     op.ordinal = d->submitted++;
     *queue_at(q, q->tail++) = op;

@@ -7,6 +7,9 @@
 
 #define SIM_NEVER UINT64_MAX
 
+/* Work: ns of SIM_WHOLE parts. 64 bits would hold 3.3 days of it. */
+typedef unsigned __int128 sim_parts;
+
 struct sim_op {
     uint64_t tag, called_ns, duration_ns;
     uint64_t ordinal;      /* among all of the device */
@@ -44,8 +47,8 @@ struct sim_queue { /* a stream */
     bool checked;  /* it is known what it waits for */
     uint64_t cause_tag;
     uint64_t ready_ns, start_ns;
-    uint64_t left; /* of it, in ns of SIM_WHOLE parts */
-    uint64_t held; /* of that, with peers that have yet to come */
+    sim_parts left; /* of it */
+    sim_parts held; /* of that, with peers that have yet to come */
     uint32_t speed;
     uint32_t next_member; /* of its meet */
     /* of the stream */
@@ -69,6 +72,7 @@ struct sim_device {
     uint64_t submitted; /* operations */
     uint32_t *active;   /* streams that are not empty, by priority and number */
     uint32_t active_count, active_capacity;
+    uint32_t crowd; /* so many active ones are run before one more comes */
     uint32_t *streams; /* all */
     uint32_t stream_count, stream_capacity;
     uint32_t legacy;            /* SIM_NONE */
@@ -140,6 +144,12 @@ struct sim {
     bool together;
     uint64_t wakes;
 };
+
+/* NS and BY more; the last time there is, where that is later. */
+static inline uint64_t sim_later(uint64_t ns, uint64_t by)
+{
+    return ns < SIM_NEVER - by ? ns + by : SIM_NEVER;
+}
 
 /* Makes room for element COUNT. Returns 0 or -1. */
 int sim_room(struct sim *s, void *array, uint32_t count, uint32_t *capacity,
