@@ -19,6 +19,7 @@ enum core_lock {
     LOCK_NAME,   /* interned names */
     LOCK_RECORD, /* the trace's writer */
     LOCK_RETURN, /* notes of unknown values on the host */
+    LOCK_SLEEP,  /* threads that wait for a time */
     LOCK_COUNT,
 };
 

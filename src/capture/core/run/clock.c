@@ -5,9 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/core/base/lock.h"
+#include "capture/core/run/activity.h"
+#include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/process.h"
-
-#define FACTOR_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
 
 _Atomic uint64_t clock_held_ns;
 
@@ -43,6 +44,28 @@ static _Atomic uint64_t generation;
 static uint64_t line_ns; /* when the current line was made, of the host's */
 static session_u64 given_ns; /* the latest time that the program was given */
 
+/* Where the clock stops. It is set before the line that goes beyond it: who
+ * reads the new line reads it, too. */
+static _Atomic uint64_t stop_ns = CLOCK_NEVER;
+
+/* What the clock was put forward since the last line was published. */
+static uint64_t forward_ns;
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t given(void)
+{
+    return atomic_load_explicit(&given_ns, memory_order_relaxed);
+}
+
 /* How far the first of the processes with a simulation is ahead of the host's
  * clock; one that has ended keeps its place. */
 static uint64_t others_ahead(void)
@@ -68,81 +91,182 @@ bool clock_is_ahead(void)
            others_ahead();
 }
 
-uint64_t clock_user_at(uint64_t host_ns)
+bool clock_may_move(void)
+{
+    const struct session *session = memsim_session();
+
+    return session && session->simulated_clock;
+}
+
+uint64_t clock_line_end(uint64_t host_ns)
 {
     for (;;) {
         uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
         if (!now)
             return host_ns + others_ahead();
-        uint64_t user_ns = clock_line_at(&lines[now % 2], host_ns);
+        uint64_t user_ns = clock_line_shown(&lines[now % 2], host_ns);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&generation, memory_order_relaxed) == now)
             return user_ns;
     }
 }
 
+uint64_t clock_user_at(uint64_t host_ns)
+{
+    uint64_t user_ns = clock_line_end(host_ns);
+
+    return least(user_ns, atomic_load_explicit(&stop_ns, memory_order_relaxed));
+}
+
+/* The clock has come to LINE's COME_NS, or further, where a thread was given a
+ * later time or the line before it still has a lead. A profiler's times would
+ * overlap where the clock runs slower than the simulation. */
+static void lead_set(struct clock_line *line, const struct clock_line *before)
+{
+    uint64_t come_ns = line->come_ns;
+    uint64_t passed_ns = come_ns > before->user_ns ? come_ns - before->user_ns
+                                                   : 0;
+    uint64_t shown_ns = most(
+        given(), come_ns + clock_lead_after(before->lead_ns, passed_ns));
+
+    line->lead_ns = shown_ns > come_ns ? shown_ns - come_ns : 0;
+    if (__builtin_expect(!line->lead_ns, true))
+        return;
+    if (memsim_activity_on || clock_log_is_on) {
+        line->user_ns += line->lead_ns;
+        line->come_ns += line->lead_ns;
+        line->lead_ns = 0;
+    } else {
+        line->lead_ns =
+            clock_lead_after(line->lead_ns, line->user_ns - line->come_ns);
+    }
+}
+
 /* A thread that still reads the old line may get a time that is a few
  * nanoseconds ahead of the new one. */
-static uint64_t line_set(const struct clock_line *line)
+static void line_set(const struct clock_line *line)
 {
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    uint64_t given = atomic_load_explicit(&given_ns, memory_order_relaxed);
     struct clock_line *set = &lines[(now + 1) % 2];
 
     atomic_thread_fence(memory_order_release);
     *set = *line;
-    if (set->come_ns < given) {
-        set->user_ns += given - set->come_ns;
-        set->come_ns = given;
-    }
     atomic_store_explicit(&generation, now + 1, memory_order_release);
     line_ns = line->host_ns;
     if (__builtin_expect(clock_log_is_on, false))
         clock_log_put(set);
-    return set->user_ns;
+}
+
+static const struct clock_line *line_now(void)
+{
+    return &lines[atomic_load_explicit(&generation, memory_order_relaxed) % 2];
 }
 
 struct clock_line clock_line_now(void)
 {
     uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t user_ns = clock_user_at(host_ns);
-    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
 
     return (struct clock_line){.host_ns = host_ns,
                                .user_ns = user_ns,
                                .come_ns = user_ns,
-                               .factor = now ? lines[now % 2].factor
-                                             : FACTOR_ONE};
+                               .factor = clock_line_factor()};
+}
+
+uint64_t clock_line_host(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed) ? line_ns
+                                                                   : 0;
+}
+
+uint64_t clock_line_factor(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed)
+               ? line_now()->factor
+               : CLOCK_ONE;
+}
+
+/* L, whose jump passes a time for which a thread waits, is not to be seen
+ * beyond that. */
+static void stop_for_sleepers(const struct clock_line *l)
+{
+    uint64_t next_ns =
+        atomic_load_explicit(&clock_sleep_next_ns, memory_order_acquire);
+
+    if (__builtin_expect(next_ns < l->user_ns + l->lead_ns, false) &&
+        l->user_ns > l->come_ns && !clock_is_stopped())
+        clock_stop_at(most(next_ns, l->come_ns));
 }
 
 uint64_t clock_publish(const struct clock_line *line)
 {
     struct session_process *slot = process_slot();
-    uint64_t host_ns = line->host_ns, user_ns = line_set(line);
+    struct clock_line l = *line;
 
+    l.user_ns += forward_ns;
+    l.come_ns += forward_ns;
+    forward_ns = 0;
+    lead_set(&l, line_now());
+    stop_for_sleepers(&l);
+    line_set(&l);
+    uint64_t user_ns = l.user_ns + l.lead_ns;
     if (slot)
         atomic_store_explicit(&slot->clock_ahead_ns,
-                              user_ns > host_ns ? user_ns - host_ns : 0,
+                              user_ns > l.host_ns ? user_ns - l.host_ns : 0,
                               memory_order_relaxed);
-    return user_ns;
+    return l.user_ns;
 }
 
-uint64_t clock_tell(uint64_t host_ns, bool works)
+static _Thread_local uint64_t told_ns; /* to the calling thread, at last */
+
+uint64_t clock_peek(uint64_t host_ns)
 {
-    static _Thread_local uint64_t mine_ns; /* given to this thread */
-    uint64_t user_ns = clock_user_at(host_ns);
-
-    if (user_ns < mine_ns)
-        user_ns = mine_ns;
-    if (works)
-        session_raise(&given_ns, user_ns);
-    uint64_t latest_ns = atomic_load_explicit(&given_ns, memory_order_relaxed);
-    return mine_ns = user_ns < latest_ns ? latest_ns : user_ns;
+    return most(clock_user_at(host_ns), given());
 }
 
+uint64_t clock_tell(uint64_t host_ns)
+{
+    uint64_t user_ns = clock_user_at(host_ns), latest_ns = given();
+
+    while (user_ns > latest_ns)
+        if (atomic_compare_exchange_weak_explicit(&given_ns, &latest_ns,
+                                                  user_ns, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return told_ns = user_ns;
+    return told_ns = latest_ns;
+}
+
+void clock_told(uint64_t user_ns)
+{
+    told_ns = most(told_ns, user_ns);
+    session_raise(&given_ns, told_ns);
+}
+
+void clock_told_passed(uint64_t ns)
+{
+    if (told_ns)
+        clock_told(told_ns + ns);
+}
+
+/* From a signal's handler that interrupts the writer the clock cannot be moved;
+ * then only what threads are given is. */
 void clock_put_forward(uint64_t user_ns)
 {
     session_raise(&given_ns, user_ns);
+    if (!atomic_load_explicit(&generation, memory_order_relaxed) ||
+        core_locks_held)
+        return;
+    core_lock(LOCK_RECORD);
+    struct clock_line l = *line_now();
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t shown_ns = clock_line_shown(&l, host_ns);
+    if (user_ns > shown_ns) {
+        forward_ns += user_ns - shown_ns;
+        l.user_ns += user_ns - shown_ns;
+        l.come_ns = l.user_ns;
+        line_set(&l);
+    }
+    core_unlock(LOCK_RECORD);
 }
 
 bool clock_line_is_old(uint64_t host_ns)
@@ -151,15 +275,25 @@ bool clock_line_is_old(uint64_t host_ns)
            host_ns > line_ns + CLOCK_GAP_NS;
 }
 
+void clock_stop_at(uint64_t user_ns)
+{
+    atomic_store_explicit(&stop_ns, user_ns, memory_order_release);
+}
+
+bool clock_is_stopped(void)
+{
+    return atomic_load_explicit(&stop_ns, memory_order_acquire) != CLOCK_NEVER;
+}
+
 void clock_set_back(uint64_t host_ns, uint64_t by_ns)
 {
-    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    struct clock_line l = lines[now % 2];
+    struct clock_line l = *line_now();
 
-    if (!now)
+    if (!atomic_load_explicit(&generation, memory_order_relaxed))
         return;
     l.user_ns = l.come_ns = clock_line_at(&l, host_ns - by_ns);
     l.host_ns = host_ns;
+    lead_set(&l, line_now());
     line_set(&l);
 }
 
@@ -175,7 +309,7 @@ void clock_release(void)
 {
     struct clock_line line = clock_line_now();
 
-    line.factor = FACTOR_ONE;
+    line.factor = CLOCK_ONE;
     if (atomic_load_explicit(&generation, memory_order_relaxed))
         line_set(&line);
 }
@@ -183,5 +317,7 @@ void clock_release(void)
 void clock_after_fork(void)
 {
     atomic_store(&generation, 0);
+    atomic_store(&stop_ns, CLOCK_NEVER);
     clock_log_after_fork();
+    clock_sleep_after_fork();
 }

@@ -10,6 +10,12 @@
  *             waits for the GPU or calls the driver, by the simulation's time
  *             (live.h)
  *
+ * All threads of a process have one user clock: whatever time one of them was
+ * given, none is given an earlier one later. Where the record clock is set back
+ * (clock_gap.h) behind such a time, the user clock runs slower until both agree
+ * again. Where it jumps, it stops at each time for which a thread waits
+ * (clock_sleep.h).
+ *
  * Processes that use no GPU have the user clock of that process of the run that
  * is furthest ahead. Without a simulation the user clock is the host's. */
 #ifndef MEMSIM_CAPTURE_CLOCK_H
@@ -70,29 +76,58 @@ uint64_t clock_unix_of(uint64_t user_ns);
 /* Whether the user clock is another one than the host's. */
 bool clock_is_ahead(void);
 
+/* Whether it is, or may be once a process uses the GPU: a wait that begins
+ * before is to be woken by a jump, too. */
+bool clock_may_move(void);
+
 /* The user clock where the host's monotonic one is HOST_NS. */
 uint64_t clock_user_at(uint64_t host_ns);
 
 /* The line that it is on, from now on. */
 struct clock_line clock_line_now(void);
 
-/* The user clock, returned to the calling thread: it never gets an earlier time
- * later. Nor does another thread, if this one WORKS. One that only waits and
- * looks, like PyTorch's watchdogs, looks while others wait for a CPU: it may be
- * ahead. */
-uint64_t clock_tell(uint64_t host_ns, bool works);
+/* The user clock, given to the calling thread: no thread gets an earlier time
+ * later. */
+uint64_t clock_tell(uint64_t host_ns);
 
-/* No thread that works is given an earlier time than USER_NS from now on. */
+/* What clock_tell would give. */
+uint64_t clock_peek(uint64_t host_ns);
+
+/* The calling thread knows that it is USER_NS at least; that NS have passed
+ * since it was given a time at last. */
+void clock_told(uint64_t user_ns);
+void clock_told_passed(uint64_t ns);
+
+/* The time until USER_NS has passed, which the simulation does not know: the
+ * user clock goes on from there. */
 void clock_put_forward(uint64_t user_ns);
 
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
 bool clock_line_is_old(uint64_t host_ns);
 
+/* When the line was published on which the user clock is (0: there is none), and
+ * how fast it is there: of CLOCK_ONE. */
+#define CLOCK_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
+uint64_t clock_line_host(void);
+uint64_t clock_line_factor(void);
+
+/* --- for clock_sleep.c ---------------------------------------------------- */
+
+#define CLOCK_NEVER UINT64_MAX
+
+/* The user clock does not pass USER_NS; CLOCK_NEVER: it goes on. */
+void clock_stop_at(uint64_t user_ns);
+bool clock_is_stopped(void);
+
+/* The user clock at HOST_NS, if it had not stopped. */
+uint64_t clock_line_end(uint64_t host_ns);
+
 /* --- for live.c, under LOCK_RECORD ---------------------------------------- */
 
 /* The user clock is on LINE from its HOST_NS on, which is now. Returns the
- * USER_NS; where the program was given a later time than COME_NS, it is by as
- * much later. */
+ * USER_NS: later by what the clock was put forward, and while a profiler listens
+ * by its lead, too. Where a thread waits for a time before it, the clock has
+ * stopped there: clock_sleep_serve() lets it go on. */
 uint64_t clock_publish(const struct clock_line *line);
 
 /* Likewise: at HOST_NS the clock had passed BY_NS too many. Not where there is

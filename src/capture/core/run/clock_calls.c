@@ -9,8 +9,6 @@
 #include "capture/core/run/clock.h"
 #include "capture/core/run/clock_wait.h"
 
-#define NS_OF_S UINT64_C(1000000000)
-
 static bool shows_time_of_day(clockid_t clock)
 {
     return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ||
@@ -30,15 +28,8 @@ bool clock_is_moved(clockid_t clock)
     }
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_OF_S),
-                             .tv_nsec = (long)(ns % NS_OF_S)};
-}
-
-/* What the host's CLOCK is ahead of its monotonic one; found once, so that the
- * program's clocks keep their distance. */
-static uint64_t distance_of(clockid_t clock)
+/* Found once, so that the program's clocks keep their distance. */
+uint64_t clock_distance(clockid_t clock)
 {
     static _Atomic uint64_t distances[CLOCK_TAI + 1];
     uint64_t distance =
@@ -54,12 +45,12 @@ static uint64_t distance_of(clockid_t clock)
 
 uint64_t clock_user(clockid_t clock)
 {
-    return clock_user_now() + distance_of(clock);
+    return clock_user_now() + clock_distance(clock);
 }
 
 uint64_t clock_unix_of(uint64_t user_ns)
 {
-    return user_ns + distance_of(CLOCK_REALTIME);
+    return user_ns + clock_distance(CLOCK_REALTIME);
 }
 
 uint64_t memsim_clock_unix(void)
@@ -72,7 +63,7 @@ CORE_API int clock_gettime(clockid_t clock, struct timespec *t)
 {
     if (!clock_is_ahead() || !clock_is_moved(clock))
         return clock_real(clock, t);
-    *t = timespec_of(clock_user(clock));
+    *t = clock_timespec(clock_user(clock));
     return 0;
 }
 

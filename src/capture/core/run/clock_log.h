@@ -21,8 +21,17 @@
 struct clock_line {
     uint64_t host_ns, user_ns;
     uint64_t come_ns; /* before it jumped to USER_NS */
+    uint64_t lead_ns; /* what the clock shows more at HOST_NS: a thread was
+                         given that time. From there on the clock runs slower,
+                         until the line has come up with it */
     uint64_t factor;
 };
+
+/* What the clock loses of its lead while the line goes on by NS. */
+static inline uint64_t clock_lead_after(uint64_t lead_ns, uint64_t ns)
+{
+    return lead_ns > ns / 2 ? lead_ns - ns / 2 : 0;
+}
 
 static inline uint64_t clock_line_at(const struct clock_line *l,
                                      uint64_t host_ns)
@@ -31,6 +40,14 @@ static inline uint64_t clock_line_at(const struct clock_line *l,
 
     return l->user_ns + (uint64_t)(((unsigned __int128)passed * l->factor) >>
                                    CLOCK_FACTOR_BITS);
+}
+
+static inline uint64_t clock_line_shown(const struct clock_line *l,
+                                        uint64_t host_ns)
+{
+    uint64_t user_ns = clock_line_at(l, host_ns);
+
+    return user_ns + clock_lead_after(l->lead_ns, user_ns - l->user_ns);
 }
 
 /* The first begin forgets what was kept before; NOW is the line that the clock

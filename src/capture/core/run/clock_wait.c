@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/core/run/clock_wait.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/timerfd.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
@@ -26,12 +23,12 @@
 #define SPIN_LOOKS 10000
 #define SPIN_NS    1000
 
-/* What this thread's clock is ahead of the process's. Where the thread works,
- * the process's follows when it is looked at: what a profiler shows of its work
- * is on that one. */
-static _Thread_local uint64_t ahead_ns;
-static _Thread_local uint64_t looked_ns; /* at last, without AHEAD_NS ... */
-static _Thread_local uint32_t looks;     /* ... so many times */
+/* A process that has not used the GPU for so long is not waited for. */
+#define PATIENCE_NS NS_OF_S
+
+/* The least wait for what is left of one; where the clock has stopped. */
+#define PART_NS    20000
+#define STOPPED_NS 200000
 
 /* A program that looks at the time after a long gap is to see it without what
  * clock_gap.h takes out of it: the next record would be too late. Not from a
@@ -54,104 +51,211 @@ static void gap_look(uint64_t host_ns)
     core_unlock(LOCK_RECORD);
 }
 
-uint64_t clock_user_now(void)
+/* The clock at NOW_NS, which it may have been at all the time while this thread
+ * looked: it goes on where the process does not use the GPU. */
+static uint64_t spin(uint64_t now_ns)
 {
-    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
-
-    if (clock_line_is_old(host_ns))
-        gap_look(host_ns);
-    uint64_t now_ns = clock_tell(host_ns, record_worked);
+    static _Thread_local uint64_t looked_ns; /* at last ... */
+    static _Thread_local uint32_t looks;     /* ... so many times */
 
     looks = now_ns == looked_ns ? looks + 1 : 0;
     looked_ns = now_ns;
-    if (looks > SPIN_LOOKS)
-        ahead_ns += SPIN_NS;
-    now_ns += ahead_ns;
-    if (ahead_ns && record_worked) {
-        clock_put_forward(now_ns);
-        looked_ns = now_ns;
-        ahead_ns = 0;
-    }
-    return now_ns;
+    if (looks <= SPIN_LOOKS || clock_is_stopped() ||
+        !clock_line_is_old(clock_host(CLOCK_MONOTONIC)))
+        return now_ns;
+    looked_ns += SPIN_NS;
+    clock_put_forward(looked_ns);
+    return looked_ns;
 }
 
-/* --- what a wait begins and ends with ------------------------------------- */
-
-struct wait {
-    uint64_t host_ns, user_ns; /* at its start */
-};
-
-static struct wait wait_begin(void)
+static uint64_t look(uint64_t (*now)(uint64_t host_ns))
 {
-    return (struct wait){clock_host(CLOCK_MONOTONIC), clock_user_now()};
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC);
+
+    if (__builtin_expect(clock_is_stopped(), false))
+        clock_sleep_serve_idle();
+    if (clock_line_is_old(host_ns))
+        gap_look(host_ns);
+    return now(host_ns);
 }
 
-/* The wait W, of FOR_NS by the user clock, is over. */
-static void wait_passed(const struct wait *w, uint64_t for_ns)
+uint64_t clock_user_now(void)
 {
-    uint64_t now_ns = clock_user_now();
-    int error = errno;
-
-    clock_slept(clock_host(CLOCK_MONOTONIC) - w->host_ns);
-    if (now_ns - w->user_ns < for_ns)
-        ahead_ns += for_ns - (now_ns - w->user_ns);
-    errno = error;
+    return spin(look(clock_tell));
 }
 
-static uint64_t timespec_ns(const struct timespec *t)
+/* --- waits ---------------------------------------------------------------- */
+
+uint64_t clock_ns_of(const struct timespec *t)
 {
     return (uint64_t)t->tv_sec * NS_OF_S + (uint64_t)t->tv_nsec;
 }
 
-static bool is_time(const struct timespec *t)
+struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_OF_S),
+                             .tv_nsec = (long)(ns % NS_OF_S)};
+}
+
+bool clock_is_time(const struct timespec *t)
 {
     return t && t->tv_sec >= 0 && t->tv_nsec >= 0 &&
            (uint64_t)t->tv_nsec < NS_OF_S &&
            t->tv_sec < (time_t)(INT64_MAX / NS_OF_S);
 }
 
-/* From now until DEADLINE, on whichever of the clocks that is. */
-static uint64_t left_until(clockid_t clock, const struct timespec *deadline)
+clockid_t clock_of(const struct timespec *t)
 {
-    uint64_t now_ns = clock_user(clock), at_ns = timespec_ns(deadline);
-
-    return at_ns > now_ns ? at_ns - now_ns : 0;
+    return clock_ns_of(t) > clock_host(CLOCK_REALTIME) / 2 ? CLOCK_REALTIME
+                                                           : CLOCK_MONOTONIC;
 }
 
-/* DEADLINE of the user's CLOCK, on the host's. */
-static struct timespec host_deadline(clockid_t clock,
-                                     const struct timespec *deadline)
+static void part_begin(struct clock_wait *w)
 {
-    uint64_t at_ns = clock_host(clock) + left_until(clock, deadline);
+    w->from_ns = clock_host(CLOCK_MONOTONIC);
+    w->cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
+}
 
-    return (struct timespec){.tv_sec = (time_t)(at_ns / NS_OF_S),
-                             .tv_nsec = (long)(at_ns % NS_OF_S)};
+struct clock_wait clock_wait_for(uint64_t for_ns, enum sleep_way way)
+{
+    struct clock_wait w = {.until_ns = look(clock_peek) + for_ns,
+                           .for_ns = for_ns,
+                           .way = way};
+
+    part_begin(&w);
+    if (way == SLEEP_SIGNAL && for_ns)
+        clock_sleep_begin(w.until_ns, way, NULL, NULL);
+    return w;
+}
+
+struct clock_wait clock_wait_until(clockid_t clock, const struct timespec *t,
+                                   enum sleep_way way)
+{
+    uint64_t at_ns = clock_ns_of(t), behind_ns = clock_distance(clock);
+    struct clock_wait w = {.until_ns = at_ns > behind_ns ? at_ns - behind_ns
+                                                         : 0,
+                           .way = way};
+
+    part_begin(&w);
+    if (way == SLEEP_SIGNAL && w.until_ns > look(clock_peek))
+        clock_sleep_begin(w.until_ns, way, NULL, NULL);
+    return w;
+}
+
+struct clock_wait clock_wait_cond(clockid_t clock, const struct timespec *t,
+                                  void *cond, int (*broadcast)(void *cond))
+{
+    struct clock_wait w = clock_wait_until(clock, t, SLEEP_COND);
+
+    clock_sleep_begin(w.until_ns, SLEEP_COND, cond, broadcast);
+    return w;
+}
+
+uint64_t clock_wait_left(const struct clock_wait *w)
+{
+    uint64_t now_ns = look(clock_peek);
+
+    return w->until_ns > now_ns ? w->until_ns - now_ns : 0;
+}
+
+uint64_t clock_wait_host(const struct clock_wait *w)
+{
+    uint64_t left_ns = clock_wait_left(w), factor = clock_line_factor();
+
+    if (factor > CLOCK_ONE)
+        left_ns = (uint64_t)(((unsigned __int128)left_ns << CLOCK_FACTOR_BITS) /
+                             factor);
+    uint64_t least_ns = clock_is_stopped() ? STOPPED_NS : PART_NS;
+    return left_ns && left_ns < least_ns ? least_ns : left_ns;
+}
+
+struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
+{
+    return clock_timespec(clock_host(clock) + clock_wait_host(w));
+}
+
+/* Whether the process did nothing since this part of W began. Where it works,
+ * but has not come to the GPU for long, a faster host is not waited for. */
+static bool process_rests(const struct clock_wait *w)
+{
+    uint64_t line_ns = clock_line_host(), now_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID) - w->cpu_ns;
+
+    return now_ns - line_ns > PATIENCE_NS ||
+           (line_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8);
+}
+
+/* The host's deadline of W has come. Where the user clock's has not, another
+ * part of W begins, unless nothing would end that. */
+static bool is_over(struct clock_wait *w)
+{
+    if (!clock_wait_left(w))
+        return true;
+    if (clock_line_factor() < CLOCK_ONE && !clock_is_stopped() &&
+        process_rests(w)) {
+        clock_put_forward(w->until_ns);
+        return true;
+    }
+    part_begin(w);
+    return false;
+}
+
+bool clock_wait_again(struct clock_wait *w, bool timed_out)
+{
+    int saved = errno;
+    uint64_t host_ns = clock_host(CLOCK_MONOTONIC) - w->from_ns;
+
+    if (timed_out) {
+        clock_slept(host_ns);
+        if (!is_over(w)) {
+            errno = saved;
+            return true;
+        }
+    }
+    w->woken = w->way != SLEEP_ALONE && clock_sleep_end();
+    if (w->woken || timed_out) {
+        if (w->for_ns)
+            clock_told_passed(w->for_ns);
+        else
+            clock_told(w->until_ns);
+    }
+    errno = saved;
+    return false;
 }
 
 /* --- sleeping ------------------------------------------------------------- */
 
+static int sleep_wait(struct clock_wait *w)
+{
+    struct timespec at;
+
+    return CLOCK_WAIT(
+        *w, rc,
+        (at = clock_wait_deadline(w, CLOCK_MONOTONIC),
+         REAL(clock_nanosleep)(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL)),
+        rc == 0, rc == EINTR, rc = 0);
+}
+
 CORE_API int clock_nanosleep(clockid_t clock, int flags,
                              const struct timespec *t, struct timespec *left)
 {
-    if (!clock_is_ahead() || !clock_is_moved(clock) || !is_time(t))
+    if (!clock_may_move() || !clock_is_moved(clock) || !clock_is_time(t))
         return REAL(clock_nanosleep)(clock, flags, t, left);
-    const struct wait w = wait_begin();
     bool absolute = flags & TIMER_ABSTIME;
-    struct timespec at = absolute ? host_deadline(clock, t) : *t;
-    uint64_t for_ns = absolute ? left_until(clock, t) : timespec_ns(t);
-    int rc = REAL(clock_nanosleep)(clock, flags, &at, left);
-    if (!rc)
-        wait_passed(&w, for_ns);
+    struct clock_wait w = absolute
+                              ? clock_wait_until(clock, t, SLEEP_SIGNAL)
+                              : clock_wait_for(clock_ns_of(t), SLEEP_SIGNAL);
+    int rc = sleep_wait(&w);
+    if (rc == EINTR && left && !absolute)
+        *left = clock_timespec(clock_wait_left(&w));
     return rc;
 }
 
 CORE_API int nanosleep(const struct timespec *t, struct timespec *left)
 {
-    int rc;
-
-    if (!clock_is_ahead() || !is_time(t))
+    if (!clock_may_move() || !clock_is_time(t))
         return REAL(nanosleep)(t, left);
-    rc = clock_nanosleep(CLOCK_MONOTONIC, 0, t, left);
+    int rc = clock_nanosleep(CLOCK_MONOTONIC, 0, t, left);
     if (rc)
         errno = rc;
     return rc ? -1 : 0;
@@ -171,226 +275,125 @@ CORE_API unsigned sleep(unsigned seconds)
     return nanosleep(&t, &t) ? (unsigned)t.tv_sec + (t.tv_nsec > 0) : 0;
 }
 
+CORE_API int thrd_sleep(const struct timespec *t, struct timespec *left)
+{
+    if (!clock_may_move() || !clock_is_time(t))
+        return REAL(thrd_sleep)(t, left);
+    int rc = clock_nanosleep(CLOCK_MONOTONIC, 0, t, left);
+    return rc == EINTR ? -1 : -2 * (rc != 0);
+}
+
 /* --- files ---------------------------------------------------------------- */
 
-/* RESULT of a call that waited for files, MS at most. */
-#define TIMED_OUT_MS(w, result, ms)                                            \
+/* A wait for no file is one for a time alone. */
+static enum sleep_way way_of(bool files)
+{
+    return files ? SLEEP_ALONE : SLEEP_SIGNAL;
+}
+
+/* CALL, which uses MS_, T_ or TV_: what is left of a wait of FOR_NS. */
+#define FILES_WAIT(for_ns, files, call)                                        \
     ({                                                                         \
-        if ((result) == 0 && (ms) > 0)                                         \
-            wait_passed(&(w), (uint64_t)(ms) * 1000000);                       \
-        result;                                                                \
+        struct clock_wait w_ = clock_wait_for(for_ns, way_of(files));          \
+        struct timespec t_;                                                    \
+        struct timeval tv_;                                                    \
+        int ms_;                                                               \
+        CLOCK_WAIT(w_, rc_, (left_set(&w_, &t_, &tv_, &ms_), call), rc_ == 0,  \
+                   rc_ == -1 && errno == EINTR, rc_ = 0);                      \
     })
 
-#define TIMED_OUT(w, result, t)                                                \
-    ({                                                                         \
-        if ((result) == 0 && is_time(t))                                       \
-            wait_passed(&(w), timespec_ns(t));                                 \
-        result;                                                                \
-    })
+static void left_set(const struct clock_wait *w, struct timespec *t,
+                     struct timeval *tv, int *ms)
+{
+    uint64_t left_ns = clock_wait_host(w);
+
+    *t = clock_timespec(left_ns);
+    *tv = (struct timeval){t->tv_sec, (t->tv_nsec + 999) / 1000};
+    *ms = (int)((left_ns + 999999) / 1000000);
+}
+
+static uint64_t ns_of_ms(int ms)
+{
+    return (uint64_t)ms * 1000000;
+}
 
 CORE_API int poll(struct pollfd *files, nfds_t count, int ms)
 {
-    if (!clock_is_ahead())
+    if (!clock_may_move() || ms <= 0)
         return REAL(poll)(files, count, ms);
-    const struct wait w = wait_begin();
-    int rc = REAL(poll)(files, count, ms);
-    return TIMED_OUT_MS(w, rc, ms);
+    return FILES_WAIT(ns_of_ms(ms), count, REAL(poll)(files, count, ms_));
 }
 
 CORE_API int ppoll(struct pollfd *files, nfds_t count, const struct timespec *t,
                    const sigset_t *mask)
 {
-    if (!clock_is_ahead())
+    if (!clock_may_move() || !clock_is_time(t) || !clock_ns_of(t))
         return REAL(ppoll)(files, count, t, mask);
-    const struct wait w = wait_begin();
-    int rc = REAL(ppoll)(files, count, t, mask);
-    return TIMED_OUT(w, rc, t);
+    return FILES_WAIT(clock_ns_of(t), count || mask,
+                      REAL(ppoll)(files, count, &t_, mask));
 }
 
 CORE_API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
-    if (!clock_is_ahead())
+    if (!clock_may_move() || ms <= 0)
         return REAL(epoll_wait)(file, events, most, ms);
-    const struct wait w = wait_begin();
-    int rc = REAL(epoll_wait)(file, events, most, ms);
-    return TIMED_OUT_MS(w, rc, ms);
+    return FILES_WAIT(ns_of_ms(ms), true,
+                      REAL(epoll_wait)(file, events, most, ms_));
 }
 
 CORE_API int epoll_pwait(int file, struct epoll_event *events, int most, int ms,
                          const sigset_t *mask)
 {
-    if (!clock_is_ahead())
+    if (!clock_may_move() || ms <= 0)
         return REAL(epoll_pwait)(file, events, most, ms, mask);
-    const struct wait w = wait_begin();
-    int rc = REAL(epoll_pwait)(file, events, most, ms, mask);
-    return TIMED_OUT_MS(w, rc, ms);
+    return FILES_WAIT(ns_of_ms(ms), true,
+                      REAL(epoll_pwait)(file, events, most, ms_, mask));
+}
+
+/* The sets that select() found nothing in are empty: they are kept for the
+ * next part of the wait. */
+struct sets {
+    fd_set *of[3];
+    fd_set kept[3];
+};
+
+static struct sets sets_keep(fd_set *in, fd_set *out, fd_set *other)
+{
+    struct sets s = {.of = {in, out, other}};
+
+    for (int i = 0; i < 3; i++)
+        if (s.of[i])
+            s.kept[i] = *s.of[i];
+    return s;
+}
+
+static void sets_give(const struct sets *s)
+{
+    for (int i = 0; i < 3; i++)
+        if (s->of[i])
+            *s->of[i] = s->kept[i];
 }
 
 CORE_API int select(int count, fd_set *in, fd_set *out, fd_set *other,
                     struct timeval *t)
 {
-    if (!clock_is_ahead() || !t)
+    if (!clock_may_move() || !t || t->tv_sec < 0 || t->tv_usec < 0 ||
+        !(t->tv_sec || t->tv_usec))
         return REAL(select)(count, in, out, other, t);
-    const struct wait w = wait_begin();
     const struct timespec most = {t->tv_sec, t->tv_usec * 1000};
-    int rc = REAL(select)(count, in, out, other, t);
-    return TIMED_OUT(w, rc, &most);
+    const struct sets sets = sets_keep(in, out, other);
+    return FILES_WAIT(clock_ns_of(&most), count,
+                      (sets_give(&sets),
+                       REAL(select)(count, in, out, other, &tv_)));
 }
 
 CORE_API int pselect(int count, fd_set *in, fd_set *out, fd_set *other,
                      const struct timespec *t, const sigset_t *mask)
 {
-    if (!clock_is_ahead())
+    if (!clock_may_move() || !clock_is_time(t) || !clock_ns_of(t))
         return REAL(pselect)(count, in, out, other, t, mask);
-    const struct wait w = wait_begin();
-    int rc = REAL(pselect)(count, in, out, other, t, mask);
-    return TIMED_OUT(w, rc, t);
-}
-
-/* --- deadlines ------------------------------------------------------------ */
-
-/* The clock that a deadline is on, where the call does not say: those since
- * 1970 are later than those since the start of the machine. */
-static clockid_t clock_of(const struct timespec *deadline)
-{
-    return timespec_ns(deadline) > clock_user(CLOCK_REALTIME) / 2
-               ? CLOCK_REALTIME
-               : CLOCK_MONOTONIC;
-}
-
-/* CALL, which uses AT_, with the deadline T of CLOCK on the host's clock; where
- * its result is TIMEOUT, the time has passed. */
-#define UNTIL(clock_, t, timed_out, call, otherwise)                           \
-    ({                                                                         \
-        __typeof__(otherwise) rc_;                                             \
-        if (!clock_is_ahead() || !is_time(t)) {                                \
-            rc_ = otherwise;                                                   \
-        } else {                                                               \
-            const clockid_t on_ = clock_;                                      \
-            const struct wait w_ = wait_begin();                               \
-            const uint64_t for_ = left_until(on_, t);                          \
-            const struct timespec at_ = host_deadline(on_, t);                 \
-            rc_ = call;                                                        \
-            if (timed_out)                                                     \
-                wait_passed(&w_, for_);                                        \
-        }                                                                      \
-        rc_;                                                                   \
-    })
-
-/* Of functions that return an error, and of those that set errno. */
-#define RETURNS rc_ == ETIMEDOUT
-#define SETS    rc_ == -1 && errno == ETIMEDOUT
-
-/* A function that this C library may lack, or have in an older version too,
- * which dlsym() might find. */
-#define REAL_VERSION(name, version)                                            \
-    ({                                                                         \
-        static __typeof__(&name) of_version_;                                  \
-        if (!of_version_)                                                      \
-            of_version_ = (__typeof__(&name))dlvsym(RTLD_NEXT, #name, version);\
-        of_version_ ? of_version_ : REAL(name);                                \
-    })
-
-CORE_API int pthread_cond_timedwait(pthread_cond_t *restrict cond,
-                                    pthread_mutex_t *restrict mutex,
-                                    const struct timespec *restrict t)
-{
-    __typeof__(&pthread_cond_timedwait) real =
-        REAL_VERSION(pthread_cond_timedwait, "GLIBC_2.3.2");
-
-    return UNTIL(clock_of(t), t, RETURNS, real(cond, mutex, &at_),
-                 real(cond, mutex, t));
-}
-
-CORE_API int pthread_cond_clockwait(pthread_cond_t *restrict cond,
-                                    pthread_mutex_t *restrict mutex,
-                                    clockid_t clock,
-                                    const struct timespec *restrict t)
-{
-    __typeof__(&pthread_cond_clockwait) real = REAL(pthread_cond_clockwait);
-
-    if (!real)
-        return EINVAL;
-    return UNTIL(clock, t, RETURNS, real(cond, mutex, clock, &at_),
-                 real(cond, mutex, clock, t));
-}
-
-CORE_API int sem_timedwait(sem_t *restrict sem,
-                           const struct timespec *restrict t)
-{
-    return UNTIL(CLOCK_REALTIME, t, SETS, REAL(sem_timedwait)(sem, &at_),
-                 REAL(sem_timedwait)(sem, t));
-}
-
-CORE_API int sem_clockwait(sem_t *restrict sem, clockid_t clock,
-                           const struct timespec *restrict t)
-{
-    __typeof__(&sem_clockwait) real = REAL(sem_clockwait);
-
-    if (!real) {
-        errno = ENOSYS;
-        return -1;
-    }
-    return UNTIL(clock, t, SETS, real(sem, clock, &at_), real(sem, clock, t));
-}
-
-CORE_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
-                                     const struct timespec *restrict t)
-{
-    return UNTIL(CLOCK_REALTIME, t, RETURNS,
-                 REAL(pthread_mutex_timedlock)(mutex, &at_),
-                 REAL(pthread_mutex_timedlock)(mutex, t));
-}
-
-CORE_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex,
-                                     clockid_t clock,
-                                     const struct timespec *restrict t)
-{
-    __typeof__(&pthread_mutex_clocklock) real = REAL(pthread_mutex_clocklock);
-
-    if (!real)
-        return EINVAL;
-    return UNTIL(clock, t, RETURNS, real(mutex, clock, &at_),
-                 real(mutex, clock, t));
-}
-
-CORE_API int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
-                                        const struct timespec *restrict t)
-{
-    return UNTIL(CLOCK_REALTIME, t, RETURNS,
-                 REAL(pthread_rwlock_timedrdlock)(lock, &at_),
-                 REAL(pthread_rwlock_timedrdlock)(lock, t));
-}
-
-CORE_API int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
-                                        const struct timespec *restrict t)
-{
-    return UNTIL(CLOCK_REALTIME, t, RETURNS,
-                 REAL(pthread_rwlock_timedwrlock)(lock, &at_),
-                 REAL(pthread_rwlock_timedwrlock)(lock, t));
-}
-
-CORE_API int pthread_timedjoin_np(pthread_t thread, void **result,
-                                  const struct timespec *t)
-{
-    return UNTIL(CLOCK_REALTIME, t, RETURNS,
-                 REAL(pthread_timedjoin_np)(thread, result, &at_),
-                 REAL(pthread_timedjoin_np)(thread, result, t));
-}
-
-/* --- timers --------------------------------------------------------------- */
-
-/* A timer that is set to a time is moved to the host's clock; one that waits
- * for so long needs nothing. */
-CORE_API int timerfd_settime(int file, int flags, const struct itimerspec *t,
-                             struct itimerspec *old)
-{
-    struct itimerspec at;
-
-    if (!(flags & TFD_TIMER_ABSTIME) || !clock_is_ahead() || !t ||
-        !is_time(&t->it_value) || !timespec_ns(&t->it_value))
-        return REAL(timerfd_settime)(file, flags, t, old);
-    at = *t;
-    at.it_value = host_deadline(clock_of(&t->it_value), &t->it_value);
-    return REAL(timerfd_settime)(file, flags, &at, old);
+    const struct sets sets = sets_keep(in, out, other);
+    return FILES_WAIT(clock_ns_of(t), count || mask,
+                      (sets_give(&sets),
+                       REAL(pselect)(count, in, out, other, &t_, mask)));
 }

@@ -14,6 +14,7 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/clock_gap.h"
+#include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
@@ -101,6 +102,7 @@ static const char *simulation_open(void)
     if (wrong)
         return wrong;
     wanted_set();
+    clock_sleep_start();
     ops = found;
     return NULL;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/core/base/raw_call.h"
 #include "capture/core/run/process.h"
 
 #define LETTERS   512
@@ -153,11 +154,10 @@ void memsim_mailbox_sleep(const struct mailbox *box, unsigned ms)
 {
     struct timespec time = {.tv_nsec = (long)ms * 1000000};
 
-    if (box->file)
-        syscall(SYS_futex, &box->file->news, FUTEX_WAIT,
-                atomic_load(&box->file->news), &time, NULL, 0);
-    else
-        nanosleep(&time, NULL);
+    static _Atomic uint32_t nothing;
+    _Atomic uint32_t *news = box->file ? &box->file->news : &nothing;
+
+    raw_futex(news, FUTEX_WAIT, atomic_load(news), &time);
 }
 
 /* --- letters -------------------------------------------------------------- */

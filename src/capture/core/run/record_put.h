@@ -11,6 +11,7 @@
 #include "capture/core/run/activity.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/clock_gap.h"
+#include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/record.h"
 #include "common/trace/trace_write.h"
@@ -58,6 +59,8 @@ record_end(struct trace_put *r)
     if (__builtin_expect(live_is_on, false))
         record_simulate(r);
     core_unlock(LOCK_RECORD);
+    if (__builtin_expect(clock_is_stopped(), false) && !core_locks_held)
+        clock_sleep_serve();
     if (__builtin_expect(memsim_activity_on, false))
         activity_tell();
 }
