@@ -7,6 +7,7 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/activity.h"
+#include "capture/core/run/clock_files.h"
 #include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/process.h"
 
@@ -42,6 +43,7 @@ static struct clock_line lines[2];
 static _Atomic uint64_t generation;
 
 static uint64_t line_ns; /* when the current line was made, of the host's */
+static uint64_t published_ns; /* ... and the last one that was published */
 static session_u64 given_ns; /* the latest time that the program was given */
 
 /* Where the clock stops. It is set before the line that goes beyond it: who
@@ -173,10 +175,9 @@ struct clock_line clock_line_now(void)
                                .factor = clock_line_factor()};
 }
 
-uint64_t clock_line_host(void)
+uint64_t clock_published(void)
 {
-    return atomic_load_explicit(&generation, memory_order_relaxed) ? line_ns
-                                                                   : 0;
+    return published_ns;
 }
 
 uint64_t clock_line_factor(void)
@@ -209,7 +210,10 @@ uint64_t clock_publish(const struct clock_line *line)
     lead_set(&l, line_now());
     stop_for_sleepers(&l);
     line_set(&l);
+    published_ns = l.host_ns;
     uint64_t user_ns = l.user_ns + l.lead_ns;
+    if (__builtin_expect(l.host_ns >= clock_files_next_ns, false))
+        clock_files_put(l.host_ns, user_ns);
     if (slot)
         atomic_store_explicit(&slot->clock_ahead_ns,
                               user_ns > l.host_ns ? user_ns - l.host_ns : 0,
@@ -318,6 +322,7 @@ void clock_after_fork(void)
 {
     atomic_store(&generation, 0);
     atomic_store(&stop_ns, CLOCK_NEVER);
+    published_ns = forward_ns = 0;
     clock_log_after_fork();
     clock_sleep_after_fork();
 }

@@ -105,10 +105,12 @@ void clock_put_forward(uint64_t user_ns);
 /* Whether nothing was published for CLOCK_GAP_NS before HOST_NS. */
 bool clock_line_is_old(uint64_t host_ns);
 
-/* When the line was published on which the user clock is (0: there is none), and
- * how fast it is there: of CLOCK_ONE. */
+/* When a line was published at last, on the host's clock: the process used the
+ * GPU. 0: it never did. */
+uint64_t clock_published(void);
+
+/* How fast the user clock is: of CLOCK_ONE. */
 #define CLOCK_ONE (UINT64_C(1) << CLOCK_FACTOR_BITS)
-uint64_t clock_line_host(void);
 uint64_t clock_line_factor(void);
 
 /* --- for clock_sleep.c ---------------------------------------------------- */

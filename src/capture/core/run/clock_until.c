@@ -19,7 +19,8 @@
 #include "capture/core/run/clock_wait.h"
 #include "capture/core/run/loader.h"
 
-/* A wait for a lock that nothing can end looks so often whether a jump has. */
+/* A wait that a signal does not end, as for a lock: it looks so often whether
+ * the time has come. */
 #define SLICE_NS 10000000
 
 /* CALL, which uses AT_, with what is left until the deadline T of CLOCK on the
@@ -54,11 +55,17 @@
     UNTIL(clock, t, clock_wait_cond(on_, t, cond, broadcast), call,            \
           rc_ == (timed_out), false, (void)0, otherwise)
 
-/* Those of locks, whose wait nothing ends but the lock: in slices. */
-#define UNTIL_LOCK(clock, t, timed_out, call, otherwise)                       \
+#define UNTIL_SLICES(clock, t, timed_out, call, otherwise)                     \
     UNTIL(clock, t, clock_wait_until(on_, t, SLEEP_ALONE),                     \
-          (slice(&at_, on_), call), rc_ == (timed_out), false, (void)0,        \
-          otherwise)
+          (slice(&at_, on_), call), timed_out, false, (void)0, otherwise)
+
+#define UNTIL_LOCK(clock, t, error, call, otherwise)                           \
+    UNTIL_SLICES(clock, t, rc_ == (error), call, otherwise)
+
+/* A queue's calls are made again after a signal. */
+#define UNTIL_QUEUE(t, call, otherwise)                                        \
+    UNTIL_SLICES(CLOCK_REALTIME, t, rc_ == -1 && errno == ETIMEDOUT, call,     \
+                 otherwise)
 
 static void slice(struct timespec *at, clockid_t clock)
 {
@@ -160,17 +167,15 @@ CORE_API ssize_t mq_timedreceive(mqd_t queue, char *restrict text,
                                  size_t bytes, unsigned *restrict priority,
                                  const struct timespec *restrict t)
 {
-    return UNTIL_SETS(CLOCK_REALTIME, t,
-                      REAL(mq_timedreceive)(queue, text, bytes, priority, &at_),
-                      REAL(mq_timedreceive)(queue, text, bytes, priority, t));
+    return UNTIL_QUEUE(t, REAL(mq_timedreceive)(queue, text, bytes, priority, &at_),
+                       REAL(mq_timedreceive)(queue, text, bytes, priority, t));
 }
 
 CORE_API int mq_timedsend(mqd_t queue, const char *text, size_t bytes,
                           unsigned priority, const struct timespec *t)
 {
-    return UNTIL_SETS(CLOCK_REALTIME, t,
-                      REAL(mq_timedsend)(queue, text, bytes, priority, &at_),
-                      REAL(mq_timedsend)(queue, text, bytes, priority, t));
+    return UNTIL_QUEUE(t, REAL(mq_timedsend)(queue, text, bytes, priority, &at_),
+                       REAL(mq_timedsend)(queue, text, bytes, priority, t));
 }
 
 /* --- locks and threads ---------------------------------------------------- */

@@ -61,7 +61,7 @@ static uint64_t spin(uint64_t now_ns)
     looks = now_ns == looked_ns ? looks + 1 : 0;
     looked_ns = now_ns;
     if (looks <= SPIN_LOOKS || clock_is_stopped() ||
-        !clock_line_is_old(clock_host(CLOCK_MONOTONIC)))
+        clock_host(CLOCK_MONOTONIC) < clock_published() + CLOCK_GAP_NS)
         return now_ns;
     looked_ns += SPIN_NS;
     clock_put_forward(looked_ns);
@@ -110,9 +110,28 @@ clockid_t clock_of(const struct timespec *t)
                                                            : CLOCK_MONOTONIC;
 }
 
+uint64_t clock_wait_left(const struct clock_wait *w)
+{
+    uint64_t now_ns = look(clock_peek);
+
+    return w->until_ns > now_ns ? w->until_ns - now_ns : 0;
+}
+
+uint64_t clock_wait_host(const struct clock_wait *w)
+{
+    uint64_t left_ns = clock_wait_left(w), factor = clock_line_factor();
+
+    if (factor > CLOCK_ONE)
+        left_ns = (uint64_t)(((unsigned __int128)left_ns << CLOCK_FACTOR_BITS) /
+                             factor);
+    uint64_t least_ns = clock_is_stopped() ? STOPPED_NS : PART_NS;
+    return left_ns && left_ns < least_ns ? least_ns : left_ns;
+}
+
 static void part_begin(struct clock_wait *w)
 {
     w->from_ns = clock_host(CLOCK_MONOTONIC);
+    w->end_ns = w->from_ns + clock_wait_host(w);
     w->cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
 }
 
@@ -151,24 +170,6 @@ struct clock_wait clock_wait_cond(clockid_t clock, const struct timespec *t,
     return w;
 }
 
-uint64_t clock_wait_left(const struct clock_wait *w)
-{
-    uint64_t now_ns = look(clock_peek);
-
-    return w->until_ns > now_ns ? w->until_ns - now_ns : 0;
-}
-
-uint64_t clock_wait_host(const struct clock_wait *w)
-{
-    uint64_t left_ns = clock_wait_left(w), factor = clock_line_factor();
-
-    if (factor > CLOCK_ONE)
-        left_ns = (uint64_t)(((unsigned __int128)left_ns << CLOCK_FACTOR_BITS) /
-                             factor);
-    uint64_t least_ns = clock_is_stopped() ? STOPPED_NS : PART_NS;
-    return left_ns && left_ns < least_ns ? least_ns : left_ns;
-}
-
 struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
 {
     return clock_timespec(clock_host(clock) + clock_wait_host(w));
@@ -178,11 +179,11 @@ struct timespec clock_wait_deadline(const struct clock_wait *w, clockid_t clock)
  * but has not come to the GPU for long, a faster host is not waited for. */
 static bool process_rests(const struct clock_wait *w)
 {
-    uint64_t line_ns = clock_line_host(), now_ns = clock_host(CLOCK_MONOTONIC);
+    uint64_t used_ns = clock_published(), now_ns = clock_host(CLOCK_MONOTONIC);
     uint64_t cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID) - w->cpu_ns;
 
-    return now_ns - line_ns > PATIENCE_NS ||
-           (line_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8);
+    return now_ns - used_ns > PATIENCE_NS ||
+           (used_ns < w->from_ns && cpu_ns < (now_ns - w->from_ns) / 8);
 }
 
 /* The host's deadline of W has come. Where the user clock's has not, another
@@ -191,6 +192,8 @@ static bool is_over(struct clock_wait *w)
 {
     if (!clock_wait_left(w))
         return true;
+    if (clock_host(CLOCK_MONOTONIC) < w->end_ns) /* a slice of it is over */
+        return false;
     if (clock_line_factor() < CLOCK_ONE && !clock_is_stopped() &&
         process_rests(w)) {
         clock_put_forward(w->until_ns);

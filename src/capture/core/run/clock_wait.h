@@ -34,6 +34,7 @@ struct clock_wait {
     uint64_t until_ns; /* on the user clock */
     uint64_t for_ns;   /* how long that was; 0: until that time */
     uint64_t from_ns;  /* the host's clock, when it or this part of it began */
+    uint64_t end_ns;   /* ... and where that ends, by the host's clock alone */
     uint64_t cpu_ns;   /* of the process, there */
     bool woken;        /* a jump has ended it */
     enum sleep_way way;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/clock_files.h"
 #include "capture/core/run/scratch.h"
 
 /* Those of the C library. They are looked up when the program starts: later,
@@ -190,7 +191,10 @@ static int stat_at(int directory, const char *path, struct stat *st, int flags)
     path = scratch_look(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), &room);
     if (!path)
         return -1;
-    return (int)syscall(SYS_newfstatat, directory, path, st, flags);
+    int rc = (int)syscall(SYS_newfstatat, directory, path, st, flags);
+    if (!rc)
+        clock_files_stat(st);
+    return rc;
 }
 
 #define XSTAT(name, flags)                                                     \
@@ -256,8 +260,11 @@ CORE_API int statx(int directory, const char *path, int flags, unsigned mask,
     struct scratch_room room;
 
     path = scratch_look(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), &room);
-    return path ? (int)syscall(SYS_statx, directory, path, flags, mask, st)
-                : -1;
+    int rc = path ? (int)syscall(SYS_statx, directory, path, flags, mask, st)
+                  : -1;
+    if (!rc)
+        clock_files_statx(st);
+    return rc;
 }
 
 typedef int access_call(const char *, int);
