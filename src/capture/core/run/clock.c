@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 #include "capture/core/base/lock.h"
-#include "capture/core/run/activity.h"
-#include "capture/core/run/clock_files.h"
-#include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/process.h"
 
 _Atomic uint64_t clock_held_ns;
@@ -49,6 +46,12 @@ static session_u64 given_ns; /* the latest time that the program was given */
 /* Where the clock stops. It is set before the line that goes beyond it: who
  * reads the new line reads it, too. */
 static _Atomic uint64_t stop_ns = CLOCK_NEVER;
+
+_Atomic uint64_t clock_waited_ns = CLOCK_NEVER;
+
+/* A profiler listens: its times would overlap where the clock runs slower than
+ * the simulation. */
+static bool is_profiled;
 
 /* What the clock was put forward since the last line was published. */
 static uint64_t forward_ns;
@@ -121,8 +124,7 @@ uint64_t clock_user_at(uint64_t host_ns)
 }
 
 /* The clock has come to LINE's COME_NS, or further, where a thread was given a
- * later time or the line before it still has a lead. A profiler's times would
- * overlap where the clock runs slower than the simulation. */
+ * later time or the line before it still has a lead. */
 static void lead_set(struct clock_line *line, const struct clock_line *before)
 {
     uint64_t come_ns = line->come_ns;
@@ -134,7 +136,7 @@ static void lead_set(struct clock_line *line, const struct clock_line *before)
     line->lead_ns = shown_ns > come_ns ? shown_ns - come_ns : 0;
     if (__builtin_expect(!line->lead_ns, true))
         return;
-    if (memsim_activity_on || clock_log_is_on) {
+    if (is_profiled || clock_log_is_on) {
         line->user_ns += line->lead_ns;
         line->come_ns += line->lead_ns;
         line->lead_ns = 0;
@@ -192,14 +194,14 @@ uint64_t clock_line_factor(void)
 static void stop_for_sleepers(const struct clock_line *l)
 {
     uint64_t next_ns =
-        atomic_load_explicit(&clock_sleep_next_ns, memory_order_acquire);
+        atomic_load_explicit(&clock_waited_ns, memory_order_acquire);
 
     if (__builtin_expect(next_ns < l->user_ns + l->lead_ns, false) &&
         l->user_ns > l->come_ns && !clock_is_stopped())
         clock_stop_at(most(next_ns, l->come_ns));
 }
 
-uint64_t clock_publish(const struct clock_line *line)
+uint64_t clock_publish(const struct clock_line *line, bool profiled)
 {
     struct session_process *slot = process_slot();
     struct clock_line l = *line;
@@ -207,13 +209,12 @@ uint64_t clock_publish(const struct clock_line *line)
     l.user_ns += forward_ns;
     l.come_ns += forward_ns;
     forward_ns = 0;
+    is_profiled = profiled;
     lead_set(&l, line_now());
     stop_for_sleepers(&l);
     line_set(&l);
     published_ns = l.host_ns;
     uint64_t user_ns = l.user_ns + l.lead_ns;
-    if (__builtin_expect(l.host_ns >= clock_files_next_ns, false))
-        clock_files_put(l.host_ns, user_ns);
     if (slot)
         atomic_store_explicit(&slot->clock_ahead_ns,
                               user_ns > l.host_ns ? user_ns - l.host_ns : 0,
@@ -324,5 +325,4 @@ void clock_after_fork(void)
     atomic_store(&stop_ns, CLOCK_NEVER);
     published_ns = forward_ns = 0;
     clock_log_after_fork();
-    clock_sleep_after_fork();
 }

@@ -64,9 +64,33 @@ static inline uint64_t clock_now_coarse(void)
     return clock_record(CLOCK_MONOTONIC_COARSE);
 }
 
+#define CLOCK_S UINT64_C(1000000000)
+
+static inline uint64_t clock_ns_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * CLOCK_S + (uint64_t)t->tv_nsec;
+}
+
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / CLOCK_S),
+                             .tv_nsec = (long)(ns % CLOCK_S)};
+}
+
+/* Whether T can be a time, so that a wait for it has an end. */
+static inline bool clock_is_time(const struct timespec *t)
+{
+    return t && t->tv_sec >= 0 && t->tv_nsec >= 0 &&
+           (uint64_t)t->tv_nsec < CLOCK_S &&
+           t->tv_sec < (time_t)(INT64_MAX / CLOCK_S);
+}
+
 /* For the fake libraries: clock_now(), and the user clock since 1970. */
 CORE_API uint64_t memsim_clock_now(void);
 CORE_API uint64_t memsim_clock_unix(void);
+
+/* What CLOCK is ahead of the monotonic one, on the host and for the program. */
+uint64_t clock_distance(clockid_t clock);
 
 /* USER_NS of the user's monotonic clock, since 1970. */
 uint64_t clock_unix_of(uint64_t user_ns);
@@ -117,6 +141,9 @@ uint64_t clock_line_factor(void);
 
 #define CLOCK_NEVER UINT64_MAX
 
+/* The first time for which a thread waits. */
+extern _Atomic uint64_t clock_waited_ns;
+
 /* The user clock does not pass USER_NS; CLOCK_NEVER: it goes on. */
 void clock_stop_at(uint64_t user_ns);
 bool clock_is_stopped(void);
@@ -127,10 +154,10 @@ uint64_t clock_line_end(uint64_t host_ns);
 /* --- for live.c, under LOCK_RECORD ---------------------------------------- */
 
 /* The user clock is on LINE from its HOST_NS on, which is now. Returns the
- * USER_NS: later by what the clock was put forward, and while a profiler listens
- * by its lead, too. Where a thread waits for a time before it, the clock has
+ * USER_NS: later by what the clock was put forward, and where it is PROFILED by
+ * its lead, too. Where a thread waits for a time before it, the clock has
  * stopped there: clock_sleep_serve() lets it go on. */
-uint64_t clock_publish(const struct clock_line *line);
+uint64_t clock_publish(const struct clock_line *line, bool profiled);
 
 /* Likewise: at HOST_NS the clock had passed BY_NS too many. Not where there is
  * no simulation. */

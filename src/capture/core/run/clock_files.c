@@ -8,30 +8,37 @@
 #include "capture/core/base/core.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
-#include "capture/core/run/clock_wait.h"
 #include "common/base/bisect.h"
 
-#define MOMENTS 4096
-#define APART_NS 5000000 /* at first; twice as far each time they are full */
+#define MOMENTS  65536
+#define APART_NS 1000000 /* at first; twice as far each time they are full */
 
-uint64_t clock_files_next_ns;
+/* The kernel takes the time of a file from its last tick, and ticks late on a
+ * busy machine. */
+#define TICK_NS 12000000
 
-/* Under LOCK_RECORD. */
+/* Under LOCK_RECORD. The last is the latest known; those before are APART_NS
+ * apart. */
 static struct moment {
     uint64_t host_ns, user_ns;
 } moments[MOMENTS];
 static uint32_t count;
 static uint64_t apart_ns = APART_NS;
 
+static void moments_thin(void)
+{
+    for (count = 0; count < MOMENTS / 2; count++)
+        moments[count] = moments[2 * count];
+    apart_ns *= 2;
+}
+
 void clock_files_put(uint64_t host_ns, uint64_t user_ns)
 {
-    if (count == MOMENTS) {
-        for (count = 0; count < MOMENTS / 2; count++)
-            moments[count] = moments[2 * count];
-        apart_ns *= 2;
-    }
+    if (count > 1 && host_ns < moments[count - 2].host_ns + apart_ns)
+        count--;
+    if (count == MOMENTS)
+        moments_thin();
     moments[count++] = (struct moment){host_ns, user_ns};
-    clock_files_next_ns = host_ns + apart_ns;
 }
 
 /* Where the user clock was at HOST_NS, or not long before. */
@@ -54,8 +61,11 @@ static uint64_t moved(uint64_t unix_ns)
 
     if (unix_ns < distance || unix_ns - distance > now_ns || core_locks_held)
         return unix_ns;
-    uint64_t user_ns = user_at(unix_ns - distance);
-    uint64_t seen_ns = clock_peek(now_ns);
+    uint64_t host_ns = unix_ns - distance;
+    if (!count || host_ns < moments[0].host_ns)
+        return unix_ns;
+    host_ns = host_ns + TICK_NS < now_ns ? host_ns + TICK_NS : now_ns;
+    uint64_t user_ns = user_at(host_ns), seen_ns = clock_peek(now_ns);
     return distance + (user_ns < seen_ns ? user_ns : seen_ns);
 }
 

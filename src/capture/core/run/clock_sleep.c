@@ -18,7 +18,8 @@
 #include "capture/core/run/clock.h"
 #include "capture/core/run/record.h"
 
-#define SLEEPERS 512 /* threads; of more, the rest wakes by this machine's clock */
+/* Threads. Of more than so many, the rest is woken by this machine's clock. */
+#define SLEEPERS 512
 
 /* A thread that was woken gets so long until it waits again, of this machine's
  * time and of its own CPU time: one that works for longer does what takes the
@@ -33,8 +34,6 @@
 
 /* A jump ends after so long, whoever still waits. */
 #define SERVE_NS UINT64_C(10000000000)
-
-_Atomic uint64_t clock_sleep_next_ns = CLOCK_NEVER;
 
 /* Under LOCK_SLEEP. */
 struct sleeper {
@@ -107,7 +106,7 @@ static void next_set(void)
 {
     const struct sleeper *first = first_sleeper();
 
-    atomic_store_explicit(&clock_sleep_next_ns,
+    atomic_store_explicit(&clock_waited_ns,
                           first ? first->until_ns : CLOCK_NEVER,
                           memory_order_release);
 }
@@ -136,8 +135,8 @@ void clock_sleep_begin(uint64_t until_ns, enum sleep_way way, void *cond,
         s->woken = false;
         s->brief = brief;
         s->waits += !brief;
-        if (s->until_ns < atomic_load(&clock_sleep_next_ns))
-            atomic_store_explicit(&clock_sleep_next_ns, until_ns,
+        if (s->until_ns < atomic_load(&clock_waited_ns))
+            atomic_store_explicit(&clock_waited_ns, until_ns,
                                   memory_order_release);
     }
     core_unlock(LOCK_SLEEP);
@@ -170,7 +169,7 @@ bool clock_sleep_end(void)
     if (!s || mine_forks != forks || core_locks_held)
         return false;
     core_lock(LOCK_SLEEP);
-    bool woken = s->woken, was_first = s->until_ns == clock_sleep_next_ns;
+    bool woken = s->woken, was_first = s->until_ns == clock_waited_ns;
     uint32_t sent = s->sent;
     s->until_ns = CLOCK_NEVER;
     s->woken = s->brief = false;
@@ -385,5 +384,5 @@ void clock_sleep_after_fork(void)
     used = 0;
     memset(sleepers, 0, sizeof sleepers);
     atomic_store(&server, 0);
-    atomic_store(&clock_sleep_next_ns, CLOCK_NEVER);
+    atomic_store(&clock_waited_ns, CLOCK_NEVER);
 }

@@ -16,7 +16,6 @@
 #ifndef MEMSIM_CAPTURE_CLOCK_SLEEP_H
 #define MEMSIM_CAPTURE_CLOCK_SLEEP_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,9 +24,6 @@ enum sleep_way {
     SLEEP_COND,   /* for a condition variable; is woken as by a signal of it */
     SLEEP_ALONE,  /* it is not woken: the wait ends by this machine's clock */
 };
-
-/* The first time for which a thread waits. */
-extern _Atomic uint64_t clock_sleep_next_ns;
 
 /* The calling thread waits until the user clock is at UNTIL_NS. Of SLEEP_COND:
  * BROADCAST(COND) wakes all that wait for COND. */

@@ -167,14 +167,17 @@ CORE_API ssize_t mq_timedreceive(mqd_t queue, char *restrict text,
                                  size_t bytes, unsigned *restrict priority,
                                  const struct timespec *restrict t)
 {
-    return UNTIL_QUEUE(t, REAL(mq_timedreceive)(queue, text, bytes, priority, &at_),
+    return UNTIL_QUEUE(t,
+                       REAL(mq_timedreceive)(queue, text, bytes, priority,
+                                             &at_),
                        REAL(mq_timedreceive)(queue, text, bytes, priority, t));
 }
 
 CORE_API int mq_timedsend(mqd_t queue, const char *text, size_t bytes,
                           unsigned priority, const struct timespec *t)
 {
-    return UNTIL_QUEUE(t, REAL(mq_timedsend)(queue, text, bytes, priority, &at_),
+    return UNTIL_QUEUE(t,
+                       REAL(mq_timedsend)(queue, text, bytes, priority, &at_),
                        REAL(mq_timedsend)(queue, text, bytes, priority, t));
 }
 
@@ -237,7 +240,8 @@ CORE_API int pthread_clockjoin_np(pthread_t thread, void **result,
 
 /* A timer that is set to a time is moved to the host's clock; one that waits
  * for so long needs nothing. */
-static struct itimerspec timer_moved(const struct itimerspec *t, clockid_t clock)
+static struct itimerspec timer_moved(const struct itimerspec *t,
+                                     clockid_t clock)
 {
     struct itimerspec at = *t;
     struct clock_wait w = clock_wait_until(clock, &t->it_value, SLEEP_ALONE);

@@ -16,15 +16,13 @@
 #include "capture/core/run/loader.h"
 #include "capture/core/run/record_put.h"
 
-#define NS_OF_S UINT64_C(1000000000)
-
 /* A program that does nothing but look at a clock that stands still
  * (--host-speed 0) waits for a time: after so many looks each takes SPIN_NS. */
 #define SPIN_LOOKS 10000
 #define SPIN_NS    1000
 
 /* A process that has not used the GPU for so long is not waited for. */
-#define PATIENCE_NS NS_OF_S
+#define PATIENCE_NS CLOCK_S
 
 /* The least wait for what is left of one; where the clock has stopped. */
 #define PART_NS    20000
@@ -85,24 +83,6 @@ uint64_t clock_user_now(void)
 }
 
 /* --- waits ---------------------------------------------------------------- */
-
-uint64_t clock_ns_of(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * NS_OF_S + (uint64_t)t->tv_nsec;
-}
-
-struct timespec clock_timespec(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_OF_S),
-                             .tv_nsec = (long)(ns % NS_OF_S)};
-}
-
-bool clock_is_time(const struct timespec *t)
-{
-    return t && t->tv_sec >= 0 && t->tv_nsec >= 0 &&
-           (uint64_t)t->tv_nsec < NS_OF_S &&
-           t->tv_sec < (time_t)(INT64_MAX / NS_OF_S);
-}
 
 clockid_t clock_of(const struct timespec *t)
 {

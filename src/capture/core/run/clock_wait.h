@@ -20,15 +20,7 @@ bool clock_is_moved(clockid_t clock);
 uint64_t clock_user_now(void);
 uint64_t clock_user(clockid_t clock);
 
-/* What CLOCK is ahead of the monotonic one. */
-uint64_t clock_distance(clockid_t clock);
-
 /* --- for the functions that wait ------------------------------------------ */
-
-/* Whether T can be a time, so that a wait for it has an end. */
-bool clock_is_time(const struct timespec *t);
-uint64_t clock_ns_of(const struct timespec *t);
-struct timespec clock_timespec(uint64_t ns);
 
 struct clock_wait {
     uint64_t until_ns; /* on the user clock */
@@ -49,8 +41,8 @@ struct clock_wait clock_wait_until(clockid_t clock, const struct timespec *t,
 struct clock_wait clock_wait_cond(clockid_t clock, const struct timespec *t,
                                   void *cond, int (*broadcast)(void *cond));
 
-/* The clock on which the deadline T is, where the call does not say: those since
- * 1970 are later than those since the start of the machine. */
+/* The clock on which the deadline T is, where the call does not say: those
+ * since 1970 are later than those since the start of the machine. */
 clockid_t clock_of(const struct timespec *t);
 
 /* Of the user clock, what is left of W; and how long that is, and when it ends,

@@ -13,6 +13,7 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/clock_files.h"
 #include "capture/core/run/clock_gap.h"
 #include "capture/core/run/clock_sleep.h"
 #include "capture/core/run/loader.h"
@@ -150,6 +151,7 @@ void live_conclude(void)
 
 void live_after_fork(void)
 {
+    clock_sleep_after_fork();
     live_is_on = loaded = false;
     ops = NULL;
     if (listener)
@@ -183,7 +185,8 @@ void live_take(const struct trace_put *record)
                                     .user_ns = origin_ns + now.host_ns,
                                     .come_ns = origin_ns + now.come_ns,
                                     .factor = ops->factor()};
-    origin_ns = clock_publish(&line) - now.host_ns;
+    origin_ns = clock_publish(&line, listener) - now.host_ns;
+    clock_files_put(host_ns, origin_ns + now.host_ns);
     if (__builtin_expect(listener != NULL, false))
         listener->timed(origin_ns);
 }
