@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -127,28 +128,59 @@ def _option(name, value):
     return [flag, str(value)]
 
 
+# A job that is to end gets so long to do so by itself.
+GRACE_S = 5
+
+
+def _job_end(job):
+    """Ends JOB and what it started: memsim passes the signal on."""
+    for number in signal.SIGTERM, signal.SIGKILL:
+        try:
+            os.killpg(job.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            job.communicate(timeout=GRACE_S)
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def _job_run(words, timeout, **how):
+    """(status, stdout, stderr) of WORDS, in a process group of its own. Where
+    anything is raised meanwhile, also by a signal's handler, no process is
+    left."""
+    job = subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, errors="replace", start_new_session=True,
+                           **how)
+    try:
+        out, err = job.communicate(timeout=timeout)
+    except BaseException:
+        _job_end(job)
+        raise
+    return job.returncode, out, err
+
+
 def run(command, *, cwd=None, env=None, timeout=None, **options):
     """Runs COMMAND (a list of words) as `memsim run OPTIONS -- COMMAND` and
     returns a Result. An option's name is a keyword, with _ for -:
     run(cmd, gpu="l4", alloc_conf="expandable_segments:True", advice=True).
     A job that does not fit, or that fails, is a Result too: see .verdict and
     .status. Raises MemsimError where memsim made no report, and
-    subprocess.TimeoutExpired after TIMEOUT seconds."""
+    subprocess.TimeoutExpired after TIMEOUT seconds, when the job has been ended.
+    The job ends with this process, too."""
     if isinstance(command, str):
         raise TypeError("command: a list of words, such as "
                         "['python', 'train.py'], not a string")
     with tempfile.TemporaryDirectory(prefix="memsim-") as scratch:
         out = os.path.join(scratch, "report.json")
-        words = [program(), "run", "--json", out]
+        words = [program(), "run", "--kill-with-memsim", "--json", out]
         for name, value in options.items():
             words += _option(name, value)
-        done = subprocess.run(words + ["--"] + [os.fspath(w) for w in command],
-                              cwd=cwd, env=env, timeout=timeout, text=True,
-                              capture_output=True, errors="replace",
-                              stdin=subprocess.DEVNULL)
+        status, told, err = _job_run(
+            words + ["--"] + [os.fspath(w) for w in command], timeout, cwd=cwd,
+            env=env)
         if not os.path.exists(out):
-            raise MemsimError(done.stderr.strip() or
-                              f"memsim run: status {done.returncode}")
+            raise MemsimError(err.strip() or f"memsim run: status {status}")
         with open(out, encoding="utf-8") as file:
-            return Result(json.load(file), done.returncode, done.stdout,
-                          done.stderr)
+            return Result(json.load(file), status, told, err)

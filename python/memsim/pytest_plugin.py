@@ -10,10 +10,13 @@ if the test fails, if memory runs out, or if a limit is exceeded. Limits:
 max_used, max_reserved, max_allocated, each a percentage of the GPU ("90%"), a
 size ("20GiB") or a number of bytes. Other keywords are options of memsim run.
 Under memsim the test runs as any other."""
+import math
 import os
 import re
 import sys
+import tempfile
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -38,7 +41,8 @@ def pytest_configure(config):
 
 def limit_bytes(limit, capacity):
     """The bytes of "90%", "20GiB" or 123."""
-    if isinstance(limit, (int, float)) and not isinstance(limit, bool):
+    number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+    if number and math.isfinite(limit):
         return int(limit)
     text = str(limit).strip()
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(%|[A-Za-z]*)", text)
@@ -72,36 +76,69 @@ def _plugin_name(config):
     return config.pluginmanager.get_name(sys.modules[__name__])
 
 
-def _inner_command(item):
-    """pytest again, for this test only."""
+def _inner_command(item, xml_path):
+    """pytest again, for this test only. It writes the outcome to XML_PATH."""
     config = item.config
     node = f"{item.path}::{item.nodeid.split('::', 1)[1]}"
     words = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short",
              "-p", "no:cacheprovider", "-p", _plugin_name(config),
+             f"--junitxml={xml_path}",
              "--rootdir", str(config.rootpath), "-o", "addopts="]
     if config.inipath:
         words += ["-c", str(config.inipath)]
     return words + [node]
 
 
-def _check(item, marks):
-    """(outcome, text) of the marked test ITEM."""
+def _inner_outcome(xml_path):
+    """(outcome, reason) of the one test in XML_PATH: "passed", "failed",
+    "skipped" or "xfailed"; (None, None) where pytest did not come to its end."""
+    try:
+        cases = list(xml.etree.ElementTree.parse(xml_path).iter("testcase"))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return None, None
+    if len(cases) != 1:
+        return None, None
+    for each in cases[0]:
+        if each.tag in ("failure", "error"):
+            return "failed", each.get("message")
+        if each.tag == "skipped":
+            kind = "xfailed" if each.get("type") == "pytest.xfail" else "skipped"
+            return kind, each.get("message") or "under memsim"
+    return "passed", None
+
+
+def _run(item, options):
+    """The memsim.Result of the marked test ITEM, its outcome and the reason."""
+    with tempfile.TemporaryDirectory(prefix="memsim-") as scratch:
+        path = os.path.join(scratch, "outcome.xml")
+        result = api.run(_inner_command(item, path),
+                         cwd=str(item.config.rootpath), **options)
+        return result, *_inner_outcome(path)
+
+
+def _check(item, mark):
+    """(outcome, text) of the test ITEM with this MARK."""
+    marks = dict(mark.kwargs)
+    if mark.args:
+        raise ValueError(f"memsim({mark.args[0]!r}): the marker takes keywords "
+                         f"only; write memsim(gpu={mark.args[0]!r})")
     for name in LIMITS:  # an unreadable limit is an error before the run
         if marks.get(name) is not None:
             limit_bytes(marks[name], 1)
     options = {k: v for k, v in marks.items() if k not in LIMITS}
-    result = api.run(_inner_command(item), cwd=str(item.config.rootpath),
-                     **options)
+    result, outcome, reason = _run(item, options)
     for kind in ("used", "reserved", "allocated"):
         item.user_properties.append((f"memsim_peak_{kind}_bytes",
                                      getattr(result, f"peak_{kind}_bytes")))
     told = f"{result.stdout}\n{result.stderr}".strip()
     if result.status == api.OUT_OF_MEMORY:
         return "failed", f"out of memory on {result.gpu['device_name']}\n{told}"
-    if result.command_status != 0 or result.status != 0:
+    if outcome is None:
+        return "failed", f"the test ended its process\n{told}"
+    if outcome != "failed" and (result.command_status or result.status):
         return "failed", told
-    if re.search(r"^(?:=+ )?\d+ skipped", result.stdout, re.M):
-        return "skipped", "skipped under memsim"
+    if outcome != "passed":
+        return outcome, told if outcome == "failed" else reason
     if not result.devices:
         return "failed", f"the test used no GPU\n{told}"
     over = over_limits(result, marks)
@@ -110,18 +147,23 @@ def _check(item, marks):
 
 def _report(item, when, outcome, text, start):
     longrepr = None
+    xfailed = outcome == "xfailed"
+    outcome = "skipped" if xfailed else outcome
     if outcome == "failed":
         longrepr = text
     elif outcome == "skipped":
         longrepr = (str(item.path), item.location[1], text)
     end = time.time()
-    return pytest.TestReport(
+    report = pytest.TestReport(
         nodeid=item.nodeid, location=item.location,
         keywords={k: 1 for k in item.keywords}, outcome=outcome,
         longrepr=longrepr, when=when, duration=end - start, start=start,
         stop=end, user_properties=item.user_properties,
         sections=[("memsim", text)] if outcome == "passed" and when == "call"
         else [])
+    if xfailed:
+        report.wasxfail = text
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -135,9 +177,13 @@ def pytest_runtest_protocol(item, nextitem):
                                        location=item.location)
     start = time.time()
     try:
-        outcome, text = _check(item, dict(mark.kwargs))
+        outcome, text = _check(item, mark)
     except (api.MemsimError, ValueError, TypeError) as error:
         outcome, text = "failed", str(error)
+    except pytest.fail.Exception as error:  # a time-out, by pytest-timeout
+        outcome, text = "failed", str(error)
+    except pytest.skip.Exception as error:
+        outcome, text = "skipped", str(error)
     for when, each in (("setup", "passed"), ("call", outcome),
                        ("teardown", "passed")):
         item.ihook.pytest_runtest_logreport(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -67,8 +68,46 @@ TESTS = """
         torch.empty(n)
 
     @pytest.mark.memsim(gpu="l4")
+    def test_ends_the_process(torch):
+        torch.empty(1)
+        os._exit(0)
+
+    @pytest.mark.memsim("l4")
+    def test_positional(torch):
+        torch.empty(1)
+
+    @pytest.mark.memsim(gpu="l4", max_used=float("inf"))
+    def test_infinite(torch):
+        torch.empty(1)
+
+    @pytest.mark.memsim(gpu="l4")
+    def test_prints(torch):
+        torch.empty(1)
+        os.write(1, b"\\n3 skipped\\n")
+
+    @pytest.mark.xfail(reason="not yet")
+    @pytest.mark.memsim(gpu="l4")
+    def test_expected(torch):
+        torch.empty(1)
+        assert 0
+
+    @pytest.mark.memsim(gpu="l4")
     @pytest.mark.skipif(True, reason="always")
     def test_skipped(torch):
+        pass
+"""
+
+
+HANGS = """
+    import os, time, pytest
+
+    @pytest.mark.timeout(8)
+    @pytest.mark.memsim(gpu="l4")
+    def test_hangs():
+        open(os.environ["PID_FILE"], "w").write(str(os.getpid()))
+        time.sleep(300)
+
+    def test_after():
         pass
 """
 
@@ -134,6 +173,38 @@ def the_version_is_the_programs():
     equal(f"memsim {memsim.version()}\n", done.stdout)
 
 
+def lives(pid):
+    """Whether process PID is there, and not a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid):
+    end = time.monotonic() + 10
+    while lives(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not lives(pid)
+
+
+@test
+def a_time_out_ends_the_job():
+    """A child of the job's, too, which ignores SIGTERM."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = (f"cd {folder}; trap '' TERM; sleep 300 & echo $! >child; "
+               "echo $$ >job; wait")
+        try:
+            memsim.run(["sh", "-c", job], timeout=3)
+            raise AssertionError("no TimeoutExpired")
+        except subprocess.TimeoutExpired:
+            pass
+        for name in "child", "job":
+            with open(f"{folder}/{name}") as file:
+                assert gone(int(file.read())), name
+
+
 def install(folder):
     """What of an installed wheel pytest finds the plugin by."""
     info = f"{folder}/site/memsim-0.0.dist-info"
@@ -173,7 +244,7 @@ def pytest_lines(*arguments, installed=False):
     outcomes = {}
     for line in done.stdout.splitlines():
         word, _, rest = line.partition(" ")
-        if word in ("PASSED", "FAILED", "ERROR") and "::" in rest:
+        if word in ("PASSED", "FAILED", "ERROR", "XFAIL") and "::" in rest:
             outcomes[rest.split("::")[1].split(" ")[0]] = word
     return outcomes, done.stdout + done.stderr, xml
 
@@ -185,12 +256,17 @@ def a_marked_test_runs_under_memsim():
             "test_over": "FAILED", "test_out_of_memory": "FAILED",
             "test_fails": "FAILED", "test_bad_limit": "FAILED",
             "test_bad_gpu": "FAILED", "test_no_gpu": "FAILED",
+            "test_ends_the_process": "FAILED", "test_positional": "FAILED",
+            "test_infinite": "FAILED", "test_prints": "PASSED",
+            "test_expected": "XFAIL",
             "test_parameter[1]": "PASSED", "test_parameter[2]": "PASSED"}
     if outcomes != want:
         raise AssertionError(f"{outcomes}\n{text}")
     for said in ("past max_used='1GiB'", "out of memory on NVIDIA L4",
                  "assert 0.0 == 3", "'much': a limit is",
-                 "no GPU of that name", "the test used no GPU", "1 skipped"):
+                 "no GPU of that name", "the test used no GPU", "1 skipped",
+                 "the test ended its process", "write memsim(gpu='l4')",
+                 "inf: a limit is"):
         assert said in text, f"no {said!r} in\n{text}"
     assert 'name="memsim_peak_used_bytes"' in xml, xml
 
@@ -200,6 +276,24 @@ def an_installed_plugin_is_not_loaded_twice():
     outcomes, text, _ = pytest_lines("-k", "test_fits", installed=True)
     if outcomes != {"test_fits": "PASSED"}:
         raise AssertionError(f"{outcomes}\n{text}")
+
+
+@test
+def a_time_out_of_pytest_ends_one_test_and_its_job():
+    if subprocess.run([PYTHON, "-c", "import pytest_timeout"],
+                      capture_output=True).returncode:
+        raise Skip("no pytest-timeout in .pytest-venv")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/test_hangs.py", "w") as file:
+            file.write(textwrap.dedent(HANGS))
+        done = subprocess.run(
+            [PYTHON, "-m", "pytest", "-p", "memsim.pytest_plugin", "-rA"],
+            cwd=folder, capture_output=True, text=True,
+            env=dict(os.environ, PYTHONPATH=f"{ROOT}/python",
+                     PID_FILE=f"{folder}/pid"))
+        assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+        with open(f"{folder}/pid") as file:
+            assert gone(int(file.read()))
 
 
 if __name__ == "__main__":
