@@ -114,6 +114,7 @@ struct simulation {
     struct step_list steps;
     struct simulation_moment *begins, *ends; /* of each step */
     uint32_t device_count; /* those that had work: 0 to this, less one */
+    uint32_t devices[SESSION_DEVICES]; /* their numbers in the process */
     uint64_t ops, end_ns;
     uint64_t host_ns; /* when the host had called the last operation */
     uint64_t seen_ns; /* the same in the program's own clock; 0: not known */

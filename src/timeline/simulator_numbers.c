@@ -22,6 +22,7 @@ uint32_t simulator_device(struct simulator *r, uint32_t device)
         sim_gpu = (struct sim_gpu){.queue_depth = UINT32_MAX};
     r->devices[device] =
         world_device(r->world, &sim_gpu, r, r->t->device_count);
+    r->t->devices[r->t->device_count] = device;
     r->numbers[r->t->device_count++] = r->devices[device];
     return r->devices[device];
 }

@@ -111,6 +111,35 @@ TEST(a_step_of_queued_work_takes_what_the_work_takes)
     free(b.data);
 }
 
+/* The share of the SMs that had work in the last of three steps on DEVICE. */
+static double share_on(uint64_t device)
+{
+    struct build b = start();
+
+    for (int i = 0; i < 3; i++) {
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_FORWARD);
+        BUILD(&b, SET, .device = device, .address = 1, .bytes = 1 << 30);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_OPTIMIZER);
+        BUILD(&b, SET, .device = device, .address = 1, .bytes = 4096);
+        BUILD(&b, PHASE, .phase = TRACE_PHASE_OTHER);
+    }
+    struct timing t = read_with(&b, 1, 0);
+    double share = t.steps[2].sm_utilization, most = 0;
+    for (size_t i = 0; i < t.utilization.count; i++)
+        if (t.utilization.windows[i] > most)
+            most = t.utilization.windows[i];
+    CHECK(most >= share);
+    timing_fini(&t);
+    free(b.data);
+    return share;
+}
+
+TEST(the_sms_of_any_gpu_of_a_process_have_work)
+{
+    CHECK(share_on(0) > 0.5);
+    CHECK_NEAR(share_on(3), share_on(0), 1e-9);
+}
+
 TEST(a_slow_host_is_what_the_gpu_waits_for)
 {
     struct build b = start();

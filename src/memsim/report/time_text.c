@@ -66,7 +66,8 @@ static void write_links(const struct page *p, const struct timing *t,
 
     if (!s->link_bytes[SIM_LINK_NODE] && !s->link_bytes[SIM_LINK_NODES])
         return;
-    fprintf(p->out, "    sent by each rank: %s inside nodes, %s between\n",
+    fprintf(p->out, "    sent by each rank: %s in collectives inside a node, "
+            "%s in\n    those over several nodes\n",
             units_format_bytes(s->link_bytes[SIM_LINK_NODE], inside,
                                sizeof inside),
             units_format_bytes(s->link_bytes[SIM_LINK_NODES], between,

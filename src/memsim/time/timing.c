@@ -326,7 +326,8 @@ static void conclude(struct reading *r)
 
     steps_conclude(r);
     typical_find(t);
-    busy_conclude(&r->busy, r->timeline, main_device(r->timeline), t);
+    busy_conclude(&r->busy, r->timeline,
+                  r->timeline->devices[main_device(r->timeline)], t);
     steps = (double)(r->steady ? r->steady : t->step_count);
     steps = steps > 0 ? steps : 1;
     basis_conclude(r, steps);
