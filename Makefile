@@ -99,6 +99,16 @@ $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
 
+# What the catalogue of kernels says of a name, for tools/kernels.
+COLUMNS := $(O)/tests/kernels/columns
+$(COLUMNS): tests/kernels/columns.c $(O)/libcore.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
+
+## kernels: what src/kernels does not know of the kernels of each PyTorch
+kernels: $(COLUMNS)
+	@tools/kernels --build $(O)
+
 # Programs that call the fake libraries: tests/run starts them under memsim run.
 $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 	@mkdir -p $(@D)
@@ -118,7 +128,7 @@ $(STANDIN): tests/cli/fake.c src/common/trace/trace_write.c \
 standin: $(STANDIN)
 
 ## check: what needs neither torch nor network, in seconds
-check: all standin $(call tests,unit) $(call tests,capture)
+check: all standin $(COLUMNS) $(call tests,unit) $(call tests,capture)
 	@tests/run --quick --build $(O) cli fit tools unit capture process replay
 
 ## asan: the same programs under AddressSanitizer and UBSan, in build-asan
@@ -145,7 +155,7 @@ test-programs:
 	@$(MAKE) --no-print-directory all
 	@tools/lint
 	@$(MAKE) --no-print-directory asan-build
-	@$(MAKE) --no-print-directory standin $(call tests,unit) $(call tests,capture)
+	@$(MAKE) --no-print-directory standin $(COLUMNS) $(call tests,unit) $(call tests,capture)
 
 test-environments:
 	@tools/test-torch $(VENV)
@@ -229,7 +239,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
+.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -10,6 +10,7 @@
 #include "common/base/xmalloc.h"
 #include "common/profile/kineto_read.h"
 #include "fitting/trace_shape.h"
+#include "kernels/kernel.h"
 
 #define KERNELS_MAX (1u << 28)
 #define NONE        UINT32_MAX
@@ -139,6 +140,14 @@ static void describe_product(struct reading *r, struct operator *o,
         o->product = (size_t)(k - r->t->kernels) + 1;
 }
 
+static bool is_gemm(const char *name)
+{
+    struct work_kernel kernel;
+
+    work_kernel_read(name, &kernel);
+    return kernel_family(&kernel) == WORK_GEMM;
+}
+
 static void describe_kernel(struct reading *r, struct operator *o,
                             struct trace_kernel *k)
 {
@@ -148,7 +157,7 @@ static void describe_kernel(struct reading *r, struct operator *o,
     if (!trace_tensors_read(&tensors, names[o->dims], names[o->types],
                             o->strides == NONE ? NULL : names[o->strides]))
         return;
-    if (trace_is_product(names[o->name]) && trace_is_gemm(names[k->name]))
+    if (trace_is_product(names[o->name]) && is_gemm(names[k->name]))
         describe_product(r, o, k, &tensors);
     else if (o->kernels == 1)
         k->known = trace_describe_bytes(&tensors, &k->work);

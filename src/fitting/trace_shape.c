@@ -127,17 +127,6 @@ bool trace_is_product(const char *name)
     return product_find(name) != NULL;
 }
 
-bool trace_is_gemm(const char *kernel)
-{
-    static const char *const marks[] = {"gemm", "nvjet", "cutlass", "gemv",
-                                        "splitK"};
-
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strstr(kernel, marks[i]))
-            return true;
-    return false;
-}
-
 static enum work_type product_type(const char *type, const char *kernel)
 {
     if (!strcmp(type, "c10::Half"))

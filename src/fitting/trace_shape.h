@@ -30,10 +30,8 @@ struct trace_tensors {
 bool trace_tensors_read(struct trace_tensors *t, const char *dims,
                         const char *types, const char *strides);
 
-/* Is the operator NAME a product of matrices, and KERNEL the name of a kernel
- * that computes one? */
+/* Is the operator NAME a product of matrices? */
 bool trace_is_product(const char *name);
-bool trace_is_gemm(const char *kernel);
 
 /* Makes WORK the product that the operator NAME computes with KERNEL. False
  * where the tensors are not those of one. */

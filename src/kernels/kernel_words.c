@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels' mangled names in words. Not a demangler: it only collects the
- * identifiers, which the Itanium C++ ABI writes with their lengths, and takes
+ * Kernels in words: a row's own, or an operation's, or the kernel's name. For
+ * that it collects the identifiers of mangled names, which the Itanium C++ ABI
+ * writes with their lengths, and takes
  * the one that says most. */
 #include <ctype.h>
 #include <stdbool.h>
@@ -8,56 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernel_row.h"
 #include "kernels/kernel_words.h"
 
 #define IDENTIFIER_MAX 128
 
-/* Names that say it, wherever in the whole they stand; the first one counts.
- * From the kernels of PyTorch 2.11's libtorch_cuda.so (aten/src/ATen/native/
- * cuda), where the kernel's own name is not what users call it. */
-static const struct known {
+/* What a kernel applies to its elements, where its row has no words: a functor,
+ * or the function that launches it, wherever in the name; the first one counts.
+ * From the kernels of PyTorch 2.5 to 2.15 (aten/src/ATen/native/cuda). */
+static const struct operation {
     const char *part;
     const char *words;
-} known[] = {
-    {"LogSoftMaxForward", "log_softmax forward"},
-    {"LogSoftMaxBackward", "log_softmax backward"},
-    {"SoftMaxForward", "softmax forward"},
-    {"softmax_warp_forward", "softmax forward"},
-    {"dispatch_softmax_forward", "softmax forward"},
-    {"SoftMaxBackward", "softmax backward"},
-    {"softmax_warp_backward", "softmax backward"},
-    {"dispatch_softmax_backward", "softmax backward"},
-    {"nll_loss_forward", "nll_loss forward"},
-    {"nll_loss_backward", "nll_loss backward"},
-    {"flash_fwd", "flash attention forward"},
-    {"flash_bwd", "flash attention backward"},
-    {"fmha_cutlassF", "memory-efficient attention forward"},
-    {"fmha_cutlassB", "memory-efficient attention backward"},
-    {"layer_norm_grad_input", "layer_norm backward"},
-    {"GammaBetaBackward", "layer_norm weight gradient"},
-    {"layer_norm_kernel", "layer_norm forward"},
-    {"LayerNormForward", "layer_norm forward"},
-    {"RowwiseMoments", "layer_norm statistics"},
-    {"fused_dropout", "dropout forward"},
+} operations[] = {
     {"masked_scale", "dropout backward"},
-    {"embedding_backward", "embedding backward"},
-    {"compute_grad_weight", "embedding backward"},
-    {"sum_and_scatter", "embedding backward"},
-    {"krn_partial", "embedding backward"},
-    {"compute_num_of_partial", "embedding backward"},
-    {"vectorized_gather_kernel", "embedding or gather"},
-    {"indexSelect", "embedding or index_select"},
-    {"CatArrayBatchedCopy", "cat"},
     {"GeluBackward", "gelu backward"},
     {"GeluCUDA", "gelu"},
     {"silu_backward", "silu backward"},
-    {"FusedAdam", "fused Adam step"},
-    {"FusedSgd", "fused SGD step"},
-    {"FusedAdagrad", "fused Adagrad step"},
-    {"multi_tensor_apply", "foreach (optimizer)"},
-    {"max_pool_forward", "max_pool forward"},
-    {"max_pool_backward", "max_pool backward"},
-    {"batch_norm_backward", "batch_norm backward"},
     {"batch_norm", "batch_norm forward"},
     {"bernoulli", "random numbers (bernoulli)"},
     {"normal_and_transform", "random numbers (normal)"},
@@ -80,29 +47,7 @@ static const struct known {
     {"ArgMax", "argmax"},
     {"sum_functor", "sum"},
     {"where_kernel", "where"},
-    {"lpnorm", "norm"},
-    {"DeviceRadixSort", "sort"},
-    {"DeviceScan", "cumsum"},
-    {"DeviceUniqueByKey", "unique"},
     {"masked_fill", "masked_fill"},
-    {"triu_tril", "triu or tril"},
-};
-
-/* The same of NVIDIA's libraries and of memsim's own export, in profiles. */
-static const struct known libraries[] = {
-    {"attention_forward", "attention forward"},
-    {"attention_backward", "attention backward"},
-    {"_sdpa_", "attention forward"},
-    {"fprop", "convolution forward"},
-    {"convolve", "convolution forward"},
-    {"dgrad", "convolution dgrad"},
-    {"wgrad", "convolution wgrad"},
-    {"nvjet", "gemm"},
-    {"gemv", "gemm"},
-    {"gemm", "gemm"},
-    {"splitKreduce", "gemm"},
-    {"cublasGemm", "gemm"},
-    {"cublasLtMatmul", "gemm"},
 };
 
 /* What says nothing by itself: wrappers, namespaces, argument types. */
@@ -262,16 +207,30 @@ static void tidy(const char *identifier, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)length, identifier);
 }
 
-#define KNOWN     (sizeof known / sizeof *known)
-#define LIBRARIES (sizeof libraries / sizeof *libraries)
-
-static const char *words_find(const struct known *list, size_t count,
-                              const char *name)
+/* A part of a name alone says nothing where it may be a namespace's: of a name
+ * that a program has registered, which is mangled. */
+static const char *row_words(const char *name, bool is_mangled)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strstr(name, list[i].part))
-            return list[i].words;
+    struct work_kernel kernel;
+
+    work_kernel_read(name, &kernel);
+    return kernel.row && (kernel.row->base || !is_mangled) ? kernel.row->words
+                                                           : NULL;
+}
+
+static const char *operation_words(const char *name)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strstr(name, operations[i].part))
+            return operations[i].words;
     return NULL;
+}
+
+const char *kernel_words_find(const char *name)
+{
+    const char *words = row_words(name, !strncmp(name, "_Z", 2));
+
+    return words ? words : operation_words(name);
 }
 
 void kernel_words(const char *mangled, char *out, size_t size)
@@ -280,10 +239,8 @@ void kernel_words(const char *mangled, char *out, size_t size)
     const char *at = mangled;
 
     bool plain = strncmp(mangled, "_Z", 2);
-    const char *words = words_find(known, KNOWN, mangled);
+    const char *words = kernel_words_find(mangled);
 
-    if (!words && plain)
-        words = words_find(libraries, LIBRARIES, mangled);
     if (words) {
         snprintf(out, size, "%s", words);
         return;

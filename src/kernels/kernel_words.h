@@ -10,4 +10,7 @@
  * shortened. */
 void kernel_words(const char *name, char *out, size_t size);
 
+/* What a kernel does, in words; NULL if the name is not known. */
+const char *kernel_words_find(const char *name);
+
 #endif

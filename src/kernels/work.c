@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/demangle.h"
-#include "kernels/work_internal.h"
+#include "kernels/kernel_row.h"
 
 #define NAME_TEXT_MAX 16384
 
@@ -91,15 +91,15 @@ void work_kernel_read(const char *name, struct work_kernel *kernel)
     char buffer[NAME_TEXT_MAX];
     struct cxx_name parts;
 
-    *kernel = (struct work_kernel){.rule = 0};
+    *kernel = (struct work_kernel){.row = NULL};
     demangle(name ? name : "", buffer, sizeof buffer);
     cxx_split(cxx_text_of(buffer), &parts);
     read_arguments(&parts.arguments, kernel);
     read_sizes(&parts.parameters, kernel);
-    kernel->rule = work_rule_find(cxx_text_of(buffer), parts.base);
-    const struct work_rule *rule = work_rule_of(kernel);
-    if (rule && rule->read)
-        rule->read(&parts, kernel);
+    kernel->row = kernel_row_find(cxx_text_of(buffer), parts.base);
+    if (kernel->row && kernel->row->read)
+        kernel->row->read(&parts, kernel);
+    kernel_arguments_read(cxx_text_of(buffer), &parts, kernel);
 }
 
 static uint64_t low_half(uint64_t word)
@@ -147,27 +147,27 @@ static void blocks_describe(const struct work_launch *launch, struct work *work)
 void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
                           struct work *work)
 {
-    const struct work_rule *rule = work_rule_of(kernel);
+    const struct kernel_row *row = kernel_work_row(kernel);
     struct work_launch launch;
 
     launch_read(op, &launch);
     *work = (struct work){
-        .family = rule ? rule->family : WORK_OTHER,
+        .family = row ? row->family : WORK_OTHER,
         .type = (enum work_type)kernel->type,
         .source = WORK_UNKNOWN,
-        .sort = rule ? (uint8_t)rule->sort : 0,
+        .sort = row ? (uint8_t)row->sort : 0,
         .element_bytes = kernel->type_bytes[0],
         .blocks = launch.grid[0] * launch.grid[1] * launch.grid[2],
         .threads =
             (uint32_t)(launch.block[0] * launch.block[1] * launch.block[2]),
         .shared_bytes = launch.shared_bytes,
     };
-    if (!rule) {
+    if (!row) {
         blocks_describe(&launch, work);
         return;
     }
-    if (rule->describe ? rule->describe(kernel, &launch, work)
-                       : work_form_apply(&rule->form, kernel, &launch, work))
+    if (row->describe ? row->describe(kernel, &launch, work)
+                      : work_form_apply(&row->form, kernel, &launch, work))
         work->source = WORK_RULE;
 }
 

@@ -176,8 +176,10 @@ struct work_size {
  * many launches keeps one for each. */
 #define WORK_OPERANDS_MAX 8
 #define WORK_NUMBERS_MAX  8
+struct kernel_row;
 struct work_kernel {
-    uint16_t rule;    /* row of work_rules.c plus 1; 0: none knows it */
+    const struct kernel_row *row; /* of the catalogue; NULL: none has it */
+    uint8_t arguments, count; /* enum kernel_arguments, and how many */
     uint8_t type;     /* enum work_type of its main operand */
     uint8_t operands; /* of an elementwise kernel: the result, then inputs */
     uint8_t size_count;

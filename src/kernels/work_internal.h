@@ -50,36 +50,12 @@ struct work_form {
     uint8_t flops;                   /* an element; 0: 1 */
 };
 
-/* A kernel that is known: by its base name and, where CONTAINS is not NULL, by
- * what occurs in the whole name. */
-struct work_rule {
-    const char *base; /* or how it begins, with a '*' at the end */
-    const char *contains;
-    enum work_family family;
-    enum work_sort sort;
-    /* What the name says beyond types and numbers; or NULL. */
-    void (*read)(const struct cxx_name *name, struct work_kernel *kernel);
-    /* Sets shapes and bytes; false where the launch does not tell them. NULL:
-     * FORM does. */
-    bool (*describe)(const struct work_kernel *kernel,
-                     const struct work_launch *launch, struct work *work);
-    struct work_form form;
-};
-
 /* work_type.c: bytes of an element of the type TEXT names, 0 where they are not
  * known; the type of its arithmetic in *TYPE. */
 uint32_t work_type_read(struct cxx_text text, enum work_type *type);
 
 /* n of the first OpaqueType<n> in TEXT, 0 where there is none. */
 uint32_t work_opaque_bytes(struct cxx_text text);
-
-/* work_rules.c */
-const struct work_rule *work_rule_of(const struct work_kernel *kernel);
-uint16_t work_rule_find(struct cxx_text name, struct cxx_text base);
-
-/* work_sort.c: the rows of kernels that sort, which follow work_rules.c's. */
-extern const struct work_rule work_sort_rules[];
-extern const uint32_t work_sort_rule_count;
 
 /* work_functor.c: the operands of an elementwise kernel from its functor.
  * INPUTS: how many it reads where that is known from elsewhere, else -1. */

@@ -8,6 +8,7 @@
 #include "common/base/hash.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "kernels/kernel.h"
 #include "runtime/cost/cost_image.h"
 #include "runtime/cost/cost_memo.h"
 #include "runtime/sim/sim_cost.h"
@@ -316,6 +317,12 @@ void pricer_price(struct pricer *p, const struct op *op,
         price_scale(&price->answer, scale);
     if (p->options.slow > 0 && price->engine == SIM_COMPUTE)
         price_scale(&price->answer, p->options.slow);
+}
+
+enum work_family pricer_family(struct pricer *p, uint32_t name,
+                               const struct trace_names *names)
+{
+    return kernel_family(&kernel_get(p, name, names)->work);
 }
 
 /* --- --scale -------------------------------------------------------------- */

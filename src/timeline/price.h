@@ -53,6 +53,10 @@ void pricer_price(struct pricer *p, const struct op *op,
                   const struct trace_names *names,
                   const struct price_place *place, struct price *price);
 
+/* The family of the kernel called NAME, of which nothing else is known. */
+enum work_family pricer_family(struct pricer *p, uint32_t name,
+                               const struct trace_names *names);
+
 /* Reads "gemm=0.8" or "gemm=0.8,copy=2" into SCALE. Returns 0 or -1. */
 int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
                       struct err *err);

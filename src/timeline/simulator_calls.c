@@ -84,43 +84,22 @@ static void call_tell(struct simulator *r, const struct op *op, uint32_t thread,
 
 /* A profile has the kernels of libraries by name alone; memsim's own export
  * says what each operation is. */
-static enum work_family family_named(const struct trace_names *names,
-                                     const struct op *op,
+static enum work_family family_named(struct simulator *r, const struct op *op,
                                      enum work_family found)
 {
-    static const struct {
-        const char *part;
-        enum work_family family;
-    } families[] = {
-        {"flash_fwd", WORK_ATTENTION_FORWARD},
-        {"flash_bwd", WORK_ATTENTION_BACKWARD},
-        {"fmha_cutlassF", WORK_ATTENTION_FORWARD},
-        {"fmha_cutlassB", WORK_ATTENTION_BACKWARD},
-        {"fprop", WORK_CONVOLUTION_FORWARD},
-        {"convolve", WORK_CONVOLUTION_FORWARD},
-        {"dgrad", WORK_CONVOLUTION_DGRAD},
-        {"wgrad", WORK_CONVOLUTION_WGRAD},
-        {"nvjet", WORK_GEMM},
-        {"gemm", WORK_GEMM},
-        {"gemv", WORK_GEMM},
-        {"splitKreduce", WORK_GEMM},
-    };
-
-    const char *name = trace_names_get(names, op->name);
+    const struct trace_names *names = op_trace_names(r->ops);
 
     if (op->family)
         found = work_family_find(trace_names_get(names, op->family));
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (found == WORK_OTHER && strstr(name, families[i].part))
-            return families[i].family;
-    return found;
+    return found == WORK_OTHER ? pricer_family(r->pricer, op->name, names)
+                               : found;
 }
 
 /* What was measured, in place of the price. */
 static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
-    price->family = family_named(op_trace_names(r->ops), op, price->family);
+    price->family = family_named(r, op, price->family);
     double scale = r->options.price.scale[price->family];
     uint64_t end_ns = op->start_ns + op->duration_ns;
 

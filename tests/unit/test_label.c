@@ -15,7 +15,8 @@ static const struct {
     {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfE"
      "ESt5arrayIPcLm3EEEEviT0_T1_",
      "add"},
-    {"_Z24dispatch_softmax_forwardIN3c104HalfES1_fLb0ELb0EEvPT0_PKT_iiiPKbib",
+    {"_ZN43_GLOBAL__N__b6de9c8c_10_SoftMax_cu_9f978f6320softmax_warp_forwardIN"
+     "3c104HalfES2_fLi0ELb0ELb0EEEvPT0_PKT_iiiPKbib",
      "softmax forward"},
     {"_ZN2at6native29vectorized_elementwise_kernelILi2EZZZNS0_16tanh_kernel_cud"
      "aERNS_18TensorIteratorBaseEENKUlvE0_clEvENKUlvE_clEvEUldE_St5arrayIPcLm2E"
@@ -28,6 +29,11 @@ static const struct {
     {"add_kernel_from_triton_0d1d2d", "add_kernel_from_triton_0d1d2d"},
     {"_Z7my_gemmPfS_", "my_gemm"},
     {"ampere_bf16_s1688gemm_bf16_128x128_ldg8_f2f_stages_32x1_tn", "gemm"},
+    {"_ZN10fbgemm_gpu12split_kernelIfEEvPT_", "fbgemm_gpu"},
+    {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7",
+     "attention forward"},
+    {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26",
+     "attention backward"},
     {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", "gemm"},
     {"sm80_xmma_wgrad_implicit_gemm_tf32f32_nhwckrsc_nhwc", "convolution wgrad"},
     {"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<"

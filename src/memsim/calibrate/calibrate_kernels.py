@@ -2,8 +2,7 @@
 """The operators of several kernels each that memsim calibrate measures with
 PyTorch's profiler. For each table: a draw of a shape, what is run for it, and
 the kernels that count: how their names begin, with the operator, elements and
-bytes of their rows. These are what memsim takes a launch for (work_sort.c and
-work_rules.c), which is what its prices ask for."""
+bytes of their rows. These are what memsim takes a launch for (src/kernels), which is what its prices ask for."""
 import torch
 
 from calibrate_operators import ATEN, DTYPES, SIZES, between

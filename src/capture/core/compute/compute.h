@@ -4,7 +4,8 @@
  * compute it run on the host, on the shadow memory of values.h. doc/values.md
  * lists which values are computed and which are guessed.
  *
- * A kernel is identified by its mangled name. Its arguments have the layout of
+ * A kernel is identified by its row of the catalogue (src/kernels) and read
+ * from its mangled name. Its arguments have the layout of
  * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU.
  */
 #ifndef MEMSIM_CAPTURE_COMPUTE_H
@@ -43,8 +44,9 @@ struct compute {
     long double (*operation)(long double, long double, int);
 };
 
-/* Fills COMPUTE where NAME is a kernel that is carried out. */
-bool compute_find(const char *name, struct compute *compute);
+/* Fills COMPUTE where NAME, of a kernel whose row says HOST, is carried out. */
+bool compute_find(const char *name, enum kernel_host host,
+                  struct compute *compute);
 
 /* What the kinds of kernels know of NAME; compute.c has their table. */
 bool compute_loop_parse(const char *name, struct compute *compute);

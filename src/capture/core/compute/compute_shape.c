@@ -249,9 +249,8 @@ static void run_unique_bool(const struct compute *c,
 
 bool compute_unique_bool_parse(const char *name, struct compute *c)
 {
-    (void)name;
     c->run = run_unique_bool;
-    return true;
+    return strstr(name, "24unique_bool_write_outputE");
 }
 
 /* unique_bool_write_inverse_indices (int count, const int *true ones, const
@@ -277,9 +276,8 @@ static void run_inverse_bool(const struct compute *c,
 
 bool compute_inverse_bool_parse(const char *name, struct compute *c)
 {
-    (void)name;
     c->run = run_inverse_bool;
-    return true;
+    return strstr(name, "33unique_bool_write_inverse_indicesE");
 }
 
 static void reduce(const struct compute *c, uint64_t to, uint64_t from,

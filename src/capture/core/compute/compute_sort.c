@@ -476,7 +476,7 @@ static void run_sort_rows(const struct compute *c,
 /* Past literals, "Li16E" and "Lin2E". */
 static const char *literals_end(const char *text)
 {
-    while (*text == 'L' && strchr(text, 'E'))
+    while (text && *text == 'L' && strchr(text, 'E'))
         text = strchr(text, 'E') + 1;
     return text;
 }
@@ -486,7 +486,7 @@ bool compute_sort_rows_parse(const char *name, struct compute *c)
     const char *text = literals_end(name_after(name, "SortKVInPlaceI"));
 
     c->run = run_sort_rows;
-    if (!name_types(&text, c->types, 2))
+    if (!text || !name_types(&text, c->types, 2))
         return false;
     /* A comparison by name, or an argument that says whether to descend. */
     c->form = strstr(name, "4GTOpI") ? 1 : strstr(name, "4LTOpI") ? 0 : 2;
@@ -638,7 +638,7 @@ static void run_sample(const struct compute *c,
 bool compute_sample_parse(const char *name, struct compute *c)
 {
     c->run = run_sample;
-    return strstr(name, "sampleMultinomialWithReplacement");
+    return strstr(name, "32sampleMultinomialWithReplacementI");
 }
 
 /* kthvalue, median and mode: of each row one element and its place. */

@@ -10,13 +10,16 @@
 
 #include "capture/core/base/core.h"
 #include "capture/core/base/launch.h"
+#include "kernels/kernel.h"
 
 #define CARRY_ARGUMENTS 11 /* of a kernel that are read, at most */
 
 struct carry {
-    /* What is known of the kernel NAME, kept for ever, and the function that
-     * carries out a launch of it; NULL where it is not carried out. */
-    const struct compute *(*find)(const char *name, compute_run **run);
+    /* What is known of the kernel NAME, whose computation is HOST's, kept for
+     * ever, and the function that carries out a launch of it; NULL where it is
+     * not carried out. */
+    const struct compute *(*find)(const char *name, enum kernel_host host,
+                                  compute_run **run);
 
     /* How many bytes of argument I are read of LAUNCH; 0: it is not. */
     uint32_t (*argument_bytes)(const struct compute *compute,

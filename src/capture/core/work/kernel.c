@@ -175,13 +175,15 @@ static void stores_choose(struct kernel *kernel, const char *name)
 static struct kernel *kernel_new(const char *name, bool foreign)
 {
     struct kernel *kernel = memsim_handle_new(HANDLE_KERNEL, sizeof *kernel);
+    struct work_kernel work;
 
     if (!kernel)
         return NULL;
     kernel->name = memsim_name(name);
-    kernel_rule_choose(kernel, name);
+    work_kernel_read(name, &work);
+    kernel_rule_choose(kernel, &work);
     if (carry)
-        kernel->compute = carry->find(name, &kernel->run);
+        kernel->compute = carry->find(name, kernel_host(&work), &kernel->run);
     const struct kernel_pointers pointers = kernel_pointers(name, foreign);
     kernel->pointers = pointers.all;
     if (kernel->pointers)

@@ -71,9 +71,9 @@ struct kernel_pointers {
 
 struct kernel_pointers kernel_pointers(const char *name, bool with_templates);
 
-/* kernel_rules.c: sets what of KERNEL's arguments is recorded, by its mangled
- * NAME; and reads that from LAUNCH: the rule's number and its words. */
-void kernel_rule_choose(struct kernel *kernel, const char *name);
+/* kernel_rules.c: sets what of KERNEL's arguments is recorded, by WORK, what
+ * its name says; and reads it from LAUNCH: the rule's number and its words. */
+void kernel_rule_choose(struct kernel *kernel, const struct work_kernel *work);
 void kernel_rule_blocks(struct kernel *kernel); /* where there is no other */
 enum trace_rule kernel_rule_apply(const struct kernel *kernel,
                                   const struct kernel_launch *launch,

@@ -3,7 +3,7 @@
  * SortStable.cu and TensorTopK.cu. Each element counts as moved once, though a
  * block that sorts or selects goes over its row several times: the later passes
  * find it in the cache. */
-#include "kernels/work_internal.h"
+#include "kernels/kernel_row.h"
 
 #define INDEX_BYTES 8 /* of an int64 index */
 
@@ -123,51 +123,67 @@ static bool sum_digits(const struct work_kernel *kernel,
 #define BLOCKS .family = WORK_SORT, .sort = WORK_SORT_BLOCKS
 #define SELECT .family = WORK_SORT, .sort = WORK_SORT_SELECT
 
-const struct work_rule work_sort_rules[] = {
+const struct kernel_row kernel_rows_sort[] = {
     /* cub */
     {.base = "DeviceRadixSortOnesweepKernel",
      PASSES,
+     .host = KERNEL_HOST_SORT_PASS,
+     .words = "sort",
      .read = read_radix,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .written = 1}},
     {.base = "DeviceRadixSortSingleTileKernel",
      PASSES,
+     .host = KERNEL_HOST_SORT_TILE,
+     .words = "sort",
      .read = read_radix,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1, .written = 1}},
     {.base = "DeviceRadixSortHistogramKernel",
      PASSES,
+     .words = "sort",
      .read = read_radix,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .read = 1}},
     {.base = "DeviceRadixSortExclusiveSumKernel",
      PASSES,
+     .words = "sort",
      .form = {ALL_THREADS, .columns = WORK_ONE, .bytes = 8, .read = 1,
               .written = 1}},
     {.base = "DeviceScanKernel",
      PASSES,
+     .host = KERNEL_HOST_SCAN,
+     .words = "cumsum",
      .form = {ELEMENTS(1), .columns = WORK_ONE, .bytes = 8, .read = 1,
               .written = 1}},
     {.base = "DeviceScanInitKernel",
      PASSES,
+     .words = "cumsum",
      .form = {ALL_THREADS, .columns = WORK_ONE, .bytes = 8, .written = 1}},
     {.base = "DeviceCompactInitKernel",
      PASSES,
      .form = {ALL_THREADS, .columns = WORK_ONE, .bytes = 8, .written = 1}},
     {.base = "DeviceUniqueByKeySweepKernel",
      PASSES,
+     .host = KERNEL_HOST_UNIQUE_BY_KEY,
+     .words = "unique",
      .form = {ALL_THREADS, .columns = WORK_ONE, .bytes = 8, .read = 1,
               .written = 2}},
     {.base = "DeviceSegmentedRadixSortKernel", /* a block a segment */
      BLOCKS,
+     .words = "sort",
      .read = read_segments,
      .form = {.rows = {WORK_WORD_0}, .columns = WORK_GRID_X, .read = 1,
               .written = 1}},
 
     /* SortUtils.cuh */
-    {.base = "bitonicSortKVInPlace", BLOCKS, .describe = in_place},
-    {.base = "warpMergeSortKVInPlace", BLOCKS, .describe = in_place},
-    {.base = "radixSortKVInPlace", BLOCKS, .describe = in_place},
+    {.base = "bitonicSortKVInPlace", BLOCKS,
+     .host = KERNEL_HOST_SORT_ROWS, .describe = in_place},
+    {.base = "warpMergeSortKVInPlace", BLOCKS,
+     .host = KERNEL_HOST_SORT_ROWS, .describe = in_place},
+    {.base = "radixSortKVInPlace", BLOCKS,
+     .host = KERNEL_HOST_SORT_ROWS, .describe = in_place},
     /* SortStable.cu */
     {.base = "fill_reverse_indices_kernel",
      .family = WORK_ELEMENTWISE,
+     .host = KERNEL_HOST_ROW_NUMBERS,
      .form = {ELEMENTS(0), .columns = WORK_ONE, .bytes = INDEX_BYTES,
               .written = 1}},
     {.base = "fill_index_and_segment_kernel", /* two ints */
@@ -178,7 +194,8 @@ const struct work_rule work_sort_rules[] = {
      .describe = postprocess},
 
     /* TensorTopK.cu: sbtopk, mbtopk */
-    {.base = "gatherTopK", SELECT, .describe = gather},
+    {.base = "gatherTopK", SELECT,
+     .host = KERNEL_HOST_TOPK, .describe = gather},
     {.base = "computeBlockDigitCounts", /* input, columns, ks, rows, ... */
      SELECT,
      .form = {.rows = {WORK_WORD_2}, .columns = WORK_WORD_1, .read = 1}},
@@ -196,12 +213,12 @@ const struct work_rule work_sort_rules[] = {
      .form = {ELEMENTS(1), .columns = WORK_ONE, .bytes = 4, .written = 1}},
     {.base = "DeviceScanByKeyKernel", /* of counts; the keys are computed */
      SELECT,
+     .words = "cumsum",
      .form = {ELEMENTS(1), .columns = WORK_ONE, .bytes = 4, .read = 1,
               .written = 1}},
     {.base = "DeviceScanByKeyInitKernel",
      SELECT,
+     .words = "cumsum",
      .form = {ALL_THREADS, .columns = WORK_ONE, .bytes = 8, .written = 1}},
+    {.base = NULL},
 };
-
-const uint32_t work_sort_rule_count =
-    sizeof work_sort_rules / sizeof *work_sort_rules;
