@@ -35,8 +35,9 @@ CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
 CFLAGS    = $(OPT) -std=gnu11 $(WARN) $(SANFLAGS) $(EXTRA_CFLAGS)
 PIC      := -fPIC -fvisibility=hidden -fno-semantic-interposition \
             $(if $(SAN),,-flto=auto) -ftls-model=initial-exec
-# GSL only for the programs that call it.
-LIBS     := -Wl,--as-needed -lcjson -lgsl -lgslcblas -lz -lyajl -lsqlite3 -lm -lpthread $(EXTRA_LIBS)
+# GSL only for commfit: memsim would be under its licence.
+LIBS     := -Wl,--as-needed -lcjson -lz -lyajl -lsqlite3 -lm -lpthread $(EXTRA_LIBS)
+GSL      := -Wl,--as-needed -lgsl -lgslcblas
 MIMALLOC := $(if $(SAN),,-Wl,--no-as-needed -lmimalloc)
 
 COMMON  := $(wildcard src/common/*/*.c)
@@ -44,7 +45,7 @@ KERNELS := $(wildcard src/kernels/*.c)
 RUNTIME := $(wildcard src/runtime/*/*.c src/timeline/*.c)
 FITS    := $(wildcard src/fits/*.c)
 MEMSIM  := $(filter-out src/memsim/cli/main.c,$(wildcard src/memsim/*/*.c))
-FITTING := $(wildcard src/fitting/*.c)
+FITTING := $(wildcard src/fitting/*.c src/opfit/*.c)
 COMMFIT := $(filter-out src/commfit/main.c,$(wildcard src/commfit/*.c))
 CORE    := $(patsubst %.c,$(O)/%.o,$(COMMON) $(KERNELS) $(RUNTIME) $(FITS) $(MEMSIM) $(FITTING) $(COMMFIT))
 PROGRAMS := $(O)/bin/memsim $(O)/bin/commfit
@@ -91,13 +92,14 @@ $(O)/libcore.a: $(CORE)
 
 $(O)/bin/memsim: $(O)/src/memsim/cli/main.o
 $(O)/bin/commfit: $(O)/src/commfit/main.o
+$(O)/bin/commfit: LIBS := $(GSL) $(LIBS)
 $(PROGRAMS): $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(O)/libcore.a $(MIMALLOC) $(LIBS) $(HARDEN)
 
 $(O)/tests/unit/%: tests/unit/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a $(GSL) $(LIBS)
 
 # What the catalogue of kernels says of a name, for tools/kernels.
 COLUMNS := $(O)/tests/kernels/columns
@@ -194,14 +196,22 @@ fuzz-alloc: all
 	$(PYTHON) tests/torch/fuzz_alloc.py --build $(O) --python $(VENV)/bin/python \
 	    --seconds $(SECONDS)
 
-## install: to $(DESTDIR)$(PREFIX)
-install: all
+## install: to $(DESTDIR)$(PREFIX); install-memsim and install-commfit are its
+## parts, which are packages of their own
+install: install-memsim install-commfit
+
+install-commfit: programs
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin share/man/man1)
+	install $(O)/bin/commfit $(DESTDIR)$(PREFIX)/bin
+	install -m 644 man/commfit.1 $(DESTDIR)$(PREFIX)/share/man/man1
+
+install-memsim: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
 	    share/zsh/site-functions share/fish/vendor_completions.d)
-	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install $(O)/bin/memsim $(DESTDIR)$(PREFIX)/bin
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install $(SMI) $(DESTDIR)$(PREFIX)/lib/memsim/bin
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
@@ -210,7 +220,7 @@ install: all
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits
 	install -m 644 $(wildcard fits/ops/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits/ops
-	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(filter-out man/commfit.1,$(wildcard man/*.1)) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(wildcard man/*.5) $(O)/man/memsim-json.5 $(DESTDIR)$(PREFIX)/share/man/man5
 	$(O)/bin/memsim completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/memsim
 	$(O)/bin/memsim completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_memsim
@@ -220,11 +230,11 @@ install: all
 	install -m 644 data/schema/fit.json \
 	    $(DESTDIR)$(PREFIX)/share/memsim/schema/fit-1.json
 
-## wheel: dist/memsim-*.whl, for Linux with glibc 2.28 or newer
+## wheel: dist/memsim-*.whl and dist/memsim_commfit-*.whl, for glibc 2.28 or newer
 wheel:
 	@tools/wheel
 
-## deb: dist/memsim_*.deb, for the Debian release here
+## deb: dist/memsim_*.deb and dist/memsim-commfit_*.deb, for the Debian release here
 deb:
 	@tools/deb
 
@@ -239,7 +249,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install wheel deb docs clean help FORCE
+.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install install-memsim install-commfit wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

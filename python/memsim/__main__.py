@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m memsim`, and the launchers that pip puts into bin."""
+"""`python -m memsim`, and the launcher that pip puts into bin."""
 import os
 import sys
 
 from memsim.api import MemsimError, program
 
 
-def launch(name):
+def memsim():
     try:
-        path = program(name)
+        path = program()
     except MemsimError as error:
         sys.exit(str(error))
-    os.execv(path, [name] + sys.argv[1:])
-
-
-def memsim():
-    launch("memsim")
-
-
-def commfit():
-    launch("commfit")
+    os.execv(path, ["memsim"] + sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Result:
 
 
 def program(name="memsim"):
-    """The path of memsim or commfit: of this wheel, else of PATH."""
+    """The path of memsim: of this wheel, else of PATH."""
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prefix",
                        "bin", name)
     path = own if os.access(own, os.X_OK) else _other_than_launcher(name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * commfit: fits a cluster to the output of nccl-tests. */
 #include "commfit/fit_report.h"
+#include "commfit/operators.h"
 #include "commfit/plan.h"
 #include "commfit/plot.h"
 #include "commfit/predict_cmd.h"
@@ -489,6 +490,25 @@ static int start_predict(int argc, char **argv)
     }
 }
 
+static int start_operators(int argc, char **argv)
+{
+    struct operators_settings settings = {.seed = 1};
+    struct operands operands;
+    struct err err = {""};
+
+    switch (options_parse(&operators_options, argc, argv, &settings, &operands,
+                          &err)) {
+    case OPTIONS_HELP:
+        options_help(&operators_options, stdout);
+        return OK;
+    case OPTIONS_ERROR:
+        return fail_usage(err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    return operators_run(&settings, &operands, stdout, &err) ? fail(&err) : OK;
+}
+
 static int start(int argc, char **argv)
 {
     struct settings settings = {0};
@@ -499,6 +519,8 @@ static int start(int argc, char **argv)
         return start_predict(argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "report"))
         return start_report(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "operators"))
+        return start_operators(argc - 1, argv + 1);
     switch (options_parse(&options, argc, argv, &settings, &operands, &err)) {
     case OPTIONS_HELP:
         options_help(&options, stdout);

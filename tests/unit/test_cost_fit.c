@@ -8,7 +8,7 @@
 #include "common/catalogue/gpu.h"
 #include "fits/cost_build.h"
 #include "fits/cost_fit.h"
-#include "fitting/fit_ops.h"
+#include "opfit/fit_ops.h"
 #include "runtime/cost/cost_image.h"
 
 static struct gpu load_gpu(const char *name)

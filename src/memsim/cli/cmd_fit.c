@@ -2,15 +2,17 @@
  * memsim fit: measured operators to the cost models of a GPU. */
 #include "memsim/cli/cmd.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/file_write.h"
+#include "common/base/xmalloc.h"
 #include "common/catalogue/gpu.h"
 #include "fits/cost_fit.h"
 #include "fitting/fit_eval.h"
-#include "fitting/fit_ops.h"
 #include "fitting/fit_trace.h"
 
 struct values {
@@ -73,11 +75,6 @@ static int choose_gpu(const struct values *values, const struct ops *ops,
     return gpu_load(values->gpu, gpu, err);
 }
 
-static void write_fit(const void *what, FILE *out)
-{
-    fit_ops_write(what, out);
-}
-
 static int check_inputs(const struct values *values,
                         const struct operands *operands, struct err *err)
 {
@@ -93,24 +90,6 @@ static int no_rows(const struct gpu *gpu, struct err *err)
                    "%s: fewer than 4 times of any operator were measured "
                    "on it",
                    gpu->name);
-}
-
-static int fit_rows(const struct values *values, const struct ops *ops,
-                    const struct gpu *gpu, struct err *err)
-{
-    struct cost_gpu limits;
-    struct fit_ops fit;
-
-    cost_gpu_set(gpu, &limits);
-    fit_ops_run(ops, gpu->name, &limits, values->seed, &fit);
-    int rc = fit.count ? 0 : no_rows(gpu, err);
-    if (!rc) {
-        fit_ops_print(&fit, stdout);
-        rc = values->output ? file_write(write_fit, &fit, values->output, err)
-                            : 0;
-    }
-    fit_ops_free(&fit);
-    return rc;
 }
 
 static int eval_rows(const struct values *values, const struct ops *ops,
@@ -211,18 +190,77 @@ static int run_traces(const struct values *values,
 
 /* --- tables --------------------------------------------------------------- */
 
-static int run_tables(const struct values *values,
-                      const struct operands *operands, struct err *err)
+static int eval_tables(const struct values *values,
+                       const struct operands *operands, struct err *err)
 {
     struct ops ops = {0};
     struct gpu gpu;
 
     int rc = read_files(operands, &ops, err) ||
              choose_gpu(values, &ops, &gpu, err) ||
-             (values->eval ? eval_rows(values, &ops, &gpu, err)
-                           : fit_rows(values, &ops, &gpu, err));
+             eval_rows(values, &ops, &gpu, err);
     ops_free(&ops);
     return rc;
+}
+
+/* Where commfit lies beside this program: in the same directory, or in the
+ * package of its own that pip puts beside memsim's. */
+static const char *const places[] = {
+    "commfit", "../../../memsim_commfit/prefix/bin/commfit"};
+
+/* Becomes commfit: of PATH where it lies in none of the places. */
+static void commfit_exec(char *const *words)
+{
+    char program[PATH_MAX], path[PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    program[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(program, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        slash[1] = '\0';
+        snprintf(path, sizeof path, "%s%s", program, places[i]);
+        execv(path, words);
+    }
+    execvp("commfit", words);
+}
+
+/* Fits of tables are commfit's, which is linked with GSL. Returns where it
+ * could not be started. */
+static int fit_tables(const struct values *values,
+                      const struct operands *operands, struct err *err)
+{
+    char **words = xcalloc((size_t)operands->count + 9, sizeof *words);
+    char *seed = xasprintf("%u", values->seed);
+    int count = 0;
+
+    words[count++] = "commfit";
+    words[count++] = "operators";
+    words[count++] = "--seed";
+    words[count++] = seed;
+    if (values->gpu) {
+        words[count++] = "--gpu";
+        words[count++] = (char *)values->gpu;
+    }
+    if (values->output) {
+        words[count++] = "-o";
+        words[count++] = (char *)values->output;
+    }
+    for (int i = 0; i < operands->count; i++)
+        words[count++] = (char *)operands->values[i];
+    commfit_exec(words);
+    err_set(err,
+            "commfit: %m; a fit of tables needs it: install the package "
+            "memsim-commfit");
+    free(seed);
+    free(words);
+    return -1;
+}
+
+static int run_tables(const struct values *values,
+                      const struct operands *operands, struct err *err)
+{
+    return values->eval ? eval_tables(values, operands, err)
+                        : fit_tables(values, operands, err);
 }
 
 int cmd_fit(int argc, char **argv)

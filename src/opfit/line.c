@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fitting/line.h"
+#include "opfit/line.h"
 #include "common/base/xmalloc.h"
 
 #include <gsl/gsl_multimin.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a class's candidates make of shapes that they have not seen. */
 #include "common/base/xmalloc.h"
-#include "fitting/fit_class.h"
+#include "opfit/fit_class.h"
 
 #include <math.h>
 #include <stdlib.h>

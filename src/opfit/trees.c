@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fitting/trees.h"
+#include "opfit/trees.h"
 #include "common/base/random.h"
 #include "common/base/xmalloc.h"
 #include "runtime/cost/cost_features.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fitting/fit_ops.h"
+#include "opfit/fit_ops.h"
 #include "common/base/xmalloc.h"
-#include "fitting/fit_class.h"
+#include "opfit/fit_class.h"
 
 #include <math.h>
 #include <stdlib.h>

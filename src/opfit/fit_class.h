@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rows of one class of work, and fitting the candidates to parts of them.
  */
-#ifndef MEMSIM_FITTING_FIT_CLASS_H
-#define MEMSIM_FITTING_FIT_CLASS_H
+#ifndef MEMSIM_OPFIT_FIT_CLASS_H
+#define MEMSIM_OPFIT_FIT_CLASS_H
 
-#include "fitting/fit_ops.h"
-#include "fitting/line.h"
+#include "opfit/fit_ops.h"
+#include "opfit/line.h"
 
 #define CLASS_GPUS 32
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fits with few numbers, by GSL's simplex: rooflines with a floor, and three
  * segments. Both make the mean of |ln(price / time)| small. */
-#ifndef MEMSIM_FITTING_LINE_H
-#define MEMSIM_FITTING_LINE_H
+#ifndef MEMSIM_OPFIT_LINE_H
+#define MEMSIM_OPFIT_LINE_H
 
 #include "fitting/ops.h"
 #include "runtime/cost/cost_image.h"

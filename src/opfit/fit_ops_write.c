@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/xmalloc.h"
-#include "fitting/fit_ops.h"
+#include "opfit/fit_ops.h"
 #include "runtime/cost/cost_features.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  * family, the types and variants that share a model) gets the candidate whose
  * error is least on shapes held out: a roofline with three numbers, three
  * segments, or boosted trees over the roofline. */
-#ifndef MEMSIM_FITTING_FIT_OPS_H
-#define MEMSIM_FITTING_FIT_OPS_H
+#ifndef MEMSIM_OPFIT_FIT_OPS_H
+#define MEMSIM_OPFIT_FIT_OPS_H
 
 #include <stdio.h>
 

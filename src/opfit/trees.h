@@ -3,8 +3,8 @@
  * trees) and boosted trees (each shallow tree fits what the ones before it left
  * over). Inputs are put into at most 256 bins. Seeded: the same data and
  * options give the same bits. */
-#ifndef MEMSIM_FITTING_TREES_H
-#define MEMSIM_FITTING_TREES_H
+#ifndef MEMSIM_OPFIT_TREES_H
+#define MEMSIM_OPFIT_TREES_H
 
 #include <stdbool.h>
 #include <stddef.h>

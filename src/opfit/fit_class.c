@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fitting/fit_class.h"
+#include "opfit/fit_class.h"
 #include "common/base/xmalloc.h"
-#include "fitting/trees.h"
+#include "opfit/trees.h"
 #include "runtime/cost/cost_features.h"
 
 #include <math.h>

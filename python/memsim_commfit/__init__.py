@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program commfit, which memsim starts for fits of tables."""
