@@ -154,6 +154,28 @@ static void times_cap(struct host_times *t, const struct host_call *calls)
     free(list);
 }
 
+static int ns_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How many whole steps the times are the least of, and how these differ. */
+static void spread_find(struct host_times *t, const struct step_list *steps,
+                        const struct span *spans)
+{
+    uint64_t *all = xcalloc(steps->count + 1, sizeof *all);
+
+    for (size_t i = 0; i < steps->count; i++)
+        if (t->typical[i] && spans[i].count == t->gap_count)
+            all[t->steps++] = steps->steps[i].end_ns - steps->steps[i].first_ns;
+    qsort(all, t->steps, sizeof *all, ns_compare);
+    if (t->steps && all[0])
+        t->spread = (double)all[t->steps / 2] / (double)all[0] - 1;
+    free(all);
+}
+
 static void times_fill(struct host_times *t, const struct host_calls *c,
                        const struct step_list *steps, const struct span *spans)
 {
@@ -165,6 +187,7 @@ static void times_fill(struct host_times *t, const struct host_calls *c,
             !steps->steps[i].warm_up &&
             (spans[i].count == t->gap_count ||
              (i + 1 == steps->count && spans[i].count < t->gap_count));
+    spread_find(t, steps, spans);
     t->gaps = xcalloc(t->gap_count, sizeof *t->gaps);
     for (size_t i = 0; i < t->gap_count; i++)
         t->gaps[i] = gap_least(t, c, steps, spans, i);

@@ -19,6 +19,9 @@ struct host_times {
     bool *typical;    /* of each step: its times are the least ones */
     uint64_t *gaps;   /* before each call of such a step */
     size_t gap_count; /* so many calls */
+    size_t steps;     /* of which they are the least; 0: nothing is cleaned */
+    double spread;    /* how much longer the median of these is than the least:
+                         0.2 is 20% */
     uint64_t after;   /* from the last call to the step's end */
     bool dropped;     /* too many calls: nothing is cleaned */
 };

@@ -27,6 +27,7 @@ struct simulation_op {
     enum op_kind kind;
     uint32_t device;
     uint32_t name, module, operator;
+    uint32_t phase; /* enum trace_phase_kind */
     uint32_t thread;
     uint64_t stream;      /* as the program knows it */
     uint32_t step;        /* index in the steps; SIMULATION_NO_STEP */

@@ -192,6 +192,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
     info->name = op->name;
     info->module = op->module;
     info->operator = op->operator;
+    info->phase = op->phase;
     info->thread = op->thread;
     info->stream = op->stream;
     info->step = simulator_step(r);

@@ -17,9 +17,9 @@
  *   model=MIB   a trace of a model Net with two layers: a parameter of 10 MiB
  *               each, and MIB of activations of the second one, layers.1
  *   damaged     a trace that is none
- *   train=GIB[+N]  a trace of a step of two blocks, each of which leaves half of
- *               it for backward, and of N launches; where the card is smaller,
- *               out of memory
+ *   train=GIB[+N[xUS]]  a trace of a step of two blocks, each of which leaves
+ *               half of it for backward, and of N launches, US microseconds of
+ *               the host's apart; where the card is smaller, out of memory
  *   ends=HOW    a trace of two blocks of 2 GiB, which ends by `oom' of a
  *               request for 8 GiB, or was `caught', `killed', `failed',
  *               `limited', or is `whole'
@@ -272,11 +272,14 @@ static void train_forward(uint64_t id, uint64_t address, uint64_t bytes,
     PUT(MODULE_LEAVE, .module = id);
 }
 
-static void launches(uint64_t count)
+/* COUNT of them, GAP_NS of the host's apart. */
+static void launches(uint64_t count, uint64_t gap_ns)
 {
     PUT_TEXT(NAME, "my_kernel", .name = 100);
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
+        writer_ns += gap_ns;
         PUT(LAUNCH, .name = 100, .device = card, .grid_x_y = i * 977 + 1);
+    }
 }
 
 static void train(const char *gib)
@@ -301,8 +304,11 @@ static void train(const char *gib)
     PUT(PHASE, .phase = TRACE_PHASE_FORWARD);
     train_forward(3, place, half, 0);
     train_forward(5, place - half, half, half);
-    if (more)
-        launches(strtoul(more + 1, NULL, 10));
+    if (more) {
+        const char *gap = strchr(more, 'x');
+        launches(strtoul(more + 1, NULL, 10),
+                 gap ? 1000 * strtoul(gap + 1, NULL, 10) : 0);
+    }
     PUT(PHASE, .phase = TRACE_PHASE_BACKWARD);
     PUT(BLOCK_FREE, .device = card, .address = place - half,
         .block_bytes = half, .allocated_bytes = half,

@@ -296,3 +296,90 @@ TEST(scales_are_read_and_refused)
     CHECK(price_scale_parse("gemm=-1", scale, &err) == -1);
     CHECK(price_scale_parse("gemm=nan", scale, &err) == -1);
 }
+
+/* The timing of B as a job of one rank. */
+static struct timing read_job(const struct build *b)
+{
+    const struct simulation_options options = {.price = {.gpu = &gpu},
+                                               .host_factor = 1};
+    struct simulation_plan plan;
+    struct timing_rank timed = {.failed = false};
+    struct err err = {""};
+
+    strcpy(path, "/tmp/memsim-timing.XXXXXX");
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, b->data, b->bytes) == (ssize_t)b->bytes);
+    close(fd);
+    CHECK(!simulation_plan_read(&plan, path, SIMULATION_KEEP_WORK, &err));
+    const struct simulation_rank rank = {.path = path, .plan = &plan};
+    struct comm_job *joined = simulation_join(&rank, 1, NULL);
+    timing_read_job(&timed, &(struct simulation_peers){&rank, 1, joined},
+                    &options);
+    CHECK(!timed.failed);
+    comm_job_destroy(joined);
+    simulation_plan_fini(&plan);
+    unlink(path);
+    return timed.timing;
+}
+
+TEST(a_host_of_few_steps_is_not_firm)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 4; i++)
+        step(&b, 10, 3 * one);
+    struct timing t = read_job(&b);
+    CHECK(t.host_steps > 1 && t.host_steps < TIMING_FIRM_STEPS);
+    CHECK_NEAR((double)t.keeps_up_ns, 10.0 * (one + US), 0.01);
+    CHECK(timing_is_unsure(&t));
+    CHECK(t.steps[t.typical].low_ns <= t.keeps_up_ns);
+    check_parts(&t);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(a_host_of_many_equal_steps_is_firm)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 10; i++)
+        step(&b, 10, 3 * one);
+    struct timing t = read_job(&b);
+    CHECK(t.host_steps >= TIMING_FIRM_STEPS);
+    CHECK(t.host_spread < 0.01);
+    CHECK(t.keeps_up_ns && !timing_is_unsure(&t));
+    CHECK(t.steps[t.typical].low_ns > t.keeps_up_ns);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(a_busy_host_is_not_firm)
+{
+    struct build b = start();
+    uint64_t one = copy_ns();
+
+    for (int i = 0; i < 12; i++)
+        step(&b, 10, i % 3 ? 6 * one : 3 * one);
+    struct timing t = read_job(&b);
+    CHECK_NEAR(t.host_spread, 1, 0.05);
+    CHECK(timing_is_unsure(&t));
+    CHECK(t.steps[t.typical].low_ns <= t.keeps_up_ns);
+    timing_fini(&t);
+    free(b.data);
+}
+
+TEST(a_module_has_the_time_of_its_forward)
+{
+    struct build b = start();
+
+    for (int i = 0; i < 3; i++)
+        step(&b, 10, 0);
+    struct timing t = read_job(&b);
+    CHECK(t.module_count >= 1);
+    CHECK(t.modules[0].forward_ns > 0.9 * t.modules[0].ns);
+    CHECK(t.modules[0].forward_ns <= t.modules[0].ns);
+    timing_fini(&t);
+    free(b.data);
+}

@@ -86,15 +86,23 @@ static int parse_lists(struct change *change, char *names,
 static const struct word {
     const char *text; /* a number follows where it ends in "=" */
     size_t offset;    /* of a bool or, with a number, of an unsigned */
+    const char *time; /* why a recording does not say what a step takes */
 } words[] = {
-    {"bf16-optimizer", offsetof(struct change, state.bf16)},
-    {"8bit-optimizer", offsetof(struct change, state.int8)},
-    {"fused-optimizer", offsetof(struct change, state.fused)},
-    {"shard-optimizer=", offsetof(struct change, state.shards)},
-    {"chunked-loss=", offsetof(struct change, loss_chunks)},
-    {"set-to-none", offsetof(struct change, free_gradients)},
-    {"no-autocast-cache", offsetof(struct change, uncached_casts)},
-    {"fsdp=", offsetof(struct change, fsdp)},
+    {"bf16-optimizer", offsetof(struct change, state.bf16),
+     "a bf16 optimizer has other kernels"},
+    {"8bit-optimizer", offsetof(struct change, state.int8),
+     "an 8-bit optimizer has other kernels"},
+    {"fused-optimizer", offsetof(struct change, state.fused),
+     "a fused optimizer has other kernels"},
+    {"shard-optimizer=", offsetof(struct change, state.shards),
+     "sharding adds collectives"},
+    {"chunked-loss=", offsetof(struct change, loss_chunks),
+     "a loss in parts has other kernels"},
+    {"set-to-none", offsetof(struct change, free_gradients),
+     "gradients are no longer filled with zeros"},
+    {"no-autocast-cache", offsetof(struct change, uncached_casts),
+     "weights are cast again each time"},
+    {"fsdp=", offsetof(struct change, fsdp), "sharding adds collectives"},
 };
 
 #define WORDS (sizeof words / sizeof *words)
@@ -176,6 +184,22 @@ static char *append(char *text, const char *glue, const char *more)
     return joined;
 }
 
+static bool is_set(const struct change *change, const struct word *word)
+{
+    const void *value = member(change, word);
+
+    return has_number(word) ? *(const unsigned *)value > 1
+                            : *(const bool *)value;
+}
+
+const char *change_time_unknown(const struct change *change)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (is_set(change, &words[i]))
+            return words[i].time;
+    return NULL;
+}
+
 char *change_text(const struct change *change, const struct changeable *c)
 {
     char *text = xstrdup("");
@@ -187,13 +211,12 @@ char *change_text(const struct change *change, const struct changeable *c)
             glue = "+";
         }
     for (size_t i = 0; i < WORDS; i++) {
-        bool numbered = has_number(&words[i]);
         const void *value = member(change, &words[i]);
         char number[16] = "";
 
-        if (numbered ? *(const unsigned *)value < 2 : !*(const bool *)value)
+        if (!is_set(change, &words[i]))
             continue;
-        if (numbered)
+        if (has_number(&words[i]))
             snprintf(number, sizeof number, "%u", *(const unsigned *)value);
         text = append(text, *text ? "," : "", words[i].text);
         text = append(text, "", number);
@@ -249,8 +272,6 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
 int changed_apply(struct changed *c, struct recording *r, const char *text,
                   struct err *err)
 {
-    struct change change;
-
     *c = (struct changed){0};
     if (!r->trace)
         return err_set(err,
@@ -258,12 +279,11 @@ int changed_apply(struct changed *c, struct recording *r, const char *text,
                        "--what-if wants a trace",
                        r->path);
     if (changeable_read(&c->from, r->path, r->whatif.source, err) ||
-        change_parse(&change, text, &c->from, err)) {
+        change_parse(&c->change, text, &c->from, err)) {
         changed_fini(c);
         return -1;
     }
-    change_make(&c->tape, &c->from, &change);
-    change_fini(&change);
+    change_make(&c->tape, &c->from, &c->change);
     r->whatif.source = tape_source(&c->tape);
     return 0;
 }
@@ -271,6 +291,7 @@ int changed_apply(struct changed *c, struct recording *r, const char *text,
 void changed_fini(struct changed *c)
 {
     tape_fini(&c->tape);
+    change_fini(&c->change);
     changeable_fini(&c->from);
     *c = (struct changed){0};
 }

@@ -55,6 +55,10 @@ void change_fini(struct change *change);
 /* The same as text, which the caller frees. */
 char *change_text(const struct change *change, const struct changeable *c);
 
+/* Why a recording does not say what a step takes with CHANGE; NULL: it does, or
+ * CHANGE is activation checkpointing alone. */
+const char *change_time_unknown(const struct change *change);
+
 /* Makes *TO what C would be with CHANGE. */
 struct change_effect change_make(struct tape *to, const struct changeable *c,
                                  const struct change *change);
@@ -63,6 +67,7 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
  * is none. */
 struct changed {
     struct changeable from;
+    struct change change;
     struct tape tape;
 };
 

@@ -18,6 +18,7 @@
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
+#include "memsim/cli/replay_what_if.h"
 #include "memsim/cli/replay_changed.h"
 #include "memsim/cli/replay_stages.h"
 #include "memsim/report/replay_report.h"
@@ -260,6 +261,7 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     if (output_time_init(&time, &o->output, gpu ? gpu : &recorded, err))
         return -1;
     time.timeline.data_parallel = o->data_parallel;
+    time.changes_memory = o->what_if != NULL;
     for (size_t i = 0; i < r->count; i++)
         if (recordings[i].whatif.row_count)
             output_members_add(&members, &r->result.ranks[rank++],
@@ -268,6 +270,27 @@ static int time_all(const struct replay_options *o, struct replay_report *r,
     output_members_fini(&members);
     output_time_fini(&time);
     return rc;
+}
+
+/* What is replayed: the recordings, and what --what-if makes of them. */
+struct inputs {
+    struct recording *recordings;
+    struct changed *changed; /* zeroed without --what-if */
+};
+
+/* The same of a job that --what-if changes. */
+static int time_inputs(const struct replay_options *o, struct replay_report *r,
+                       const struct inputs *in, const struct gpu *gpu,
+                       struct err *err)
+{
+    if (time_all(o, r, in->recordings, gpu, err))
+        return -1;
+    for (size_t i = 0; o->what_if && i < r->count; i++)
+        if (in->recordings[i].whatif.row_count) {
+            replay_what_if_time(&r->result, &in->changed[i]);
+            break;
+        }
+    return 0;
 }
 
 static int report(const struct replay_options *o, struct replay_report *r,
@@ -306,12 +329,6 @@ static void advise(const struct replay_options *o, struct replay_report *r,
     if (o->output.advice && r->result.verdict == VERDICT_OOM)
         advice_gpus(&r->result);
 }
-
-/* What is replayed: the recordings, and what --what-if makes of them. */
-struct inputs {
-    struct recording *recordings;
-    struct changed *changed; /* zeroed without --what-if */
-};
 
 static int open_one(struct inputs *in, size_t i, char *path,
                     const struct replay_options *o,
@@ -482,7 +499,7 @@ static int replay_memory(const struct replay_options *o, const struct run *run,
             note_whole(&r.result, run->traces[0].path);
             advise(o, &r, in.recordings);
             status = price(o, &r, run, err) ||
-                             time_all(o, &r, in.recordings, ro.gpu, err) ||
+                             time_inputs(o, &r, &in, ro.gpu, err) ||
                              report(o, &r, err)
                          ? CMD_RUN_FAILED
                          : r.result.exit_status;

@@ -102,7 +102,7 @@ int output_time_gate(const struct output_options *o, struct result *result,
         base_read(o->base, &base, err))
         return -1;
     time_diff_make(&diff, &base.result, result);
-    double slower = time_diff_percent(&diff);
+    double slower = time_gate_percent(&diff);
     int rc = diff.known ? 0
                         : err_set(err, "--fail-slower: no training step was "
                                        "found whose time could be compared");
@@ -111,10 +111,10 @@ int output_time_gate(const struct output_options *o, struct result *result,
         result->exit_status = CMD_RUN_OVER_LIMIT;
         result->slower_percent = slower;
         result_note(result,
-                    "a step takes %.2f ms, %.1f%% longer than in %s "
-                    "(%.2f ms): more than --fail-slower %g%%",
-                    diff.after_ns / 1e6, slower, o->base, diff.before_ns / 1e6,
-                    limit);
+                    "%s takes %.2f ms, %.1f%% longer than in %s (%.2f ms): "
+                    "more than --fail-slower %g%%",
+                    time_gate_words(&diff), diff.gate_after_ns / 1e6, slower,
+                    o->base, diff.gate_before_ns / 1e6, limit);
     }
     time_diff_fini(&diff);
     result_file_fini(&base);
@@ -589,6 +589,8 @@ int output_time_job(const struct output_time *t, struct result *result,
     timing_read_job(timed, &peers, &t->timeline);
     bool *owns = xcalloc(j.count + 1, sizeof *owns);
     ranks_take(&j, timed, owns);
+    if (!t->changes_memory)
+        time_notes(result);
     rc = write_timelines(&j, owns, err);
     free(owns);
     for (size_t i = 0; i < t->changes.count; i++)

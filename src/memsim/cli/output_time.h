@@ -20,6 +20,8 @@ struct output_time {
     struct cost_image *image;
     struct cluster cluster;
     bool has_cluster;
+    bool changes_memory; /* the job's times are not those that are traced: how
+                            firm they are is not said */
 };
 
 /* Readies *T for GPU, which is borrowed. Returns 0 with *T to be given to

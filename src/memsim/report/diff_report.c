@@ -223,10 +223,11 @@ static void notes_collect(struct diff_report *r)
 
 static char *slower_words(const struct diff_report *r)
 {
-    return xasprintf("a step takes %.2f ms, %.1f%% longer than %.2f ms: more "
+    return xasprintf("%s takes %.2f ms, %.1f%% longer than %.2f ms: more "
                      "than --fail-slower %g%%",
-                     r->time->after_ns / 1e6, time_diff_percent(r->time),
-                     r->time->before_ns / 1e6, r->slower_limit);
+                     time_gate_words(r->time), r->time->gate_after_ns / 1e6,
+                     time_gate_percent(r->time),
+                     r->time->gate_before_ns / 1e6, r->slower_limit);
 }
 
 void diff_report_init(struct diff_report *r)
@@ -234,7 +235,7 @@ void diff_report_init(struct diff_report *r)
     r->notes = NULL;
     r->note_count = 0;
     r->past = r->limit.given && diff_is_past(r->diff, &r->limit, &r->excess);
-    r->slower = r->limits_time && time_diff_percent(r->time) > r->slower_limit;
+    r->slower = r->limits_time && time_gate_percent(r->time) > r->slower_limit;
     if (r->past)
         r->words = excess_words(r);
     else

@@ -78,6 +78,9 @@ void time_diff_make(struct time_diff *d, const struct result *before,
         return;
     d->before_ns = (double)timing_step_ns(a);
     d->after_ns = (double)timing_step_ns(b);
+    d->keeps_up = a->keeps_up_ns && b->keeps_up_ns;
+    d->gate_before_ns = d->keeps_up ? (double)a->keeps_up_ns : d->before_ns;
+    d->gate_after_ns = d->keeps_up ? (double)b->keeps_up_ns : d->after_ns;
     d->modules = changes_make((struct rows){a->modules, a->module_count},
                               (struct rows){b->modules, b->module_count},
                               &d->module_count);
@@ -97,6 +100,19 @@ double time_diff_percent(const struct time_diff *d)
     return d->known && d->before_ns > 0
                ? 100 * (d->after_ns / d->before_ns - 1)
                : 0;
+}
+
+double time_gate_percent(const struct time_diff *d)
+{
+    return d->known && d->gate_before_ns > 0
+               ? 100 * (d->gate_after_ns / d->gate_before_ns - 1)
+               : 0;
+}
+
+const char *time_gate_words(const struct time_diff *d)
+{
+    return d->keeps_up ? "a step whose host keeps up (--host-speed 0)"
+                       : "a step";
 }
 
 int time_limit_parse(const char *name, const char *text, double *percent,
@@ -160,7 +176,7 @@ int time_json_read(const cJSON *root, const char *origin,
                    struct timing **timing, struct err *err)
 {
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(root, "time");
-    double ns;
+    double ns, keeps_up_ns;
 
     *timing = NULL;
     if (!time)
@@ -180,6 +196,8 @@ int time_json_read(const cJSON *root, const char *origin,
     }
     t->step_count = 1;
     t->steps[0].duration_ns = (uint64_t)ns;
+    if (!number_read(time, "keeps_up_ns", &keeps_up_ns))
+        t->keeps_up_ns = (uint64_t)keeps_up_ns;
     *timing = t;
     return 0;
 }

@@ -146,6 +146,11 @@ void time_json_add(cJSON *root, const struct result *result)
     json_add_uint(time, "step_ns", step->duration_ns);
     json_add_uint(time, "low_ns", step->low_ns);
     json_add_uint(time, "high_ns", step->high_ns);
+    if (t->keeps_up_ns) {
+        json_add_uint(time, "keeps_up_ns", t->keeps_up_ns);
+        json_add_uint(time, "host_steps", t->host_steps);
+        cJSON_AddNumberToObject(time, "host_spread", t->host_spread);
+    }
     json_add_uint(time, "step_index", t->typical);
     json_add_uint(time, "slowest_rank", time_slowest_rank(result)->rank);
     cJSON_AddStringToObject(time, "step_is", step_rule_name(t->rule));

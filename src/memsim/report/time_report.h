@@ -31,6 +31,17 @@ void time_throughput_json(cJSON *time, const struct result *result);
 void time_text_write(const struct result *result, const char *dim,
                      const char *plain, FILE *out);
 
+/* "47.9 ms" */
+void time_format_ns(double ns, char *text, size_t size);
+
+/* Whether the GPU waits for the CPU in a part of the step worth a line. */
+bool time_waits_for_cpu(const struct timing *t);
+
+/* Notes how firm the step's time is, once it is known. */
+void time_notes(struct result *result);
+
+#define TIME_UNKNOWN_SHARE 0.05 /* of the operations: worth a note */
+
 /* The parts of T's typical step in the profile that it was imported from, and
  * in the replay; nothing of other runs. */
 void time_measured_write(const struct timing *t, FILE *out);

@@ -8,24 +8,12 @@
 
 #define ROWS          5
 #define NAME_COLUMNS  52
-#define HOST_BOUND    0.1  /* of the step: worth a line */
-#define STEPS_ENOUGH  4    /* for what the host takes later (doc/time.md) */
-#define UNKNOWN_SHARE 0.05 /* of the operations: worth a line */
+#define HOST_BOUND    0.1 /* of the step: worth a line */
 
 struct page {
     FILE *out;
     const char *dim, *plain;
 };
-
-static void format_ns(double ns, char *text, size_t size)
-{
-    if (ns < 1e6)
-        snprintf(text, size, "%.1f us", ns / 1e3);
-    else if (ns < 1e10)
-        snprintf(text, size, "%.1f ms", ns / 1e6);
-    else
-        snprintf(text, size, "%.1f s", ns / 1e9);
-}
 
 static double share(double part, double whole)
 {
@@ -39,7 +27,7 @@ static void write_part(const struct page *p, const char *name, uint64_t ns,
 
     if (!ns)
         return;
-    format_ns((double)ns, text, sizeof text);
+    time_format_ns((double)ns, text, sizeof text);
     fprintf(p->out, "    %-28s %10s %5.1f%%\n", name, text,
             share((double)ns, (double)whole));
 }
@@ -89,7 +77,7 @@ static void write_rows(const struct page *p, const char *title,
         return;
     fprintf(p->out, "  %s%s%s\n", p->dim, title, p->plain);
     for (size_t i = 0; i < count && i < ROWS; i++) {
-        format_ns(rows[i].ns, text, sizeof text);
+        time_format_ns(rows[i].ns, text, sizeof text);
         fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
         text_write_end(p->out, rows[i].name, NAME_COLUMNS);
         fputc('\n', p->out);
@@ -122,30 +110,26 @@ static void write_basis(const struct page *p, const struct timing *t)
         fputc('\n', p->out);
 }
 
-static void write_warnings(const struct page *p, const struct timing *t,
-                           const struct timing_step *s)
+/* What the step would take where the CPU is no limit. */
+static void write_host(const struct page *p, const struct timing *t,
+                       const struct timing_step *s)
 {
-    char text[200];
+    char keeps_up[32], text[160];
     double host = share((double)s->host_bound_ns, (double)s->duration_ns);
 
-    if (host >= 100 * HOST_BOUND) {
-        snprintf(text, sizeof text,
-                 "host-bound: the GPU waits %.0f%% of the step for %s%s", host,
-                 t->imported ? "the host"
-                             : "this machine's CPU; --host-speed says how "
-                               "fast another is",
-                 t->imported || t->step_count >= STEPS_ENOUGH
-                     ? ""
-                     : ". The first steps take it longer: run four or more");
-        text_write_wrapped(p->out, " ", text);
+    if (!time_waits_for_cpu(t)) {
+        if (t->imported && host >= 100 * HOST_BOUND)
+            fprintf(p->out, "  the GPU waits for the CPU in %.0f%% of the "
+                            "step\n",
+                    host);
+        return;
     }
-    if (t->unknown >= UNKNOWN_SHARE) {
-        snprintf(text, sizeof text,
-                 "of %.0f%% of the operations little is known, and each counts "
-                 "a few microseconds: the step may take longer",
-                 100 * t->unknown);
-        text_write_wrapped(p->out, " ", text);
-    }
+    time_format_ns((double)t->keeps_up_ns, keeps_up, sizeof keeps_up);
+    snprintf(text, sizeof text,
+             "the GPU waits for the CPU in %.0f%% of the step; with a CPU that "
+             "keeps up it takes %s (--host-speed 0)",
+             host, keeps_up);
+    text_write_wrapped(p->out, " ", text);
 }
 
 static bool has_times(const struct result *result)
@@ -170,9 +154,9 @@ void time_text_write(const struct result *result, const char *dim,
         return;
     const struct timing_step *s = &t->steps[t->typical];
     double whole = (double)s->duration_ns;
-    format_ns(whole, time, sizeof time);
-    format_ns((double)s->low_ns, low, sizeof low);
-    format_ns((double)s->high_ns, high, sizeof high);
+    time_format_ns(whole, time, sizeof time);
+    time_format_ns((double)s->low_ns, low, sizeof low);
+    time_format_ns((double)s->high_ns, high, sizeof high);
     fprintf(out, "  %-16s %11s  (%s to %s)", "step", time, low, high);
     if (t->mfu > 0)
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
@@ -188,7 +172,7 @@ void time_text_write(const struct result *result, const char *dim,
     write_rows(&page, "the critical path of the last step", t->path,
                t->path_count, path_ns(t));
     write_basis(&page, t);
-    write_warnings(&page, t, s);
+    write_host(&page, t, s);
     if (result->dependencies)
         fprintf(out, "  %sdependencies in step %zu; <-- is what decided the "
                      "start%s\n%s",

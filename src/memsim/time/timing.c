@@ -26,7 +26,7 @@ struct reading {
     size_t sum_count;
     struct module_table modules;
     struct trace_names names;
-    struct tally by_module, by_operator;
+    struct tally by_module, by_operator, forward; /* the last by module */
     struct map examples; /* struct simulation_op by operator_key + 1 */
     struct path path;
     struct busy busy;
@@ -88,6 +88,8 @@ static void on_op(void *context, const struct simulation_op *op)
         return;
     tally_add(&r->by_module, op->module, ns);
     tally_add(&r->by_operator, key, ns);
+    if (op->phase == TRACE_PHASE_FORWARD)
+        tally_add(&r->forward, op->module, ns);
     if (!map_get(&r->examples, key + 1)) {
         struct simulation_op *example = xmalloc(sizeof *example);
         *example = *op;
@@ -270,21 +272,27 @@ static void operators_conclude(struct reading *r, double steps)
     t->operator_count = rows_finish(t->operators, t->operator_count);
 }
 
-/* A module has the time of what lies below it. */
-static void modules_conclude(struct reading *r, double steps)
+/* Adds to TOTAL what OWN has, to each module with what lies below it. */
+static void modules_add(const struct reading *r, const struct tally *own,
+                        struct tally *total)
 {
-    struct timing *t = r->t;
-    struct tally total = {.count = 0};
-
-    for (size_t i = 0; i < r->by_module.count; i++) {
-        const struct tally_row *row = &r->by_module.rows[i];
-        uint32_t id = (uint32_t)row->key;
+    for (size_t i = 0; i < own->count; i++) {
+        uint32_t id = (uint32_t)own->rows[i].key;
         for (unsigned depth = 0; id && id < r->modules.count && depth < 1000;
              depth++) {
-            tally_add(&total, id, row->ns);
+            tally_add(total, id, own->rows[i].ns);
             id = r->modules.rows[id].parent;
         }
     }
+}
+
+static void modules_conclude(struct reading *r, double steps)
+{
+    struct timing *t = r->t;
+    struct tally total = {.count = 0}, forward = {.count = 0};
+
+    modules_add(r, &r->by_module, &total);
+    modules_add(r, &r->forward, &forward);
     module_table_count(&r->modules);
     t->modules = xcalloc(total.count + 1, sizeof *t->modules);
     for (size_t i = 0; i < total.count; i++) {
@@ -292,10 +300,12 @@ static void modules_conclude(struct reading *r, double steps)
         t->modules[t->module_count++] = (struct timing_row){
             .name = module_table_title(&r->modules, (uint32_t)row->key),
             .ns = row->ns / steps,
+            .forward_ns = tally_get(&forward, row->key) / steps,
         };
     }
     t->module_count = rows_finish(t->modules, t->module_count);
     tally_fini(&total);
+    tally_fini(&forward);
 }
 
 static void input_conclude(struct reading *r)
@@ -355,6 +365,7 @@ static void reading_fini(struct reading *r)
     map_fini(&r->examples);
     tally_fini(&r->by_module);
     tally_fini(&r->by_operator);
+    tally_fini(&r->forward);
     module_table_fini(&r->modules);
     trace_names_fini(&r->names);
     path_fini(&r->path);
@@ -405,7 +416,7 @@ static void rank_conclude(struct timing_rank *rank, struct reading *r,
     reading_fini(r);
 }
 
-void timing_read_job(struct timing_rank *ranks,
+static void job_read(struct timing_rank *ranks,
                      const struct simulation_peers *peers,
                      const struct simulation_options *options)
 {
@@ -424,6 +435,63 @@ void timing_read_job(struct timing_rank *ranks,
         rank_conclude(&ranks[i], &readings[i], &simulated[i]);
     free(readings);
     free(simulated);
+}
+
+/* Whether the GPU of any rank waits for its host, as far as that can be taken
+ * away. */
+static bool is_host_bound(const struct timing_rank *ranks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct timing *t = &ranks[i].timing;
+        if (!ranks[i].failed && t->step_count && !t->imported &&
+            t->steps[t->typical].host_bound_ns)
+            return true;
+    }
+    return false;
+}
+
+bool timing_is_unsure(const struct timing *t)
+{
+    return t->keeps_up_ns && t->keeps_up_ns < timing_step_ns(t) &&
+           (t->host_steps < TIMING_FIRM_STEPS ||
+            t->host_spread > TIMING_FIRM_SPREAD);
+}
+
+/* Gives T what KEEPS, the same with a host that takes no time, says of it. */
+static void keeps_up_take(struct timing *t, const struct timing *keeps)
+{
+    t->keeps_up_ns = timing_step_ns(keeps);
+    for (size_t i = 0;
+         timing_is_unsure(t) && i < t->step_count && i < keeps->step_count; i++)
+        if (keeps->steps[i].low_ns < t->steps[i].low_ns)
+            t->steps[i].low_ns = keeps->steps[i].low_ns;
+}
+
+void timing_read_job(struct timing_rank *ranks,
+                     const struct simulation_peers *peers,
+                     const struct simulation_options *options)
+{
+    struct simulation_options without = *options;
+
+    job_read(ranks, peers, options);
+    for (size_t i = 0; i < peers->count; i++) {
+        ranks[i].timing.host_steps = peers->ranks[i].plan->times.steps;
+        ranks[i].timing.host_spread = peers->ranks[i].plan->times.spread;
+        if (!ranks[i].failed && !ranks[i].timing.imported)
+            ranks[i].timing.keeps_up_ns = timing_step_ns(&ranks[i].timing);
+    }
+    without.host_factor = 0;
+    if (!(options->host_factor > 0) || !is_host_bound(ranks, peers->count))
+        return;
+    struct timing_rank *keeps = xcalloc(peers->count + 1, sizeof *keeps);
+    job_read(keeps, peers, &without);
+    for (size_t i = 0; i < peers->count; i++) {
+        if (!ranks[i].failed && !keeps[i].failed && !ranks[i].timing.imported)
+            keeps_up_take(&ranks[i].timing, &keeps[i].timing);
+        if (!keeps[i].failed)
+            timing_fini(&keeps[i].timing);
+    }
+    free(keeps);
 }
 
 void timing_fini(struct timing *t)

@@ -48,6 +48,7 @@ struct timing_row {
     char *name;
     double ns;
     double calls; /* operations */
+    double forward_ns; /* of NS, in forward; of modules alone */
 };
 
 struct timing {
@@ -74,6 +75,11 @@ struct timing {
     struct timing_row *path; /* the critical path of the last step, by what
                                 is on it */
     size_t path_count;
+    uint64_t keeps_up_ns; /* the step's time where the host takes none; 0: not
+                             known */
+    size_t host_steps;    /* whose host's times are used: see host_times; 0: of
+                             each step its own */
+    double host_spread;   /* likewise */
     bool imported; /* a profile: the host is the profiled one */
     bool stuck;
 };
@@ -100,6 +106,14 @@ void timing_read_job(struct timing_rank *ranks,
 
 void timing_fini(struct timing *t);
 void timing_destroy(struct timing *t); /* frees it, too; NULL is fine */
+
+/* Whether the step's time depends on a host whose own times are not firm: they
+ * are of few steps, or of steps that differ. */
+bool timing_is_unsure(const struct timing *t);
+
+/* So many steps make them firm, where these are alike. */
+#define TIMING_FIRM_STEPS  8
+#define TIMING_FIRM_SPREAD 0.2
 
 /* The step's time that stands for the run; 0: there is no step. */
 uint64_t timing_step_ns(const struct timing *t);

@@ -18,6 +18,7 @@ struct tally {
 };
 
 void tally_add(struct tally *t, uint64_t key, double ns);
+double tally_get(const struct tally *t, uint64_t key); /* its ns, or 0 */
 void tally_fini(struct tally *t);
 
 /* What an operation is called in reports; names are the trace's. The key tells

@@ -22,6 +22,13 @@ void tally_add(struct tally *t, uint64_t key, double ns)
     t->rows[place - 1].calls++;
 }
 
+double tally_get(const struct tally *t, uint64_t key)
+{
+    uintptr_t place = (uintptr_t)map_get(&t->places, key + 1);
+
+    return place ? t->rows[place - 1].ns : 0;
+}
+
 void tally_fini(struct tally *t)
 {
     map_fini(&t->places);

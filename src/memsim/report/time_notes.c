@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How firm a step's time is, as notes. */
+#include "memsim/report/time_report.h"
+
+#define WORTH      0.05 /* of the step: the CPU matters */
+
+void time_format_ns(double ns, char *text, size_t size)
+{
+    if (ns < 1e6)
+        snprintf(text, size, "%.1f us", ns / 1e3);
+    else if (ns < 1e10)
+        snprintf(text, size, "%.1f ms", ns / 1e6);
+    else
+        snprintf(text, size, "%.1f s", ns / 1e9);
+}
+
+bool time_waits_for_cpu(const struct timing *t)
+{
+    double step = (double)timing_step_ns(t);
+
+    return t->keeps_up_ns && step - (double)t->keeps_up_ns > WORTH * step;
+}
+
+/* "a step takes 52.7 ms with this machine's CPU (by one step) and 21.5 ms ..." */
+static void note_unsure(struct result *r, const struct timing *t)
+{
+    char step[32], keeps_up[32], by[40] = "one step";
+    bool few = t->host_steps < TIMING_FIRM_STEPS;
+
+    time_format_ns((double)timing_step_ns(t), step, sizeof step);
+    time_format_ns((double)t->keeps_up_ns, keeps_up, sizeof keeps_up);
+    if (t->host_steps > 1)
+        snprintf(by, sizeof by, "the best of %zu steps", t->host_steps);
+    result_note(r,
+                "a step takes %s with this machine's CPU%s (by %s), and %s if "
+                "the CPU keeps up; run %s for a firm figure",
+                step,
+                t->host_spread > TIMING_FIRM_SPREAD ? ", which was busy" : "",
+                by, keeps_up, few ? "10 steps" : "it on a quiet machine");
+}
+
+/* The step stands for the run, though it is its first. */
+static bool is_first_alone(const struct timing *t)
+{
+    return t->step_count == 1 || t->steps[t->typical].warm_up;
+}
+
+void time_notes(struct result *r)
+{
+    const struct timing *t = time_slowest(r);
+
+    if (!t || t->imported)
+        return;
+    if (is_first_alone(t))
+        result_note(r, "the step's time is that of one step, the first, in "
+                       "which the optimizer makes its state");
+    if (timing_is_unsure(t) && time_waits_for_cpu(t))
+        note_unsure(r, t);
+    if (t->unknown >= TIME_UNKNOWN_SHARE)
+        result_note(r,
+                    "%.0f%% of a step's operations have no cost model; they "
+                    "count as a few microseconds each: the step may take "
+                    "longer",
+                    100 * t->unknown);
+}
