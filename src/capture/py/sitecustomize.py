@@ -29,7 +29,25 @@ def _died_of_oom(error):
     return False
 
 
+# The modules that say what trains, the outermost first.
+_FRAMEWORKS = (("lightning.pytorch", "lightning"),
+               ("pytorch_lightning", "lightning"),
+               ("transformers.trainer", "transformers.Trainer"),
+               ("deepspeed", "deepspeed"), ("accelerate", "accelerate"),
+               ("transformers", "transformers"))
+
+
+def _tell_framework():
+    for module, name in _FRAMEWORKS:
+        if module in sys.modules:
+            import ctypes
+            ctypes.CDLL("libmemsim.so").memsim_process_uses(name.encode())
+            return
+
+
 def _at_exit():
+    if "torch" in sys.modules:
+        _tell_framework()
     error = getattr(sys, "last_value", None)  # set once it was printed
     if _died_of_oom(error):
         import ctypes

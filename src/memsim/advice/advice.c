@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/advice_how.h"
 #include "memsim/advice/change.h"
 
 #define SIZE_LENGTH 16
@@ -123,6 +124,7 @@ static void row_fini(struct advice_row *row)
     free(row->what);
     free(row->command);
     free(row->basis);
+    free(row->again);
     replay_result_fini(&row->result);
 }
 
@@ -158,15 +160,23 @@ static const char *setting_name(const char *conf)
                                                     : "expandable segments";
 }
 
+/* On a recording of a GPU that the job fits on, the command has to name the one
+ * that the advice is on. */
+static const char *command_gpu(const struct asking *a)
+{
+    return a->advice->fits || !a->options->gpu ? "" : a->options->gpu;
+}
+
 static int ask_setting(struct asking *a, const char *conf)
 {
     struct advice_row row = {
         .what = xstrdup(setting_name(conf)),
-        .command = xasprintf("memsim replay %s --alloc-conf %s",
-                             a->options->name, conf),
+        .command = xasprintf("memsim replay %s --alloc-conf %s%s",
+                             a->options->name, conf, command_gpu(a)),
         .basis = xasprintf("the recorded allocations%s, replayed with "
                            "PYTORCH_CUDA_ALLOC_CONF=%s",
                            extent(a), conf),
+        .how = "the environment has PYTORCH_CUDA_ALLOC_CONF with it",
         .peak = ADVICE_RESERVED,
     };
 
@@ -345,9 +355,13 @@ static int ask_change(struct asking *a, const struct change *change,
                                       : "the best of these together")
                          : change_what(a, change),
             .command = xasprintf(
-                "memsim replay %s --what-if %s%s%s", a->options->name, text,
-                conf && *conf ? " --alloc-conf " : "", conf ? conf : ""),
+                "memsim replay %s --what-if %s%s%s%s", a->options->name, text,
+                conf && *conf ? " --alloc-conf " : "", conf ? conf : "",
+                command_gpu(a)),
             .basis = change_basis(a, change, &effect),
+            .how = conf ? NULL : advice_how(change, a->rec->info.framework),
+            .time_unknown = change_time_unknown(change),
+            .again = change_lists_text(change, &a->changeable),
             .peak = conf && *conf ? ADVICE_USED : ADVICE_ALLOCATED,
         };
         rc = row_try(a, &row, &changed,
@@ -386,6 +400,13 @@ static int ask_checkpointing(struct asking *a, struct change *change)
     return rc;
 }
 
+/* The ranks share the optimizer's state already. */
+static bool is_sharded(const struct asking *a)
+{
+    return tape_is_sharded(&a->changeable.tape) ||
+           !strcmp(a->rec->info.framework, "deepspeed");
+}
+
 /* Each of the changes that concern no module alone; BEST gets those that are
  * worth it and go together. Another number of GPUs is not among them. */
 static int ask_others(struct asking *a, struct change *best)
@@ -399,6 +420,8 @@ static int ask_others(struct asking *a, struct change *best)
     int rc = 0;
 
     for (size_t i = 0; rc >= 0 && i < sizeof others / sizeof *others; i++) {
+        if (others[i].state.shards && is_sharded(a))
+            continue;
         rc = ask_change(a, &others[i], NULL);
         if (rc <= 0)
             continue;
@@ -507,6 +530,9 @@ void advice_tell(const struct advice *advice, unsigned device,
             .what = xstrdup(row->what),
             .command = xstrdup(row->command),
             .basis = xstrdup(row->basis),
+            .how = row->how,
+            .time_unknown = row->time_unknown,
+            .again = row->again ? xstrdup(row->again) : NULL,
             .of = peaks[row->peak],
             .saves_bytes =
                 advice->ends ? 0 : saved_bytes(&advice->now, row, device),

@@ -18,6 +18,9 @@ struct advice_row {
     char *what;    /* "activation checkpointing of blocks" */
     char *command; /* that shows it */
     char *basis;   /* what was replayed, and assumed */
+    const char *how;          /* to change in the script; a literal, or NULL */
+    const char *time_unknown; /* why its time is; likewise */
+    char *again;     /* lists whose forward runs again, as "A+B"; or NULL */
     enum advice_peak peak;
     bool fits; /* on the GPU */
     struct replay_result result;
@@ -36,6 +39,8 @@ struct advice {
 struct advice_options {
     const char *name;      /* of the recording, as commands have it */
     uint64_t memory_bytes; /* of the GPU */
+    const char *gpu;       /* options that name it, " --gpu l4", for commands
+                              on a recording of another one; "" */
     bool settings_only;    /* ask only for other settings of the allocator */
     struct tape_notes *notes; /* of its trace, used up; NULL: it is read */
 };

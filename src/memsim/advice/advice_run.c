@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice.h"
+#include "memsim/report/time_report.h"
 
 #define BRIEF_BYTES (16 * MIB) /* of a trace: a second to replay */
 
@@ -33,6 +34,22 @@ static void tell(const struct advice *advice, const struct recording *rec,
                 advice_tell(advice, i, &rank->devices[k]);
 }
 
+/* What the changes cost in time, where RANK's step is known. */
+static void costs_add(struct result_rank *rank)
+{
+    const struct timing *t = rank->timing;
+
+    for (size_t i = 0; t && i < rank->device_count; i++)
+        for (size_t k = 0; k < rank->devices[i].advice_count; k++) {
+            struct result_advice *a = &rank->devices[i].advice[k];
+            if (!a->again || a->time_unknown)
+                continue;
+            a->costs_ns = time_forward_ns(t, a->again);
+            a->step_ns = (double)(time_waits_for_cpu(t) ? t->keeps_up_ns
+                                                        : timing_step_ns(t));
+        }
+}
+
 static void note_quality(struct result *result, const struct recording *rec)
 {
     if (!rec->plan.exact)
@@ -51,6 +68,7 @@ static int advise(struct result *result, struct result_rank *rank,
     if (advice_make(&advice, rec, options, err))
         return -1;
     tell(&advice, rec, rank);
+    costs_add(rank);
     note_quality(result, rec);
     advice_fini(&advice);
     return 0;
@@ -59,12 +77,33 @@ static int advise(struct result *result, struct result_rank *rank,
 void advice_recording(struct result *result, struct result_rank *rank,
                       struct recording *rec, const char *name)
 {
+    char gpu[48];
     const struct advice_options options = {
-        .name = name, .memory_bytes = rec->whatif.config.total_bytes};
+        .name = name,
+        .gpu = gpu,
+        .memory_bytes = rec->whatif.config.total_bytes};
     struct err err = {""};
 
+    snprintf(gpu, sizeof gpu, " --memory %" PRIu64,
+             rec->whatif.config.total_bytes);
     if (advise(result, rank, rec, &options, &err))
         result_note(result, "no advice: %s", err.text);
+}
+
+/* Options of replay that name the GPU of RESULT. */
+static void gpu_words(const struct result *result, char *text, size_t size)
+{
+    const struct gpu *gpu = &result->gpu;
+    struct gpu found;
+    struct err ignored = {""};
+
+    if (gpu_load(gpu->name, &found, &ignored))
+        snprintf(text, size, " --memory %" PRIu64, gpu->memory_bytes);
+    else if (found.memory_bytes == gpu->memory_bytes)
+        snprintf(text, size, " --gpu %s", gpu->name);
+    else
+        snprintf(text, size, " --gpu %s --memory %" PRIu64, gpu->name,
+                 gpu->memory_bytes);
 }
 
 static bool is_large(const char *path)
@@ -94,8 +133,10 @@ static const char *short_name(const struct rundir *dir)
 static void ask_process(const struct advising *a, uint32_t number,
                         struct result_rank *rank)
 {
+    char gpu[96];
     struct advice_options options = {
         .name = short_name(a->dir),
+        .gpu = gpu,
         .memory_bytes = a->result->gpu.memory_bytes,
         .settings_only = a->settings_only,
     };
@@ -105,6 +146,7 @@ static void ask_process(const struct advising *a, uint32_t number,
     struct err err = {""};
     char path[PATH_MAX];
 
+    gpu_words(a->result, gpu, sizeof gpu);
     run_trace_path(a->dir->path, number, path, sizeof path);
     if (a->settings_only && is_large(path))
         return;

@@ -200,16 +200,27 @@ const char *change_time_unknown(const struct change *change)
     return NULL;
 }
 
+char *change_lists_text(const struct change *change, const struct changeable *c)
+{
+    char *text = NULL;
+
+    for (size_t i = 0; change->checkpoint && i < c->lists.count; i++) {
+        if (!change->checkpoint[i])
+            continue;
+        char *longer = xasprintf("%s%s%s", text ? text : "", text ? "+" : "",
+                                 c->lists.rows[i].name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
 char *change_text(const struct change *change, const struct changeable *c)
 {
-    char *text = xstrdup("");
-    const char *glue = CHECKPOINT;
+    char *lists = change_lists_text(change, c);
+    char *text = lists ? xasprintf(CHECKPOINT "%s", lists) : xstrdup("");
 
-    for (size_t i = 0; change->checkpoint && i < c->lists.count; i++)
-        if (change->checkpoint[i]) {
-            text = append(text, glue, c->lists.rows[i].name);
-            glue = "+";
-        }
+    free(lists);
     for (size_t i = 0; i < WORDS; i++) {
         const void *value = member(change, &words[i]);
         char number[16] = "";

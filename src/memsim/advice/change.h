@@ -55,6 +55,11 @@ void change_fini(struct change *change);
 /* The same as text, which the caller frees. */
 char *change_text(const struct change *change, const struct changeable *c);
 
+/* The lists that CHANGE puts under checkpointing, as "A+B", which the caller
+ * frees; NULL: none. */
+char *change_lists_text(const struct change *change,
+                        const struct changeable *c);
+
 /* Why a recording does not say what a step takes with CHANGE; NULL: it does, or
  * CHANGE is activation checkpointing alone. */
 const char *change_time_unknown(const struct change *change);

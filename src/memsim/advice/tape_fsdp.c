@@ -325,6 +325,15 @@ static uint64_t survey(struct sharding *s)
     return bytes;
 }
 
+bool tape_is_sharded(const struct tape *tape)
+{
+    for (size_t i = 0; i < tape->count; i++)
+        if (tape_item_is_taken(&tape->items[i]) &&
+            tape->items[i].maker & TAPE_SHARDED)
+            return true;
+    return false;
+}
+
 uint64_t tape_shard_all(struct tape *to, const struct tape *from,
                         const struct module_lists *lists, unsigned ranks)
 {

@@ -15,4 +15,7 @@
 uint64_t tape_shard_all(struct tape *to, const struct tape *from,
                         const struct module_lists *lists, unsigned ranks);
 
+/* Whether FullyShardedDataParallel or fully_shard made any of TAPE's blocks. */
+bool tape_is_sharded(const struct tape *tape);
+
 #endif

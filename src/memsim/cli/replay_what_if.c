@@ -2,31 +2,19 @@
 #include "memsim/cli/replay_what_if.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "memsim/report/time_report.h"
 #include "memsim/time/time_log.h"
 
-/* Device time of the forward of the lists that C puts under checkpointing; -1:
- * not known of each. */
+/* Device time of a step's forward of the lists that C puts under
+ * checkpointing; 0: not known. */
 static double forward_ns(const struct timing *t, const struct changed *c)
 {
-    const struct module_lists *lists = &c->from.lists;
-    double sum = 0;
+    char *names = change_lists_text(&c->change, &c->from);
+    double ns = names ? time_forward_ns(t, names) : 0;
 
-    for (size_t i = 0; c->change.checkpoint && i < lists->count; i++) {
-        size_t row = 0;
-
-        if (!c->change.checkpoint[i])
-            continue;
-        while (row < t->module_count &&
-               strcmp(t->modules[row].name, lists->rows[i].name))
-            row++;
-        if (row == t->module_count)
-            return -1;
-        sum += t->modules[row].forward_ns;
-    }
-    return sum > 0 ? sum : -1;
+    free(names);
+    return ns;
 }
 
 static void note_step(struct result *r, const struct timing *t,

@@ -209,6 +209,7 @@ struct replay_trace_info {
     unsigned rank;
     char program[64];
     char torch_version[32];
+    char framework[32]; /* as sitecustomize.py names it; "": not known */
     char alloc_conf[512];
     char gpu[32]; /* the last device's GPU */
     struct {

@@ -402,6 +402,7 @@ static void read_setting(struct replay_trace_info *info,
         bool first_wins;
     } wanted[] = {
         {"torch=", info->torch_version, sizeof info->torch_version, false},
+        {"framework=", info->framework, sizeof info->framework, false},
         {"PYTORCH_CUDA_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,
          false},
         {"PYTORCH_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,

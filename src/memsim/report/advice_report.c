@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/json_add.h"
 #include "memsim/report/text_columns.h"
+#include "memsim/report/time_report.h"
 
 #define SIZE_LENGTH    16
 #define WHAT_COLUMN    35
@@ -28,6 +29,22 @@ static void write_row(const struct result_advice *a, bool fitted, FILE *out)
     text_write_end(out, what, TEXT_COLUMNS - WHAT_COLUMN);
     fputc('\n', out);
     free(what);
+}
+
+/* What it costs, and how it is done. */
+static void write_change(const struct result_advice *a, FILE *out)
+{
+    char time[32], text[200];
+
+    time_format_ns(a->costs_ns, time, sizeof time);
+    if (a->costs_ns > 0)
+        fprintf(out, "    costs about %s a step (%.0f%%): its forward runs "
+                     "twice\n",
+                time, a->step_ns > 0 ? 100 * a->costs_ns / a->step_ns : 0);
+    if (!a->how)
+        return;
+    snprintf(text, sizeof text, "in the script: %s", a->how);
+    text_write_wrapped(out, "   ", text);
 }
 
 /* In lines of TEXT_COLUMNS where its options allow, for a shell to join. */
@@ -73,11 +90,11 @@ static void write_heading(const struct result_device *d, const char *dim,
               "known)",
               out);
     else if (d->advice_fits)
-        fputs("could save, each by itself, as replays show", out);
+        fputs("possible savings, each alone", out);
     else
         fprintf(out,
-                "on a GPU without a limit it uses %s; could save, each by "
-                "itself",
+                "on a GPU without a limit it uses %s; possible savings, each "
+                "alone",
                 units_format_bytes(d->unlimited_bytes, size, sizeof size));
     fprintf(out, "%s\n", plain);
 }
@@ -104,6 +121,7 @@ void advice_write(const struct result_device *d, const char *dim,
             fprintf(out, "  %s\n", d->advice[i].what);
         else
             write_row(&d->advice[i], d->advice_fits, out);
+        write_change(&d->advice[i], out);
         fprintf(out, "    %s", dim);
         write_command(d->advice[i].command, out);
         fprintf(out, "%s\n", plain);
@@ -148,6 +166,12 @@ void advice_json_add(cJSON *object, const struct result_device *d)
         cJSON_AddBoolToObject(to, "fits", a->fits);
         if (a->of)
             add_peaks(to, a);
+        if (a->how)
+            cJSON_AddStringToObject(to, "change", a->how);
+        if (a->costs_ns > 0)
+            cJSON_AddNumberToObject(to, "costs_ns", a->costs_ns);
+        if (a->time_unknown)
+            cJSON_AddStringToObject(to, "time_unknown", a->time_unknown);
         cJSON_AddStringToObject(to, "command", a->command);
         cJSON_AddStringToObject(to, "basis", a->basis);
         free(text);

@@ -445,6 +445,7 @@ static void advice_free(struct result_device *d)
         free(d->advice[i].what);
         free(d->advice[i].command);
         free(d->advice[i].basis);
+        free(d->advice[i].again);
     }
     free(d->advice);
 }

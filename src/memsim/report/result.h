@@ -54,6 +54,11 @@ struct result_guess {
 /* Something that would take less memory; filled by advice.h. */
 struct result_advice {
     char *what, *command, *basis;
+    const char *how; /* to change in the script, a literal; or NULL */
+    const char *time_unknown; /* why its time is not known; likewise */
+    char *again;     /* lists whose forward runs again, as "A+B"; or NULL */
+    double costs_ns; /* of a step; 0: nothing, or not known */
+    double step_ns;  /* without it, likewise */
     const char *of; /* which peak: "allocated", "reserved", "used"; NULL: it
                        saves nothing, WHAT says it all */
     uint64_t saves_bytes, peak_bytes; /* so much, of so much as it is */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How firm a step's time is, as notes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xmalloc.h"
 #include "memsim/report/time_report.h"
 
 #define WORTH      0.05 /* of the step: the CPU matters */
@@ -21,7 +25,8 @@ bool time_waits_for_cpu(const struct timing *t)
     return t->keeps_up_ns && step - (double)t->keeps_up_ns > WORTH * step;
 }
 
-/* "a step takes 52.7 ms with this machine's CPU (by one step) and 21.5 ms ..." */
+/* "a step takes 52.7 ms with this machine's CPU (by one step), and 21.5 ms ..."
+ */
 static void note_unsure(struct result *r, const struct timing *t)
 {
     char step[32], keeps_up[32], by[40] = "one step";
@@ -37,6 +42,30 @@ static void note_unsure(struct result *r, const struct timing *t)
                 step,
                 t->host_spread > TIMING_FIRM_SPREAD ? ", which was busy" : "",
                 by, keeps_up, few ? "10 steps" : "it on a quiet machine");
+}
+
+static const struct timing_row *module_find(const struct timing *t,
+                                            const char *name)
+{
+    for (size_t i = 0; i < t->module_count; i++)
+        if (!strcmp(t->modules[i].name, name))
+            return &t->modules[i];
+    return NULL;
+}
+
+double time_forward_ns(const struct timing *t, const char *names)
+{
+    char *copy = xstrdup(names), *rest = copy, *name;
+    double sum = 0;
+    bool known = true;
+
+    while ((name = strsep(&rest, "+"))) {
+        const struct timing_row *row = module_find(t, name);
+        known = known && row && row->forward_ns > 0;
+        sum += row ? row->forward_ns : 0;
+    }
+    free(copy);
+    return known ? sum : 0;
 }
 
 /* The step stands for the run, though it is its first. */

@@ -37,6 +37,10 @@ void time_format_ns(double ns, char *text, size_t size);
 /* Whether the GPU waits for the CPU in a part of the step worth a line. */
 bool time_waits_for_cpu(const struct timing *t);
 
+/* Device time of a step's forward of the modules NAMES, as "A+B", with those
+ * below them; 0: not known of each. */
+double time_forward_ns(const struct timing *t, const char *names);
+
 /* Notes how firm the step's time is, once it is known. */
 void time_notes(struct result *result);
 

@@ -67,6 +67,15 @@ void process_begin(void)
     begun = true;
 }
 
+void memsim_process_uses(const char *framework)
+{
+    char text[64];
+    int n = snprintf(text, sizeof text, "framework=%s", framework);
+
+    if (slot && n > 0 && (size_t)n < sizeof text)
+        RECORD_TEXT(SETTING, text, (size_t)n);
+}
+
 bool memsim_process_forked(void)
 {
     return forked;
