@@ -43,7 +43,11 @@ static void add(struct made *m, const char *name, size_t parent,
 
 static char *written(struct made *m, unsigned depth, unsigned top)
 {
-    const struct tree_style style = {"", "", depth, top};
+    const struct tree_style style = {.bold = "",
+                                     .plain = "",
+                                     .verbose = true,
+                                     .depth = depth,
+                                     .top = top};
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -123,7 +127,7 @@ TEST(layers_of_about_one_size_say_so)
     add(&m, "Net.layers.2", 1, 95, "aten::mm");
     add(&m, "Net.layers.10", 1, 100, "aten::mm");
     char *text = written(&m, 0, 0);
-    has(text, "]  Net.layers.2,10, each about 97.50 MiB\n");
+    has(text, "]  Net.layers.2,10, each ~97.50 MiB\n");
     free(text);
 }
 

@@ -300,7 +300,8 @@ static int report(const struct replay_options *o, struct replay_report *r,
         &replay_report_json, &replay_report_html, &replay_report_perfetto,
         &replay_report_flame};
     FILE *out = output_summary_stream(&o->output);
-    struct report_style style = {.color = output_color(&o->output, out)};
+    struct report_style style = {.color = output_color(&o->output, out),
+                                 .verbose = o->output.verbose};
 
     if (r->worst && (!r->worst->trace || o->output.flame))
         replay_report_lines(r);

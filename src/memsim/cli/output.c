@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -336,12 +337,24 @@ static int gather(const struct output_options *options,
     return rc;
 }
 
+/* Of the terminal that OUT is; 0: it is none. */
+static int output_columns(FILE *out)
+{
+    struct winsize size;
+
+    return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size)
+               ? size.ws_col
+               : 0;
+}
+
 static int write_summary(const struct output_options *options,
                          const struct result *result, FILE *out,
                          struct err *err)
 {
     const struct report_style style = {.color = output_color(options, out),
                                        .timeline = options->timeline,
+                                       .verbose = options->verbose,
+                                       .columns = output_columns(out),
                                        .depth = options->depth,
                                        .top = options->top};
 

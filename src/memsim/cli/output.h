@@ -25,7 +25,7 @@ struct output_options {
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     uint32_t steps; /* of the job that will be run; 0: not given */
-    bool quiet, advice, timeline, check_collectives;
+    bool quiet, advice, timeline, check_collectives, verbose;
     uint32_t depth, top; /* 0: not given */
     int host_times;      /* index in "typical|recorded" */
     int color;           /* index in "auto|always|never" */
@@ -56,6 +56,9 @@ struct output_options {
      .help = "write the memory at the peak by Python stack (--stacks)\n"       \
              "as folded stacks, for speedscope.app or flamegraph.pl"},         \
     OUTPUT_SUMMARY_ROWS(structure, member),                                    \
+    {"verbose", 'v', OPTION_FLAG, NULL, offsetof(structure, member.verbose),   \
+     .help = "print all that is known: small rows, the critical path,\n"       \
+             "what the prices rest on"},                                       \
     {"depends", 0, OPTION_STRING, "OPERATION",                                 \
      offsetof(structure, member.depends),                                      \
      .help = "list what operations of a step waited for, and what\n"           \
@@ -122,7 +125,8 @@ struct output_options {
 #define OUTPUT_SUMMARY_ROWS(structure, member)                                 \
     {"depth", 0, OPTION_COUNT, "N", offsetof(structure, member.depth),         \
      .minimum = 1, .maximum = 100, .group = "Summary",                         \
-     .help = "levels of modules to show (default 3)"},                         \
+     .help = "levels of modules to show; a list of layers is none\n"             \
+             "(default 2; 3 with --verbose and in diff)"},                         \
     {"top", 0, OPTION_COUNT, "N", offsetof(structure, member.top),             \
      .minimum = 1, .maximum = 1000000,                                         \
      .help = "children to show of each module, the largest first\n"            \

@@ -153,10 +153,13 @@ static void print_steps(const struct result *result, FILE *out)
 static void print_summary(const struct replay_profile *p,
                           const struct result *result, FILE *out)
 {
+    const struct time_style style = {"", "", p->output->verbose};
+
     print_title(p, result, out);
     if (!p->changed)
         print_steps(result, out);
-    time_text_write(result, "", "", out);
+    time_text_write_step(result, out);
+    time_text_write(result, &style, out);
     for (size_t i = 0; i < result->note_count; i++)
         fprintf(out, "  note: %s\n", result->notes[i]);
 }

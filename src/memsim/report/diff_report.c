@@ -402,7 +402,7 @@ static void write_children(const struct sheet *s, size_t parent,
     size_t shown = 0, more = 0;
     size_t at = children_find(s, parent);
 
-    if (level >= (s->depth ? s->depth : TREE_DEPTH))
+    if (level >= (s->depth ? s->depth : TREE_DEPTH_VERBOSE))
         return;
     if (at < d->module_count && d->modules[s->order[at]].parent == parent)
         write_self(s, self, self_name, level);

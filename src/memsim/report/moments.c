@@ -24,7 +24,7 @@ struct page {
 
 static void write_heading(const struct page *p, const char *text)
 {
-    fprintf(p->out, "  %s%s%s\n", p->style->dim, text, p->style->plain);
+    fprintf(p->out, "\n  %s%s%s\n", p->style->bold, text, p->style->plain);
 }
 
 /* --- the chart ------------------------------------------------------------ */
@@ -155,7 +155,7 @@ static void write_phases(const struct page *p)
 
     if (!a->phase_count)
         return;
-    fprintf(p->out, "  %s%12s %12s  %-10s %-10s %s%s\n", p->style->dim, "peak",
+    fprintf(p->out, "  %s%12s %12s  %-10s %-10s %s%s\n", p->style->bold, "peak",
             "at its end", "", "phase", "most of it", p->style->plain);
     while (at < a->phase_count && a->phases[at].step + 1 < a->peak_step)
         at++;
@@ -217,7 +217,7 @@ static void write_modules(const struct page *p)
     const struct attribution_module **sorted = modules_sort(p->a);
     size_t top = modules_top(p, sorted);
 
-    fprintf(p->out, "  %s%12s %12s %12s  %s%s\n", p->style->dim, "at the peak",
+    fprintf(p->out, "  %s%12s %12s %12s  %s%s\n", p->style->bold, "at the peak",
             "it alone", "its own peak", "module", p->style->plain);
     for (size_t i = 0; i < top; i++)
         write_module(p, sorted[i]);
@@ -280,7 +280,7 @@ static void write_phase_modules(const struct page *p)
              step);
     if (c.count) {
         write_heading(p, heading);
-        fprintf(p->out, " %s", p->style->dim);
+        fprintf(p->out, " %s", p->style->bold);
         for (size_t i = 0; i < c.count; i++)
             fprintf(p->out, " %10s",
                     attribution_phase_name(c.phases[i]->phase));

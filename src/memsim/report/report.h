@@ -12,6 +12,8 @@
 struct report_style {
     bool color;
     bool timeline;       /* moments.h as well */
+    bool verbose;        /* all that is known, not what matters */
+    int columns;         /* of the terminal; 0: not known */
     unsigned depth, top; /* of the tree of modules; 0: as tree.h says */
 };
 

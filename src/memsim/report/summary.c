@@ -18,19 +18,24 @@
 #include "memsim/report/report.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/text_columns.h"
+#include "memsim/report/thing_text.h"
 #include "memsim/report/time_report.h"
 #include "memsim/report/tree.h"
 
 #define BAR_CELLS   24
-#define THINGS      5
+#define THINGS       3
+#define THINGS_ALL   5
+#define COLUMNS_MOST 120
 #define SIZE_LENGTH 16
 /* Beside "  PyTorch asked for 1023.99 MiB in ". */
 #define OOM_MODULE_COLUMNS 45
 
 struct page {
     FILE *out;
-    bool color, timeline;
+    bool color, timeline, verbose;
+    bool short_of_more; /* something is left out */
     unsigned depth, top;
+    int columns; /* of the terminal */
 };
 
 static const char *ink(const struct page *page, enum ink which)
@@ -155,19 +160,28 @@ static void write_range(const struct page *page,
             workspace_range_source(r, source, sizeof source));
 }
 
-static void write_peaks(const struct page *page, const struct result_device *d)
+static void write_plain_figure(const struct page *page, const char *name,
+                               uint64_t bytes, uint64_t capacity)
+{
+    write_figure(page, name, bytes, capacity);
+    fputc('\n', page->out);
+}
+
+/* What decides comes first; STEP: with the step's time. */
+static void write_peaks(const struct page *page, const struct result *r,
+                        const struct result_device *d, bool step)
 {
     uint64_t capacity = d->capacity_bytes;
 
     write_figure(page, "peak used", d->peak_used_bytes, capacity);
     write_bar(page, d);
-    write_figure(page, "peak reserved", d->peak_reserved_bytes, capacity);
-    fputc('\n', page->out);
-    write_figure(page, "peak allocated", d->peak_allocated_bytes, capacity);
-    fputc('\n', page->out);
+    write_plain_figure(page, "headroom", d->headroom_bytes, capacity);
+    if (step)
+        time_text_write_step(r, page->out);
+    write_plain_figure(page, "peak reserved", d->peak_reserved_bytes, capacity);
+    write_plain_figure(page, "peak allocated", d->peak_allocated_bytes,
+                       capacity);
     write_range(page, &d->range);
-    write_figure(page, "headroom", d->headroom_bytes, capacity);
-    fputc('\n', page->out);
 }
 
 /* What was missing, in TEXT. */
@@ -227,25 +241,9 @@ static void write_ooms(const struct page *page, const struct result_device *d)
                 survived - 1);
 }
 
-#define THING_COLUMNS 64 /* beside "    1023.99 MiB  " */
-#define LABEL_COLUMNS 44
-
-/* What T is and, where that is known and short, the line of the script, in
- * WIDTH columns, of THING_COLUMNS at most. Both come from the script. */
-static const char *thing_words(const struct peak_thing *t, size_t width,
-                               char out[THING_COLUMNS + 1])
-{
-    char where[THING_COLUMNS + 1];
-
-    text_quote(where, sizeof where, t->where);
-    size_t last = *where ? strlen(where) + 2 : 0;
-    if (last > width / 2)
-        last = 0;
-    text_quote(out, width - last + 1, t->label);
-    if (last)
-        snprintf(out + strlen(out), last + 1, ", %s", where);
-    return out;
-}
+#define THING_MARGIN  16 /* "    1023.99 MiB  " */
+#define EACH_COLUMNS  32
+#define LABEL_COLUMNS 44 /* of a terminal of TEXT_COLUMNS */
 
 /* How many blocks T is, and of which tensor or, where that is not known, of
  * which size: "24 x float32 8x1024". Empty: one block. */
@@ -256,7 +254,7 @@ static void thing_each(const struct peak_thing *t, char *out, size_t size)
     out[0] = '\0';
     if (t->count > 1)
         snprintf(count, sizeof count, "%" PRIu64 " x ", t->count);
-    if (*t->shape && strlen(t->shape) + strlen(count) <= THING_COLUMNS / 2)
+    if (*t->shape && strlen(t->shape) + strlen(count) <= EACH_COLUMNS)
         snprintf(out, size, "%s%s", count, t->shape);
     else if (t->count > 1)
         snprintf(out, size, "%s%s", count,
@@ -265,31 +263,38 @@ static void thing_each(const struct peak_thing *t, char *out, size_t size)
 
 static void write_things(const struct page *page, const struct result_device *d)
 {
+    size_t most_things = page->verbose ? THINGS_ALL : THINGS;
+
     if (d->thing_count)
-        fprintf(page->out, "  %slargest at the peak%s\n", ink(page, INK_DIM),
-                ink(page, INK_PLAIN));
-    for (size_t i = 0; i < d->thing_count && i < THINGS; i++) {
+        fprintf(page->out, "\n  %slargest at the peak%s\n",
+                ink(page, INK_BOLD), ink(page, INK_PLAIN));
+    for (size_t i = 0; i < d->thing_count && i < most_things; i++) {
         const struct peak_thing *t = &d->things[i];
-        char total[SIZE_LENGTH], each[THING_COLUMNS], words[THING_COLUMNS + 1];
+        char total[SIZE_LENGTH], each[64], words[THING_TEXT_BYTES];
 
         units_format_bytes(t->bytes, total, sizeof total);
         thing_each(t, each, sizeof each);
-        size_t room = THING_COLUMNS - strlen(each) - 2;
-        room = room < LABEL_COLUMNS ? room : LABEL_COLUMNS;
+        size_t room = (size_t)page->columns - THING_MARGIN - strlen(each) - 2;
+        size_t most =
+            (size_t)page->columns - TEXT_COLUMNS + LABEL_COLUMNS;
+        room = room < most ? room : most;
         if (*each)
             fprintf(page->out, "  %12s  %-*s  %s\n", total, (int)room,
-                    thing_words(t, room, words), each);
+                    thing_text(t, room, words), each);
         else
             fprintf(page->out, "  %12s  %s\n", total,
-                    thing_words(t, THING_COLUMNS, words));
+                    thing_text(t, (size_t)page->columns - THING_MARGIN,
+                               words));
     }
 }
 
 static void write_owners(const struct page *page, const struct result_device *d)
 {
     const struct tree_style style = {
-        .dim = ink(page, INK_DIM),
+        .bold = ink(page, INK_BOLD),
         .plain = ink(page, INK_PLAIN),
+        .columns = page->columns,
+        .verbose = page->verbose,
         .depth = page->depth,
         .top = page->top,
     };
@@ -420,19 +425,20 @@ static void write_spread(const struct page *page, const struct shown *s,
         text_write_wrapped(page->out, "  these ranks:", text);
 }
 
-static void write_class(const struct page *page, const struct shown *s)
+static void write_class(const struct page *page, const struct shown *s,
+                        bool step)
 {
     for (size_t i = 0; i < s->rank->device_count; i++) {
         const struct result_device *d = &s->rank->devices[i];
         write_rank_title(page, s, d);
         write_ooms(page, d);
-        write_peaks(page, d);
+        write_peaks(page, s->result, d, step && !i);
         write_spread(page, s, i);
         growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
                           page->out);
         write_things(page, d);
         write_owners(page, d);
-        advice_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN), page->out);
+        advice_write(d, ink(page, INK_BOLD), ink(page, INK_PLAIN), page->out);
     }
 }
 
@@ -442,15 +448,20 @@ static void write_ranks(const struct page *page, const struct result *r)
     struct rank_classes classes;
 
     result_ranks_group_near(r, &classes);
+    if (classes.count != 1)
+        time_text_write_step(r, page->out);
     for (size_t i = 0; i < classes.count; i++) {
         const struct shown s = shown_make(r, &classes.all[i]);
-        write_class(page, &s);
+        if (i)
+            fputc('\n', page->out);
+        write_class(page, &s, classes.count == 1);
     }
     rank_classes_fini(&classes);
 }
 
 /* A replay takes no time. */
-static void write_end(const struct result *r, FILE *out)
+static void write_end(const struct page *page, const struct result *r,
+                      FILE *out)
 {
     bool ran = r->seconds > 0, told = r->torch_version[0];
 
@@ -458,8 +469,18 @@ static void write_end(const struct result *r, FILE *out)
         fprintf(out, "  took %.1f s", r->seconds);
     if (told)
         fprintf(out, "%sPyTorch %s", ran ? ", " : "  ", r->torch_version);
-    if (ran || told)
+    if (page->short_of_more)
+        fprintf(out, "%s--verbose has more", ran || told ? "; " : "  ");
+    if (ran || told || page->short_of_more)
         fputc('\n', out);
+}
+
+/* Of the terminal, as far as names profit. */
+static int columns_of(const struct report_style *style)
+{
+    if (style->columns < TEXT_COLUMNS)
+        return TEXT_COLUMNS;
+    return style->columns < COLUMNS_MOST ? style->columns : COLUMNS_MOST;
 }
 
 static void summary_write(const void *result, const struct report_style *style,
@@ -469,22 +490,30 @@ static void summary_write(const void *result, const struct report_style *style,
     struct page page = {.out = out,
                         .color = style->color,
                         .timeline = style->timeline,
+                        .verbose = style->verbose,
+                        .short_of_more =
+                            !style->verbose && time_slowest(r) != NULL,
                         .depth = style->depth,
-                        .top = style->top};
+                        .top = style->top,
+                        .columns = columns_of(style)};
+    const struct time_style time = {ink(&page, INK_BOLD), ink(&page, INK_PLAIN),
+                                    style->verbose};
 
     write_verdict(&page, r);
     if (r->answer)
         fprintf(out, "  %s\n", r->answer);
     write_ranks(&page, r);
-    time_text_write(r, ink(&page, INK_DIM), ink(&page, INK_PLAIN), out);
+    time_text_write(r, &time, out);
     if (r->traffic)
-        traffic_text_write(r->traffic, ink(&page, INK_DIM),
+        traffic_text_write(r->traffic, ink(&page, INK_BOLD),
                            ink(&page, INK_PLAIN), out);
     collation_text_write(r, out);
+    if (r->rank_count && (r->note_count || r->guess_count))
+        fputc('\n', out);
     for (size_t i = 0; i < r->note_count; i++)
         text_write_wrapped(out, "  note:", r->notes[i]);
     guess_text_write(r, out);
-    write_end(r, out);
+    write_end(&page, r, out);
 }
 
 const struct report_ops report_summary = {.write = summary_write};

@@ -48,6 +48,17 @@ static void text_write(FILE *out, const char *text)
     }
 }
 
+/* TEXT from its next dot on, or else the next end of a word, if it has one: a
+ * name is cut there. */
+static const char *next_part(const char *text)
+{
+    const char *dot = strchr(text, '.');
+
+    if (!dot || !dot[1] || dot[1] == ' ')
+        dot = strpbrk(text, " _");
+    return dot && dot[1] ? dot : text;
+}
+
 void text_write_end(FILE *out, const char *text, int columns)
 {
     char next[8];
@@ -57,6 +68,8 @@ void text_write_end(FILE *out, const char *text, int columns)
         fputs("...", out);
         while (width > columns - 3)
             width -= character_take(&text, next);
+        text = next_part(text);
+        text += *text == '.' || *text == '_' || *text == ' ';
     }
     text_write(out, text);
 }

@@ -25,11 +25,34 @@ void time_json_add(cJSON *root, const struct result *result);
 /* Samples and tokens a second, where the arguments of the program's modules say
  * how many a step works on: a line, and "throughput" for TIME. */
 void time_throughput_write(const struct result *result, FILE *out);
+/* What was counted, a line. */
+void time_throughput_write_basis(const struct result *result, FILE *out);
 void time_throughput_json(cJSON *time, const struct result *result);
 
-/* For people; DIM and PLAIN switch colours, "" without. */
-void time_text_write(const struct result *result, const char *dim,
-                     const char *plain, FILE *out);
+/* Modules of the same name but for numbers, as one. */
+struct time_fold {
+    char *name;   /* "layers.*.mlp" */
+    double ns;    /* of all */
+    size_t count; /* of them */
+};
+
+/* ROWS by that name, the longest first, without modules that a part of theirs
+ * has all the time of. To be given to time_fold_free. */
+struct time_fold *time_fold_make(const struct timing_row *rows, size_t count,
+                                 size_t *folded);
+void time_fold_free(struct time_fold *rows, size_t count);
+
+/* For people. BOLD and PLAIN switch it on and off, "" without. */
+struct time_style {
+    const char *bold, *plain;
+    bool verbose; /* all that is known */
+};
+
+/* The step and its throughput: two lines, where a step is known. */
+void time_text_write_step(const struct result *result, FILE *out);
+/* What it is made of. */
+void time_text_write(const struct result *result,
+                     const struct time_style *style, FILE *out);
 
 /* "47.9 ms" */
 void time_format_ns(double ns, char *text, size_t size);

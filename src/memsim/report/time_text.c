@@ -6,13 +6,16 @@
 #include "memsim/report/text_columns.h"
 #include "memsim/report/time_report.h"
 
-#define ROWS          5
-#define NAME_COLUMNS  52
+#define ROWS         5
+#define ROWS_SHORT   4
+#define NAME_COLUMNS 52
+#define LEAST        0.001 /* of the step: worth a row */
 #define HOST_BOUND    0.1 /* of the step: worth a line */
 
 struct page {
     FILE *out;
-    const char *dim, *plain;
+    const char *bold, *plain;
+    bool verbose;
 };
 
 static double share(double part, double whole)
@@ -25,11 +28,11 @@ static void write_part(const struct page *p, const char *name, uint64_t ns,
 {
     char text[32];
 
-    if (!ns)
+    if (!ns || (!p->verbose && (double)ns < LEAST * (double)whole))
         return;
     time_format_ns((double)ns, text, sizeof text);
-    fprintf(p->out, "    %-28s %10s %5.1f%%\n", name, text,
-            share((double)ns, (double)whole));
+    fprintf(p->out, "  %12s %5.1f%%  %s\n", text,
+            share((double)ns, (double)whole), name);
 }
 
 static void write_parts(const struct page *p, const struct timing_step *s)
@@ -67,6 +70,35 @@ static void write_links(const struct page *p, const struct timing *t,
                 t->network_users);
 }
 
+static void write_title(const struct page *p, const char *title)
+{
+    fprintf(p->out, "\n  %s%s%s\n", p->bold, title, p->plain);
+}
+
+static void write_modules(const struct page *p, const struct timing *t,
+                          double whole)
+{
+    size_t count;
+    struct time_fold *rows =
+        time_fold_make(t->modules, t->module_count, &count);
+    size_t most = p->verbose ? ROWS : ROWS_SHORT;
+    char text[32], each[40];
+
+    if (count)
+        write_title(p, "device time of a step, by module");
+    for (size_t i = 0; i < count && i < most; i++) {
+        time_format_ns(rows[i].ns, text, sizeof text);
+        int width = 0;
+        each[0] = '\0';
+        if (rows[i].count > 1)
+            width = snprintf(each, sizeof each, "  (%zu)", rows[i].count);
+        fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
+        text_write_end(p->out, rows[i].name, NAME_COLUMNS - width);
+        fprintf(p->out, "%s\n", each);
+    }
+    time_fold_free(rows, count);
+}
+
 static void write_rows(const struct page *p, const char *title,
                        const struct timing_row *rows, size_t count,
                        double whole)
@@ -75,8 +107,10 @@ static void write_rows(const struct page *p, const char *title,
 
     if (!count)
         return;
-    fprintf(p->out, "  %s%s%s\n", p->dim, title, p->plain);
+    write_title(p, title);
     for (size_t i = 0; i < count && i < ROWS; i++) {
+        if (!p->verbose && rows[i].ns < LEAST * whole)
+            return;
         time_format_ns(rows[i].ns, text, sizeof text);
         fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
         text_write_end(p->out, rows[i].name, NAME_COLUMNS);
@@ -94,20 +128,29 @@ static double path_ns(const struct timing *t)
     return sum;
 }
 
-/* "  basis: 61% fitted, 30% roofline" */
+/* What the prices of the device time rest on, in words. */
+static const char *const basis_words[COST_BASES] = {
+    [COST_MEASURED] = "measured",
+    [COST_FITTED] = "fits of measurements on this GPU",
+    [COST_BORROWED] = "fits of another GPU's measurements",
+    [COST_ESTIMATED] = "estimates",
+    [COST_ROOFLINE] = "the data sheet's limits",
+    [COST_FALLBACK] = "a few microseconds each, for lack of a model",
+};
+
 static void write_basis(const struct page *p, const struct timing *t)
 {
-    const char *before = "  of the device time";
+    char text[400] = "";
 
     for (int i = 0; i < COST_BASES; i++) {
-        if (t->basis[i] < 0.005)
-            continue;
-        fprintf(p->out, "%s %.0f%% %s", before, 100 * t->basis[i],
-                cost_basis_name((enum cost_basis)i));
-        before = ",";
+        size_t used = strlen(text);
+        if (t->basis[i] >= 0.005)
+            snprintf(text + used, sizeof text - used, "%s %.0f%% %s",
+                     used ? "," : "prices of the device time:",
+                     100 * t->basis[i], basis_words[i]);
     }
-    if (*before == ',')
-        fputc('\n', p->out);
+    if (*text)
+        text_write_wrapped(p->out, " ", text);
 }
 
 /* What the step would take where the CPU is no limit. */
@@ -140,10 +183,8 @@ static bool has_times(const struct result *result)
     return false;
 }
 
-void time_text_write(const struct result *result, const char *dim,
-                     const char *plain, FILE *out)
+void time_text_write_step(const struct result *result, FILE *out)
 {
-    const struct page page = {out, dim, plain};
     const struct timing *t = time_slowest(result);
     char time[32], low[32], high[32];
 
@@ -153,8 +194,7 @@ void time_text_write(const struct result *result, const char *dim,
     if (!t)
         return;
     const struct timing_step *s = &t->steps[t->typical];
-    double whole = (double)s->duration_ns;
-    time_format_ns(whole, time, sizeof time);
+    time_format_ns((double)s->duration_ns, time, sizeof time);
     time_format_ns((double)s->low_ns, low, sizeof low);
     time_format_ns((double)s->high_ns, high, sizeof high);
     fprintf(out, "  %-16s %11s  (%s to %s)", "step", time, low, high);
@@ -162,19 +202,41 @@ void time_text_write(const struct result *result, const char *dim,
         fprintf(out, "  MFU %.0f%%", 100 * t->mfu);
     fputc('\n', out);
     time_throughput_write(result, out);
+}
+
+/* What a reader who asks for all gets besides. */
+static void write_more(const struct page *p, const struct result *result,
+                       const struct timing *t)
+{
+    write_rows(p, "device time of a step, by operator", t->operators,
+               t->operator_count, (double)timing_step_ns(t));
+    write_rows(p, "the critical path of the last step", t->path, t->path_count,
+               path_ns(t));
+    fputc('\n', p->out);
+    time_throughput_write_basis(result, p->out);
+    write_basis(p, t);
+}
+
+void time_text_write(const struct result *result,
+                     const struct time_style *style, FILE *out)
+{
+    const struct page page = {out, style->bold, style->plain, style->verbose};
+    const struct timing *t = time_slowest(result);
+
+    if (!t)
+        return;
+    const struct timing_step *s = &t->steps[t->typical];
+    double whole = (double)s->duration_ns;
+    write_title(&page, "what the GPU does in a step");
     write_parts(&page, s);
     write_links(&page, t, s);
-    time_ranks_write(result, dim, plain, out);
-    write_rows(&page, "modules, device time of a step", t->modules,
-               t->module_count, whole);
-    write_rows(&page, "operators, device time of a step", t->operators,
-               t->operator_count, whole);
-    write_rows(&page, "the critical path of the last step", t->path,
-               t->path_count, path_ns(t));
-    write_basis(&page, t);
     write_host(&page, t, s);
+    time_ranks_write(result, style->bold, style->plain, out);
+    write_modules(&page, t, whole);
+    if (style->verbose)
+        write_more(&page, result, t);
     if (result->dependencies)
-        fprintf(out, "  %sdependencies in step %zu; <-- is what decided the "
+        fprintf(out, "\n  %sdependencies in step %zu; <-- is what decided the "
                      "start%s\n%s",
-                dim, t->typical, plain, result->dependencies);
+                style->bold, t->typical, style->plain, result->dependencies);
 }

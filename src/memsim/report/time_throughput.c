@@ -79,7 +79,7 @@ static void format_batch(const struct step_input *input, char *text,
 void time_throughput_write(const struct result *result, FILE *out)
 {
     const struct throughput t = throughput_find(result);
-    char rate[128], batch[64], line[512], calls[64] = "", rank[64] = "";
+    char rate[128];
 
     if (!t.rank)
         return;
@@ -87,7 +87,17 @@ void time_throughput_write(const struct result *result, FILE *out)
         format_rate(&t, t.input.tokens, "tokens", rate, sizeof rate);
     else
         format_rate(&t, t.input.samples, "samples", rate, sizeof rate);
-    fprintf(out, "  %-16s %s\n", "throughput", rate);
+    fprintf(out, "  %-16s %s%s\n", "throughput", rate,
+            result->rank_count > 1 ? ", of one rank" : "");
+}
+
+void time_throughput_write_basis(const struct result *result, FILE *out)
+{
+    const struct throughput t = throughput_find(result);
+    char batch[64], line[512], calls[64] = "", rank[64] = "";
+
+    if (!t.rank)
+        return;
     format_batch(&t.input, batch, sizeof batch);
     if (t.input.calls > 1)
         snprintf(calls, sizeof calls, " in each of %" PRIu32 " calls",
@@ -95,9 +105,9 @@ void time_throughput_write(const struct result *result, FILE *out)
     if (result->rank_count > 1)
         snprintf(rank, sizeof rank, ", of rank %" PRIu64 " alone",
                  (uint64_t)t.rank->rank);
-    snprintf(line, sizeof line, "counted: %s given to %s%s%s", batch, t.module,
-             calls, rank);
-    text_write_wrapped(out, "   ", line);
+    snprintf(line, sizeof line, "throughput: counted are %s given to %s%s%s",
+             batch, t.module, calls, rank);
+    text_write_wrapped(out, " ", line);
 }
 
 void time_throughput_json(cJSON *time, const struct result *result)

@@ -12,7 +12,9 @@
 #define BAR_CELLS   16
 #define NAME_COLUMN 43 /* after the size, the share and the bar */
 #define SIZE_LENGTH 16
+#define LEVELS      100
 #define OWN_ROWS    3  /* of a module's own operators, the largest */
+#define LEAST       0.001 /* of all: a row's share */
 #define OWN_SHARE   50 /* an operator is told from 1/50 of the row above */
 
 struct tree {
@@ -35,6 +37,12 @@ static double share(const struct tree *t, uint64_t bytes)
     return t->total_bytes ? (double)bytes / (double)t->total_bytes : 0;
 }
 
+/* Rows below that are left out, where not all is asked for. */
+static bool is_small(const struct tree *t, uint64_t bytes)
+{
+    return !t->style->verbose && share(t, bytes) < LEAST;
+}
+
 static void write_row(const struct tree *t, const struct row *row)
 {
     char size[SIZE_LENGTH], bar[BAR_CELLS + 1];
@@ -50,7 +58,8 @@ static void write_row(const struct tree *t, const struct row *row)
     fprintf(t->out, "  %12s %5.1f%%  [%s]  %*s",
             units_format_bytes(row->bytes, size, sizeof size), 100 * part, bar,
             indent, "");
-    text_write_end(t->out, row->name, TEXT_COLUMNS - NAME_COLUMN - indent);
+    int columns = t->style->columns ? t->style->columns : TEXT_COLUMNS;
+    text_write_end(t->out, row->name, columns - NAME_COLUMN - indent);
     fputc('\n', t->out);
 }
 
@@ -71,7 +80,7 @@ static void write_own(const struct tree *t, const struct tree_node *node,
         free(name);
         rest -= own[shown].bytes;
     }
-    if (rest) {
+    if (rest && !is_small(t, rest)) {
         char *name = xasprintf("(%s%s)", whose, shown ? "other" : "operations");
         write_row(t, &(struct row){rest, name, level});
         free(name);
@@ -88,18 +97,33 @@ static void write_rest(const struct tree *t, uint64_t bytes, size_t count,
     write_row(t, &(struct row){bytes, text, level});
 }
 
+/* A list is no level of its own, and what is in it is shown. */
+static unsigned depth_below(const struct tree_node *node, unsigned level,
+                            unsigned depth)
+{
+    if (!node->is_list)
+        return depth;
+    return depth + 1 > level + 2 ? depth + 1 : level + 2;
+}
+
+/* Whether a part is shown: a list is, below DEPTH too. */
+static bool is_shown(const struct tree *t, const struct tree_node *node,
+                     unsigned level, unsigned depth)
+{
+    return !is_small(t, node->bytes) && (level < depth || node->is_list);
+}
+
 /* What is in ABOVE: its parts, the largest first, and among them what it holds
  * itself. */
 static void write_children(const struct tree *t, const struct tree_node *above,
-                           unsigned level)
+                           unsigned level, unsigned depth)
 {
     unsigned top = t->style->top ? t->style->top : TREE_TOP;
-    unsigned depth = t->style->depth ? t->style->depth : TREE_DEPTH;
-    bool own_waits = above->own_bytes && above->count;
+    bool own_waits = above->own_bytes && above->count && level < depth;
     uint64_t rest_bytes = 0;
     size_t rest = 0;
 
-    if (level >= depth)
+    if (level > LEVELS)
         return;
     struct tree_node *nodes;
     size_t count = tree_node_children(&t->nodes, above, &nodes);
@@ -108,17 +132,20 @@ static void write_children(const struct tree *t, const struct tree_node *above,
             write_own(t, above, "own: ", level);
             own_waits = false;
         }
+        if (!is_shown(t, &nodes[i], level, depth))
+            continue;
         if (i >= top) {
             rest += nodes[i].parts;
             rest_bytes += nodes[i].bytes;
             continue;
         }
         write_row(t, &(struct row){nodes[i].bytes, nodes[i].name, level});
-        write_children(t, &nodes[i], level + 1);
+        write_children(t, &nodes[i], level + 1,
+                       depth_below(&nodes[i], level, depth));
     }
     if (own_waits && count)
         write_own(t, above, "own: ", level);
-    if (rest)
+    if (rest && !is_small(t, rest_bytes))
         write_rest(t, rest_bytes, rest, level);
     tree_node_free(nodes, count);
 }
@@ -128,7 +155,7 @@ static void write_outside(const struct tree *t, uint64_t bytes)
 {
     struct tree_node outside = {.bytes = bytes, .own_bytes = bytes};
 
-    if (!bytes)
+    if (!bytes || is_small(t, bytes))
         return;
     write_row(t, &(struct row){bytes, "(no module)", 0});
     if (t->style->depth != 1)
@@ -166,7 +193,9 @@ static void write_categories(const struct tree *t)
         rows[i] =
             (struct share_row){(enum trace_category)i, t->a->at_peak.bytes[i]};
     qsort(rows, TRACE_CATEGORY_COUNT, sizeof *rows, share_compare);
-    for (size_t i = 0; i < TRACE_CATEGORY_COUNT && rows[i].bytes; i++)
+    for (size_t i = 0; i < TRACE_CATEGORY_COUNT && rows[i].bytes &&
+                       !is_small(t, rows[i].bytes);
+         i++)
         write_row(t, &(struct row){rows[i].bytes,
                                    attribution_category_name(rows[i].category),
                                    0});
@@ -174,7 +203,7 @@ static void write_categories(const struct tree *t)
 
 static void write_heading(const struct tree *t, const char *by)
 {
-    fprintf(t->out, "  %sat the peak, by %s%s\n", t->style->dim, by,
+    fprintf(t->out, "\n  %sat the peak, by %s%s\n", t->style->bold, by,
             t->style->plain);
 }
 
@@ -194,7 +223,10 @@ void tree_write(const struct attribution *attribution,
     write_categories(&t);
     write_heading(&t, "module");
     tree_nodes_init(&t.nodes, attribution);
-    write_children(&t, &(struct tree_node){.bytes = owned_bytes}, 0);
+    write_children(&t, &(struct tree_node){.bytes = owned_bytes}, 0,
+                   style->depth     ? style->depth
+                   : style->verbose ? TREE_DEPTH_VERBOSE
+                                    : TREE_DEPTH);
     write_outside(&t, t.total_bytes - owned_bytes);
     tree_nodes_fini(&t.nodes);
 }

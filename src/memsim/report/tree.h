@@ -4,16 +4,20 @@
 #ifndef MEMSIM_MEMSIM_TREE_H
 #define MEMSIM_MEMSIM_TREE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "memsim/attribution/attribute.h"
 
-#define TREE_DEPTH 3 /* where not said otherwise */
+#define TREE_DEPTH         2 /* where not said otherwise */
+#define TREE_DEPTH_VERBOSE 3
 #define TREE_TOP   5
 
 struct tree_style {
-    const char *dim, *plain; /* what switches them on; "" without colours */
-    unsigned depth;          /* levels; 0: TREE_DEPTH */
+    const char *bold, *plain; /* what switches them on; "" without colours */
+    int columns;             /* of a line; 0: TEXT_COLUMNS */
+    bool verbose;            /* rows of less than 0.1%, too */
+    unsigned depth; /* levels, of which a list is none; 0: TREE_DEPTH */
     unsigned top;            /* the largest of each module's; 0: TREE_TOP */
 };
 

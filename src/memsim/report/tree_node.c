@@ -206,9 +206,9 @@ static void numbers_merge(struct tree_node *first, size_t count, bool equal)
         node_merge(first, &first[i]);
     free(first->name);
     units_format_bytes(first->bytes / count, each, sizeof each);
-    first->name =
-        xasprintf("%s, each %s%s", ranges, equal ? "" : "about ", each);
+    first->name = xasprintf("%s, each %s%s", ranges, equal ? "" : "~", each);
     first->parts = count;
+    first->is_list = true;
     free(ranges);
 }
 
@@ -274,6 +274,7 @@ static bool node_descend(struct tree_node *n, const struct tree_nodes *t)
         n->members = part->members;
         n->count = part->count;
         n->own_bytes = part->own_bytes + outside;
+        n->is_list |= part->is_list;
         part->members = NULL;
     }
     tree_node_free(parts.all, parts.count);

@@ -85,7 +85,7 @@ struct timing {
 };
 
 /* The most rows that a list holds. */
-#define TIMING_ROWS 200
+#define TIMING_ROWS 2000
 
 /* Reads and simulates the trace PATH. Returns 0 with *T to be given to
  * timing_fini, or -1 with ERR set and nothing to free. */
