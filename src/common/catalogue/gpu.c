@@ -70,18 +70,42 @@ static int file_is_called(const char *path, const char *name, struct err *err)
     return called;
 }
 
+/* AMD's, as people call them: mi300x, MI250, rx7900xtx. */
+static bool is_amd(const char *name)
+{
+    return (!strncasecmp(name, "mi", 2) && name[2] >= '1' && name[2] <= '9') ||
+           !strncasecmp(name, "rx", 2) || !strncasecmp(name, "radeon", 6);
+}
+
+/* The names near NAME or, where none is, near its beginning. */
+static void near_find(struct suggest *near, struct dirent **files, int count,
+                      char *name)
+{
+    for (size_t length = strlen(name); length > 1; length--) {
+        name[length] = '\0';
+        suggest_start(near, name, 3);
+        for (int i = 0; i < count; i++)
+            suggest_offer(near, files[i]->d_name);
+        if (near->count)
+            return;
+    }
+}
+
 static int fail_unknown(struct dirent **files, int count, const char *name,
                         struct err *err)
 {
-    struct suggest near;
-    char list[256] = "";
+    struct suggest near = {.count = 0};
+    char list[256] = "", start[64];
     size_t used = 0;
 
+    if (is_amd(name))
+        return err_set(err, "%s: AMD GPUs are not simulated; `memsim gpus` "
+                            "lists NVIDIA's",
+                       name);
     for (int i = 0; i < count; i++)
         files[i]->d_name[strlen(files[i]->d_name) - 5] = '\0'; /* .json */
-    suggest_start(&near, name, 3);
-    for (int i = 0; i < count; i++)
-        suggest_offer(&near, files[i]->d_name);
+    snprintf(start, sizeof start, "%s", name);
+    near_find(&near, files, count, start);
     for (size_t i = 0; i < near.count && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                  i ? ", " : "; near it: ", near.names[i]);

@@ -22,7 +22,8 @@
 struct values {
     const char *output;
     const char *python;
-    uint32_t minutes, shapes;
+    double minutes;
+    uint32_t shapes;
     bool truth;
 };
 
@@ -30,9 +31,8 @@ static const struct option_row rows[] = {
     {"output", 'o', OPTION_STRING, "DIR", offsetof(struct values, output),
      .help = "directory of the tables; those of an earlier run are\n"
              "continued"},
-    {"minutes", 0, OPTION_COUNT, "N", offsetof(struct values, minutes),
-     .help = "how long to measure (default 20)",
-     .minimum = 1, .maximum = MINUTES_MAX},
+    {"minutes", 0, OPTION_NUMBER, "N", offsetof(struct values, minutes),
+     .help = "how long to measure (default 20); 0.5 is half of one"},
     {"shapes", 0, OPTION_COUNT, "N", offsetof(struct values, shapes),
      .help = "how many shapes to measure at most (default 20000)",
      .minimum = 1, .maximum = 10000000},
@@ -46,6 +46,7 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim calibrate",
+    .operands = "",
     .summary = "Measures the operators of this machine's GPU with PyTorch. "
                "Writes tables that\n`memsim fit' reads.",
     .examples = "  memsim calibrate --minutes 30 -o mine\n"
@@ -69,6 +70,10 @@ int cmd_calibrate(int argc, char **argv)
         err_set(&err, "'%s': it takes no argument", operands.values[0]);
         return cmd_usage(&options, CMD_USAGE, &err);
     }
+    if (!(v.minutes > 0) || v.minutes > MINUTES_MAX) {
+        err_set(&err, "--minutes: more than 0, and at most %d", MINUTES_MAX);
+        return cmd_usage(&options, CMD_USAGE, &err);
+    }
     if (!v.output) {
         err_set(&err, "no -o DIR given, where the tables go");
         return cmd_usage(&options, CMD_USAGE, &err);
@@ -77,7 +82,7 @@ int cmd_calibrate(int argc, char **argv)
                           &err))
         return cmd_fail(CMD_FAILED, &err);
     char *script = xasprintf("%s/" SCRIPT, libraries);
-    char *minutes = xasprintf("%u", v.minutes);
+    char *minutes = xasprintf("%g", v.minutes);
     char *shapes = xasprintf("%u", v.shapes);
     char *const words[] = {
         (char *)v.python, script,   "--output", (char *)v.output,

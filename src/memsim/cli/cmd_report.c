@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim report: a run's report again, from its directory. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/json_add.h"
 #include "common/base/xmalloc.h"
@@ -41,6 +45,29 @@ static bool open_unlimited(const struct rundir *dir, struct rundir *unlimited)
 
     free(path);
     return !rc;
+}
+
+/* What PATH is that is no kept run, and what reads it, after ERR. */
+static void explain_input(const char *path, struct err *err)
+{
+    char *trace = xasprintf("%s/process-0000.trace", path);
+    char *session = xasprintf("%s/" SESSION_FILE, path);
+    struct stat st;
+
+    if (stat(path, &st))
+        err_set(err, "%s: %s", path, strerror(errno));
+    else if (S_ISDIR(st.st_mode) && access(session, R_OK) &&
+             !access(trace, R_OK))
+        err_set(err, "%s: an imported profile, which has times alone: `memsim "
+                     "replay %s' shows them",
+                path, path);
+    else if (!S_ISDIR(st.st_mode))
+        err_set(err, "%s: a file, and no directory of `memsim run -o'; `memsim "
+                     "replay' plays a trace or a snapshot, `memsim import' "
+                     "reads a profiler's trace",
+                path);
+    free(session);
+    free(trace);
 }
 
 /* Returns false where something could not be told. */
@@ -84,6 +111,9 @@ int cmd_report(int argc, char **argv)
         err_set(&err, "%s", options.wanted);
         return cmd_usage(&options, CMD_USAGE, &err);
     }
+    explain_input(operands.values[0], &err);
+    if (err.text[0])
+        return cmd_fail(CMD_FAILED, &err);
     if (kept_options_recall(&kept, operands.values[0], false, &o.output, &err))
         return cmd_fail(CMD_FAILED, &err);
     bool told = false;

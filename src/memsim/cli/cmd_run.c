@@ -130,6 +130,34 @@ static int check_trace_limit(uint64_t bytes, struct err *err)
                    units_format_bytes(bytes, text, sizeof text));
 }
 
+/* An option of ours that COMMAND was given; NULL: none. */
+static const char *misplaced_option(char *const *command)
+{
+    for (size_t i = 1; command[0] && command[i]; i++)
+        for (const struct option_row *row = rows; row->name; row++) {
+            size_t length = strlen(row->name);
+            const char *word = command[i];
+            if (!strncmp(word, "--", 2) &&
+                !strncmp(word + 2, row->name, length) &&
+                (!word[2 + length] || word[2 + length] == '='))
+                return row->name;
+        }
+    return NULL;
+}
+
+/* argparse and others end with this for an option that they do not know. */
+#define STATUS_USAGE 2
+
+static void note_misplaced(const struct session *s, char *const *command)
+{
+    const char *name = misplaced_option(command);
+
+    if (s->exit_status == STATUS_USAGE && name)
+        cmd_note("the command was given --%s; memsim's own options go before "
+                 "the command: memsim run --%s ... -- %s",
+                 name, name, command[0]);
+}
+
 static int report(struct rundir *dir, const struct output_sources *sources,
                   const struct run_options *o, char **command)
 {
@@ -228,6 +256,7 @@ static int run(const struct run_options *o, struct job *job)
     if (o->output.advice && ran_out(&dir, job->command) &&
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
+    note_misplaced(dir.session, job->command);
     find_batch(job, sources.unlimited != NULL, &sources, &batch_command);
     status = report(&dir, &sources, o, job->command);
     free(batch_command);

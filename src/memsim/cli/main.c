@@ -23,9 +23,15 @@ static int help(void)
     for (const struct command *c = commands; c->name; c++)
         if (c->summary)
             printf("  %-10s %s\n", c->name, c->summary);
-    fputs("\n`memsim COMMAND --help' lists the options of COMMAND; see also "
+    fputs("\n`memsim help COMMAND' lists the options of COMMAND; see also "
           "memsim(1).\n",
           stdout);
+    return CMD_OK;
+}
+
+static int version(void)
+{
+    printf("memsim %s\n", version_text());
     return CMD_OK;
 }
 
@@ -55,6 +61,27 @@ static int unknown_command(const char *name)
     return CMD_USAGE;
 }
 
+/* `memsim help [COMMAND]' */
+static int help_on(char *name)
+{
+    char *const words[] = {name, (char *)"--help", NULL};
+
+    if (!name)
+        return help();
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(name, c->name))
+            return c->run(2, (char **)words);
+    return unknown_command(name);
+}
+
+static const struct word {
+    const char *text;
+    int (*say)(void);
+} words[] = {
+    {"--help", help},       {"-h", help},         {"--version", version},
+    {"-V", version},        {"version", version}, {NULL, NULL},
+};
+
 /* STATUS, or FAILED where not all that was printed was written. */
 static int finish(int status, int failed)
 {
@@ -73,12 +100,11 @@ int main(int argc, char **argv)
         fputs("memsim: no command given\nTry `memsim --help'.\n", stderr);
         return CMD_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-        return finish(help(), CMD_FAILED);
-    if (!strcmp(argv[1], "--version")) {
-        printf("memsim %s\n", version_text());
-        return finish(CMD_OK, CMD_FAILED);
-    }
+    for (const struct word *w = words; w->text; w++)
+        if (!strcmp(argv[1], w->text))
+            return finish(w->say(), CMD_FAILED);
+    if (!strcmp(argv[1], "help"))
+        return finish(help_on(argv[2]), CMD_FAILED);
     if (!strcmp(argv[1], LAUNCH_COMMAND)) /* memsim run's own */
         return launch_run(argc - 1, argv + 1);
     for (const struct command *c = commands; c->name; c++)

@@ -166,10 +166,11 @@ void batch_write_conclusion(const struct batch_report *r, FILE *out)
         cached += r->outcomes[i].cached;
         seconds += r->outcomes[i].cached ? 0 : r->outcomes[i].seconds;
     }
-    fprintf(out, "  %s, %s; %zu runs took %.1f s", r->result.gpu.device_name,
+    fprintf(out, "  %s, %s; %zu run%s took %.1f s", r->result.gpu.device_name,
             units_format_bytes(r->result.gpu.memory_bytes, capacity,
                                sizeof capacity),
-            r->outcome_count - cached, seconds);
+            r->outcome_count - cached,
+            r->outcome_count - cached == 1 ? "" : "s", seconds);
     if (cached)
         fprintf(out, ", %zu were known", cached);
     fputc('\n', out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/result_process.h"
 
+#include <signal.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,12 +160,18 @@ static void files_note(struct result *r, const struct session *s)
 
 /* --- reads ---------------------------------------------------------------- */
 
+/* The user ended it: that is no fault of a value. */
+static bool was_interrupted(const struct result *r)
+{
+    return r->command_status == 128 + SIGINT;
+}
+
 static void reads_note(struct result *r, const struct session *s)
 {
     uint64_t reads = unknown_reads(s);
     const char *where = NULL;
 
-    if (r->verdict != VERDICT_FAILED || !reads)
+    if (r->verdict != VERDICT_FAILED || !reads || was_interrupted(r))
         return;
     for (uint32_t i = processes(s); i-- > 0 && !where;)
         if (s->processes[i].unknown_where[0])
@@ -181,7 +189,7 @@ static void guesses_note(struct result *r, const struct session *s)
 {
     uint32_t places = atomic_load(&s->guess_count);
 
-    if (r->verdict != VERDICT_FAILED || !places)
+    if (r->verdict != VERDICT_FAILED || !places || was_interrupted(r))
         return;
     result_note(r,
                 "before it failed, memsim had guessed sizes or choices at %u "

@@ -64,10 +64,21 @@ static const struct heading {
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
 static const struct heading unfinished = {INK_WARN, "not finished"};
 
+static const struct heading interrupted = {INK_WARN, "interrupted"};
+
+/* The user ended it. */
+static bool is_interrupted(const struct result *r)
+{
+    return r->verdict == VERDICT_FAILED && r->finished &&
+           r->command_status == 128 + SIGINT;
+}
+
 static const struct heading *heading_of(const struct result *r)
 {
     if (!r->finished && r->verdict == VERDICT_FAILED)
         return &unfinished;
+    if (is_interrupted(r))
+        return &interrupted;
     if (!r->command_status && !r->rank_count)
         return &headings[VERDICT_NONE];
     if (!r->command_status && r->verdict == VERDICT_FAILED)
@@ -75,18 +86,28 @@ static const struct heading *heading_of(const struct result *r)
     return &headings[r->verdict];
 }
 
-/* What the verdict needs to be understood, in DETAIL. */
-static void verdict_detail(const struct result *r, char *detail, size_t size)
+static void failure_detail(const struct result *r, char *detail, size_t size)
 {
     int status = r->command_status;
     bool by_signal = status > 128 && status < 128 + SIGRTMIN;
-    char needs[SIZE_LENGTH];
 
-    *detail = '\0';
-    if (r->verdict == VERDICT_FAILED && r->finished && status)
+    if (is_interrupted(r))
+        snprintf(detail, size, "%s",
+                 r->rank_count ? "; until then it fitted" : "");
+    else if (r->finished && status)
         snprintf(detail, size, " (status %d%s%s), not for lack of GPU memory",
                  status, by_signal ? ", " : "",
                  by_signal ? strsignal(status - 128) : "");
+}
+
+/* What the verdict needs to be understood, in DETAIL. */
+static void verdict_detail(const struct result *r, char *detail, size_t size)
+{
+    char needs[SIZE_LENGTH];
+
+    *detail = '\0';
+    if (r->verdict == VERDICT_FAILED)
+        failure_detail(r, detail, size);
     if (r->verdict == VERDICT_OVER_LIMIT && r->slower_percent > 0)
         snprintf(detail, size, " of time: a step takes %.1f%% longer",
                  r->slower_percent);
