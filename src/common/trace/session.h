@@ -145,6 +145,7 @@ struct session_assume {
 enum session_file_kind {
     SESSION_FILE_WRITTEN, /* at the program's path */
     SESSION_FILE_KEPT,    /* the user's is unchanged; a copy was written */
+    SESSION_FILE_TAKEN,   /* a checkpoint, which is not there any more */
 };
 
 /* A file of tensors that a process opened to write. */
@@ -184,6 +185,7 @@ struct session {
     uint32_t late_frees;    /* --late-frees */
     struct gpu gpu;
     char directory[512]; /* where traces go; absolute */
+    char start_directory[512]; /* in which memsim was started; or "" */
     struct session_device devices[SESSION_DEVICES];
     uint32_t world_size;       /* of `memsim run --nnodes'; 0: not given */
     uint32_t local_world_size; /* ranks of a node, likewise */
@@ -199,6 +201,7 @@ struct session {
     session_u32 note_count;    /* likewise */
     session_u32 guess_count;   /* likewise */
     session_u32 file_count;    /* likewise */
+    session_u32 root_count;    /* of the tree of copies (session_files.h) */
     struct session_oom ooms[SESSION_OOMS];
     struct session_note notes[SESSION_NOTES];
     struct session_guess guesses[SESSION_GUESSES];

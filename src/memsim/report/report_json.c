@@ -146,7 +146,10 @@ static void add_files(cJSON *root, const struct result *r)
     for (size_t i = 0; i < r->file_count; i++) {
         cJSON *file = json_add_object(list);
         cJSON_AddStringToObject(file, "path", r->files[i].path);
-        cJSON_AddBoolToObject(file, "kept", r->files[i].kept);
+        cJSON_AddBoolToObject(file, "kept",
+                              r->files[i].kind == SESSION_FILE_KEPT);
+        cJSON_AddBoolToObject(file, "taken",
+                              r->files[i].kind == SESSION_FILE_TAKEN);
     }
 }
 

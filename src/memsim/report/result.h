@@ -117,7 +117,7 @@ struct result_rank {
 /* A file of tensors that the command wrote. */
 struct result_file_written {
     char *path;
-    bool kept; /* as it was; its new content is in the run's directory */
+    enum session_file_kind kind;
 };
 
 /* What a process's trace has for --perfetto. */

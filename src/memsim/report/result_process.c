@@ -95,26 +95,28 @@ static void files_collect(struct result *r, const struct session *s)
 
     for (uint32_t i = 0; i < count; i++) {
         const struct session_file *f = &s->files[i];
-        bool kept = atomic_load(&f->kind) == SESSION_FILE_KEPT;
+        enum session_file_kind kind = atomic_load(&f->kind);
 
-        if (!atomic_load(&f->ready) || (!kept && !unknown_reads(s)))
+        if (!atomic_load(&f->ready) ||
+            (kind == SESSION_FILE_WRITTEN && !unknown_reads(s)))
             continue;
         r->files = xreallocarray(r->files, r->file_count + 1, sizeof *r->files);
         r->files[r->file_count++] = (struct result_file_written){
             .path = xasprintf("%.*s", SESSION_PATH_BYTES - 1, f->path),
-            .kept = kept,
+            .kind = kind,
         };
     }
 }
 
-/* The first of R's files that are KEPT or not, and how many there are more. */
-static char *file_names(const struct result *r, bool kept, size_t *count)
+/* The first of R's files of KIND, and how many there are more. */
+static char *file_names(const struct result *r, enum session_file_kind kind,
+                        size_t *count)
 {
     char *text = xstrdup("");
 
     *count = 0;
     for (size_t i = 0; i < r->file_count; i++) {
-        if (r->files[i].kept != kept)
+        if (r->files[i].kind != kind)
             continue;
         if (++*count > NAMED)
             continue;
@@ -137,16 +139,26 @@ static void files_note(struct result *r, const struct session *s)
     char *names;
 
     files_collect(r, s);
-    names = file_names(r, true, &count);
+    names = file_names(r, SESSION_FILE_KEPT, &count);
     if (count)
         result_note(r,
-                    "kept as %s: %s. What the command wrote there, with values "
-                    "that memsim does not compute, is below " SESSION_SCRATCH
+                    "kept as %s: %s. What the command changed there, and all "
+                    "else that it wrote to %s, is below " SESSION_SCRATCH
                     "/ in the run's directory (-o DIR keeps it); "
                     "--write-through overwrites",
-                    count > 1 ? "they were" : "it was", names);
+                    count > 1 ? "they were" : "it was", names,
+                    count > 1 ? "their directories" : "its directory");
     free(names);
-    names = file_names(r, false, &count);
+    names = file_names(r, SESSION_FILE_TAKEN, &count);
+    if (count)
+        result_note(r,
+                    "taken away after the run: %s. Such checkpoints have "
+                    "values that memsim does not compute, and training would "
+                    "resume from them; -o DIR keeps them below " SESSION_SCRATCH
+                    "/, --write-through leaves them",
+                    names);
+    free(names);
+    names = file_names(r, SESSION_FILE_WRITTEN, &count);
     if (count)
         result_note(r,
                     "written with values that memsim does not compute: %s; do "

@@ -54,6 +54,7 @@ const struct schema_object schema_objects[] = {
 {"file", "a file of tensors that the command wrote", NULL, FIELDS(
     {"path", "text", "the absolute path to which the command wrote it"},
     {"kept", "bool", "the file is as it was before the run, and the run has its own copy"},
+    {"taken", "bool", "a checkpoint that the run made, which is not there any more"},
 )},
 {"card", "a GPU of the catalogue", NULL, FIELDS(
     {"name", "text", "its name in the catalogue"},

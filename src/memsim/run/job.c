@@ -15,6 +15,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
 #include "memsim/run/handover.h"
+#include "memsim/run/kept_files.h"
 #include "memsim/run/run.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/target.h"
@@ -169,6 +170,7 @@ static int collect(struct rundir *dir, int status, struct err *err)
     dir->session->background = background;
     dir->session->end_ns = end_ns;
     assume_unused(dir->session);
+    kept_files_end(dir);
     return rundir_finish(dir, err);
 }
 
@@ -239,7 +241,7 @@ char *job_programs(struct err *err)
 static int directory_fill(const struct job *job, struct rundir *dir,
                           struct err *err)
 {
-    if (clock_write(job, dir, err) ||
+    if (clock_write(job, dir, err) || kept_files_begin(dir, err) ||
         (job->kept && rundir_write_words(dir, RUN_OPTIONS, job->kept, err)))
         return -1;
     session_fill(dir->session, job);

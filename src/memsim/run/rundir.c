@@ -18,6 +18,7 @@
 #include "common/base/temporary.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/session_files.h"
 #include "common/trace/session_table.h"
 #include "memsim/run/run.h"
 #include "memsim/run/rundir_internal.h"
@@ -33,6 +34,7 @@ static const char *path_end(const char *path)
 }
 
 #define EXCHANGE_DIGITS 48
+#define REMOVE_DEPTH    64 /* of what is removed when a signal ends memsim */
 
 /* --- the files of a run --------------------------------------------------- */
 
@@ -53,7 +55,8 @@ static bool is_run_file(const char *name)
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
            !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
-           !strcmp(name, SESSION_AXES) || !strcmp(name, RUN_OPTIONS) ||
+           !strcmp(name, SESSION_AXES) || !strcmp(name, SESSION_PLACES) ||
+           !strcmp(name, SESSION_CHANGES) || !strcmp(name, RUN_OPTIONS) ||
            run_is_process(name, &number);
 }
 
@@ -275,7 +278,7 @@ static void remove_directory(const char *path)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd >= 0)
-        remove_entries(fd, 4);
+        remove_entries(fd, REMOVE_DEPTH);
     rmdir(path);
 }
 

@@ -243,12 +243,16 @@ static enum elf_kind kind_of(const char *file, bool search)
 
 /* --- the C library's functions -------------------------------------------- */
 
+/* The file to execute for PATH, in the caller's frame. */
+#define FILE_OF(path) loader_file(path, alloca(PATH_MAX))
+
 /* In the caller's frame: children of vfork() must not touch the heap. */
 #define COMPLETED(envp, kind)                                                  \
     environment_complete(envp, alloca(completed_bytes(envp)), kind)
 
 CORE_API int execve(const char *path, char *const argv[], char *const envp[])
 {
+    path = FILE_OF(path);
     return REAL(execve)(path, argv, COMPLETED(envp, kind_of(path, false)));
 }
 
@@ -256,16 +260,21 @@ CORE_API int execve(const char *path, char *const argv[], char *const envp[])
  * them over an environment that it has emptied. */
 CORE_API int execv(const char *path, char *const argv[])
 {
+    path = FILE_OF(path);
     return REAL(execve)(path, argv, COMPLETED(environ, kind_of(path, false)));
 }
 
 CORE_API int execvp(const char *file, char *const argv[])
 {
+    if (strchr(file, '/'))
+        file = FILE_OF(file);
     return REAL(execvpe)(file, argv, COMPLETED(environ, kind_of(file, true)));
 }
 
 CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
+    if (strchr(file, '/'))
+        file = FILE_OF(file);
     return REAL(execvpe)(file, argv, COMPLETED(envp, kind_of(file, true)));
 }
 
@@ -279,6 +288,7 @@ CORE_API int posix_spawn(pid_t *pid, const char *path,
                          const posix_spawnattr_t *attributes,
                          char *const argv[], char *const envp[])
 {
+    path = FILE_OF(path);
     return REAL(posix_spawn)(pid, path, actions, attributes, argv,
                              COMPLETED(envp, kind_of(path, false)));
 }
@@ -288,6 +298,8 @@ CORE_API int posix_spawnp(pid_t *pid, const char *file,
                           const posix_spawnattr_t *attributes,
                           char *const argv[], char *const envp[])
 {
+    if (strchr(file, '/'))
+        file = FILE_OF(file);
     return REAL(posix_spawnp)(pid, file, actions, attributes, argv,
                               COMPLETED(envp, kind_of(file, true)));
 }

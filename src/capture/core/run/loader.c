@@ -5,6 +5,7 @@
 #include "capture/core/run/loader.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,27 @@ static bool is_plain_path(const char *path)
     return path && strchr(path, '/') && !strchr(path, '$');
 }
 
+const char *(*loader_stand_in)(const char *path, char *room);
+
+const char *loader_file(const char *path, char *room)
+{
+    const char *used = NULL;
+
+    if (path && *path && loader_stand_in)
+        used = loader_stand_in(path, room);
+    return used ? used : path;
+}
+
+/* The copy that stands in for the file PATH, opened; NULL: there is none. It is
+ * an absolute path, which nobody has to search for. */
+__attribute__((noinline)) static void *open_copy(const char *path, int flags)
+{
+    char room[PATH_MAX];
+    const char *used = loader_file(path, room);
+
+    return used == path ? NULL : REAL(dlopen)(used, flags);
+}
+
 /* The last act must be a jump, not a call: the real dlopen finds out by its
  * return address whose RUNPATH and $ORIGIN to search. The compiler makes it
  * one at -O2. */
@@ -160,7 +182,11 @@ CORE_API __attribute__((optimize("O2"))) void *dlopen(const char *path,
                                                       int flags)
 {
     const char *name = library_for(path);
+    void *copy = loader_stand_in && is_plain_path(name) ? open_copy(name, flags)
+                                                        : NULL;
 
+    if (copy)
+        return copy;
     if (flags & RTLD_NOW && is_plain_path(name)) {
         void *library = open_newer(name, flags);
         if (library)

@@ -14,6 +14,13 @@
         real_;                                                                 \
     })
 
+/* Set by a folder above: the file that stands in for PATH, in ROOM of PATH_MAX
+ * bytes, or PATH itself; NULL with errno where there is none. */
+extern const char *(*loader_stand_in)(const char *path, char *room);
+
+/* What is to be loaded or executed for PATH. */
+const char *loader_file(const char *path, char *room);
+
 /* Where our libraries lie; "" where that is not known. */
 const char *loader_directory(void);
 

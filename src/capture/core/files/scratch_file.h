@@ -22,12 +22,8 @@ int scratch_file_make(const char *path, mode_t mode);
 /* Replaces what TO, which exists, holds by what FROM does. */
 int scratch_file_copy(const char *from, const char *to);
 
-/* Whether each entry of DIRECTORY has a file of its name and END in COPIES. */
-bool scratch_file_all_gone(const char *directory, const char *copies,
-                           const char *end);
-
-/* Tells the report of PATH, which is about to be written; the last KIND of a
- * path counts. */
+/* Tells the report of PATH, which is about to be written; what is kept once
+ * remains so. */
 void scratch_file_note(const char *path, enum session_file_kind kind);
 
 #endif

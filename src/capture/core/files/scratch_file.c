@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/core/run/scratch_file.h"
+#include "capture/core/files/scratch_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,7 +33,7 @@ int scratch_file_parents(const char *path)
     for (const char *slash = strchr(path + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        if (mkdir(part, 0700) && errno != EEXIST)
+        if (syscall(SYS_mkdirat, AT_FDCWD, part, 0700) && errno != EEXIST)
             return -1;
     }
     return 0;
@@ -96,47 +95,6 @@ int scratch_file_copy(const char *from, const char *to)
     return rc;
 }
 
-/* An entry as the kernel gives it. */
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    unsigned short bytes;
-    unsigned char type;
-    char name[];
-};
-
-static bool entry_is_gone(const struct entry *e, const char *copies,
-                          const char *end)
-{
-    char path[PATH_MAX];
-
-    if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
-        return true;
-    int n = snprintf(path, sizeof path, "%s/%s%s", copies, e->name, end);
-    return n < (int)sizeof path && scratch_file_exists(path);
-}
-
-bool scratch_file_all_gone(const char *directory, const char *copies,
-                           const char *end)
-{
-    _Alignas(struct entry) char entries[4096];
-    int fd = open_file(directory, O_RDONLY | O_DIRECTORY, 0);
-    bool gone = fd >= 0;
-    long n;
-
-    while (gone &&
-           (n = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
-        for (long at = 0; at < n && gone;) {
-            const struct entry *e = (const struct entry *)(entries + at);
-
-            gone = entry_is_gone(e, copies, end);
-            at += e->bytes;
-        }
-    if (fd >= 0)
-        close(fd);
-    return gone;
-}
-
 /* The end of PATH tells more than its beginning. */
 static void path_keep(char *to, const char *path)
 {
@@ -170,6 +128,7 @@ void scratch_file_note(const char *path, enum session_file_kind kind)
         file = &s->files[i];
         memcpy(file->path, kept, sizeof file->path);
     }
-    atomic_store(&file->kind, kind);
+    if (atomic_load(&file->kind) != SESSION_FILE_KEPT)
+        atomic_store(&file->kind, kind);
     atomic_store(&file->ready, 1);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C library's calls that scratch.h stands before. A program reaches them by
+ * The C library's calls that open and inspect files, which scratch.h stands
+ * before. A program reaches them by
  * the name that its compiler and its C library knew: with and without 64, with
  * checks of _FORTIFY_SOURCE, and __xstat for what stat is since glibc 2.33. */
 #undef _FORTIFY_SOURCE
@@ -14,8 +15,8 @@
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/files/scratch.h"
 #include "capture/core/run/clock_files.h"
-#include "capture/core/run/scratch.h"
 
 /* Those of the C library. They are looked up when the program starts: later,
  * dlsym() would spoil what dlerror() is about to say. */
@@ -23,8 +24,7 @@
     X(open)                                                                    \
     X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2)    \
         X(__openat64_2) X(fopen) X(fopen64) X(freopen) X(freopen64) X(access)  \
-            X(faccessat) X(unlink) X(unlinkat) X(rmdir) X(remove) X(rename)    \
-                X(renameat) X(renameat2)
+            X(faccessat)
 
 enum real {
 #define X(name) REAL_##name,
@@ -285,91 +285,4 @@ CORE_API int faccessat(int directory, const char *path, int mode, int flags)
     path = scratch_look(directory, path, !(flags & AT_SYMLINK_NOFOLLOW), &room);
     return path ? REAL(faccessat, faccessat_call)(directory, path, mode, flags)
                 : -1;
-}
-
-/* --- names ---------------------------------------------------------------- */
-
-typedef int path_call(const char *);
-typedef int unlinkat_call(int, const char *, int);
-typedef int rename_call(const char *, const char *);
-typedef int renameat_call(int, const char *, int, const char *);
-typedef int renameat2_call(int, const char *, int, const char *, unsigned);
-
-CORE_API int unlink(const char *path)
-{
-    int result;
-
-    if (scratch_unlink(AT_FDCWD, path, &result))
-        return result;
-    return REAL(unlink, path_call)(path);
-}
-
-/* RESULT of removing the directory PATH. */
-static int removed(int result, int directory, const char *path)
-{
-    if (!result || (errno != ENOTEMPTY && errno != EEXIST))
-        return result;
-    int error = errno;
-    bool empty = scratch_rmdir(directory, path);
-    errno = error;
-    return empty ? 0 : result;
-}
-
-CORE_API int rmdir(const char *path)
-{
-    return removed(REAL(rmdir, path_call)(path), AT_FDCWD, path);
-}
-
-CORE_API int remove(const char *path)
-{
-    int result;
-
-    if (scratch_unlink(AT_FDCWD, path, &result))
-        return result;
-    return removed(REAL(remove, path_call)(path), AT_FDCWD, path);
-}
-
-CORE_API int unlinkat(int directory, const char *path, int flags)
-{
-    int result;
-
-    if (!(flags & AT_REMOVEDIR) && scratch_unlink(directory, path, &result))
-        return result;
-    result = REAL(unlinkat, unlinkat_call)(directory, path, flags);
-    return flags & AT_REMOVEDIR ? removed(result, directory, path) : result;
-}
-
-CORE_API int rename(const char *from, const char *to)
-{
-    int result;
-
-    if (scratch_rename((struct scratch_end){AT_FDCWD, from},
-                       (struct scratch_end){AT_FDCWD, to}, &result))
-        return result;
-    return REAL(rename, rename_call)(from, to);
-}
-
-CORE_API int renameat(int from_directory, const char *from, int to_directory,
-                      const char *to)
-{
-    int result;
-
-    if (scratch_rename((struct scratch_end){from_directory, from},
-                       (struct scratch_end){to_directory, to}, &result))
-        return result;
-    return REAL(renameat, renameat_call)(from_directory, from, to_directory,
-                                         to);
-}
-
-CORE_API int renameat2(int from_directory, const char *from, int to_directory,
-                       const char *to, unsigned flags)
-{
-    int result;
-
-    if (!flags &&
-        scratch_rename((struct scratch_end){from_directory, from},
-                       (struct scratch_end){to_directory, to}, &result))
-        return result;
-    return REAL(renameat2, renameat2_call)(from_directory, from, to_directory,
-                                           to, flags);
 }
