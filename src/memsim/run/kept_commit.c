@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two passes: what the run renamed gets a name of its own beside its new place,
- * as long as it is at its old one; then each entry is put in place, and what the
- * copy does not have is removed. */
+ * as long as it is at its old one; then each entry is put in place, and what
+ * the copy does not have is removed. */
 #include "memsim/run/kept_commit.h"
 
 #include <dirent.h>
@@ -119,7 +119,9 @@ static void put(const struct session *s, const char *copy, const char *path)
 
         if (!is_directory(path))
             file_tree_remove(path);
-        mkdir(path, !lstat(copy, &st) ? st.st_mode & 07777 : 0777);
+        mkdir(path, 0700);
+        if (!lstat(copy, &st))
+            chmod(path, st.st_mode & 07777);
         each_entry(copy, (struct pair){s, copy, path}, put);
         each_entry(path, (struct pair){s, copy, path}, surplus_remove);
     } else if (*old) {

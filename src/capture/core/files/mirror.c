@@ -159,7 +159,8 @@ int mirror_root(const struct session *s, const char *path)
 /* Puts FRESH, which is whole, in the place of COPY. */
 static int give_way(const char *fresh, const char *copy)
 {
-    if (!syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, copy, 2 /*EXCHANGE*/))
+    if (!syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, copy,
+                 RENAME_EXCHANGE))
         return (int)syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
     syscall(SYS_unlinkat, AT_FDCWD, copy, 0);
     return (int)syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, copy, 0);

@@ -224,16 +224,31 @@ static const char *open_to_write(const struct session *s,
     return change_users(s, &p, !(flags & O_TRUNC), room);
 }
 
+/* The same with --write-through: PATH, which the report names. */
+static const char *written_through(int directory, const char *path)
+{
+    const struct session *s = memsim_session();
+    struct place p;
+    int saved = errno;
+
+    if (s && has_gpu(s) && judge_is_data(path) &&
+        place_find(s, directory, path, true, &p))
+        scratch_file_note(p.path, SESSION_FILE_WRITTEN);
+    errno = saved;
+    return path;
+}
+
 const char *scratch_open(int directory, const char *path, int flags,
                          struct scratch_room *room)
 {
     const struct session *s = scratch_session();
     int saved = errno;
+    bool reads = flags & O_PATH || ((flags & O_ACCMODE) == O_RDONLY &&
+                                    !(flags & (O_TRUNC | O_CREAT)));
 
     if (!path || !s)
-        return path;
-    if (flags & O_PATH || ((flags & O_ACCMODE) == O_RDONLY &&
-                           !(flags & (O_TRUNC | O_CREAT))))
+        return reads || !path ? path : written_through(directory, path);
+    if (reads)
         return scratch_look(directory, path, !(flags & O_NOFOLLOW), room);
     const char *used = open_to_write(
         s, (struct scratch_end){.directory = directory, .path = path}, flags,

@@ -5,7 +5,7 @@
  * directory, SESSION_SCRATCH plus the absolute path (mirror.h). The run's later
  * calls find it there, under its own name. What the run makes elsewhere lies
  * where it put it until it ends; `memsim run` then takes its checkpoints away.
- * A run without a GPU computes all: `memsim run' then puts its changes in place.
+ * What a run without a GPU changed is put in place.
  *
  * Files decide, so that all processes of a run agree. Nothing here touches the
  * heap. Until something is in the copies' tree, a call that only looks costs a
@@ -80,7 +80,8 @@ enum scratch_pair {
 };
 
 /* Sets both paths to those that the call is to use, with AT_FDCWD for one that
- * has changed. Returns -1 with errno where it is to fail, 1 where it is done. */
+ * has changed. Returns -1 with errno where it is to fail, 1 where all is done,
+ * else 0. */
 int scratch_pair(enum scratch_pair pair, struct scratch_end *from,
                  struct scratch_end *to);
 

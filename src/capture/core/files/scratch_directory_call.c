@@ -21,7 +21,7 @@
 /* Of calls whose errors dlerror() does not tell, the C library's is looked up
  * when it is needed (run/loader.h). */
 
-/* --- what is loaded and executed ------------------------------------------- */
+/* --- what is loaded and executed ----------------------------------------- */
 
 static const char *stand_in(const char *path, char *room)
 {
