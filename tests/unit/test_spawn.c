@@ -138,9 +138,36 @@ TEST(sets_the_commands_environment)
     CHECK_STR(variable(made, "USE_PYTORCH_KERNEL_CACHE"), "0");
     CHECK_STR(variable(made, "CUPY_CACHE_IN_MEMORY"), "1");
     CHECK(!variable(made, "CUDA_VISIBLE_DEVICES"));
+    CHECK_STR(variable(made, "WANDB_MODE"), "offline");
+    CHECK(!variable(made, "MLFLOW_TRACKING_URI"));
     spawn_environment_free(made);
     made = spawn_environment(before + 5, "/s/session", "7,8,ab", "new", "/l");
     CHECK_STR(variable(made, "PYTHONPATH"), "/l/py");
+    spawn_environment_free(made);
+}
+
+TEST(keeps_services_offline)
+{
+    char *online[] = {"WANDB_MODE=online", "NEPTUNE_MODE=debug",
+                      "MLFLOW_TRACKING_URI=https://m", NULL};
+    char *local[] = {"MLFLOW_TRACKING_URI=./runs", "WANDB_MODE=Disabled", NULL};
+    char *through[] = {"MEMSIM_WRITE_THROUGH=1", "WANDB_MODE=online", NULL};
+    char **made = spawn_environment(online, "/s", "7,8,ab", NULL, "/l");
+
+    CHECK_STR(variable(made, "WANDB_MODE"), "offline");
+    CHECK_STR(variable(made, "NEPTUNE_MODE"), "debug");
+    CHECK_STR(variable(made, "CLEARML_OFFLINE_MODE"), "1");
+    CHECK_STR(variable(made, "MLFLOW_TRACKING_URI"), "");
+    CHECK(!variable(made, "LD_PRELOAD"));
+    spawn_environment_free(made);
+    made = spawn_environment(local, "/s", "7,8,ab", "new", "/l");
+    CHECK_STR(variable(made, "MLFLOW_TRACKING_URI"), "./runs");
+    CHECK_STR(variable(made, "WANDB_MODE"), "Disabled");
+    CHECK_STR(variable(made, "LD_PRELOAD"), "new");
+    spawn_environment_free(made);
+    made = spawn_environment(through, "/s", "7,8,ab", "new", "/l");
+    CHECK_STR(variable(made, "WANDB_MODE"), "online");
+    CHECK(!variable(made, "SWANLAB_MODE"));
     spawn_environment_free(made);
 }
 

@@ -5,7 +5,7 @@ It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has limits.py, inductor.py, reaches.py, stores.py, groups.py,
 flash.py, host.py, objects.py, world.py, launcher.py, modules.py and compiled.py
-follow; when it imports safetensors, files.py. If JAX fell back to the CPU, it
+follow; when it imports safetensors, files.py. offline.py is always there. If JAX fell back to the CPU, it
 leaves a note. Then it makes way for the sitecustomize that the user may have.
 """
 import atexit
@@ -145,6 +145,19 @@ def _follow_safetensors():
     _start("files", "files that safetensors writes are not kept")
 
 
+# What sends a run's values to other machines.
+_SERVICES = ("wandb", "mlflow", "neptune", "swanlab", "clearml",
+             "huggingface_hub.hf_api")
+
+
+def _keeper(name):
+    def keep():
+        if "_memsim_offline" not in sys.modules:
+            _start("offline", "values that are not computed may be sent")
+        sys.modules["_memsim_offline"].keep(name)
+    return keep
+
+
 def _hand_over():
     """Imports the next sitecustomize on the path, as if we were not there."""
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _HERE]
@@ -160,6 +173,9 @@ def _hand_over():
 
 if os.environ.get("MEMSIM_SESSION"):
     atexit.register(_at_exit)
+    if os.environ.get("MEMSIM_WRITE_THROUGH") != "1":
+        for _name in _SERVICES:
+            sys.meta_path.insert(0, _Finder(_name, _keeper(_name)))
     sys.meta_path.insert(0, _Finder("torch", _follow))
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
     sys.meta_path.insert(0, _Finder("jax", _follow_jax))

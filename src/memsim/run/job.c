@@ -274,6 +274,8 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     }
     if (job->real_init)
         setenv("MEMSIM_REAL_INIT", "1", true);
+    if (job->options.write_through)
+        setenv("MEMSIM_WRITE_THROUGH", "1", true);
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
     int rc = run_command(job, libraries, preload, dir, err);

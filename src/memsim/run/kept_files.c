@@ -248,12 +248,21 @@ static bool is_inside(const struct paths *roots, const char *path)
     return false;
 }
 
+static void shared_remove(const struct rundir *dir)
+{
+    static const char *const names[] = {SESSION_PLACES, SESSION_CHANGES};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        rundir_file(dir->path, names[i], path, sizeof path);
+        unlink(path);
+    }
+}
+
 void kept_files_end(const struct rundir *dir)
 {
     struct changes c = {0};
 
-    if (dir->session->write_through)
-        return;
     changes_read(dir, &c);
     if (atomic_load(&dir->session->process_count))
         made_take(dir, &c);
@@ -261,6 +270,8 @@ void kept_files_end(const struct rundir *dir)
         for (size_t i = 0; i < c.roots.count; i++)
             if (!is_inside(&c.roots, c.roots.at[i]))
                 kept_commit(dir, c.roots.at[i]);
+    if (!dir->session->background)
+        shared_remove(dir);
     paths_free(&c.roots);
     paths_free(&c.made);
     paths_free(&c.left);

@@ -138,6 +138,48 @@ static bool is_variable(const char *entry, char *const *settings)
     return false;
 }
 
+/* Services that would send on what the command computes, and the variable that
+ * keeps each on this machine. */
+static const struct offline {
+    const char *name, *value;
+    const char *others[3]; /* values that do so as well */
+} offline[] = {
+    {"WANDB_MODE", "offline", {"disabled", "dryrun"}},
+    {"NEPTUNE_MODE", "offline", {"debug", "read-only"}},
+    {"SWANLAB_MODE", "offline", {"local", "disabled"}},
+    {"CLEARML_OFFLINE_MODE", "1", {"true", "yes"}},
+    {"MLFLOW_TRACKING_URI", "", {NULL}}, /* its default: a local one */
+};
+#define OFFLINE (sizeof offline / sizeof *offline)
+
+static bool is_remote(const char *uri)
+{
+    return !strncmp(uri, "http", 4) || !strncmp(uri, "databricks", 10);
+}
+
+/* NAME=VALUE that keeps O's service offline; NULL: as it is, it does. */
+static char *offline_setting(const struct offline *o, char *const *environment)
+{
+    const char *given = variable_value(environment, o->name);
+
+    if (!*o->value && (!given || !is_remote(given)))
+        return NULL;
+    for (size_t i = 0; given && i < 3 && o->others[i]; i++)
+        if (!strcasecmp(given, o->others[i]))
+            return NULL;
+    return xasprintf("%s=%s", o->name, o->value);
+}
+
+/* Adds what keeps services offline to SETTINGS, of COUNT. */
+static void offline_add(char *const *environment, char **settings, size_t count)
+{
+    for (size_t i = 0; i < OFFLINE; i++) {
+        settings[count] = offline_setting(&offline[i], environment);
+        count += settings[count] != NULL;
+    }
+    settings[count] = NULL;
+}
+
 char **spawn_environment(char *const *environment, const char *session,
                          const char *handover, const char *preload,
                          const char *dir)
@@ -156,10 +198,15 @@ char **spawn_environment(char *const *environment, const char *session,
          * for a real GPU to run it. */
         xstrdup("USE_PYTORCH_KERNEL_CACHE=0"),
         xstrdup("CUPY_CACHE_IN_MEMORY=1"),
-        preload ? xasprintf("LD_PRELOAD=%s", preload) : NULL,
-        NULL,
+        NULL, /* LD_PRELOAD, and what keeps services offline */
+        [9 + OFFLINE] = NULL,
     };
-    size_t count = 0, kept = 0;
+    size_t count = 0, kept = 0, made_count = 8;
+
+    if (preload)
+        settings[made_count++] = xasprintf("LD_PRELOAD=%s", preload);
+    if (!variable_value(environment, "MEMSIM_WRITE_THROUGH"))
+        offline_add(environment, settings, made_count);
 
     while (environment[count])
         count++;

@@ -77,13 +77,14 @@ enum rule {
     RULE_NEVER,
 };
 
+/* Either may be NULL, a variable that is not set. */
 static bool is_at_or_below(const char *path, const char *directory)
 {
     size_t n = directory ? strlen(directory) : 0;
 
     while (n > 1 && directory[n - 1] == '/')
         n--;
-    return n > 1 && !strncmp(path, directory, n) &&
+    return path && n > 1 && !strncmp(path, directory, n) &&
            (!path[n] || path[n] == '/');
 }
 
