@@ -295,7 +295,7 @@ static void price_work(struct pricer *p, const struct op *op,
     price->fill = price->engine == SIM_COMPUTE ? price->share : 0;
 }
 
-static void price_scale(struct cost_answer *a, double scale)
+void price_scale(struct cost_answer *a, double scale)
 {
     a->ns = (uint64_t)llround((double)a->ns * scale);
     a->low_ns = (uint64_t)llround((double)a->low_ns * scale);

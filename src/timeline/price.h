@@ -57,6 +57,9 @@ void pricer_price(struct pricer *p, const struct op *op,
 enum work_family pricer_family(struct pricer *p, uint32_t name,
                                const struct trace_names *names);
 
+/* ANSWER takes SCALE times as long, its band as well. */
+void price_scale(struct cost_answer *answer, double scale);
+
 /* Reads "gemm=0.8" or "gemm=0.8,copy=2" into SCALE. Returns 0 or -1. */
 int price_scale_parse(const char *text, double scale[WORK_FAMILIES],
                       struct err *err);

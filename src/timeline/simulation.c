@@ -111,6 +111,8 @@ struct simulator *simulator_create(struct simulation *t,
     r->host_ns = options->start_ns;
     r->ops = op_trace_create(simulator_op, r);
     r->pricer = pricer_create(&r->options.price);
+    if (options->own)
+        price_move_init(&r->move, options->own, &r->options.price);
     r->info_capacity = INFOS_FIRST;
     r->infos = xcalloc(r->info_capacity, sizeof *r->infos);
     for (unsigned i = 0; i < SESSION_DEVICES; i++)
@@ -221,6 +223,7 @@ struct trace_names simulator_names_take(struct simulator *r)
 void simulator_destroy(struct simulator *r)
 {
     pricer_destroy(r->pricer);
+    price_move_fini(&r->move);
     op_trace_destroy(r->ops);
     xfree(r->infos);
     map_fini(&r->streams);

@@ -100,6 +100,9 @@ struct simulation_options {
                                traces; 0: as recorded */
     const struct simulation_change *change; /* of the job; NULL: none */
     bool models; /* imported profiles: prices in place of what was measured */
+    const struct price_options *own; /* of a profile that is played on another
+                                        GPU: the prices of its own; NULL: it
+                                        stays where it was; borrowed */
     /* of a process among others: */
     struct simulation_world *world; /* borrowed; NULL: it is alone */
     const uint32_t *meets; /* of its collectives, in their order: a meet, or
@@ -118,6 +121,8 @@ struct simulation {
     uint32_t devices[SESSION_DEVICES]; /* their numbers in the process */
     uint64_t ops, end_ns;
     uint64_t host_ns; /* when the host had called the last operation */
+    uint64_t measured_ns;  /* of a profile's operations that got a price ... */
+    uint64_t unmodelled_ns; /* ... and the part of which little is known */
     uint64_t seen_ns; /* the same in the program's own clock; 0: not known */
     double network_users; /* of a node at a time, by the prices of collectives
                              on several nodes: the most of any; 0: none */

@@ -7,6 +7,7 @@
 #define MEMSIM_TIMELINE_SIMULATOR_H
 
 #include "common/base/map.h"
+#include "timeline/price_move.h"
 #include "timeline/simulation.h"
 
 #define PROFILE_THREADS 1024 /* more share the last one's clock */
@@ -17,6 +18,7 @@ struct simulator {
     struct simulation_sink sink;
     struct op_trace *ops;
     struct pricer *pricer;
+    struct price_move move; /* from a profile's own GPU */
     struct simulation_world *world;
     struct sim *sim; /* the world's */
     struct map streams, events; /* numbers + 1 */
@@ -112,6 +114,9 @@ bool simulator_is_typical(const struct simulator *r);
 uint32_t simulator_step(const struct simulator *r);
 
 /* --- work ----------------------------------------------------------------- */
+
+/* Whether OP, of a profile, gets a price in place of what was measured. */
+bool simulator_reprices(const struct simulator *r, const struct op *op);
 
 /* The price of OP; false: it is no work of the device's, and no call. */
 bool simulator_price(struct simulator *r, const struct op *op,

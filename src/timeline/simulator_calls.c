@@ -95,22 +95,44 @@ static enum work_family family_named(struct simulator *r, const struct op *op,
                                : found;
 }
 
+bool simulator_reprices(const struct simulator *r, const struct op *op)
+{
+    const struct simulation_options *o = &r->options;
+
+    return o->models || (op->kind == OP_COLLECTIVE && o->price.cluster);
+}
+
+/* OP, which was measured, gets PRICE's time. */
+static void price_keep(struct simulator *r, const struct op *op,
+                       const struct price *price)
+{
+    r->t->measured_ns += op->duration_ns;
+    if (price->answer.basis == COST_FALLBACK)
+        r->t->unmodelled_ns += op->duration_ns;
+}
+
 /* What was measured, in place of the price. */
 static void price_measured(struct simulator *r, const struct op *op,
                            struct price *price)
 {
     price->family = family_named(r, op, price->family);
     double scale = r->options.price.scale[price->family];
-    uint64_t end_ns = op->start_ns + op->duration_ns;
+    uint64_t ns = op->duration_ns;
 
-    if (end_ns > r->measured_end_ns)
-        r->measured_end_ns = end_ns;
-    if (r->options.models && op->kind != OP_HOST_FUNCTION)
+    if (op->start_ns + ns > r->measured_end_ns)
+        r->measured_end_ns = op->start_ns + ns;
+    if (simulator_reprices(r, op) && op->kind != OP_HOST_FUNCTION) {
+        price_keep(r, op, price);
         return;
-    uint64_t ns = scale > 0 ? (uint64_t)(scale * (double)op->duration_ns)
-                            : op->duration_ns;
-    price->answer = (struct cost_answer){
-        .ns = ns, .low_ns = ns, .high_ns = ns, .basis = COST_MEASURED};
+    }
+    if (r->move.own && op->kind != OP_COLLECTIVE)
+        price->answer =
+            price_move(&r->move, op, op_trace_names(r->ops), price, ns);
+    else
+        price->answer = (struct cost_answer){
+            .ns = ns, .low_ns = ns, .high_ns = ns, .basis = COST_MEASURED};
+    if (scale > 0)
+        price_scale(&price->answer, scale);
     price->share = 1;
 }
 

@@ -102,7 +102,7 @@ static void work_meet(struct simulator *r, const struct op *op,
         return;
     work->meet = world_meet(r->world, o->meets[place]);
     work->neighbour = r->world->meets[o->meets[place]].neighbour;
-    if (!op->measured || o->models)
+    if (!op->measured || simulator_reprices(r, op))
         return;
     double scale = o->price.scale[WORK_COLLECTIVE];
     work->apart = true;

@@ -35,7 +35,7 @@ struct replay_options {
     const char *second;
     int addresses;
     double fail_above_percent;
-    bool models;
+    bool models, gpu_asked; /* --gpu was given, not a cluster's taken */
     uint32_t data_parallel; /* 0: as recorded */
     uint32_t microbatches, node_ranks;
     const char *schedule;
@@ -430,7 +430,7 @@ static int replay_times(const struct replay_options *o, const struct run *run,
     bool imported = replay_is_profile(run->traces[0].path);
     const struct replay_profile profile = {
         .run = run,
-        .gpu = o->gpu,
+        .gpu = imported && !o->gpu_asked ? NULL : o->gpu,
         .models = o->models,
         .data_parallel = o->data_parallel,
         .output = &o->output,
@@ -541,6 +541,7 @@ int cmd_replay(int argc, char **argv)
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
     if (status < 0) {
         status = CMD_RUN_FAILED;
+        o.gpu_asked = o.gpu != NULL;
         if (!o.gpu)
             o.gpu = output_cluster_gpu(&o.output, NULL);
         if (o.what_if && o.output.advice)

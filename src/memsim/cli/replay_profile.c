@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_read.h"
+#include "fits/cost_fit.h"
 #include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/report/time_report.h"
@@ -16,6 +17,7 @@
 
 #define DEFAULT_GPU "h100-sxm-80gb"
 #define STEPS_SHOWN 8 /* of each rank */
+#define UNMODELLED  0.1 /* a larger share of the time makes it unknown */
 
 bool replay_is_profile(const char *path)
 {
@@ -34,16 +36,36 @@ bool replay_is_profile(const char *path)
     return found;
 }
 
-/* The GPU that is asked for, or the profile's; one that the catalogue does not
- * know matters only where prices are asked for. */
-static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
-                    struct err *err)
+/* Does P get prices in place of what was measured? That of a GPU that the
+ * catalogue does not know cannot be scaled to another one. */
+static bool uses_models(const struct replay_profile *p)
 {
-    if (p->gpu)
-        return gpu_load(p->gpu, gpu, err);
-    if (output_time_gpu(p->run->traces[0].path, gpu, err) == 0)
-        return 0;
+    struct gpu ignored;
+    struct err err = {""};
+
+    return p->models ||
+           (p->gpu && output_time_gpu(p->run->traces[0].path, &ignored, &err));
+}
+
+/* The GPU that is asked for, or the profile's; one that the catalogue does not
+ * know matters only where prices are asked for. *OWN: the profile's, where
+ * another one is asked for; its name is empty where it is not known. */
+static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
+                    struct gpu *own, struct err *err)
+{
+    struct gpu recorded;
+    bool known = !output_time_gpu(p->run->traces[0].path, &recorded, err);
+
+    own->name[0] = '\0';
     err_clear(err);
+    if (p->gpu && gpu_load(p->gpu, gpu, err))
+        return -1;
+    if (p->gpu && known && strcmp(gpu->name, recorded.name))
+        *own = recorded;
+    if (!p->gpu && known)
+        *gpu = recorded;
+    if (p->gpu || known)
+        return 0;
     if (p->models)
         return err_set(err, "%s", "--models needs a GPU of the catalogue; give "
                                   "--gpu (`memsim gpus' lists them)");
@@ -54,17 +76,35 @@ static int find_gpu(const struct replay_profile *p, struct gpu *gpu,
     return 0;
 }
 
-static int read_ranks(const struct replay_profile *p, struct result *result,
-                      struct err *err)
+/* Prices on OWN, for what was measured there; *IMAGE is to be freed. */
+static int own_prices(const struct gpu *own, struct price_options *prices,
+                      void **image, struct err *err)
 {
+    *image = cost_fit_load(own, NULL, err);
+    *prices = (struct price_options){.gpu = own, .image = *image};
+    return *image ? 0 : -1;
+}
+
+static int read_ranks(const struct replay_profile *p, struct result *result,
+                      const struct gpu *own, struct err *err)
+{
+    struct price_options prices;
     struct output_time time;
+    void *image = NULL;
     struct output_members members = {.all = NULL};
     struct run_ranks ranks;
     int rc;
 
     if (output_time_init(&time, p->output, &result->gpu, err))
         return -1;
-    time.timeline.models = p->models || p->gpu;
+    time.timeline.models = uses_models(p);
+    if (own->name[0] && !time.timeline.models) {
+        if (own_prices(own, &prices, &image, err)) {
+            output_time_fini(&time);
+            return -1;
+        }
+        time.timeline.own = &prices;
+    }
     time.timeline.data_parallel = p->data_parallel;
     rc = run_ranks_read(&ranks, p->run, err);
     result->ranks = xcalloc(p->run->count, sizeof *result->ranks);
@@ -80,6 +120,7 @@ static int read_ranks(const struct replay_profile *p, struct result *result,
         rc = output_time_job(&time, result, &members, err);
     output_members_fini(&members);
     output_time_fini(&time);
+    free(image);
     return rc;
 }
 
@@ -128,16 +169,29 @@ static void print_title(const struct replay_profile *p,
     else
         fprintf(out, "replayed with %s\n",
                 p->output->change || p->output->scale ? "changes"
-                : p->models || p->gpu                 ? "the cost models' times"
+                : uses_models(p) ? "the cost models' times"
+                : p->gpu         ? "the measured times, scaled"
                                       : "the measured durations");
     if (p->why)
         fprintf(out, "  times alone: %s\n", p->why);
+}
+
+static bool is_measured(const struct result *result)
+{
+    const struct timing *t = time_slowest(result);
+
+    for (size_t i = 0; t && i < t->step_count; i++)
+        if (t->steps[i].measured_ns)
+            return true;
+    return false;
 }
 
 static void print_steps(const struct result *result, FILE *out)
 {
     struct errors errors = {0};
 
+    if (!is_measured(result))
+        return;
     fprintf(out, "  %4s  %4s  %13s  %13s  %8s\n", "rank", "step", "measured",
             "replayed", "error");
     for (size_t i = 0; i < result->rank_count; i++)
@@ -156,8 +210,7 @@ static void print_summary(const struct replay_profile *p,
     const struct time_style style = {"", "", p->output->verbose};
 
     print_title(p, result, out);
-    if (!p->changed)
-        print_steps(result, out);
+    print_steps(result, out);
     time_text_write_step(result, out);
     time_text_write(result, &style, out);
     for (size_t i = 0; i < result->note_count; i++)
@@ -174,17 +227,40 @@ static void measured_forget(struct result *result)
             result->ranks[i].timing->steps[j].measured_ns = 0;
 }
 
+/* Most of a time of which little is known is no prediction. */
+static void times_doubt(struct result *result)
+{
+    const struct timing *t = time_slowest(result);
+
+    if (!t || t->unmodelled <= UNMODELLED)
+        return;
+    result_note(result,
+                "the step's time is unknown: there are no cost models for "
+                "%.0f%% of the profile's device time; without --models the "
+                "measured durations are used, and --gpu scales them",
+                100 * t->unmodelled);
+    for (size_t i = 0; i < result->rank_count; i++) {
+        timing_destroy(result->ranks[i].timing);
+        result->ranks[i].timing = NULL;
+    }
+    result->exit_status = CMD_RUN_UNKNOWN;
+}
+
 int replay_profile_read(const struct replay_profile *p, struct result *result,
                         struct err *err)
 {
+    struct gpu own;
+
     *result = (struct result){.command = p->command,
                               .finished = true,
                               .verdict = VERDICT_UNKNOWN,
                               .why = p->why ? p->why
                                             : "a profile has no memory calls"};
-    if (find_gpu(p, &result->gpu, err) || read_ranks(p, result, err))
+    if (find_gpu(p, &result->gpu, &own, err) ||
+        read_ranks(p, result, &own, err))
         return -1;
-    if (p->changed)
+    times_doubt(result);
+    if (p->changed || own.name[0])
         measured_forget(result);
     return 0;
 }
@@ -198,8 +274,9 @@ int replay_profile_show(const struct replay_profile *p,
 
     if (!p->output->quiet)
         print_summary(p, result, out);
-    return output_files(p->output, &writers, result, err) ? CMD_RUN_FAILED
-                                                          : CMD_OK;
+    return output_files(p->output, &writers, result, err)
+               ? CMD_RUN_FAILED
+               : result->exit_status;
 }
 
 int replay_profile(const struct replay_profile *p, struct err *err)

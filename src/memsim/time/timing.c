@@ -326,6 +326,9 @@ static void basis_conclude(struct reading *r, double steps)
     r->t->device_ns = all / steps;
     for (int i = 0; all > 0 && i < COST_BASES; i++)
         r->t->basis[i] = r->basis_ns[i] / all;
+    if (r->timeline->measured_ns)
+        r->t->unmodelled = (double)r->timeline->unmodelled_ns /
+                           (double)r->timeline->measured_ns;
     r->t->unknown = r->ops ? (double)r->unknown_ops / (double)r->ops : 0;
 }
 

@@ -57,6 +57,9 @@ struct timing {
     size_t step_count;
     size_t typical; /* the step of the median duration, warm-up left out */
     double basis[COST_BASES]; /* shares of the device time; sum 1, or all 0 */
+    double unmodelled;        /* of a profile with the models' prices: the share
+                                 of its measured device time of which little is
+                                 known */
     double unknown;           /* share of the operations of a step of which
                                  little is known: their time is a guess */
     struct timing_utilization utilization; /* of the typical step */
