@@ -197,6 +197,11 @@ void compute_assume(void)
     assumed_launch = carry_launches;
 }
 
+unsigned char compute_mark(void)
+{
+    return assumed_launch == carry_launches ? VALUES_ASSUMED : 1;
+}
+
 bool compute_load(enum number_type type, uint64_t address, long double *value)
 {
     const struct values_window *w = values_window(address);
@@ -216,9 +221,8 @@ bool compute_load(enum number_type type, uint64_t address, long double *value)
 void compute_store(enum number_type type, uint64_t address, long double value,
                    bool known)
 {
-    bool assumed = known && assumed_launch == carry_launches;
     char *to = values_write_as(address, number_bytes(type),
-                               assumed ? VALUES_ASSUMED : known);
+                               known ? compute_mark() : 0);
 
     if (!to)
         return;

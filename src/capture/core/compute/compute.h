@@ -141,6 +141,9 @@ void compute_store(enum number_type type, uint64_t address, long double value,
 /* What this launch stores from now on follows from a policy. */
 void compute_assume(void);
 
+/* What is said of known bytes that this launch stores (values.h). */
+unsigned char compute_mark(void);
+
 /* BYTES at ADDRESS, numbers of TYPE, are not known any more. */
 void compute_forget(enum number_type type, uint64_t address, uint64_t bytes);
 

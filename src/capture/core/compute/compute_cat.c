@@ -90,18 +90,6 @@ static uint64_t row_length(const struct cat *cat, const struct shape *shape,
     return row;
 }
 
-static void cat_move(uint64_t to, uint64_t from, uint64_t bytes)
-{
-    while (bytes) {
-        uint64_t part = bytes < VALUES_WRITE_BYTES ? bytes : VALUES_WRITE_BYTES;
-
-        compute_move(to, from, (uint32_t)part);
-        to += part;
-        from += part;
-        bytes -= part;
-    }
-}
-
 /* Rows that lie in one piece on both sides: each of one side's is a multiple
  * of the other's, as both are products of the last sizes. */
 static void piece_move(const struct cat *cat, const struct piece *p)
@@ -121,9 +109,19 @@ static void piece_move(const struct cat *cat, const struct piece *p)
             p->is_contiguous ? i : cat_offset(cat, &p->shape, size, i);
         uint64_t length = row < count - i ? row : count - i;
 
-        cat_move(base + cat_offset(cat, &cat->shape, size, i) * cat->unit,
+        memsim_values_copy(base + cat_offset(cat, &cat->shape, size, i) * cat->unit,
                  p->input + from * cat->unit, length * cat->unit);
     }
+}
+
+/* Whether all of P is the same number. */
+static bool piece_constant(const struct compute *c, const struct piece *p)
+{
+    unsigned char value[16];
+
+    return p->is_contiguous &&
+           values_constant(p->input, (uint64_t)p->count * c->bytes, c->bytes,
+                           value);
 }
 
 /* (out, metadata, TensorSizeStride, int dimension, uint32_t its stride). The
@@ -146,7 +144,8 @@ static void run_cat(const struct compute *c, const struct kernel_launch *launch)
         struct piece p = piece_read(c, launch->arguments[1], y);
 
         if (values_window(p.input) &&
-            (uint64_t)p.count * c->bytes <= VALUES_COPY_BYTES)
+            ((uint64_t)p.count * c->bytes <= VALUES_COPY_BYTES ||
+             piece_constant(c, &p)))
             piece_move(&cat, &p);
     }
 }

@@ -184,6 +184,8 @@ void loop_run(const struct loop *l, const struct kernel_launch *launch)
     if (loop_draw(l, launch))
         return;
     loop_decide(l, launch);
+    if (l->count > COMPUTE_UNKNOWN && loop_constant(l))
+        return;
     if (l->count > COMPUTE_INTEGERS || l->count > limit(l)) {
         loop_forget(l, certain);
         return;

@@ -62,6 +62,14 @@ void loop_functor_read(struct loop *l, const char *functor);
 /* The size of the functor. */
 uint32_t loop_functor_bytes(const struct compute *c);
 
+/* Carries L out where each input is the same number all over, of any size; false
+ * where it is not, or its output is not in one piece. */
+bool loop_constant(const struct loop *l);
+
+/* Whether what is KNOWN of the inputs X decides alone. */
+bool loop_is_decided(const struct loop *l, const long double *x,
+                     const bool *known);
+
 /* Whether the output is certain although its inputs are not known. */
 bool loop_is_certain(const struct loop *l);
 

@@ -77,9 +77,8 @@ static bool is_either(const long double *x, const bool *known, bool value)
            (known[1] && (x[1] != 0) == value);
 }
 
-/* Whether what is known of the inputs X decides alone. */
-static bool is_decided(const struct loop *l, const long double *x,
-                       const bool *known)
+bool loop_is_decided(const struct loop *l, const long double *x,
+                     const bool *known)
 {
     operation_function *op = l->compute->operation;
 
@@ -156,7 +155,7 @@ void loop_element(const struct loop *l, uint64_t index, bool certain)
     if (l->compute->form == FORM_TAKE)
         take(l, x, known);
     bool all_known =
-        (known[0] && known[1] && known[2]) || is_decided(l, x, known);
+        (known[0] && known[1] && known[2]) || loop_is_decided(l, x, known);
     if (!all_known && l->compute->operation == operation_compare)
         suppose(l, x, known);
     value = loop_evaluate(l, x);

@@ -51,28 +51,51 @@ static uint64_t mask_count(const struct compute *c, uint64_t mask,
     return nonzero;
 }
 
+/* Of a mask that is the same all over. */
+static bool mask_constant(const struct compute *c, uint64_t mask,
+                          uint64_t count, uint64_t *nonzero)
+{
+    uint32_t bytes = number_bytes(c->types[1]);
+    unsigned char value[16];
+
+    if (!values_constant(mask, count * bytes, bytes, value))
+        return false;
+    *nonzero = number_load(c->types[1], value) != 0 ? count : 0;
+    return true;
+}
+
+/* What COUNT flags select: element by element, or as a policy says. */
+static uint64_t mask_select(const struct compute *c,
+                            const struct kernel_launch *launch, uint64_t mask,
+                            uint64_t count)
+{
+    uint64_t bytes = count * number_bytes(c->types[1]), nonzero, unknown;
+
+    if (count > COMPUTE_UNKNOWN && mask_constant(c, mask, count, &nonzero))
+        return nonzero;
+    if (bytes > VALUES_COPY_BYTES ||
+        (count > COMPUTE_INTEGERS && !values_known(mask, bytes)))
+        return compute_guess(c, launch, count, COMPUTE_GUESS_MASK);
+    nonzero = mask_count(c, mask, count, &unknown);
+    if (unknown)
+        compute_guess(c, launch, unknown, COMPUTE_GUESS_MASK);
+    return nonzero;
+}
+
 /* (in, out, count, ...) of both of CUB's reductions; the first of them writes
  * a partial result per block: all of it is the first's. */
 static void run_count(const struct compute *c,
                       const struct kernel_launch *launch)
 {
     uint64_t mask = iterator_read(c, launch->arguments[0]);
-    uint64_t out = compute_u64(launch, 1), nonzero, unknown;
+    uint64_t out = compute_u64(launch, 1), nonzero;
     uint64_t count = compute_u32(launch, 2);
-    uint64_t bytes = count * number_bytes(c->types[1]);
 
     if (!values_window(mask) || !values_window(out))
         return;
     few_share_begin(c->types[1], mask, count);
-    if (bytes <= VALUES_COPY_BYTES &&
-        (count <= COMPUTE_INTEGERS || values_known(mask, bytes))) {
-        nonzero = mask_count(c, mask, count, &unknown);
-        if (unknown)
-            compute_guess(c, launch, unknown, COMPUTE_GUESS_MASK);
-    } else {
-        nonzero = compute_guess(c, launch, count, COMPUTE_GUESS_MASK);
-    }
-    if (c->types[1] == NUMBER_BOOL && !values_known(mask, bytes))
+    nonzero = mask_select(c, launch, mask, count);
+    if (c->types[1] == NUMBER_BOOL && !values_known(mask, count))
         compute_mask_decide(mask, count);
     few_share_end();
     for (uint32_t i = 0; i < (c->form ? launch->grid[0] : 1); i++)
@@ -113,6 +136,9 @@ bool compute_total_parse(const char *name, struct compute *c)
     return text && *text == 'S' && strstr(text, "_i");
 }
 
+/* Flags that are looked at: what a copy of 1 MiB holds. */
+#define SELECT_MOST VALUES_COPY_BYTES
+
 /* DeviceSelectSweepKernel (in, flags, out, number out, tiles, operation,
  * equality, count, ...) that numbers what is flagged. */
 static void run_select(const struct compute *c,
@@ -126,7 +152,8 @@ static void run_select(const struct compute *c,
 
     if (!values_window(mask) || !values_window(number))
         return;
-    if (count > COMPUTE_INTEGERS && !values_known(mask, count * bytes)) {
+    if (count > SELECT_MOST ||
+        (count > COMPUTE_INTEGERS && !values_known(mask, count * bytes))) {
         memsim_values_forget(out, 8);
         return;
     }

@@ -21,21 +21,6 @@ struct values_few values_few[VALUES_FEW];
 
 void (*values_forgotten)(uint64_t address, uint64_t bytes);
 
-void values_divert(struct values_log *log)
-{
-    diverted = log;
-}
-
-bool values_are_diverted(void)
-{
-    return diverted;
-}
-
-void values_divert_whole(void)
-{
-    diverted->is_needed = true;
-}
-
 static void divert(uint64_t address, uint64_t bytes)
 {
     uint32_t last = diverted->count ? diverted->count - 1 : 0;
@@ -53,6 +38,27 @@ static void divert(uint64_t address, uint64_t bytes)
     if (address + bytes > end)
         end = address + bytes;
     diverted->pieces[last].bytes = end - diverted->pieces[last].address;
+}
+
+void values_divert(struct values_log *log)
+{
+    diverted = log;
+}
+
+bool values_are_diverted(void)
+{
+    return diverted;
+}
+
+void values_divert_whole(void)
+{
+    diverted->is_needed = true;
+}
+
+void values_divert_write(uint64_t address, uint64_t bytes)
+{
+    diverted->is_needed = true;
+    divert(address, bytes);
 }
 
 void values_place(int device, uint64_t base, uint64_t bytes)
@@ -129,23 +135,34 @@ bool values_some(const struct values_window *w, uint64_t at, uint64_t bytes)
 {
     uint64_t past = (at + bytes - 1) / CELL + 1;
 
-    return is_managed(w) || cell_live_find(w, at / CELL, past) < past;
+    if (is_managed(w))
+        return true;
+    for (uint64_t g = at / VALUES_GRANULE; g * VALUES_GRANULE < at + bytes; g++)
+        if (w->granules[g] > GRANULE_OPEN)
+            return true;
+    return cell_live_find(w, at / CELL, past) < past;
 }
 
 const char *values_at(const struct values_window *w, uint64_t at,
                       uint64_t bytes)
 {
-    for (uint64_t cell = at / CELL;
-         !is_managed(w) && cell <= (at + bytes - 1) / CELL; cell++)
-        if (w->cells[cell] == CELL_STALE)
+    if (is_managed(w))
+        return w->memory + at;
+    granules_open(w, at, at + bytes);
+    for (uint64_t cell = at / CELL; cell <= (at + bytes - 1) / CELL; cell++)
+        if (w->cells[cell] >= CELL_STALE)
             cell_open(w, cell);
     return w->memory + at;
 }
 
 unsigned char values_known_at(const struct values_window *w, uint64_t at)
 {
-    unsigned char state = is_managed(w) ? CELL_KNOWN : cell_state(w, at / CELL);
-
+    if (is_managed(w))
+        return CELL_KNOWN;
+    const struct pattern *pattern = pattern_at(w, at);
+    if (pattern)
+        return pattern->mark;
+    unsigned char state = cell_state(w, at / CELL);
     if (!cell_is_live(state))
         return 0;
     return state == CELL_MIXED ? w->known[at] : state;
@@ -181,24 +198,41 @@ static bool some_live(const struct values_window *w, uint64_t at, uint64_t end)
     return at < end && values_some(w, at, end - at);
 }
 
-/* Most of a large block was never written. One that ends within a granule may
- * leave nothing there; who writes there meanwhile marks it after its cells. */
+/* The first granule from FIRST on that is not clear, or PAST. */
+static uint64_t granule_find(const struct values_window *w, uint64_t first,
+                             uint64_t past)
+{
+    while (first < past && w->granules[first] == GRANULE_CLEAR)
+        first++;
+    return first;
+}
+
+/* The part of a granule in [AT, END). One that ends within it may leave nothing
+ * there; who writes there meanwhile marks it after its cells. */
+static void forget_granule(struct values_window *w, uint64_t granule,
+                           uint64_t at, uint64_t end)
+{
+    uint64_t start = granule * VALUES_GRANULE, stop = start + VALUES_GRANULE;
+    bool is_whole = at <= start && stop <= end;
+
+    if (!is_whole || !is_pattern(granule_state(w, granule))) {
+        granules_open(w, start, stop);
+        cells_forget(w, start > at ? start : at, stop < end ? stop : end);
+    }
+    __atomic_exchange_n(&w->granules[granule], GRANULE_CLEAR, __ATOMIC_SEQ_CST);
+    if (some_live(w, start, at) || some_live(w, end, stop))
+        w->granules[granule] = GRANULE_OPEN;
+}
+
+/* Most of a large block was never written. */
 static __attribute__((noinline)) void forget_granules(struct values_window *w,
                                                       uint64_t at, uint64_t end)
 {
-    unsigned char *granule = w->granules + at / VALUES_GRANULE;
-    unsigned char *past = w->granules + (end - 1) / VALUES_GRANULE + 1;
+    uint64_t granule = at / VALUES_GRANULE;
+    uint64_t past = (end - 1) / VALUES_GRANULE + 1;
 
-    for (; (granule = memchr(granule, 1, (size_t)(past - granule)));
-         granule++) {
-        uint64_t start = (uint64_t)(granule - w->granules) * VALUES_GRANULE;
-        uint64_t stop = start + VALUES_GRANULE;
-
-        cells_forget(w, start > at ? start : at, stop < end ? stop : end);
-        __atomic_exchange_n(granule, 0, __ATOMIC_SEQ_CST);
-        if (some_live(w, start, at) || some_live(w, end, stop))
-            *granule = 1;
-    }
+    while ((granule = granule_find(w, granule, past)) < past)
+        forget_granule(w, granule++, at, end);
 }
 
 void memsim_values_forget(uint64_t address, uint64_t bytes)
@@ -219,8 +253,10 @@ void memsim_values_forget(uint64_t address, uint64_t bytes)
     uint64_t granule = at / VALUES_GRANULE;
     if ((end - 1) / VALUES_GRANULE > granule)
         forget_granules(w, at, end);
-    else if (w->granules[granule])
+    else if (w->granules[granule]) {
+        granules_open(w, at, end);
         cells_forget(w, at, end);
+    }
 }
 
 /* Whether a kernel or a fill made some of the bytes of CELL. */
@@ -254,7 +290,9 @@ void values_forget_made(uint64_t address, uint64_t bytes)
     for (; at < end; at = stop) {
         stop = (at / VALUES_GRANULE + 1) * VALUES_GRANULE;
         stop = stop < end ? stop : end;
-        if (w->granules[at / VALUES_GRANULE])
+        if (is_pattern(granule_state(w, at / VALUES_GRANULE)))
+            memsim_values_forget(w->base + at, stop - at);
+        else if (w->granules[at / VALUES_GRANULE])
             cells_forget_made(w, at / CELL, (stop - 1) / CELL + 1);
     }
 }
@@ -268,8 +306,9 @@ static char *write_at(const struct values_window *w, uint64_t at,
         return w->memory + at;
     uniform_end(w->base + at, bytes);
     values_few_end(w->base + at);
+    granules_open(w, at, end);
     cells_write(w, at, end, known);
-    memset(w->granules + at / VALUES_GRANULE, 1,
+    memset(w->granules + at / VALUES_GRANULE, GRANULE_OPEN,
            (end - 1) / VALUES_GRANULE - at / VALUES_GRANULE + 1);
     return w->memory + at;
 }
@@ -301,8 +340,7 @@ char *values_write_as(uint64_t address, uint64_t bytes, unsigned char known)
     if (!w || !bytes)
         return NULL;
     if (diverted) {
-        diverted->is_needed = true;
-        divert(address, bytes);
+        values_divert_write(address, bytes);
         return NULL;
     }
     return write_at(w, address - w->base, bytes, known);
@@ -322,13 +360,32 @@ static void copy_from_host(uint64_t destination, const void *source,
         memcpy(to, source, bytes);
 }
 
-static void copy_to_host(void *destination, const struct values_window *w,
-                         uint64_t at, uint64_t bytes)
+/* TO has zeros already where IS_CLEAR. */
+static void piece_to_host(char *to, const struct values_window *w, uint64_t at,
+                          uint64_t bytes, bool is_clear)
 {
-    if (w && values_some(w, at, bytes))
-        memcpy(destination, values_at(w, at, bytes), bytes);
-    else
-        memset(destination, 0, bytes);
+    static const unsigned char zeros[PATTERN_BYTES];
+    const struct pattern *pattern = is_managed(w) ? NULL : pattern_at(w, at);
+
+    if (!pattern)
+        memcpy(to, values_at(w, at, bytes), bytes);
+    else if (!is_clear || memcmp(pattern->bytes, zeros, sizeof zeros) != 0)
+        pattern_write(pattern, at, to, bytes);
+}
+
+static void copy_to_host(char *to, const struct values_window *w, uint64_t at,
+                         uint64_t bytes, bool is_clear)
+{
+    uint64_t end = at + bytes, stop;
+
+    if (!w || !values_some(w, at, bytes)) {
+        memset(to, 0, is_clear ? 0 : bytes);
+        return;
+    }
+    for (; at < end; to += stop - at, at = stop) {
+        stop = is_managed(w) ? end : piece_end(w, at, end);
+        piece_to_host(to, w, at, stop - at, is_clear);
+    }
 }
 
 /* Mostly zeros, which are to take no host memory. */
@@ -340,9 +397,20 @@ static void copy_large_to_host(char *destination, const struct values_window *w,
         piece = bytes - done;
         if (piece > VALUES_COPY_BYTES)
             piece = VALUES_COPY_BYTES;
-        if (values_some(w, at + done, piece))
-            copy_to_host(destination + done, w, at + done, piece);
+        copy_to_host(destination + done, w, at + done, piece, true);
     }
+}
+
+/* BYTES of what PATTERN has at AT. */
+static void copy_pattern(uint64_t destination, const struct pattern *pattern,
+                         uint64_t at, uint64_t bytes)
+{
+    unsigned char value[PATTERN_BYTES];
+
+    pattern_write(pattern, at, value, sizeof value);
+    const struct pattern moved =
+        pattern_make(destination, value, sizeof value, pattern->mark);
+    values_fill_pattern(destination, &moved, bytes);
 }
 
 /* BYTES of cells of which cell_knows() says the same. */
@@ -351,6 +419,10 @@ static void copy_alike(uint64_t destination, const struct values_window *w,
 {
     if (known == CELL_STALE) {
         memsim_values_forget(destination, bytes);
+        return;
+    }
+    if (is_pattern(known)) {
+        copy_pattern(destination, pattern_of(known), at, bytes);
         return;
     }
     char *to =
@@ -378,6 +450,7 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
         memsim_values_forget(destination, bytes);
         return;
     }
+    granules_open(w, at, end);
     for (; at < end; at = stop) {
         stop = (at / CELL + 1) * CELL;
         stop = stop < end ? stop : end;
@@ -392,6 +465,18 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
     copy_alike(destination, w, start, end - start, known);
 }
 
+/* Copies what is the same all over, of any size. */
+static bool copy_constant(uint64_t destination, uint64_t source, uint64_t bytes)
+{
+    unsigned char value[PATTERN_BYTES];
+    uint64_t unit = bytes % PATTERN_BYTES ? 1 : PATTERN_BYTES;
+    unsigned char mark = values_constant(source, bytes, unit, value);
+
+    if (mark)
+        values_fill_as(destination, value, unit, bytes / unit, mark);
+    return mark;
+}
+
 void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
 {
     const struct values_window *w = window_of(source);
@@ -401,6 +486,9 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
         memmove((void *)destination, (const void *)source, bytes);
         return;
     }
+    if (bytes > VALUES_WRITE_BYTES && to_device &&
+        copy_constant(destination, source, bytes))
+        return;
     if (bytes > VALUES_COPY_BYTES && to_device) {
         memsim_values_forget(destination, bytes);
         return;
@@ -414,37 +502,9 @@ void memsim_values_copy(uint64_t destination, uint64_t source, uint64_t bytes)
         return;
     }
     if (!to_device)
-        copy_to_host((void *)destination, from, at, bytes);
+        copy_to_host((char *)destination, from, at, bytes, false);
     else if (w)
         copy_on_device(destination, from, at, bytes);
     else
         copy_from_host(destination, (const void *)source, bytes);
-}
-
-static bool is_zero(const void *value, uint64_t bytes)
-{
-    const char *byte = value;
-
-    while (bytes && !*byte)
-        bytes--, byte++;
-    return !bytes;
-}
-
-void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
-                        uint64_t count)
-{
-    uint64_t bytes = unit * count;
-
-    if (bytes > VALUES_WRITE_BYTES) {
-        memsim_values_forget(address, bytes);
-        if (!diverted && is_zero(value, unit))
-            values_few_set(address, bytes, (struct few){0, true});
-        return;
-    }
-    char *to = values_write(address, bytes, true);
-    if (!to)
-        return;
-    memcpy(to, value, unit);
-    for (uint64_t done = unit; done < bytes; done *= 2)
-        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }

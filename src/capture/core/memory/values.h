@@ -17,7 +17,7 @@
 /* Copies to the GPU over this many bytes make the destination unknown. */
 #define VALUES_COPY_BYTES (UINT64_C(1) << 20)
 
-/* Likewise fills, and what kernels of compute.h write. */
+/* Likewise what kernels of compute.h write; fills have patterns above. */
 #define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
 
 /* The shadow of a window: a byte at MEMORY for each of the GPU's, and one at
@@ -36,7 +36,7 @@ struct values_window {
     unsigned char *known;
     unsigned char *cells;    /* enum cell_state, of each 512 bytes; NULL:
                               * managed memory, all of which is known */
-    unsigned char *granules; /* 1: some cell of it may be live */
+    unsigned char *granules; /* enum granule_state, of each 2 MiB */
 };
 
 #define VALUES_GRANULE (UINT64_C(2) << 20)
@@ -56,6 +56,15 @@ CORE_API void memsim_values_copy(uint64_t destination, uint64_t source,
 /* Repeats the UNIT bytes (1, 2, 4, 8 or 16) at VALUE, COUNT times. */
 CORE_API void memsim_values_fill(uint64_t address, const void *value,
                                  uint64_t unit, uint64_t count);
+
+/* The same, with a mark: VALUES_ASSUMED and so on. */
+void values_fill_as(uint64_t address, const void *value, uint64_t unit,
+                    uint64_t count, unsigned char mark);
+
+/* Whether BYTES at ADDRESS are known and repeat their first UNIT bytes, which
+ * go to VALUE: their mark, or 0. */
+unsigned char values_constant(uint64_t address, uint64_t bytes, uint64_t unit,
+                              void *value);
 
 /* Makes BYTES at ADDRESS unknown; they read as zeros. */
 CORE_API void memsim_values_forget(uint64_t address, uint64_t bytes);
@@ -123,8 +132,10 @@ struct values_log {
 void values_divert(struct values_log *log);
 bool values_are_diverted(void);
 
-/* While diverted: there is more to do than can be seen from what is written. */
+/* While diverted: there is more to do than can be seen from what is written; or
+ * BYTES at ADDRESS are written. */
 void values_divert_whole(void);
+void values_divert_write(uint64_t address, uint64_t bytes);
 
 /* True where ADDRESS lies in a device's window. */
 CORE_API bool memsim_values_is_device(uint64_t address);

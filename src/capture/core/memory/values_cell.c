@@ -16,6 +16,77 @@ unsigned char cell_state(const struct values_window *w, uint64_t cell)
     return state;
 }
 
+unsigned char granule_state(const struct values_window *w, uint64_t granule)
+{
+    unsigned char state;
+
+    do
+        state = __atomic_load_n(&w->granules[granule], __ATOMIC_ACQUIRE);
+    while (state == GRANULE_BUSY);
+    return state;
+}
+
+static void granule_open(const struct values_window *w, uint64_t granule)
+{
+    unsigned char state = granule_state(w, granule);
+
+    while (is_pattern(state)) {
+        if (!__atomic_compare_exchange_n(&w->granules[granule], &state,
+                                         GRANULE_BUSY, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED)) {
+            state = granule_state(w, granule);
+            continue;
+        }
+        memset(w->cells + granule * (VALUES_GRANULE / CELL), state,
+               VALUES_GRANULE / CELL);
+        __atomic_store_n(&w->granules[granule], GRANULE_OPEN, __ATOMIC_RELEASE);
+        return;
+    }
+}
+
+void granules_open(const struct values_window *w, uint64_t at, uint64_t end)
+{
+    for (uint64_t g = at / VALUES_GRANULE; g * VALUES_GRANULE < end; g++)
+        if (w->granules[g] > GRANULE_OPEN)
+            granule_open(w, g);
+}
+
+const struct pattern *pattern_at(const struct values_window *w, uint64_t at)
+{
+    unsigned char state = granule_state(w, at / VALUES_GRANULE);
+
+    if (!is_pattern(state))
+        state = cell_state(w, at / CELL);
+    return is_pattern(state) ? pattern_of(state) : NULL;
+}
+
+uint64_t piece_end(const struct values_window *w, uint64_t at, uint64_t end)
+{
+    uint64_t unit = is_pattern(granule_state(w, at / VALUES_GRANULE))
+                        ? VALUES_GRANULE
+                        : CELL;
+    uint64_t stop = (at / unit + 1) * unit;
+
+    return stop < end ? stop : end;
+}
+
+/* The bytes of CELL, whose STATE is not CELL_MIXED, and what is known of each.
+ */
+static void cell_fill(const struct values_window *w, uint64_t cell,
+                      unsigned char state)
+{
+    char *memory = w->memory + cell * CELL;
+    unsigned char mark = state == CELL_STALE ? 0 : state;
+
+    if (state == CELL_STALE) {
+        memset(memory, 0, CELL);
+    } else if (is_pattern(state)) {
+        pattern_write(pattern_of(state), 0, memory, CELL);
+        mark = pattern_of(state)->mark;
+    }
+    memset(w->known + cell * CELL, mark, CELL);
+}
+
 /* Two threads may have memory in the cell, and both may come to open it. */
 void cell_open(const struct values_window *w, uint64_t cell)
 {
@@ -28,11 +99,9 @@ void cell_open(const struct values_window *w, uint64_t cell)
             state = cell_state(w, cell);
             continue;
         }
-        bool stale = state == CELL_STALE;
-        if (stale)
-            memset(w->memory + cell * CELL, 0, CELL);
-        memset(w->known + cell * CELL, stale ? 0 : state, CELL);
-        __atomic_store_n(&w->cells[cell], stale ? CELL_CLEAR : CELL_MIXED,
+        cell_fill(w, cell, state);
+        __atomic_store_n(&w->cells[cell],
+                         state == CELL_STALE ? CELL_CLEAR : CELL_MIXED,
                          __ATOMIC_RELEASE);
         return;
     }
@@ -75,17 +144,26 @@ static uint64_t cell_end(uint64_t at, uint64_t end)
     return stop < end ? stop : end;
 }
 
+/* [AT, END), in one cell that has no pattern. */
+static bool part_is_known(const struct values_window *w, uint64_t at,
+                          uint64_t end)
+{
+    unsigned char state = cell_state(w, at / CELL);
+
+    if (state == CELL_MIXED)
+        return !memchr(w->known + at, 0, end - at) &&
+               !memchr(w->known + at, VALUES_COUNTS, end - at);
+    return state == CELL_KNOWN || state == CELL_GIVEN || state == CELL_ASSUMED;
+}
+
 bool cells_are_known(const struct values_window *w, uint64_t at, uint64_t end)
 {
     for (uint64_t stop; at < end; at = stop) {
-        unsigned char state = cell_state(w, at / CELL);
+        const struct pattern *pattern = pattern_at(w, at);
 
-        stop = cell_end(at, end);
-        if (state == CELL_MIXED
-                ? memchr(w->known + at, 0, stop - at) ||
-                      memchr(w->known + at, VALUES_COUNTS, stop - at)
-                : state != CELL_KNOWN && state != CELL_GIVEN &&
-                      state != CELL_ASSUMED)
+        stop = piece_end(w, at, end);
+        if (pattern ? !values_is_known(pattern->mark)
+                    : !part_is_known(w, at, stop))
             return false;
     }
     return true;
