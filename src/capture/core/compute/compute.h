@@ -20,6 +20,7 @@
  * known (what comes of zeros: enough for flags) and what is made of it is an
  * integer. */
 #define COMPUTE_INTEGERS (UINT64_C(128) << 10)
+#define COMPUTE_REDUCED  (UINT64_C(1) << 20) /* integers, by reductions */
 #define COMPUTE_FLOATS   UINT64_C(64)
 #define COMPUTE_CHECKED  (UINT64_C(32) << 10)
 #define COMPUTE_UNKNOWN  UINT64_C(2048)

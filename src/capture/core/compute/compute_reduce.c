@@ -211,7 +211,8 @@ static uint64_t reduction_limit(const struct compute *c,
     long double x;
 
     if (compute_load(c->types[1], r->source, &x))
-        return COMPUTE_INTEGERS;
+        return number_is_float(c->types[1]) ? COMPUTE_INTEGERS
+                                            : COMPUTE_REDUCED;
     return (c->layout == LAYOUT_VALUE || c->layout == LAYOUT_JITTED) &&
                    number_is_float(c->types[0])
                ? COMPUTE_FLOATS

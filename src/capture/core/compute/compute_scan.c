@@ -35,10 +35,10 @@ static bool scan_fits(const struct compute *c, uint64_t out, uint64_t in,
 
     if (!values_window(out) || !values_window(in))
         return false;
-    if (count <= (compute_load(c->types[1], in, &x) ? COMPUTE_INTEGERS
-                                                    : COMPUTE_UNKNOWN))
-        return true;
-    return false;
+    if (!compute_load(c->types[1], in, &x))
+        return count <= COMPUTE_UNKNOWN;
+    return count <= (number_is_float(c->types[1]) ? COMPUTE_INTEGERS
+                                                  : COMPUTE_REDUCED);
 }
 
 /* INNER sequences of COUNT elements side by side, OUTER times. */

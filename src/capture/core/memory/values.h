@@ -14,8 +14,10 @@
 
 #include "capture/core/base/core.h"
 
-/* Copies to the GPU over this many bytes make the destination unknown. */
-#define VALUES_COPY_BYTES (UINT64_C(1) << 20)
+/* Copies to the GPU over this many bytes make the destination unknown; those
+ * that are known to be of integers, over the second. */
+#define VALUES_COPY_BYTES     (UINT64_C(1) << 20)
+#define VALUES_INTEGERS_BYTES (UINT64_C(16) << 20)
 
 /* Likewise what kernels of compute.h write; fills have patterns above. */
 #define VALUES_WRITE_BYTES (UINT64_C(256) << 10)
@@ -52,6 +54,11 @@ void values_place_managed(uint64_t base, uint64_t bytes);
 /* ADDRESS may lie in any device's window or, for copies, in host memory. */
 CORE_API void memsim_values_copy(uint64_t destination, uint64_t source,
                                  uint64_t bytes);
+
+/* Copies BYTES of integers from the host; false where they are too many. What
+ * repeats its first UNIT bytes, if not 0, may be of any size. */
+bool values_give_integers(uint64_t destination, uint64_t source, uint64_t bytes,
+                          uint64_t unit);
 
 /* Repeats the UNIT bytes (1, 2, 4, 8 or 16) at VALUE, COUNT times. */
 CORE_API void memsim_values_fill(uint64_t address, const void *value,

@@ -88,6 +88,23 @@ void memsim_values_fill(uint64_t address, const void *value, uint64_t unit,
     values_fill_as(address, value, unit, count, true);
 }
 
+bool values_give_integers(uint64_t destination, uint64_t source, uint64_t bytes,
+                          uint64_t unit)
+{
+    const char *from = (const char *)source;
+
+    if (unit && bytes % unit == 0 && !memcmp(from, from + unit, bytes - unit)) {
+        values_fill_as(destination, from, unit, bytes / unit, VALUES_GIVEN);
+        return true;
+    }
+    char *to = unit && bytes <= VALUES_INTEGERS_BYTES
+                   ? values_write_as(destination, bytes, VALUES_GIVEN)
+                   : NULL;
+    if (to)
+        memcpy(to, from, bytes);
+    return to;
+}
+
 /* Whether [AT, END), in one cell that has no pattern, is known and has what
  * PATTERN would write. */
 static bool part_has(const struct values_window *w, uint64_t at, uint64_t end,

@@ -14,6 +14,7 @@
 #include "capture/core/work/submit.h"
 #include "capture/core/torch/torch.h"
 #include "capture/core/memory/host.h"
+#include "capture/core/torch/read_type.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_return.h"
 #include "common/trace/session.h"
@@ -436,12 +437,30 @@ static void flag_copied(uint64_t address)
     values_mark_counts(address, 1);
 }
 
+/* Integers and flags from the host are known of more bytes: a mask of samples of
+ * sound. The bytes of an image are too many. Floating numbers may be those of a
+ * host tensor whose random numbers are not drawn (doc/values.md). */
+static bool integers_write(uint64_t destination, uint64_t source,
+                           uint64_t bytes)
+{
+    if (bytes <= VALUES_COPY_BYTES)
+        return false;
+    enum number_type type = torch_read_type();
+    if (type == NUMBER_NONE || number_is_float(type))
+        return false;
+    return values_give_integers(destination, source, bytes,
+                                type == NUMBER_U8 ? 0 : number_bytes(type));
+}
+
 /* What a copy in DIRECTION that is not to the host does. */
 static void device_write(uint64_t destination, uint64_t source, uint64_t bytes,
                          int direction)
 {
-    if (direction != TRACE_HOST_TO_DEVICE ||
-        !values_return_copy(destination, source, bytes))
+    bool is_given = direction == TRACE_HOST_TO_DEVICE &&
+                    (values_return_copy(destination, source, bytes) ||
+                     integers_write(destination, source, bytes));
+
+    if (!is_given)
         memsim_values_copy(destination, source, bytes);
     if (bytes == 1 && direction == TRACE_DEVICE_TO_DEVICE)
         flag_copied(destination);
