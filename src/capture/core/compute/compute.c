@@ -331,6 +331,7 @@ bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
 
     if (compute_load(type, address, &x))
         return x != 0;
+    compute_assume();
     bool taken = compute_guess_takes((*unknown)++);
     return count == 1 ? x != 0 : taken;
 }
@@ -357,9 +358,11 @@ uint64_t compute_mask_decide(uint64_t mask, uint64_t count)
     if (count > VALUES_WRITE_BYTES)
         return count;
     for (uint64_t i = 0; i < count; i++) {
+        uint64_t before = unknown;
         bool taken = compute_takes(NUMBER_BOOL, mask + i, count, &unknown);
 
-        compute_store(NUMBER_BOOL, mask + i, taken, true);
+        if (unknown > before)
+            compute_store(NUMBER_BOOL, mask + i, taken, true);
     }
     return unknown;
 }
@@ -372,6 +375,7 @@ void compute_guess_note(const struct compute *compute,
 
     if (values_are_diverted())
         return;
+    compute_assume();
     memsim_stream_device(launch->stream, &device);
     const struct guess guess = {.name = compute->name,
                                 .device = (uint64_t)device,

@@ -13,6 +13,7 @@ static void histogram_guess(const struct compute *c,
 {
     if (bins > COMPUTE_INTEGERS)
         return;
+    compute_assume();
     for (uint64_t i = 0; i < bins; i++)
         compute_store(c->types[0], out + i * number_bytes(c->types[0]),
                       count / bins + (i < count % bins), true);

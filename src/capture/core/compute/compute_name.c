@@ -23,6 +23,8 @@ static const struct spelling {
     {"m", NUMBER_I64},
     {"N3c104HalfE", NUMBER_F16},
     {"N3c108BFloat16E", NUMBER_BF16},
+    {"6__half", NUMBER_F16}, /* CUB's sorts have CUDA's own */
+    {"13__nv_bfloat16", NUMBER_BF16},
 };
 
 const char *name_after(const char *name, const char *pattern)

@@ -366,18 +366,27 @@ static void run_unique(const struct compute *c,
     compute_store(NUMBER_I64, number, found, true);
 }
 
-/* The types after the policy's: "...Policy1000EPKl...". */
-static bool pointer_parse(const char *name, struct compute *c)
+/* The type after the policy's: "...Policy1000EPKl..."; or, where that is a
+ * substitution, the policy's own, number PLACE of "10policy_hubIlN3c104HalfEE".
+ */
+static bool pointer_parse(const char *name, struct compute *c, int place)
 {
     const char *text = name_after(name, "EPK");
+    enum number_type types[2];
 
-    return text && name_types(&text, c->types + 1, 1);
+    if (!text || *text != 'S')
+        return text && name_types(&text, c->types + 1, 1);
+    text = name_after(name, "10policy_hubI");
+    if (!text || !name_types(&text, types, place + 1))
+        return false;
+    c->types[1] = types[place];
+    return true;
 }
 
 bool compute_unique_parse(const char *name, struct compute *c)
 {
     c->run = run_unique;
-    return strstr(name, "8equal_toI") && pointer_parse(name, c);
+    return strstr(name, "8equal_toI") && pointer_parse(name, c, 0);
 }
 
 /* DeviceReduceByKeyKernel for run-length encoding: (in, values out, -, counts
@@ -413,7 +422,7 @@ static void run_runs(const struct compute *c,
 bool compute_runs_parse(const char *name, struct compute *c)
 {
     c->run = run_runs;
-    return strstr(name, "onstant") && pointer_parse(name, c);
+    return strstr(name, "onstant") && pointer_parse(name, c, 1);
 }
 
 /* adjacent_difference_kernel (int64_t count, in, int *out) */

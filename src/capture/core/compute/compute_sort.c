@@ -546,6 +546,8 @@ static void topk_row(const struct compute *c, const struct topk *t,
         known = values_known(
             element_address(&t->in, row, i, (uint32_t)t->in_stride, bytes),
             bytes);
+    if (!known)
+        compute_assume();
     *guessed |= !known;
     for (uint64_t i = 0; i < t->length; i++) {
         uint64_t place = known ? i : any_place(t, row, i);
@@ -572,6 +574,7 @@ static void topk_rows(const struct compute *c,
             continue;
         }
         guessed = true;
+        compute_assume();
         for (uint64_t i = 0; i < t->k; i++)
             topk_put(c, t, row, i, any_place(t, row, i));
     }
@@ -628,6 +631,7 @@ static void run_sample(const struct compute *c,
 
     if (!categories || samples * rows > COMPUTE_INTEGERS || !values_window(out))
         return;
+    compute_assume();
     for (uint64_t i = 0; i < samples * rows; i++)
         compute_store(NUMBER_I64, out + 8 * i, i % categories, true);
     compute_guess_note(c, launch, rows * categories, samples * rows,
