@@ -196,6 +196,10 @@ fuzz-alloc: all
 	$(PYTHON) tests/torch/fuzz_alloc.py --build $(O) --python $(VENV)/bin/python \
 	    --seconds $(SECONDS)
 
+## fuzz-values: 10,000 random programs of operators against the CPU
+fuzz-values: all
+	$(O)/bin/memsim run -q -- $(VENV)/bin/python tests/torch/fuzz_values.py
+
 ## install: to $(DESTDIR)$(PREFIX); install-memsim and install-commfit are its
 ## parts, which are packages of their own
 install: install-memsim install-commfit
@@ -249,7 +253,7 @@ clean:
 help:
 	@sed -n 's/^## //p' Makefile src/capture/capture.mk
 
-.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc faults install install-memsim install-commfit wheel deb docs clean help FORCE
+.PHONY: kernels format all programs standin check asan asan-build asan-programs test test-programs test-environments demo lint fuzz fuzz-alloc fuzz-values faults install install-memsim install-commfit wheel deb docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -106,17 +106,27 @@ def text_of(step):
     return f"{step.__qualname__.split('.')[0]}({', '.join(words)})"
 
 
+def taken_by(step):
+    closed = dict(zip(step.__code__.co_freevars, step.__closure__ or ()))
+    return [closed[name].cell_contents for name in "ijk" if name in closed]
+
+
 class Program:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.cpu, self.gpu, self.tainted = [], [], set()
         self.lines = []
+        self.taken = []  # by the operator at hand
+        self.lost = []  # operators that made what is not known of what is
         self.counts = collections.Counter()
 
     def add(self, want, got):
         have, known = compare(want, got)
         self.counts["operators"] += 1
         self.counts["known" if bool(known.all()) else "unknown"] += 1
+        if not (known.all() or self.tainted or "unknown" in self.lines[-1]):
+            self.lost.append(f"{self.lines[-1]} of " + ", ".join(
+                f"{t.dtype} {tuple(t.shape)}" for t in self.taken))
         if not is_finite(want) or want.numel() > 1 << 22:
             return
         if not bool(known.all()):
@@ -140,6 +150,7 @@ class Program:
         step = value_programs.draw(self.random, self.cpu, self.tainted)
         state = self.random.getstate()
         self.lines.append(f"{len(self.cpu)}: {text_of(step)}")
+        self.taken = [self.cpu[i] for i in taken_by(step)]
         try:
             want = step("cpu", self.cpu)
         except (RuntimeError, IndexError, ValueError, TypeError):
@@ -176,8 +187,8 @@ def run(programs, seed, only=None, unknown=False):
         if only is not None:
             print("\n".join(program.lines))
         counts += program.counts
-        if unknown and program.counts["unknown"]:
-            print("\n  ".join([f"program {i}"] + program.lines))
+        if unknown and program.lost:
+            print(f"program {i}: {program.lost[0]}")
         if len(wrong) >= 20:
             break
     counts["programs"] = i + 1
@@ -190,7 +201,8 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--only", type=int, help="run the program of this number")
     a.add_argument("--unknown", action="store_true",
-                   help="print programs with results that are not known")
+                   help="print operators that made what is not known of "
+                   "what is")
     a = a.parse_args()
     counts, wrong = run(a.programs, a.seed, a.only, a.unknown)
     for text in wrong:

@@ -98,7 +98,7 @@ static void copy(uint64_t at, uint64_t bytes)
     if (from < at + bytes && at < from + bytes)
         return;
     bool is_large = bytes > VALUES_WRITE_BYTES;
-    bool is_same = is_large && repeats(from, bytes, bytes % 16 ? 1 : 16);
+    bool is_same = is_large && repeats(from, bytes, (bytes | 16) & -(bytes | 16));
     memsim_values_copy(BASE + at, BASE + from, bytes);
     if (bytes <= VALUES_COPY_BYTES || is_same) {
         memcpy(memory + at, memory + from, bytes);

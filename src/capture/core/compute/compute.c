@@ -16,6 +16,7 @@
 #include "capture/core/memory/values.h"
 
 #define TENSOR sizeof(struct compute_tensor)
+#define INFO   416 /* TensorInfo<T, int64_t> */
 #define VARIES 0xffff /* its kernel's reach() says */
 
 /* The functions of each computation: the first that can read the name. */
@@ -92,7 +93,7 @@ static const struct kind {
      {8, 8, 8, 4, 4, 4}},
     {KERNEL_HOST_HISTOGRAM,
      compute_histogram_parse,
-     {8, 0, 8, 8, VARIES, VARIES, 8, VARIES}},
+     {8, 0, INFO, 8, VARIES, VARIES, 8, VARIES}},
     {KERNEL_HOST_SORT_TILE, compute_sort_tile_parse, {8, 8, 8, 8, 4, 4, 4}},
     {KERNEL_HOST_SORT_PASS,
      compute_sort_pass_parse,

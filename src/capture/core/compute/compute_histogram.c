@@ -22,9 +22,35 @@ static void histogram_guess(const struct compute *c,
                        "the GPU: taken to be even");
 }
 
+/* TensorInfo<T, int64_t> of a vector: T *data; int64_t sizes[25], strides[25];
+ * int dims. The steps from one element to the next, in elements. */
+#define INFO_STRIDE (8 + 8 * OFFSETS_DIMS)
+
+static uint64_t stride_of(const struct kernel_launch *launch, uint32_t i)
+{
+    uint64_t stride;
+
+    memcpy(&stride, (const char *)launch->arguments[i] + INFO_STRIDE,
+           sizeof stride);
+    return stride;
+}
+
+/* Whether COUNT elements, STRIDE bytes apart, are known. */
+static bool are_known(enum number_type type, uint64_t first, uint64_t count,
+                      uint64_t stride)
+{
+    uint32_t bytes = number_bytes(type);
+
+    if (stride == bytes)
+        return values_known(first, count * bytes);
+    for (uint64_t i = 0; i < count; i++)
+        if (!values_known(first + i * stride, bytes))
+            return false;
+    return true;
+}
+
 /* kernelHistogram1D (TensorInfo<output> a, p, TensorInfo<const input> b,
- * int64_t bins, lowest, highest, count, ...): both contiguous; counts are
- * added. */
+ * int64_t bins, lowest, highest, count, ...): counts are added. */
 static void run_histogram(const struct compute *c,
                           const struct kernel_launch *launch)
 {
@@ -34,17 +60,18 @@ static void run_histogram(const struct compute *c,
     long double high = number_load(c->scalar, launch->arguments[5]);
     uint64_t count = compute_u64(launch, 6);
     uint32_t bytes = number_bytes(c->types[0]);
+    uint64_t step = stride_of(launch, 2) * number_bytes(c->types[1]);
     long double x, old;
 
     if (bins <= 0 || !(low < high) || !values_window(out) || !values_window(in))
         return;
     if (count > COMPUTE_INTEGERS ||
-        !values_known(in, count * number_bytes(c->types[1]))) {
+        !are_known(c->types[1], in, count, step)) {
         histogram_guess(c, launch, out, (uint64_t)bins, count);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        compute_load(c->types[1], in + i * number_bytes(c->types[1]), &x);
+        compute_load(c->types[1], in + i * step, &x);
         if (x < low || x > high)
             continue;
         uint64_t bin = (uint64_t)((x - low) * bins / (high - low));
@@ -56,9 +83,8 @@ static void run_histogram(const struct compute *c,
 }
 
 /* The lambda holds the TensorInfo<T, int64_t> of the weights, which are of the
- * output's type: T *data; int64_t sizes[25], strides[25]; int dims. */
-#define WEIGHTS_STRIDE (8 + 8 * OFFSETS_DIMS)
-#define WEIGHTS_BYTES  (WEIGHTS_STRIDE + 8)
+ * output's type. */
+#define WEIGHTS_BYTES (INFO_STRIDE + 8)
 
 static void weight_add(const struct compute *c, uint64_t out, uint64_t weight)
 {
@@ -76,22 +102,21 @@ static void run_histogram_weighted(const struct compute *c,
     uint64_t out = compute_u64(launch, 0), in = compute_u64(launch, 2);
     uint64_t bins = compute_u64(launch, 3), count = compute_u64(launch, 6);
     int64_t low = (int64_t)number_load(c->scalar, launch->arguments[4]);
-    const char *info = launch->arguments[7];
     uint32_t bytes = number_bytes(c->types[0]);
-    uint64_t weights = compute_u64(launch, 7), stride;
+    uint64_t weights = compute_u64(launch, 7), stride = stride_of(launch, 7);
+    uint64_t step = stride_of(launch, 2) * number_bytes(c->types[1]);
     long double x;
 
-    memcpy(&stride, info + WEIGHTS_STRIDE, sizeof stride);
     if (bins > VALUES_COPY_BYTES)
         return;
     if (count > COMPUTE_CHECKED || number_is_float(c->types[1]) ||
         !values_window(weights) || !values_window(in) ||
-        !values_known(in, count * number_bytes(c->types[1]))) {
+        !are_known(c->types[1], in, count, step)) {
         compute_forget(c->types[0], out, bins * bytes);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        compute_load(c->types[1], in + i * number_bytes(c->types[1]), &x);
+        compute_load(c->types[1], in + i * step, &x);
         if (x >= low && x < low + (int64_t)bins)
             weight_add(c, out + (uint64_t)((int64_t)x - low) * bytes,
                        weights + i * stride * bytes);

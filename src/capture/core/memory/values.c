@@ -469,7 +469,7 @@ static void copy_on_device(uint64_t destination, const struct values_window *w,
 static bool copy_constant(uint64_t destination, uint64_t source, uint64_t bytes)
 {
     unsigned char value[PATTERN_BYTES];
-    uint64_t unit = bytes % PATTERN_BYTES ? 1 : PATTERN_BYTES;
+    uint64_t unit = (bytes | PATTERN_BYTES) & -(bytes | PATTERN_BYTES);
     unsigned char mark = values_constant(source, bytes, unit, value);
 
     if (mark)
