@@ -47,12 +47,12 @@ static const struct kind {
     {KERNEL_HOST_TOTAL, compute_count_parse, {VARIES, 8, 4}},
     {KERNEL_HOST_TOTAL, compute_total_parse, {8, 8, 4}},
     {KERNEL_HOST_SELECT, compute_select_parse, {8, VARIES, 8, 8, 0, 0, 0, 4}},
-    {KERNEL_HOST_SELECT, compute_unique_parse, {8, 0, 8, 8, 0, 0, 0, 4}},
+    {KERNEL_HOST_SELECT, compute_unique_parse, {VARIES, 0, 8, 8, 0, 0, 0, 4}},
     {KERNEL_HOST_SELECT, compute_unique_rows_parse, {8, 0, 8, 8, 0, 0, 16, 4}},
     {KERNEL_HOST_PLACES, compute_places_parse, {8, VARIES, 4, VARIES, VARIES}},
     {KERNEL_HOST_FLAG, compute_flag_parse, {8, 8, 8, 8, 8}},
     {KERNEL_HOST_FILL_REST, compute_fill_rest_parse, {8, 8, 8, 8}},
-    {KERNEL_HOST_RUNS, compute_runs_parse, {8, 8, 0, 8, 8, 0, 0, 0, 0, 4}},
+    {KERNEL_HOST_RUNS, compute_runs_parse, {VARIES, 8, 0, 8, 8, 0, 0, 0, 0, 4}},
     {KERNEL_HOST_DIFFERENCE, compute_difference_parse, {8, 8, 8}},
     {KERNEL_HOST_INVERSE, compute_inverse_parse, {8, 8, 8, 8}},
     {KERNEL_HOST_GATHER_ROWS,
@@ -347,9 +347,7 @@ bool compute_is_vocabulary(uint64_t count)
 uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
                            uint64_t index)
 {
-    uint64_t start = compute_is_vocabulary(count) ? count * 382 / 1000 : 0;
-
-    return (start + row * k + index) % count;
+    return (count * 382 / 1000 + row * k + index) % count;
 }
 
 uint64_t compute_mask_decide(uint64_t mask, uint64_t count)

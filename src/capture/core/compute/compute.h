@@ -194,9 +194,9 @@ bool compute_guess_takes(uint64_t index);
 bool compute_takes(enum number_type type, uint64_t address, uint64_t count,
                    uint64_t *unknown);
 
-/* The place, of COUNT, that element INDEX of ROW's first K is taken to be. What
- * is longer than a router's list of experts is a vocabulary, whose first and
- * last places have meanings. */
+/* The place, of COUNT, that element INDEX of ROW's first K is taken to be: not
+ * the first or last ones of a row, which have meanings in a vocabulary. What is
+ * longer than a router's list of experts is one. */
 bool compute_is_vocabulary(uint64_t count);
 uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
                            uint64_t index);

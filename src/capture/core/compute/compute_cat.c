@@ -107,10 +107,11 @@ static void piece_move(const struct cat *cat, const struct piece *p)
     for (uint64_t i = 0; row && i < count; i += row) {
         uint64_t from =
             p->is_contiguous ? i : cat_offset(cat, &p->shape, size, i);
+        uint64_t to = cat_offset(cat, &cat->shape, size, i);
         uint64_t length = row < count - i ? row : count - i;
 
-        memsim_values_copy(base + cat_offset(cat, &cat->shape, size, i) * cat->unit,
-                 p->input + from * cat->unit, length * cat->unit);
+        memsim_values_copy(base + to * cat->unit, p->input + from * cat->unit,
+                           length * cat->unit);
     }
 }
 

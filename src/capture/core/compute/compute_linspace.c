@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What the lambda holds: {scalar start, end; int64_t steps; scalar step;
  * int64_t halfway}, each at a multiple of its size. */
@@ -215,9 +216,14 @@ bool compute_arange_parse(const char *name, struct compute *c)
     if (!text)
         text = name_after(name, "14range_cuda_out");
     c->types[0] = text ? name_dispatched(text) : NUMBER_NONE;
+    if (text && strstr(text, "NKUlvE6_"))
+        c->types[0] = NUMBER_F16;
+    else if (text && strstr(text, "NKUlvE7_"))
+        c->types[0] = NUMBER_BF16;
     if (c->types[0] == NUMBER_NONE)
         return false;
-    c->scalar = number_is_float(c->types[0]) ? c->types[0] : NUMBER_I64;
+    c->scalar = number_is_float(c->types[0]) ? number_opmath(c->types[0])
+                                             : NUMBER_I64;
     c->run = run_arange;
     c->reach = arange_reach;
     return true;

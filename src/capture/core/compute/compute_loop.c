@@ -6,6 +6,7 @@
 #include "capture/core/compute/compute_loop.h"
 #include "capture/core/compute/compute_name.h"
 #include "capture/core/compute/compute_operation.h"
+#include "capture/core/diagnose/assumed.h"
 #include "capture/core/memory/values.h"
 
 uint64_t loop_last_offset(const struct loop *l, int tensor)
@@ -56,30 +57,54 @@ static double probability(const struct loop *l)
     return l->variant < 2 ? 1 - below : below;
 }
 
-/* A comparison of random numbers, as a dropout of edges makes: the mask has as
- * many true elements as is probable, evenly spread. */
-static bool loop_draw(const struct loop *l, const struct kernel_launch *launch)
+/* Writes a mask of which SHARE is true, evenly spread, and notes WHY. */
+static bool flags_spread(const struct loop *l,
+                         const struct kernel_launch *launch, double share,
+                         const char *why)
 {
-    uint64_t bytes = l->count * number_bytes(l->types[1]), chosen = 0;
-
-    if (l->compute->operation != operation_compare || l->inputs != 1 ||
-        l->offsets || l->types[0] != NUMBER_BOOL || l->count < 2 ||
-        !values_are_uniform(l->data[1], bytes))
-        return false;
+    uint64_t chosen = 0;
     char *to = l->count <= VALUES_WRITE_BYTES
                    ? values_write_as(l->data[0], l->count, VALUES_ASSUMED)
                    : NULL;
-    double share = probability(l);
+
     for (uint64_t i = 0; to && i < l->count; i++) {
         to[i] = (uint64_t)((double)(i + 1) * share + 0.01) >
                 (uint64_t)((double)i * share + 0.01);
         chosen += (unsigned char)to[i];
     }
     if (to)
-        compute_guess_note(l->compute, launch, l->count, chosen,
-                           "a random mask selects as many elements as its "
-                           "probability says");
+        compute_guess_note(l->compute, launch, l->count, chosen, why);
     return to;
+}
+
+/* A comparison of random numbers, as a dropout of edges makes: the mask has as
+ * many true elements as is probable, evenly spread. */
+static bool loop_draw(const struct loop *l, const struct kernel_launch *launch)
+{
+    uint64_t bytes = l->count * number_bytes(l->types[1]);
+
+    if (l->compute->operation != operation_compare || l->inputs != 1 ||
+        l->offsets || l->types[0] != NUMBER_BOOL || l->count < 2 ||
+        !values_are_uniform(l->data[1], bytes))
+        return false;
+    return flags_spread(l, launch, probability(l),
+                        "a random mask selects as many elements as its "
+                        "probability says");
+}
+
+/* A comparison that says itself what it selects (compute_few_compare.c). Where
+ * the user says something of a line (--assume), that is asked later. */
+static bool loop_filter(const struct loop *l,
+                        const struct kernel_launch *launch)
+{
+    struct few few;
+
+    if (assumed_any() || loop_last_offset(l, 0) + 1 != l->count ||
+        l->count > VALUES_WRITE_BYTES || !few_of_comparison(l, &few))
+        return false;
+    return flags_spread(l, launch, (double)few.count / (double)l->count,
+                        "a comparison selects as many elements as it usually "
+                        "does: nearly all are not degenerate, few are equal");
 }
 
 static void unequal_fill(const struct loop *l)
@@ -96,7 +121,7 @@ static void loop_forget(const struct loop *l, bool certain)
 {
     const long double x[INPUTS] = {0};
     struct few few;
-    bool are_few = few_of_loop(l, &few);
+    bool are_few = few_of_comparison(l, &few) || few_of_loop(l, &few);
     bool is_flags = !l->offsets && l->types[0] == NUMBER_BOOL;
     unsigned char answer = loop_evaluate(l, x) != 0;
 
@@ -181,7 +206,7 @@ void loop_run(const struct loop *l, const struct kernel_launch *launch)
     for (int i = 0; i <= l->inputs; i++)
         if (!number_bytes(l->types[i]) || !values_window(l->data[i]))
             return;
-    if (loop_draw(l, launch))
+    if (loop_draw(l, launch) || loop_filter(l, launch))
         return;
     loop_decide(l, launch);
     if (l->count > COMPUTE_UNKNOWN && loop_constant(l))
@@ -191,7 +216,8 @@ void loop_run(const struct loop *l, const struct kernel_launch *launch)
         return;
     }
     struct few few;
-    bool are_few = few_is_noted(l) && few_of_loop(l, &few);
+    bool are_few = (few_is_noted(l) && few_of_loop(l, &few)) ||
+                   few_of_comparison(l, &few);
     elements_run(l, certain);
     if (are_few)
         few_note(l->types[0], l->data[0], l->count, few);

@@ -62,8 +62,8 @@ void loop_functor_read(struct loop *l, const char *functor);
 /* The size of the functor. */
 uint32_t loop_functor_bytes(const struct compute *c);
 
-/* Carries L out where each input is the same number all over, of any size; false
- * where it is not, or its output is not in one piece. */
+/* Carries L out where each input is the same number all over, of any size;
+ * false where it is not, or its output is not in one piece. */
 bool loop_constant(const struct loop *l);
 
 /* Whether what is KNOWN of the inputs X decides alone. */
@@ -85,6 +85,9 @@ uint64_t loop_last_offset(const struct loop *l, int tensor);
 /* How many elements of L's output are not zero, at most or about, where that
  * follows from its inputs; false where it does not. */
 bool few_of_loop(const struct loop *l, struct few *few);
+
+/* The same of a comparison, by what is compared: about. */
+bool few_of_comparison(const struct loop *l, struct few *few);
 
 /* Whether that is noted of an input, and not only to be counted. */
 bool few_is_noted(const struct loop *l);

@@ -48,6 +48,8 @@ static const struct named_lambda {
     {"19sigmoid_kernel_cuda", FORM_UNARY, math_sigmoid, false},
     {"15erf_kernel_cuda", FORM_UNARY, math_erf, false},
     {"16frac_kernel_cuda", FORM_UNARY, math_fraction, false},
+    {"21div_floor_kernel_cuda", FORM_HELD_B, operation_divide_floor, false},
+    {"21div_trunc_kernel_cuda", FORM_HELD_B, operation_scale_truncate, false},
     {"19addcmul_cuda_kernel", FORM_ADD_OF, operation_multiply, false},
     {"19addcdiv_cuda_kernel", FORM_ADD_OF, operation_divide, false},
     {"28launch_masked_scatter_kernel", FORM_TAKE, NULL, false},
@@ -124,8 +126,10 @@ static enum number_type lambda_scalar(const struct compute *c)
     if (c->form == FORM_TAKE ||
         (c->form == FORM_ADD_OF && !number_is_float(type)))
         return NUMBER_I64;
-    return c->form == FORM_CLAMP || c->form == FORM_ADD_OF ? number_opmath(type)
-                                                           : type;
+    return c->form == FORM_CLAMP || c->form == FORM_ADD_OF ||
+                   c->form == FORM_HELD_B
+               ? number_opmath(type)
+               : type;
 }
 
 static enum holder lambda_holder(const struct compute *c)
@@ -153,6 +157,11 @@ static bool lambda_parse(const char *name, struct compute *c)
                                               : c->types[1];
         if (c->operation == operation_power && number_is_float(c->types[1]))
             c->operation = math_power;
+        if (c->form == FORM_HELD_B && inputs != 1)
+            return false;
+        if (c->operation == operation_scale_truncate &&
+            c->types[1] == NUMBER_F64)
+            c->operation = operation_scale_truncate_double;
         if (c->operation == operation_not && c->types[1] == NUMBER_BOOL)
             c->operation = operation_logical_not;
         c->scalar = lambda_scalar(c);

@@ -92,8 +92,12 @@ static enum number_type type_read(const char **text, enum number_type *half)
 
 bool name_types(const char **text, enum number_type *types, int count)
 {
-    enum number_type half = NUMBER_NONE;
+    return name_types_after(text, types, count, NUMBER_NONE);
+}
 
+bool name_types_after(const char **text, enum number_type *types, int count,
+                      enum number_type half)
+{
     for (int i = 0; i < count; i++) {
         types[i] = type_read(text, &half);
         if (types[i] == NUMBER_NONE)
@@ -104,8 +108,14 @@ bool name_types(const char **text, enum number_type *types, int count)
 
 int name_lambda(const char *text, enum number_type *types, int most)
 {
+    return name_lambda_after(text, types, most, NUMBER_NONE);
+}
+
+int name_lambda_after(const char *text, enum number_type *types, int most,
+                      enum number_type before)
+{
     while ((text = name_after(text, "EUl"))) {
-        enum number_type half = NUMBER_NONE;
+        enum number_type half = before;
         int count = 0;
 
         if (*text == 'v')

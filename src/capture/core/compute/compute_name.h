@@ -13,9 +13,15 @@ const char *name_after(const char *name, const char *pattern);
  * among those, and stands for the one before it. */
 bool name_types(const char **text, enum number_type *types, int count);
 
+/* The same where HALF, of two bytes, came before. */
+bool name_types_after(const char **text, enum number_type *types, int count,
+                      enum number_type half);
+
 /* The arguments of the first lambda in TEXT that takes any, as in EUlblE_:
  * their number, or -1. */
 int name_lambda(const char *text, enum number_type *types, int most);
+int name_lambda_after(const char *text, enum number_type *types, int most,
+                      enum number_type half);
 
 /* The type that AT_DISPATCH_ALL_TYPES's innermost lambda in NAME stands for:
  * its ordinal, as in NKUlvE2_clEvE. */

@@ -33,10 +33,24 @@ long double operation_divide(long double a, long double b, int v)
     return a / b;
 }
 
-static long double operation_divide_floor(long double a, long double b, int v)
+long double operation_divide_floor(long double a, long double b, int v)
 {
     (void)v;
     return b ? number_floor(a / b) : 0;
+}
+
+/* BinaryDivTruncKernel.cu: of a divisor whose reciprocal is B, as float and as
+ * double. */
+long double operation_scale_truncate(long double a, long double b, int v)
+{
+    (void)v;
+    return number_truncate((float)(a * b));
+}
+
+long double operation_scale_truncate_double(long double a, long double b, int v)
+{
+    (void)v;
+    return number_truncate((double)(a * b));
 }
 
 static long double operation_divide_truncate(long double a, long double b,

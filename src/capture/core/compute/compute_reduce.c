@@ -296,6 +296,9 @@ static bool mean_parse(const char *name, struct compute *c)
 
 static bool operation_parse(const char *name, struct compute *c)
 {
+    enum number_type half =
+        number_bytes(c->types[1]) == 2 ? c->types[1] : NUMBER_NONE;
+
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         const struct operation *o = &operations[i];
         const char *text = name_after(name, o->pattern);
@@ -305,8 +308,8 @@ static bool operation_parse(const char *name, struct compute *c)
             continue;
         c->form = o->form;
         c->layout = o->layout;
-        if (o->is_lambda ? name_lambda(text, types, 2) != 2
-                         : !name_types(&text, types, 1))
+        if (o->is_lambda ? name_lambda_after(text, types, 2, half) != 2
+                         : !name_types_after(&text, types, 1, half))
             return false;
         c->types[2] = types[0];
         return true;

@@ -76,7 +76,8 @@ static bool scan_constant(const struct compute *c, uint64_t out, uint64_t in,
                           const struct lines *l)
 {
     uint64_t total = lines_total(l);
-    uint32_t unit = number_bytes(c->types[1]), bytes = number_bytes(c->types[0]);
+    uint32_t unit = number_bytes(c->types[1]);
+    uint32_t bytes = number_bytes(c->types[0]);
     unsigned char value[16];
     unsigned char mark = values_constant(in, total * unit, unit, value);
 

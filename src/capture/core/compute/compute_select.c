@@ -348,8 +348,8 @@ static bool runs_known(const struct compute *c, uint64_t in, uint64_t count)
 static void run_unique(const struct compute *c,
                        const struct kernel_launch *launch)
 {
-    uint64_t in = compute_u64(launch, 0), out = compute_u64(launch, 2);
-    uint64_t number = compute_u64(launch, 3);
+    uint64_t in = iterator_read(c, launch->arguments[0]);
+    uint64_t out = compute_u64(launch, 2), number = compute_u64(launch, 3);
     uint64_t count = compute_u32(launch, 7), found = 0;
     uint32_t bytes = number_bytes(c->types[1]);
 
@@ -366,17 +366,20 @@ static void run_unique(const struct compute *c,
     compute_store(NUMBER_I64, number, found, true);
 }
 
-/* The type after the policy's: "...Policy1000EPKl..."; or, where that is a
- * substitution, the policy's own, number PLACE of "10policy_hubIlN3c104HalfEE".
+/* What is read, through a pointer or an iterator of CUB's (iterator_parse()).
+ * The type after the policy's: "...Policy1000EPKl..."; or, where that is a
+ * substitution, the policy's own, number PLACE of "policy_hubIlN3c104HalfEE".
  */
 static bool pointer_parse(const char *name, struct compute *c, int place)
 {
     const char *text = name_after(name, "EPK");
     enum number_type types[2];
 
+    c->layout = strstr(name, "22TransformInputIteratorI") ? 8 : 0;
+    c->reach = iterator_reach;
     if (!text || *text != 'S')
         return text && name_types(&text, c->types + 1, 1);
-    text = name_after(name, "10policy_hubI");
+    text = name_after(name, "policy_hubI");
     if (!text || !name_types(&text, types, place + 1))
         return false;
     c->types[1] = types[place];
@@ -394,7 +397,8 @@ bool compute_unique_parse(const char *name, struct compute *c)
 static void run_runs(const struct compute *c,
                      const struct kernel_launch *launch)
 {
-    uint64_t in = compute_u64(launch, 0), values = compute_u64(launch, 1);
+    uint64_t in = iterator_read(c, launch->arguments[0]);
+    uint64_t values = compute_u64(launch, 1);
     uint64_t lengths = compute_u64(launch, 3), number = compute_u64(launch, 4);
     uint64_t count = compute_u32(launch, 9), found = 0, start = 0;
     uint32_t bytes = number_bytes(c->types[1]);

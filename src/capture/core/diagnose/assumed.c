@@ -35,6 +35,13 @@ static const char *base_name(const char *line, size_t length)
     return base;
 }
 
+bool assumed_any(void)
+{
+    const struct session *s = memsim_session();
+
+    return s && s->assume_count;
+}
+
 bool assumed_here(double *value)
 {
     static _Thread_local char stack[STACK_BYTES];

@@ -12,6 +12,9 @@
  * for the interpreter's lock. */
 bool assumed_here(double *value);
 
+/* Whether it says anything of any line. */
+bool assumed_any(void);
+
 /* The share of an unknown mask's elements that counts as true here: that of
  * --assume, else of --selected-fraction. */
 double assumed_fraction(void);

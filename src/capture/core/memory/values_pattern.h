@@ -40,8 +40,8 @@ unsigned char pattern_number(const struct pattern *pattern);
 struct pattern pattern_make(uint64_t address, const void *value, uint64_t unit,
                             unsigned char mark);
 
-/* Fills BYTES at ADDRESS, not diverted (values.h). Of what has no number, nothing
- * is known where it is large. */
+/* Fills BYTES at ADDRESS, not diverted (values.h). Of what has no number,
+ * nothing is known where it is large. */
 void values_fill_pattern(uint64_t address, const struct pattern *pattern,
                          uint64_t bytes);
 

@@ -437,9 +437,9 @@ static void flag_copied(uint64_t address)
     values_mark_counts(address, 1);
 }
 
-/* Integers and flags from the host are known of more bytes: a mask of samples of
- * sound. The bytes of an image are too many. Floating numbers may be those of a
- * host tensor whose random numbers are not drawn (doc/values.md). */
+/* Integers and flags from the host are known of more bytes: a mask of samples
+ * of sound. The bytes of an image are too many. Floating numbers may be those
+ * of a host tensor whose random numbers are not drawn (doc/values.md). */
 static bool integers_write(uint64_t destination, uint64_t source,
                            uint64_t bytes)
 {
