@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many elements a comparison of floating numbers that are not known selects,
- * where the comparison itself says so. */
+ * How many elements a comparison of floating numbers that are not known
+ * selects, where the comparison itself says so. */
 #include "capture/core/compute/compute_few.h"
 #include "capture/core/compute/compute_loop.h"
 #include "capture/core/compute/compute_operation.h"
@@ -28,8 +28,8 @@ static bool is_unknown_float(const struct loop *l, int i)
     return true;
 }
 
-/* CompareKernels.cu: OpType{GE, GT, LE, LT}. "> 0" asks for a sign, and keeps no
- * more than the policy says. */
+/* CompareKernels.cu: OpType{GE, GT, LE, LT}. "> 0" asks for a sign, and keeps
+ * no more than the policy says. */
 static bool few_of_filter(const struct loop *l, struct few *few)
 {
     bool keeps = (l->variant == 0 && l->s[0] >= 0) ||
