@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/temporary.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const int ending_signals[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
@@ -99,19 +102,62 @@ static void remove_file(const char *path)
     unlink(path);
 }
 
+#define MARK   ".memsim-"
+#define CHOSEN "XXXXXX"
+
+/* Removes FILE, a temporary one of ours, unless a program is writing it: that
+ * has it locked. */
+static void leftover_remove(const char *file)
+{
+    struct stat st;
+    int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        !flock(fd, LOCK_EX | LOCK_NB))
+        unlink(file);
+    close(fd);
+}
+
+/* Those for BASE of programs that were killed. */
+static void leftovers_remove(const char *base)
+{
+    const char *slash = strrchr(base, '/');
+    const char *first = slash ? slash + 1 : base;
+    size_t length = strlen(first);
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - base) + 1 : 1,
+             slash ? base : ".");
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, first, length) &&
+            !strncmp(e->d_name + length, MARK, strlen(MARK)) &&
+            strlen(e->d_name) == length + strlen(MARK CHOSEN) &&
+            snprintf(path, sizeof path, "%.*s%s", (int)(first - base), base,
+                     e->d_name) < PATH_MAX)
+            leftover_remove(path);
+    if (d)
+        closedir(d);
+}
+
 int temporary_file(const char *base, char *name)
 {
     sigset_t mask;
 
-    if (snprintf(name, PATH_MAX, "%s.XXXXXX", base) >= PATH_MAX) {
+    if (snprintf(name, PATH_MAX, "%s" MARK CHOSEN, base) >= PATH_MAX) {
         errno = ENAMETOOLONG;
         return -1;
     }
+    leftovers_remove(base);
     block_signals(&mask);
     int fd = mkostemp(name, O_CLOEXEC);
     int error = errno;
-    if (fd >= 0)
+    if (fd >= 0) {
+        flock(fd, LOCK_EX | LOCK_NB);
         register_path(name, remove_file);
+    }
     sigprocmask(SIG_SETMASK, &mask, NULL);
     errno = error;
     return fd;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GAP "..."
+#define GAP   "..."
+#define SHOWN 17 /* four bytes, as \xHH each */
 
 /* The bytes after the first that begin with 10. */
 static bool continues(const unsigned char *s, size_t count)
@@ -44,11 +45,26 @@ size_t text_character(const char *text)
     return 0;
 }
 
+/* Characters that turn the direction of text or end its line. */
+static bool is_direction(const unsigned char *s)
+{
+    static const char marks[][4] = {
+        "\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202b",
+        "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069",
+    };
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strncmp((const char *)s, marks[i], strlen(marks[i])))
+            return true;
+    return false;
+}
+
 bool text_is_control(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
 
-    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+    return s[0] < ' ' || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0) ||
+           ((s[0] == 0xe2 || s[0] == 0xd8) && is_direction(s));
 }
 
 static void replace(char *text, bool controls)
@@ -78,7 +94,7 @@ void text_make_printable(char *text)
 
 /* The next character of *TEXT as it is shown, in OUT; *TEXT moves on. Returns
  * its length there. */
-static size_t take(const char **text, char out[12])
+static size_t take(const char **text, char out[SHOWN])
 {
     size_t length = text_character(*text), width = 0;
 
@@ -88,7 +104,7 @@ static size_t take(const char **text, char out[12])
         return length;
     }
     for (length += !length; length; length--)
-        width += (size_t)snprintf(out + width, 12 - width, "\\x%02x",
+        width += (size_t)snprintf(out + width, SHOWN - width, "\\x%02x",
                                   (unsigned char)*(*text)++);
     return width;
 }
@@ -96,7 +112,7 @@ static size_t take(const char **text, char out[12])
 void text_quote(char *out, size_t size, const char *text)
 {
     size_t total = 0, at = 0, skipped = 0;
-    char shown[12];
+    char shown[SHOWN];
 
     for (const char *p = text; *p;)
         total += take(&p, shown);

@@ -12,7 +12,7 @@
 size_t text_character(const char *text);
 
 /* Whether the character at TEXT, valid UTF-8, is a control character: C0, DEL
- * or C1. A terminal would obey it. */
+ * or C1, or one that turns the direction of text. A terminal would obey it. */
 bool text_is_control(const char *text);
 
 /* Replaces each byte of TEXT that is no valid UTF-8 by '?', in place. */

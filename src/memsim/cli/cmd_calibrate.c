@@ -66,6 +66,12 @@ int cmd_calibrate(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (getenv("MEMSIM"))
+        return cmd_fail(CMD_FAILED,
+                        (err_set(&err, "there is no GPU to measure in a "
+                                       "command of `memsim run`: memsim made "
+                                       "its times; start it without"),
+                         &err));
     if (operands.count) {
         err_set(&err, "'%s': it takes no argument", operands.values[0]);
         return cmd_usage(&options, CMD_USAGE, &err);

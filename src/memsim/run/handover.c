@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <inttypes.h>
+#include <linux/filter.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -26,34 +27,66 @@ static int open_inherited(const char *path, int flags)
     return high;
 }
 
-static int mail_open(const char *token)
+#define WORDS (SESSION_SECRET_BYTES / 4)
+
+/* Has the kernel drop datagrams that do not begin with SECRET: they would fill
+ * the queue. */
+static int filter_attach(int fd, const char *secret)
+{
+    struct sock_filter code[2 * WORDS + 2];
+    struct sock_fprog program = {.len = 2 * WORDS + 2, .filter = code};
+
+    for (unsigned i = 0; i < WORDS; i++) {
+        const unsigned char *s = (const unsigned char *)secret + 4 * i;
+        uint32_t word = (uint32_t)s[0] << 24 | (uint32_t)s[1] << 16 |
+                        (uint32_t)s[2] << 8 | s[3];
+
+        code[2 * i] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                                   4 * i);
+        code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
+            BPF_JMP | BPF_JEQ | BPF_K, word, 0,
+            (uint8_t)(2 * (WORDS - 1 - i) + 1));
+    }
+    code[2 * WORDS] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+    code[2 * WORDS + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                      sizeof program);
+}
+
+static int mail_open(const char *token, const char *secret)
 {
     struct sockaddr_un address;
     socklen_t length = session_mail_address(token, &address);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0 || !bind(fd, (const struct sockaddr *)&address, length))
+    if (fd < 0)
+        return fd;
+    if (!filter_attach(fd, secret) &&
+        !bind(fd, (const struct sockaddr *)&address, length))
         return fd;
     close(fd);
     return -1;
 }
 
-/* The name is a secret of this run's processes: anybody may send to it. */
+/* Anybody on the machine may send to the name. Who sends is not told by the
+ * sender's user, which may be another after su, but by the secret. */
 void handover_open(struct handover *h, const struct rundir *dir)
 {
     char path[sizeof dir->path + sizeof SESSION_FILE + 1], token[20] = "";
-    uint64_t secret;
+    uint64_t random[3];
 
     snprintf(path, sizeof path, "%s/" SESSION_FILE, dir->path);
     *h = (struct handover){.mail = -1};
     h->session = open_inherited(path, O_RDWR);
     h->directory = open_inherited(dir->path, O_RDONLY | O_DIRECTORY);
-    if (getrandom(&secret, sizeof secret, 0) == sizeof secret) {
-        snprintf(token, sizeof token, "%" PRIx64, secret);
-        h->mail = mail_open(token);
+    if (getrandom(random, sizeof random, 0) == sizeof random) {
+        snprintf(token, sizeof token, "%" PRIx64, random[0]);
+        snprintf(h->secret, sizeof h->secret, "%016" PRIx64 "%016" PRIx64,
+                 random[1], random[2]);
+        h->mail = mail_open(token, h->secret);
     }
-    snprintf(h->value, sizeof h->value, "%d,%d,%s", h->session, h->directory,
-             token);
+    snprintf(h->value, sizeof h->value, "%d,%d,%s,%s", h->session,
+             h->directory, token, h->secret);
 }
 
 void handover_given(struct handover *h)
@@ -81,11 +114,14 @@ static void note_add(struct session *s, const char *text, size_t length)
 
 void handover_collect(const struct handover *h, struct rundir *dir)
 {
-    char text[SESSION_TEXT_BYTES];
+    char text[SESSION_SECRET_BYTES + SESSION_TEXT_BYTES];
     ssize_t n;
 
     while (h->mail >= 0 && (n = recv(h->mail, text, sizeof text, 0)) > 0)
-        note_add(dir->session, text, (size_t)n);
+        if (n > SESSION_SECRET_BYTES &&
+            !memcmp(text, h->secret, SESSION_SECRET_BYTES))
+            note_add(dir->session, text + SESSION_SECRET_BYTES,
+                     (size_t)n - SESSION_SECRET_BYTES);
 }
 
 void handover_close(struct handover *h)

@@ -13,7 +13,8 @@
 struct handover {
     int session, directory; /* inherited; they hold no lock; -1: none */
     int mail;               /* receives lost processes' datagrams; or -1 */
-    char value[SESSION_HANDOVER_BYTES]; /* of MEMSIM_SESSION_FD */
+    char secret[SESSION_SECRET_BYTES + 1]; /* a datagram begins with it */
+    char value[SESSION_HANDOVER_BYTES];    /* of MEMSIM_SESSION_FD */
 };
 
 /* Opens all of them that can be opened, for this process's run DIR. */

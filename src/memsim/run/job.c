@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "memsim/run/handover.h"
 #include "memsim/run/kept_files.h"
+#include "memsim/run/leftovers.h"
 #include "memsim/run/run.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/target.h"
@@ -262,6 +263,8 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
     if (!preload)
         return CMD_RUN_FAILED;
+    const char *temporary = getenv("TMPDIR");
+    leftovers_remove(temporary && *temporary ? temporary : "/tmp");
     if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->force,
                       job->command, err)) {
         free(preload);

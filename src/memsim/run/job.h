@@ -75,11 +75,11 @@ struct job_options {
              "which fraction a mask selects there"},                           \
     {"scratch", 0, OPTION_FLAG, NULL, offsetof(structure, member.scratch),     \
      .group = "Checkpoints",                                                   \
-     .help = "do not overwrite checkpoints; COMMAND writes and\n"              \
-             "reads copies (default)"},                                        \
+     .help = "do not change directories of checkpoints: COMMAND\n"             \
+             "writes and reads copies (default)"},                             \
     {"write-through", 0, OPTION_FLAG, NULL,                                    \
      offsetof(structure, member.write_through),                                \
-     .help = "overwrite checkpoints"}
+     .help = "change checkpoints, and let out what is not computed"}
 /* clang-format on */
 
 struct job {

@@ -232,6 +232,19 @@ static int directory_check(DIR *d, const char *path, bool force, bool owner,
     return err->text[0] ? -1 : 0;
 }
 
+/* Its owner can rename and replace what we put there. */
+static int owner_check(int d, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(d, &st) || st.st_uid == geteuid())
+        return 0;
+    return err_set(err,
+                   "%s: belongs to user %u, who could replace the run's files; "
+                   "give -o a directory of your own, or a new one in it",
+                   path, (unsigned)st.st_uid);
+}
+
 /* Locked from before anything is removed until the run is over. */
 static int directory_own(struct rundir *dir, bool force, struct err *err)
 {
@@ -240,7 +253,9 @@ static int directory_own(struct rundir *dir, bool force, struct err *err)
     if (!d)
         return err_set(err, "%s: cannot be the run's directory: %s", dir->path,
                        strerror(errno));
-    int rc = directory_check(d, dir->path, force, false, err);
+    int rc = owner_check(dirfd(d), dir->path, err);
+    if (!rc)
+        rc = directory_check(d, dir->path, force, false, err);
     if (!rc)
         rc = directory_lock(dir, dirfd(d), err);
     if (!rc)
@@ -287,7 +302,7 @@ static int directory_make(struct rundir *dir, const char *path,
 {
     char name[PATH_MAX], absolute[PATH_MAX];
 
-    snprintf(name, sizeof name, "%s/memsim-XXXXXX",
+    snprintf(name, sizeof name, "%s/" RUNDIR_PRIVATE "XXXXXX",
              temporary && *temporary ? temporary : "/tmp");
     if (!path && !mkdtemp(name))
         return err_set(err, "%s: cannot create it: %s; set TMPDIR or use -o",

@@ -10,6 +10,8 @@
 #include "common/base/err.h"
 #include "common/trace/session.h"
 
+#define RUNDIR_PRIVATE "memsim-" /* begins the name of a private directory */
+
 struct rundir {
     char path[sizeof((struct session *)0)->directory]; /* absolute */
     bool temporary; /* a private directory that the user did not name */

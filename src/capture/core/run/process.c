@@ -251,7 +251,7 @@ void process_explain(void)
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         n = n > 0 ? n : 1; /* it has closed its stderr: the mail says it */
     if (handover.token[0])
-        session_mail_send(handover.token, line + strlen("memsim: "),
+        session_mail_send(&handover, line + strlen("memsim: "),
                           (size_t)n - strlen("memsim: \n"));
 }
 
