@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -78,6 +79,8 @@ void handover_open(struct handover *h, const struct rundir *dir)
     snprintf(path, sizeof path, "%s/" SESSION_FILE, dir->path);
     *h = (struct handover){.mail = -1};
     h->session = open_inherited(path, O_RDWR);
+    if (h->session >= 0)
+        flock(h->session, LOCK_SH); /* as long as one has it: leftovers.c */
     h->directory = open_inherited(dir->path, O_RDONLY | O_DIRECTORY);
     if (getrandom(random, sizeof random, 0) == sizeof random) {
         snprintf(token, sizeof token, "%" PRIx64, random[0]);

@@ -49,9 +49,12 @@ static int lock_take(const char *path)
     return fd;
 }
 
-/* Whether a process of the run lives: one that uses a GPU, or another. */
+/* Whether a process of the run lives: one that has inherited the session
+ * (handover.c), one that uses a GPU, or one that may become a rank. */
 static bool has_process(const struct session *s, int session)
 {
+    if (flock(session, LOCK_EX | LOCK_NB))
+        return true;
     for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
         if (session_slot_is_held(session, i))
             return true;
