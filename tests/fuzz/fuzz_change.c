@@ -15,6 +15,7 @@
 #include "memsim/change/stages.h"
 #include "memsim/time/job_change.h"
 #include "trace_build.h"
+#include "fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -185,8 +186,8 @@ static struct build recording_make(const uint8_t *data, size_t size)
 static void rank_path(void *context, uint32_t rank, char *path, size_t size)
 {
     (void)context;
-    snprintf(path, size, "/dev/shm/memsim-fuzz-%d-%u.trace", (int)getpid(),
-             rank);
+    snprintf(path, size, "%s/memsim-fuzz-%d-%u.trace", fuzz_scratch(),
+             (int)getpid(), rank);
 }
 
 static void rank_read(uint32_t rank)

@@ -34,7 +34,7 @@ static void check_taken(const struct gpu *gpu)
         demand(gpu_field_known(&gpu_fields[i], gpu));
     demand(memchr(gpu->name, 0, sizeof gpu->name) != NULL);
     demand(memchr(gpu->device_name, 0, sizeof gpu->device_name) != NULL);
-    demand(gpu->capability_major >= 7);
+    demand(gpu->capability_major >= 6);
     demand(gpu->sm_count > 0 && gpu->memory_gbps > 0 && gpu->fp32_tflops > 0);
     demand(gpu->context_bytes <= gpu->context_torch_bytes);
     demand(gpu->context_torch_bytes < gpu->memory_bytes);

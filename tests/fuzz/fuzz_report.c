@@ -14,6 +14,7 @@
 #include "common/trace/session.h"
 #include "common/trace/trace.h"
 #include "memsim/cli/output.h"
+#include "fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -148,8 +149,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {""};
 
     if (!place[0]) {
-        snprintf(place, sizeof place, "/dev/shm/memsim-fuzz-report.%d",
-                 (int)getpid());
+        snprintf(place, sizeof place, "%s/memsim-fuzz-report.%d",
+                 fuzz_scratch(), (int)getpid());
         mkdir(place, 0700);
         stderr = fopen("/dev/null", "w"); /* libFuzzer keeps the real one */
     }

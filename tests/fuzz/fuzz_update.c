@@ -3,6 +3,7 @@
  * between them. What is written must be a fit. */
 #include "commfit/update.h"
 #include "fits/fit_read.h"
+#include "fuzz/scratch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length = (size_t)(end - data);
     int fit_fd = file_of(data, length, fit);
     int from_fd = file_of(end + 1, size - length - 1, from);
-    snprintf(output, sizeof output, "/dev/shm/memsim-fuzz-update.%d",
-             (int)getpid());
+    snprintf(output, sizeof output, "%s/memsim-fuzz-update.%d",
+             fuzz_scratch(), (int)getpid());
     if (update_file(fit, from, output, nowhere, &err))
         demand(err.text[0]);
     else

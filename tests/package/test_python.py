@@ -289,8 +289,9 @@ def a_time_out_of_pytest_ends_one_test_and_its_job():
         done = subprocess.run(
             [PYTHON, "-m", "pytest", "-p", "memsim.pytest_plugin", "-rA"],
             cwd=folder, capture_output=True, text=True,
-            env=dict(os.environ, PYTHONPATH=f"{ROOT}/python",
-                     PID_FILE=f"{folder}/pid"))
+            env=dict(os.environ, PID_FILE=f"{folder}/pid",
+                     PYTHONPATH=":".join([f"{ROOT}/python", os.environ.get(
+                         "PYTHONPATH", "")])))
         assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
         with open(f"{folder}/pid") as file:
             assert gone(int(file.read()))

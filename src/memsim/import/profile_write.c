@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array_sort.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_write.h"
 
@@ -410,8 +411,9 @@ static void put_range(struct out *o, const struct item *item)
 static void put_item(struct out *o, const struct item *item)
 {
     const struct profile *p = o->p;
+    /* An annotation's index is none of a call. */
     const struct profile_call *call =
-        item->index == PROFILE_NONE ? NULL : &p->calls[item->index];
+        item->index < p->calls_count ? &p->calls[item->index] : NULL;
 
     o->last_ns = trace_ns(o, item->ns);
     switch (item->kind) {
@@ -464,7 +466,7 @@ static void write_all(struct out *o)
     put_head(o);
     find_called(o);
     add_items(o);
-    qsort(o->items, o->count, sizeof *o->items, compare_items);
+    array_sort(o->items, o->count, sizeof *o->items, compare_items);
     for (size_t i = 0; i < o->count; i++)
         put_item(o, &o->items[i]);
 }

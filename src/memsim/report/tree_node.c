@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array_sort.h"
 #include "common/base/bisect.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
@@ -150,7 +151,7 @@ static void same_names_merge(struct nodes *nodes)
 {
     size_t kept = 0;
 
-    qsort(nodes->all, nodes->count, sizeof *nodes->all, by_name);
+    array_sort(nodes->all, nodes->count, sizeof *nodes->all, by_name);
     for (size_t i = 0; i < nodes->count; i++)
         if (kept && !strcmp(nodes->all[kept - 1].name, nodes->all[i].name))
             node_merge(&nodes->all[kept - 1], &nodes->all[i]);
@@ -238,7 +239,7 @@ static void layers_merge(struct nodes *nodes)
     }
     free(numbered.all);
     nodes->count = kept;
-    qsort(nodes->all, nodes->count, sizeof *nodes->all, by_size);
+    array_sort(nodes->all, nodes->count, sizeof *nodes->all, by_size);
 }
 
 static struct nodes parts_of(const struct tree_nodes *t,
@@ -251,7 +252,7 @@ static struct nodes parts_of(const struct tree_nodes *t,
     for (size_t i = 0; i < above->count; i++)
         children_add(&nodes, t, above->members[i]);
     same_names_merge(&nodes);
-    qsort(nodes.all, nodes.count, sizeof *nodes.all, by_size);
+    array_sort(nodes.all, nodes.count, sizeof *nodes.all, by_size);
     layers_merge(&nodes);
     return nodes;
 }

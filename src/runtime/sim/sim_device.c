@@ -196,16 +196,12 @@ static bool engine_is_free(const struct sim_device *d, const struct sim_op *op)
     return !op->timed || !is_copy(op->engine) || !d->busy[op->engine];
 }
 
-/* How long PARTS of work take at SPEED. A 128-bit division takes five times as
- * long as one of 64. */
-static uint64_t parts_take(sim_parts parts, uint32_t speed)
+/* Of the parts of its head in a ns. */
+static uint64_t speed_of(const struct sim_queue *q)
 {
-    sim_parts up = parts + speed - 1;
+    uint64_t speed = q->speed >> q->coarse;
 
-    if (!(up >> 64))
-        return (uint64_t)up / speed;
-    sim_parts ns = up / speed;
-    return ns < SIM_NEVER ? (uint64_t)ns : SIM_NEVER;
+    return speed || !q->speed ? speed : 1;
 }
 
 /* When something happens to Q's head. */
@@ -220,7 +216,8 @@ static uint64_t queue_next(const struct sim_device *d,
         return d->now;
     if (q->state != SIM_RUNNING || !q->speed)
         return SIM_NEVER;
-    return sim_later(d->now, parts_take(q->left - q->held, q->speed));
+    uint64_t speed = speed_of(q);
+    return sim_later(d->now, (q->left - q->held + speed - 1) / speed);
 }
 
 void device_refresh(struct sim *s, uint32_t device)
@@ -290,8 +287,7 @@ static void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
         struct sim_queue *q = &s->streams[d->active[i]];
         if (q->state != SIM_RUNNING)
             continue;
-        sim_parts done = (sim_parts)passed * q->speed;
-        sim_parts can = q->left - q->held;
+        uint64_t done = passed * speed_of(q), can = q->left - q->held;
         q->left -= done < can ? done : can;
     }
 }
@@ -420,10 +416,17 @@ static void head_check(struct sim *s, uint32_t stream)
     q->state = SIM_READY;
 }
 
-/* PARTS of OP's work. */
-static sim_parts work_of(const struct sim_op *op, uint32_t parts)
+static uint8_t coarse_of(const struct sim_op *op)
 {
-    return (sim_parts)op->duration_ns * parts;
+    return op->duration_ns < SIM_LONG_NS ? 0 : SIM_COARSE;
+}
+
+/* PARTS of OP's work. */
+static uint64_t work_of(const struct sim_op *op, uint32_t parts)
+{
+    uint64_t ns = op->duration_ns < SIM_MOST_NS ? op->duration_ns : SIM_MOST_NS;
+
+    return ns * (parts >> coarse_of(op));
 }
 
 static void head_run(struct sim_device *d, struct sim_queue *q)
@@ -442,6 +445,7 @@ static void head_start(struct sim_device *d, struct sim_queue *q)
     q->start_ns = d->now;
     q->left = work_of(queue_at(q, q->head), SIM_WHOLE);
     q->held = 0;
+    q->coarse = coarse_of(queue_at(q, q->head));
     head_run(d, q);
 }
 

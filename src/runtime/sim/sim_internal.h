@@ -7,8 +7,11 @@
 
 #define SIM_NEVER UINT64_MAX
 
-/* Work: ns of SIM_WHOLE parts. 64 bits would hold 3.3 days of it. */
-typedef unsigned __int128 sim_parts;
+/* Work is counted in ns of SIM_WHOLE parts. 64 bits hold 3.3 days of it: of
+ * longer work each 2^SIM_COARSE of them are one, and a year is the most. */
+#define SIM_LONG_NS (UINT64_C(1) << 47)
+#define SIM_MOST_NS (UINT64_C(1) << 55)
+#define SIM_COARSE  8
 
 struct sim_op {
     uint64_t tag, called_ns, duration_ns;
@@ -47,9 +50,10 @@ struct sim_queue { /* a stream */
     bool checked;  /* it is known what it waits for */
     uint64_t cause_tag;
     uint64_t ready_ns, start_ns;
-    sim_parts left; /* of it */
-    sim_parts held; /* of that, with peers that have yet to come */
+    uint64_t left; /* of it, in ns of parts */
+    uint64_t held; /* of that, with peers that have yet to come */
     uint32_t speed;
+    uint8_t coarse; /* 0 or SIM_COARSE */
     uint32_t next_member; /* of its meet */
     /* of the stream */
     uint64_t free_ns;        /* the end of the last work */

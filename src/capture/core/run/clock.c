@@ -128,6 +128,11 @@ uint64_t clock_user_at(uint64_t host_ns)
 static void lead_set(struct clock_line *line, const struct clock_line *before)
 {
     uint64_t come_ns = line->come_ns;
+
+    if (__builtin_expect(!before->lead_ns && given() <= come_ns, true)) {
+        line->lead_ns = 0;
+        return;
+    }
     uint64_t passed_ns = come_ns > before->user_ns ? come_ns - before->user_ns
                                                    : 0;
     uint64_t shown_ns = most(

@@ -17,39 +17,39 @@
  * busy machine. */
 #define TICK_NS 12000000
 
-/* Under LOCK_RECORD. The last is the latest known; those before are APART_NS
- * apart. */
-static struct moment {
-    uint64_t host_ns, user_ns;
-} moments[MOMENTS];
+/* Under LOCK_RECORD: APART_NS apart. */
+static struct clock_moment moments[MOMENTS];
 static uint32_t count;
 static uint64_t apart_ns = APART_NS;
 
-static void moments_thin(void)
+struct clock_moment clock_files_latest;
+uint64_t clock_files_next_ns;
+
+void clock_files_keep(void)
 {
-    for (count = 0; count < MOMENTS / 2; count++)
-        moments[count] = moments[2 * count];
-    apart_ns *= 2;
+    if (count == MOMENTS) {
+        for (count = 0; count < MOMENTS / 2; count++)
+            moments[count] = moments[2 * count];
+        apart_ns *= 2;
+    }
+    moments[count++] = clock_files_latest;
+    clock_files_next_ns = clock_files_latest.host_ns + apart_ns;
 }
 
-void clock_files_put(uint64_t host_ns, uint64_t user_ns)
-{
-    if (count > 1 && host_ns < moments[count - 2].host_ns + apart_ns)
-        count--;
-    if (count == MOMENTS)
-        moments_thin();
-    moments[count++] = (struct moment){host_ns, user_ns};
-}
-
-/* Where the user clock was at HOST_NS, or not long before. */
+/* Where the user clock was at HOST_NS, which is not before the first moment, or
+ * not long before. */
 static uint64_t user_at(uint64_t host_ns)
 {
     core_lock(LOCK_RECORD);
     uint32_t after = BISECT(i, count, moments[i].host_ns <= host_ns);
-    const struct moment *m = after ? &moments[after - 1] : NULL;
-    uint64_t user_ns = m ? m->user_ns + (host_ns - m->host_ns) : host_ns;
-    if (m && after < count && user_ns > moments[after].user_ns)
-        user_ns = moments[after].user_ns;
+    struct clock_moment m = moments[after - 1], next = clock_files_latest;
+    if (host_ns >= next.host_ns)
+        m = next;
+    else if (after < count)
+        next = moments[after];
+    uint64_t user_ns = m.user_ns + (host_ns - m.host_ns);
+    if (next.host_ns > host_ns && user_ns > next.user_ns)
+        user_ns = next.user_ns;
     core_unlock(LOCK_RECORD);
     return user_ns;
 }
