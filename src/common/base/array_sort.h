@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * qsort() for an array that may have no memory while it is empty: qsort(NULL) is
- * undefined. */
+ * qsort() for an array that may have no memory while it is empty: qsort(NULL)
+ * is undefined. */
 #ifndef MEMSIM_COMMON_ARRAY_SORT_H
 #define MEMSIM_COMMON_ARRAY_SORT_H
 
