@@ -118,6 +118,20 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 	    -Wl,--as-needed $(CAPTURE_LIB)/libmemsim.so $(foreach s,$(filter %/13,$(SONAMES)),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s))) \
 	    -ldl -lpthread
 
+# The same programs for a GPU, linked with NVIDIA's libraries of CUDA.
+CUDA ?= /usr/local/cuda
+CONFORMANCE := card cudnn_backend cudnn_classic cufft cupti curand cusolver driver error error_codes \
+    graph graph_node ipc memory nvjitlink nvrtc pool stream sweep vmm
+
+## conformance: programs that ask a GPU what memsim answers (CUDA=DIR); tools/on-a-card runs them
+conformance: $(CONFORMANCE:%=$(O)/conformance/%)
+
+$(O)/conformance/%: tests/capture/%.c $(O)/libcore.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a \
+	    -L$(CUDA)/lib64 -L$(CUDA)/lib64/stubs -Wl,-rpath,$(CUDA)/lib64 -lcuda -lcudart -Wl,--as-needed \
+	    -lcublas -lcudnn -lcufft -lcupti -lcurand -lcusolver -lnvJitLink -lnvrtc -ldl -lpthread -lm
+
 # Stands in for libmemsim.so, and for a CUDA library, in tests/cli.
 STANDIN := $(O)/tests/cli/lib/libmemsim.so
 $(STANDIN): tests/cli/fake.c src/common/trace/trace_write.c \

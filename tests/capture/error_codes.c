@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "answers.h"
 #include "check.h"
 
 #define MIB (1ul << 20)
@@ -745,10 +746,20 @@ static const struct row {
     ROW(peer_with_flags, 1, "hip-tests hipDeviceEnableDisablePeerAccess.cc"),
 };
 
+/* A handle after its end, or an invented one, crashes the real driver. */
+static bool is_undefined(const struct row *row)
+{
+    return row->code == 709 || row->call == free_on_invented ||
+           row->call == destroyed_graph_launched ||
+           row->call == pool_destroyed_twice;
+}
+
 static bool row_holds(const struct row *row)
 {
+    check_failures = 0; /* the parent's are its own */
     int got = row->call();
 
+    answer(got, "code of %s", row->name);
     if (got != row->code)
         fprintf(stderr, "%s: %d, not %d (%s)\n", row->name, got, row->code,
                 row->source);
@@ -760,6 +771,8 @@ TEST(every_wrong_call_answers_its_code)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int status = -1;
+        if (is_real() && is_undefined(&rows[i]))
+            continue;
         pid_t pid = fork();
 
         if (!pid)

@@ -2,6 +2,7 @@
  * Device memory as the runtime gives it: addresses, limits, values, errors. */
 #include <cuda_runtime_api.h>
 
+#include "answers.h"
 #include "check.h"
 
 #define MIB (1ul << 20)
@@ -18,7 +19,8 @@ TEST(a_context_takes_memory)
     size_t available, total;
 
     CHECK(!cudaMemGetInfo(&available, &total));
-    CHECK(total > 70ul << 30 && total < 90ul << 30); /* the default H100 */
+    if (!is_real()) /* the default H100 */
+        CHECK(total > 70ul << 30 && total < 90ul << 30);
     CHECK(available < total - 300 * MIB);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <cuda_runtime_api.h>
 
+#include "answers.h"
 #include "check.h"
 
 TEST(streams_live_and_die)
@@ -17,6 +18,8 @@ TEST(streams_live_and_die)
     CHECK(!cudaStreamSynchronize(stream));
     CHECK(!cudaStreamQuery(stream));
     CHECK(!cudaStreamDestroy(stream));
+    if (is_real())
+        SKIP("undefined from here on");
     CHECK(cudaStreamSynchronize(stream) == cudaErrorContextIsDestroyed);
     CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
 }
@@ -39,6 +42,8 @@ TEST(invented_handles_are_refused)
 {
     float ms;
 
+    if (is_real())
+        SKIP("undefined");
     CHECK(cudaStreamSynchronize((cudaStream_t)0x1234567) ==
           cudaErrorInvalidResourceHandle);
     CHECK(cudaEventRecord((cudaEvent_t)&ms, 0) ==
@@ -69,6 +74,8 @@ TEST(events_measure_and_order)
     CHECK(cudaEventElapsedTime(&ms, a, untimed) ==
           cudaErrorInvalidResourceHandle);
     CHECK(!cudaEventDestroy(a));
+    if (is_real())
+        SKIP("undefined from here on");
     CHECK(cudaEventQuery(a) == cudaErrorContextIsDestroyed);
 }
 
@@ -107,7 +114,8 @@ TEST(properties_agree_with_attributes)
     CHECK(p.multiProcessorCount == sms && sms == 132);
     CHECK(p.maxThreadsPerMultiProcessor == threads && threads == 2048);
     CHECK(p.major == 9 && p.minor == 0);
-    CHECK_STR(p.name, "NVIDIA H100 80GB HBM3");
+    if (!is_real())
+        CHECK_STR(p.name, "NVIDIA H100 80GB HBM3");
 }
 
 static int called;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For programs that run on a GPU, too (make conformance): whether this is one,
+ * and the answers that tools/conformance-diff compares. */
+#ifndef MEMSIM_TESTS_ANSWERS_H
+#define MEMSIM_TESTS_ANSWERS_H
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* True with NVIDIA's driver: undefined use, which crashes there, is left out,
+ * and so are records, which only memsim makes. */
+static inline bool is_real(void)
+{
+    return !dlsym(RTLD_DEFAULT, "memsim_device_count");
+}
+
+/* Appends NAME (printf-like, without quotes) with VALUE to the file
+ * $MEMSIM_ANSWERS, a JSON object a line: one write, as tests fork. */
+__attribute__((format(printf, 2, 3))) static inline void
+answer(int64_t value, const char *name, ...)
+{
+    const char *path = getenv("MEMSIM_ANSWERS");
+    char text[200], line[260];
+    va_list list;
+
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    int length = snprintf(line, sizeof line,
+                          "{\"name\": \"%s\", \"value\": %" PRId64 "}\n", text,
+                          value);
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+    if (fd < 0)
+        return;
+    if (write(fd, line, (size_t)length) != length)
+        perror(path);
+    close(fd);
+}
+
+#endif
