@@ -13,8 +13,9 @@
 
 /* bool sdp::can_use_...(const sdp_params &, bool debug),
  * void c10::warn(const Warning &), const std::string &c10::Warning::msg(). */
-#define FLASH       "_ZN3sdp23can_use_flash_attentionERKNS_10sdp_paramsEb"
-#define EFFICIENT   "_ZN3sdp31can_use_mem_efficient_attentionERKNS_10sdp_paramsEb"
+#define PARAMS      "ERKNS_10sdp_paramsEb"
+#define FLASH       "_ZN3sdp23can_use_flash_attention" PARAMS
+#define EFFICIENT   "_ZN3sdp31can_use_mem_efficient_attention" PARAMS
 #define WARN        "_ZN3c104warnERKNS_7WarningE"
 #define MESSAGE     "_ZNK3c107Warning3msgB5cxx11Ev"
 #define MESSAGE_OLD "_ZNK3c107Warning3msgEv"
