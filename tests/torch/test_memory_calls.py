@@ -87,7 +87,7 @@ torch.cuda.reset_peak_memory_stats()
 print(json.dumps([now, torch.cuda.memory_allocated(),
                   torch.cuda.max_memory_allocated(),
                   torch.cuda.memory_reserved() // MIB]))
-""", "backend:cudaMallocAsync"), [1024, 0, 0, 32])
+""", "backend:cudaMallocAsync"), [1000, 0, 0, 32])
 
 
 @test
