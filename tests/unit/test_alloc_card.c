@@ -55,11 +55,11 @@ static void on_alloc(struct card *card, uint64_t bytes, uint64_t stream,
 {
     if (bytes == CUBLAS_WORKSPACE && card->code && card->handles < 2) {
         card->handles++;
-        CHECK(vaspace_hold(&card->va, CUBLAS_BYTES) == 0);
+        CHECK(vaspace_library(&card->va, "cublas", CUBLAS_BYTES) == 0);
     }
     map_put(&card->blocks, address, alloc_malloc(card->alloc, bytes, stream));
     if (card->code && alloc_stats(card->alloc)->num_device_alloc == 1)
-        CHECK(vaspace_load_code(&card->va) == 0);
+        CHECK(vaspace_library(&card->va, "kernels", 92 * MIB) == 0);
 }
 
 static void on_event(struct card *card, const char *action, uint64_t bytes,
@@ -101,8 +101,8 @@ static bool card_open(struct card *card, bool code)
                                           .free_bytes = card_free_bytes};
     card->alloc = alloc_create(&config);
     return config.rules &&
-           !vaspace_init(&card->va, BASE, WINDOW_BYTES, VASPACE_CHUNKS, NULL) &&
-           (!code || !vaspace_place_code(&card->va));
+           !vaspace_init(&card->va, BASE, WINDOW_BYTES,
+                         code ? VASPACE_CODE : VASPACE_CHUNKS, NULL);
 }
 
 /* What LINE of jobs.jsonl says of JOB; false: it is another's. */

@@ -66,13 +66,12 @@ TEST(ascending_takes_the_lowest_place)
 /* T: the end of the first allocation, as on an H200. */
 TEST(code_leaves_three_holes_at_the_first_kernel)
 {
-    setup(VASPACE_CHUNKS);
-    CHECK(vaspace_place_code(&v) == 0);
+    setup(VASPACE_CODE);
     CHECK(vaspace_check(&v));
     uint64_t top = vaspace_alloc(&v, 2 * MIB) + 2 * MIB;
     CHECK_UINT(top, TOP - 96 * MIB);
     CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top - 960 * MIB);
-    CHECK(vaspace_load_code(&v) == 0);
+    CHECK(vaspace_library(&v, "kernels", 92 * MIB) == 0);
     CHECK(vaspace_check(&v));
     CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top - 416 * MIB);
     CHECK_UINT(vaspace_alloc(&v, 12 * MIB), top - 940 * MIB);
@@ -81,7 +80,7 @@ TEST(code_leaves_three_holes_at_the_first_kernel)
     CHECK_UINT(vaspace_alloc(&v, 20 * MIB), top + 74 * MIB);
     CHECK_UINT(vaspace_alloc(&v, 32 * MIB), top - 992 * MIB);
     CHECK_UINT(v.used_bytes, 502 * MIB);
-    CHECK(vaspace_load_code(&v) == 0);
+    CHECK(vaspace_library(&v, "kernels", 92 * MIB) == 0);
     CHECK(vaspace_check(&v));
 }
 
@@ -89,10 +88,12 @@ TEST(a_library_takes_addresses_and_no_memory)
 {
     uint64_t start, bytes;
 
-    setup(VASPACE_CHUNKS);
+    setup(VASPACE_CODE);
+    vaspace_alloc(&v, 2 * MIB);
     uint64_t a = vaspace_alloc(&v, 20 * MIB);
-    CHECK(vaspace_hold(&v, 66 * MIB) == 0);
-    CHECK_UINT(v.used_bytes, 20 * MIB);
+    CHECK(vaspace_library(&v, "cublas", 66 * MIB) == 0);
+    CHECK(vaspace_library(&v, "cusolver", 100 * MIB) == 0);
+    CHECK_UINT(v.used_bytes, 22 * MIB);
     CHECK_UINT(vaspace_alloc(&v, 2 * MIB), a + 22 * MIB);
     CHECK_UINT(vaspace_alloc(&v, 32 * MIB), a - 96 * MIB);
     CHECK(!vaspace_find(&v, a + 20 * MIB, &start, &bytes));
@@ -104,10 +105,16 @@ TEST(a_library_takes_addresses_and_no_memory)
 TEST(other_orders_have_no_code)
 {
     setup(VASPACE_ASCENDING);
-    CHECK(vaspace_place_code(&v) == 0);
-    CHECK(vaspace_hold(&v, 66 * MIB) == 0);
-    CHECK(vaspace_load_code(&v) == 0);
+    CHECK(vaspace_library(&v, "cublas", 66 * MIB) == 0);
+    CHECK(vaspace_library(&v, "kernels", 92 * MIB) == 0);
     CHECK_UINT(vaspace_alloc(&v, 20 * MIB), BASE);
+}
+
+TEST(only_hopper_is_known_to_have_them)
+{
+    CHECK(vaspace_model_of(VASPACE_CHUNKS, 9) == VASPACE_CODE);
+    CHECK(vaspace_model_of(VASPACE_CHUNKS, 8) == VASPACE_CHUNKS);
+    CHECK(vaspace_model_of(VASPACE_ASCENDING, 9) == VASPACE_ASCENDING);
 }
 
 TEST(small_allocations_share_a_page)

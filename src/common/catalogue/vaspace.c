@@ -317,18 +317,16 @@ static bool level_give(struct vaspace *v, struct vaspace_level *level,
 /* Reserves the addresses of a new chunk that BYTES fit in. */
 static int window_open(struct vaspace *v, uint64_t bytes)
 {
-    uint64_t unit = v->model == VASPACE_CHUNKS ? VASPACE_CHUNK_BYTES
-                                               : VASPACE_GRANULE_BYTES;
+    bool ascends = v->model == VASPACE_ASCENDING;
+    uint64_t unit = ascends ? VASPACE_GRANULE_BYTES : VASPACE_CHUNK_BYTES;
     uint64_t whole = (bytes + unit - 1) & ~(unit - 1);
-    struct vaspace_tile *gap = v->model == VASPACE_CHUNKS
-                                   ? highest(v->large.root, KIND_GAP, whole)
-                                   : lowest(v->large.root, KIND_GAP, whole);
+    struct vaspace_tile *gap = ascends
+                                   ? lowest(v->large.root, KIND_GAP, whole)
+                                   : highest(v->large.root, KIND_GAP, whole);
 
     if (!gap)
         return -1;
-    uint64_t start = v->model == VASPACE_CHUNKS
-                         ? gap->start + gap->bytes - whole
-                         : gap->start;
+    uint64_t start = ascends ? gap->start : gap->start + gap->bytes - whole;
     chunk_open(v, &v->large, start, whole);
     return 0;
 }
@@ -425,11 +423,11 @@ static void hold_open(struct vaspace *v, uint64_t start, uint64_t bytes)
     tile_set(v, &v->large, t, KIND_FREE, t->chunk);
 }
 
-int vaspace_place_code(struct vaspace *v)
+static int code_place(struct vaspace *v)
 {
     const uint64_t bytes = VASPACE_CODE_BYTES;
 
-    if (v->model != VASPACE_CHUNKS || v->size_bytes < 4 * bytes || v->code)
+    if (v->model != VASPACE_CODE || v->size_bytes < 4 * bytes)
         return 0;
     for (int i = 1; i <= 2; i++) {
         if (spare_reserve(v))
@@ -443,7 +441,7 @@ int vaspace_place_code(struct vaspace *v)
     return 0;
 }
 
-int vaspace_load_code(struct vaspace *v)
+static int code_load(struct vaspace *v)
 {
     static const struct {
         int64_t start;
@@ -469,13 +467,22 @@ static int hold_block(struct vaspace *v, uint64_t bytes)
     return spare_reserve(v) || !place_take(v, bytes, KIND_HELD) ? -1 : 0;
 }
 
-int vaspace_hold(struct vaspace *v, uint64_t bytes)
+int vaspace_library(struct vaspace *v, const char *who, uint64_t bytes)
 {
     uint64_t rest = bytes % VASPACE_CHUNK_BYTES;
 
-    if (v->model != VASPACE_CHUNKS)
+    if (v->model != VASPACE_CODE)
+        return 0;
+    if (!strcmp(who, "kernels"))
+        return code_load(v);
+    if (strcmp(who, "cublas") && strcmp(who, "cudnn"))
         return 0;
     return hold_block(v, bytes - rest) || hold_block(v, rest) ? -1 : 0;
+}
+
+enum vaspace_model vaspace_model_of(enum vaspace_model order, unsigned major)
+{
+    return order == VASPACE_CHUNKS && major == 9 ? VASPACE_CODE : order;
 }
 
 int vaspace_init(struct vaspace *v, uint64_t base, uint64_t size_bytes,
@@ -513,7 +520,9 @@ int vaspace_reset(struct vaspace *v)
     v->seed = 2463534242; /* fixed: equal calls give equal trees */
     if (level_init(v, &v->large, VASPACE_GRANULE_BYTES))
         return -1;
-    return level_init(v, &v->small, VASPACE_SMALL_ALIGN);
+    if (level_init(v, &v->small, VASPACE_SMALL_ALIGN))
+        return -1;
+    return code_place(v);
 }
 
 void vaspace_limit(struct vaspace *v, uint64_t limit_bytes)

@@ -25,7 +25,15 @@
 enum vaspace_model {
     VASPACE_CHUNKS,    /* Linux: 32 MiB chunks, each below the last */
     VASPACE_ASCENDING, /* WSL-like: the lowest place that fits */
+    /* As VASPACE_CHUNKS, with the places that code leaves. Measured on an H200
+     * (driver 580, CUDA 13, PyTorch 2.11): there are two chunks of code. The
+     * first allocation of up to 2 MiB lies in the upper one, what is larger
+     * goes below. With PyTorch's first kernel 6, 414 and 22 MiB get free. */
+    VASPACE_CODE,
 };
+
+/* The model of a GPU of capability MAJOR where ORDER is asked for. */
+enum vaspace_model vaspace_model_of(enum vaspace_model order, unsigned major);
 
 /* Code lies in chunks of this size, of which cudaMalloc gets what is left. */
 #define VASPACE_CODE_BYTES (UINT64_C(512) << 20)
@@ -75,20 +83,12 @@ void vaspace_fini(struct vaspace *v);
 /* Forgets every allocation; model, window and limit stay. 0 or -1. */
 int vaspace_reset(struct vaspace *v);
 
-/* Measured on an H200 (driver 580, CUDA 13, PyTorch 2.11): the context of a
- * program with PyTorch has two chunks of code. The first allocation of up to
- * 2 MiB lies in the upper one; what is larger goes below. Call it before any
- * allocation; nothing happens in the other models. 0, or -1: no node. */
-int vaspace_place_code(struct vaspace *v);
-
-/* PyTorch's first kernel is loaded: of the two chunks 6, 414 and 22 MiB are
- * free from now on. 0 where vaspace_place_code was not called or this was. */
-int vaspace_load_code(struct vaspace *v);
-
-/* BYTES of a library: of VASPACE_CHUNKS two blocks, its whole chunks and the
- * rest, each at the lowest place. They take addresses and no memory (the caller
- * counts it), and stay until vaspace_reset. 0 or -1. */
-int vaspace_hold(struct vaspace *v, uint64_t bytes);
+/* WHO, a library or the driver ("kernels" of PyTorch's first), takes BYTES for
+ * itself. In VASPACE_CODE that opens the places in chunks of code, or takes
+ * addresses: a cuBLAS handle's whole chunks and its rest, and a cuDNN handle,
+ * each at the lowest place, until vaspace_reset. The caller counts the memory.
+ * 0, or -1: no node. */
+int vaspace_library(struct vaspace *v, const char *who, uint64_t bytes);
 
 /* From now on used_bytes shall not pass LIMIT_BYTES (UINT64_MAX: no limit). */
 void vaspace_limit(struct vaspace *v, uint64_t limit_bytes);

@@ -88,13 +88,30 @@ uint64_t recording_capacity(const struct recording *r)
     return bytes;
 }
 
+/* Of a run's addresses: a snapshot says neither its GPU nor what libraries took
+ * at which moment. */
+static enum vaspace_model model_of(const struct recording *r,
+                                   const struct recording_options *o)
+{
+    struct gpu recorded;
+    struct err err = {""};
+
+    if (!r->trace)
+        return o->addresses;
+    if (o->gpu)
+        return vaspace_model_of(o->addresses, o->gpu->capability_major);
+    return gpu_load(r->info.gpu, &recorded, &err)
+               ? o->addresses
+               : vaspace_model_of(o->addresses, recorded.capability_major);
+}
+
 /* A snapshot says nothing of the GPU, so its context is the GPU's. */
 static void choose_memory(struct recording *r,
                           const struct recording_options *o)
 {
     struct replay_config *c = &r->whatif.config;
 
-    c->addresses = o->addresses;
+    c->addresses = model_of(r, o);
     c->total_bytes = recording_capacity(r);
     if (o->gpu)
         c->total_bytes = o->gpu->memory_bytes;

@@ -48,6 +48,7 @@ struct replay_op {
     struct alloc_pool_id pool;
     double fraction;
     const char *settings; /* valid as long as the source is open */
+    const char *library;  /* REPLAY_OTHER_ALLOC: who takes it; may be NULL */
     uint64_t plan; /* REPLAY_ALLOC: the convolution whose workspace it is. If it
                       fails, PyTorch catches the error and uses a plan without
                       a workspace from then on. 0: no convolution's */

@@ -229,10 +229,7 @@ void replay_model_other_free(struct replay_model *m, uint64_t address)
 
 void replay_model_reset(struct replay_model *m)
 {
-    uint64_t address, bytes;
-
-    while (vaspace_next(&m->space, 0, &address, &bytes))
-        vaspace_free(&m->space, address);
+    vaspace_reset(&m->space);
     map_fini(&m->others);
     map_fini(&m->followed);
     m->mapped_bytes = 0;

@@ -173,10 +173,13 @@ static int play_free_done(struct run *r, const struct replay_op *op,
 static int play_other_alloc(struct run *r, const struct replay_op *op,
                             struct err *err)
 {
+    struct replay_model *model = &r->devices[op->device].model;
+
     (void)err;
-    if (!replay_model_other_alloc(&r->devices[op->device].model, op->address,
-                                  op->bytes))
+    if (!replay_model_other_alloc(model, op->address, op->bytes))
         add_oom(r, op, false);
+    else if (op->library)
+        vaspace_library(&model->space, op->library, op->bytes);
     watch_peaks(r, op->device, op->index);
     return 0;
 }

@@ -119,15 +119,17 @@ static bool text_is(const struct trace_item *item, const char *text)
            !memcmp(item->text, text, item->head.text_bytes);
 }
 
-/* What GPU's driver or libraries take where RECORDED is what the recording's
- * GPU gave WHO. */
-static uint64_t library_bytes(const struct gpu *gpu,
-                              const struct trace_item *item, uint64_t recorded)
+/* Who takes memory that a GPU's file has, and how much. */
+struct taker {
+    const char *who;
+    uint64_t bytes;
+};
+
+/* Fills *TAKER where ITEM's is one of them. */
+static bool taker_find(const struct gpu *gpu, const struct trace_item *item,
+                       struct taker *taker)
 {
-    const struct {
-        const char *who;
-        uint64_t bytes;
-    } takers[] = {
+    const struct taker takers[] = {
         {"cublas", gpu->cublas_bytes},
         {"cudnn", gpu->cudnn_bytes},
         {"cufft", gpu->cufft_bytes},
@@ -143,20 +145,27 @@ static uint64_t library_bytes(const struct gpu *gpu,
         {"second context", gpu->context_bytes},
     };
 
-    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
-        if (text_is(item, takers[i].who))
-            return takers[i].bytes;
-    return recorded;
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+        if (!text_is(item, takers[i].who))
+            continue;
+        *taker = takers[i];
+        return true;
+    }
+    return false;
 }
 
 static void see_library(struct replay_trace *t, const struct trace_item *item)
 {
+    static const struct gpu none;
     const struct trace_library_memory *taken = trace_as_library_memory(item);
     struct replay_op op = op_start(t, item, REPLAY_OTHER_ALLOC, taken->device);
+    struct taker taker;
 
     op.bytes = taken->bytes;
-    if (t->gpu)
-        op.bytes = library_bytes(t->gpu, item, op.bytes);
+    if (taker_find(t->gpu ? t->gpu : &none, item, &taker)) {
+        op.library = taker.who;
+        op.bytes = t->gpu ? taker.bytes : op.bytes;
+    }
     if (op.bytes)
         ready_add(t, &op);
 }

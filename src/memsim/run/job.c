@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/catalogue/vaspace.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
@@ -146,7 +147,9 @@ static void session_fill(struct session *s, const struct job *job)
     s->stacks = (uint32_t)job->stacks;
     s->require_gpu = o->require_gpu;
     s->write_through = o->write_through;
-    s->address_model = (uint32_t)o->addresses;
+    s->address_model =
+        vaspace_model_of((enum vaspace_model)o->addresses,
+                         job->gpu.capability_major);
     s->device_count = o->gpus;
     world_fill(s, &job->launch);
     for (uint32_t i = 0; i < s->device_count; i++)

@@ -660,6 +660,9 @@ int memsim_device_library_more(int device, const char *who, uint64_t bytes)
         device_give_up(device, false, bytes);
         return CORE_OUT_OF_MEMORY;
     }
+    core_lock(LOCK_DEVICE);
+    vaspace_library(&devices[device].va, who, bytes);
+    core_unlock(LOCK_DEVICE);
     struct session_usage *usage = device_usage(device);
     if (usage)
         atomic_fetch_add(&usage->libraries, bytes);
@@ -710,6 +713,7 @@ void device_close(int device)
     while (vaspace_next(&d->va, 0, &address, &bytes))
         memsim_device_free(address, TRACE_HOW_MALLOC);
     core_lock(LOCK_DEVICE);
+    vaspace_reset(&d->va);
     memset(d->libraries, 0, sizeof d->libraries);
     memset(d->spare, 0, sizeof d->spare);
     d->open = false;
