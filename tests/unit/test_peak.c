@@ -135,6 +135,24 @@ TEST(borrowed_workspaces_bound_the_peak)
     peak_fini(&peak);
 }
 
+TEST(a_refusal_that_a_segment_follows_is_a_retry)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 2; i++) {
+        BUILD(&b, DEVICE_REFUSE, .bytes = 2 << 20);
+        BUILD(&b, SEGMENT_FREE, .address = A, .bytes = 2 << 20);
+        BUILD(&b, SEGMENT_ALLOC, .address = A, .bytes = 2 << 20);
+    }
+    BUILD(&b, DEVICE_REFUSE, .bytes = 2 << 20);
+    BUILD(&b, OOM, .requested_bytes = 2 << 20);
+    BUILD(&b, SEGMENT_ALLOC, .address = A, .bytes = 2 << 20);
+    struct peak peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].retries, 2);
+    CHECK_UINT(peak.cards[1].retries, 0);
+    peak_fini(&peak);
+}
+
 TEST(own_workspaces_do_not)
 {
     struct build b = build_start();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Traces as recordings, made by hand. */
 #include "common/base/units.h"
-#include "memsim/replay/recording.h"
+#include "memsim/replay/reserved_range.h"
 #include "check.h"
 #include "trace_build.h"
 
@@ -217,6 +217,44 @@ TEST(a_convolution_does_without_a_workspace)
         CHECK_UINT(recording.whatif.rows[0].result.fits, !of_one);
         finish_up();
     }
+}
+
+/* 40 MiB are lent, of which the real GPU may ask for none or up to 200. */
+TEST(reserved_has_bounds_where_a_workspace_is_not_known)
+{
+    struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
+
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    block_free(A, 0);
+    segment(B, 40 * MIB);
+    block(B, 40 * MIB);
+    BUILD_TEXT(&trace, CONVOLUTION, "x=1", .workspace_bytes = 40 * MIB,
+               .workspace_most = 200 * MIB, .engine = 1);
+    block_free(B, 0);
+    CHECK(finish(&plain) == 0);
+    CHECK(reserved_range_find(&recording, ranges, &err) == 0);
+    CHECK_UINT(ranges[0].least_bytes, 30 * MIB);
+    CHECK_UINT(ranges[0].most_bytes, 230 * MIB);
+    CHECK(reserved_range_matters(&ranges[0]));
+    CHECK_UINT(ranges[1].most_bytes, 0);
+    finish_up();
+}
+
+TEST(what_is_certain_has_no_bounds)
+{
+    struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
+
+    start();
+    segment(A, 30 * MIB);
+    convolution(A, "x=1");
+    CHECK(finish(&plain) == 0);
+    CHECK(reserved_range_find(&recording, ranges, &err) == 0);
+    CHECK_UINT(ranges[0].least_bytes, 30 * MIB);
+    CHECK_UINT(ranges[0].most_bytes, 30 * MIB);
+    CHECK(!reserved_range_matters(&ranges[0]));
+    finish_up();
 }
 
 /* A tenth of 1 GiB has no room for both segments, of 2 GiB it has. */

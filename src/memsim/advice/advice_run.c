@@ -50,6 +50,20 @@ static void costs_add(struct result_rank *rank)
         }
 }
 
+static void tell_range(const struct recording *rec, struct result_rank *rank)
+{
+    struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
+    struct err err = {""};
+
+    if (reserved_range_find(rec, ranges, &err))
+        return;
+    for (unsigned i = 0; i < REPLAY_DEVICES; i++)
+        for (size_t k = 0; k < rank->device_count; k++)
+            if (ranges[i].most_bytes &&
+                rank->devices[k].index == rec->info.devices[i].card)
+                rank->devices[k].reserved_range = ranges[i];
+}
+
 static void note_quality(struct result *result, const struct recording *rec)
 {
     if (!rec->plan.exact)
@@ -106,11 +120,12 @@ static void gpu_words(const struct result *result, char *text, size_t size)
                  gpu->memory_bytes);
 }
 
-static bool is_large(const char *path)
+/* The size of the file PATH; UINT64_MAX: there is none. */
+static uint64_t file_bytes(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) || st.st_size > (off_t)BRIEF_BYTES;
+    return stat(path, &st) ? UINT64_MAX : (uint64_t)st.st_size;
 }
 
 /* DIR as one would type it here. */
@@ -148,7 +163,7 @@ static void ask_process(const struct advising *a, uint32_t number,
 
     gpu_words(a->result, gpu, sizeof gpu);
     run_trace_path(a->dir->path, number, path, sizeof path);
-    if (a->settings_only && is_large(path))
+    if (a->settings_only && file_bytes(path) > BRIEF_BYTES)
         return;
     struct recorded *known = recorded_find(a->recorded, number);
     if (known) {
@@ -184,6 +199,40 @@ static void ask_ranks(const struct advising *a)
         if (process >= 0 && !w.device->advised)
             ask_process(a, (uint32_t)process, w.rank);
     }
+}
+
+/* Reads the trace of process NUMBER, if it is within *LEFT bytes. */
+static void range_of(const struct advising *a, uint32_t number,
+                     struct result_rank *rank, uint64_t *left)
+{
+    const struct recording_options as_it_is = {
+        .addresses = (enum vaspace_model)a->dir->session->address_model};
+    struct recording rec;
+    struct err err = {""};
+    char path[PATH_MAX];
+
+    run_trace_path(a->dir->path, number, path, sizeof path);
+    uint64_t bytes = file_bytes(path);
+    if (bytes > *left)
+        return;
+    *left -= bytes;
+    if (recorded_open(&rec, a->recorded, number, path, &as_it_is, &err))
+        return;
+    if (recording_is_used(&rec) && rec.plan.exact)
+        tell_range(&rec, rank);
+    recording_close(&rec);
+}
+
+void advice_ranges(struct result *result, const struct rundir *dir,
+                   const struct recorded_list *recorded)
+{
+    const struct advising a = {
+        .result = result, .dir = dir, .of = result, .recorded = recorded};
+    uint64_t left = BRIEF_BYTES;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        if (!w.device->reserved_range.most_bytes)
+            range_of(&a, w.device->process, w.rank, &left);
 }
 
 void advice_run(struct result *result, const struct rundir *dir,

@@ -24,6 +24,11 @@ void advice_run(struct result *result, const struct rundir *dir,
 void advice_run_briefly(struct result *result, const struct rundir *dir,
                         const struct recorded_list *recorded);
 
+/* Gives RESULT's devices the bounds of their reserved memory, as far as the
+ * traces in DIR are short: replays of them take time. */
+void advice_ranges(struct result *result, const struct rundir *dir,
+                   const struct recorded_list *recorded);
+
 /* Gives RANK's devices what can be advised on REC, which commands call NAME. */
 void advice_recording(struct result *result, struct result_rank *rank,
                       struct recording *rec, const char *name);

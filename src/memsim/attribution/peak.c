@@ -16,6 +16,8 @@ struct card {
     struct tracker torch, raw; /* the caching allocator; cudaMalloc */
     uint64_t reserved_bytes, outside_bytes; /* at torch's peak */
     struct workspace_range range;
+    bool refused; /* a cudaMalloc of PyTorch's failed last */
+    uint64_t retries;
 };
 
 /* Blocks that wait for work of their thread on their device. */
@@ -170,6 +172,33 @@ static void on_convolution(struct analysis *a, const struct trace_item *item)
     on_named_work(a, item);
 }
 
+static void on_refuse(struct analysis *a, const struct trace_item *item)
+{
+    struct card *card = card_get(a, trace_as_device_refuse(item)->device);
+
+    if (card)
+        card->refused = true;
+}
+
+/* PyTorch has emptied its cache since, and got what it asked for. */
+static void on_segment(struct analysis *a, const struct trace_item *item)
+{
+    struct card *card = card_get(a, trace_as_segment(item)->device);
+
+    if (!card)
+        return;
+    card->retries += card->refused;
+    card->refused = false;
+}
+
+static void on_oom(struct analysis *a, const struct trace_item *item)
+{
+    struct card *card = card_get(a, trace_as_oom(item)->device);
+
+    if (card)
+        card->refused = false;
+}
+
 /* Lending cuBLAS a block is no work, but says what that block is. */
 static void on_library_call(struct analysis *a, const struct trace_item *item)
 {
@@ -206,6 +235,10 @@ static void (*const handlers[])(struct analysis *,
     [TRACE_BLOCK_FREE] = on_block_free,
     [TRACE_DEVICE_MALLOC] = on_device_malloc,
     [TRACE_DEVICE_FREE] = on_device_free,
+    [TRACE_DEVICE_REFUSE] = on_refuse,
+    [TRACE_SEGMENT_ALLOC] = on_segment,
+    [TRACE_SEGMENT_MAP] = on_segment,
+    [TRACE_OOM] = on_oom,
     [TRACE_LAUNCH] = on_named_work,
     [TRACE_GEMM] = on_named_work,
     [TRACE_CONVOLUTION] = on_convolution,
@@ -262,6 +295,7 @@ static void card_conclude(struct peak_card *p, const struct card *card,
         .reserved_bytes = card->reserved_bytes,
         .outside_bytes = card->outside_bytes,
         .range = card->range,
+        .retries = card->retries,
     };
     workspace_range_end(&p->range);
     p->thing_count = tracker_things(t, names, &p->things);

@@ -26,6 +26,7 @@ struct peak_card {
                                     size, largest first */
     size_t thing_count;
     struct workspace_range range; /* of allocated_bytes, if torch */
+    uint64_t retries; /* cudaMallocs that succeeded with an emptied cache */
     struct attribution *attribution; /* NULL: the trace has no PHASE records */
 };
 

@@ -222,6 +222,7 @@ static void advise(struct result *result, const struct rundir *dir,
                    const struct recorded_list *recorded,
                    const struct output_sources *from, bool asked)
 {
+    advice_ranges(result, dir, recorded);
     if (!asked && result->verdict != VERDICT_OOM)
         return;
     if (asked)

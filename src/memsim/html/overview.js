@@ -97,23 +97,37 @@ function partsOf(device) {
       label: label || wordsOf(category)}));
 }
 
-function figure(label, bytes, device) {
+// RANGE: between what it may be on a GPU; undefined: as it is.
+function figure(label, bytes, device, range) {
   const box = element("div");
   box.append(element("dt", label), element("dd", formatBytes(bytes)),
     element("dd", `${formatPercent(bytes, device.capacity_bytes)} of the GPU`,
       "hint"));
+  if (range && range.most_bytes - range.least_bytes > range.most_bytes / 100)
+    box.append(element("dd", `between ${formatBytes(range.least_bytes)} and ` +
+      formatBytes(range.most_bytes), "hint"));
   return box;
+}
+
+// Each empties PyTorch's cache and waits for the GPU.
+function retriesText(device) {
+  return device.retries
+    ? ` ${plural(device.retries, "request")} of PyTorch's succeeded only ` +
+      "after it had emptied its cache, which takes time."
+    : "";
 }
 
 function showFigures(device) {
   find("figures").replaceChildren(
     figure("Peak used", device.peak_used_bytes, device),
-    figure("Peak reserved", device.peak_reserved_bytes, device),
-    figure("Peak allocated", device.peak_allocated_bytes, device),
+    figure("Peak reserved", device.peak_reserved_bytes, device,
+      device.peak_reserved_range),
+    figure("Peak allocated", device.peak_allocated_bytes, device,
+      device.peak_allocated_range),
     figure("Headroom", device.headroom_bytes, device));
   const peak = device.peak;
-  find("when").textContent = peak ? "Allocated memory was highest in step " +
-    `${peak.step}, ${peak.phase}.` : "";
+  find("when").textContent = (peak ? "Allocated memory was highest in step " +
+    `${peak.step}, ${peak.phase}.` : "") + retriesText(device);
 }
 
 function tipOn(piece, lines) {

@@ -52,6 +52,7 @@ struct replay_op {
     uint64_t plan; /* REPLAY_ALLOC: the convolution whose workspace it is. If it
                       fails, PyTorch catches the error and uses a plan without
                       a workspace from then on. 0: no convolution's */
+    uint64_t most_bytes; /* of such a workspace, from 0; 0: BYTES are certain */
 };
 
 struct replay_source {
@@ -82,12 +83,20 @@ struct replay_moment {
 
 typedef void replay_watcher(void *context, const struct replay_moment *now);
 
+/* The convolutions' workspaces whose sizes are not certain. */
+enum replay_workspaces {
+    REPLAY_WORKSPACES, /* as recorded */
+    REPLAY_NO_WORKSPACES,
+    REPLAY_MOST_WORKSPACES,
+};
+
 struct replay_config {
     const struct alloc_rules *rules;
     struct alloc_conf conf;
     uint64_t total_bytes; /* the GPU's memory: totalGlobalMem */
     uint64_t other_bytes; /* the part that is used before the first step */
     enum vaspace_model addresses;
+    enum replay_workspaces workspaces;
     replay_listener *listener; /* of replay_run; may be NULL */
     replay_watcher *watcher;   /* likewise; with the same context */
     void *listener_context;
@@ -153,6 +162,7 @@ struct replay_result {
     bool ends_at_oom;    /* and nothing follows */
     uint64_t plans_changed;   /* convolutions that got no workspace */
     uint64_t plan_bytes_most; /* the largest of those */
+    uint64_t sizes_unknown;   /* workspaces whose sizes are not certain */
     const struct alloc *engines[REPLAY_DEVICES]; /* during `visit` only */
 };
 

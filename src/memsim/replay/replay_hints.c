@@ -47,6 +47,9 @@ static void take_convolution(struct replay_hints *h,
         return;
     plan = plan << 8 | call->operation % 128 | 128;
     map_put(&h->plans, h->latest[thread].index + 1, (void *)(uintptr_t)plan);
+    if (call->workspace_most > bytes)
+        map_put(&h->most, h->latest[thread].index + 1,
+                (void *)(uintptr_t)call->workspace_most);
 }
 
 void replay_hints_take(struct replay_hints *h, const struct trace_item *item,
@@ -81,4 +84,5 @@ void replay_hints_fini(struct replay_hints *h)
     replay_hints_finish(h);
     map_fini(&h->lent);
     map_fini(&h->plans);
+    map_fini(&h->most);
 }

@@ -12,6 +12,8 @@ enum { REPLAY_HINT_THREADS = 16 };
 struct replay_hints {  /* zeroed: empty */
     struct map lent;   /* given to cuBLAS, by index + 1 of the BLOCK_ALLOC */
     struct map plans;  /* of convolutions, likewise: which one, not NULL */
+    struct map most;   /* likewise, the bytes that it may be on the GPU, where
+                          they are not known */
     uint64_t index;    /* of the next record */
     struct map blocks; /* index + 1 by address: possible workspaces */
     struct {

@@ -110,18 +110,29 @@ static void do_without(struct run *r, const struct replay_op *op)
         r->result->plan_bytes_most = op->bytes;
 }
 
-static int play_alloc(struct run *r, const struct replay_op *op,
+static bool goes_without(const struct run *r, const struct replay_op *op)
+{
+    return (op->plan && map_get(&r->plain, op->plan)) ||
+           (op->most_bytes && r->config.workspaces == REPLAY_NO_WORKSPACES);
+}
+
+static int play_alloc(struct run *r, const struct replay_op *step,
                       struct err *err)
 {
-    struct run_device *d = &r->devices[op->device];
+    struct run_device *d = &r->devices[step->device];
+    struct replay_op changed = *step;
+    const struct replay_op *op = &changed;
     struct alloc_block *block;
 
     mark_caught(r);
     r->result->ends_at_oom = false;
-    if (op->plan && map_get(&r->plain, op->plan)) {
+    r->result->sizes_unknown += op->most_bytes != 0;
+    if (goes_without(r, op)) {
         map_put(&d->absent, op->address, r);
         return 0;
     }
+    if (op->most_bytes && r->config.workspaces == REPLAY_MOST_WORKSPACES)
+        changed.bytes = op->most_bytes;
     if (replay_core_alloc(&d->core, op, &block, err))
         return -1;
     replay_model_asked(&d->model);

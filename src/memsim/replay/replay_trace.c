@@ -57,6 +57,13 @@ static struct replay_op op_start(const struct replay_trace *t,
     };
 }
 
+/* Whose workspace OP's block is, if a convolution's. */
+static void take_plan(const struct replay_trace *t, struct replay_op *op)
+{
+    op->plan = (uintptr_t)map_get(&t->hints.plans, op->index + 1);
+    op->most_bytes = (uintptr_t)map_get(&t->hints.most, op->index + 1);
+}
+
 static void see_block_alloc(struct replay_trace *t,
                             const struct trace_item *item)
 {
@@ -65,7 +72,7 @@ static void see_block_alloc(struct replay_trace *t,
 
     op.address = alloc->address;
     op.bytes = alloc->requested_bytes;
-    op.plan = (uintptr_t)map_get(&t->hints.plans, t->index + 1);
+    take_plan(t, &op);
     if (t->gpu && map_get(&t->hints.lent, t->index + 1))
         op.bytes = t->workspace_bytes;
     op.stream = alloc->stream;
@@ -502,8 +509,7 @@ static void first_end(void *context, const struct trace_now *now)
     t->info = NULL;
     for (size_t i = 0; i < t->ready_count; i++)
         if (t->ready[i].kind == REPLAY_ALLOC)
-            t->ready[i].plan =
-                (uintptr_t)map_get(&t->hints.plans, t->ready[i].index + 1);
+            take_plan(t, &t->ready[i]);
 }
 
 struct replay_trace *replay_trace_create(const char *path, size_t limit,

@@ -71,6 +71,15 @@ static void add_range(cJSON *device, const struct workspace_range *r)
                             workspace_range_source(r, source, sizeof source));
 }
 
+static void add_reserved_range(cJSON *device, const struct reserved_range *r)
+{
+    if (r->most_bytes == r->least_bytes)
+        return;
+    cJSON *range = cJSON_AddObjectToObject(device, "peak_reserved_range");
+    json_add_bytes(range, "least_bytes", r->least_bytes);
+    json_add_bytes(range, "most_bytes", r->most_bytes);
+}
+
 static void add_device(cJSON *array, const struct result_device *d)
 {
     cJSON *device = json_add_object(array);
@@ -79,6 +88,9 @@ static void add_device(cJSON *array, const struct result_device *d)
     json_add_bytes(device, "capacity_bytes", d->capacity_bytes);
     json_add_bytes(device, "peak_allocated_bytes", d->peak_allocated_bytes);
     add_range(device, &d->range);
+    add_reserved_range(device, &d->reserved_range);
+    if (d->retries)
+        json_add_uint(device, "retries", d->retries);
     json_add_bytes(device, "peak_reserved_bytes", d->peak_reserved_bytes);
     json_add_bytes(device, "peak_used_bytes", d->peak_used_bytes);
     json_add_bytes(device, "headroom_bytes", d->headroom_bytes);

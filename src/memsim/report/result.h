@@ -12,6 +12,7 @@
 #include "common/catalogue/gpu.h"
 #include "common/trace/session.h"
 #include "memsim/attribution/peak.h"
+#include "memsim/replay/reserved_range.h"
 #include "memsim/run/rank_class.h"
 #include "memsim/run/ranks.h"
 
@@ -90,6 +91,8 @@ struct result_device {
     struct peak_thing *things; /* largest first; filled by peak.h */
     size_t thing_count;
     struct workspace_range range; /* of peak_allocated; filled by peak.h */
+    struct reserved_range reserved_range; /* zeroed: not known */
+    uint64_t retries; /* of PyTorch's cudaMallocs, with an emptied cache */
     struct attribution *attribution; /* whose it was; NULL: not known */
     struct result_growth growth;     /* filled by outlook.h */
     bool advised;                    /* what follows was asked for */

@@ -253,6 +253,7 @@ void result_device_take(struct result_device *device, struct peak_card *card)
     device->attribution = card->attribution;
     card->attribution = NULL;
     device->range = card->range;
+    device->retries = card->retries;
     ooms_name_modules(device);
     free(device->things);
     device->thing_count = 0;

@@ -237,8 +237,14 @@ const struct schema_object schema_objects[] = {
     {"most_bytes", "uint", "the peak if they were as large as they may be"},
     {"workspaces", "text", "where the sizes are from"},
 )},
+{"reserved_range", "bounds of the peak of reserved: replays with both orders of the driver's addresses, and with cuDNN's workspaces as small and as large as they may be where their sizes are not the GPU's own", NULL, FIELDS(
+    {"least_bytes", "uint", "the lowest of these peaks"},
+    {"most_bytes", "uint", "the highest"},
+)},
 {"device", "a GPU of a process", "peaks", FIELDS(
     {"peak_allocated_range", "optional allocated_range", "missing: all sizes are the GPU's own"},
+    {"peak_reserved_range", "optional reserved_range", "missing: all replays come to the same, or the recording is long and no advice was asked for"},
+    {"retries", "optional uint", "calls of cudaMalloc that succeeded after PyTorch had emptied its cache; missing: none"},
     {"index", "uint", "the index of the GPU"},
     {"capacity_bytes", "uint", "its memory"},
     {"headroom_bytes", "uint", "the memory that was free at the peak of used"},

@@ -181,6 +181,35 @@ static void write_range(const struct page *page,
             workspace_range_source(r, source, sizeof source));
 }
 
+static void write_reserved_range(const struct page *page,
+                                 const struct reserved_range *r)
+{
+    char least[SIZE_LENGTH], most[SIZE_LENGTH];
+
+    if (!reserved_range_matters(r))
+        return;
+    fprintf(page->out,
+            "    between %s and %s: by the driver's order of addresses and the\n"
+            "    sizes of cuDNN's workspaces\n",
+            units_format_bytes(r->least_bytes, least, sizeof least),
+            units_format_bytes(r->most_bytes, most, sizeof most));
+}
+
+static void write_retries(const struct page *page,
+                          const struct result_device *d)
+{
+    bool fatal = false;
+
+    for (size_t i = 0; i < d->oom_count; i++)
+        fatal |= !d->ooms[i].caught;
+    if (d->retries)
+        fprintf(page->out,
+                "    %s%" PRIu64 " %s: each empties PyTorch's cache and waits "
+                "for the GPU,\n    which takes time\n",
+                fatal ? "" : "fits after ", d->retries,
+                d->retries == 1 ? "retry" : "retries");
+}
+
 static void write_plain_figure(const struct page *page, const char *name,
                                uint64_t bytes, uint64_t capacity)
 {
@@ -197,9 +226,11 @@ static void write_peaks(const struct page *page, const struct result *r,
     write_figure(page, "peak used", d->peak_used_bytes, capacity);
     write_bar(page, d);
     write_plain_figure(page, "headroom", d->headroom_bytes, capacity);
+    write_retries(page, d);
     if (step)
         time_text_write_step(r, page->out);
     write_plain_figure(page, "peak reserved", d->peak_reserved_bytes, capacity);
+    write_reserved_range(page, &d->reserved_range);
     write_plain_figure(page, "peak allocated", d->peak_allocated_bytes,
                        capacity);
     write_range(page, &d->range);
