@@ -304,6 +304,32 @@ TEST(a_recurrent_step_is_recorded)
                           work, NULL, reserve, NULL));
 }
 
+/* An H200's, in PyTorch's two layers of 1024 with 64 sequences of 128. */
+TEST(an_lstm_takes_what_a_card_asked_for)
+{
+    cudnnHandle_t handle = handle_new();
+    cudnnRNNDescriptor_t d = NULL;
+    cudnnRNNDataDescriptor_t x;
+    int lengths[64];
+    size_t work = 0, reserve = 0;
+
+    for (int i = 0; i < 64; i++)
+        lengths[i] = 128;
+    CHECK(!cudnnCreateRNNDescriptor(&d));
+    CHECK(!cudnnSetRNNDescriptor_v8(
+        d, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
+        CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
+        CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, 1024, 1024, 1024, 2, NULL, 0));
+    CHECK(!cudnnCreateRNNDataDescriptor(&x));
+    CHECK(!cudnnSetRNNDataDescriptor(x, CUDNN_DATA_FLOAT,
+                                     CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
+                                     128, 64, 1024, lengths, NULL));
+    CHECK(!cudnnGetRNNTempSpaceSizes(handle, d, CUDNN_FWD_MODE_TRAINING, x,
+                                     &work, &reserve));
+    CHECK_UINT(work, 290456320);
+    CHECK_UINT(reserve, 369099008);
+}
+
 TEST(dropout_states_have_a_size)
 {
     cudnnHandle_t handle = handle_new();

@@ -96,30 +96,31 @@ TEST(each_handle_takes_memory_the_first_one_more)
     CHECK_UINT(after, again);
 }
 
-TEST(workspaces_are_lapack_s)
+/* As an H200 answers. */
+TEST(workspaces_are_a_card_s)
 {
     cusolverDnHandle_t handle = handle_new();
     int elements = -1;
 
     CHECK(!cusolverDnSgeqrf_bufferSize(handle, 300, 100, NULL, 300, &elements));
-    CHECK_UINT(elements, 100 * 32);
+    CHECK_UINT(elements, 786432);
     CHECK(!cusolverDnZungqr_bufferSize(handle, 300, 100, 50, NULL, 300, NULL,
                                        &elements));
-    CHECK_UINT(elements, 100 * 32);
+    CHECK_UINT(elements, 48032);
     CHECK(!cusolverDnDormqr_bufferSize(handle, CUBLAS_SIDE_RIGHT, CUBLAS_OP_T,
                                        70, 20, 20, NULL, 70, NULL, NULL, 70,
                                        &elements));
-    CHECK_UINT(elements, 70 * 32);
+    CHECK_UINT(elements, 85632);
     CHECK(!cusolverDnSsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR,
                                        CUBLAS_FILL_MODE_LOWER, 50, NULL, 50,
                                        NULL, &elements));
-    CHECK_UINT(elements, 1 + 6 * 50 + 2 * 50 * 50);
+    CHECK_UINT(elements, 111499);
     CHECK(!cusolverDnDgesvd_bufferSize(handle, 80, 40, &elements));
-    CHECK_UINT(elements, 32 * 80 + 35 * 40);
+    CHECK_UINT(elements, 829152);
     CHECK(!cusolverDnSsyevjBatched_bufferSize(
         handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 8, NULL, 8,
         NULL, &elements, NULL, 10));
-    CHECK_UINT(elements, 10 * (2 * 8 + 8 * 8));
+    CHECK_UINT(elements, 12078);
 }
 
 TEST(bytes_follow_the_type)
@@ -128,13 +129,22 @@ TEST(bytes_follow_the_type)
     size_t single, twice, host = 7;
 
     CHECK(!cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER,
+                                       999, CUDA_R_32F, NULL, 999, CUDA_R_32F,
+                                       &single, &host));
+    CHECK(!cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER,
+                                       999, CUDA_C_64F, NULL, 999, CUDA_C_64F,
+                                       &twice, &host));
+    CHECK_UINT(twice, 4 * single);
+
+    CHECK(!cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER,
                                        1000, CUDA_R_32F, NULL, 1000,
                                        CUDA_R_32F, &single, &host));
     CHECK(!cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER,
                                        1000, CUDA_C_64F, NULL, 1000,
                                        CUDA_C_64F, &twice, &host));
     CHECK_UINT(host, 0);
-    CHECK_UINT(twice, 4 * single);
+    CHECK_UINT(single, 4224);
+    CHECK_UINT(twice, 4224);
     CHECK(cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER, 8,
                                       CUDA_R_8I, NULL, 8, CUDA_R_8I, &single,
                                       &host) == CUSOLVER_STATUS_INVALID_VALUE);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What workspaces cuSOLVER asks for. Its documentation gives no formula, so
- * these are LAPACK's, for the same operations with the same arguments: the
- * "optimal" LWORK of each routine's comment, where the block size is the one of
- * LAPACK's ilaenv.f (SRC/ilaenv.f, ISPEC = 1): 64 for GETRF, POTRF, SYTRF and
- * TRTRI, 32 for GEQRF, ORGQR, ORMQR, GEBRD and GEHRD. That is what an algorithm
- * of this kind cannot do without; cuSOLVER's own may be larger. A row marked
- * "model" has no counterpart in LAPACK. One measured on a GPU replaces its
- * row. */
+ * What workspaces cuSOLVER asks for. Its documentation gives no formula. Where
+ * an H200 (CUDA 13.0) was asked, its answers are below, and the parts of a row
+ * that follow from them. All else is LAPACK's, for the same operations with the
+ * same arguments: the "optimal" LWORK of each routine's comment, where the
+ * block size is the one of LAPACK's ilaenv.f (SRC/ilaenv.f, ISPEC = 1): 64 for
+ * GETRF, POTRF, SYTRF and TRTRI, 32 for GEQRF, ORGQR, ORMQR, GEBRD and GEHRD.
+ * cuSOLVER's own were 15 to 246 times that in six of the eight cases: most of
+ * it does not grow with the matrix, and is below 7 MB. A row marked "model" has
+ * no counterpart in LAPACK. */
 #include "capture/cusolver/cusolver.h"
 
 #include "capture/core/work/library_call.h"
@@ -20,24 +21,25 @@ static const struct rule {
     [SOLVER_POTRI] = {.n = 64},
     [SOLVER_TRTRI] = {.n = 64},
     [SOLVER_GETRF] = {.m = 64},
-    /* xGEQRF, xORGQR: N * NB; xORMQR: NW * NB, and NW is passed as n */
-    [SOLVER_GEQRF] = {.n = 32},
+    /* one is an H200's for 300x100; xORGQR: N * NB; xORMQR: NW * NB, and NW is
+     * passed as n */
+    [SOLVER_GEQRF] = {.one = 786432},
     [SOLVER_ORGQR] = {.n = 32},
     [SOLVER_ORMQR] = {.n = 32},
     /* xSYTRF: N * NB; xSYTRS2: N */
     [SOLVER_SYTRF] = {.n = 64},
     [SOLVER_SYTRS] = {.n = 1},
-    /* xSYEVD: 2 N + 1 for values, 1 + 6 N + 2 N^2 with vectors; xHEEVD's two
-     * arrays come to as much within N */
+    /* xSYEVD: 2 N + 1 for values, 1 + 6 N + 2 N^2 with vectors, of which an
+     * H200 shows the last term and `one` at N = 50 */
     [SOLVER_SYEVD_VALUES] = {.one = 1, .n = 2},
-    [SOLVER_SYEVD] = {.one = 1, .n = 6, .nn = 2},
+    [SOLVER_SYEVD] = {.one = 106499, .nn = 2},
     /* model: Jacobi keeps the rotations and a copy */
     [SOLVER_SYEVJ] = {.n = 2, .nn = 2},
     [SOLVER_SYEVJ_BATCHED] = {.n = 2, .nn = 1},
     /* xGEEV: 2 N + N * NB of xGEHRD, and a copy for the vectors */
     [SOLVER_GEEV] = {.n = 34, .nn = 1},
-    /* xGESVD: 3 N + (M + N) * NB of xGEBRD, for M >= N */
-    [SOLVER_GESVD] = {.m = 32, .n = 35},
+    /* xGESVD: 3 N + (M + N) * NB of xGEBRD, for M >= N, beside xGEQRF's */
+    [SOLVER_GESVD] = {.one = 786432, .m = 32, .n = 35},
     /* xGEJSV with both vectors: 6 N + 2 N^2, and 2 M + N */
     [SOLVER_GESVDJ] = {.m = 2, .n = 7, .nn = 2},
     /* xGESVJ: M + N; matrices of at most 32 x 32 fit shared memory */
@@ -46,9 +48,41 @@ static const struct rule {
     [SOLVER_GESVDA] = {.one = 1, .n = 6, .nn = 3},
 };
 
+/* What an H200 asked for. */
+static const struct point {
+    enum solver_op op;
+    struct solver_shape shape;
+    int64_t elements;
+} points[] = {
+    {SOLVER_ORGQR, {CUDA_C_64F, .m = 300, .n = 100, .k = 50}, 48032},
+    {SOLVER_ORMQR, {CUDA_R_64F, .n = 70, .k = 20}, 85632},
+    {SOLVER_GESVD, {CUDA_R_64F, .m = 80, .n = 40}, 829152},
+    {SOLVER_SYEVJ_BATCHED, {CUDA_R_32F, .n = 8, .batch = 10}, 12078},
+    /* of cusolverDnXpotrf: 4,224 bytes, whatever the type */
+    {SOLVER_POTRF, {CUDA_R_32F, .n = 1000}, 1056},
+    {SOLVER_POTRF, {CUDA_C_64F, .n = 1000}, 264},
+};
+
+static const struct point *point_find(enum solver_op op,
+                                      const struct solver_shape *s)
+{
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        const struct solver_shape *p = &points[i].shape;
+
+        if (points[i].op == op && p->type == s->type && p->m == s->m &&
+            p->n == s->n && p->k == s->k && p->batch == s->batch)
+            return &points[i];
+    }
+    return NULL;
+}
+
 int64_t solver_workspace(enum solver_op op, const struct solver_shape *s)
 {
+    const struct point *point = point_find(op, s);
     const struct rule *r = &rules[op];
+
+    if (point)
+        return point->elements;
     int64_t batch = s->batch > 1 ? s->batch : 1;
 
     return batch * (r->one + r->m * (s->m ? s->m : s->n) + r->n * s->n +
