@@ -189,8 +189,8 @@ static void write_reserved_range(const struct page *page,
     if (!reserved_range_matters(r))
         return;
     fprintf(page->out,
-            "    between %s and %s: by the driver's order of addresses and the\n"
-            "    sizes of cuDNN's workspaces\n",
+            "    between %s and %s: by the order of the driver's addresses\n"
+            "    and the sizes of cuDNN's workspaces\n",
             units_format_bytes(r->least_bytes, least, sizeof least),
             units_format_bytes(r->most_bytes, most, sizeof most));
 }
