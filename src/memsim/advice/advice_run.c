@@ -201,38 +201,26 @@ static void ask_ranks(const struct advising *a)
     }
 }
 
-/* Reads the trace of process NUMBER, if it is within *LEFT bytes. */
-static void range_of(const struct advising *a, uint32_t number,
-                     struct result_rank *rank, uint64_t *left)
-{
-    const struct recording_options as_it_is = {
-        .addresses = (enum vaspace_model)a->dir->session->address_model};
-    struct recording rec;
-    struct err err = {""};
-    char path[PATH_MAX];
-
-    run_trace_path(a->dir->path, number, path, sizeof path);
-    uint64_t bytes = file_bytes(path);
-    if (bytes > *left)
-        return;
-    *left -= bytes;
-    if (recorded_open(&rec, a->recorded, number, path, &as_it_is, &err))
-        return;
-    if (recording_is_used(&rec) && rec.plan.exact)
-        tell_range(&rec, rank);
-    recording_close(&rec);
-}
-
 void advice_ranges(struct result *result, const struct rundir *dir,
                    const struct recorded_list *recorded)
 {
-    const struct advising a = {
-        .result = result, .dir = dir, .of = result, .recorded = recorded};
-    uint64_t left = BRIEF_BYTES;
+    const struct recording_options as_it_is = {
+        .addresses = (enum vaspace_model)dir->session->address_model};
+    struct err err = {""};
 
-    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
-        if (!w.device->reserved_range.most_bytes)
-            range_of(&a, w.device->process, w.rank, &left);
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
+        const struct recorded *known =
+            recorded_find(recorded, w.device->process);
+        struct recording rec;
+
+        if (!known || w.device->reserved_range.most_bytes ||
+            recorded_open(&rec, recorded, w.device->process, known->path,
+                          &as_it_is, &err))
+            continue;
+        if (recording_is_used(&rec) && rec.plan.exact)
+            tell_range(&rec, w.rank);
+        recording_close(&rec);
+    }
 }
 
 void advice_run(struct result *result, const struct rundir *dir,

@@ -24,8 +24,11 @@ void advice_run(struct result *result, const struct rundir *dir,
 void advice_run_briefly(struct result *result, const struct rundir *dir,
                         const struct recorded_list *recorded);
 
-/* Gives RESULT's devices the bounds of their reserved memory, as far as the
- * traces in DIR are short: replays of them take time. */
+/* Of a trace: more is not replayed where nobody asked for it. */
+#define ADVICE_RANGE_BYTES (UINT64_C(16) << 20)
+
+/* Gives RESULT's devices the bounds of their reserved memory, where RECORDED
+ * (may be NULL) has their traces of the run in DIR. */
 void advice_ranges(struct result *result, const struct rundir *dir,
                    const struct recorded_list *recorded);
 

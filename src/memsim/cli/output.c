@@ -290,6 +290,7 @@ static struct traces_wanted traces_want(const struct output_options *options,
         .keep = options->kineto ? SIMULATION_KEEP_ALL : SIMULATION_KEEP_WORK,
         .recorded = (options->advice && !from->unlimited) ||
                     result->verdict == VERDICT_OOM,
+        .recorded_most = ADVICE_RANGE_BYTES,
         .recorded_process =
             options->snapshot && device ? (int64_t)device->process : -1,
     };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "common/base/xmalloc.h"
 #include "common/trace/play.h"
@@ -248,6 +249,15 @@ static void pass_listen(struct pass *p, struct trace_listener listener)
     p->listeners[p->count++] = listener;
 }
 
+static bool is_recorded(const struct traces_wanted *w, uint32_t process,
+                        const char *path)
+{
+    struct stat st;
+
+    return w->recorded || w->recorded_process == process ||
+           (!stat(path, &st) && (uint64_t)st.st_size <= w->recorded_most);
+}
+
 static void pass_start(struct pass *p, struct reading *r, uint32_t process,
                        const char *path)
 {
@@ -268,7 +278,7 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
         pass_listen(p, simulation_plan_init(&p->plan->plan, w->keep,
                                             kept_left(r->traces)));
     }
-    if (!w->recorded && w->recorded_process != process)
+    if (!is_recorded(w, process, path))
         return;
     p->recorded = xmalloc(sizeof *p->recorded);
     recorded_init(p->recorded, process, path,

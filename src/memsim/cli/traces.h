@@ -15,6 +15,7 @@ struct traces_wanted {
     bool events;         /* result->events, for --perfetto */
     enum simulation_keep keep; /* traces_plan, for the simulator */
     bool recorded;       /* traces.recorded, of all that are shown */
+    uint64_t recorded_most; /* ... or of traces of up to so many bytes */
     int64_t recorded_process; /* ... or of this one; -1: none */
 };
 
