@@ -58,14 +58,14 @@ $(O)/pic/%.stubs.o: $(O)/gen/%.stubs.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIBRARY_PIC) -MMD -MP -c -o $@ $<
 
-# The table of convolution workspaces as rows of an array in C: thirteen patterns
+# The table of convolution workspaces as rows of an array in C: fourteen patterns
 # and seven numbers, one as text; the rest of a row is for people.
 $(O)/gen/cudnn_workspace.inc: data/workspaces/cudnn.csv
 	@mkdir -p $(@D)
 	$(Q)awk -F, '/^#/ || /^operation,/ { next } \
-	    { for (i = 1; i <= 13; i++) printf "%s\"%s\"", (i > 1 ? ", " : "{"), $$i; \
+	    { for (i = 1; i <= 14; i++) printf "%s\"%s\"", (i > 1 ? ", " : "{"), $$i; \
 	      printf ", %s, %s, %s, \"%s\", %s, %s, %s},\n", \
-	      $$14, $$15, $$16, $$17, $$18, $$19, $$20 }' $< > $@-t
+	      $$15, $$16, $$17, $$18, $$19, $$20, $$21 }' $< > $@-t
 	@mv $@-t $@
 
 $(O)/pic13/src/capture/cudnn/workspace.o: $(O)/gen/cudnn_workspace.inc

@@ -8,7 +8,7 @@ import unittest
 from suite import TOP, main
 
 HEAD = ("operation type math layout groups filter stride channels outputs "
-        "height area gpu cudnn x w y sums constant align most evidence "
+        "height area positions gpu cudnn x w y sums constant align most evidence "
         "source").split()
 MEASURED = ("FIDELITY", "KINETO", "V100", "H200")
 
@@ -51,7 +51,7 @@ class Workspaces(unittest.TestCase):
 
     def test_the_last_row_takes_the_rest(self):
         last = rows()[-1]
-        self.assertTrue(all(last[key] == "*" for key in HEAD[:13]))
+        self.assertTrue(all(last[key] == "*" for key in HEAD[:14]))
         self.assertEqual(last["evidence"], "unknown: counted as 0")
 
 

@@ -12,7 +12,7 @@
 struct rule {
     const char *operation, *type, *math, *layout, *groups, *filter, *stride;
     const char *channels, *outputs;
-    const char *height, *area;
+    const char *height, *area, *positions;
     const char *gpu, *cudnn; /* where it was measured; "*": nowhere */
     double x, w, y;   /* multiples of the tensors' bytes */
     const char *sums; /* of the filter's gradient, as sums_count reads it */
@@ -29,7 +29,7 @@ static const struct rule rules[] = {
 struct problem {
     const char *operation, *type, *math, *layout, *groups;
     char filter[32], stride[32], channels[24], outputs[24], gpu[8], cudnn[8];
-    int64_t height, area;
+    int64_t height, area, positions;
     uint32_t sm_count;
 };
 
@@ -73,7 +73,8 @@ static bool rule_fits(const struct rule *rule, const struct problem *p)
            pattern_fits(rule->channels, p->channels) &&
            pattern_fits(rule->outputs, p->outputs) &&
            range_fits(rule->height, p->height) &&
-           range_fits(rule->area, p->area);
+           range_fits(rule->area, p->area) &&
+           range_fits(rule->positions, p->positions);
 }
 
 /* Was its size measured on such a GPU ("9.0", or "9.0/132" where the number
@@ -144,6 +145,7 @@ static struct problem problem_of(const struct convolution *c)
     p.area = 1;
     for (int i = 2; i < c->y.count; i++)
         p.area *= c->y.dims[i];
+    p.positions = p.area * c->y.dims[0];
     const struct gpu *gpu = memsim_device_gpu();
     if (gpu) {
         snprintf(p.gpu, sizeof p.gpu, "%u.%u", gpu->capability_major % 100,
