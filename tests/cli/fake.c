@@ -48,6 +48,13 @@ static uint32_t number_of(const char *name)
     return value ? (uint32_t)strtoul(value, NULL, 10) : 0;
 }
 
+static void ended(int status, void *unused)
+{
+    (void)unused;
+    process->exit_status = (uint32_t)status & 0xff;
+    process->state = SESSION_EXITED;
+}
+
 static void join(void)
 {
     if (process)
@@ -65,6 +72,7 @@ static void join(void)
     card = number_of("LOCAL_RANK");
     process->state = SESSION_RUNNING;
     strcpy(process->torch_version, "2.11.0");
+    on_exit(ended, NULL);
 }
 
 static void use(const char *mib)
@@ -94,7 +102,7 @@ static void refuse(const char *survived)
                                 .free_bytes = 100 * MIB};
     oom->ready = 1;
     process->last_oom_ns = 10;
-    process->last_launch_ns = survived ? 11 : 9;
+    process->went_on_ns = survived ? 11 : 9;
 }
 
 static void note(const char *text)
@@ -418,10 +426,4 @@ __attribute__((constructor)) static void start(void)
     unsetenv("FAKE"); /* its children are not to do it again */
     while ((word = strsep(&rest, ",")))
         act(word);
-}
-
-__attribute__((destructor)) static void end(void)
-{
-    if (process)
-        process->state = SESSION_EXITED;
 }

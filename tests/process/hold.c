@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Takes GIB of memory and ends as HOW says: for tests/process/run_memory. The
- * status is 2 where the memory was refused. */
+ * status is 2 where the memory was refused; HOW "stay" waits then. */
 #include <cuda_runtime_api.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const struct {
@@ -19,15 +20,23 @@ int main(int argc, char **argv)
     const char *how = argc > 2 ? argv[2] : "return";
     size_t bytes = (size_t)(argc > 1 ? atol(argv[1]) : 1) << 30;
     size_t available, total;
-    void *p;
+    void *p = NULL;
 
-    if (cudaMalloc(&p, bytes))
+    if (cudaMalloc(&p, bytes) && !strcmp(how, "stay"))
+        sleep(60);
+    else if (!p)
         _exit(2);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (!strcmp(how, signals[i].how))
             raise(signals[i].number);
     if (!strcmp(how, "_exit"))
         _exit(0);
+    if (!strcmp(how, "fail"))
+        exit(3);
+    if (!strcmp(how, "raw")) /* as a runtime does that has no C library */
+        syscall(SYS_exit_group, 0);
+    if (!strcmp(how, "become"))
+        execv("/bin/true", (char *[]){argv[0], NULL});
     if (!strcmp(how, "quick_exit"))
         quick_exit(0);
     if (!strcmp(how, "abort"))

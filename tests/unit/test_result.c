@@ -118,7 +118,7 @@ TEST(an_oom_that_reached_the_top_level_is_the_verdict)
     session_start(1);
     struct session_process *p = add_process(0, 0, 70 * GIB);
     add_oom(0, 500);
-    p->last_launch_ns = 900; /* tidying up, say */
+    p->went_on_ns = 900; /* tidying up, say */
     p->died_of_oom = 1;
     session.exit_status = 1;
     struct result r = result_of();
@@ -140,12 +140,12 @@ TEST(an_oom_after_which_nothing_was_launched_is_too)
     session_start(1);
     struct session_process *p = add_process(0, 0, 70 * GIB);
     add_oom(0, 500);
-    p->last_launch_ns = 499;
+    p->went_on_ns = 499;
     session.exit_status = 137;
     struct result r = result_of();
     CHECK(r.verdict == VERDICT_OOM);
     result_fini(&r);
-    p->last_launch_ns = 501; /* it went on, and died of something else */
+    p->went_on_ns = 501; /* it went on, and died of something else */
     r = result_of();
     CHECK(r.verdict == VERDICT_FAILED);
     CHECK_UINT((uint64_t)r.exit_status, 137);
@@ -162,6 +162,106 @@ TEST(an_oom_that_was_survived_changes_nothing)
     CHECK(r.verdict == VERDICT_FITS);
     CHECK_UINT((uint64_t)r.exit_status, 0);
     CHECK(r.ranks[0].devices[0].ooms[0].caught);
+    result_fini(&r);
+}
+
+/* Of the command C, from START to END, with STATUS. */
+static struct session_process *add_ended(uint64_t c, uint64_t start_ns,
+                                         uint64_t end_ns, uint32_t status)
+{
+    struct session_process *p = add_process(0, 0, GIB);
+
+    p->pid = 100 + p->number;
+    p->command = c;
+    p->start_ns = start_ns;
+    p->end_ns = end_ns;
+    p->exit_status = status;
+    strcpy(p->program, "python");
+    return p;
+}
+
+TEST(a_process_that_failed_is_the_verdict_though_the_command_ended_well)
+{
+    session_start(1);
+    add_ended(1, 2000, 1000 + UINT64_C(2500000000), 3);
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK_UINT((uint64_t)r.exit_status, 125);
+    CHECK_UINT(r.failure_count, 1);
+    CHECK_STR(r.notes[0],
+              "process 100 (python) ended with status 3 after 2.5 s");
+    result_fini(&r);
+    session.ignore_children = 1;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FITS);
+    CHECK_UINT(r.failure_count, 1);
+    result_fini(&r);
+}
+
+TEST(one_that_was_refused_memory_is_out_of_memory)
+{
+    session_start(1);
+    add_ended(1, 2000, 3000, 1);
+    add_oom(0, 2500);
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_OOM);
+    CHECK_UINT((uint64_t)r.exit_status, 120);
+    CHECK(!r.ranks[0].devices[0].ooms[0].caught);
+    result_fini(&r);
+    session.processes[0].went_on_ns = 2600;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK(r.ranks[0].devices[0].ooms[0].caught);
+    result_fini(&r);
+}
+
+TEST(a_killed_process_failed_and_one_that_was_stopped_did_not)
+{
+    session_start(1);
+    struct session_process *p = add_ended(1, 2000, 0, 0);
+    p->state = SESSION_KILLED;
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK_STR(r.notes[0], "process 100 (python) was killed, or crashed");
+    result_fini(&r);
+    p->stopped_by = 15;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FITS && !r.failure_count);
+    result_fini(&r);
+    p->state = SESSION_EXITED; /* its handler ended it */
+    p->exit_status = 143;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FITS && !r.failure_count);
+    result_fini(&r);
+    add_oom(0, 2500); /* and it had not come further */
+    r = result_of();
+    CHECK(r.verdict == VERDICT_OOM);
+    result_fini(&r);
+}
+
+TEST(a_later_run_of_the_same_command_makes_a_failure_good)
+{
+    session_start(1);
+    add_ended(1, 2000, 3000, 1);
+    struct session_process *next = add_ended(1, 3000, 4000, 0);
+    struct result r = result_of();
+    CHECK(r.verdict == VERDICT_FITS);
+    CHECK(r.failure_count == 1 && r.failures[0].made_good);
+    result_fini(&r);
+    next->start_ns = 2999; /* beside it */
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    result_fini(&r);
+    next->start_ns = 3000;
+    next->command = 2;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    result_fini(&r);
+    next->command = 1;
+    next->exit_status = 1;
+    r = result_of();
+    CHECK(r.verdict == VERDICT_FAILED);
+    CHECK_UINT(r.failure_count, 2);
     result_fini(&r);
 }
 
@@ -503,12 +603,15 @@ TEST(the_summary_tells_an_oom)
     session.notes[0].ready = 1;
     struct result r = result_of();
     set_things(&r.ranks[0].devices[0]);
-    r.ranks[0].devices[0].ooms[0].module = "decoder.head";
+    char module[] = "decoder.head";
+    const struct attribution_oom at = {module, 3, TRACE_PHASE_BACKWARD};
+    r.ranks[0].devices[0].ooms[0].at = &at;
     char *text = written(&report_summary, &r, false);
     CHECK(
         !strncmp(text, "memsim: out of memory: A Card 80GB, 80.00 GiB\n", 46));
     CHECK(strstr(text,
                  "  PyTorch asked for 3.00 GiB in decoder.head.\n"
+                 "  This was in step 3, backward.\n"
                  "  2.00 GiB was free, 1.00 GiB reserved but unallocated. "
                  "At least 1.00 GiB more\n"
                  "  memory would have been needed.\n"));
@@ -592,7 +695,7 @@ TEST(the_summary_of_an_unfinished_run_accuses_nobody)
 TEST(the_summary_counts_what_was_survived)
 {
     session_start(1);
-    add_process(0, 0, 5 * GIB)->last_launch_ns = 1000;
+    add_process(0, 0, 5 * GIB)->went_on_ns = 1000;
     for (uint64_t i = 0; i < 5; i++)
         add_oom(0, 100 + i);
     struct result r = result_of();

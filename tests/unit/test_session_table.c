@@ -53,6 +53,14 @@ static void use(struct session *s, uint32_t slot, uint64_t bytes)
     s->devices[0].used_bytes += bytes;
 }
 
+static uint32_t join(struct session_table *t, uint32_t rank,
+                     const char *program)
+{
+    const struct session_joiner joiner = {.rank = rank, .program = program};
+
+    return session_table_join(t, &joiner);
+}
+
 /* A process that joins, uses BYTES, writes a byte to ENDS[1] and waits for one
  * in GO[0]; then it ends as HOW says. */
 struct worker {
@@ -73,7 +81,7 @@ static void worker_main(uint64_t bytes, int ready, int go, const char *how)
         signal(signals[i], SIG_DFL);
     if (session_table_open(&t, path, -1))
         _exit(9);
-    uint32_t slot = session_table_join(&t, 0, "work");
+    uint32_t slot = join(&t, 0, "work");
     if (slot == UINT32_MAX)
         _exit(8);
     use(t.session, slot, bytes);
@@ -190,7 +198,7 @@ TEST(slots_are_used_again_and_no_figure_is_lost)
             struct session_table t;
             if (session_table_open(&t, path, -1))
                 _exit(9);
-            uint32_t slot = session_table_join(&t, 0, "work");
+            uint32_t slot = join(&t, 0, "work");
             if (slot == UINT32_MAX || t.session->processes[slot].number != i)
                 _exit(8);
             use(t.session, slot, (i % 7 + 1) * GIB);
@@ -227,7 +235,7 @@ TEST(what_must_be_told_apart_is_not_added_up)
             struct session_table t;
             if (session_table_open(&t, path, -1))
                 _exit(9);
-            uint32_t slot = session_table_join(&t, i == 3, programs[i]);
+            uint32_t slot = join(&t, i == 3, programs[i]);
             use(t.session, slot, GIB);
             t.session->processes[slot].usage[0].ooms = i == 2;
             _exit(0);
@@ -235,6 +243,70 @@ TEST(what_must_be_told_apart_is_not_added_up)
         waitpid(pid, NULL, 0);
     }
     CHECK_UINT(s->slot_count, 4);
+    session_end();
+}
+
+/* A process of COMMAND at NOW that ends with STATUS: its slot is locked no more
+ * when this returns. */
+static void ended(uint64_t command, uint64_t now_ns, uint32_t status)
+{
+    pid_t pid = fork();
+
+    if (!pid) {
+        const struct session_joiner joiner = {
+            .program = "work", .command = command, .now_ns = now_ns};
+        struct session_table t;
+        if (session_table_open(&t, path, -1))
+            _exit(9);
+        uint32_t slot = session_table_join(&t, &joiner);
+        struct session_process *p = &t.session->processes[slot];
+        use(t.session, slot, GIB);
+        p->exit_status = status;
+        p->end_ns = now_ns + 1;
+        p->state = SESSION_EXITED;
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+/* A failure, and the success after it that makes it good, must both be known,
+ * however many others there were. */
+TEST(ends_are_told_apart_and_the_later_time_stays)
+{
+    struct session *s = session_start(1);
+
+    for (uint64_t i = 0; i < 4; i++) {
+        ended(1, 100 * i + 10, 0);
+        ended(1, 100 * i + 20, 3);
+        ended(2, 100 * i + 30, 0);
+    }
+    uint64_t failed_ns = 0, well_ns = 0, other_ns = 0;
+    for (uint32_t i = 0; i < s->slot_count; i++) {
+        const struct session_process *p = &s->processes[i];
+        uint64_t *last = p->exit_status ? &failed_ns
+                         : p->command == 1 ? &well_ns
+                                           : &other_ns;
+        if (p->start_ns > *last)
+            *last = p->start_ns;
+    }
+    CHECK_UINT(failed_ns, 320);
+    CHECK_UINT(well_ns, 310);
+    CHECK_UINT(other_ns, 330);
+    CHECK(s->slot_count < 12);
+    session_end();
+}
+
+/* Of a killed process it is known that it had ended when another one came. */
+TEST(a_killed_process_gets_an_end)
+{
+    struct session *s = session_start(64);
+    struct worker w = worker_start(GIB, "abort");
+
+    worker_go(&w);
+    waitpid(w.pid, NULL, 0);
+    CHECK_UINT(s->processes[0].end_ns, 0);
+    ended(1, 1000, 0);
+    CHECK_UINT(s->processes[0].end_ns, 1000);
     session_end();
 }
 
@@ -253,7 +325,7 @@ TEST(the_table_grows)
             close(gate[1]);
             if (session_table_open(&t, path, -1))
                 _exit(9);
-            uint32_t slot = session_table_join(&t, 0, "work");
+            uint32_t slot = join(&t, 0, "work");
             if (slot == UINT32_MAX)
                 _exit(8);
             use(t.session, slot, 1);
@@ -283,9 +355,9 @@ TEST(a_file_that_cannot_grow_refuses_without_a_signal)
 
     CHECK(!session_table_open(&t, path, -1));
     CHECK(!session_table_open(&second, path, -1));
-    CHECK_UINT(session_table_join(&t, 0, "work"), 0);
+    CHECK_UINT(join(&t, 0, "work"), 0);
     CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
-    CHECK_UINT(session_table_join(&second, 1, "work"), UINT32_MAX);
+    CHECK_UINT(join(&second, 1, "work"), UINT32_MAX);
     CHECK_UINT(errno, EFBIG);
     CHECK_UINT(s->slot_count, 1);
     session_end();
@@ -301,7 +373,7 @@ TEST(an_inherited_descriptor_stands_in_for_the_path)
     int fd = open(path, O_RDWR);
     CHECK(!session_table_open(&t, "/nowhere/session", fd));
     CHECK(!unlink(path));
-    CHECK_UINT(session_table_join(&t, 0, "work"), 0);
+    CHECK_UINT(join(&t, 0, "work"), 0);
     use(s, 0, GIB);
     pid_t pid = fork();
     if (!pid) {

@@ -73,8 +73,10 @@ struct session_usage {
 
 enum session_state {
     SESSION_FREE,    /* the slot is not in use */
-    SESSION_RUNNING, /* after the run this means: killed */
-    SESSION_EXITED,  /* ended by itself, exec included */
+    SESSION_RUNNING,
+    SESSION_EXITED,   /* ended by itself */
+    SESSION_REPLACED, /* by another program (exec), which has its own slot */
+    SESSION_KILLED,   /* ended otherwise; `memsim' writes it into its copy */
 };
 
 struct session_process {
@@ -88,9 +90,13 @@ struct session_process {
     session_u32 trace_end;   /* enum trace_end_reason + 1 once it is closed */
     session_u32 died_of_oom; /* an OutOfMemoryError reached the top level */
     session_u32 exit_status; /* once the state is SESSION_EXITED */
-    session_u64 end_ns;      /* CLOCK_MONOTONIC, likewise */
+    session_u32 stopped_by;  /* a signal that a process of the run sent it */
+    uint64_t command;        /* a hash of its command line without digits */
+    uint64_t start_ns;       /* CLOCK_MONOTONIC of its first use of a GPU */
+    session_u64 end_ns;      /* ... of its end; of one that was killed, of the
+                                next process that joined; 0: not known */
     session_u64 last_oom_ns; /* CLOCK_MONOTONIC of the last refusal */
-    session_u64 last_launch_ns; /* ... and of work launched after it */
+    session_u64 went_on_ns;  /* ... of memory or work after it */
     session_u64 clock_ahead_ns; /* its simulated clock minus the host's;
                                    kept when the slot is used again */
     session_u64 unpriced;       /* calls of stubs */
@@ -177,6 +183,8 @@ struct session {
     uint64_t end_ns; /* when the command ended; 0: memsim was killed first */
     uint32_t exit_status;      /* the command's, 128 + N for signal N */
     uint32_t background;       /* processes it left running */
+    uint32_t command_pid;      /* 0: not known */
+    uint32_t ignore_children;  /* --ignore-children */
     double fail_above_percent; /* --fail-above; 0: not given */
     double selected_fraction;  /* --selected-fraction: of an unknown mask */
     uint32_t assume_count;

@@ -218,11 +218,21 @@ void session_table_reclaim(struct session_table *t, uint32_t card)
 
 /* --- slots ---------------------------------------------------------------- */
 
+/* Whether P and Q, which are over, ended in the same way. */
+static bool ends_alike(const struct session_process *p,
+                       const struct session_process *q)
+{
+    return atomic_load(&p->state) == atomic_load(&q->state) &&
+           atomic_load(&p->exit_status) == atomic_load(&q->exit_status) &&
+           !atomic_load(&p->stopped_by) == !atomic_load(&q->stopped_by);
+}
+
 /* Whether P's peaks are not above Q's, and nothing else of P is told apart. */
 static bool is_within(const struct session_process *p,
                       const struct session_process *q)
 {
-    if (atomic_load(&p->died_of_oom) || atomic_load(&p->last_oom_ns) ||
+    if (p->command != q->command || !ends_alike(p, q) ||
+        atomic_load(&p->died_of_oom) || atomic_load(&p->last_oom_ns) ||
         (atomic_load(&p->trace_end) > 1 &&
          atomic_load(&p->trace_end) != atomic_load(&q->trace_end)))
         return false;
@@ -238,10 +248,14 @@ static bool is_within(const struct session_process *p,
     return true;
 }
 
-/* Adds P, which is over and within Q, to Q. */
+/* Adds P, which is over and within Q, to Q: the later of both counts as the
+ * one that began and ended. */
 static void fold(struct session *s, struct session_process *p,
                  struct session_process *q)
 {
+    if (q->start_ns < p->start_ns)
+        q->start_ns = p->start_ns;
+    session_raise(&q->end_ns, atomic_load(&p->end_ns));
     atomic_fetch_add(&q->unpriced, atomic_load(&p->unpriced));
     atomic_fetch_add(&q->unknown_reads, atomic_load(&p->unknown_reads));
     for (uint32_t i = 0; i < SESSION_DEVICES; i++) {
@@ -253,28 +267,28 @@ static void fold(struct session *s, struct session_process *p,
         memcpy(q->torch_version, p->torch_version, sizeof q->torch_version);
 }
 
-/* Whether slot I was a process of RANK and PROGRAM, and is over. */
-static bool is_over(const struct session_table *t, uint32_t i, uint32_t rank,
-                    const char *program)
+/* Whether slot I was a process of JOINER's rank and program, and is over. */
+static bool is_over(const struct session_table *t, uint32_t i,
+                    const struct session_joiner *joiner)
 {
     const struct session_process *p = &t->session->processes[i];
 
     if (atomic_load(&p->state) != SESSION_FREE &&
-        (p->rank != rank ||
-         strncmp(p->program, program, sizeof p->program - 1)))
+        (p->rank != joiner->rank ||
+         strncmp(p->program, joiner->program, sizeof p->program - 1)))
         return false;
     return !byte_is_locked(t->fd, t->inherited, i);
 }
 
 /* A slot whose process is over and has been added to another's. */
-static uint32_t slot_reuse(const struct session_table *t, uint32_t rank,
-                           const char *program)
+static uint32_t slot_reuse(const struct session_table *t,
+                           const struct session_joiner *joiner)
 {
     struct session_process *at = t->session->processes;
     uint32_t kept = UINT32_MAX, count = session_table_count(t);
 
     for (uint32_t i = 0; i < count; i++) {
-        if (!is_over(t, i, rank, program))
+        if (!is_over(t, i, joiner))
             continue;
         if (atomic_load(&at[i].state) == SESSION_FREE)
             return i;
@@ -330,8 +344,22 @@ static int slot_hold(struct session_table *t, uint32_t slot)
                : lock_byte(t->hold, t->inherited, F_SETLK, F_WRLCK, slot);
 }
 
-static void slot_clear(struct session_table *t, uint32_t slot, uint32_t rank,
-                       const char *program)
+/* Gives those that were killed an end: now at the latest. */
+static void ends_note(const struct session_table *t, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < session_table_count(t); i++) {
+        struct session_process *p = &t->session->processes[i];
+
+        if (atomic_load(&p->state) == SESSION_RUNNING &&
+            !atomic_load(&p->end_ns) &&
+            !byte_is_locked(t->fd, t->inherited, i) &&
+            atomic_load(&p->state) == SESSION_RUNNING)
+            atomic_store(&p->end_ns, now_ns);
+    }
+}
+
+static void slot_clear(struct session_table *t, uint32_t slot,
+                       const struct session_joiner *joiner)
 {
     struct session_process *p = &t->session->processes[slot];
     uint64_t ahead_ns = atomic_load(&p->clock_ahead_ns);
@@ -340,23 +368,26 @@ static void slot_clear(struct session_table *t, uint32_t slot, uint32_t rank,
     memset(p, 0, sizeof *p);
     atomic_store(&p->clock_ahead_ns, ahead_ns);
     p->number = atomic_fetch_add(&t->session->process_count, 1);
-    p->rank = rank;
-    snprintf(p->program, sizeof p->program, "%s", program);
+    p->rank = joiner->rank;
+    p->command = joiner->command;
+    p->start_ns = joiner->now_ns;
+    snprintf(p->program, sizeof p->program, "%s", joiner->program);
 }
 
-uint32_t session_table_join(struct session_table *t, uint32_t rank,
-                            const char *program)
+uint32_t session_table_join(struct session_table *t,
+                            const struct session_joiner *joiner)
 {
     if (table_descriptor(t) ||
         lock_byte(t->fd, t->inherited, F_SETLKW, F_WRLCK, TABLE_BYTE))
         return UINT32_MAX;
-    uint32_t slot = slot_reuse(t, rank, program);
+    ends_note(t, joiner->now_ns);
+    uint32_t slot = slot_reuse(t, joiner);
     if (slot == UINT32_MAX)
         slot = slot_add(t);
     if (slot != UINT32_MAX && slot_hold(t, slot))
         slot = UINT32_MAX;
     if (slot != UINT32_MAX)
-        slot_clear(t, slot, rank, program);
+        slot_clear(t, slot, joiner);
     int saved = errno;
     lock_byte(t->fd, t->inherited, F_SETLK, F_UNLCK, TABLE_BYTE);
     errno = saved;

@@ -46,13 +46,21 @@ struct session_table {
 int session_table_open(struct session_table *table, const char *path,
                        int given);
 
-/* Takes a slot for this process. RANK, PROGRAM and the number are set, the rest
- * is zero. The slot of an ended process is used again if its peaks are not
- * above those of another process of the same rank and program; its figures are
- * added to that one's first. Returns the slot, or UINT32_MAX with errno set if
- * the file cannot grow. */
-uint32_t session_table_join(struct session_table *table, uint32_t rank,
-                            const char *program);
+/* A process that takes a slot. */
+struct session_joiner {
+    uint32_t rank;
+    const char *program;
+    uint64_t command; /* session_process.command */
+    uint64_t now_ns;  /* CLOCK_MONOTONIC of the host */
+};
+
+/* Takes a slot for this process. What JOINER says and the number are set, the
+ * rest is zero. The slot of an ended process is used again if its peaks are not
+ * above those of another process of the same rank, program and command that
+ * ended in the same way; its figures are added to that one's first. Returns the
+ * slot, or UINT32_MAX with errno set if the file cannot grow. */
+uint32_t session_table_join(struct session_table *table,
+                            const struct session_joiner *joiner);
 
 /* The number of slots in use or used before, within this mapping. */
 uint32_t session_table_count(const struct session_table *table);

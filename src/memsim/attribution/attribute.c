@@ -311,9 +311,10 @@ static void on_oom(struct attribute *a, const struct trace_item *item)
 
     if (!card)
         return;
-    xgrow(&card->oom_modules, card->oom_count, &card->oom_capacity,
-          sizeof *card->oom_modules);
-    card->oom_modules[card->oom_count++] = (uint32_t)oom->module;
+    xgrow(&card->ooms, card->oom_count, &card->oom_capacity,
+          sizeof *card->ooms);
+    card->ooms[card->oom_count++] = (struct card_oom){
+        (uint32_t)oom->module, step_tracker_step(&a->steps), a->phase};
     list_refile(a, &a->forward, TRACE_CATEGORY_ACTIVATION); /* all in vain */
 }
 
@@ -521,7 +522,7 @@ static void card_fini(struct card_use *card)
     growth_fini(&card->growth);
     phase_list_fini(&card->phases);
     segment_table_fini(&card->segments);
-    free(card->oom_modules);
+    free(card->ooms);
 }
 
 void attribute_destroy(struct attribute *a)

@@ -93,6 +93,13 @@ struct attribution_history {
 };
 
 /* One GPU as one process saw it. */
+/* A request that was refused: where the program was. */
+struct attribution_oom {
+    char *module;
+    unsigned step;
+    enum trace_phase_kind phase;
+};
+
 struct attribution {
     struct attribution_sums at_peak;
     uint64_t peak_ns;
@@ -109,7 +116,7 @@ struct attribution {
     size_t segment_count;
     struct attribution_block *blocks;
     size_t block_count;
-    char **oom_modules; /* one for each request that PyTorch refused */
+    struct attribution_oom *ooms; /* one for each that PyTorch refused */
     size_t oom_count;
     struct attribution_history lives;
     struct attribution_growth *growth; /* the fastest first */

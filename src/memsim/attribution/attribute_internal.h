@@ -128,6 +128,12 @@ struct piece {
     struct piece *next_gone;
 };
 
+struct card_oom {
+    uint32_t module;
+    unsigned step;
+    enum trace_phase_kind phase;
+};
+
 /* One GPU. */
 struct card_use {
     struct moment now;
@@ -142,7 +148,7 @@ struct card_use {
     struct phase_list phases;
     struct segment_table segments;
     struct piece *gone; /* freed since the peak */
-    uint32_t *oom_modules;
+    struct card_oom *ooms;
     size_t oom_count, oom_capacity;
 };
 

@@ -259,11 +259,14 @@ static void ooms_put(struct conclusion *c)
 {
     struct attribution *to = c->to;
 
-    to->oom_modules = xcalloc(c->card->oom_count + 1, sizeof *to->oom_modules);
+    to->ooms = xcalloc(c->card->oom_count + 1, sizeof *to->ooms);
     to->oom_count = c->card->oom_count;
-    for (size_t i = 0; i < to->oom_count; i++)
-        to->oom_modules[i] =
-            module_table_title(&c->a->modules, c->card->oom_modules[i]);
+    for (size_t i = 0; i < to->oom_count; i++) {
+        const struct card_oom *oom = &c->card->ooms[i];
+        to->ooms[i] = (struct attribution_oom){
+            module_table_title(&c->a->modules, oom->module), oom->step,
+            oom->phase};
+    }
 }
 
 /* Whether the operator named NAME makes a longer tensor of another one. What is
@@ -442,7 +445,9 @@ void attribution_destroy(struct attribution *attribution)
     free(attribution->points);
     free(attribution->segments);
     free(attribution->blocks);
-    strings_free(attribution->oom_modules, attribution->oom_count);
+    for (size_t i = 0; i < attribution->oom_count; i++)
+        free(attribution->ooms[i].module);
+    free(attribution->ooms);
     strings_free(attribution->lives.texts, attribution->lives.text_count);
     free(attribution->lives.points);
     if (attribution->lives.history)

@@ -151,11 +151,12 @@ static bool ask_python(const char *name, struct python *python)
     FILE *out = tmpfile();
     bool answered = false;
     int status = 1;
+    pid_t pid;
 
     if (out) {
         const struct spawn spawn = {
             .argv = argv, .environment = environ, .output = fileno(out)};
-        if (!spawn_run(&spawn, &status) && !status) {
+        if (!spawn_run(&spawn, &pid, &status) && !status) {
             ssize_t n = pread(fileno(out), text, sizeof text - 1, 0);
             text[n > 0 ? n : 0] = '\0';
             answered = parse_python(text, python);

@@ -74,10 +74,11 @@ static const struct options options = {
         "for what,\nand how long a training step takes. The summary goes to "
         "stderr.\n\n"
         "The exit status is that of COMMAND, except:\n"
-        "  120  COMMAND failed because it ran out of GPU memory\n"
+        "  120  COMMAND, or a process of it, ran out of GPU memory\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
         "  123  memory grows and runs out before the job ends (--steps)\n"
-        "  125  memsim failed, or --require-gpu found no use of a GPU\n"
+        "  125  memsim failed, --require-gpu found no use of a GPU, or a\n"
+        "       process of COMMAND failed, and COMMAND ended with 0\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND was not found",
     .examples =

@@ -31,6 +31,11 @@ function sentence(result, worst, several) {
     return `It fits, but takes ${formatPercent(worst.peak_used_bytes,
       worst.capacity_bytes)} of the GPU, more than ` +
       `${result.fail_above_percent}%`;
+  const failed = (result.failed_processes || []).find((p) => !p.run_again);
+  if (result.verdict === "failed" && !result.command_status && failed)
+    return `${failed.program} ` + (failed.exit_status === undefined
+      ? "was killed, or crashed" : `ended with status ${failed.exit_status}`) +
+      "; the command hides it, with status 0";
   if (result.verdict === "failed")
     return `The command ended with status ${result.command_status}, not for ` +
       `lack of memory; it had used ${used}`;
@@ -60,9 +65,20 @@ function growthSentence(result) {
     `. ${growth.cause}`;
 }
 
+// Of a run that fits, also what did not go well in it.
+function verdictWord(result) {
+  const refused = result.failed_allocations || 0;
+  const failed = (result.failed_processes || []).length;
+  const many = (n, one, more) => `Fits, but ${n} ${n > 1 ? more : one} failed`;
+  if (result.verdict === "fits" && refused)
+    return [many(refused, "allocation", "allocations"), "warn"];
+  if (result.verdict === "fits" && failed)
+    return [many(failed, "process", "processes"), "warn"];
+  return VERDICTS[result.verdict] || [String(result.verdict), "warn"];
+}
+
 function showVerdict(result, worst, several) {
-  const [word, mood] = VERDICTS[result.verdict] ||
-    [String(result.verdict), "warn"];
+  const [word, mood] = verdictWord(result);
   const gpu = result.gpu || {};
   document.body.dataset.mood = mood;
   document.title = `${word}: ${gpu.device_name || gpu.name || ""} - memsim`;
@@ -169,6 +185,8 @@ function tellOom(oom) {
   const words = [`${by} asked for ${formatBytes(oom.requested_bytes)}`];
   if (oom.module)
     words.push(` in ${shorten(oom.module, 200)}`);
+  if (oom.phase)
+    words.push(` (step ${oom.step}, ${oom.phase})`);
   words.push(`; ${formatBytes(oom.free_bytes)} of the GPU was free`);
   if (oom.reserved_unallocated_bytes)
     words.push(`, and ${formatBytes(oom.reserved_unallocated_bytes)} was ` +

@@ -32,7 +32,7 @@ struct batch_outcome batch_outcome_make(const struct result *result,
 {
     struct batch_outcome o = {
         .batch = batch,
-        .status = result->command_status,
+        .status = result->exit_status,
         .seconds = result->seconds,
     };
     bool refused = false;

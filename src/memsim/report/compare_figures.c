@@ -24,8 +24,9 @@ struct compare_figures compare_figures_of(const struct result *r)
     const struct timing *t = time_slowest(r);
     f.code = r->code;
     f.step_ns = t ? timing_step_ns(t) : 0;
-    f.whole = r->verdict == VERDICT_FITS || r->verdict == VERDICT_GROWS ||
-              r->verdict == VERDICT_OVER_LIMIT;
+    f.whole = !r->refused && (r->verdict == VERDICT_FITS ||
+                              r->verdict == VERDICT_GROWS ||
+                              r->verdict == VERDICT_OVER_LIMIT);
     return f;
 }
 

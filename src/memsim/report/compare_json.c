@@ -19,6 +19,8 @@ static void add_run(cJSON *runs, const struct compare_report *r, size_t row,
     if (result)
         cJSON_AddStringToObject(run, "verdict",
                                 result_verdict_name(result->verdict));
+    if (result)
+        json_add_uint(run, "failed_allocations", result->refused);
     if (f.known) {
         json_add_bytes(run, "peak_allocated_bytes", f.allocated);
         json_add_bytes(run, "peak_reserved_bytes", f.reserved);

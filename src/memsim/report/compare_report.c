@@ -38,6 +38,17 @@ static void bytes_cell(char *out, const struct compare_figures *f,
              units_format_bytes(bytes, size, sizeof size));
 }
 
+static void verdict_cell(char out[CELL_LENGTH], const struct compare_row *row)
+{
+    const struct result *r = row->result;
+
+    if (r && r->verdict == VERDICT_FITS && r->refused)
+        snprintf(out, CELL_LENGTH, "fits, %" PRIu64 " refused", r->refused);
+    else
+        snprintf(out, CELL_LENGTH, "%s",
+                 r ? result_verdict_name(r->verdict) : row->why);
+}
+
 static void cell_write(char out[CELL_LENGTH], int column,
                        const struct compare_row *row,
                        const struct compare_figures *f,
@@ -47,9 +58,7 @@ static void cell_write(char out[CELL_LENGTH], int column,
 
     out[0] = '\0';
     if (column == VERDICT)
-        snprintf(out, CELL_LENGTH, "%s",
-                 row->result ? result_verdict_name(row->result->verdict)
-                             : row->why);
+        verdict_cell(out, row);
     if (!f->known)
         return;
     if (column == USED)
@@ -311,7 +320,10 @@ static void csv_row(const struct compare_row *row, size_t names,
     fputc(',', out);
     if (f.step_ns)
         fprintf(out, "%" PRIu64, f.step_ns);
-    fprintf(out, ",%s\n", gpu ? gpu : "");
+    fprintf(out, ",%s,", gpu ? gpu : "");
+    if (row->result)
+        fprintf(out, "%" PRIu64, row->result->refused);
+    fputc('\n', out);
 }
 
 void compare_report_csv(const void *report, FILE *out)
@@ -324,7 +336,7 @@ void compare_report_csv(const void *report, FILE *out)
         fputc(',', out);
     }
     fputs("verdict,used_bytes,reserved_bytes,allocated_bytes,capacity_bytes,"
-          "step_ns,smallest_gpu\n",
+          "step_ns,smallest_gpu,failed_allocations\n",
           out);
     for (size_t i = 0; i < r->row_count; i++)
         csv_row(&r->rows[i], r->title_count, &c, out);

@@ -305,3 +305,27 @@ void moments_write(const struct attribution *attribution,
     write_modules(&p);
     write_phase_modules(&p);
 }
+
+/* Whether nothing of a step came after step STEP's last phase. */
+static bool is_last(const struct attribution *a, unsigned step)
+{
+    const struct attribution_phase *last =
+        a->phase_count ? &a->phases[a->phase_count - 1] : NULL;
+
+    return last && last->step == step && last->phase == TRACE_PHASE_OTHER;
+}
+
+const char *moment_words(const struct attribution *a, unsigned step,
+                         enum trace_phase_kind phase,
+                         char text[MOMENT_WORDS])
+{
+    if (phase == TRACE_PHASE_INIT)
+        snprintf(text, MOMENT_WORDS, "before the first step");
+    else if (phase == TRACE_PHASE_OTHER)
+        snprintf(text, MOMENT_WORDS, "after step %u%s", step,
+                 is_last(a, step) ? ", the last one" : "'s backward");
+    else
+        snprintf(text, MOMENT_WORDS, "in step %u, %s", step,
+                 attribution_phase_name(phase));
+    return text;
+}

@@ -30,8 +30,12 @@ static void add_ooms(cJSON *device, const struct result_device *d)
         json_add_bytes(oom, "missing_bytes", o->missing_bytes);
         cJSON_AddStringToObject(oom, "by", o->torch ? "torch" : "cudaMalloc");
         cJSON_AddBoolToObject(oom, "caught", o->caught);
-        if (o->module)
-            cJSON_AddStringToObject(oom, "module", o->module);
+        if (!o->at)
+            continue;
+        cJSON_AddStringToObject(oom, "module", o->at->module);
+        json_add_uint(oom, "step", o->at->step);
+        cJSON_AddStringToObject(oom, "phase",
+                                attribution_phase_name(o->at->phase));
     }
 }
 
@@ -174,6 +178,23 @@ static void add_capabilities(cJSON *root, const struct capability_set *code)
                                 capability_text(code, text, sizeof text));
 }
 
+static void add_failures(cJSON *root, const struct result *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "failed_processes");
+
+    for (size_t i = 0; i < r->failure_count; i++) {
+        const struct result_failure *f = &r->failures[i];
+        cJSON *item = json_add_object(list);
+        json_add_uint(item, "process", f->number);
+        json_add_uint(item, "rank", f->rank);
+        cJSON_AddStringToObject(item, "program", f->program);
+        if (!f->killed)
+            json_add_uint(item, "exit_status", f->status);
+        cJSON_AddBoolToObject(item, "out_of_memory", f->out_of_memory);
+        cJSON_AddBoolToObject(item, "run_again", f->made_good);
+    }
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -185,6 +206,8 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    json_add_uint(root, "failed_allocations", r->refused);
+    add_failures(root, r);
     if (r->verdict == VERDICT_UNKNOWN) {
         json_add_bytes(root, "needs_bytes", r->needs_bytes);
         cJSON_AddStringToObject(root, "why", r->why);

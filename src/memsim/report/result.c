@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cluster/collate.h"
 #include "memsim/report/result_process.h"
+#include "memsim/report/result_verdict.h"
 #include "memsim/report/result.h"
 #include "memsim/time/time_log.h"
 #include "memsim/time/timing.h"
@@ -53,30 +54,6 @@ static bool usage_is_empty(const struct session_usage *u)
            !load(&u->peak_reserved) && !load(&u->launches) && !load(&u->ooms);
 }
 
-/* Whether the last refusal was the end of process P: its error reached the top
- * level, or nothing was launched after it. */
-static bool process_gave_up(const struct session_process *p)
-{
-    uint64_t last_oom_ns = load(&p->last_oom_ns);
-
-    return atomic_load(&p->died_of_oom) ||
-           (last_oom_ns && load(&p->last_launch_ns) < last_oom_ns);
-}
-
-static bool died_of_oom(const struct session *s)
-{
-    for (uint32_t i = 0; i < process_slots(s); i++)
-        if (process_gave_up(&s->processes[i]))
-            return true;
-    return false;
-}
-
-/* A rank died, and its launcher, which ended with status 0, hid it. */
-static bool hides_death(const struct result *r, const struct session *s)
-{
-    return r->finished && !r->command_status && result_dead_rank(s);
-}
-
 static struct result_rank *rank_get(struct result *r, const struct session *s,
                                     uint32_t slot)
 {
@@ -123,17 +100,20 @@ static struct result_device *device_get(struct result_rank *rank,
 }
 
 /* A rank's processes on one GPU: each has an allocator of its own, so the
- * figures are those of the process with the highest peak, not sums. */
+ * figures are those of the process with the highest peak, not sums; without
+ * PyTorch the highest of what it used. */
 static void device_merge(struct result_device *d, const struct session_usage *u,
                          uint32_t number, bool first)
 {
     uint64_t peak = load(&u->peak_allocated);
+    uint64_t others = difference(d->peak_used_bytes, load(&u->peak_used));
 
-    if (first || peak > d->peak_allocated_bytes) {
+    if (first || peak > d->peak_allocated_bytes ||
+        (peak == d->peak_allocated_bytes && others < d->others_bytes)) {
         d->process = number;
         d->context_bytes = load(&u->context);
         d->libraries_bytes = load(&u->libraries);
-        d->others_bytes = difference(d->peak_used_bytes, load(&u->peak_used));
+        d->others_bytes = others;
     }
     d->peak_allocated_bytes = maximum(d->peak_allocated_bytes, peak);
     d->peak_reserved_bytes =
@@ -196,8 +176,7 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 
     if (!d)
         return;
-    bool fatal = (r->command_status || r->verdict == VERDICT_OOM) &&
-                 process_gave_up(p) && oom_is_last(s, index);
+    bool fatal = result_process_is_fatal(r, s, p) && oom_is_last(s, index);
     d->ooms = xreallocarray(d->ooms, d->oom_count + 1, sizeof *d->ooms);
     d->ooms[d->oom_count++] = (struct result_oom){
         .caught = !fatal,
@@ -215,47 +194,6 @@ static void ooms_collect(struct result *r, const struct session *s)
     for (uint32_t i = 0; i < slots(&s->oom_count, SESSION_OOMS); i++)
         if (s->ooms[i].ready && s->ooms[i].process < process_slots(s))
             oom_add(r, s, i);
-}
-
-static bool is_over_limit(const struct result *r)
-{
-    if (!r->fail_above_percent)
-        return false;
-    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
-        if ((double)w.device->peak_used_bytes * 100 >
-            r->fail_above_percent * (double)w.device->capacity_bytes)
-            return true;
-    return false;
-}
-
-/* A gate that measured nothing is not passed. */
-static bool is_unmeasured(const struct result *r, const struct session *s)
-{
-    return !r->rank_count && (s->require_gpu || r->fail_above_percent);
-}
-
-static void verdict_reach(struct result *r, const struct session *s)
-{
-    bool hidden = hides_death(r, s);
-
-    if (!r->finished)
-        r->command_status = CMD_RUN_FAILED;
-    r->exit_status = r->command_status;
-    if ((r->command_status && died_of_oom(s)) ||
-        (hidden && process_gave_up(result_dead_rank(s)))) {
-        r->verdict = VERDICT_OOM;
-        r->exit_status = CMD_RUN_OOM;
-    } else if (r->command_status) {
-        r->verdict = VERDICT_FAILED;
-    } else if (hidden || is_unmeasured(r, s) || atomic_load(&s->lost_count)) {
-        r->verdict = VERDICT_FAILED;
-        r->exit_status = CMD_RUN_FAILED;
-    } else if (!r->rank_count) {
-        r->verdict = VERDICT_NONE;
-    } else if (is_over_limit(r)) {
-        r->verdict = VERDICT_OVER_LIMIT;
-        r->exit_status = CMD_RUN_OVER_LIMIT;
-    }
 }
 
 void result_note(struct result *result, const char *format, ...)
@@ -339,7 +277,7 @@ static void notes_collect(struct result *r, const struct session *s)
         result_note(r,
                     "the command never used a GPU: there was nothing to "
                     "measure%s",
-                    is_unmeasured(r, s)
+                    result_is_unmeasured(r, s)
                         ? ", and a limit was to be kept: is its "
                           "PyTorch one for CPUs only?"
                         : "");
@@ -432,7 +370,7 @@ void result_init(struct result *result, const struct session *session,
             snprintf(result->torch_version, sizeof result->torch_version, "%s",
                      session->processes[i].torch_version);
     ranks_collect(result, session);
-    verdict_reach(result, session);
+    result_verdict_reach(result, session);
     ooms_collect(result, session);
     result_ranks_classify(result);
     notes_collect(result, session);
@@ -482,6 +420,7 @@ void result_fini(struct result *result)
         free(result->files[i].path);
     free(result->files);
     free(result->guesses);
+    free(result->failures);
 }
 
 void result_timeline_add(struct result *result, unsigned rank,
@@ -501,19 +440,4 @@ const struct time_log *result_timeline_find(const struct result *result,
         if (result->timelines[i].process == process)
             return result->timelines[i].log;
     return NULL;
-}
-
-const char *result_verdict_name(enum verdict verdict)
-{
-    static const char *const names[] = {
-        [VERDICT_FITS] = "fits",
-        [VERDICT_OOM] = "oom",
-        [VERDICT_OVER_LIMIT] = "over-limit",
-        [VERDICT_FAILED] = "failed",
-        [VERDICT_UNKNOWN] = "unknown",
-        [VERDICT_NONE] = "none",
-        [VERDICT_GROWS] = "grows",
-    };
-
-    return names[verdict];
 }

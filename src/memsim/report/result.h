@@ -32,7 +32,7 @@ enum verdict {
 struct result_oom {
     bool caught;        /* the program went on after it */
     bool torch;         /* else it is a plain cudaMalloc */
-    const char *module; /* at work then, of the attribution; NULL: not known */
+    const struct attribution_oom *at; /* NULL: not known */
     uint64_t requested_bytes;
     uint64_t free_bytes; /* on the GPU */
     uint64_t allocated_bytes;
@@ -117,6 +117,21 @@ struct result_rank {
     struct time_log *step; /* the typical one, for --html; NULL: not asked */
 };
 
+/* A process that used a GPU and ended with another status than 0, or was
+ * killed. */
+struct result_failure {
+    uint32_t number, pid, rank;
+    bool ranks;   /* it is one of several */
+    bool command; /* it is the command's own process */
+    char program[sizeof((struct session_process *)0)->program];
+    bool killed;     /* or it crashed: without a status */
+    bool stopped;    /* by another process of the run */
+    uint32_t status;
+    double seconds;     /* after the begin of the run; 0: not known */
+    bool out_of_memory; /* the last memory that it asked for was refused */
+    bool made_good; /* a later process of the same command ended with 0 */
+};
+
 /* A file of tensors that the command wrote. */
 struct result_file_written {
     char *path;
@@ -160,6 +175,10 @@ struct result {
     size_t rank_count;
     struct traffic *traffic;      /* NULL: no cluster was named */
     struct collation *collation;  /* NULL: collectives were not compared */
+    struct result_failure *failures; /* the first to end first */
+    size_t failure_count;
+    bool children_ignored; /* --ignore-children: they decide nothing */
+    uint64_t refused;      /* requests for memory that were refused */
     bool collectives_fail; /* --check-collectives, and some do not match */
     struct result_events *events; /* of processes; filled where asked for */
     size_t event_count;

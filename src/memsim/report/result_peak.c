@@ -237,14 +237,14 @@ static void blocks_add(struct result_device *device,
 }
 
 /* The trace and the session tell of the same refusals in the same order. */
-static void ooms_name_modules(struct result_device *device)
+static void ooms_place(struct result_device *device)
 {
     const struct attribution *a = device->attribution;
     size_t at = 0;
 
     for (size_t i = 0; a && i < device->oom_count; i++)
         if (device->ooms[i].torch && at < a->oom_count)
-            device->ooms[i].module = a->oom_modules[at++];
+            device->ooms[i].at = &a->ooms[at++];
 }
 
 void result_device_take(struct result_device *device, struct peak_card *card)
@@ -254,7 +254,7 @@ void result_device_take(struct result_device *device, struct peak_card *card)
     card->attribution = NULL;
     device->range = card->range;
     device->retries = card->retries;
-    ooms_name_modules(device);
+    ooms_place(device);
     free(device->things);
     device->thing_count = 0;
     device->things = xcalloc(PEAK_THINGS + 6, sizeof *device->things);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/result_process.h"
+#include "memsim/report/result_verdict.h"
 
 #include <signal.h>
 
@@ -20,62 +21,6 @@ static uint32_t count_slots(const session_u32 *count, uint32_t limit)
 static uint32_t processes(const struct session *s)
 {
     return atomic_load(&s->slot_count);
-}
-
-/* --- ranks ---------------------------------------------------------------- */
-
-/* A program that became another one has the slot of the first for ever. */
-static bool has_successor(const struct session *s, uint32_t slot)
-{
-    for (uint32_t i = slot + 1; i < processes(s); i++)
-        if (s->processes[i].pid == s->processes[slot].pid)
-            return true;
-    return false;
-}
-
-/* Of a job of one process nothing is said that its status does not say. */
-static bool is_dead(const struct session *s, uint32_t slot)
-{
-    const struct session_process *p = &s->processes[slot];
-
-    if (p->world_size < 2)
-        return false;
-    if (atomic_load(&p->state) == SESSION_EXITED)
-        return atomic_load(&p->exit_status) != 0;
-    return s->end_ns && !s->background && !has_successor(s, slot);
-}
-
-static uint64_t death_ns(const struct session_process *p)
-{
-    uint64_t end_ns = atomic_load(&p->end_ns);
-
-    return end_ns ? end_ns : UINT64_MAX;
-}
-
-const struct session_process *result_dead_rank(const struct session *s)
-{
-    const struct session_process *first = NULL;
-
-    for (uint32_t i = 0; i < processes(s); i++)
-        if (is_dead(s, i) &&
-            (!first || death_ns(&s->processes[i]) < death_ns(first)))
-            first = &s->processes[i];
-    return first;
-}
-
-static void rank_note(struct result *r, const struct session *s)
-{
-    const struct session_process *p = result_dead_rank(s);
-
-    if (p && atomic_load(&p->end_ns))
-        result_note(r, "rank %u ended with status %u after %.1f s", p->rank,
-                    atomic_load(&p->exit_status),
-                    (double)(atomic_load(&p->end_ns) - s->start_ns) / 1e9);
-    else if (p)
-        result_note(r, "rank %u was killed, or crashed", p->rank);
-    if (p && !r->command_status)
-        result_note(r, "the command itself ended with status 0: what the other "
-                       "ranks used is not what a whole job uses");
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -211,7 +156,7 @@ static void guesses_note(struct result *r, const struct session *s)
 
 void result_process_notes(struct result *r, const struct session *s)
 {
-    rank_note(r, s);
+    result_failure_notes(r);
     reads_note(r, s);
     guesses_note(r, s);
     files_note(r, s);

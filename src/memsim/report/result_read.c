@@ -289,11 +289,14 @@ static int read_verdict(const struct source *s, const cJSON *root,
                         struct result *r)
 {
     const char *name = take_text(s, root, "verdict");
-    unsigned status;
+    unsigned status, refused = 0;
 
-    if (!name || take_number(s, root, "exit_status", &status))
+    if (!name || take_number(s, root, "exit_status", &status) ||
+        (cJSON_HasObjectItem(root, "failed_allocations") &&
+         take_number(s, root, "failed_allocations", &refused)))
         return -1;
     r->exit_status = (int)status;
+    r->refused = refused;
     for (int v = VERDICT_FITS; v <= VERDICT_NONE; v++)
         if (!strcmp(result_verdict_name((enum verdict)v), name)) {
             r->verdict = (enum verdict)v;

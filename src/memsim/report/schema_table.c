@@ -30,6 +30,8 @@ const struct schema_object schema_objects[] = {
     {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job; none: the command used no GPU"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
+    {"failed_allocations", "uint", "the number of requests for GPU memory that failed; those of PyTorch after it had given back what it could"},
+    {"failed_processes", "list of failed_process", "processes that used a GPU and ended with another status than 0, the first to end first"},
     {"needs_bytes", "optional uint", "with the verdict unknown: what the recorded part needs of a GPU"},
     {"why", "optional text", "with the verdict unknown: the reason"},
     {"command", "list of text", "the command, word by word"},
@@ -55,6 +57,14 @@ const struct schema_object schema_objects[] = {
     {"path", "text", "the absolute path to which the command wrote it"},
     {"kept", "bool", "the file is as it was before the run, and the run has its own copy"},
     {"taken", "bool", "a checkpoint that the run made, which is not there any more"},
+)},
+{"failed_process", "a process that failed", NULL, FIELDS(
+    {"process", "uint", "its number; names its trace"},
+    {"rank", "uint", "its rank"},
+    {"program", "text", "the name of its file"},
+    {"exit_status", "optional uint", "missing: it was killed, or crashed"},
+    {"out_of_memory", "bool", "the last GPU memory that it asked for was refused"},
+    {"run_again", "bool", "the same command was run later and ended with status 0, so that the failure decides nothing"},
 )},
 {"card", "a GPU of the catalogue", NULL, FIELDS(
     {"name", "text", "its name in the catalogue"},
@@ -312,7 +322,9 @@ const struct schema_object schema_objects[] = {
     {"missing_bytes", "uint", "how much more memory would have satisfied the request; 0: it failed for another reason"},
     {"by", "torch|cudaMalloc", "who made the request"},
     {"caught", "bool", "the program continued"},
-    {"module", "optional text", "the module that was running"},
+    {"module", "optional text", "the module that was running; this and the next two only if modules were recorded"},
+    {"step", "optional uint", "the step, from 0"},
+    {"phase", "optional text", "the phase, as in phases"},
 )},
 {"thing", "blocks of one kind", NULL, FIELDS(
     {"label", "text", "what they are: parameters of a module, what an operator made; without modules, the first work that used them"},
@@ -584,6 +596,7 @@ const struct schema_object schema_objects[] = {
 {"compare_run", "a run; the peaks are those of its fullest GPU", NULL, FIELDS(
     {"values", "list of text", "its value for each of names"},
     {"verdict", "optional " VERDICT, "the result; missing: it was not run"},
+    {"failed_allocations", "optional uint", "the number of requests for GPU memory that failed"},
     {"whole", "bool", "the peaks are those of the whole job; false: they are lower bounds"},
     {"peak_allocated_bytes", "optional uint", "torch.cuda.max_memory_allocated(); this and the next three only if a GPU was used"},
     {"peak_reserved_bytes", "optional uint", "torch.cuda.max_memory_reserved()"},

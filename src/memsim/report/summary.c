@@ -16,6 +16,7 @@
 #include "memsim/report/moments.h"
 #include "memsim/report/rank_text.h"
 #include "memsim/report/report.h"
+#include "memsim/report/result_verdict.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/text_columns.h"
 #include "memsim/report/thing_text.h"
@@ -62,6 +63,8 @@ static const struct heading {
 };
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
+static const struct heading process_failed = {INK_BAD, "a process failed"};
+static const struct heading not_all = {INK_WARN, "fits"};
 static const struct heading unfinished = {INK_WARN, "not finished"};
 
 static const struct heading interrupted = {INK_WARN, "interrupted"};
@@ -81,9 +84,26 @@ static const struct heading *heading_of(const struct result *r)
         return &interrupted;
     if (!r->command_status && !r->rank_count)
         return &headings[VERDICT_NONE];
-    if (!r->command_status && r->verdict == VERDICT_FAILED)
-        return &rank_failed;
+    if (!r->command_status && r->verdict == VERDICT_FAILED) {
+        const struct result_failure *f = result_failure_decisive(r);
+        return f && !f->ranks ? &process_failed : &rank_failed;
+    }
+    if (r->verdict == VERDICT_FITS && (r->refused || r->failure_count))
+        return &not_all;
     return &headings[r->verdict];
+}
+
+/* What did not go well in a run that fits, in DETAIL. */
+static void fits_detail(const struct result *r, char *detail, size_t size)
+{
+    size_t failures = r->failure_count;
+
+    if (r->refused)
+        snprintf(detail, size, ", but %" PRIu64 " allocation%s failed",
+                 r->refused, r->refused > 1 ? "s" : "");
+    else if (failures)
+        snprintf(detail, size, ", but %zu process%s failed", failures,
+                 failures > 1 ? "es" : "");
 }
 
 static void failure_detail(const struct result *r, char *detail, size_t size)
@@ -115,6 +135,8 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
         snprintf(detail, size, ": collectives do not match");
     else if (r->verdict == VERDICT_OVER_LIMIT)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
+    if (r->verdict == VERDICT_FITS)
+        fits_detail(r, detail, size);
     if (r->verdict == VERDICT_UNKNOWN)
         snprintf(detail, size, ": needs at least %s; %s",
                  units_format_bytes(r->needs_bytes, needs, sizeof needs),
@@ -253,10 +275,11 @@ static void missing_text(const struct result_oom *o, char *text, size_t size)
                  missing);
 }
 
-static void write_oom(const struct page *page, const struct result_oom *o)
+static void write_oom(const struct page *page, const struct result_device *d,
+                      const struct result_oom *o)
 {
     char requested[SIZE_LENGTH], available[SIZE_LENGTH], idle[SIZE_LENGTH];
-    char missing[96], cached[48] = "", text[256];
+    char missing[96], cached[48] = "", text[256], when[MOMENT_WORDS];
 
     units_format_bytes(o->requested_bytes, requested, sizeof requested);
     units_format_bytes(o->free_bytes, available, sizeof available);
@@ -265,11 +288,14 @@ static void write_oom(const struct page *page, const struct result_oom *o)
     fprintf(page->out, "  %s%s asked for %s%s", ink(page, INK_BOLD),
             o->torch ? "PyTorch" : "cudaMalloc or a library", requested,
             ink(page, INK_PLAIN));
-    if (o->module && *o->module) {
+    if (o->at && *o->at->module) {
         fputs(" in ", page->out);
-        text_write_end(page->out, o->module, OOM_MODULE_COLUMNS);
+        text_write_end(page->out, o->at->module, OOM_MODULE_COLUMNS);
     }
     fputs(".\n", page->out);
+    if (o->at)
+        fprintf(page->out, "  This was %s.\n",
+                moment_words(d->attribution, o->at->step, o->at->phase, when));
     if (o->torch)
         snprintf(cached, sizeof cached, ", %s reserved but unallocated", idle);
     snprintf(text, sizeof text, "%s was free%s%s. %s", available, cached,
@@ -286,7 +312,7 @@ static void write_ooms(const struct page *page, const struct result_device *d)
         const struct result_oom *o = &d->ooms[i];
         if (o->caught && survived++)
             continue;
-        write_oom(page, o);
+        write_oom(page, d, o);
     }
     if (survived > 1)
         fprintf(page->out, "  ... and %zu more that it survived.\n",
@@ -315,11 +341,16 @@ static void thing_each(const struct peak_thing *t, char *out, size_t size)
 
 static void write_things(const struct page *page, const struct result_device *d)
 {
+    const struct attribution *a = d->attribution;
     size_t most_things = page->verbose ? THINGS_ALL : THINGS;
+    char when[MOMENT_WORDS] = "";
 
+    if (a)
+        moment_words(a, a->peak_step, a->peak_phase, when);
     if (d->thing_count)
-        fprintf(page->out, "\n  %slargest at the peak%s\n",
-                ink(page, INK_BOLD), ink(page, INK_PLAIN));
+        fprintf(page->out, "\n  %slargest at the peak%s%s%s\n",
+                ink(page, INK_BOLD), a ? ", " : "", when,
+                ink(page, INK_PLAIN));
     for (size_t i = 0; i < d->thing_count && i < most_things; i++) {
         const struct peak_thing *t = &d->things[i];
         char total[SIZE_LENGTH], each[64], words[THING_TEXT_BYTES];

@@ -116,11 +116,11 @@ static void key_cards(FILE *key, const struct job *job)
     fprintf(key,
             "gpu %s %" PRIu64 " %016" PRIx64 "\ngpus %u\naddresses %d\n"
             "fail-above %.17g\nselected-fraction %.17g\n"
-            "unknown-value %.17g\nassume %s\n",
+            "unknown-value %.17g\nassume %s\nignore-children %d\n",
             job->gpu.name, job->gpu.memory_bytes,
             hash_bytes(HASH_START, &job->gpu, sizeof job->gpu), o->gpus,
             o->addresses, o->fail_above_percent, o->selected_fraction,
-            o->unknown_value, o->assume ? o->assume : "");
+            o->unknown_value, o->assume ? o->assume : "", o->ignore_children);
 }
 
 static void key_ranks(FILE *key, const struct launch *l)

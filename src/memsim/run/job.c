@@ -146,6 +146,7 @@ static void session_fill(struct session *s, const struct job *job)
     s->unknown_value = o->unknown_value;
     s->stacks = (uint32_t)job->stacks;
     s->require_gpu = o->require_gpu;
+    s->ignore_children = o->ignore_children;
     s->write_through = o->write_through;
     s->address_model =
         vaspace_model_of((enum vaspace_model)o->addresses,
@@ -160,18 +161,19 @@ static void session_fill(struct session *s, const struct job *job)
     s->start_unix_ns = unix_ns();
 }
 
-/* What the run left, with how it ended. */
-static int collect(struct rundir *dir, int status, struct err *err)
+/* What the run left, with how its command, the process PID, ended. */
+static int collect(struct rundir *dir, pid_t pid, int status, struct err *err)
 {
     uint64_t end_ns = now_ns();
 
     if (rundir_collect(dir, err))
         return -1;
     uint32_t background = rundir_background(dir);
-    if (background && rundir_collect(dir, err))
+    if (rundir_collect(dir, err)) /* some ended meanwhile */
         return -1;
     dir->session->exit_status = (uint32_t)status;
     dir->session->background = background;
+    dir->session->command_pid = (uint32_t)pid;
     dir->session->end_ns = end_ns;
     assume_unused(dir->session);
     kept_files_end(dir);
@@ -204,7 +206,8 @@ static int run_command(const struct job *job, const char *libraries,
                                 .environment = environment,
                                 .output = job->output,
                                 .kill_with_memsim = job->kill_with_memsim};
-    int rc = 0, error = spawn_run(&spawn, &status);
+    pid_t pid;
+    int rc = 0, error = spawn_run(&spawn, &pid, &status);
     spawn_environment_free(environment);
     launch_command_free(ranks);
     handover_given(&handover);
@@ -217,7 +220,7 @@ static int run_command(const struct job *job, const char *libraries,
     } else if (error) {
         err_set(err, "%s: %s", job->command[0], strerror(error));
         rc = CMD_RUN_NOT_EXECUTABLE;
-    } else if (collect(dir, status, err)) {
+    } else if (collect(dir, pid, status, err)) {
         rc = CMD_RUN_FAILED;
     } else {
         handover_collect(&handover, dir);

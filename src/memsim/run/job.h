@@ -28,7 +28,7 @@ struct job_options {
     double selected_fraction;
     double unknown_value;
     const char *assume; /* FILE:LINE=X,...; NULL: not given */
-    bool require_gpu, scratch, write_through;
+    bool require_gpu, ignore_children, scratch, write_through;
 };
 
 /* clang-format off */
@@ -59,6 +59,10 @@ struct job_options {
     {"require-gpu", 0, OPTION_FLAG, NULL,                                      \
      offsetof(structure, member.require_gpu),                                  \
      .help = "exit with 125 if COMMAND used no GPU"},                          \
+    {"ignore-children", 0, OPTION_FLAG, NULL,                                  \
+     offsetof(structure, member.ignore_children),                              \
+     .help = "take the verdict from COMMAND's own exit status, also\n"         \
+             "if a process that it started failed"},                           \
     {"selected-fraction", 0, OPTION_FRACTION, "F",                             \
      offsetof(structure, member.selected_fraction),                            \
      .group = "Values that memsim does not compute",                           \

@@ -9,7 +9,8 @@
 int rundir_file(const char *dir, const char *name, char *path, size_t size);
 
 /* A copy of the session in FD, a file called NAME, on the heap: a mapping of a
- * file that somebody cuts short would end this program. NULL with ERR set. */
+ * file that somebody cuts short would end this program. Processes that were
+ * killed have the state SESSION_KILLED. NULL with ERR set. */
 struct session *rundir_session_read(int fd, const char *name, struct err *err);
 
 #endif

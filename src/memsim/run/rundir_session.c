@@ -77,6 +77,25 @@ static void session_clean(struct session *s)
         process_clean(&s->processes[i]);
 }
 
+/* Tells the processes that live from those that were killed. A process gives up
+ * its lock after it has written how it ended: what is read then is final. */
+static void ends_mark(int fd, struct session *s)
+{
+    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++) {
+        struct session_process *p = &s->processes[i];
+        size_t at = session_bytes(i) + offsetof(struct session_process, state);
+        uint32_t state;
+
+        if (atomic_load(&p->state) != SESSION_RUNNING ||
+            session_slot_is_held(fd, i))
+            continue;
+        if (read_all(fd, &state, sizeof state, at) || state != SESSION_EXITED)
+            atomic_store(&p->state, SESSION_KILLED);
+        else if (!read_all(fd, p, sizeof *p, session_bytes(i)))
+            process_clean(p);
+    }
+}
+
 struct session *rundir_session_read(int fd, const char *name, struct err *err)
 {
     struct session *s = xmalloc(sizeof *s);
@@ -95,5 +114,6 @@ struct session *rundir_session_read(int fd, const char *name, struct err *err)
         return NULL;
     }
     session_clean(s);
+    ends_mark(fd, s);
     return s;
 }

@@ -300,19 +300,18 @@ static int child_start(const struct spawn *spawn, const sigset_t *mask,
     return error;
 }
 
-int spawn_run(const struct spawn *spawn, int *status)
+int spawn_run(const struct spawn *spawn, pid_t *pid, int *status)
 {
     sigset_t mask;
     struct relay relay;
-    pid_t pid;
 
     signal(SIGCHLD, SIG_DFL); /* where it is ignored, there is no status */
     block_signals(&mask);
     relay_start(&relay, &mask); /* before there is a pipe to inherit */
-    int error = child_start(spawn, &mask, &pid);
-    if (pid > 0)
-        *status = shell_status(relay_wait(&relay, pid, &mask));
+    int error = child_start(spawn, &mask, pid);
+    if (*pid > 0)
+        *status = shell_status(relay_wait(&relay, *pid, &mask));
     relay_stop(&relay);
     sigprocmask(SIG_SETMASK, &mask, NULL);
-    return pid > 0 ? error : -error;
+    return *pid > 0 ? error : -error;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "common/base/err.h"
 
@@ -37,11 +38,11 @@ struct spawn {
 };
 
 /* Runs SPAWN and waits. A signal to this process alone is forwarded; one to the
- * process group reaches the command once (relay.h). *STATUS is the status that
- * a shell would report, 128 + N for signal N. Returns 0, or the errno of the
- * failure to start it: negative if no process could be made, positive if the
- * command could not be executed in it. */
-int spawn_run(const struct spawn *spawn, int *status);
+ * process group reaches the command once (relay.h). *PID is the command's,
+ * *STATUS the status that a shell would report, 128 + N for signal N. Returns
+ * 0, or the errno of the failure to start it: negative if no process could be
+ * made, positive if the command could not be executed in it. */
+int spawn_run(const struct spawn *spawn, pid_t *pid, int *status);
 
 /* The last signal that this process received; 0: none. */
 int spawn_signal(void);

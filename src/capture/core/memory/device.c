@@ -493,6 +493,8 @@ int memsim_device_malloc(int device, uint64_t bytes, enum trace_how how,
     note_malloc(device, place, bytes, how);
     if (caller_retries)
         MEMORY_TELL(taken, place, bytes);
+    else
+        process_goes_on();
     *address = place;
     return CORE_OK;
 }
@@ -507,6 +509,8 @@ int device_take(int device, uint64_t bytes, enum trace_how how,
     if (!card_take(device, bytes))
         return refuse(device, bytes, how, caller_retries);
     note_malloc(device, name, bytes, how);
+    if (!caller_retries)
+        process_goes_on();
     return CORE_OK;
 }
 

@@ -250,10 +250,19 @@ static enum elf_kind kind_of(const char *file, bool search)
 #define COMPLETED(envp, kind)                                                  \
     environment_complete(envp, alloca(completed_bytes(envp)), kind)
 
+/* The C library's function NAME, which returns only where it fails. */
+#define EXECUTE(name, ...)                                                     \
+    ({                                                                         \
+        process_replace();                                                     \
+        int rc_ = REAL(name)(__VA_ARGS__);                                     \
+        process_stay();                                                        \
+        rc_;                                                                   \
+    })
+
 CORE_API int execve(const char *path, char *const argv[], char *const envp[])
 {
     path = FILE_OF(path);
-    return REAL(execve)(path, argv, COMPLETED(envp, kind_of(path, false)));
+    return EXECUTE(execve, path, argv, COMPLETED(envp, kind_of(path, false)));
 }
 
 /* The C library's own execv() and execvp() take no detour by ours; env(1) uses
@@ -261,26 +270,26 @@ CORE_API int execve(const char *path, char *const argv[], char *const envp[])
 CORE_API int execv(const char *path, char *const argv[])
 {
     path = FILE_OF(path);
-    return REAL(execve)(path, argv, COMPLETED(environ, kind_of(path, false)));
+    return EXECUTE(execve, path, argv, COMPLETED(environ, kind_of(path, false)));
 }
 
 CORE_API int execvp(const char *file, char *const argv[])
 {
     if (strchr(file, '/'))
         file = FILE_OF(file);
-    return REAL(execvpe)(file, argv, COMPLETED(environ, kind_of(file, true)));
+    return EXECUTE(execvpe, file, argv, COMPLETED(environ, kind_of(file, true)));
 }
 
 CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     if (strchr(file, '/'))
         file = FILE_OF(file);
-    return REAL(execvpe)(file, argv, COMPLETED(envp, kind_of(file, true)));
+    return EXECUTE(execvpe, file, argv, COMPLETED(envp, kind_of(file, true)));
 }
 
 CORE_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    return REAL(fexecve)(fd, argv, COMPLETED(envp, kind_of_file(fd, 0)));
+    return EXECUTE(fexecve, fd, argv, COMPLETED(envp, kind_of_file(fd, 0)));
 }
 
 CORE_API int posix_spawn(pid_t *pid, const char *path,

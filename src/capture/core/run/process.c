@@ -15,8 +15,10 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/live.h"
+#include "capture/core/run/loader.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
+#include "common/base/hash.h"
 #include "common/trace/session_mail.h"
 #include "common/trace/session_table.h"
 
@@ -98,11 +100,30 @@ static size_t command_line(char *out, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
+/* Of the command line but for its digits: a job that is started again with a
+ * smaller batch has that of the first. */
+static uint64_t command_hash(void)
+{
+    char line[4096];
+    size_t length = command_line(line, sizeof line), kept = 0;
+
+    for (size_t i = 0; i < length; i++)
+        if (line[i] < '0' || line[i] > '9')
+            line[kept++] = line[i];
+    return hash_bytes(HASH_START, line, kept);
+}
+
 static struct session_process *slot_take(void)
 {
+    const struct session_joiner joiner = {
+        .rank = environment_number("RANK", 0),
+        .program = program_invocation_short_name,
+        .command = command_hash(),
+        .now_ns = clock_host(CLOCK_MONOTONIC),
+    };
+
     core_lock(LOCK_TABLE);
-    uint32_t index = session_table_join(&table, environment_number("RANK", 0),
-                                        program_invocation_short_name);
+    uint32_t index = session_table_join(&table, &joiner);
     int error = errno;
     core_unlock(LOCK_TABLE);
     if (index == UINT32_MAX) {
@@ -218,6 +239,29 @@ void memsim_process_reclaim(unsigned card)
     core_lock(LOCK_TABLE);
     session_table_reclaim(&table, card);
     core_unlock(LOCK_TABLE);
+}
+
+void process_goes_on(void)
+{
+    if (slot && atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
+        atomic_store_explicit(&slot->went_on_ns, clock_now(),
+                              memory_order_relaxed);
+}
+
+static void state_change(uint32_t from, uint32_t to)
+{
+    if (slot && slot->pid == (uint32_t)getpid())
+        atomic_compare_exchange_strong(&slot->state, &from, to);
+}
+
+void process_replace(void)
+{
+    state_change(SESSION_RUNNING, SESSION_REPLACED);
+}
+
+void process_stay(void)
+{
+    state_change(SESSION_REPLACED, SESSION_RUNNING);
 }
 
 uint32_t memsim_process_count(void)
@@ -342,6 +386,14 @@ CORE_API __attribute__((noreturn)) void _exit(int status)
 CORE_API __attribute__((noreturn)) void _Exit(int status)
 {
     _exit(status);
+}
+
+/* The C library ends it itself, past on_exit(). */
+CORE_API __attribute__((noreturn)) void quick_exit(int status)
+{
+    process_end((uint32_t)status & 0xff);
+    REAL(quick_exit)(status);
+    __builtin_unreachable();
 }
 
 /* After every destructor: registered before any program's start. */

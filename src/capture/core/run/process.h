@@ -19,6 +19,15 @@ struct session_process *process_slot(void);
  * afterwards this process cannot be measured, and has no device. */
 void process_join(void);
 
+/* This process got memory, or launched work: after an out-of-memory error it
+ * has gone on. */
+void process_goes_on(void);
+
+/* Before a call of exec, which replaces this program, and after it where it
+ * failed. Safe after vfork(). */
+void process_replace(void);
+void process_stay(void);
+
 /* Opens the file NAME of the run's directory, which it makes where it is not
  * there, to read and write. A descriptor of the caller's, or -1. */
 int process_file(const char *name);

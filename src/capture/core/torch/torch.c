@@ -333,6 +333,7 @@ static void block_alloc(int device, uint64_t address, uint64_t bytes,
         segment_record(device);
     memsim_values_forget(address, bytes);
     blocks_add(address, bytes);
+    process_goes_on();
     if (fresh)
         fresh(traced ? &pending.stream : NULL, address, bytes);
     tag_now(&tag);

@@ -318,8 +318,7 @@ launch_is_special(struct session_process *slot, int device)
     if (!modules_loaded[device])
         modules_load(device);
     if (atomic_load_explicit(&slot->last_oom_ns, memory_order_relaxed))
-        atomic_store_explicit(&slot->last_launch_ns, clock_now(),
-                              memory_order_relaxed);
+        process_goes_on();
 }
 
 void memsim_kernel_count(int device)
