@@ -270,14 +270,16 @@ CORE_API int execve(const char *path, char *const argv[], char *const envp[])
 CORE_API int execv(const char *path, char *const argv[])
 {
     path = FILE_OF(path);
-    return EXECUTE(execve, path, argv, COMPLETED(environ, kind_of(path, false)));
+    return EXECUTE(execve, path, argv,
+                   COMPLETED(environ, kind_of(path, false)));
 }
 
 CORE_API int execvp(const char *file, char *const argv[])
 {
     if (strchr(file, '/'))
         file = FILE_OF(file);
-    return EXECUTE(execvpe, file, argv, COMPLETED(environ, kind_of(file, true)));
+    return EXECUTE(execvpe, file, argv,
+                   COMPLETED(environ, kind_of(file, true)));
 }
 
 CORE_API int execvpe(const char *file, char *const argv[], char *const envp[])

@@ -15,7 +15,6 @@
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/live.h"
-#include "capture/core/run/loader.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
 #include "common/base/hash.h"
@@ -358,7 +357,7 @@ static void fork_child(void)
     fork_parent();
 }
 
-static void process_end(uint32_t status)
+void process_end(uint32_t status)
 {
     peers_leave();
     if (!slot || slot->pid != (uint32_t)getpid() ||
@@ -372,28 +371,6 @@ static void process_end(uint32_t status)
         if (h->at_end)
             h->at_end();
     atomic_store(&slot->state, SESSION_EXITED);
-}
-
-/* os._exit() and multiprocessing's workers end here, past every destructor.
- * A child of vfork() shares our memory: its pid tells it apart. */
-CORE_API __attribute__((noreturn)) void _exit(int status)
-{
-    process_end((uint32_t)status & 0xff);
-    for (;;)
-        syscall(SYS_exit_group, status);
-}
-
-CORE_API __attribute__((noreturn)) void _Exit(int status)
-{
-    _exit(status);
-}
-
-/* The C library ends it itself, past on_exit(). */
-CORE_API __attribute__((noreturn)) void quick_exit(int status)
-{
-    process_end((uint32_t)status & 0xff);
-    REAL(quick_exit)(status);
-    __builtin_unreachable();
 }
 
 /* After every destructor: registered before any program's start. */

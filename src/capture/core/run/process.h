@@ -19,6 +19,10 @@ struct session_process *process_slot(void);
  * afterwards this process cannot be measured, and has no device. */
 void process_join(void);
 
+/* This process ends with STATUS: its trace and its slot say so. A child of
+ * vfork() shares our memory: its pid tells it apart. */
+void process_end(uint32_t status);
+
 /* This process got memory, or launched work: after an out-of-memory error it
  * has gone on. */
 void process_goes_on(void);

@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes of the run that another one of it ends on purpose: terminate() and
- * kill() of multiprocessing and subprocess, timeout(1), a shell's kill. Their
- * slots say so, and the verdict does not count them as failed. */
+ * Ends of processes that on_exit(3) does not see: those of their own, and those
+ * that another process of the run makes on purpose. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/core/base/core.h"
+#include "capture/core/run/loader.h"
 #include "capture/core/run/process.h"
+
+/* --- its own -------------------------------------------------------------- */
+
+/* os._exit() and multiprocessing's workers end here, past every destructor. */
+CORE_API __attribute__((noreturn)) void _exit(int status)
+{
+    process_end((uint32_t)status & 0xff);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+CORE_API __attribute__((noreturn)) void _Exit(int status)
+{
+    _exit(status);
+}
+
+/* The C library goes on to its own _exit(). */
+CORE_API __attribute__((noreturn)) void quick_exit(int status)
+{
+    process_end((uint32_t)status & 0xff);
+    REAL(quick_exit)(status);
+    __builtin_unreachable();
+}
+
+/* --- others --------------------------------------------------------------- */
 
 static bool ends_a_process(int signal)
 {
@@ -27,7 +53,9 @@ static bool is_reached(pid_t target, pid_t pid)
     return getpgid(pid) == (target ? -target : getpgrp());
 }
 
-/* Safe in a handler of a signal. */
+/* terminate() and kill() of multiprocessing and subprocess, timeout(1) and a
+ * shell's kill come here: the slots of those that are reached say so, and the
+ * verdict does not count them as failed. Safe in a handler of a signal. */
 static void stops_note(pid_t target, int signal)
 {
     struct session *session = memsim_session();
