@@ -54,6 +54,8 @@ int main(int argc, char **argv)
         }
         raise(SIGKILL);
     }
+    if (!strcmp(how, "linger"))
+        sleep(4);
     if (!strcmp(how, "sleep"))
         sleep(60);
     return 0;

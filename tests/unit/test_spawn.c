@@ -176,7 +176,9 @@ static int run_of(char *const *argv, int *status)
     const struct spawn spawn = {
         .argv = argv, .environment = environ, .output = -1};
 
-    return spawn_run(&spawn, status);
+    pid_t pid;
+
+    return spawn_run(&spawn, &pid, status);
 }
 
 static int run_shell(const char *script, int *error)

@@ -43,6 +43,7 @@
 #define SESSION_AXES       "axes" /* ranks that differ (rank_axes.h) */
 #define RANK_AXIS_MESSAGES "messages" /* they send each other messages */
 #define RANK_AXIS_SIZES    "sizes"    /* they send each other unequal shares */
+#define RANK_AXIS_GPUS     "gpus"     /* they use each other's GPUs */
 #define SESSION_TEXT_BYTES 200
 #define SESSION_NAME_BYTES 96
 
@@ -217,6 +218,24 @@ struct session {
     struct session_assume assumes[SESSION_ASSUMES];
     struct session_process processes[]; /* session_table.h */
 };
+
+/* With WORLD_SIZE, the first RANK_COUNT of the devices are the GPUs of the
+ * ranks that are processes, in order; the others stand for the GPUs of the other
+ * ranks of a node, number N modulo their count. */
+static inline uint32_t session_other_cards(const struct session *s)
+{
+    return s->device_count > s->rank_count ? s->device_count - s->rank_count
+                                           : 0;
+}
+
+/* Of RANK of WORLD_SIZE; UINT32_MAX: it is no process. */
+static inline uint32_t session_card_of(const struct session *s, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->rank_count; i++)
+        if (s->ranks[i] == rank)
+            return i;
+    return UINT32_MAX;
+}
 
 /* A session's size with SLOTS processes. */
 static inline size_t session_bytes(uint32_t slots)

@@ -29,7 +29,7 @@ static void tell(const struct advice *advice, const struct recording *rec,
     for (unsigned i = 0; i < REPLAY_DEVICES; i++)
         for (size_t k = 0; rec->info.devices[i].used && k < rank->device_count;
              k++)
-            if (rank->devices[k].index == rec->info.devices[i].card &&
+            if (rank->devices[k].card == rec->info.devices[i].card &&
                 !rank->devices[k].advised)
                 advice_tell(advice, i, &rank->devices[k]);
 }

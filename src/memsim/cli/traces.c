@@ -145,8 +145,8 @@ static void peaks_take(struct result *result, uint32_t process,
                        struct peak *peak)
 {
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
-        if (w.device->process == process && w.device->index < SESSION_DEVICES)
-            result_device_take(w.device, &peak->cards[w.device->index]);
+        if (w.device->process == process && w.device->card < SESSION_DEVICES)
+            result_device_take(w.device, &peak->cards[w.device->card]);
 }
 
 static struct perfetto_log *events_add(struct result *result, uint32_t process,
@@ -271,7 +271,7 @@ static void pass_start(struct pass *p, struct reading *r, uint32_t process,
     if (w->events)
         pass_listen(p, perfetto_log_listener(events_add(
                            r->result, process,
-                           device_of(r->result, process)->index)));
+                           device_of(r->result, process)->card)));
     if (w->keep) {
         p->plan = xmalloc(sizeof *p->plan);
         p->plan->process = process;

@@ -43,6 +43,7 @@ static void add_device(struct result_rank *rank, const struct replay_device *d,
     struct result_device *to = &rank->devices[rank->device_count++];
     *to = (struct result_device){
         .index = card,
+        .card = card,
         .capacity_bytes = d->capacity_bytes,
         .peak_allocated_bytes = d->peak_allocated_bytes,
         .peak_reserved_bytes = d->peak_reserved_bytes,

@@ -195,6 +195,24 @@ static void add_failures(cJSON *root, const struct result *r)
     }
 }
 
+static void add_strays(cJSON *root, const struct result *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "strays");
+
+    for (size_t i = 0; i < r->stray_count; i++) {
+        const struct result_stray *stray = &r->strays[i];
+        char *ranks = rank_set_text(&stray->ranks);
+        cJSON *item = json_add_object(list);
+        json_add_uint(item, "index", stray->index);
+        if (stray->owner >= 0)
+            json_add_uint(item, "rank", (uint64_t)stray->owner);
+        cJSON_AddStringToObject(item, "ranks", ranks);
+        json_add_bytes(item, "least_bytes", stray->least_bytes);
+        json_add_bytes(item, "most_bytes", stray->most_bytes);
+        free(ranks);
+    }
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -206,6 +224,8 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    if (r->stray_count)
+        add_strays(root, r);
     json_add_uint(root, "failed_allocations", r->refused);
     add_failures(root, r);
     if (r->verdict == VERDICT_UNKNOWN) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cluster/collate.h"
+#include "memsim/report/result_cards.h"
 #include "memsim/report/result_process.h"
 #include "memsim/report/result_verdict.h"
 #include "memsim/report/result.h"
@@ -75,9 +76,9 @@ static struct result_rank *rank_get(struct result *r, const struct session *s,
 }
 
 static struct result_device *device_get(struct result_rank *rank,
-                                        const struct session_device *card,
-                                        unsigned index)
+                                        const struct session *s, unsigned card)
 {
+    unsigned index = result_card_index(s, card);
     size_t at = 0;
 
     while (at < rank->device_count && rank->devices[at].index < index)
@@ -89,12 +90,14 @@ static struct result_device *device_get(struct result_rank *rank,
     memmove(rank->devices + at + 1, rank->devices + at,
             (rank->device_count - at) * sizeof *rank->devices);
     rank->device_count++;
-    uint64_t peak = load(&card->peak_used_bytes);
+    const struct session_device *from = &s->devices[card];
+    uint64_t peak = load(&from->peak_used_bytes);
     rank->devices[at] = (struct result_device){
         .index = index,
-        .capacity_bytes = card->capacity_bytes,
+        .card = card,
+        .capacity_bytes = from->capacity_bytes,
         .peak_used_bytes = peak,
-        .headroom_bytes = difference(card->capacity_bytes, peak),
+        .headroom_bytes = difference(from->capacity_bytes, peak),
     };
     return &rank->devices[at];
 }
@@ -129,7 +132,8 @@ static void ranks_collect(struct result *r, const struct session *s)
                 continue;
             struct result_rank *rank = rank_get(r, s, slot);
             size_t before = rank->device_count;
-            struct result_device *d = device_get(rank, &s->devices[i], i);
+            struct result_device *d = device_get(rank, s, i);
+            d->own = result_is_own_card(s, &s->processes[slot], i);
             device_merge(d, u, s->processes[slot].number,
                          rank->device_count > before);
         }
@@ -172,7 +176,8 @@ static void oom_add(struct result *r, const struct session *s, uint32_t index)
 {
     const struct session_oom *o = &s->ooms[index];
     const struct session_process *p = &s->processes[o->process];
-    struct result_device *d = result_device_find(r, p->rank, o->device);
+    struct result_device *d =
+        result_device_find(r, p->rank, result_card_index(s, o->device));
 
     if (!d)
         return;
@@ -370,6 +375,7 @@ void result_init(struct result *result, const struct session *session,
             snprintf(result->torch_version, sizeof result->torch_version, "%s",
                      session->processes[i].torch_version);
     ranks_collect(result, session);
+    result_strays_collect(result, session);
     result_verdict_reach(result, session);
     ooms_collect(result, session);
     result_ranks_classify(result);
@@ -421,6 +427,9 @@ void result_fini(struct result *result)
     free(result->files);
     free(result->guesses);
     free(result->failures);
+    for (size_t i = 0; i < result->stray_count; i++)
+        rank_set_fini(&result->strays[i].ranks);
+    free(result->strays);
 }
 
 void result_timeline_add(struct result *result, unsigned rank,

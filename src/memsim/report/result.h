@@ -76,7 +76,9 @@ struct result_growth {
 };
 
 struct result_device {
-    unsigned index;   /* of the GPU */
+    unsigned index;   /* of the GPU in its node */
+    unsigned card;    /* in the session and in the traces */
+    bool own;         /* a rank's, of several: the one of its local rank */
     uint32_t process; /* the number of the one with the highest peak */
     uint64_t capacity_bytes;
     uint64_t peak_allocated_bytes;
@@ -132,6 +134,14 @@ struct result_failure {
     bool made_good; /* a later process of the same command ended with 0 */
 };
 
+/* Ranks that have memory on a GPU of another rank. */
+struct result_stray {
+    unsigned card, index; /* as in result_device */
+    int64_t owner;        /* the rank; -1: one that was not run */
+    struct rank_set ranks;
+    uint64_t least_bytes, most_bytes; /* of a process's peak on it */
+};
+
 /* A file of tensors that the command wrote. */
 struct result_file_written {
     char *path;
@@ -177,6 +187,8 @@ struct result {
     struct collation *collation;  /* NULL: collectives were not compared */
     struct result_failure *failures; /* the first to end first */
     size_t failure_count;
+    struct result_stray *strays; /* one for each GPU */
+    size_t stray_count;
     bool children_ignored; /* --ignore-children: they decide nothing */
     uint64_t refused;      /* requests for memory that were refused */
     bool collectives_fail; /* --check-collectives, and some do not match */
@@ -245,7 +257,7 @@ void result_note(struct result *result, const char *format, ...)
  * RESULT has its directory. */
 void result_note_unpriced(struct result *result);
 
-/* The GPU INDEX of RANK, or NULL. */
+/* The GPU with the number INDEX that RANK used, or NULL. */
 struct result_device *result_device_find(const struct result *r, unsigned rank,
                                          unsigned index);
 

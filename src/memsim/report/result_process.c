@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/report/result_process.h"
+#include "memsim/report/result_cards.h"
 #include "memsim/report/result_verdict.h"
 
 #include <signal.h>
@@ -157,6 +158,7 @@ static void guesses_note(struct result *r, const struct session *s)
 void result_process_notes(struct result *r, const struct session *s)
 {
     result_failure_notes(r);
+    result_strays_note(r);
     reads_note(r, s);
     guesses_note(r, s);
     files_note(r, s);

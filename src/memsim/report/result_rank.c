@@ -37,7 +37,7 @@ char *result_rank_members(const struct result_rank *rank)
 static bool devices_alike(const struct result_device *x,
                           const struct result_device *y)
 {
-    return !x->oom_count && !y->oom_count &&
+    return !x->oom_count && !y->oom_count && x->own == y->own &&
            x->peak_used_bytes == y->peak_used_bytes &&
            x->peak_reserved_bytes == y->peak_reserved_bytes &&
            x->peak_allocated_bytes == y->peak_allocated_bytes;
@@ -53,7 +53,7 @@ static bool devices_near(const struct result_device *x,
 {
     uint64_t used = x->peak_used_bytes;
 
-    return !x->oom_count && !y->oom_count &&
+    return !x->oom_count && !y->oom_count && x->own == y->own &&
            is_near(used, y->peak_used_bytes, used) &&
            is_near(x->peak_reserved_bytes, y->peak_reserved_bytes, used) &&
            is_near(x->peak_allocated_bytes, y->peak_allocated_bytes, used);

@@ -9,6 +9,7 @@
  *
  * A failed process makes the verdict also where the command ends with 0. */
 #include "memsim/report/result_verdict.h"
+#include "memsim/report/result_cards.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +182,15 @@ static void verdict_set(struct result *r, enum verdict verdict, int status)
     r->exit_status = status;
 }
 
+static void verdict_unknown(struct result *r)
+{
+    verdict_set(r, VERDICT_UNKNOWN, CMD_RUN_UNKNOWN);
+    r->why = "ranks share GPUs, and not all were run";
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if (w.device->peak_used_bytes > r->needs_bytes)
+            r->needs_bytes = w.device->peak_used_bytes;
+}
+
 void result_verdict_reach(struct result *r, const struct session *s)
 {
     if (!r->finished)
@@ -203,6 +213,8 @@ void result_verdict_reach(struct result *r, const struct session *s)
         verdict_set(r, VERDICT_NONE, CMD_OK);
     else if (is_over_limit(r))
         verdict_set(r, VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT);
+    else if (result_strays_hide(r, s))
+        verdict_unknown(r);
 }
 
 bool result_process_is_fatal(const struct result *r, const struct session *s,

@@ -30,6 +30,7 @@ const struct schema_object schema_objects[] = {
     {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job; none: the command used no GPU"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
+    {"strays", "optional list of stray", "GPUs on which ranks have memory that are not theirs"},
     {"failed_allocations", "uint", "the number of requests for GPU memory that failed; those of PyTorch after it had given back what it could"},
     {"failed_processes", "list of failed_process", "processes that used a GPU and ended with another status than 0, the first to end first"},
     {"needs_bytes", "optional uint", "with the verdict unknown: what the recorded part needs of a GPU"},
@@ -57,6 +58,13 @@ const struct schema_object schema_objects[] = {
     {"path", "text", "the absolute path to which the command wrote it"},
     {"kept", "bool", "the file is as it was before the run, and the run has its own copy"},
     {"taken", "bool", "a checkpoint that the run made, which is not there any more"},
+)},
+{"stray", "a GPU on which other ranks than its own have memory", NULL, FIELDS(
+    {"index", "uint", "the GPU"},
+    {"rank", "optional uint", "the rank that has it for itself; missing: it was not run"},
+    {"ranks", "text", "the others, as \"1-7\""},
+    {"least_bytes", "uint", "the lowest peak of one of their processes on it"},
+    {"most_bytes", "uint", "the highest"},
 )},
 {"failed_process", "a process that failed", NULL, FIELDS(
     {"process", "uint", "its number; names its trace"},

@@ -455,7 +455,9 @@ static void write_rank_title(const struct page *page, const struct shown *s,
         rank_text_write(members, page->out);
     else if (named)
         rank_text_write_near(members, s->rank->rank, page->out);
-    if (one || several)
+    if (!one && d->own && several)
+        fputs(", its own GPU", page->out);
+    else if (one || several)
         fprintf(page->out, "%sGPU %u", named ? ", " : "", d->index);
     fprintf(page->out, "%s\n", ink(page, INK_PLAIN));
 }

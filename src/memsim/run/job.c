@@ -121,8 +121,8 @@ static void clock_remove(const struct rundir *dir)
     unlink(path);
 }
 
-/* A GPU for each rank that is a process, and where there is room one for what
- * these see of other ranks' GPUs. */
+/* A GPU for each rank that is a process, and where there is room those that
+ * they see of other ranks. */
 static void world_fill(struct session *s, const struct launch *l)
 {
     if (!l->world)
@@ -131,8 +131,9 @@ static void world_fill(struct session *s, const struct launch *l)
     s->local_world_size = l->local;
     for (uint32_t r = 0; rank_set_next(&l->ranks, r, &r); r++)
         s->ranks[s->rank_count++] = r;
-    s->device_count = s->rank_count < SESSION_DEVICES ? s->rank_count + 1
-                                                      : SESSION_DEVICES;
+    s->device_count = s->rank_count + l->local < SESSION_DEVICES
+                          ? s->rank_count + l->local
+                          : SESSION_DEVICES;
 }
 
 static void session_fill(struct session *s, const struct job *job)

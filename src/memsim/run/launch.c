@@ -164,6 +164,15 @@ static const char *at_place(const char *place)
     return *place ? " at " : "";
 }
 
+static const char *axis_words(const struct rank_axis *axis)
+{
+    if (!strcmp(axis->kind, RANK_AXIS_MESSAGES))
+        return "send each other messages";
+    if (!strcmp(axis->kind, RANK_AXIS_GPUS))
+        return "use one another's GPUs";
+    return "send each other unequal shares";
+}
+
 /* What has been found out since BEFORE. */
 static char *axes_news(const struct rank_axes *axes,
                        const struct rank_axes *before)
@@ -175,8 +184,7 @@ static char *axes_news(const struct rank_axes *axes,
         char *more = xasprintf(
             "%s%sranks that are %u apart, in groups of %u, %s%s%s", text,
             *text ? "; " : "", x->stride, x->size,
-            x->messages ? "send each other messages"
-                        : "send each other unequal shares",
+            axis_words(x),
             at_place(x->place), x->place);
         free(text);
         text = more;

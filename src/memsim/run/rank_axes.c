@@ -27,7 +27,22 @@ static uint64_t places(const struct rank_axes *axes)
     return count;
 }
 
+static uint32_t ranks_count(const struct rank_axes *axes, uint32_t world)
+{
+    struct rank_set ranks = {.count = 0};
+
+    rank_axes_ranks(axes, world, &ranks);
+    uint32_t count = ranks.count;
+    rank_set_fini(&ranks);
+    return count;
+}
+
 /* --- reading -------------------------------------------------------------- */
+
+static bool are_messages(const struct rank_axis *axis)
+{
+    return !strcmp(axis->kind, RANK_AXIS_MESSAGES);
+}
 
 static bool axis_add(struct rank_axes *axes, const struct rank_axis *axis,
                      uint32_t world, uint32_t most)
@@ -39,12 +54,14 @@ static bool axis_add(struct rank_axes *axes, const struct rank_axis *axis,
         if (axes->axis[i].stride == axis->stride &&
             axes->axis[i].size == axis->size)
             return false;
-    if (axes->count == RANK_AXES || places(axes) * axis->size + 1 > most) {
-        axes->left_out++;
-        return false;
+    if (axes->count < RANK_AXES && places(axes) * axis->size <= most) {
+        axes->axis[axes->count++] = *axis;
+        if (ranks_count(axes, world) <= most)
+            return true;
+        axes->count--;
     }
-    axes->axis[axes->count++] = *axis;
-    return true;
+    axes->left_out++;
+    return false;
 }
 
 static bool rank_add(struct rank_axes *axes, uint32_t rank, uint32_t world)
@@ -66,12 +83,11 @@ static bool line_read(struct rank_axes *axes, const char *line, uint32_t world,
                       uint32_t most)
 {
     struct rank_axis axis = {0};
-    char kind[16], place[64] = "";
+    char place[64] = "";
     uint32_t rank;
 
-    if (sscanf(line, "axis %u %u %15s %63[^\n]", &axis.stride, &axis.size, kind,
-               axis.place) >= 3) {
-        axis.messages = !strcmp(kind, RANK_AXIS_MESSAGES);
+    if (sscanf(line, "axis %u %u %15s %63[^\n]", &axis.stride, &axis.size,
+               axis.kind, axis.place) >= 3) {
         return axis_add(axes, &axis, world, most);
     }
     if (sscanf(line, "rank %u %63[^\n]", &rank, place) < 1 ||
@@ -108,7 +124,7 @@ static bool ends_chain(const struct rank_axes *axes, uint32_t world)
     bool messages = false;
 
     for (uint32_t i = 0; i < axes->count; i++)
-        messages = messages || axes->axis[i].messages;
+        messages = messages || are_messages(&axes->axis[i]);
     return messages && !is_same_place(axes, 0, world - 1);
 }
 

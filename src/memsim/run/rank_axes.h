@@ -2,10 +2,11 @@
  * The ranks that `--ranks auto' runs. Ranks of a large job lie in a mesh. Along
  * most of its axes they are alike: data parallel, tensor parallel. Along others
  * they differ: pipeline stages send each other messages, experts get unequal
- * shares. Which axes these are shows in what the ranks do, and the processes
- * write it to the file SESSION_AXES, a line each:
+ * shares, ranks of a node use one another's GPUs. Which axes these are shows in
+ * what the ranks do, and the processes write it to the file SESSION_AXES, a line
+ * each:
  *
- *   axis STRIDE SIZE messages|sizes PLACE
+ *   axis STRIDE SIZE messages|sizes|gpus PLACE
  *   rank RANK PLACE        (it differs from the rank below it)
  *
  * The ranks of an axis are STRIDE apart: a rank's place on it is
@@ -24,7 +25,7 @@
 
 struct rank_axis {
     uint32_t stride, size;
-    bool messages;
+    char kind[16];  /* RANK_AXIS_... of session.h */
     char place[64]; /* the script's line; "": not known */
 };
 

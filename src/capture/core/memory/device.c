@@ -11,6 +11,7 @@
 #include "capture/core/base/pages.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/differ.h"
 #include "capture/core/run/record.h"
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/vmm.h"
@@ -96,12 +97,14 @@ int memsim_node_card(int device)
         return device;
     const char *text = getenv("RANK");
     uint32_t rank = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-    uint32_t wanted = rank - rank % session->local_world_size +
-                      (uint32_t)device, i = 0;
+    uint32_t wanted =
+        rank - rank % session->local_world_size + (uint32_t)device;
+    uint32_t own = session_card_of(session, wanted);
+    uint32_t others = session_other_cards(session);
 
-    while (i < session->rank_count && session->ranks[i] != wanted)
-        i++;
-    return (int)(i < session->device_count ? i : 0);
+    if (own != UINT32_MAX || !others)
+        return own != UINT32_MAX ? (int)own : 0;
+    return (int)(session->rank_count + (uint32_t)device % others);
 }
 
 uint32_t memsim_node_devices(void)
@@ -352,6 +355,7 @@ static int context_make(int device)
                 .device = (uint64_t)device,
                 .capacity_bytes = device_shared(device)->capacity_bytes,
                 .context_bytes = bytes, .card = (uint64_t)visible[device]);
+    ranks_use((uint32_t)visible[device]);
     MEMORY_TELL(context_made, device);
     return CORE_OK;
 }

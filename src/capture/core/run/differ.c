@@ -79,6 +79,28 @@ bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
     return true;
 }
 
+static bool node_is_run(const struct session *s, uint32_t rank)
+{
+    uint32_t local = s->local_world_size, first = rank - rank % local;
+
+    for (uint32_t i = first; i < first + local && i < s->world_size; i++)
+        if (session_card_of(s, i) == UINT32_MAX)
+            return false;
+    return true;
+}
+
+void ranks_use(uint32_t card)
+{
+    const struct session *s = memsim_session();
+    const char *text = getenv("RANK");
+    uint32_t rank = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+
+    if (!memsim_ranks_are_chosen() || !s->world_size ||
+        session_card_of(s, rank) == card || node_is_run(s, rank))
+        return;
+    tell("axis 1 %u " RANK_AXIS_GPUS "\n", s->local_world_size);
+}
+
 void memsim_rank_differs(uint32_t rank, const char *place)
 {
     if (memsim_ranks_are_chosen())

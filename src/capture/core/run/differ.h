@@ -19,6 +19,10 @@ CORE_API bool memsim_ranks_are_chosen(void);
 CORE_API bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                                   const char *kind, const char *place);
 
+/* This process uses the GPU CARD of the session. Where it is another rank's, all
+ * ranks of the node have to be run. */
+void ranks_use(uint32_t card);
+
 /* RANK differs from the one below it. */
 CORE_API void memsim_rank_differs(uint32_t rank, const char *place);
 
