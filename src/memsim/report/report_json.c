@@ -39,6 +39,22 @@ static void add_ooms(cJSON *device, const struct result_device *d)
     }
 }
 
+static void add_others(cJSON *device, const struct result_device *d)
+{
+    cJSON *array =
+        d->other_count ? cJSON_AddArrayToObject(device, "other_processes")
+                       : NULL;
+
+    for (size_t i = 0; i < d->other_count; i++) {
+        const struct result_other *o = &d->others[i];
+        cJSON *other = json_add_object(array);
+        json_add_uint(other, "process", o->number);
+        json_add_uint(other, "rank", o->rank);
+        cJSON_AddStringToObject(other, "program", o->program);
+        json_add_bytes(other, "peak_used_bytes", o->peak_bytes);
+    }
+}
+
 static void add_things(cJSON *device, const struct result_device *d)
 {
     cJSON *array = cJSON_AddArrayToObject(device, "things_at_peak");
@@ -100,6 +116,7 @@ static void add_device(cJSON *array, const struct result_device *d)
     json_add_bytes(device, "headroom_bytes", d->headroom_bytes);
     json_add_bytes(device, "context_bytes", d->context_bytes);
     json_add_bytes(device, "libraries_bytes", d->libraries_bytes);
+    add_others(device, d);
     add_ooms(device, d);
     if (d->thing_count)
         add_things(device, d);

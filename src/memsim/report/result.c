@@ -375,6 +375,7 @@ void result_init(struct result *result, const struct session *session,
             snprintf(result->torch_version, sizeof result->torch_version, "%s",
                      session->processes[i].torch_version);
     ranks_collect(result, session);
+    result_others_collect(result, session);
     result_strays_collect(result, session);
     result_verdict_reach(result, session);
     ooms_collect(result, session);
@@ -400,6 +401,7 @@ void result_fini(struct result *result)
         struct result_rank *rank = &result->ranks[i];
         for (size_t j = 0; j < rank->device_count; j++) {
             free(rank->devices[j].ooms);
+            free(rank->devices[j].others);
             free(rank->devices[j].things);
             attribution_destroy(rank->devices[j].attribution);
             advice_free(&rank->devices[j]);

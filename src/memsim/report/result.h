@@ -88,6 +88,8 @@ struct result_device {
     uint64_t context_bytes; /* of that process */
     uint64_t libraries_bytes;
     uint64_t others_bytes; /* of peak_used, what other processes had */
+    struct result_other *others; /* those processes */
+    size_t other_count;
     struct result_oom *ooms;
     size_t oom_count;
     struct peak_thing *things; /* largest first; filled by peak.h */
@@ -103,6 +105,13 @@ struct result_device {
     uint64_t unlimited_bytes; /* used on a GPU that it fits on */
     struct result_advice *advice; /* the largest saving first */
     size_t advice_count;
+};
+
+/* A process that used a GPU beside that of a result_device. */
+struct result_other {
+    uint32_t number, rank;
+    char program[sizeof((struct session_process *)0)->program];
+    uint64_t peak_bytes; /* of what it used of the GPU */
 };
 
 #define RESULT_RANKS_APART 64 /* so many are listed one by one */

@@ -45,6 +45,74 @@ static int64_t owner_of(const struct session *s, unsigned card)
     return -1;
 }
 
+/* --- others --------------------------------------------------------------- */
+
+static uint64_t end_of(const struct session_process *p)
+{
+    uint64_t end_ns = atomic_load(&p->end_ns);
+
+    return end_ns ? end_ns : UINT64_MAX;
+}
+
+static bool meet(const struct session_process *p,
+                 const struct session_process *q)
+{
+    return p->start_ns < end_of(q) && q->start_ns < end_of(p);
+}
+
+static const struct session_process *process_of(const struct session *s,
+                                                uint32_t number)
+{
+    for (uint32_t i = 0; i < atomic_load(&s->slot_count); i++)
+        if (s->processes[i].number == number)
+            return &s->processes[i];
+    return NULL;
+}
+
+static void other_add(struct result_device *d, const struct session_process *p)
+{
+    d->others = xreallocarray(d->others, d->other_count + 1, sizeof *d->others);
+    struct result_other *other = &d->others[d->other_count++];
+    *other = (struct result_other){
+        .number = p->number,
+        .rank = p->rank,
+        .peak_bytes = atomic_load(&p->usage[d->card].peak_used),
+    };
+    snprintf(other->program, sizeof other->program, "%s", p->program);
+}
+
+static void others_of(struct result_device *d, const struct session *s)
+{
+    const struct session_process *own = process_of(s, d->process);
+
+    for (uint32_t i = 0; own && i < atomic_load(&s->slot_count); i++) {
+        const struct session_process *p = &s->processes[i];
+        if (p != own && uses(p, d->card) && meet(p, own))
+            other_add(d, p);
+    }
+}
+
+void result_others_collect(struct result *r, const struct session *s)
+{
+    for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
+        if (w.device->others_bytes)
+            others_of(w.device, s);
+}
+
+const char *result_others_text(const struct result_device *d, char *text,
+                               size_t size)
+{
+    if (d->other_count == 1)
+        snprintf(text, size, "another process on the GPU (%s)",
+                 d->others[0].program);
+    else if (d->other_count)
+        snprintf(text, size, "%zu other processes on the GPU (%s)",
+                 d->other_count, d->others[0].program);
+    else
+        snprintf(text, size, "other processes on the GPU");
+    return text;
+}
+
 /* --- strays --------------------------------------------------------------- */
 
 static struct result_stray *stray_get(struct result *r, unsigned card,

@@ -13,6 +13,14 @@ unsigned result_card_index(const struct session *s, unsigned card);
 bool result_is_own_card(const struct session *s,
                         const struct session_process *p, unsigned card);
 
+/* Fills in, for each GPU of R, the processes that used it in the time of its
+ * own process. */
+void result_others_collect(struct result *r, const struct session *s);
+
+/* What they are, in TEXT: "7 other processes on the GPU (python)". */
+const char *result_others_text(const struct result_device *device, char *text,
+                               size_t size);
+
 /* Fills R's strays: ranks that use the GPU of another rank, which uses it, too,
  * or was not run. */
 void result_strays_collect(struct result *r, const struct session *s);

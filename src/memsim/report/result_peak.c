@@ -7,6 +7,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/attribution/stack_text.h"
 #include "memsim/report/result.h"
+#include "memsim/report/result_cards.h"
 #include "memsim/report/tree_node.h"
 
 #define PEAK_THINGS 64 /* listed one by one */
@@ -249,6 +250,8 @@ static void ooms_place(struct result_device *device)
 
 void result_device_take(struct result_device *device, struct peak_card *card)
 {
+    char others[96];
+
     attribution_destroy(device->attribution);
     device->attribution = card->attribution;
     card->attribution = NULL;
@@ -272,7 +275,8 @@ void result_device_take(struct result_device *device, struct peak_card *card)
     }
     thing_add(device, device->context_bytes, "CUDA context");
     thing_add(device, device->libraries_bytes, "CUDA libraries");
-    thing_add(device, device->others_bytes, "other processes on the GPU");
+    thing_add(device, device->others_bytes,
+              result_others_text(device, others, sizeof others));
     qsort(device->things, device->thing_count, sizeof *device->things,
           thing_compare);
 }

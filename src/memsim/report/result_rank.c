@@ -128,6 +128,8 @@ void result_ranks_classify(struct result *r)
             classes.all[kept].members = (struct rank_set){.count = 0};
             r->ranks[kept++] = *rank;
         } else {
+            for (size_t k = 0; k < rank->device_count; k++)
+                free(rank->devices[k].others);
             free(rank->devices);
         }
     }

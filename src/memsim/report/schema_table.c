@@ -268,6 +268,7 @@ const struct schema_object schema_objects[] = {
     {"headroom_bytes", "uint", "the memory that was free at the peak of used"},
     {"context_bytes", "uint", "the part of used that is the CUDA context"},
     {"libraries_bytes", "uint", "the part of used that the CUDA libraries allocated"},
+    {"other_processes", "optional list of other_process", "processes that used the GPU beside that of these figures, in its time"},
     {"ooms", "list of oom", "requests that the GPU could not satisfy"},
     {"things_at_peak", "optional list of thing", "blocks at the peak of allocated, by what they are and by size, largest first"},
     {"peak", "optional peak", "the time of the peak of allocated; this and all later members only if modules were recorded"},
@@ -321,6 +322,12 @@ const struct schema_object schema_objects[] = {
     {"stack", "list of int", "its Python stack, in names"},
     {"module", "list of int", "its module, in names"},
     {"category", "list of int", "its category, in names"},
+)},
+{"other_process", "a process that uses the same GPU", NULL, FIELDS(
+    {"process", "uint", "its number; names its trace"},
+    {"rank", "uint", "its rank"},
+    {"program", "text", "the name of its file"},
+    {"peak_used_bytes", "uint", "the highest of what it used of the GPU"},
 )},
 {"oom", "a request that the GPU could not satisfy", NULL, FIELDS(
     {"requested_bytes", "uint", "its size"},
