@@ -3,7 +3,7 @@
  * does to the session and the trace what FAKE says, a list of words:
  *
  *   use=MIB     the process used so much (allocated; 100 MiB more reserved,
- *               500 more used) of the card of its LOCAL_RANK
+ *               500 more used) of its own card
  *   oom         then a request of 512 MiB was refused, and nothing came after
  *   survived    ... and the program went on
  *   note=TEXT   a note
@@ -69,7 +69,8 @@ static void join(void)
     process->pid = (uint32_t)getpid();
     process->rank = number_of("RANK");
     process->world_size = number_of("WORLD_SIZE");
-    card = number_of("LOCAL_RANK");
+    card = session->world_size ? session_card_of(session, process->rank)
+                               : number_of("LOCAL_RANK");
     process->state = SESSION_RUNNING;
     strcpy(process->torch_version, "2.11.0");
     on_exit(ended, NULL);
