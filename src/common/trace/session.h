@@ -220,8 +220,8 @@ struct session {
 };
 
 /* With WORLD_SIZE, the first RANK_COUNT of the devices are the GPUs of the
- * ranks that are processes, in order; the others stand for the GPUs of the other
- * ranks of a node, number N modulo their count. */
+ * ranks that are processes, in order; the others stand for the GPUs of the
+ * other ranks of a node, number N modulo their count. */
 static inline uint32_t session_other_cards(const struct session *s)
 {
     return s->device_count > s->rank_count ? s->device_count - s->rank_count

@@ -221,6 +221,6 @@ void result_strays_note(struct result *r)
         result_note(r, "so it is with %zu more GPUs (--json lists them)",
                     r->stray_count - 1);
     if (r->verdict == VERDICT_UNKNOWN)
-        result_note(r, "to know the peak, run all ranks of a node: --ranks all, "
-                       "or a list that has them");
+        result_note(r, "to know the peak, run all ranks of a node: --ranks "
+                       "all, or a list that has them");
 }

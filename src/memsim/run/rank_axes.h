@@ -3,8 +3,8 @@
  * most of its axes they are alike: data parallel, tensor parallel. Along others
  * they differ: pipeline stages send each other messages, experts get unequal
  * shares, ranks of a node use one another's GPUs. Which axes these are shows in
- * what the ranks do, and the processes write it to the file SESSION_AXES, a line
- * each:
+ * what the ranks do, and the processes write it to the file SESSION_AXES, a
+ * line each:
  *
  *   axis STRIDE SIZE messages|sizes|gpus PLACE
  *   rank RANK PLACE        (it differs from the rank below it)

@@ -19,8 +19,8 @@ CORE_API bool memsim_ranks_are_chosen(void);
 CORE_API bool memsim_ranks_differ(const uint32_t *ranks, uint32_t count,
                                   const char *kind, const char *place);
 
-/* This process uses the GPU CARD of the session. Where it is another rank's, all
- * ranks of the node have to be run. */
+/* This process uses the GPU CARD of the session. Where it is another rank's,
+ * all ranks of the node have to be run. */
 void ranks_use(uint32_t card);
 
 /* RANK differs from the one below it. */
