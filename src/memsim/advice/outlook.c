@@ -156,7 +156,7 @@ static void note_few_steps(struct result *result)
 
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         const struct attribution *a = w.device->attribution;
-        known |= a != NULL;
+        known |= a && a->begin_count;
         if (a && a->growth_steps + 1 > most)
             most = a->growth_steps + 1;
     }
