@@ -38,25 +38,6 @@ enum comm_kind comm_kind_of(const char *name)
     return COMM_OTHER;
 }
 
-const char *comm_kind_name(enum comm_kind kind)
-{
-    static const char *const names[COMM_KINDS] = {
-        [COMM_ALL_REDUCE] = "all-reduce",
-        [COMM_ALL_GATHER] = "all-gather",
-        [COMM_REDUCE_SCATTER] = "reduce-scatter",
-        [COMM_BROADCAST] = "broadcast",
-        [COMM_REDUCE] = "reduce",
-        [COMM_ALL_TO_ALL] = "all-to-all",
-        [COMM_GATHER] = "gather",
-        [COMM_SCATTER] = "scatter",
-        [COMM_PAIR] = "send or receive",
-        [COMM_ONE_SIDED] = "one-sided call",
-        [COMM_OTHER] = "collective",
-    };
-
-    return names[kind];
-}
-
 /* --- communicators -------------------------------------------------------- */
 
 static struct comm *comm_add(struct comm_log *log, uint64_t handle,

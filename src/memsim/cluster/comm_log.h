@@ -72,6 +72,5 @@ void comm_log_fini(struct comm_log *log);
 
 /* The kind of NAME, a function of NCCL's or a kernel of it. */
 enum comm_kind comm_kind_of(const char *name);
-const char *comm_kind_name(enum comm_kind kind);
 
 #endif

@@ -33,12 +33,3 @@ void rank_classes_fini(struct rank_classes *classes)
     free(classes->all);
     *classes = (struct rank_classes){.count = 0};
 }
-
-const struct rank_class *rank_classes_find(const struct rank_classes *classes,
-                                           size_t item)
-{
-    for (size_t i = 0; i < classes->count; i++)
-        if (classes->all[i].first == item)
-            return &classes->all[i];
-    return NULL;
-}

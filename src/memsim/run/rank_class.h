@@ -31,8 +31,4 @@ void rank_classes_make(struct rank_classes *classes, size_t count,
                        const struct rank_class_ops *ops, const void *list);
 void rank_classes_fini(struct rank_classes *classes);
 
-/* The class whose representative is ITEM; NULL: none. */
-const struct rank_class *rank_classes_find(const struct rank_classes *classes,
-                                           size_t item);
-
 #endif

@@ -24,11 +24,6 @@ static const struct latencies latencies[COST_ALGO_COUNT] = {
 static const char *const names[COST_ALGO_COUNT] = {
     "auto", "ring", "tree", "nvls", "nvls-tree", "pat"};
 
-const char *cost_algo_name(enum cost_algo algo)
-{
-    return names[algo];
-}
-
 enum cost_algo cost_algo_find(const char *name)
 {
     int i = 0;

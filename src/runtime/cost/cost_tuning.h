@@ -37,8 +37,7 @@ double cost_tuning_us(const struct cost_tuning *t, enum cost_algo algo);
 /* The latency that is left at 0 bytes: of the best algorithm and protocol. */
 double cost_tuning_latency_us(enum fit_coll coll, double nodes, double gpus);
 
-/* "ring"; COST_ALGO_COUNT where NAME is none of them. */
-const char *cost_algo_name(enum cost_algo algo);
+/* The algorithm called NAME, as "ring"; COST_ALGO_COUNT: none is. */
 enum cost_algo cost_algo_find(const char *name);
 
 #endif

@@ -187,10 +187,3 @@ bool sim_event_done(struct sim *s, uint32_t event, uint64_t ns)
         continue;
     return s->events[event].stream == SIM_NONE || s->events[event].ns <= ns;
 }
-
-bool sim_stream_done(struct sim *s, uint32_t stream, uint64_t ns)
-{
-    while (sim_step(s, ns))
-        continue;
-    return s->streams[stream].head == s->streams[stream].tail;
-}

@@ -209,7 +209,6 @@ int sim_settle(struct sim *s, uint32_t thread);
  * sim_event_ns: when it was; UINT64_MAX: not yet. */
 bool sim_event_done(struct sim *s, uint32_t event, uint64_t ns);
 uint64_t sim_event_ns(const struct sim *s, uint32_t event);
-bool sim_stream_done(struct sim *s, uint32_t stream, uint64_t ns);
 
 /* Tells the sink when DEVICE has completed all that was submitted until now,
  * at NS at the earliest. */
