@@ -137,10 +137,10 @@ void host_read(uint64_t destination, uint64_t source, uint64_t bytes,
     }
     enum number_type type = torch_read_type();
     bool saves = python_is_saving();
-    if (slot && !saves) {
+    if (slot) { /* what is saved, too: its file has such values */
         atomic_fetch_add_explicit(&slot->unknown_reads, 1,
                                   memory_order_relaxed);
-        if (bytes <= SERIES_BYTES)
+        if (bytes <= SERIES_BYTES && !saves)
             python_line(slot->unknown_where, sizeof slot->unknown_where);
     }
     if (type != NUMBER_NONE && bytes <= SERIES_BYTES && assumed_here(&value)) {
