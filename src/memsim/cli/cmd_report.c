@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim report: a run's report again, from its directory. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,14 +52,14 @@ static void explain_input(const char *path, struct err *err)
     char *session = xasprintf("%s/" SESSION_FILE, path);
     struct stat st;
 
-    if (stat(path, &st))
-        err_set(err, "%s: %s", path, strerror(errno));
-    else if (S_ISDIR(st.st_mode) && access(session, R_OK) &&
-             !access(trace, R_OK))
+    bool is_there = !stat(path, &st); /* else the run's message says why */
+
+    if (is_there && S_ISDIR(st.st_mode) && access(session, R_OK) &&
+        !access(trace, R_OK))
         err_set(err, "%s: an imported profile, which has times alone: `memsim "
                      "replay %s' shows them",
                 path, path);
-    else if (!S_ISDIR(st.st_mode))
+    else if (is_there && !S_ISDIR(st.st_mode))
         err_set(err, "%s: a file, and no directory of `memsim run -o'; `memsim "
                      "replay' plays a trace or a snapshot, `memsim import' "
                      "reads a profiler's trace",
