@@ -81,6 +81,8 @@ print(json.dumps(texts))
     equal(said[1], "CUDA error: invalid device ordinal")
 
 
+DRIVER = 9240576  # of a context; NVML does not count it as the process's
+
 SHARE = """
 if len(sys.argv) > 1:
     a = torch.empty(50 * GIB, dtype=torch.uint8, device="cuda")
@@ -123,8 +125,8 @@ def processes_share_a_card():
     assert f"Process {pid} has 50." in text, text
     if listed is not None:
         equal(listed[2], 2)
-        equal(sum(listed[:2]), total)
-        equal(listed[0], 50 * GIB + context // 2)
+        equal(sum(listed[:2]), total - 2 * DRIVER)
+        equal(listed[0], 50 * GIB + context // 2 - DRIVER)
 
 
 ALLOCATOR = """
@@ -168,6 +170,8 @@ import ctypes, gc
 counts = ctypes.CDLL(sys.argv[1])
 torch.cuda.memory.change_current_allocator(
     torch.cuda.memory.CUDAPluggableAllocator(sys.argv[1], "take", "give"))
+torch.arange(3, device="cuda") * 2  # PyTorch's kernels take memory once
+gc.collect()
 start = used(0)
 x = torch.ones(100 * MIB, dtype=torch.uint8, device="cuda")
 y = torch.arange(5, device="cuda") * 2
@@ -179,7 +183,7 @@ print(json.dumps([counts.count_taken(), counts.count_given(), grown,
                   used(0) - start, values]))
 """, arguments=[compile_allocator(folder)])
     taken, given, grown, left, values = said
-    equal((taken, given), (3, 3))
+    equal((taken, given), (5, 5))
     equal((grown, left), (102 * MIB, 0))  # small ones share a page
     equal(values, [0, 2, 4, 6, 8])
     used = result["ranks"][0]["devices"][0]["peak_used_bytes"]

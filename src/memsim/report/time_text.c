@@ -57,8 +57,8 @@ static void write_links(const struct page *p, const struct timing *t,
 
     if (!s->link_bytes[SIM_LINK_NODE] && !s->link_bytes[SIM_LINK_NODES])
         return;
-    fprintf(p->out, "    sent by each rank: %s in collectives inside a node, "
-            "%s in\n    those over several nodes\n",
+    fprintf(p->out, "    sent by each rank: %s in groups inside a node, %s in "
+            "groups over\n    several nodes\n",
             units_format_bytes(s->link_bytes[SIM_LINK_NODE], inside,
                                sizeof inside),
             units_format_bytes(s->link_bytes[SIM_LINK_NODES], between,
