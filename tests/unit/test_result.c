@@ -579,8 +579,8 @@ static void set_things(struct result_device *d)
     static const struct peak_thing things[] = {
         {.label = "log_softmax forward", .bytes = 4 * 394 * MIB, .count = 4},
         {.label = "a kernel whose name is longer than what the column can hold", .bytes = GIB, .count = 1234567},
-        {.label = "cached by PyTorch, not in use", .bytes = 512 * MIB, .count = 0},
         {.label = "add of layers.*", .bytes = 5 * MIB, .count = 2, .shape = "float32 8x16"},
+        {.label = "cached by PyTorch, not in use", .bytes = 512 * MIB, .count = 0},
         {.label = "y", .bytes = 4, .count = 1},
         {.label = "the sixth", .bytes = 3, .count = 1},
     };

@@ -61,7 +61,7 @@ TEST(every_object_is_part_of_a_document)
     "\"command_status\": 0, \"command\": [\"python\"],"                        \
     "\"gpu\": {\"name\": \"h\", \"device_name\": \"H\","                       \
     "\"memory_bytes\": 85017755648}, \"seconds\": 1.5, \"ranks\": [],"         \
-    "\"notes\": [], \"guesses\": []" more "}"
+    "\"failed_allocations\": 0, \"failed_processes\": [], \"notes\": [], \"guesses\": []" more "}"
 
 /* What the check says of TEXT as the document NAME; "" where it is right. */
 static const char *said(const char *name, const char *text)
