@@ -53,12 +53,10 @@ static bool join(char *out, const char *directory, const char *name)
 /* What stands in COPY for SOURCE: a link as it is, else one to it. */
 static int entry_make(const char *source, const char *copy)
 {
-    char text[PATH_MAX];
+    char text[PATH_MAX + 1];
 
-    if (!place_link(source, text)) {
-        text[0] = '/';
-        snprintf(text + 1, sizeof text - 1, "%s", source);
-    }
+    if (!place_link(source, text))
+        snprintf(text, sizeof text, "/%s", source);
     return (int)syscall(SYS_symlinkat, text, AT_FDCWD, copy);
 }
 
