@@ -22,7 +22,7 @@ TABLES = [f"{table}.csv" for table in (
 def calibrate(directory, shapes, *options):
     done = subprocess.run(
         [MEMSIM, "run", "-q", "--no-modules", "--host-speed", "0", "--",
-         MEMSIM, "calibrate", "--python", sys.executable, "--shapes",
+         MEMSIM, "calibrate", "--simulated", "--python", sys.executable, "--shapes",
          str(shapes), "-o", directory, *options],
         capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that keep memory from step to step are found, others are not.
-# bench/whole_run/growth does the same with all programs.
+# bench/whole_run/growth does the same with all programs. It starts runs of its
+# own, of the programs in MEMSIM_BUILD.
 import growth_runs
 from growth_runs import END, ends, predict
 from harness import equal, main, test

@@ -320,7 +320,8 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     gpu = Gpu()
     name = torch.cuda.get_device_name()
-    head = (f"# source: memsim calibrate, torch {torch.__version__}, CUDA "
+    of = " of a simulated GPU" if os.environ.get("MEMSIM") else ""
+    head = (f"# source: memsim calibrate{of}, torch {torch.__version__}, CUDA "
             f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n")
     if o.truth:
         truth(o)
