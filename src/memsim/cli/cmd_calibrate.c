@@ -40,8 +40,8 @@ static const struct option_row rows[] = {
      .help = "run example models too, and write their peaks and step\n"
              "times, the context's memory and the workspace's"},
     {"simulated", 0, OPTION_FLAG, NULL, offsetof(struct values, simulated),
-     .help = "in a command of `memsim run': measure its simulated GPU,\n"
-             "to try the tables; they say so"},
+     .help = "in a command of `memsim run', measure its simulated\n"
+             "GPU to try the tables; they say so"},
     {"python", 0, OPTION_STRING, "PYTHON", offsetof(struct values, python),
      .help = "Python with PyTorch (default python3)"},
     {0},
