@@ -275,9 +275,10 @@ class Runner:
 
     def run_some(self, programs):
         """Results of PROGRAMS; shorter where PyTorch died of one."""
-        command = [f"{self.build}/bin/memsim", "run", "-q", "--memory",
-                   self.memory, "--", self.python, os.path.abspath(__file__),
-                   "--child"]
+        # A Hopper's first segments lie in holes, which the player has not.
+        command = [f"{self.build}/bin/memsim", "run", "-q", "--gpu",
+                   "a100-sxm-80gb", "--memory", self.memory, "--", self.python,
+                   os.path.abspath(__file__), "--child"]
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE,
                               input="".join(json.dumps(p) + "\n"
