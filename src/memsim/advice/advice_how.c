@@ -37,7 +37,7 @@ static enum kind kind_of(const struct change *c)
     return KINDS;
 }
 
-/* A framework without a row for a kind is told what plain PyTorch is. */
+/* A framework without a row for a kind gets the row of plain PyTorch. */
 static const struct row {
     enum kind kind;
     const char *framework, *how;

@@ -24,7 +24,7 @@ struct tree_node {
     size_t *members; /* indices of modules */
     size_t count;
     size_t parts; /* how many parts of its parent it is */
-    bool is_list; /* of like parts that are told as one */
+    bool is_list; /* of like parts, written as one */
     char *name;
     uint64_t bytes;     /* at the peak, with all below */
     uint64_t own_bytes; /* of them, what is in no part of it */
