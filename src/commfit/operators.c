@@ -29,15 +29,6 @@ const struct options operators_options = {
     .operands_min = 1,
 };
 
-static int read_files(const struct operands *files, struct ops *ops,
-                      struct err *err)
-{
-    for (int i = 0; i < files->count; i++)
-        if (ops_read(files->values[i], ops, err))
-            return -1;
-    return 0;
-}
-
 /* The GPU to fit: as asked for, else the first file's. */
 static int choose_gpu(const char *name, const struct ops *ops, struct gpu *gpu,
                       struct err *err)
@@ -87,7 +78,7 @@ int operators_run(const struct operators_settings *settings,
     for (int i = 0; i < files->count; i++)
         if (file_write_check("-o", settings->output, files->values[i], err))
             return -1;
-    int rc = read_files(files, &ops, err) ||
+    int rc = ops_read_all(files->values, files->count, &ops, err) ||
              choose_gpu(settings->gpu, &ops, &gpu, err) ||
              fit_rows(settings, &ops, &gpu, out, err);
     ops_free(&ops);

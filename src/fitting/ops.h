@@ -54,6 +54,10 @@ struct ops {
  * measured on. Returns 0, or -1 with a part of the rows added. */
 int ops_read(const char *path, struct ops *ops, struct err *err);
 
+/* The same for COUNT files. */
+int ops_read_all(char *const *paths, int count, struct ops *ops,
+                 struct err *err);
+
 void ops_free(struct ops *ops);
 
 /* One row, by its columns; ops_row.c knows the operators. */

@@ -240,6 +240,15 @@ int ops_read(const char *path, struct ops *ops, struct err *err)
     return failed;
 }
 
+int ops_read_all(char *const *paths, int count, struct ops *ops,
+                 struct err *err)
+{
+    for (int i = 0; i < count; i++)
+        if (ops_read(paths[i], ops, err))
+            return -1;
+    return 0;
+}
+
 void ops_free(struct ops *ops)
 {
     for (size_t i = 0; i < ops->source_count; i++) {

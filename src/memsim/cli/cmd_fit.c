@@ -57,15 +57,6 @@ static const struct options options = {
     .operands_min = 1,
 };
 
-static int read_files(const struct operands *files, struct ops *ops,
-                      struct err *err)
-{
-    for (int i = 0; i < files->count; i++)
-        if (ops_read(files->values[i], ops, err))
-            return -1;
-    return 0;
-}
-
 /* The GPU to fit: as asked for, else the first file's. */
 static int choose_gpu(const struct values *values, const struct ops *ops,
                       struct gpu *gpu, struct err *err)
@@ -196,7 +187,7 @@ static int eval_tables(const struct values *values,
     struct ops ops = {0};
     struct gpu gpu;
 
-    int rc = read_files(operands, &ops, err) ||
+    int rc = ops_read_all(operands->values, operands->count, &ops, err) ||
              choose_gpu(values, &ops, &gpu, err) ||
              eval_rows(values, &ops, &gpu, err);
     ops_free(&ops);
