@@ -69,6 +69,14 @@ static void process_sample(uint64_t now_ns)
     cpu_ns = clock_host(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+static void sample(uint64_t delay, uint64_t now_ns)
+{
+    is_known = true;
+    delay_ns = delay;
+    asleep_ns = 0;
+    process_sample(now_ns);
+}
+
 /* How long, since the last sample, no thread of the process worked, was ready
  * to, or slept. */
 static uint64_t idle_since(uint64_t now_ns, uint64_t delayed_ns)
@@ -106,10 +114,8 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
             credit_ns = 0;
         }
     }
-    is_known = true;
-    delay_ns = delay;
-    asleep_ns = 0;
-    process_sample(start_ns);
+    sample(delay, start_ns);
+    clock_gap_skip(clock_host(CLOCK_MONOTONIC) - start_ns);
     uint64_t own_ns = clock_host(CLOCK_MONOTONIC) - start_ns;
     atomic_fetch_add_explicit(&clock_held_ns, held_ns + own_ns,
                               memory_order_relaxed);
@@ -119,11 +125,8 @@ uint64_t clock_gap(uint64_t last_ns, uint64_t now_ns)
 
 void clock_gap_skip(uint64_t own_ns)
 {
-    if (own_ns < SKIP_NS || !is_known)
-        return;
-    delay_ns = delay_read();
-    asleep_ns = 0;
-    process_sample(clock_host(CLOCK_MONOTONIC));
+    if (own_ns >= SKIP_NS && is_known)
+        sample(delay_read(), clock_host(CLOCK_MONOTONIC));
 }
 
 void clock_waited(uint64_t ns)

@@ -42,9 +42,10 @@ static void gap_look(uint64_t host_ns)
     uint64_t now_ns = host_ns - held_ns;
     if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
         clock_gap(record_writer.time_ns, now_ns);
-        clock_set_back(host_ns, atomic_load_explicit(&clock_held_ns,
-                                                     memory_order_relaxed) -
-                                    held_ns);
+        clock_set_back(clock_host(CLOCK_MONOTONIC),
+                       atomic_load_explicit(&clock_held_ns,
+                                            memory_order_relaxed) -
+                           held_ns);
     }
     core_unlock(LOCK_RECORD);
 }
