@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """data/workspaces/cudnn.csv: what each row says of itself."""
 import csv
-import pathlib
 import unittest
 
 from suite import TOP, main

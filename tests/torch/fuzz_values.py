@@ -13,8 +13,6 @@ seed.
 import argparse
 import collections
 import ctypes
-import inspect
-import math
 import random
 import sys
 

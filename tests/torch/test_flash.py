@@ -19,75 +19,84 @@ SHAPES = [(4, 2048, 2048, 16, 16, 64), (2, 1000, 1000, 16, 4, 128),
           (1, 128, 128, 2, 2, 192), (2, 17, 1000, 4, 4, 40)]
 
 
+def requested():
+    import torch
+    return torch.cuda.memory_stats()["requested_bytes.all.peak"]
+
+
+def taken(call):
+    """What CALL returns, and what it takes at most: as asked for, since
+    what the cache gives more depends on what was there before."""
+    import torch
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+    result = call()
+    return result, requested() - before
+
+
+def kernels(call):
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        call()
+        torch.cuda.synchronize()
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        profiled.export_chrome_trace(file.name)
+        events = json.load(open(file.name))["traceEvents"]
+    return [(e["name"].replace("pytorch_flash::", "flash::"),
+             e["args"]["grid"], e["args"]["block"], round(e["dur"], 3))
+            for e in sorted(events, key=lambda e: e.get("ts", 0))
+            if e.get("cat") == "kernel" and "flash" in e["name"]]
+
+
+def compare(shape, causal, dropout, dtype):
+    """The extension's call beside PyTorch's own. Under memsim."""
+    import torch
+    import flash_attn_2_cuda
+    batch, queries, keys, heads, kv_heads, size = shape
+    q = torch.empty(batch, queries, heads, size, device="cuda",
+                    dtype=dtype)
+    k = torch.empty(batch, keys, kv_heads, size, device="cuda",
+                    dtype=dtype)
+    v, grad = torch.empty_like(k), torch.empty_like(q)
+
+    def forward():
+        return flash_attn_2_cuda.fwd(
+            q, k, v, None, None, dropout, 1.0, causal, -1, -1, 0.0, False,
+            None)
+
+    def torchs_forward():
+        return torch.ops.aten._flash_attention_forward(
+            q, k, v, None, None, queries, keys, dropout, causal, False,
+            scale=1.0)
+
+    (out, lse, _, _), bytes_ = taken(forward)
+    (*torchs, seed, offset, _), torchs_bytes = taken(torchs_forward)
+    # PyTorch makes a second tensor of the generator's state, which stays
+    # empty, and with dropout one more of 16 bytes for the time of the call
+    equal(bytes_ + offset.nbytes + 16 * bool(dropout), torchs_bytes)
+    equal((out.shape, out.stride(), lse.shape),
+          (torchs[0].shape, torchs[0].stride(), torchs[1].shape))
+
+    def backward():
+        return flash_attn_2_cuda.bwd(
+            grad, q, k, v, out, lse, None, None, None, None, dropout, 1.0,
+            causal, -1, -1, 0.0, False, None, None)
+
+    def torchs_backward():
+        return torch.ops.aten._flash_attention_backward(
+            grad, q, k, v, *torchs, None, None, queries, keys, dropout,
+            causal, seed, offset, scale=1.0)
+
+    equal(taken(backward)[1], taken(torchs_backward)[1])
+    for ours, theirs in ((forward, torchs_forward),
+                         (backward, torchs_backward)):
+        equal(kernels(ours), kernels(theirs))
+
+
 def script():
     """Run under memsim, with a flash_attn that has no extension."""
     import torch
-    from torch.profiler import ProfilerActivity, profile
-    import flash_attn_2_cuda
-
-    def requested():
-        return torch.cuda.memory_stats()["requested_bytes.all.peak"]
-
-    def taken(call):
-        """What CALL returns, and what it takes at most: as asked for, since
-        what the cache gives more depends on what was there before."""
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_stats()["requested_bytes.all.current"]
-        result = call()
-        return result, requested() - before
-
-    def kernels(call):
-        with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-            call()
-            torch.cuda.synchronize()
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            profiled.export_chrome_trace(file.name)
-            events = json.load(open(file.name))["traceEvents"]
-        return [(e["name"].replace("pytorch_flash::", "flash::"),
-                 e["args"]["grid"], e["args"]["block"], round(e["dur"], 3))
-                for e in sorted(events, key=lambda e: e.get("ts", 0))
-                if e.get("cat") == "kernel" and "flash" in e["name"]]
-
-    def compare(shape, causal, dropout, dtype):
-        batch, queries, keys, heads, kv_heads, size = shape
-        q = torch.empty(batch, queries, heads, size, device="cuda",
-                        dtype=dtype)
-        k = torch.empty(batch, keys, kv_heads, size, device="cuda",
-                        dtype=dtype)
-        v, grad = torch.empty_like(k), torch.empty_like(q)
-
-        def forward():
-            return flash_attn_2_cuda.fwd(
-                q, k, v, None, None, dropout, 1.0, causal, -1, -1, 0.0, False,
-                None)
-
-        def torchs_forward():
-            return torch.ops.aten._flash_attention_forward(
-                q, k, v, None, None, queries, keys, dropout, causal, False,
-                scale=1.0)
-
-        (out, lse, _, _), bytes_ = taken(forward)
-        (*torchs, seed, offset, _), torchs_bytes = taken(torchs_forward)
-        # PyTorch makes a second tensor of the generator's state, which stays
-        # empty, and with dropout one more of 16 bytes for the time of the call
-        equal(bytes_ + offset.nbytes + 16 * bool(dropout), torchs_bytes)
-        equal((out.shape, out.stride(), lse.shape),
-              (torchs[0].shape, torchs[0].stride(), torchs[1].shape))
-
-        def backward():
-            return flash_attn_2_cuda.bwd(
-                grad, q, k, v, out, lse, None, None, None, None, dropout, 1.0,
-                causal, -1, -1, 0.0, False, None, None)
-
-        def torchs_backward():
-            return torch.ops.aten._flash_attention_backward(
-                grad, q, k, v, *torchs, None, None, queries, keys, dropout,
-                causal, seed, offset, scale=1.0)
-
-        equal(taken(backward)[1], taken(torchs_backward)[1])
-        for ours, theirs in ((forward, torchs_forward),
-                             (backward, torchs_backward)):
-            equal(kernels(ours), kernels(theirs))
 
     for shape, causal, dropout in itertools.product(SHAPES, (True, False),
                                                     (0.0, 0.1)):

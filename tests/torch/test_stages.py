@@ -6,7 +6,6 @@ until PyTorch's caches of them are full, and when that is depends on when its
 watchdog looks, so that a step that waits for the host differs by microseconds
 from run to run."""
 import json
-import os
 import pathlib
 import sys
 import tempfile

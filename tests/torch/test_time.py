@@ -2,7 +2,6 @@
 """Step times of real training: run, report and replay agree to the nanosecond,
 without host time two runs do, and the parts of a step add up."""
 import json
-import os
 import pathlib
 import re
 import subprocess

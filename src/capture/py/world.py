@@ -259,81 +259,77 @@ def _wait(store, keys, timeout):
         pause = min(2 * pause, 0.05)
 
 
-def _store_class(dist):
-    class World(dist.Store):
-        """INNER, where ranks that are not run have set what they would set."""
+class _Served:
+    """A store around INNER, where ranks that are not run have set what they
+    would set: a base beside PyTorch's."""
 
-        def __init__(self, inner):
-            super().__init__()
-            self.inner, self.limit = inner, datetime.timedelta(minutes=30)
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.limit = inner, datetime.timedelta(minutes=30)
 
-        def _met(self, key):
-            """Tells NCCL of the pair that is about to meet by KEY. Returns
-            whether a rank would set KEY that is not run."""
-            setter = _setter(key)
-            if setter is None:
-                return False
-            if _PEER_KEY.search(key):
-                _tell(_NEXT_INIT, array.array("I", setter[1]).tobytes(), 2)
-            return setter[0] not in REAL
+    def _met(self, key):
+        """Tells NCCL of the pair that is about to meet by KEY. Returns
+        whether a rank would set KEY that is not run."""
+        setter = _setter(key)
+        if setter is None:
+            return False
+        if _PEER_KEY.search(key):
+            _tell(_NEXT_INIT, array.array("I", setter[1]).tobytes(), 2)
+        return setter[0] not in REAL
 
-        def get(self, key):
-            if self._met(key):  # all ranks that are run agree on one
-                value = os.urandom(_ID_BYTES // 2).hex()
-                return self.inner.compare_set(key, "", value)
-            _wait(self.inner, [key], self.limit)
-            return self.inner.get(key)
+    def get(self, key):
+        if self._met(key):  # all ranks that are run agree on one
+            value = os.urandom(_ID_BYTES // 2).hex()
+            return self.inner.compare_set(key, "", value)
+        _wait(self.inner, [key], self.limit)
+        return self.inner.get(key)
 
-        def set(self, key, value):
-            self._met(key)
-            return self.inner.set(key, value)
+    def set(self, key, value):
+        self._met(key)
+        return self.inner.set(key, value)
 
-        def wait(self, keys, timeout=None):
-            return _wait(self.inner, keys, timeout or self.limit)
+    def wait(self, keys, timeout=None):
+        return _wait(self.inner, keys, timeout or self.limit)
 
-        def add(self, key, amount):
-            return self.inner.add(key, amount)
+    def add(self, key, amount):
+        return self.inner.add(key, amount)
 
-        def check(self, keys):
-            return self.inner.check(keys)
+    def check(self, keys):
+        return self.inner.check(keys)
 
-        def compare_set(self, key, expected, desired):
-            return self.inner.compare_set(key, expected, desired)
+    def compare_set(self, key, expected, desired):
+        return self.inner.compare_set(key, expected, desired)
 
-        def delete_key(self, key):
-            return self.inner.delete_key(key)
+    def delete_key(self, key):
+        return self.inner.delete_key(key)
 
-        deleteKey = delete_key  # what PyTorch's C++ looks for
+    deleteKey = delete_key  # what PyTorch's C++ looks for
 
-        def num_keys(self):
-            return self.inner.num_keys()
+    def num_keys(self):
+        return self.inner.num_keys()
 
-        def append(self, key, value):
-            return self.inner.append(key, value)
+    def append(self, key, value):
+        return self.inner.append(key, value)
 
-        def multi_get(self, keys):
-            return [self.get(key) for key in keys]
+    def multi_get(self, keys):
+        return [self.get(key) for key in keys]
 
-        def multi_set(self, keys, values):
-            return self.inner.multi_set(keys, values)
+    def multi_set(self, keys, values):
+        return self.inner.multi_set(keys, values)
 
-        def has_extended_api(self):
-            return self.inner.has_extended_api()
+    def has_extended_api(self):
+        return self.inner.has_extended_api()
 
-        def set_timeout(self, timeout):
-            self.limit = timeout
+    def set_timeout(self, timeout):
+        self.limit = timeout
 
-        @property
-        def timeout(self):
-            return self.limit
-
-    return World
+    @property
+    def timeout(self):
+        return self.limit
 
 
-
-
-def _serve_stores(dist, c10d):
-    world = _store_class(dist)
+def _serve_tcp_stores(dist):
+    """A store waits for those of its world that are run."""
     original = dist.TCPStore.__init__
 
     def tcp_store(self, *args, **kwargs):
@@ -344,9 +340,16 @@ def _serve_stores(dist, c10d):
             kwargs["world_size"] = len(REAL)
         original(self, *args, **kwargs)
 
+    dist.TCPStore.__init__ = tcp_store
+
+
+def _serve_stores(dist, c10d):
+    class World(_Served, dist.Store):
+        pass
+
     def served(store):
-        if store is not None and not isinstance(store, world):
-            store = world(store)
+        if store is not None and not isinstance(store, World):
+            store = World(store)
             _kept.append(store)
         return store
 
@@ -355,7 +358,7 @@ def _serve_stores(dist, c10d):
         original = getattr(dist.Store, name)
 
         def run(self, keys, *args):
-            if not isinstance(self, world):
+            if not isinstance(self, World):
                 _wait(self, [keys] if isinstance(keys, str) else keys,
                       args[0] if args else self.timeout)
             return original(self, keys, *args)
@@ -386,7 +389,7 @@ def _serve_stores(dist, c10d):
     rendezvous_original = c10d.rendezvous
     init_original = c10d.init_process_group
     barrier_original = c10d._store_based_barrier
-    dist.TCPStore.__init__ = tcp_store
+    _serve_tcp_stores(dist)
     _kept.append(dist.Store.wait)
     for name in "get", "wait":
         setattr(dist.Store, name, waits(name))
@@ -520,64 +523,72 @@ class _Mirror:
                 }.get(name, lambda: parts[0])()
 
 
-def _serve_collectives(dist, c10d):
-    """Replaces the functions of torch.distributed for host tensors of groups
-    with ranks that are not run."""
-    def mirror(group, *tensors):
+class _Around:
+    """Functions of torch.distributed are replaced by others around them."""
+
+    def __init__(self, dist, c10d):
+        self.dist, self.c10d = dist, c10d
+
+    def mirror(self, group, *tensors):
         """The group's, or None where PyTorch's own function will do."""
-        group = group or c10d._get_default_group()
-        if group == c10d.GroupMember.NON_GROUP_MEMBER:
+        group = group or self.c10d._get_default_group()
+        if group == self.c10d.GroupMember.NON_GROUP_MEMBER:
             return None
-        ranks = c10d.get_process_group_ranks(group)
+        ranks = self.c10d.get_process_group_ranks(group)
         if tuple(ranks) not in _host or any(
                 t.device.type != "cpu" for t in tensors):
             return None
         return _Mirror(ranks)
 
+    @staticmethod
     def root(group, m, rank, group_rank):
         """The rank of the world that ROOT is."""
         return m.ranks[group_rank] if group_rank is not None else rank
 
-    def replace(name, around):
-        original = getattr(c10d, name, None)
+    def replace(self, name, around):
+        original = getattr(self.c10d, name, None)
         if original is None:
             return
         function = around(original)
         function.__name__ = name
-        for module in dist, c10d:
+        for module in self.dist, self.c10d:
             setattr(module, name, function)
 
-    def all_reduce(original):
-        def run(tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
-            m = mirror(group, tensor)
+
+class _Collectives(_Around):
+    """Of host tensors, in groups with ranks that are not run."""
+
+    def all_reduce(self, original):
+        def run(tensor, op=self.dist.ReduceOp.SUM, group=None, async_op=False):
+            m = self.mirror(group, tensor)
             if m is None:
                 return original(tensor, op, group, async_op)
             tensor.copy_(m.reduce(tensor, op))
             return _Done() if async_op else None
         return run
 
-    def reduce(original):
-        def run(tensor, dst=None, op=dist.ReduceOp.SUM, group=None,
+    def reduce(self, original):
+        def run(tensor, dst=None, op=self.dist.ReduceOp.SUM, group=None,
                 async_op=False, group_dst=None):
-            m = mirror(group, tensor)
+            m = self.mirror(group, tensor)
             if m is None:
                 extra = {} if group_dst is None else {"group_dst": group_dst}
                 return original(tensor, dst, op, group, async_op, **extra)
             value = m.reduce(tensor, op)
-            if root(group, m, dst, group_dst) == RANK:
+            if self.root(group, m, dst, group_dst) == RANK:
                 tensor.copy_(value)
             return _Done() if async_op else None
         return run
 
-    def broadcast(original):
+    def broadcast(self, original):
         def run(tensor, src=None, group=None, async_op=False, group_src=None):
-            m = mirror(group, tensor)
+            m = self.mirror(group, tensor)
             if m is None:
                 extra = {} if group_src is None else {"group_src": group_src}
                 work = original(tensor, src, group, async_op, **extra)
                 _fill(tensor)
                 return work
-            source = root(group, m, src, group_src)
+            source = self.root(group, m, src, group_src)
             if _incoming:
                 _fill(tensor)
                 return None
@@ -587,9 +598,9 @@ def _serve_collectives(dist, c10d):
             return _Done() if async_op else None
         return run
 
-    def all_gather(original):
+    def all_gather(self, original):
         def run(tensor_list, tensor, group=None, async_op=False):
-            m = mirror(group, tensor)
+            m = self.mirror(group, tensor)
             if m is None:
                 return original(tensor_list, tensor, group, async_op)
             for out, part in zip(tensor_list, m.everybody(tensor)):
@@ -597,9 +608,9 @@ def _serve_collectives(dist, c10d):
             return _Done() if async_op else None
         return run
 
-    def all_gather_into_tensor(original):
+    def all_gather_into_tensor(self, original):
         def run(output_tensor, input_tensor, group=None, async_op=False):
-            m = mirror(group, input_tensor)
+            m = self.mirror(group, input_tensor)
             if m is None:
                 return original(output_tensor, input_tensor, group, async_op)
             import torch
@@ -608,10 +619,10 @@ def _serve_collectives(dist, c10d):
             return _Done() if async_op else None
         return run
 
-    def gather(original):
+    def gather(self, original):
         def run(tensor, gather_list=None, dst=None, group=None, async_op=False,
                 group_dst=None):
-            m = mirror(group, tensor)
+            m = self.mirror(group, tensor)
             if m is None:
                 extra = {} if group_dst is None else {"group_dst": group_dst}
                 return original(tensor, gather_list, dst, group, async_op,
@@ -621,16 +632,17 @@ def _serve_collectives(dist, c10d):
             return _Done() if async_op else None
         return run
 
-    def scatter(original):
+    def scatter(self, original):
         def run(tensor, scatter_list=None, src=None, group=None,
                 async_op=False, group_src=None):
-            m = mirror(group, tensor)
+            m = self.mirror(group, tensor)
             if m is None:
                 extra = {} if group_src is None else {"group_src": group_src}
                 return original(tensor, scatter_list, src, group, async_op,
                                 **extra)
             import torch
-            source = root(group, m, src if src is not None else 0, group_src)
+            source = self.root(group, m, src if src is not None else 0,
+                               group_src)
             parts = torch.stack(list(scatter_list)) if scatter_list else \
                 tensor.new_zeros((len(m.ranks), *tensor.shape))
             have = m.share(parts)
@@ -639,10 +651,10 @@ def _serve_collectives(dist, c10d):
             return _Done() if async_op else None
         return run
 
-    def barrier(original):
+    def barrier(self, original):
         def run(group=None, *args, **kwargs):
-            m = mirror(group)
-            backend = c10d.get_backend(group)
+            m = self.mirror(group)
+            backend = self.c10d.get_backend(group)
             if m is None or "nccl" in str(backend):
                 return original(group, *args, **kwargs)
             import torch
@@ -650,16 +662,20 @@ def _serve_collectives(dist, c10d):
             return _Done() if kwargs.get("async_op") else None
         return run
 
-    def monitored_barrier(original):
+    def monitored_barrier(self, original):
         def run(group=None, timeout=None, wait_all_ranks=False):
-            m = mirror(group)
+            m = self.mirror(group)
             if m is None:
                 return original(group, timeout, wait_all_ranks)
             import torch
             m.share(torch.zeros(1))
         return run
 
-    def peer_of(args, kwargs, names, position=1):
+
+class _Messages(_Around):
+    """From one rank to another."""
+
+    def peer_of(self, args, kwargs, names, position=1):
         """The rank of the world that a message is for, or None."""
         for name in names:
             if kwargs.get(name) is not None:
@@ -668,30 +684,32 @@ def _serve_collectives(dist, c10d):
                     else kwargs[name]
         return args[position] if len(args) > position else None
 
+    @staticmethod
     def group_of(args, kwargs, position=2):
         return kwargs.get("group", args[position] if len(args) > position
                           else None)
 
+    @staticmethod
     def what_of(args, kwargs, name):
         return args[0] if args else kwargs[name]
 
-    def send(original):
+    def send(self, original):
         def run(*args, **kwargs):
-            _message(peer_of(args, kwargs, ("dst", "group_dst")),
-                     group_of(args, kwargs))
+            _message(self.peer_of(args, kwargs, ("dst", "group_dst")),
+                     self.group_of(args, kwargs))
             return original(*args, **kwargs)
         return run
 
-    def receive(original):
+    def receive(self, original):
         def run(*args, **kwargs):
-            tensor = what_of(args, kwargs, "tensor")
-            source = peer_of(args, kwargs, ("src", "group_src"))
-            group = group_of(args, kwargs)
-            if _incoming and mirror(group, tensor) is not None:
+            tensor = self.what_of(args, kwargs, "tensor")
+            source = self.peer_of(args, kwargs, ("src", "group_src"))
+            group = self.group_of(args, kwargs)
+            if _incoming and self.mirror(group, tensor) is not None:
                 _fill(tensor)
                 return source
             _message(source, group)
-            if mirror(group, tensor) is not None:
+            if self.mirror(group, tensor) is not None:
                 if source not in REAL:
                     raise RankNotRun("a message", source)
                 raise RuntimeError(
@@ -703,7 +721,7 @@ def _serve_collectives(dist, c10d):
             return work
         return run
 
-    def batch(original):
+    def batch(self, original):
         def run(operations):
             for each in operations:
                 _message(each.peer, each.group)
@@ -717,21 +735,26 @@ def _serve_collectives(dist, c10d):
             return works
         return run
 
-    def objects_to(original):
+
+class _Objects(_Messages):
+    """Python objects."""
+
+    def objects_to(self, original):
         def run(*args, **kwargs):
-            target = peer_of(args, kwargs, ("dst", "group_dst"))
-            _message(target, group_of(args, kwargs))
+            target = self.peer_of(args, kwargs, ("dst", "group_dst"))
+            _message(target, self.group_of(args, kwargs))
             _objects_give("message", target,
-                          what_of(args, kwargs, "object_list"))
+                          self.what_of(args, kwargs, "object_list"))
             return original(*args, **kwargs)
         return run
 
-    def objects_from(position, kind):
+    def objects_from(self, position, kind):
         """Of collectives that bring one rank's objects to others."""
         def around(original):
             def run(*args, **kwargs):
-                source = peer_of(args, kwargs, ("src", "group_src"), position)
-                group = group_of(args, kwargs, position + 1)
+                source = self.peer_of(args, kwargs, ("src", "group_src"),
+                                      position)
+                group = self.group_of(args, kwargs, position + 1)
                 if source is None and kind != "message":
                     source = 0
                 target = RANK if kind == "message" else None
@@ -744,7 +767,7 @@ def _serve_collectives(dist, c10d):
                     brought[:], _incoming[:] = taken
                 if source == RANK and kind == "broadcast":
                     _objects_give(kind, None,
-                                  what_of(args, kwargs, "object_list"))
+                                  self.what_of(args, kwargs, "object_list"))
                 try:
                     return original(*args, **kwargs)
                 finally:
@@ -753,13 +776,13 @@ def _serve_collectives(dist, c10d):
             return run
         return around
 
-    def objects_of_all(name):
+    def objects_of_all(self, name):
         def around(original):
             def run(*args, **kwargs):
                 _accept_copies()
-                group = kwargs.get("group") or c10d._get_default_group()
-                if group != c10d.GroupMember.NON_GROUP_MEMBER:
-                    ranks = c10d.get_process_group_ranks(group)
+                group = kwargs.get("group") or self.c10d._get_default_group()
+                if group != self.c10d.GroupMember.NON_GROUP_MEMBER:
+                    ranks = self.c10d.get_process_group_ranks(group)
                     missing = sum(r not in REAL for r in ranks)
                     if missing:
                         _note(f"{name}: {missing} of {len(ranks)} objects are "
@@ -768,20 +791,28 @@ def _serve_collectives(dist, c10d):
             return run
         return around
 
+
+def _serve_collectives(dist, c10d):
+    """Replaces the functions of torch.distributed for host tensors of groups
+    with ranks that are not run."""
+    tensors = _Collectives(dist, c10d)
+    objects = _Objects(dist, c10d)
+    for name in ("all_reduce", "reduce", "broadcast", "all_gather", "gather",
+                 "scatter", "all_gather_into_tensor", "barrier",
+                 "monitored_barrier"):
+        tensors.replace(name, getattr(tensors, name))
     for name, around in {
-            "all_reduce": all_reduce, "reduce": reduce, "broadcast": broadcast,
-            "all_gather": all_gather, "gather": gather, "scatter": scatter,
-            "all_gather_into_tensor": all_gather_into_tensor,
-            "all_gather_single": all_gather_into_tensor,  # its name in 2.15
-            "barrier": barrier, "monitored_barrier": monitored_barrier,
-            "send": send, "isend": send, "recv": receive, "irecv": receive,
-            "batch_isend_irecv": batch, "send_object_list": objects_to,
-            "broadcast_object_list": objects_from(1, "broadcast"),
-            "scatter_object_list": objects_from(2, "scatter"),
-            "recv_object_list": objects_from(1, "message"),
-            "all_gather_object": objects_of_all("all_gather_object"),
-            "gather_object": objects_of_all("gather_object")}.items():
-        replace(name, around)
+            "all_gather_single": tensors.all_gather_into_tensor,  # in 2.15
+            "send": objects.send, "isend": objects.send,
+            "recv": objects.receive, "irecv": objects.receive,
+            "batch_isend_irecv": objects.batch,
+            "send_object_list": objects.objects_to,
+            "broadcast_object_list": objects.objects_from(1, "broadcast"),
+            "scatter_object_list": objects.objects_from(2, "scatter"),
+            "recv_object_list": objects.objects_from(1, "message"),
+            "all_gather_object": objects.objects_of_all("all_gather_object"),
+            "gather_object": objects.objects_of_all("gather_object")}.items():
+        objects.replace(name, around)
 
 
 # --- checkpoints -------------------------------------------------------------

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Segment Anything: a prompt, then masks of the whole image."""
 import numpy
-import torch
 from segment_anything import SamAutomaticMaskGenerator, SamPredictor, \
     sam_model_registry
 

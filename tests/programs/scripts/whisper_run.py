@@ -4,7 +4,6 @@ transcribe|decode"""
 import sys
 
 import numpy
-import torch
 import whisper
 
 model = whisper.model.Whisper(whisper.model.ModelDimensions(

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's image models."""
-import torch
-import torch.nn.functional as F
 
 import timm
 from . import common

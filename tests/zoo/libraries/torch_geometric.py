@@ -5,7 +5,6 @@ import inspect
 
 import torch
 
-import torch_geometric
 from torch_geometric import nn
 from . import common
 

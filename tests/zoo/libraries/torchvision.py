@@ -3,7 +3,6 @@
 optical flow."""
 import torch
 
-import torchvision
 from torchvision import models
 from . import common
 
