@@ -6,50 +6,33 @@
 #include <unistd.h>
 
 #include "common/base/file_write.h"
-#include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
-#include "memsim/advice/change.h"
 #include "memsim/change/pipe_schedule.h"
 #include "memsim/change/pipe_split.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_files.h"
-#include "memsim/cli/output_time.h"
-#include "memsim/cli/replay_what_if.h"
 #include "memsim/cli/replay_changed.h"
+#include "memsim/cli/replay_gpus.h"
+#include "memsim/cli/replay_memory.h"
 #include "memsim/cli/replay_stages.h"
 #include "memsim/report/replay_report.h"
-
-#define DEFAULT_GPU "h100-sxm-80gb"
-
-struct replay_options {
-    const char *gpu;
-    uint64_t memory_bytes;  /* 0: the GPU's */
-    const char *alloc_conf; /* the last; all are in `confs` */
-    const char *torch;
-    const char *sweep;
-    const char *what_if;
-    const char *second;
-    int addresses;
-    double fail_above_percent;
-    bool models, gpu_asked; /* --gpu was given, not a cluster's taken */
-    uint32_t data_parallel; /* 0: as recorded */
-    uint32_t microbatches, node_ranks;
-    const char *schedule;
-    struct output_options output;
-    const char **confs;
-    size_t conf_count, conf_capacity;
-};
 
 #define ROW(field) .offset = offsetof(struct replay_options, field)
 
 static const struct option_row rows[] = {
     {"gpu", 0, OPTION_STRING, "NAME|FILE.json", ROW(gpu), .group = "Replay",
      .help = "GPU to replay on, see `memsim gpus' (default: that\n"
-             "of the recording; for a snapshot " DEFAULT_GPU ")"},
+             "of the recording; for a snapshot " REPLAY_GPU ");\n"
+             "all, or several with commas between them: a table"},
+    {"price", 0, OPTION_STRING, "FILE.json", ROW(price),
+     .help = "prices of an hour of one GPU, for the table:\n"
+             "{\"h100-sxm-80gb\": 2.99, \"l4\": 0.71}"},
+    {"budget", 0, OPTION_NUMBER, "PRICE", ROW(budget),
+     .help = "leave out GPUs whose hour costs more (see --price)"},
     {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),
      .help = "memory of the GPU: 80GiB, 80GB, 85899345920"},
     {"alloc-conf", 0, OPTION_STRING, "CONF", ROW(alloc_conf),
@@ -125,6 +108,7 @@ static const struct options options = {
         "  125  memsim failed",
     .examples =
         "  memsim replay --gpu a100-sxm-80gb out\n"
+        "  memsim replay --gpu all out\n"
         "  memsim replay --sweep memory=16GiB..80GiB out",
     .rows = rows,
     .wanted = "give one trace, directory or snapshot",
@@ -154,25 +138,6 @@ static void confs_collect(struct replay_options *o, int argc, char **argv)
     }
 }
 
-/* "memory=16GiB..80GiB" */
-static int sweep_parse(const char *text, uint64_t *least, uint64_t *most,
-                       struct err *err)
-{
-    const char *dots = strstr(text, "..");
-    char first[64];
-
-    if (strncmp(text, "memory=", 7) || !dots || dots - text - 7 > 63)
-        return err_set(err,
-                       "--sweep: '%s' is not of the form "
-                       "memory=16GiB..80GiB",
-                       text);
-    snprintf(first, sizeof first, "%.*s", (int)(dots - text - 7), text + 7);
-    if (units_parse_bytes(first, least) || units_parse_bytes(dots + 2, most) ||
-        *least > *most || !*most)
-        return err_set(err, "--sweep: '%s': not a range of sizes", text + 7);
-    return 0;
-}
-
 /* PATH, or the traces in the directory PATH: one at least. */
 static int run_find(struct run *run, const char *path, struct err *err)
 {
@@ -186,48 +151,6 @@ static int run_find(struct run *run, const char *path, struct err *err)
     return 0;
 }
 
-/* Is there enough in the cache at the peak for other settings to matter? */
-static bool is_wasteful(const struct whatif *w)
-{
-    const struct replay_result *r = &w->rows[0].result;
-    const struct replay_device *d = &r->devices[w->device];
-
-    return !r->fits || d->peak_reserved_bytes - d->peak_allocated_bytes >
-                           d->peak_reserved_bytes / 10;
-}
-
-/* What the job needs at least, where more than that is not known. */
-static int ask_least(struct recording *rec, struct err *err)
-{
-    struct whatif *w = &rec->whatif;
-
-    if (whatif_outcome(w, &w->rows[0].result) != WHATIF_UNKNOWN)
-        return 0;
-    return whatif_least(w, recording_capacity(rec), err);
-}
-
-static int ask(struct recording *rec, const struct replay_options *o,
-               struct err *err)
-{
-    struct whatif *w = &rec->whatif;
-    uint64_t least, most;
-
-    for (size_t i = 0; i < o->conf_count; i++)
-        if (whatif_add(w, o->confs[i], false, err))
-            return -1;
-    if (!o->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
-        return -1;
-    if (!o->conf_count && is_wasteful(w) && whatif_advise(w, err))
-        return -1;
-    if (ask_least(rec, err))
-        return -1;
-    if (!o->sweep)
-        return 0;
-    if (sweep_parse(o->sweep, &least, &most, err))
-        return -1;
-    return whatif_sweep(w, w->rows[0].conf, least, most, err);
-}
-
 /* Traces have collectives; snapshots have not. */
 static int price(const struct replay_options *o, struct replay_report *r,
                  const struct run *run, struct err *err)
@@ -238,59 +161,6 @@ static int price(const struct replay_options *o, struct replay_report *r,
                        "--cluster takes a trace",
                        run->traces[0].path);
     return output_price(&o->output, run, &r->result, err);
-}
-
-/* Times the ranks, which are those of the recordings that are used, in order.
- * Snapshots have no work. */
-static int time_all(const struct replay_options *o, struct replay_report *r,
-                    const struct recording *recordings, const struct gpu *gpu,
-                    struct err *err)
-{
-    struct output_time time;
-    struct output_members members = {.all = NULL};
-    struct gpu recorded;
-    size_t rank = 0;
-
-    if (!r->count || !run_is_trace(recordings[0].path))
-        return 0;
-    if (!gpu && output_time_gpu(recordings[0].path, &recorded, err)) {
-        result_note(&r->result, "its time is not known: %s", err->text);
-        err->text[0] = '\0';
-        return 0;
-    }
-    if (output_time_init(&time, &o->output, gpu ? gpu : &recorded, err))
-        return -1;
-    time.timeline.data_parallel = o->data_parallel;
-    time.changes_memory = o->what_if != NULL;
-    for (size_t i = 0; i < r->count; i++)
-        if (recordings[i].whatif.row_count)
-            output_members_add(&members, &r->result.ranks[rank++],
-                               (uint32_t)i, recordings[i].path, NULL);
-    int rc = output_time_job(&time, &r->result, &members, err);
-    output_members_fini(&members);
-    output_time_fini(&time);
-    return rc;
-}
-
-/* What is replayed: the recordings, and what --what-if makes of them. */
-struct inputs {
-    struct recording *recordings;
-    struct changed *changed; /* zeroed without --what-if */
-};
-
-/* The same of a job that --what-if changes. */
-static int time_inputs(const struct replay_options *o, struct replay_report *r,
-                       const struct inputs *in, const struct gpu *gpu,
-                       struct err *err)
-{
-    if (time_all(o, r, in->recordings, gpu, err))
-        return -1;
-    for (size_t i = 0; o->what_if && i < r->count; i++)
-        if (in->recordings[i].whatif.row_count) {
-            replay_what_if_time(&r->result, &in->changed[i]);
-            break;
-        }
-    return 0;
 }
 
 static int report(const struct replay_options *o, struct replay_report *r,
@@ -329,52 +199,6 @@ static void advise(const struct replay_options *o, struct replay_report *r,
                              &recordings[i], recordings[i].path);
     if (o->output.advice && r->result.verdict == VERDICT_OOM)
         advice_gpus(&r->result);
-}
-
-static int open_one(struct inputs *in, size_t i, char *path,
-                    const struct replay_options *o,
-                    const struct recording_options *ro, struct err *err)
-{
-    struct recording *rec = &in->recordings[i];
-
-    if (recording_open(rec, path, ro, err))
-        return -1;
-    if (!recording_is_used(rec))
-        return 0;
-    if (o->what_if && changed_apply(&in->changed[i], rec, o->what_if, err))
-        return -1;
-    return ask(rec, o, err);
-}
-
-static int open_all(struct inputs *in, const struct run *run,
-                    const struct replay_options *o,
-                    const struct recording_options *ro, struct err *err)
-{
-    for (size_t i = 0; i < run->count; i++)
-        if (open_one(in, i, run->traces[i].path, o, ro, err))
-            return -1;
-    return 0;
-}
-
-static void close_all(struct inputs *in, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        recording_close(&in->recordings[i]);
-        changed_fini(&in->changed[i]);
-    }
-    free(in->recordings);
-    free(in->changed);
-}
-
-/* The GPU that is asked for, or a snapshot's stand-in; false: none. */
-static int find_gpu(const struct replay_options *o, const char *path,
-                    struct gpu *gpu, bool *found, struct err *err)
-{
-    *found = o->gpu != NULL;
-    if (!o->gpu && run_is_trace(path))
-        return 0;
-    *found = true;
-    return gpu_load(o->gpu ? o->gpu : DEFAULT_GPU, gpu, err);
 }
 
 /* Where the whole job can be asked. */
@@ -472,42 +296,26 @@ static int check_change(const struct replay_options *o,
     return 0;
 }
 
-static int replay_memory(const struct replay_options *o, const struct run *run,
+static int replay_on_one(const struct replay_options *o, const struct run *run,
                          char **command, struct err *err)
 {
-    struct inputs in = {
-        xcalloc(run->count, sizeof *in.recordings),
-        xcalloc(run->count, sizeof *in.changed),
-    };
-    struct recording_options ro = {.torch = o->torch,
-                                   .memory_bytes = o->memory_bytes,
-                                   .modelled = o->addresses > 0,
-                                   .addresses = o->addresses == 2
-                                                    ? VASPACE_ASCENDING
-                                                    : VASPACE_CHUNKS};
-    struct gpu gpu = {.name = "recorded", .device_name = "as recorded"};
-    struct replay_report r;
-    bool has_gpu;
-    int status = CMD_RUN_FAILED;
+    struct replay_memory m;
+    struct result *result = &m.report.result;
+    struct gpu gpu;
 
-    if (!find_gpu(o, run->traces[0].path, &gpu, &has_gpu, err)) {
-        ro.gpu = has_gpu ? &gpu : NULL;
-        if (!open_all(&in, run, o, &ro, err)) {
-            replay_report_init(&r, in.recordings, run->count, &gpu,
-                               o->fail_above_percent, command);
-            if (o->sweep)
-                replay_report_sweep(&r);
-            note_whole(&r.result, run->traces[0].path);
-            advise(o, &r, in.recordings);
-            status = price(o, &r, run, err) ||
-                             time_inputs(o, &r, &in, ro.gpu, err) ||
-                             report(o, &r, err)
-                         ? CMD_RUN_FAILED
-                         : r.result.exit_status;
-            replay_report_fini(&r);
-        }
-    }
-    close_all(&in, run->count);
+    if ((o->gpu && gpu_load(o->gpu, &gpu, err)) ||
+        replay_memory_open(&m, o, run, o->gpu ? &gpu : NULL, command, err))
+        return CMD_RUN_FAILED;
+    if (o->sweep)
+        replay_report_sweep(&m.report);
+    note_whole(result, run->traces[0].path);
+    advise(o, &m.report, m.recordings);
+    int status = price(o, &m.report, run, err) ||
+                         replay_memory_time(&m, err) ||
+                         report(o, &m.report, err)
+                     ? CMD_RUN_FAILED
+                     : result->exit_status;
+    replay_memory_close(&m);
     return status;
 }
 
@@ -515,6 +323,7 @@ static int replay(const struct replay_options *o, const struct run *run,
                   char **command, struct err *err)
 {
     bool is_trace = run_is_trace(run->traces[0].path);
+    bool many = replay_gpus_asked(o->gpu);
     struct job_changes changes = {.count = 0};
 
     if (o->output.change && job_changes_parse(o->output.change, &changes, err))
@@ -522,9 +331,21 @@ static int replay(const struct replay_options *o, const struct run *run,
     const struct job_change *change = job_changes_recording(&changes);
     if (check_change(o, change, err))
         return CMD_RUN_FAILED;
-    if (is_trace && (change || replay_is_profile(run->traces[0].path)))
+    bool times = is_trace && (change || replay_is_profile(run->traces[0].path));
+    if (many && times)
+        return err_set(err, "--gpu %s needs a recording of memory; here give "
+                            "one GPU", o->gpu),
+               CMD_RUN_FAILED;
+    if (!many && (o->price || o->budget > 0))
+        return err_set(err, "--price and --budget are for --gpu all, or "
+                            "several GPUs"),
+               CMD_RUN_FAILED;
+    if (o->budget > 0 && !o->price)
+        return err_set(err, "--budget needs --price"), CMD_RUN_FAILED;
+    if (times)
         return replay_times(o, run, command, change, err);
-    return replay_memory(o, run, command, err);
+    return many ? replay_gpus(o, run, command, err)
+                : replay_on_one(o, run, command, err);
 }
 
 int cmd_replay(int argc, char **argv)

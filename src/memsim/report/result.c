@@ -346,7 +346,7 @@ static struct capability_set code_read(const struct session *s, int origin)
 }
 
 /* A GPU needs code of PyTorch's and of the others, where these are used. */
-static struct capability_set code_collect(const struct session *s)
+struct capability_set result_code(const struct session *s)
 {
     const struct capability_set own = code_read(s, 0), other = code_read(s, 1);
     struct capability_set both = {{0}};
@@ -364,7 +364,7 @@ void result_init(struct result *result, const struct session *session,
     *result = (struct result){
         .command = command,
         .gpu = session->gpu,
-        .code = code_collect(session),
+        .code = result_code(session),
         .finished = session->end_ns != 0,
         .command_status = (int)session->exit_status,
         .fail_above_percent = session->fail_above_percent,

@@ -219,6 +219,9 @@ void result_init(struct result *result, const struct session *session,
                  char *const *command);
 void result_fini(struct result *result);
 
+/* What all libraries of SESSION's run have code for; empty: not known. */
+struct capability_set result_code(const struct session *session);
+
 /* Classes of the ranks of RESULT that run the same program, have the same peaks
  * on their GPUs and were refused no memory. To be given to rank_classes_fini.
  */

@@ -16,7 +16,8 @@
 
 /* clang-format off */
 const char *const schema_documents[] = {
-    "report", "fit_batch", "diff", "diff_profile", "compare", "gpus", "gpu",
+    "report", "fit_batch", "diff", "diff_profile", "compare", "replay_gpus",
+    "gpus", "gpu",
     "clusters", "cluster", NULL,
 };
 
@@ -619,6 +620,35 @@ const struct schema_object schema_objects[] = {
     {"capacity_bytes", "optional uint", "the memory of the GPU"},
     {"step_ns", "optional uint", "the predicted time of a step"},
     {"smallest_gpu", "optional text", "the smallest GPU of the catalogue with enough memory"},
+)},
+{"replay_gpus", "what replay writes with --json for several GPUs", NULL, FIELDS(
+    {"schema", "uint", "1"},
+    {"version", "text", "the version of memsim, with the commit if known"},
+    {"exit_status", "int", "the exit status of memsim"},
+    {"command", "list of text", "memsim's own words"},
+    {"job_gpus", "uint", "the number of GPUs that the job uses"},
+    {"without_code", "uint", "GPUs that are left out: the job's libraries have no code for them"},
+    {"without_price", "uint", "GPUs that are left out for --budget: no price is known"},
+    {"over_budget", "uint", "GPUs that are left out for --budget"},
+    {"gpus", "list of replay_gpu", "those that fit first, the cheapest or fastest first"},
+)},
+{"replay_gpu", "the job on one GPU of the catalogue; bytes are those of its fullest GPU", NULL, FIELDS(
+    {"name", "text", "its name in the catalogue"},
+    {"device_name", "text", "the name that the driver reports"},
+    {"memory_bytes", "uint", "its memory"},
+    {"verdict", VERDICT, "the result of the replay"},
+    {"peak_used_bytes", "uint", "all memory that the GPU would show as used"},
+    {"headroom_bytes", "uint", "the memory that is left"},
+    {"kernels_differ", "bool", "PyTorch chooses other kernels on it, so that all figures are guesses"},
+    {"step_ns", "optional uint", "the predicted time of a step"},
+    {"low_ns", "optional uint", "its band"},
+    {"high_ns", "optional uint", "its band"},
+    {"basis", "optional text", "what most of the device time is priced by; see time"},
+    {"waits_for_cpu", "optional bool", "the step waits for the CPU of this machine"},
+    {"tokens_per_second", "optional number", "of one rank"},
+    {"samples_per_second", "optional number", "of one rank, if it has no tokens"},
+    {"price_per_hour", "optional number", "of one GPU, by --price"},
+    {"price_per_step", "optional number", "of a step of the job, on all its GPUs"},
 )},
 {"diff_run", "a run that is compared", NULL, FIELDS(
     {"source", "text", "its file or directory"},

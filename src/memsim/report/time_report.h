@@ -25,6 +25,15 @@ void time_json_add(cJSON *root, const struct result *result);
 /* Samples and tokens a second, where the arguments of the program's modules say
  * how many a step works on: a line, and "throughput" for TIME. */
 void time_throughput_write(const struct result *result, FILE *out);
+
+/* The same as a number. */
+struct time_rate {
+    double per_second; /* 0: not known */
+    bool tokens;       /* else samples */
+};
+struct time_rate time_rate_of(const struct result *result);
+/* In three digits: "185000" */
+void time_format_rate(double per_second, char *text, size_t size);
 /* What was counted, a line. */
 void time_throughput_write_basis(const struct result *result, FILE *out);
 void time_throughput_json(cJSON *time, const struct result *result);

@@ -43,6 +43,24 @@ static struct throughput throughput_find(const struct result *result)
     return found;
 }
 
+struct time_rate time_rate_of(const struct result *result)
+{
+    const struct throughput t = throughput_find(result);
+    uint64_t count = t.input.tokens ? t.input.tokens : t.input.samples;
+
+    return (struct time_rate){
+        .per_second = t.rank && t.seconds > 0 ? (double)count / t.seconds : 0,
+        .tokens = t.input.tokens > 0};
+}
+
+void time_format_rate(double per_second, char *text, size_t size)
+{
+    double unit = pow(10, floor(log10(fmax(per_second, 1e-9))) - 2);
+
+    snprintf(text, size, "%.*f", unit < 1 ? 1 : 0,
+             round(per_second / unit) * unit);
+}
+
 /* COUNT a second in three digits, and between which rates. */
 static void format_rate(const struct throughput *t, uint64_t count,
                         const char *what, char *text, size_t size)
@@ -51,11 +69,8 @@ static void format_rate(const struct throughput *t, uint64_t count,
                       t->low > 0 ? (double)count / t->low : 0};
     char texts[3][32];
 
-    for (int i = 0; i < 3; i++) {
-        double unit = pow(10, floor(log10(fmax(rates[i], 1e-9))) - 2);
-        snprintf(texts[i], sizeof texts[i], "%.*f", unit < 1 ? 1 : 0,
-                 round(rates[i] / unit) * unit);
-    }
+    for (int i = 0; i < 3; i++)
+        time_format_rate(rates[i], texts[i], sizeof texts[i]);
     snprintf(text, size, "%s %s/s (%s to %s)", texts[0], what, texts[1],
              texts[2]);
 }

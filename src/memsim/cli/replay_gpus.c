@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/replay_gpus.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file_write.h"
+#include "common/base/json_text.h"
+#include "common/base/status.h"
+#include "common/base/xmalloc.h"
+#include "memsim/report/gpu_need.h"
+#include "memsim/report/gpu_table.h"
+
+#define ALL "all"
+
+/* A table in the making. */
+struct making {
+    const struct replay_options *options;
+    const struct run *run;
+    char **command;
+    struct gpu *gpus; /* those to replay on */
+    double *prices;   /* of each; 0: not known */
+    size_t gpu_count;
+    struct gpu_table table;
+};
+
+bool replay_gpus_asked(const char *gpu)
+{
+    return gpu && (!strcmp(gpu, ALL) || strchr(gpu, ','));
+}
+
+/* What the table has no place for. */
+static int check_options(const struct replay_options *o, struct err *err)
+{
+    const struct output_options *to = &o->output;
+    const struct {
+        bool given;
+        const char *name;
+    } wrong[] = {
+        {o->sweep, "--sweep"},
+        {o->conf_count > 1, "--alloc-conf (more than once)"},
+        {o->output.advice, "--advice"},
+        {to->html, "--html"},
+        {to->perfetto, "--perfetto"},
+        {to->kineto, "--kineto"},
+        {to->chakra, "--chakra"},
+        {to->flame, "--flame"},
+        {to->snapshot, "--snapshot"},
+        {to->depends, "--depends"},
+        {to->fail_slower, "--fail-slower"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wrong[i].given)
+            return err_set(err,
+                           "--gpu %s gives a table; %s needs one GPU: "
+                           "--gpu NAME",
+                           o->gpu, wrong[i].name);
+    return 0;
+}
+
+/* --- which GPUs ----------------------------------------------------------- */
+
+static int list_named(struct making *m, const char *names, struct err *err)
+{
+    char *copy = xstrdup(names), *rest = copy, *name;
+    int rc = 0;
+
+    m->gpus = xcalloc(strlen(names) + 1, sizeof *m->gpus);
+    while (!rc && (name = strsep(&rest, ",")))
+        if (*name)
+            rc = gpu_load(name, &m->gpus[m->gpu_count++], err);
+    free(copy);
+    return rc;
+}
+
+/* The catalogue, but for GPUs that the job has no code for. */
+static int list_all(struct making *m, struct err *err)
+{
+    const struct capability_set code =
+        replay_memory_code(m->run->traces[0].path);
+    size_t all;
+
+    if (gpu_list_by_memory(&m->gpus, &all, err))
+        return -1;
+    for (size_t i = 0; i < all; i++)
+        if (gpu_has_code(&m->gpus[i], &code))
+            m->gpus[m->gpu_count++] = m->gpus[i];
+    m->table.without_code = all - m->gpu_count;
+    return 0;
+}
+
+/* --- prices --------------------------------------------------------------- */
+
+/* Gives the GPU that ITEM names its price. */
+static int take_price(struct making *m, const cJSON *item, struct err *err)
+{
+    struct gpu gpu;
+
+    if (!cJSON_IsNumber(item) || !(item->valuedouble > 0))
+        return err_set(err,
+                       "%s: '%s' has no price: a number above 0, for an hour "
+                       "of one GPU",
+                       m->options->price, item->string);
+    if (gpu_load(item->string, &gpu, err))
+        return -1;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (!strcmp(m->gpus[i].name, gpu.name))
+            m->prices[i] = item->valuedouble;
+    return 0;
+}
+
+static int read_prices(struct making *m, struct err *err)
+{
+    const char *path = m->options->price;
+    size_t length;
+    char *text = json_text_read(path, &length, err);
+    cJSON *prices = text ? json_text_parse(text, length, path, err) : NULL;
+    const cJSON *item;
+    int rc = prices ? 0 : -1;
+
+    free(text);
+    if (prices && !cJSON_IsObject(prices))
+        rc = err_set(err,
+                     "%s: is not an object with prices, as in "
+                     "{\"h100-sxm-80gb\": 2.99}",
+                     path);
+    cJSON_ArrayForEach(item, prices)
+    {
+        if (!rc)
+            rc = take_price(m, item, err);
+    }
+    cJSON_Delete(prices);
+    return rc;
+}
+
+/* Is GPU I, whose price must be within --budget, to be left out? */
+static bool is_left_out(struct making *m, size_t i)
+{
+    double budget = m->options->budget;
+
+    if (!(budget > 0))
+        return false;
+    if (!(m->prices[i] > 0))
+        return ++m->table.without_price;
+    return m->prices[i] > budget && ++m->table.over_budget;
+}
+
+/* --- the rows ------------------------------------------------------------- */
+
+static bool differs(const struct replay_memory *memory)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        if (memory->recordings[i].kernels_differ)
+            return true;
+    return false;
+}
+
+static int add_gpu(struct making *m, size_t i, struct err *err)
+{
+    struct replay_memory memory;
+
+    if (replay_memory_open(&memory, m->options, m->run, &m->gpus[i],
+                           m->command, err))
+        return -1;
+    int rc = replay_memory_time(&memory, err);
+    if (!rc)
+        gpu_table_add(&m->table, &memory.report.result, &m->gpus[i],
+                      m->prices[i], differs(&memory));
+    replay_memory_close(&memory);
+    return rc;
+}
+
+static int add_all(struct making *m, struct err *err)
+{
+    bool live = isatty(STDERR_FILENO) && !m->options->output.quiet;
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < m->gpu_count; i++) {
+        if (is_left_out(m, i))
+            continue;
+        if (live)
+            fprintf(stderr, "\r\033[K  %zu of %zu GPUs: %s", i + 1,
+                    m->gpu_count, m->gpus[i].name);
+        rc = add_gpu(m, i, err);
+    }
+    if (live)
+        fputs("\r\033[K", stderr);
+    return rc;
+}
+
+/* The best of all rows. */
+static int status_of(const struct gpu_table *t)
+{
+    static const struct {
+        enum verdict verdict;
+        int status;
+    } order[] = {{VERDICT_FITS, CMD_OK},
+                 {VERDICT_UNKNOWN, CMD_RUN_UNKNOWN},
+                 {VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT}};
+
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        for (size_t k = 0; k < t->count; k++)
+            if (t->rows[k].verdict == order[i].verdict)
+                return order[i].status;
+    return CMD_RUN_OOM;
+}
+
+static int tell(struct making *m, struct err *err)
+{
+    const struct output_options *to = &m->options->output;
+    FILE *out = output_summary_stream(to);
+    const struct report_style style = {.color = output_color(to, out)};
+
+    gpu_table_sort(&m->table);
+    m->table.exit_status = status_of(&m->table);
+    if (!to->quiet)
+        gpu_table_text(&m->table, &style, out);
+    if (to->json && file_write(gpu_table_json, &m->table, to->json, err))
+        return CMD_RUN_FAILED;
+    return output_summary_check(out, err) ? CMD_RUN_FAILED
+                                          : m->table.exit_status;
+}
+
+int replay_gpus(const struct replay_options *o, const struct run *run,
+                char **command, struct err *err)
+{
+    struct making m = {.options = o,
+                       .run = run,
+                       .command = command,
+                       .table = {.has_prices = o->price, .command = command}};
+    int status = CMD_RUN_FAILED;
+
+    if (check_options(o, err))
+        return status;
+    if (!(strcmp(o->gpu, ALL) ? list_named(&m, o->gpu, err)
+                              : list_all(&m, err))) {
+        m.prices = xcalloc(m.gpu_count + 1, sizeof *m.prices);
+        if ((!o->price || !read_prices(&m, err)) && !add_all(&m, err))
+            status = tell(&m, err);
+    }
+    gpu_table_fini(&m.table);
+    free(m.prices);
+    free(m.gpus);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `memsim replay --gpu all': a recording on many GPUs, as one table. */
+#ifndef MEMSIM_MEMSIM_REPLAY_GPUS_H
+#define MEMSIM_MEMSIM_REPLAY_GPUS_H
+
+#include "memsim/cli/replay_memory.h"
+#include "memsim/run/run.h"
+
+/* Does --gpu name several: "all", or "l4,a10"? NULL: no. */
+bool replay_gpus_asked(const char *gpu);
+
+/* Replays RUN on each of O->gpu and prints the table. COMMAND is memsim's own.
+ * Returns the exit status; CMD_RUN_FAILED with ERR set where it failed. */
+int replay_gpus(const struct replay_options *o, const struct run *run,
+                char **command, struct err *err);
+
+#endif

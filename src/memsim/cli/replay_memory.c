@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/cli/replay_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/base/xmalloc.h"
+#include "memsim/cli/output_time.h"
+#include "memsim/cli/replay_gpus.h"
+#include "memsim/run/rundir.h"
+
+/* "memory=16GiB..80GiB" */
+static int sweep_parse(const char *text, uint64_t *least, uint64_t *most,
+                       struct err *err)
+{
+    const char *dots = strstr(text, "..");
+    char first[64];
+
+    if (strncmp(text, "memory=", 7) || !dots || dots - text - 7 > 63)
+        return err_set(err,
+                       "--sweep: '%s' is not of the form "
+                       "memory=16GiB..80GiB",
+                       text);
+    snprintf(first, sizeof first, "%.*s", (int)(dots - text - 7), text + 7);
+    if (units_parse_bytes(first, least) || units_parse_bytes(dots + 2, most) ||
+        *least > *most || !*most)
+        return err_set(err, "--sweep: '%s': not a range of sizes", text + 7);
+    return 0;
+}
+
+/* Is there enough in the cache at the peak for other settings to matter? */
+static bool is_wasteful(const struct whatif *w)
+{
+    const struct replay_result *r = &w->rows[0].result;
+    const struct replay_device *d = &r->devices[w->device];
+
+    return !r->fits || d->peak_reserved_bytes - d->peak_allocated_bytes >
+                           d->peak_reserved_bytes / 10;
+}
+
+/* What the job needs at least, where more than that is not known. */
+static int ask_least(struct recording *rec, struct err *err)
+{
+    struct whatif *w = &rec->whatif;
+
+    if (whatif_outcome(w, &w->rows[0].result) != WHATIF_UNKNOWN)
+        return 0;
+    return whatif_least(w, recording_capacity(rec), err);
+}
+
+static int ask(struct recording *rec, const struct replay_options *o,
+               struct err *err)
+{
+    struct whatif *w = &rec->whatif;
+    uint64_t least, most;
+
+    for (size_t i = 0; i < o->conf_count; i++)
+        if (whatif_add(w, o->confs[i], false, err))
+            return -1;
+    if (!o->conf_count && whatif_add(w, rec->info.alloc_conf, false, err))
+        return -1;
+    if (replay_gpus_asked(o->gpu))
+        return 0; /* a row for each GPU, of these settings */
+    if (!o->conf_count && is_wasteful(w) && whatif_advise(w, err))
+        return -1;
+    if (ask_least(rec, err))
+        return -1;
+    if (!o->sweep)
+        return 0;
+    if (sweep_parse(o->sweep, &least, &most, err))
+        return -1;
+    return whatif_sweep(w, w->rows[0].conf, least, most, err);
+}
+
+/* Times the ranks, which are those of the recordings that are used, in order.
+ * Snapshots have no work. */
+static int time_all(struct replay_memory *m, struct err *err)
+{
+    const struct replay_options *o = m->options;
+    struct result *result = &m->report.result;
+    struct output_members members = {.all = NULL};
+    struct output_time time;
+    struct gpu recorded;
+    size_t rank = 0;
+
+    if (!m->count || !run_is_trace(m->recordings[0].path))
+        return 0;
+    if (!m->has_gpu && output_time_gpu(m->recordings[0].path, &recorded, err)) {
+        result_note(result, "its time is not known: %s", err->text);
+        err->text[0] = '\0';
+        return 0;
+    }
+    if (output_time_init(&time, &o->output, m->has_gpu ? &m->gpu : &recorded,
+                         err))
+        return -1;
+    time.timeline.data_parallel = o->data_parallel;
+    time.changes_memory = o->what_if != NULL;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->recordings[i].whatif.row_count)
+            output_members_add(&members, &result->ranks[rank++], (uint32_t)i,
+                               m->recordings[i].path, NULL);
+    int rc = output_time_job(&time, result, &members, err);
+    output_members_fini(&members);
+    output_time_fini(&time);
+    return rc;
+}
+
+int replay_memory_time(struct replay_memory *m, struct err *err)
+{
+    if (time_all(m, err))
+        return -1;
+    for (size_t i = 0; m->options->what_if && i < m->count; i++)
+        if (m->recordings[i].whatif.row_count) {
+            replay_what_if_time(&m->report.result, &m->changed[i]);
+            break;
+        }
+    return 0;
+}
+
+static int open_one(struct replay_memory *m, size_t i, char *path,
+                    const struct recording_options *ro, struct err *err)
+{
+    const struct replay_options *o = m->options;
+    struct recording *rec = &m->recordings[i];
+
+    if (recording_open(rec, path, ro, err))
+        return -1;
+    if (!recording_is_used(rec))
+        return 0;
+    if (o->what_if && changed_apply(&m->changed[i], rec, o->what_if, err))
+        return -1;
+    return ask(rec, o, err);
+}
+
+static void close_recordings(struct replay_memory *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        recording_close(&m->recordings[i]);
+        changed_fini(&m->changed[i]);
+    }
+    free(m->recordings);
+    free(m->changed);
+}
+
+static int find_gpu(struct replay_memory *m, const struct gpu *gpu,
+                    const char *path, struct err *err)
+{
+    m->gpu = (struct gpu){.name = "recorded", .device_name = "as recorded"};
+    m->has_gpu = gpu || !run_is_trace(path);
+    if (!gpu)
+        return m->has_gpu ? gpu_load(REPLAY_GPU, &m->gpu, err) : 0;
+    m->gpu = *gpu;
+    return 0;
+}
+
+struct capability_set replay_memory_code(const char *path)
+{
+    struct capability_set code = {{0}};
+    char *directory = rundir_of(path);
+    struct err ignored = {""};
+    struct rundir dir;
+
+    if (run_is_trace(path) && !rundir_open(&dir, directory, &ignored)) {
+        code = result_code(dir.session);
+        rundir_close(&dir);
+    }
+    free(directory);
+    return code;
+}
+
+int replay_memory_open(struct replay_memory *m, const struct replay_options *o,
+                       const struct run *run, const struct gpu *gpu,
+                       char **command, struct err *err)
+{
+    const char *first = run->traces[0].path;
+
+    *m = (struct replay_memory){.options = o, .count = run->count};
+    if (find_gpu(m, gpu, first, err))
+        return -1;
+    const struct recording_options ro = {
+        .torch = o->torch,
+        .gpu = m->has_gpu ? &m->gpu : NULL,
+        .memory_bytes = o->memory_bytes,
+        .modelled = o->addresses > 0,
+        .addresses = o->addresses == 2 ? VASPACE_ASCENDING : VASPACE_CHUNKS};
+    m->recordings = xcalloc(m->count, sizeof *m->recordings);
+    m->changed = xcalloc(m->count, sizeof *m->changed);
+    for (size_t i = 0; i < m->count; i++)
+        if (open_one(m, i, run->traces[i].path, &ro, err)) {
+            close_recordings(m);
+            return -1;
+        }
+    replay_report_init(&m->report, m->recordings, m->count, &m->gpu,
+                       o->fail_above_percent, command);
+    m->report.result.code = replay_memory_code(first);
+    return 0;
+}
+
+void replay_memory_close(struct replay_memory *m)
+{
+    replay_report_fini(&m->report);
+    close_recordings(m);
+}
