@@ -8,11 +8,23 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/job_start.h"
+#include "memsim/cli/output.h"
 #include "memsim/cli/quiet_job.h"
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/spawn.h"
 
 #define DEFAULT_TO 65536
+
+/* What the traces of a job that fits say besides. */
+static void add_times(const struct batch_find *f, const struct rundir *dir,
+                      struct batch_outcome *o)
+{
+    struct result result;
+
+    output_result(&result, dir, f->job.command);
+    *o = batch_outcome_make(&result, o->batch);
+    result_fini(&result);
+}
 
 /* Runs the job with the command that was filled in. */
 static int try_run(struct batch_find *f, uint64_t batch,
@@ -30,6 +42,8 @@ static int try_run(struct batch_find *f, uint64_t batch,
         result_init(&result, dir.session, f->job.command);
         *o = batch_outcome_make(&result, batch);
         result_fini(&result);
+        if (o->verdict == BATCH_FITS)
+            add_times(f, &dir, o);
         rundir_remove(&dir);
         if (batch_verdict_ends(o->verdict) && !quiet_interrupted())
             quiet_show(f->job.output);
@@ -126,8 +140,7 @@ uint64_t batch_find_largest(const struct job *job, char *const *template)
     struct batch_find f = {
         .job = {.options = job->options,
                 .command = (char **)template,
-                .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
-                .no_modules = true},
+                .trace_limit_bytes = JOB_TRACE_LIMIT},
         .report.result = {.command = (char **)template}};
     struct batch_search *s = &f.report.search;
     struct err err = {""};

@@ -165,8 +165,7 @@ int cmd_fit_batch(int argc, char **argv)
         return status;
     struct job job = {.options = o.job,
                       .command = operands.values,
-                      .trace_limit_bytes = JOB_TRACE_LIMIT_MIN,
-                      .no_modules = true};
+                      .trace_limit_bytes = JOB_TRACE_LIMIT};
     if (check_place(operands.values, &err) ||
         quiet_check_outer("fit-batch", &err))
         return cmd_fail(CMD_RUN_FAILED, &err);

@@ -16,6 +16,16 @@ static void add_outcome(cJSON *array, const struct batch_outcome *o)
     json_add_bytes(to, "peak_used_bytes", o->peak_used_bytes);
     json_add_bytes(to, "peak_reserved_bytes", o->peak_reserved_bytes);
     json_add_bytes(to, "peak_allocated_bytes", o->peak_allocated_bytes);
+    if (o->step_ns) {
+        json_add_uint(to, "step_ns", o->step_ns);
+        json_add_uint(to, "low_ns", o->low_ns);
+        json_add_uint(to, "high_ns", o->high_ns);
+        cJSON_AddBoolToObject(to, "waits_for_cpu", o->waits_for_cpu);
+    }
+    if (o->rate > 0)
+        cJSON_AddNumberToObject(
+            to, o->rate_is_tokens ? "tokens_per_second" : "samples_per_second",
+            o->rate);
     cJSON_AddNumberToObject(to, "seconds", o->seconds);
     cJSON_AddBoolToObject(to, "cached", o->cached);
 }
@@ -64,6 +74,7 @@ static cJSON *json_make(const struct batch_report *r)
     cJSON_AddStringToObject(gpu, "device_name", r->result.gpu.device_name);
     json_add_bytes(gpu, "memory_bytes", r->result.gpu.memory_bytes);
     add_range(root, &r->search);
+    add_batch(root, "best_batch", batch_best(r) ? batch_best(r)->batch : 0);
     cJSON *tries = cJSON_AddArrayToObject(root, "tries");
     for (size_t i = 0; i < r->outcome_count; i++)
         add_outcome(tries, &r->outcomes[i]);

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 
 #include "common/base/units.h"
+#include "memsim/report/time_report.h"
 #include "memsim/run/batch_guess.h"
 
 #define SIZE_LENGTH 16
+#define CELL_LENGTH 32
 
 static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
 {
@@ -25,6 +27,22 @@ static enum batch_verdict outcome_verdict(const struct result *r, bool refused)
         break;
     }
     return BATCH_FAILED;
+}
+
+static void add_times(struct batch_outcome *o, const struct result *result)
+{
+    const struct timing *t = time_slowest(result);
+    const struct time_rate rate = time_rate_of(result);
+
+    if (!t)
+        return;
+    const struct timing_step *s = &t->steps[t->typical];
+    o->step_ns = s->duration_ns;
+    o->low_ns = s->low_ns;
+    o->high_ns = s->high_ns;
+    o->waits_for_cpu = time_waits_for_cpu(t);
+    o->rate = rate.per_second;
+    o->rate_is_tokens = rate.tokens;
 }
 
 struct batch_outcome batch_outcome_make(const struct result *result,
@@ -46,25 +64,62 @@ struct batch_outcome batch_outcome_make(const struct result *result,
         o.peak_allocated_bytes = w.device->peak_allocated_bytes;
     }
     o.verdict = outcome_verdict(result, refused);
+    add_times(&o, result);
     return o;
+}
+
+/* Work a second; of batches if it is not known what is in one. */
+static double speed_of(const struct batch_outcome *o)
+{
+    if (o->rate > 0 || !o->step_ns)
+        return o->rate;
+    return (double)o->batch / (double)o->step_ns;
+}
+
+const struct batch_outcome *batch_best(const struct batch_report *r)
+{
+    const struct batch_outcome *best = NULL;
+
+    for (size_t i = 0; i < r->outcome_count; i++) {
+        const struct batch_outcome *o = &r->outcomes[i];
+        if (o->verdict == BATCH_FITS && o->step_ns &&
+            (!best || speed_of(o) > speed_of(best)))
+            best = o;
+    }
+    return best;
 }
 
 void batch_write_heading(FILE *out)
 {
-    fprintf(out, "  %8s  %-14s %12s %12s %9s\n", "batch", "verdict",
-            "peak used", "allocated", "took");
+    fprintf(out, "  %8s  %-14s %11s %9s  %13s %8s\n", "batch", "verdict",
+            "peak used", "step", "per second", "took");
+}
+
+/* "185000 tokens" */
+static void format_rate(const struct batch_outcome *o, char text[CELL_LENGTH])
+{
+    char number[CELL_LENGTH / 2];
+
+    text[0] = '\0';
+    if (!(o->rate > 0))
+        return;
+    time_format_rate(o->rate, number, sizeof number);
+    snprintf(text, CELL_LENGTH, "%s %s", number,
+             o->rate_is_tokens ? "tokens" : "samples");
 }
 
 void batch_write_outcome(const struct batch_outcome *o, FILE *out)
 {
-    char used[SIZE_LENGTH], allocated[SIZE_LENGTH];
+    char used[SIZE_LENGTH], rate[CELL_LENGTH], step[CELL_LENGTH] = "";
 
-    fprintf(out, "  %8" PRIu64 "  %-14s %12s %12s %7.1f s%s\n", o->batch,
+    format_rate(o, rate);
+    if (o->step_ns)
+        time_format_ns((double)o->step_ns, step, sizeof step);
+    fprintf(out, "  %8" PRIu64 "  %-14s %11s %9s%s %13s %6.1f s%s\n", o->batch,
             batch_verdict_text(o->verdict),
-            units_format_bytes(o->peak_used_bytes, used, sizeof used),
-            units_format_bytes(o->peak_allocated_bytes, allocated,
-                               sizeof allocated),
-            o->seconds, o->cached ? ", before" : "");
+            units_format_bytes(o->peak_used_bytes, used, sizeof used), step,
+            o->waits_for_cpu ? "c" : " ", rate, o->seconds,
+            o->cached ? ", before" : "");
 }
 
 static const struct batch_outcome *find(const struct batch_report *r,
@@ -146,6 +201,13 @@ static void write_notes(const struct batch_report *r, FILE *out)
                 "(see the peaks), so\n        that a few beyond the limit were "
                 "tried; still larger ones may fit\n");
     for (size_t i = 0; i < r->outcome_count; i++)
+        if (r->outcomes[i].waits_for_cpu) {
+            fprintf(out, "  note: steps marked c wait for this machine's CPU; "
+                         "let the command do 10\n        steps for a firm "
+                         "figure\n");
+            break;
+        }
+    for (size_t i = 0; i < r->outcome_count; i++)
         if (r->outcomes[i].verdict == BATCH_CAUGHT) {
             fprintf(out,
                     "  note: the command catches out-of-memory errors and goes "
@@ -155,6 +217,22 @@ static void write_notes(const struct batch_report *r, FILE *out)
         }
 }
 
+/* Of those that were tried. */
+static void write_best(const struct batch_report *r, FILE *out)
+{
+    const struct batch_outcome *best = batch_best(r);
+    char step[CELL_LENGTH], rate[CELL_LENGTH];
+
+    if (!best)
+        return;
+    format_rate(best, rate);
+    time_format_ns((double)best->step_ns, step, sizeof step);
+    fprintf(out,
+            "  best throughput of these: %" PRIu64 ", a step of %s%s%s%s\n",
+            best->batch, step, *rate ? ", " : "", rate,
+            *rate ? " a second" : "");
+}
+
 void batch_write_conclusion(const struct batch_report *r, FILE *out)
 {
     char capacity[SIZE_LENGTH];
@@ -162,6 +240,7 @@ void batch_write_conclusion(const struct batch_report *r, FILE *out)
     size_t cached = 0;
 
     write_verdict(r, out);
+    write_best(r, out);
     for (size_t i = 0; i < r->outcome_count; i++) {
         cached += r->outcomes[i].cached;
         seconds += r->outcomes[i].cached ? 0 : r->outcomes[i].seconds;

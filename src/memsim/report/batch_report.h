@@ -19,9 +19,13 @@ struct batch_report {
     int signal; /* that ended the search; 0: none did */
 };
 
-/* What RESULT comes to. */
+/* What RESULT comes to; its times where it has them. */
 struct batch_outcome batch_outcome_make(const struct result *result,
                                         uint64_t batch);
+
+/* That of the batch that fits with most work a second; NULL: no step is
+ * known. */
+const struct batch_outcome *batch_best(const struct batch_report *report);
 
 /* A line for each run, under a heading. */
 void batch_write_heading(FILE *out);

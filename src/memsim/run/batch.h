@@ -22,6 +22,9 @@ struct batch_outcome {
     enum batch_verdict verdict;
     int status; /* the command's exit status */
     uint64_t peak_used_bytes, peak_reserved_bytes, peak_allocated_bytes;
+    uint64_t step_ns, low_ns, high_ns; /* predicted; 0: not known */
+    double rate; /* tokens or samples a second, of one rank; 0: not known */
+    bool rate_is_tokens, waits_for_cpu;
     double seconds; /* duration of that run */
     bool cached;
 };

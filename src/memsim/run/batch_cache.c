@@ -239,6 +239,12 @@ static bool entry_read(const cJSON *entry, const char *key,
         .peak_used_bytes = (uint64_t)number(entry, "peak_used_bytes"),
         .peak_reserved_bytes = (uint64_t)number(entry, "peak_reserved_bytes"),
         .peak_allocated_bytes = (uint64_t)number(entry, "peak_allocated_bytes"),
+        .step_ns = (uint64_t)number(entry, "step_ns"),
+        .low_ns = (uint64_t)number(entry, "low_ns"),
+        .high_ns = (uint64_t)number(entry, "high_ns"),
+        .rate = number(entry, "rate"),
+        .rate_is_tokens = number(entry, "rate_is_tokens") > 0,
+        .waits_for_cpu = number(entry, "waits_for_cpu") > 0,
         .seconds = number(entry, "seconds"),
         .cached = true,
     };
@@ -288,6 +294,12 @@ static char *entry_text(const char *key, const struct batch_outcome *o)
     json_add_bytes(entry, "peak_used_bytes", o->peak_used_bytes);
     json_add_bytes(entry, "peak_reserved_bytes", o->peak_reserved_bytes);
     json_add_bytes(entry, "peak_allocated_bytes", o->peak_allocated_bytes);
+    json_add_uint(entry, "step_ns", o->step_ns);
+    json_add_uint(entry, "low_ns", o->low_ns);
+    json_add_uint(entry, "high_ns", o->high_ns);
+    cJSON_AddNumberToObject(entry, "rate", o->rate);
+    cJSON_AddNumberToObject(entry, "rate_is_tokens", o->rate_is_tokens);
+    cJSON_AddNumberToObject(entry, "waits_for_cpu", o->waits_for_cpu);
     cJSON_AddNumberToObject(entry, "seconds", o->seconds);
     cJSON_AddStringToObject(entry, "key", key);
     char *text = cJSON_Print(entry);
