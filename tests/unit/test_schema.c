@@ -136,7 +136,8 @@ TEST(null_is_only_where_the_row_says_so)
                    "\"verdict\": \"oom\", \"exit_status\": 1,"
                    "\"command\": [], \"gpu\": {\"name\": \"\", \"device_name\":"
                    "\"\", \"memory_bytes\": 1}, \"largest_batch\": null,"
-                   "\"smallest_too_large\": 1, \"from\": 1, \"to\": 1,"
+                   "\"best_batch\": null, \"smallest_too_large\": 1,"
+                   "\"from\": 1, \"to\": 1,"
                    "\"multiple_of\": 1, \"uneven\": false, \"tries\": []}"),
               "");
 }
