@@ -21,14 +21,18 @@
 #include "memsim/run/batch_cache.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/sweep.h"
+#include "memsim/run/workers.h"
 
 struct sweep_options {
     struct job_options job;
     struct launch_options launch;
     const char *cache;
     bool no_cache;
+    uint32_t jobs;
     struct compare_output output;
 };
+
+#define SWEEP_JOBS 256
 
 #define ROW(field) .offset = offsetof(struct sweep_options, field)
 
@@ -38,6 +42,10 @@ static const struct option_row rows[] = {
              "memsim/sweep in $XDG_CACHE_HOME or ~/.cache)"},
     {"no-cache", 0, OPTION_FLAG, NULL, ROW(no_cache),
      .help = "run every combination again, and keep no results"},
+    {"jobs", 'j', OPTION_COUNT, "N", ROW(jobs), .minimum = 1,
+     .maximum = SWEEP_JOBS,
+     .help = "run N combinations at a time, each on its part of this\n"
+             "machine's CPUs (default 1)"},
     COMPARE_OUTPUT_ROWS(struct sweep_options, output),
     JOB_ROWS(struct sweep_options, job),
     LAUNCH_ROWS(struct sweep_options, launch),
@@ -77,6 +85,7 @@ struct sweep_run {
     char *directory; /* of the JSON; removed afterwards if temporary */
     bool temporary;
     struct input_run *runs; /* by combination; name NULL: it was not run */
+    bool *ran; /* by combination: by a worker, which wrote its JSON */
     size_t failed, known;
 };
 
@@ -196,42 +205,149 @@ static char *combination_key(const struct sweep_run *s)
     return key;
 }
 
-static int combination_run(struct sweep_run *s, size_t at, struct err *err)
+/* Sets S->job to the combination AT; combination_end() undoes it. */
+static int combination_begin(struct sweep_run *s, size_t at, struct err *err)
 {
-    bool failed = false, known;
-    int status = 0;
-
     if (select_gpu(s, at, err))
         return CMD_RUN_FAILED;
     s->job.command = sweep_command(&s->sweep, at, s->command);
-    if (launch_find(&s->job.launch, &s->options->launch, s->job.command, err)) {
-        launch_fini(&s->job.launch);
-        batch_command_free(s->job.command);
-        return CMD_RUN_FAILED;
-    }
+    if (!launch_find(&s->job.launch, &s->options->launch, s->job.command, err))
+        return 0;
+    launch_fini(&s->job.launch);
+    batch_command_free(s->job.command);
+    return CMD_RUN_FAILED;
+}
+
+static void combination_end(struct sweep_run *s)
+{
+    launch_fini(&s->job.launch);
+    batch_command_free(s->job.command);
+}
+
+/* Runs the combination that S->job is, and keeps what it gave as KEY's. */
+static int combination_new(struct sweep_run *s, const char *key,
+                           const char *path, struct err *err)
+{
+    bool failed = false;
+    int status = run_one(s, path, &failed, err);
+
+    s->failed += failed;
+    if (!status && !failed && !quiet_interrupted() && !s->temporary)
+        keep(s, key);
+    return status;
+}
+
+static int combination_run(struct sweep_run *s, size_t at, struct err *err)
+{
+    int status = combination_begin(s, at, err);
+
+    if (status)
+        return status;
     char *key = combination_key(s);
     char *path = entry_path(s, key, ".json");
-    known = is_known(s, key);
-    if (!known)
-        status = run_one(s, path, &failed, err);
+    bool known = !s->ran[at] && is_known(s, key);
+    if (!known && !s->ran[at])
+        status = combination_new(s, key, path, err);
     s->known += known;
-    s->failed += failed;
     s->runs[at].name = path;
-    if (!status && !quiet_interrupted()) {
-        if (!known && !failed && !s->temporary)
-            keep(s, key);
+    bool cut = !s->ran[at] && quiet_interrupted();
+    if (!status && !cut)
         status = input_run_open(&s->runs[at], err) ? CMD_RUN_FAILED : 0;
-    }
-    if (status || quiet_interrupted()) {
+    if (status || cut) {
         s->runs[at].name = NULL;
         unlink(path);
         free(path);
-    } else if (!s->options->output.common.quiet) {
+    } else if (!s->options->output.common.quiet && !s->ran[at]) {
         note_progress(s, at, known);
     }
     free(key);
-    launch_fini(&s->job.launch);
-    batch_command_free(s->job.command);
+    combination_end(s);
+    return status;
+}
+
+/* --- several at a time ---------------------------------------------------- */
+
+#define WORKER_FAILED 1 /* the command did, for another reason than memory */
+
+/* Runs the combination AT in a process of its own, which ends afterwards. */
+static int worker_run(void *context, size_t at)
+{
+    struct sweep_run *s = context;
+    struct err err = {""};
+    int status = combination_run(s, at, &err);
+
+    if (quiet_interrupted())
+        return 128 + spawn_signal();
+    return status ? cmd_fail(status, &err) : s->failed ? WORKER_FAILED : 0;
+}
+
+static int worker_ended(void *context, size_t at, int status)
+{
+    struct sweep_run *s = context;
+
+    s->ran[at] = status == 0 || status == WORKER_FAILED;
+    s->failed += status == WORKER_FAILED;
+    return !s->ran[at];
+}
+
+/* Whether the combination AT is to be run. A second one with the same KEY, of
+ * COUNT KEYS, is not: it is known afterwards. */
+static bool is_wanted(const struct sweep_run *s, char *const *keys,
+                      size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(keys[i], key))
+            return false;
+    return !is_known(s, key);
+}
+
+/* Sets AT to the combinations that have to be run, *COUNT of them. */
+static int wanted_find(struct sweep_run *s, size_t *at, size_t *count,
+                       struct err *err)
+{
+    size_t all = s->sweep.combinations;
+    char **keys = xcalloc(all, sizeof *keys);
+    int status = 0;
+
+    *count = 0;
+    for (size_t i = 0; i < all && !status; i++) {
+        if ((status = combination_begin(s, i, err)))
+            break;
+        char *key = combination_key(s);
+        combination_end(s);
+        if (is_wanted(s, keys, *count, key)) {
+            at[*count] = i;
+            keys[(*count)++] = key;
+        } else {
+            free(key);
+        }
+    }
+    for (size_t i = 0; i < *count; i++)
+        free(keys[i]);
+    free(keys);
+    return status;
+}
+
+/* Runs what is not known in several processes. Afterwards it is in their JSON
+ * files. */
+static int run_ahead(struct sweep_run *s, struct err *err)
+{
+    const struct workers w = {.most = s->options->jobs,
+                              .work = worker_run,
+                              .ended = worker_ended,
+                              .context = s};
+    size_t count, *at = xcalloc(s->sweep.combinations, sizeof *at);
+    int status = wanted_find(s, at, &count, err), error = 0;
+
+    if (!status)
+        error = workers_run(&w, at, count);
+    if (error)
+        status = (err_set(err, "no process for a run: %s", strerror(error)),
+                  CMD_RUN_FAILED);
+    for (size_t i = 0; i < count && !status; i++)
+        if (!s->ran[at[i]] && !quiet_interrupted())
+            status = CMD_RUN_FAILED; /* it said why */
+    free(at);
     return status;
 }
 
@@ -265,11 +381,13 @@ static int tell(const struct sweep_run *s, struct err *err)
 
 static int sweep_all(struct sweep_run *s, struct err *err)
 {
-    int status = 0;
+    int status = s->options->jobs > 1 ? run_ahead(s, err) : 0;
+    bool interrupted = quiet_interrupted();
 
     for (size_t at = 0; !status && at < s->sweep.combinations; at++) {
-        status = combination_run(s, at, err);
-        if (quiet_interrupted())
+        if (!interrupted || s->ran[at])
+            status = combination_run(s, at, err);
+        if (quiet_interrupted() && !interrupted)
             break;
     }
     if (status)
@@ -337,6 +455,7 @@ static void sweep_run_fini(struct sweep_run *s)
     if (s->temporary)
         rmdir(s->directory);
     free(s->runs);
+    free(s->ran);
     free(s->directory);
     free(s->programs);
     sweep_fini(&s->sweep);
@@ -365,6 +484,7 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
         !quiet_check_outer("sweep", err) && !select_gpu(&s, 0, err) &&
         (s.programs = job_programs(err)) && !find_directory(&s, err)) {
         s.runs = xcalloc(s.sweep.combinations, sizeof *s.runs);
+        s.ran = xcalloc(s.sweep.combinations, sizeof *s.ran);
         status = cmd_check_job(&s.job);
         if (!status)
             status = sweep_all(&s, err);

@@ -32,8 +32,7 @@ static bool is_ignored(int signal)
     return sigaction(signal, NULL, &old) || old.sa_handler == SIG_IGN;
 }
 
-/* Those to pass on. */
-static sigset_t passed_set(void)
+sigset_t relay_signals(void)
 {
     sigset_t set;
 
@@ -49,6 +48,11 @@ int relay_signal(void)
     return last_signal;
 }
 
+void relay_received(int signal)
+{
+    last_signal = signal;
+}
+
 /* Blocks SET, and of the rest what MASK does: Ctrl-Z stops us as ever. */
 static void block_only(const sigset_t *set, const sigset_t *mask)
 {
@@ -61,7 +65,7 @@ static void block_only(const sigset_t *set, const sigset_t *mask)
 /* Ends with memsim, however that ends. */
 static void witness_main(struct witness *w, pid_t parent, const sigset_t *mask)
 {
-    const sigset_t set = passed_set();
+    const sigset_t set = relay_signals();
 
     block_only(&set, mask);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -156,7 +160,7 @@ static void pass_on(struct waiting *w, int signal, const siginfo_t *info)
 static void drop_pending(void)
 {
     const struct timespec at_once = {0};
-    const sigset_t set = passed_set();
+    const sigset_t set = relay_signals();
     int signal;
 
     while ((signal = sigtimedwait(&set, NULL, &at_once)) > 0)
@@ -166,7 +170,7 @@ static void drop_pending(void)
 int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask)
 {
     struct waiting w = {.relay = relay, .child = child};
-    sigset_t set = passed_set();
+    sigset_t set = relay_signals();
     siginfo_t info;
     int status;
 

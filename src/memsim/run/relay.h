@@ -30,7 +30,13 @@ int relay_wait(struct relay *relay, pid_t child, const sigset_t *mask);
 /* Ends the witness. */
 void relay_stop(struct relay *relay);
 
+/* The signals that are passed on. */
+sigset_t relay_signals(void);
+
 /* The last signal received while a command ran; 0: none. */
 int relay_signal(void);
+
+/* Another, received while several ran (workers.h). */
+void relay_received(int signal);
 
 #endif
