@@ -24,6 +24,16 @@ TEST(a_long_name_is_shortened_at_dots)
     CHECK_STR(told(label, "", 30), "exp_avg of ...down_proj.weight");
 }
 
+TEST(a_long_operator_loses_its_first_words)
+{
+    const char *label =
+        "_scaled_dot_product_flash_attention_backward of model.layers.*.attn";
+
+    CHECK_STR(told(label, "", 40),
+              "...flash_attention_backward of ...attn");
+    CHECK_STR(told(label, "", 24), "...backward of ...attn");
+}
+
 TEST(a_category_goes_first)
 {
     CHECK_STR(told("add of blocks.* (activation)", "", 28),

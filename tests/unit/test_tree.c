@@ -41,20 +41,24 @@ static void add(struct made *m, const char *name, size_t parent,
         };
 }
 
-static char *written(struct made *m, unsigned depth, unsigned top)
+static char *written_as(struct made *m, const struct tree_style *style)
 {
-    const struct tree_style style = {.bold = "",
-                                     .plain = "",
-                                     .verbose = true,
-                                     .depth = depth,
-                                     .top = top};
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    tree_write(&m->a, &style, out);
+    tree_write(&m->a, style, out);
     fclose(out);
     return text;
+}
+
+static char *written(struct made *m, unsigned depth, unsigned top)
+{
+    return written_as(m, &(struct tree_style){.bold = "",
+                                              .plain = "",
+                                              .verbose = true,
+                                              .depth = depth,
+                                              .top = top});
 }
 
 static void has(const char *text, const char *wanted)
@@ -193,5 +197,26 @@ TEST(the_rest_counts_parts)
     has(text, "]    a\n");
     has(text, "]    (2 more)\n");
     lacks(text, "]    b\n");
+    free(text);
+}
+
+TEST(the_short_form_has_categories_in_a_line_and_no_small_rows)
+{
+    struct made m = {0};
+
+    add(&m, "N", SIZE_MAX, 0, NULL);
+    add(&m, "N.a", 0, 600, "aten::mm");
+    add(&m, "N.b", 0, 397, "aten::mm");
+    add(&m, "N.c", 0, 3, "aten::mm");
+    m.a.at_peak.bytes[TRACE_CATEGORY_ACTIVATION] -= 400 * MIB;
+    m.a.at_peak.bytes[TRACE_CATEGORY_PARAMETER] += 400 * MIB;
+    char *text = written_as(&m, &(struct tree_style){.bold = "", .plain = ""});
+    has(text, "    activation 60.0%, parameter 40.0%\n");
+    has(text, "]    b\n");
+    lacks(text, "]    c\n");
+    free(text);
+    text = written(&m, 0, 0);
+    has(text, "60.0%  [##########......]  activation\n");
+    has(text, "]    c\n");
     free(text);
 }

@@ -171,14 +171,14 @@ static int report(const struct replay_options *o, struct replay_report *r,
         &replay_report_flame};
     FILE *out = output_summary_stream(&o->output);
     struct report_style style = {.color = output_color(&o->output, out),
-                                 .verbose = o->output.verbose};
+                                 .verbose = o->output.verbose,
+                                 .more = replay_report_text,
+                                 .more_of = r};
 
     if (r->worst && (!r->worst->trace || o->output.flame))
         replay_report_lines(r);
-    if (!o->output.quiet) {
+    if (!o->output.quiet)
         report_summary.write(&r->result, &style, out);
-        replay_report_text(r, out);
-    }
     if (output_files(&o->output, &writers, r, err))
         return -1;
     if (!o->output.snapshot || !r->worst)

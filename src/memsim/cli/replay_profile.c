@@ -207,7 +207,7 @@ static void print_steps(const struct result *result, FILE *out)
 static void print_summary(const struct replay_profile *p,
                           const struct result *result, FILE *out)
 {
-    const struct time_style style = {"", "", p->output->verbose};
+    const struct time_style style = {"", "", p->output->verbose, 0};
 
     print_title(p, result, out);
     print_steps(result, out);

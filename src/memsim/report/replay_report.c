@@ -8,6 +8,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
+#include "memsim/report/ink.h"
 
 #define SIZE           16
 #define SEGMENTS_SHOWN 16
@@ -152,12 +153,7 @@ static void add_notes(struct result *to, const struct recording *rec)
     const struct replay_plan *plan = &rec->plan;
     char size[SIZE];
 
-    if (plan->exact)
-        result_note(to,
-                    "%s: replayed as recorded, all %" PRIu64
-                    " blocks lie at their recorded address",
-                    rec->path, plan->blocks_checked);
-    else
+    if (!plan->exact)
         result_note(to,
                     "%s: the replay departs from the recording, so take "
                     "the figures as estimates: %s",
@@ -177,11 +173,6 @@ static void add_notes(struct result *to, const struct recording *rec)
                     "%s: torch %s is newer than the rules known (%s); the "
                     "newest are used",
                     rec->path, rec->info.torch_version, alloc_rules_range());
-    if (rec->workspace_bytes)
-        result_note(to,
-                    "%s: contexts, libraries and cuBLAS's workspaces (%s each) "
-                    "are those of this GPU",
-                    rec->path, size_text(rec->workspace_bytes, size));
     if (rec->kernels_differ)
         result_note(to,
                     "%s: recorded on %s; only one of the two GPUs has flash "
@@ -205,6 +196,39 @@ static void add_notes(struct result *to, const struct recording *rec)
                     "went on in another way; this one would not, and needs "
                     "at least what it had at that request",
                     rec->path);
+}
+
+/* What is said once of all recordings. */
+static void note_all(struct result *to, const struct recording *recordings,
+                     size_t count)
+{
+    uint64_t blocks = 0, workspace = 0;
+    size_t exact = 0;
+    char size[SIZE], of[48] = "";
+
+    for (size_t i = 0; i < count; i++) {
+        const struct recording *rec = &recordings[i];
+        if (!rec->whatif.row_count)
+            continue;
+        if (rec->plan.exact) {
+            exact++;
+            blocks += rec->plan.blocks_checked;
+        }
+        if (rec->workspace_bytes)
+            workspace = rec->workspace_bytes;
+    }
+    if (exact > 1)
+        snprintf(of, sizeof of, " of %zu recordings", exact);
+    if (exact)
+        result_note(to,
+                    "replayed as recorded: all %" PRIu64 " blocks%s lie at "
+                    "their recorded address",
+                    blocks, of);
+    if (workspace)
+        result_note(to,
+                    "contexts, libraries and cuBLAS's workspaces (%s each) are "
+                    "those of this GPU",
+                    size_text(workspace, size));
 }
 
 /* Of the recordings, one that does not fit or that uses most. */
@@ -250,6 +274,7 @@ void replay_report_init(struct replay_report *r,
                  recordings[i].info.torch_version);
         r->result.gpu.memory_bytes = recordings[i].whatif.config.total_bytes;
     }
+    note_all(&r->result, recordings, count);
     reach_verdict(r);
     r->worst = find_worst(r);
 }
@@ -286,11 +311,31 @@ static void text_row(const struct whatif *w, const struct whatif_row *row,
             row->conf[0] ? row->conf : "(defaults)");
 }
 
-static void text_rows(const struct whatif *w, FILE *out)
+static void text_heading(const struct report_style *style, const char *words,
+                         FILE *out)
 {
-    if (w->row_count < 2)
+    fprintf(out, "\n  %s%s%s\n", ink_code(INK_BOLD, style->color), words,
+            ink_code(INK_PLAIN, style->color));
+}
+
+/* Settings that were not asked for, and of which none is better, are told on
+ * request only. */
+static bool rows_matter(const struct whatif *w)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < w->row_count; i++)
+        asked += !w->rows[i].advised;
+    return asked > 1 || whatif_best(w);
+}
+
+static void text_rows(const struct whatif *w, const struct report_style *style,
+                      FILE *out)
+{
+    if (w->row_count < 2 || (!style->verbose && !rows_matter(w)))
         return;
-    fprintf(out, "  %-13s %10s %10s %10s  %s\n", "settings", "used", "reserved",
+    text_heading(style, "with other settings of the allocator", out);
+    fprintf(out, "  %-13s %10s %10s %10s  %s\n", "", "used", "reserved",
             "allocated", "PYTORCH_CUDA_ALLOC_CONF");
     for (size_t i = 0; i < w->row_count; i++)
         text_row(w, &w->rows[i], out);
@@ -390,18 +435,23 @@ static void text_map(const struct fragments *f, FILE *out)
     free(sorted);
 }
 
-static void text_fragments(const struct whatif *w, FILE *out)
+/* The segments' addresses are for who looks into the allocator. */
+static void text_fragments(const struct whatif *w,
+                           const struct report_style *style, FILE *out)
 {
     const struct fragments *f = &w->fragments;
 
-    fprintf(out, "  %s, by pool and stream\n",
-            w->at_oom ? "when memory ran out" : "at the peak");
+    text_heading(style,
+                 w->at_oom ? "when memory ran out, by pool and stream"
+                           : "at the peak, by pool and stream",
+                 out);
     fprintf(out, "  %-5s %11s %11s %11s %9s\n", "pool", "allocated", "cached",
             "in 1 piece", "segments");
     for (size_t i = 0; i < f->group_count; i++)
         text_group(&f->groups[i], out);
     text_reasons(f, out);
-    text_map(f, out);
+    if (style->verbose)
+        text_map(f, out);
 }
 
 void replay_report_sweep(struct replay_report *r)
@@ -461,27 +511,33 @@ static void text_line(const struct replay_line *line, FILE *out)
     fputc('\n', out);
 }
 
-static void text_lines(const struct replay_report *r, FILE *out)
+static void text_lines(const struct replay_report *r,
+                       const struct report_style *style, FILE *out)
 {
     const struct replay_lines *lines = &r->lines;
 
     if (!lines->known)
         return;
-    fprintf(out, "  %s, by line of Python\n",
-            r->worst->whatif.at_oom ? "when memory ran out"
-                                    : "at the peak of allocated memory");
+    text_heading(style,
+                 r->worst->whatif.at_oom
+                     ? "when memory ran out, by line of Python"
+                     : "at the peak of allocated memory, by line of Python",
+                 out);
     for (size_t i = 0; i < lines->count && i < LINES_SHOWN; i++)
         text_line(&lines->rows[i], out);
     if (lines->count > LINES_SHOWN)
         fprintf(out, "  ... and %zu more lines\n", lines->count - LINES_SHOWN);
 }
 
-void replay_report_text(const struct replay_report *r, FILE *out)
+void replay_report_text(const void *report, const struct report_style *style,
+                        FILE *out)
 {
+    const struct replay_report *r = report;
+
     if (!r->worst)
         return;
-    text_lines(r, out);
-    text_fragments(&r->worst->whatif, out);
-    text_rows(&r->worst->whatif, out);
+    text_lines(r, style, out);
+    text_fragments(&r->worst->whatif, style, out);
+    text_rows(&r->worst->whatif, style, out);
     text_advice(&r->worst->whatif, out);
 }

@@ -34,8 +34,10 @@ void replay_report_sweep(struct replay_report *r);
  * note. */
 void replay_report_lines(struct replay_report *r);
 
-/* The rows, the lines, the fragmentation and the segment map, for people. */
-void replay_report_text(const struct replay_report *r, FILE *out);
+/* The lines, the fragmentation and the settings of REPORT, a struct
+ * replay_report, for people; with VERBOSE the map of the segments, too. */
+void replay_report_text(const void *report, const struct report_style *style,
+                        FILE *out);
 
 /* Of a struct replay_report: the run's JSON, and page, with a member
  * "replay"; flame.h. */

@@ -15,6 +15,11 @@ struct report_style {
     bool verbose;        /* all that is known, not what matters */
     int columns;         /* of the terminal; 0: not known */
     unsigned depth, top; /* of the tree of modules; 0: as tree.h says */
+
+    /* What comes before the summary's notes; NULL: nothing. */
+    void (*more)(const void *report, const struct report_style *style,
+                 FILE *out);
+    const void *more_of; /* its report */
 };
 
 /* A format of one kind of report, which its declaration names. `write` is

@@ -582,7 +582,7 @@ static void summary_write(const void *result, const struct report_style *style,
                         .top = style->top,
                         .columns = columns_of(style)};
     const struct time_style time = {ink(&page, INK_BOLD), ink(&page, INK_PLAIN),
-                                    style->verbose};
+                                    style->verbose, page.columns};
 
     write_verdict(&page, r);
     if (r->answer)
@@ -593,6 +593,8 @@ static void summary_write(const void *result, const struct report_style *style,
         traffic_text_write(r->traffic, ink(&page, INK_BOLD),
                            ink(&page, INK_PLAIN), out);
     collation_text_write(r, out);
+    if (style->more)
+        style->more(style->more_of, style, out);
     if (r->rank_count && (r->note_count || r->guess_count))
         fputc('\n', out);
     for (size_t i = 0; i < r->note_count; i++)

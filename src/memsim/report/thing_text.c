@@ -38,6 +38,23 @@ static void modules_drop(char *label, size_t width)
     snprintf(name, THING_TEXT_BYTES - (size_t)(name - label), "...%s", rest);
 }
 
+/* Leaves out words at the beginning of LABEL until it has WIDTH bytes, as far
+ * as that goes. */
+static void words_drop(char *label, size_t width)
+{
+    char rest[THING_TEXT_BYTES - 3];
+    char *from = label;
+
+    while (strlen(from) + 3 > width) {
+        char *next = strpbrk(from + 1, "_. ");
+        if (!next || !next[1])
+            return;
+        from = next + 1;
+    }
+    snprintf(rest, sizeof rest, "%s", from);
+    snprintf(label, THING_TEXT_BYTES, "...%s", rest);
+}
+
 const char *thing_text(const struct peak_thing *t, size_t width,
                        char out[THING_TEXT_BYTES])
 {
@@ -52,6 +69,8 @@ const char *thing_text(const struct peak_thing *t, size_t width,
         category_drop(label);
     if (strlen(label) > width - last)
         modules_drop(label, width - last);
+    if (strlen(label) > width - last)
+        words_drop(label, width - last);
     text_quote(out, width - last + 1, label);
     if (last)
         snprintf(out + strlen(out), last + 1, ", %s", where);

@@ -55,6 +55,7 @@ void time_fold_free(struct time_fold *rows, size_t count);
 struct time_style {
     const char *bold, *plain;
     bool verbose; /* all that is known */
+    int columns;  /* of a line; 0: TEXT_COLUMNS */
 };
 
 /* The step and its throughput: two lines, where a step is known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Predicted step times for people, in 80 columns. */
+#include <stddef.h>
 #include <string.h>
 
 #include "common/base/units.h"
@@ -8,7 +9,7 @@
 
 #define ROWS         5
 #define ROWS_SHORT   4
-#define NAME_COLUMNS 52
+#define NAME_COLUMN  23 /* after the time and the share */
 #define LEAST        0.001 /* of the step: worth a row */
 #define HOST_BOUND    0.1 /* of the step: worth a line */
 
@@ -16,6 +17,7 @@ struct page {
     FILE *out;
     const char *bold, *plain;
     bool verbose;
+    int columns;
 };
 
 static double share(double part, double whole)
@@ -23,31 +25,72 @@ static double share(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void write_part(const struct page *p, const char *name, uint64_t ns,
-                       uint64_t whole)
+/* A part of a step; INSIDE: it is a part of the one before. */
+struct part {
+    const char *name;
+    size_t offset; /* of its ns in struct timing_step */
+    bool inside;
+};
+
+#define PART(name, field, inside)                                             \
+    {name, offsetof(struct timing_step, field), inside}
+
+static const struct part parts[] = {
+    PART("compute", compute_ns, false),
+    PART("beside communication", overlapped_comm_ns, true),
+    PART("communication, exposed", exposed_comm_ns, false),
+    PART("waits for other ranks", peers_ns, true),
+    PART("pipeline bubble", bubble_ns, false),
+    PART("copies, exposed", exposed_copy_ns, false),
+    PART("waits for the host", host_bound_ns, false),
+    PART("gaps and waits of streams", other_ns, false),
+};
+
+#define PARTS (sizeof parts / sizeof *parts)
+
+static uint64_t part_ns(const struct timing_step *s, const struct part *part)
+{
+    uint64_t ns;
+
+    memcpy(&ns, (const char *)s + part->offset, sizeof ns);
+    return ns;
+}
+
+static void write_part_rows(const struct page *p, const struct timing_step *s)
 {
     char text[32];
 
-    if (!ns || (!p->verbose && (double)ns < LEAST * (double)whole))
-        return;
-    time_format_ns((double)ns, text, sizeof text);
-    fprintf(p->out, "  %12s %5.1f%%  %s\n", text,
-            share((double)ns, (double)whole), name);
+    for (size_t i = 0; i < PARTS; i++) {
+        uint64_t ns = part_ns(s, &parts[i]);
+        if (!ns)
+            continue;
+        time_format_ns((double)ns, text, sizeof text);
+        fprintf(p->out, "  %12s %5.1f%%  %s%s\n", text,
+                share((double)ns, (double)s->duration_ns),
+                parts[i].inside ? "  of it " : "", parts[i].name);
+    }
 }
 
-static void write_parts(const struct page *p, const struct timing_step *s)
+/* "compute 92.9% (12.1% of it beside communication), waits for the host 5.5%" */
+static void write_part_line(const struct page *p, const struct timing_step *s)
 {
-    write_part(p, "compute", s->compute_ns, s->duration_ns);
-    write_part(p, "  of it beside communication", s->overlapped_comm_ns,
-               s->duration_ns);
-    write_part(p, "communication, exposed", s->exposed_comm_ns,
-               s->duration_ns);
-    write_part(p, "  of it waits for other ranks", s->peers_ns,
-               s->duration_ns);
-    write_part(p, "pipeline bubble", s->bubble_ns, s->duration_ns);
-    write_part(p, "copies, exposed", s->exposed_copy_ns, s->duration_ns);
-    write_part(p, "waits for the host", s->host_bound_ns, s->duration_ns);
-    write_part(p, "gaps and waits of streams", s->other_ns, s->duration_ns);
+    char line[512] = "";
+
+    for (size_t i = 0; i < PARTS; i++) {
+        double part = share((double)part_ns(s, &parts[i]),
+                            (double)s->duration_ns);
+        size_t used = strlen(line);
+        if (part < 100 * LEAST)
+            continue;
+        if (parts[i].inside)
+            snprintf(line + used, sizeof line - used, " (%.1f%% %s)", part,
+                     parts[i].name);
+        else
+            snprintf(line + used, sizeof line - used, "%s%s %.1f%%",
+                     used ? ", " : "", parts[i].name, part);
+    }
+    if (*line)
+        text_write_wrapped(p->out, "   ", line);
 }
 
 static void write_links(const struct page *p, const struct timing *t,
@@ -84,7 +127,7 @@ static void write_modules(const struct page *p, const struct timing *t,
     size_t most = p->verbose ? ROWS : ROWS_SHORT;
     char text[32], each[40];
 
-    if (count)
+    if (count && p->verbose)
         write_title(p, "device time of a step, by module");
     for (size_t i = 0; i < count && i < most; i++) {
         time_format_ns(rows[i].ns, text, sizeof text);
@@ -93,7 +136,7 @@ static void write_modules(const struct page *p, const struct timing *t,
         if (rows[i].count > 1)
             width = snprintf(each, sizeof each, "  (%zu)", rows[i].count);
         fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
-        text_write_end(p->out, rows[i].name, NAME_COLUMNS - width);
+        text_write_end(p->out, rows[i].name, p->columns - NAME_COLUMN - width);
         fprintf(p->out, "%s\n", each);
     }
     time_fold_free(rows, count);
@@ -113,7 +156,7 @@ static void write_rows(const struct page *p, const char *title,
             return;
         time_format_ns(rows[i].ns, text, sizeof text);
         fprintf(p->out, "  %12s %5.1f%%  ", text, share(rows[i].ns, whole));
-        text_write_end(p->out, rows[i].name, NAME_COLUMNS);
+        text_write_end(p->out, rows[i].name, p->columns - NAME_COLUMN);
         fputc('\n', p->out);
     }
 }
@@ -160,6 +203,8 @@ static void write_host(const struct page *p, const struct timing *t,
     char keeps_up[32], text[160];
     double host = share((double)s->host_bound_ns, (double)s->duration_ns);
 
+    if (timing_is_unsure(t) && !t->imported)
+        return; /* a note says so */
     if (!time_waits_for_cpu(t)) {
         if (t->imported && host >= 100 * HOST_BOUND)
             fprintf(p->out, "  the GPU waits for the CPU in %.0f%% of the "
@@ -220,15 +265,20 @@ static void write_more(const struct page *p, const struct result *result,
 void time_text_write(const struct result *result,
                      const struct time_style *style, FILE *out)
 {
-    const struct page page = {out, style->bold, style->plain, style->verbose};
+    const struct page page = {out, style->bold, style->plain, style->verbose,
+                              style->columns ? style->columns : TEXT_COLUMNS};
     const struct timing *t = time_slowest(result);
 
     if (!t)
         return;
     const struct timing_step *s = &t->steps[t->typical];
     double whole = (double)s->duration_ns;
-    write_title(&page, "what the GPU does in a step");
-    write_parts(&page, s);
+    write_title(&page, style->verbose ? "what the GPU does in a step"
+                                      : "a step, and device time by module");
+    if (style->verbose)
+        write_part_rows(&page, s);
+    else
+        write_part_line(&page, s);
     write_links(&page, t, s);
     write_host(&page, t, s);
     time_ranks_write(result, style->bold, style->plain, out);

@@ -14,7 +14,7 @@
 #define SIZE_LENGTH 16
 #define LEVELS      100
 #define OWN_ROWS    3  /* of a module's own operators, the largest */
-#define LEAST       0.001 /* of all: a row's share */
+#define LEAST       0.005 /* of all: a row's share */
 #define OWN_SHARE   50 /* an operator is told from 1/50 of the row above */
 
 struct tree {
@@ -185,20 +185,36 @@ static int share_compare(const void *x, const void *y)
     return (int)a->category - (int)b->category;
 }
 
-static void write_categories(const struct tree *t)
+/* In one line where not all is asked for: "activation 63.0%, temporary 18.9%".
+ */
+static void write_categories(const struct tree *t,
+                             const struct share_row *rows)
 {
-    struct share_row rows[TRACE_CATEGORY_COUNT];
+    char *line = xstrdup("");
 
+    for (size_t i = 0; i < TRACE_CATEGORY_COUNT && rows[i].bytes &&
+                       !is_small(t, rows[i].bytes);
+         i++) {
+        const char *name = attribution_category_name(rows[i].category);
+        char *longer = xasprintf("%s%s%s %.1f%%", line, *line ? ", " : "", name,
+                                 100 * share(t, rows[i].bytes));
+        if (t->style->verbose)
+            write_row(t, &(struct row){rows[i].bytes, name, 0});
+        free(line);
+        line = longer;
+    }
+    if (!t->style->verbose)
+        text_write_wrapped(t->out, "   ", line);
+    free(line);
+}
+
+static void sort_categories(const struct tree *t,
+                            struct share_row rows[TRACE_CATEGORY_COUNT])
+{
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
         rows[i] =
             (struct share_row){(enum trace_category)i, t->a->at_peak.bytes[i]};
     qsort(rows, TRACE_CATEGORY_COUNT, sizeof *rows, share_compare);
-    for (size_t i = 0; i < TRACE_CATEGORY_COUNT && rows[i].bytes &&
-                       !is_small(t, rows[i].bytes);
-         i++)
-        write_row(t, &(struct row){rows[i].bytes,
-                                   attribution_category_name(rows[i].category),
-                                   0});
 }
 
 static void write_heading(const struct tree *t, const char *by)
@@ -211,6 +227,7 @@ void tree_write(const struct attribution *attribution,
                 const struct tree_style *style, FILE *out)
 {
     struct tree t = {.a = attribution, .style = style, .out = out};
+    struct share_row categories[TRACE_CATEGORY_COUNT];
     uint64_t owned_bytes = 0;
 
     for (size_t i = 0; i < TRACE_CATEGORY_COUNT; i++)
@@ -219,9 +236,11 @@ void tree_write(const struct attribution *attribution,
         return;
     for (size_t i = 0; i < attribution->module_count; i++)
         owned_bytes += attribution->modules[i].self_bytes;
-    write_heading(&t, "category");
-    write_categories(&t);
-    write_heading(&t, "module");
+    sort_categories(&t, categories);
+    write_heading(&t, style->verbose ? "category" : "category and module");
+    write_categories(&t, categories);
+    if (style->verbose)
+        write_heading(&t, "module");
     tree_nodes_init(&t.nodes, attribution);
     write_children(&t, &(struct tree_node){.bytes = owned_bytes}, 0,
                    style->depth     ? style->depth

@@ -16,7 +16,8 @@
 struct tree_style {
     const char *bold, *plain; /* what switches them on; "" without colours */
     int columns;             /* of a line; 0: TEXT_COLUMNS */
-    bool verbose;            /* rows of less than 0.1%, too */
+    bool verbose;            /* rows of less than 0.5%, too; categories as
+                                rows, not in one line */
     unsigned depth; /* levels, of which a list is none; 0: TREE_DEPTH */
     unsigned top;            /* the largest of each module's; 0: TREE_TOP */
 };
