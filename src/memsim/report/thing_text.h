@@ -11,8 +11,8 @@
 
 /* What T is and, where that is known and short, the line of the script, in
  * WIDTH columns, to OUT, which is returned. Both come from the script. A name
- * that is too long loses its category, and then modules from its beginning:
- * "exp_avg of ...mlp.down_proj.weight". An operator loses its first words last. */
+ * that is too long loses its category, then modules from its beginning, then
+ * words of its operator: "exp_avg of ...mlp.down_proj.weight". */
 const char *thing_text(const struct peak_thing *t, size_t width,
                        char out[THING_TEXT_BYTES]);
 

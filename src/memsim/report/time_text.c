@@ -71,7 +71,7 @@ static void write_part_rows(const struct page *p, const struct timing_step *s)
     }
 }
 
-/* "compute 92.9% (12.1% of it beside communication), waits for the host 5.5%" */
+/* "compute 92.9% (12.1% beside communication), waits for the host 5.5%" */
 static void write_part_line(const struct page *p, const struct timing_step *s)
 {
     char line[512] = "";
