@@ -59,18 +59,18 @@ tensor(int64_t uid, cudnnDataType_t type, const int64_t dims[4],
 
 struct problem {
     cudnnDataType_t type;
-    int64_t x[4], w[4], y[4], stride;
+    int64_t x[4], w[4], y[4], stride; /* 1 down, where X has one row */
     bool channels_last;
     int kind; /* 0 forward, 1 backward data, 2 backward filter */
 };
 
 static inline cudnnBackendDescriptor_t
-convolution_descriptor(int64_t stride)
+convolution_descriptor(int64_t down, int64_t stride)
 {
     cudnnBackendDescriptor_t d = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    int64_t strides[] = {stride, stride}, ones[] = {1, 1}, zeros[] = {0, 0};
+    int64_t strides[] = {down, stride}, ones[] = {1, 1}, zeros[] = {0, 0};
 
     set_number(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
     set(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
@@ -126,7 +126,7 @@ convolution_graph(const struct problem *p)
         tensor('x', p->type, p->x, p->channels_last),
         tensor('w', p->type, p->w, p->channels_last),
         tensor('y', p->type, p->y, p->channels_last),
-        convolution_descriptor(p->stride)};
+        convolution_descriptor(p->x[2] == 1 ? 1 : p->stride, p->stride)};
     cudnnBackendDescriptor_t operation = make(n->type);
 
     set_part(operation, n->x, parts[0]);

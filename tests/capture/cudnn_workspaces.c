@@ -102,6 +102,33 @@ static void row_count(char *line, struct counts *counts)
                 (long long)ours);
 }
 
+/* wav2vec2's filters of one row, as that card's allocator was asked. */
+TEST(sound_has_workspaces_of_its_own)
+{
+    static const struct sound {
+        int64_t c, width, k, taps, stride, groups, out;
+        int64_t bytes[3]; /* by kind */
+    } sounds[] = {
+        {1, 80000, 512, 10, 5, 1, 15999, {141385744, 141385744, 143351952}},
+        {512, 15999, 512, 3, 2, 1, 7999, {198164627, 198164627, 198164496}},
+        {512, 3999, 512, 3, 2, 1, 1999, {50708496, 50708627, 50708496}},
+        {512, 499, 512, 2, 2, 1, 249, {7176208, 7176339, 7176208}},
+        {768, 249, 768, 128, 1, 16, 250, {196608, 7784576, 24952848}},
+    };
+
+    for (size_t i = 0; i < sizeof sounds / sizeof *sounds; i++) {
+        const struct sound *s = &sounds[i];
+        struct problem p = {.type = CUDNN_DATA_BFLOAT16,
+                            .x = {8, s->c, 1, s->width},
+                            .w = {s->k, s->c / s->groups, 1, s->taps},
+                            .y = {8, s->k, 1, s->out},
+                            .stride = s->stride};
+        for (p.kind = 0; p.kind < 3; p.kind++)
+            CHECK_UINT((uint64_t)workspace_of(&p, 0),
+                       (uint64_t)s->bytes[p.kind]);
+    }
+}
+
 TEST(workspaces_are_those_of_an_h200)
 {
     FILE *file = fopen(check_shared("gpu/h200/conv-workspaces.csv"), "r");
