@@ -96,6 +96,8 @@ def text_of(step):
         step.__code__.co_freevars, step.__closure__ or ())}
     words = []
     for name, x in closed.items():
+        if name in ("m", "state"):
+            continue
         if callable(x):
             where = getattr(x, "__code__", None)
             x = x.__name__ if x.__name__ != "<lambda>" else \

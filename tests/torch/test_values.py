@@ -517,6 +517,15 @@ torch.trunc(f * 3)
 torch.sign(a - 5)
 torch.zeros(8, dtype=torch.int64, device=dev).scatter_reduce(0, v, w.long(), "amax")
 torch.zeros(113, dtype=torch.int64, device=dev).index_add_(0, big, big)
+(w * 3).nonzero().index_add_(0, v % 2, (w * 3).nonzero()[v % 2])
+(torch.arange(49, device=dev).view(7, 7, 1) % 3).nonzero().index_add_(0, \
+    torch.arange(22, device=dev), torch.ones(22, 3, device=dev).long())
+torch.arange(2000, device=dev).view(50, 40).index_select(1, big[:30] % 40)
+torch.arange(120, device=dev).view(3, 40).index_select(1, big[:30] % 40)
+torch.full((3, 9), 2 ** 62, device=dev).sum(1)
+torch.full((3, 9), 2 ** 62, device=dev).cumsum(1)
+torch.full((3, 9), 2 ** 62, device=dev) * 3 - v[0]
+torch.full((3, 99999), 2 ** 60, device=dev).sum(1)
 torch.zeros(113, device=dev).index_put_((big,), big.float(), accumulate=True)
 """)
     as_on_the_cpu("""

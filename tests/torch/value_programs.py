@@ -98,6 +98,12 @@ def is_vector(t):
     return t.dim() == 1 and 0 < t.numel() < 5000
 
 
+def is_dense(t):
+    """No view whose elements share memory."""
+    return not any(stride == 0 and size > 1
+                   for stride, size in zip(t.stride(), t.shape))
+
+
 def is_count(t):
     """Small numbers, none of them negative."""
     return (is_vector(t) and is_integer(t) and t.dtype != torch.uint8
@@ -512,8 +518,11 @@ KEEPING = [  # sizes do not depend on values
           lambda t, d: t.sort(d, stable=True)[1],
           lambda t, d: t.sort(d, descending=True, stable=True)[1],
           lambda t, d: t.argsort(d, stable=True),
-          lambda t, d: t.topk(1, d)[0], lambda t, d: t.kthvalue(1, d)[0],
-          lambda t, d: t.median(d)[0]),
+          lambda t, d: t.topk(1, d)[0], lambda t, d: t.kthvalue(1, d)[0]),
+    # The CPU's median is wrong for what is expanded: of 5 6 7 8, expanded to
+    # three rows, torch.median(0) is not 5 6 7 8 there.
+    along(lambda t: is_number(t) and is_small(t) and t.numel() > 0 and
+          is_dense(t), lambda t, d: t.median(d)[0]),
 ]
 
 DECIDING = [  # sizes, or what the script does, depend on values

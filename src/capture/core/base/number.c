@@ -81,10 +81,15 @@ long double number_load(enum number_type type, const void *from)
     return 0;
 }
 
-/* Out of range is undefined on the device too: here it is 0, or wraps. */
+/* Sums and differences of two integers wrap. What is farther out of range, a
+ * floating number, is undefined on the device too: here it is 0. */
 static int64_t integer(long double value)
 {
-    return value >= -0x1p63L && value < 0x1p63L ? (int64_t)value : 0;
+    if (value >= -0x1p63L && value < 0x1p63L)
+        return (int64_t)value;
+    if (value >= 0x1p63L && value < 0x1p64L)
+        return (int64_t)(uint64_t)value;
+    return value >= -0x1p64L && value < 0 ? (int64_t)(value + 0x1p64L) : 0;
 }
 
 #define STORE(type, value)                                                     \

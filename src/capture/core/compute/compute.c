@@ -67,13 +67,13 @@ static const struct kind {
      {TENSOR, TENSOR, TENSOR, 4, 4, 4, 8}},
     {KERNEL_HOST_SELECT_LARGE,
      compute_index_select_parse,
-     {TENSOR, TENSOR, TENSOR, 4, 4, 0, 4, 8}},
+     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 0, 8}},
     {KERNEL_HOST_INDEX_ADD_SMALL,
      compute_index_add_parse,
      {TENSOR, TENSOR, TENSOR, 4, 4, 4, 8, 8}},
     {KERNEL_HOST_INDEX_ADD_LARGE,
      compute_index_add_parse,
-     {TENSOR, TENSOR, TENSOR, 4, 4, 0, 4, 8, 8}},
+     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 0, 8, 8}},
     {KERNEL_HOST_INDEX_PUT,
      compute_index_put_add_parse,
      {8, 8, 8, 8, 8, 8, 8, 8}},
@@ -290,6 +290,14 @@ bool compute_tensor_read(const void *argument, struct compute_tensor *tensor)
         if (!tensor->sizes[i])
             return false;
     return values_window(tensor->data);
+}
+
+uint64_t compute_slice(const struct compute *c,
+                       const struct kernel_launch *launch, uint64_t count)
+{
+    uint64_t elements = compute_u32(launch, 5);
+
+    return c->layout && count ? elements / count : elements;
 }
 
 uint64_t compute_tensor_offset(const struct compute_tensor *tensor,

@@ -172,6 +172,13 @@ struct compute_tensor {
 
 bool compute_tensor_read(const void *argument, struct compute_tensor *tensor);
 
+/* The elements of one of COUNT indices in {indexSelect,indexFunc}{Small,Large}
+ * Index, where argument 5 is the inner size or, of the large ones (layout 1),
+ * the elements of all indices: their inner size is the number of indices where
+ * these run faster. */
+uint64_t compute_slice(const struct compute *c,
+                       const struct kernel_launch *launch, uint64_t count);
+
 /* The place, in elements, of element INDEX in row-major order. */
 uint64_t compute_tensor_offset(const struct compute_tensor *tensor,
                                uint64_t index);

@@ -383,7 +383,6 @@ static void run_index_select(const struct compute *c,
 {
     struct compute_tensor out, in, index;
     uint32_t to = compute_u32(launch, 3), from = compute_u32(launch, 4);
-    uint64_t inner = compute_u32(launch, 5 + (uint32_t)c->layout);
     int64_t size = (int64_t)compute_u64(launch, 6 + (uint32_t)c->layout), row;
 
     if (!compute_tensor_read(launch->arguments[0], &out) ||
@@ -392,6 +391,7 @@ static void run_index_select(const struct compute *c,
         to >= OFFSETS_DIMS || from >= OFFSETS_DIMS)
         return;
     uint64_t count = index.dims ? index.sizes[0] : 1;
+    uint64_t inner = compute_slice(c, launch, count);
     struct compute_bounds bounds = bounds_of(
         "an index of embedding or index_select", c->types[1], size, true);
     bounds.low = INT64_MIN; /* only too large ones are asserted not to be */

@@ -27,6 +27,13 @@ long double operation_multiply(long double a, long double b, int v)
     return a * b;
 }
 
+/* Of int64_t, which wraps. */
+static long double operation_multiply_long(long double a, long double b, int v)
+{
+    (void)v;
+    return (int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b);
+}
+
 long double operation_divide(long double a, long double b, int v)
 {
     (void)v;
@@ -271,6 +278,7 @@ static const struct named_operation {
     const char *pattern;
     operation_function *run;
 } binaries[] = {
+    {"10MulFunctorIl", operation_multiply_long}, /* its row before the next */
     {"10MulFunctorI", operation_multiply},
     {"10DivFunctorI", operation_divide},
     {"21div_floor_kernel_cuda", operation_divide_floor},

@@ -76,7 +76,7 @@ long double reduce_combine(const struct compute *c, int form, long double a,
     case FORM_MIN:
         return b < a || isnan(b) ? b : a;
     default:
-        return a + b;
+        return reduce_sum(c->types[0], a, b);
     }
 }
 

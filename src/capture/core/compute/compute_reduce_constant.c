@@ -32,7 +32,7 @@ static long double result_of(const struct compute *c, uint64_t count,
 {
     switch (c->form) {
     case FORM_SUM:
-        return (long double)count * x;
+        return reduce_product(c->types[0], count, x);
     case FORM_PRODUCT:
         return number_is_float(c->types[0])
                    ? math_power(x, (long double)count, 0)

@@ -299,7 +299,6 @@ static void run_index_add(const struct compute *c,
 {
     struct compute_tensor out, in, index;
     uint32_t to = compute_u32(launch, 3), from = compute_u32(launch, 4);
-    uint64_t inner = compute_u32(launch, 5 + (uint32_t)c->layout);
     int64_t size = (int64_t)compute_u64(launch, 6 + (uint32_t)c->layout);
     uint64_t numel = compute_u64(launch, 7 + (uint32_t)c->layout);
     long double row;
@@ -310,6 +309,7 @@ static void run_index_add(const struct compute *c,
         to >= OFFSETS_DIMS || from >= OFFSETS_DIMS)
         return;
     uint64_t count = index.dims ? index.sizes[0] : 1;
+    uint64_t inner = compute_slice(c, launch, count);
     if (count * inner > COMPUTE_INTEGERS || !values_known(in.data, c->bytes)) {
         memsim_values_forget(out.data, numel * c->bytes);
         return;
