@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commfit/bench.h"
+#include "common/base/simulated.h"
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
 
@@ -215,6 +216,14 @@ void bench_note(struct bench *b, const char *format, ...)
             return;
     if (b->note_count < sizeof b->notes / sizeof *b->notes)
         memcpy(b->notes[b->note_count++].text, text, sizeof text);
+}
+
+int bench_simulated(struct bench *b, const char *file, struct err *err)
+{
+    if (!b->takes_simulated)
+        return simulated_refuse(file, err);
+    bench_note(b, SIMULATED_NOTE, file);
+    return 0;
 }
 
 void bench_fail(struct bench *b, const char *source, uint64_t line,

@@ -72,6 +72,7 @@ struct bench {
     uint64_t random; /* state; fixed seed */
     char gpu[64];    /* the first that a file names */
     uint32_t node_gpus; /* of a node, where a file does not say; 8 */
+    bool takes_simulated; /* files that memsim made, too */
     struct bench_note {
         char text[160];
     } notes[16];       /* assumptions made while reading */
@@ -104,6 +105,9 @@ void bench_drop(struct bench *b, enum bench_reason reason, const char *source,
 /* Remembers an assumption, once. */
 void bench_note(struct bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* FILE has the mark of common/base/simulated.h: a note, or -1 with ERR set. */
+int bench_simulated(struct bench *b, const char *file, struct err *err);
 
 /* Remembers that a run ended early, as LINE of SOURCE says in TEXT. */
 void bench_fail(struct bench *b, const char *source, uint64_t line,

@@ -28,7 +28,7 @@ enum { OK = 0, FAILED = 1, USAGE = 2 };
 struct settings {
     const char *output, *name, *plot, *eval, *json, *update, *from, *quantile;
     uint32_t node_gpus;
-    bool bench, version, verbose;
+    bool bench, version, verbose, simulated;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -59,6 +59,9 @@ static const struct option_row rows[] = {
      .help = "GPUs of a node, for files that do not say (default: 8)",
      .minimum = 1,
      .maximum = 1024},
+    {"simulated", 0, OPTION_FLAG, NULL, AT(simulated),
+     .help = "take times that memsim made, too, to try a fit; it\n"
+             "says so"},
     {"verbose", 'v', OPTION_FLAG, NULL, AT(verbose),
      .help = "print curves, levels, the errors of every model, outliers"},
     {"version", 0, OPTION_FLAG, NULL, AT(version),
@@ -107,6 +110,7 @@ static void job_init(struct job *job, const struct settings *settings)
 {
     *job = (struct job){.settings = *settings};
     bench_init(&job->bench);
+    job->bench.takes_simulated = settings->simulated;
     if (settings->node_gpus)
         job->bench.node_gpus = settings->node_gpus;
     if (!is_stdout(settings->output) && !is_stdout(settings->json) &&
@@ -225,6 +229,7 @@ static int evaluate(struct job *job, struct err *err)
 
     bench_init(&other);
     other.node_gpus = job->bench.node_gpus;
+    other.takes_simulated = job->bench.takes_simulated;
     if (read_quantile(job->settings.quantile, &quantile, err) ||
         read_benches(&other, (char **)&job->settings.eval, 1, err))
         goto fini_bench;
@@ -370,6 +375,9 @@ static int check_usage(const struct settings *s,
         return -1;
     if (!s->update != !s->from)
         return err_set(err, "--update FIT.json and --from FILE go together");
+    if (s->update && s->simulated)
+        return err_set(err, "--update takes measurements alone, so it does not "
+                            "go with --simulated");
     if (!s->bench && !s->update && !operands->count)
         return err_set(err, "no benchmark given");
     return s->plot ? plot_check(s->plot, err) : 0;

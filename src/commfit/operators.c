@@ -16,6 +16,9 @@ static const struct option_row rows[] = {
     {"seed", 0, OPTION_COUNT, "N", AT(seed),
      .help = "seed of the trees' random draws (default 1)",
      .maximum = UINT32_MAX},
+    {"simulated", 0, OPTION_FLAG, NULL, AT(simulated),
+     .help = "take times that memsim made, too, to try a fit; it\n"
+             "says so"},
     {0},
 };
 
@@ -72,7 +75,7 @@ static int fit_rows(const struct operators_settings *settings,
 int operators_run(const struct operators_settings *settings,
                   const struct operands *files, FILE *out, struct err *err)
 {
-    struct ops ops = {0};
+    struct ops ops = {.takes_simulated = settings->simulated};
     struct gpu gpu;
 
     for (int i = 0; i < files->count; i++)

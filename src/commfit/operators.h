@@ -13,6 +13,7 @@
 struct operators_settings {
     const char *output, *gpu;
     uint32_t seed;
+    bool simulated; /* takes tables that memsim made, too */
 };
 
 extern const struct options operators_options;

@@ -3,6 +3,7 @@
  * algbw_gbps,busbw_gbps,in_place[,rank,iter], in any order. */
 #include "commfit/bench_check.h"
 #include "commfit/read.h"
+#include "common/base/simulated.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -70,15 +71,17 @@ static int split_commas(char *line, char **fields)
     return count;
 }
 
-/* The first GPU named by a "# ...; gpu: NAME; ..." line. */
-static void read_comment(struct csv *csv, const char *text)
+/* The first GPU named by a "# ...; gpu: NAME; ..." line; memsim's mark. */
+static int read_comment(struct csv *csv, const char *text, struct err *err)
 {
     const char *gpu = strstr(text, "gpu: ");
 
-    if (!gpu || csv->bench->gpu[0])
-        return;
-    snprintf(csv->bench->gpu, sizeof csv->bench->gpu, "%.*s",
-             (int)strcspn(gpu + 5, ";"), gpu + 5);
+    if (!strncmp(text, SIMULATED_COMMENT, sizeof SIMULATED_COMMENT - 1))
+        return bench_simulated(csv->bench, csv->lines->source, err);
+    if (gpu && !csv->bench->gpu[0])
+        snprintf(csv->bench->gpu, sizeof csv->bench->gpu, "%.*s",
+                 (int)strcspn(gpu + 5, ";"), gpu + 5);
+    return 0;
 }
 
 static int read_header(struct csv *csv, struct err *err)
@@ -190,9 +193,10 @@ int read_csv(struct bench *b, struct lines *lines, struct err *err)
 
         if (!*text)
             continue;
-        if (*text == '#')
-            read_comment(&csv, text);
-        else if (!csv.count || strcasestr(text, "size_bytes")) {
+        if (*text == '#') {
+            if (read_comment(&csv, text, err))
+                return -1;
+        } else if (!csv.count || strcasestr(text, "size_bytes")) {
             if (read_header(&csv, err)) /* files may be joined */
                 return -1;
         } else if (read_row(&csv, err))

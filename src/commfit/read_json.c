@@ -6,6 +6,7 @@
 #include "commfit/read_flight.h"
 #include "commfit/read_kineto.h"
 #include "common/base/json_text.h"
+#include "common/base/simulated.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -152,6 +153,9 @@ static int read_root(struct bench *b, const cJSON *root, const char *path,
     const cJSON *results = cJSON_GetObjectItemCaseSensitive(root, "results");
     struct log_run run;
 
+    if (cJSON_GetObjectItemCaseSensitive(root, SIMULATED_KEY) &&
+        bench_simulated(b, source, err))
+        return -1;
     if (cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
         return read_kineto(b, root, source, err);
     if (flight_is(root))

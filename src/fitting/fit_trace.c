@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "fitting/fit_jobs.h"
 #include "runtime/cost/cost_features.h"
@@ -311,10 +312,11 @@ void fit_trace_write(const struct fit_trace *fit, FILE *out)
 {
     fprintf(out,
             "{\"schema\": 1, \"kind\": \"operators\", \"gpu\": \"%s\",\n"
-            " \"sources\": [{\"text\": \"profiler traces\", \"gpu\": \"%s\", "
+            " \"sources\": [{\"text\": \"profiler traces%s\", \"gpu\": \"%s\", "
             "\"clock\": \"sustained\", \"rows\": %zu, \"dropped\": 0}],\n"
             " \"models\": [],\n",
-            fit->gpu, fit->gpu, fit->ops->count);
+            fit->gpu, fit->ops->simulated ? ", " SIMULATED_TEXT : "", fit->gpu,
+            fit->ops->count);
     write_products(fit, out);
     write_launches(fit, out);
     write_names(fit, out);

@@ -5,6 +5,7 @@
 #ifndef MEMSIM_FITTING_OPS_H
 #define MEMSIM_FITTING_OPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runtime/cost/cost.h"
@@ -34,6 +35,7 @@ struct ops_source {
     double floor_ns;  /* times up to this say nothing of the kernel */
     double band;      /* of estimates: four of five are within this factor */
     size_t rows, dropped;
+    bool simulated; /* it has the mark of common/base/simulated.h */
 };
 
 struct ops_sample {
@@ -48,6 +50,7 @@ struct ops {
     size_t source_count, source_capacity;
     struct ops_sample *samples;
     size_t count, capacity;
+    bool takes_simulated; /* tables that memsim made, too */
 };
 
 /* Adds the rows of the file PATH, whose "# gpu:" line says what they were

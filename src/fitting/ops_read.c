@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/err.h"
+#include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "common/catalogue/gpu.h"
 #include "fitting/ops.h"
@@ -114,7 +115,7 @@ static int read_gpu(struct table *table, const char *text, struct err *err)
     return 0;
 }
 
-/* A "#" line: the source, the GPU or the clock. */
+/* A "#" line: the source, the GPU, the clock or memsim's mark. */
 static int read_comment(struct table *table, char *line, struct err *err)
 {
     static const char source[] = "# source: ", gpu[] = "# gpu: ",
@@ -128,7 +129,8 @@ static int read_comment(struct table *table, char *line, struct err *err)
         return read_gpu(table, line + sizeof gpu - 1, err);
     } else if (!strncmp(line, clock, sizeof clock - 1)) {
         return read_clock(table, line + sizeof clock - 1, err);
-    }
+    } else if (!strncmp(line, SIMULATED_COMMENT, sizeof SIMULATED_COMMENT - 1))
+        table->source.simulated = true;
     return 0;
 }
 
@@ -221,6 +223,15 @@ static int read_lines(FILE *file, struct table *table, struct ops *ops,
     return failed;
 }
 
+/* A fit has the texts of its sources. */
+static void add_mark(struct ops_source *source)
+{
+    char *text = xasprintf("%s; " SIMULATED_TEXT, source->text);
+
+    free(source->text);
+    source->text = text;
+}
+
 int ops_read(const char *path, struct ops *ops, struct err *err)
 {
     struct table table = {.path = path};
@@ -233,6 +244,10 @@ int ops_read(const char *path, struct ops *ops, struct err *err)
     free(table.header);
     if (!failed && !table.columns)
         failed = err_set(err, "%s: no table in it", path);
+    if (!failed && table.source.simulated && !ops->takes_simulated)
+        failed = simulated_refuse(path, err);
+    if (!failed && table.source.simulated)
+        add_mark(&table.source);
     table.source.file = xstrdup(path);
     xgrow(&ops->sources, ops->source_count, &ops->source_capacity,
           sizeof *ops->sources);

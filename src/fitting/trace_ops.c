@@ -7,6 +7,7 @@
 
 #include "common/base/err.h"
 #include "common/base/hash.h"
+#include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "common/profile/kineto_read.h"
 #include "fitting/trace_shape.h"
@@ -214,11 +215,14 @@ int trace_ops_read(struct trace_ops *t, const char *path, struct err *err)
                           "activities=[ProfilerActivity.CPU, "
                           "ProfilerActivity.CUDA]",
                      path);
+    if (!rc && info.simulated && !t->takes_simulated)
+        rc = simulated_refuse(path, err);
     if (!rc)
         rc = take_gpu(t, &info, path, err);
     if (!rc)
         describe_all(&r, first);
     t->traces += !rc;
+    t->simulated |= !rc && info.simulated;
     free(r.operators);
     free(r.ids);
     map_fini(&r.by_id);

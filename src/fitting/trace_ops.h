@@ -31,6 +31,8 @@ struct trace_ops {
     size_t name_count, name_capacity;
     struct map name_ids;
     size_t traces;
+    bool takes_simulated; /* traces that memsim made, too */
+    bool simulated;       /* there is one */
 };
 
 /* Is FILE, by its name, a profiler's trace? */

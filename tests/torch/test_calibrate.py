@@ -48,10 +48,13 @@ def the_fit_finds_the_prices_again():
         calibrate(scratch, 3500)
         fit = pathlib.Path(scratch) / "fit.json"
         done = subprocess.run(
-            [MEMSIM, "fit", "-o", fit, *(f"{scratch}/{t}" for t in TABLES)],
+            [MEMSIM, "fit", "--simulated", "-o", fit,
+             *(f"{scratch}/{t}" for t in TABLES)],
             capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         found = json.loads(fit.read_text())
+        for source in found["sources"]:
+            assert "simulated, not measured" in source["text"], source
         equal(found["gpu"], "h100-sxm-80gb")
         # The H100's own fit is a roofline of three numbers for these, which a
         # fit gets back; for the others it is trees, of far more shapes.

@@ -107,6 +107,7 @@ TEST(what_is_written_is_read)
     CHECK_UINT(e->time_us, 1000);
     CHECK_STR(t.settings, "");
     CHECK_STR(t.torch_version, "2.13.0");
+    CHECK(!s.simulated && t.simulated); /* memsim wrote it */
     snapshot_fini(&s);
     snapshot_fini(&t);
 }

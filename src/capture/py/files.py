@@ -7,6 +7,7 @@ which libmemsim.so does not see. So the file's name is replaced here.
 import ctypes
 import errno
 import os
+import sys
 
 _PATH_MAX = 4096
 
@@ -26,6 +27,9 @@ def start():
     original = safetensors.serialize_file
 
     def serialize_file(tensor_dict, filename, metadata=None):
+        marks = sys.modules.get("_memsim_marks")  # of torch, if it is there
+        if marks:
+            metadata = marks.metadata(metadata)
         return original(tensor_dict, _path_to_write(core, filename), metadata)
 
     safetensors.serialize_file = serialize_file

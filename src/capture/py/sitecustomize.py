@@ -3,10 +3,11 @@
 
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
-imports torch, it has limits.py, inductor.py, reaches.py, stores.py, groups.py,
-flash.py, host.py, objects.py, world.py, launcher.py, modules.py and compiled.py
-follow; when it imports safetensors, files.py. offline.py is always there. If JAX fell back to the CPU, it
-leaves a note. Then it makes way for the sitecustomize that the user may have.
+imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
+groups.py, flash.py, host.py, objects.py, world.py, launcher.py, modules.py and
+compiled.py follow; when it imports safetensors, files.py. offline.py is always
+there. If JAX fell back to the CPU, it leaves a note. Then it makes way for the
+sitecustomize that the user may have.
 """
 import atexit
 import importlib.util
@@ -122,6 +123,7 @@ def _start(name, what):
 
 
 def _follow():
+    _start("marks", "what the program writes has no mark of memsim")
     _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
     _start("reaches", "how far Triton's kernels reach is not known")

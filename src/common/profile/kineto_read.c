@@ -18,6 +18,8 @@
 #include <yajl/yajl_parse.h>
 #include <zlib.h>
 
+#include "common/base/simulated.h"
+
 #define READ_BYTES  (256u << 10)
 #define DEPTH_MAX   256      /* deeper JSON is an error */
 #define TEXT_BYTES  (64u << 10) /* of one event's strings; the rest is cut */
@@ -410,8 +412,10 @@ static int on_key(void *context, const unsigned char *key, size_t length)
         event_key(r, key, length);
     else if (r->events_depth && r->depth == r->events_depth + 2 && r->in_args)
         args_key(r, key, length);
-    else if (r->depth == 1)
+    else if (r->depth == 1) {
         key_copy(r->top, key, length);
+        r->info->simulated |= key_is(key, length, SIMULATED_KEY);
+    }
     else if (!r->events_depth)
         key_copy(r->key, key, length);
     return 1;

@@ -57,6 +57,7 @@ struct kineto_info {
     uint64_t events;        /* read, of any kind */
     uint64_t file_bytes, read_bytes; /* compressed where the file is */
     bool truncated;         /* the JSON ended in the middle */
+    bool simulated;         /* it has the mark of common/base/simulated.h */
 };
 
 /* Called for every event with a category or a name. A return value that is not

@@ -320,9 +320,10 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     gpu = Gpu()
     name = torch.cuda.get_device_name()
-    of = " of a simulated GPU" if os.environ.get("MEMSIM") else ""
-    head = (f"# source: memsim calibrate{of}, torch {torch.__version__}, CUDA "
+    head = (f"# source: memsim calibrate, torch {torch.__version__}, CUDA "
             f"{torch.version.cuda}, {gpu.describe()}\n# gpu: {name}\n")
+    if os.environ.get("MEMSIM"):  # as common/base/simulated.h has it
+        head += "# memsim: simulated, not measured\n"
     if o.truth:
         truth(o)
     with torch.no_grad():

@@ -22,6 +22,7 @@ struct values {
     uint32_t seed;
     bool eval;
     bool unseen;
+    bool simulated;
 };
 
 static const struct option_row rows[] = {
@@ -41,6 +42,9 @@ static const struct option_row rows[] = {
     {"unseen", 0, OPTION_FLAG, NULL, offsetof(struct values, unseen),
      .help = "with --eval: predict as if the GPU had no fit, from the\n"
              "fits of its neighbours"},
+    {"simulated", 0, OPTION_FLAG, NULL, offsetof(struct values, simulated),
+     .help = "take times that memsim made, too, to try a fit; it\n"
+             "says so"},
     {0},
 };
 
@@ -168,7 +172,7 @@ static int eval_traces(const struct values *values, const struct trace_ops *ops,
 static int run_traces(const struct values *values,
                       const struct operands *operands, struct err *err)
 {
-    struct trace_ops ops = {.count = 0};
+    struct trace_ops ops = {.takes_simulated = values->simulated};
     struct gpu gpu;
 
     int rc = read_traces(operands, &ops, err) ||
@@ -184,7 +188,7 @@ static int run_traces(const struct values *values,
 static int eval_tables(const struct values *values,
                        const struct operands *operands, struct err *err)
 {
-    struct ops ops = {0};
+    struct ops ops = {.takes_simulated = values->simulated};
     struct gpu gpu;
 
     int rc = ops_read_all(operands->values, operands->count, &ops, err) ||
@@ -220,7 +224,7 @@ static void commfit_exec(char *const *words)
 static int fit_tables(const struct values *values,
                       const struct operands *operands, struct err *err)
 {
-    char **words = xcalloc((size_t)operands->count + 9, sizeof *words);
+    char **words = xcalloc((size_t)operands->count + 10, sizeof *words);
     char *seed = xasprintf("%u", values->seed);
     int count = 0;
 
@@ -232,6 +236,8 @@ static int fit_tables(const struct values *values,
         words[count++] = "--gpu";
         words[count++] = (char *)values->gpu;
     }
+    if (values->simulated)
+        words[count++] = "--simulated";
     if (values->output) {
         words[count++] = "-o";
         words[count++] = (char *)values->output;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/session.h"
 #include "memsim/cli/cmd.h"
@@ -92,6 +93,8 @@ static int64_t stream_time(const struct profile *p, int64_t *span_ns)
 
 static void print_doubts(const struct profile *p, int64_t streams_ns)
 {
+    if (p->info.simulated)
+        printf("    " SIMULATED_NOTE "\n", "the profile");
     if (p->info.truncated)
         puts("    the file ends in the middle: what is whole was imported");
     if (p->skew_ns)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/file_write.h"
+#include "common/base/simulated.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/input_run.h"
@@ -28,6 +29,7 @@
 struct side {
     const char *name;
     bool is_profile;
+    bool simulated;         /* a profile that memsim made */
     struct input_run input; /* of a run */
     struct run run;         /* of a profile */
     struct scratch scratch; /* that it was imported into */
@@ -101,6 +103,7 @@ static int profile_open(struct side *side, struct err *err)
         return -1;
     if (run_open(&side->run, directory ? side->name : side->scratch.path, err))
         return -1;
+    side->simulated = replay_is_simulated(side->run.traces[0].path);
     return replay_profile_read(&replay, &side->result, err);
 }
 
@@ -239,6 +242,12 @@ static void write_pauses(const struct comparison *c, FILE *out)
                     c->time.operators[i].after / 1e6);
 }
 
+static void write_simulated(const struct side *side, FILE *out)
+{
+    if (side->simulated)
+        fprintf(out, "  note: " SIMULATED_NOTE "\n", side->name);
+}
+
 static void write_text(const struct comparison *c, FILE *out)
 {
     fprintf(out,
@@ -249,6 +258,8 @@ static void write_text(const struct comparison *c, FILE *out)
     write_rows(c, true, out);
     write_rows(c, false, out);
     write_pauses(c, out);
+    write_simulated(c->before, out);
+    write_simulated(c->after, out);
 }
 
 static void write_json(const void *what, FILE *out)
@@ -259,6 +270,8 @@ static void write_json(const void *what, FILE *out)
     schema_add_version(root, "diff_schema");
     cJSON_AddStringToObject(root, "before", c->before->name);
     cJSON_AddStringToObject(root, "after", c->after->name);
+    cJSON_AddBoolToObject(root, "before_simulated", c->before->simulated);
+    cJSON_AddBoolToObject(root, "after_simulated", c->after->simulated);
     time_diff_json(root, &c->time);
     schema_print("diff_profile", root, out);
 }

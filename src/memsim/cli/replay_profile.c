@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/simulated.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "common/trace/trace_read.h"
 #include "fits/cost_fit.h"
 #include "memsim/cli/output_files.h"
 #include "memsim/cli/output_time.h"
+#include "memsim/import/profile_write.h"
 #include "memsim/report/time_report.h"
 #include "memsim/run/ranks.h"
 
@@ -19,7 +21,9 @@
 #define STEPS_SHOWN 8 /* of each rank */
 #define UNMODELLED  0.1 /* a larger share of the time makes it unknown */
 
-bool replay_is_profile(const char *path)
+/* Does a SETTING at the head of the trace PATH say so? */
+static bool head_says(const char *path,
+                      bool (*says)(const struct trace_item *item))
 {
     struct trace_reader reader;
     struct trace_item item;
@@ -31,9 +35,41 @@ bool replay_is_profile(const char *path)
     while (!found && trace_reader_next(&reader, &item, &err) > 0 &&
            (item.head.kind == TRACE_PROCESS ||
             item.head.kind == TRACE_SETTING))
-        found = trace_says_imported(&item);
+        found = says(&item);
     trace_reader_close(&reader);
     return found;
+}
+
+static bool says_imported(const struct trace_item *item)
+{
+    return trace_says_imported(item);
+}
+
+static bool says_simulated(const struct trace_item *item)
+{
+    static const char setting[] = PROFILE_SIMULATED;
+
+    return trace_says_imported(item) &&
+           item->head.text_bytes == sizeof setting - 1 &&
+           !memcmp(item->text, setting, sizeof setting - 1);
+}
+
+bool replay_is_profile(const char *path)
+{
+    return head_says(path, says_imported);
+}
+
+bool replay_is_simulated(const char *path)
+{
+    return head_says(path, says_simulated);
+}
+
+static bool is_simulated(const struct replay_profile *p)
+{
+    for (size_t i = 0; i < p->run->count; i++)
+        if (replay_is_simulated(p->run->traces[i].path))
+            return true;
+    return false;
 }
 
 /* Does P get prices in place of what was measured? That of a GPU that the
@@ -169,9 +205,10 @@ static void print_title(const struct replay_profile *p,
     else
         fprintf(out, "replayed with %s\n",
                 p->output->change || p->output->scale ? "changes"
-                : uses_models(p) ? "the cost models' times"
-                : p->gpu         ? "the measured times, scaled"
-                                      : "the measured durations");
+                : uses_models(p)  ? "the cost models' times"
+                : is_simulated(p) ? "memsim's own times"
+                : p->gpu          ? "the measured times, scaled"
+                                  : "the measured durations");
     if (p->why)
         fprintf(out, "  times alone: %s\n", p->why);
 }
@@ -259,6 +296,8 @@ int replay_profile_read(const struct replay_profile *p, struct result *result,
     if (find_gpu(p, &result->gpu, &own, err) ||
         read_ranks(p, result, &own, err))
         return -1;
+    if (is_simulated(p))
+        result_note(result, SIMULATED_NOTE, "the profile");
     times_doubt(result);
     if (p->changed || own.name[0])
         measured_forget(result);

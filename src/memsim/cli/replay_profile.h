@@ -25,6 +25,9 @@ struct replay_profile {
 /* Is the trace PATH an imported profile? */
 bool replay_is_profile(const char *path);
 
+/* Is it one that memsim made? */
+bool replay_is_simulated(const char *path);
+
 /* Times the ranks of P in *RESULT, which is to be given to result_fini in both
  * cases. Returns 0, or -1 with ERR set. */
 int replay_profile_read(const struct replay_profile *p, struct result *result,

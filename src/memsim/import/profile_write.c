@@ -234,7 +234,8 @@ static void put_head(struct out *o)
                                   .card = target->rank};
 
     put(o, TRACE_PROCESS, 0, &process, sizeof process, p->path);
-    put(o, TRACE_SETTING, 0, NULL, 0, TRACE_IMPORTED "kineto");
+    put(o, TRACE_SETTING, 0, NULL, 0,
+        p->info.simulated ? PROFILE_SIMULATED : PROFILE_MEASURED);
     put(o, TRACE_DEVICE, 0, &device, sizeof device, target->gpu);
     for (size_t i = 0; i < p->names_count; i++) {
         struct trace_name name = {.name = name_of((uint32_t)i)};

@@ -3,7 +3,12 @@
 #ifndef MEMSIM_IMPORT_PROFILE_WRITE_H
 #define MEMSIM_IMPORT_PROFILE_WRITE_H
 
+#include "common/trace/trace.h"
 #include "memsim/import/profile.h"
+
+/* The SETTING of a profile of a GPU, and of one that memsim made. */
+#define PROFILE_MEASURED  TRACE_IMPORTED "kineto"
+#define PROFILE_SIMULATED TRACE_IMPORTED "simulated"
 
 /* Writes P, rank RANK of RANKS, to the new file PATH. Times begin at ORIGIN_NS
  * of the profile's clock; nothing of P is earlier. CAPACITY_BYTES is the GPU's

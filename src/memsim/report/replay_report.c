@@ -163,6 +163,8 @@ static void add_notes(struct result *to, const struct recording *rec)
                     "%s: the history begins in the middle; what was there "
                     "before is taken from the segments",
                     rec->path);
+    if (rec->snapshot.simulated)
+        result_note(to, "%s: memsim made this snapshot, no GPU did", rec->path);
     if (rec->torch_assumed)
         result_note(to,
                     "%s: a snapshot does not name its torch; the rules are "

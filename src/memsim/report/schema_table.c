@@ -608,6 +608,8 @@ const struct schema_object schema_objects[] = {
     {"version", "text", "the version of memsim, with the commit if known"},
     {"before", "text", "the estimate: its file or directory"},
     {"after", "text", "the profile: its file or directory"},
+    {"before_simulated", "bool", "before is a profile that memsim made"},
+    {"after_simulated", "bool", "after is a profile that memsim made: nothing in it was measured"},
     {"time", "diff_time", "how the step times differ"},
 )},
 {"compare", "what compare and sweep write with --json", NULL, FIELDS(

@@ -58,6 +58,7 @@ struct snapshot {
     struct snapshot_frames frames;
     char *torch_version;       /* where it was us who wrote it, else NULL */
     char *settings;            /* PYTORCH_CUDA_ALLOC_CONF as it was, or NULL */
+    bool simulated;            /* it has the mark of simulated.h */
     const char *since_version; /* the snapshot's own form: not older than this
                                   torch; a constant */
 };

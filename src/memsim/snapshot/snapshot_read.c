@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/file_open.h"
+#include "common/base/simulated.h"
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
 #include "common/base/pickle.h"
@@ -307,10 +308,11 @@ int snapshot_parse(const void *pickle, size_t bytes, const char *origin,
     int rc = read_segments(&r, find(&r, root, "segments"));
     if (!rc)
         rc = read_traces(&r, find(&r, root, "device_traces"));
-    if (!rc)
+    if (!rc) {
         read_settings(&r, find(&r, root, "allocator_settings"));
-    if (!rc)
+        snapshot->simulated = find(&r, root, SIMULATED_KEY) != NULL;
         snapshot->since_version = oldest_writer(&r, root);
+    }
     pickle_free(p);
     map_fini(&r.texts);
     map_fini(&r.stacks);

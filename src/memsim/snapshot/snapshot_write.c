@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/simulated.h"
 #include "common/base/xmalloc.h"
 #include "memsim/snapshot/snapshot.h"
 
@@ -255,7 +256,10 @@ int snapshot_write(const struct snapshot *s, FILE *out)
     fputc('e', out);
     put_settings(&w, s);
     put_key(&w, "external_annotations");
-    fputs("]u.", out);
+    fputc(']', out);
+    put_key(&w, SIMULATED_KEY);
+    put_text(out, SIMULATED_TEXT);
+    fputs("u.", out);
     free(w.text_memos);
     free(w.stack_memos);
     return fflush(out) || ferror(out) ? -1 : 0;
