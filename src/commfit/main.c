@@ -35,16 +35,16 @@ struct settings {
 
 static const struct option_row rows[] = {
     {"output", 'o', OPTION_STRING, "FIT.json", AT(output),
-     .help = "write the fit as JSON; - is stdout"},
+     .help = "write the fit as JSON; - is stdout", .once = true},
     {"name", 0, OPTION_STRING, "NAME", AT(name),
      .help = "name of the cluster in the fit (default: that of FIT)"},
     {"plot", 0, OPTION_STRING, "FILE.svg|FILE.png", AT(plot),
-     .help = "plot bandwidth, time and residuals"},
+     .help = "plot bandwidth, time and residuals", .once = true},
     {"eval", 0, OPTION_STRING, "BENCH", AT(eval),
      .help = "print the errors of the fit on this file; the last\n"
              "line is `median 2.1% p95 9.8% n 44'"},
     {"json", 0, OPTION_STRING, "FILE", AT(json),
-     .help = "write the errors as JSON; - is stdout"},
+     .help = "write the errors as JSON; - is stdout", .once = true},
     {"update", 0, OPTION_STRING, "FIT.json", AT(update),
      .help = "update this fit with the measurements of --from"},
     {"from", 0, OPTION_STRING, "FILE", AT(from),

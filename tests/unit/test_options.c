@@ -25,7 +25,8 @@ static const struct option_row rows[] = {
     {"color", 0, OPTION_CHOICE, "auto|always|never", AT(color), .help = "x"},
     {"quiet", 'q', OPTION_FLAG, NULL, AT(quiet), .help = "say nothing",
      .group = "Output"},
-    {"output", 'o', OPTION_STRING, "DIR", AT(output), .help = "where"},
+    {"output", 'o', OPTION_STRING, "DIR", AT(output), .help = "where",
+     .once = true},
     {0},
 };
 
@@ -185,4 +186,12 @@ TEST(the_table_is_the_help)
     CHECK(strstr(text, "\n\n      --help             print this help and exit\n"
                        "\nExamples:\n  memsim try x\n"));
     free(text);
+}
+
+TEST(what_would_be_lost_is_given_once)
+{
+    CHECK(parse("-o a --output b") == OPTIONS_ERROR);
+    CHECK_STR(err.text, "--output is given twice; it takes one DIR");
+    CHECK(parse("--gpu a --gpu b -o a") == OPTIONS_OK);
+    CHECK_STR(values.gpu, "b");
 }

@@ -175,10 +175,28 @@ struct cursor {
     char **argv;
     void *values;
     struct err *err;
+    uint64_t seen; /* rows with `once`, by place */
 };
+
+/* Refuses G where it was given before and is not to be lost. */
+static int check_once(struct cursor *c, const struct given *g)
+{
+    size_t place = (size_t)(g->row - c->options->rows);
+    uint64_t bit = place < 64 ? UINT64_C(1) << place : 0;
+
+    if (!g->row->once)
+        return 0;
+    if (c->seen & bit)
+        return err_set(c->err, "--%s is given twice; it takes one %s",
+                       g->row->name, g->row->argument);
+    c->seen |= bit;
+    return 0;
+}
 
 static int option_apply(struct cursor *c, struct given *g)
 {
+    if (check_once(c, g))
+        return -1;
     if (g->row->type == OPTION_FLAG && g->value)
         return err_set(c->err, "%.*s takes no argument", g->spelling_length,
                        g->spelling);
@@ -271,7 +289,7 @@ enum options_outcome options_parse(const struct options *options, int argc,
                                    char **argv, void *values,
                                    struct operands *operands, struct err *err)
 {
-    struct cursor c = {options, 1, argc, argv, values, err};
+    struct cursor c = {options, 1, argc, argv, values, err, 0};
     char **list = xcalloc((size_t)argc + 1, sizeof *list);
     int count = 0;
 

@@ -29,6 +29,7 @@ struct option_row {
     const char *help;     /* lines after the first are indented likewise */
     unsigned minimum, maximum;
     const char *group; /* the heading above this row; NULL: none */
+    bool once; /* a second one is an error: the first would be lost */
 };
 
 struct options {

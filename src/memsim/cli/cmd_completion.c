@@ -155,7 +155,14 @@ static void bash_end(void)
         "    elif [[ $command == gpus ]]; then COMPREPLY=($(compgen -f -W "
         "\"$(_memsim_names gpus)\" -- \"$word\"))\n"
         "    else COMPREPLY=($(compgen -c -f -- \"$word\")); fi\n"
-        "}\ncomplete -o filenames -F _memsim memsim\n",
+        "}\ncomplete -o filenames -F _memsim memsim\n"
+        "_commfit() {\n"
+        "    local words='predict --help' help=--help\n"
+        "    ((COMP_CWORD > 1)) && words=--help\n"
+        "    [[ ${COMP_WORDS[1]} == predict ]] && help='predict --help'\n"
+        "    COMPREPLY=($(compgen -f -W \"$words $(commfit $help 2>/dev/null | "
+        "grep -oE -e '--[a-z][a-z-]+' | sort -u)\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+        "}\ncomplete -o filenames -F _commfit commfit\n",
         stdout);
 }
 
@@ -225,7 +232,7 @@ static void zsh_end(void)
 {
     fputs("    esac\n}\n"
           "if [[ $funcstack[1] == _memsim ]]; then _memsim \"$@\"; "
-          "else compdef _memsim memsim; fi\n",
+          "else compdef _memsim memsim; compdef _gnu_generic commfit; fi\n",
           stdout);
 }
 
@@ -236,7 +243,9 @@ static void fish_begin(void)
     fputs("# fish completion of memsim; made by `memsim completion fish'\n"
           "function __memsim_names\n"
           "    memsim $argv[1] 2>/dev/null | awk 'NR > 1 { print $1 }'\n"
-          "end\n",
+          "end\n"
+          "complete -c commfit -a '(commfit --help | string match -r -a -- "
+          "\"--[a-z][a-z-]+\")'\n",
           stdout);
     for (const struct command *c = commands; c->name; c++) {
         printf("complete -c memsim -n __fish_use_subcommand -f -a %s -d '",

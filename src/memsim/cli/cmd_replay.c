@@ -12,6 +12,7 @@
 #include "memsim/change/pipe_schedule.h"
 #include "memsim/change/pipe_split.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/input_kind.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/cli/output_files.h"
@@ -115,6 +116,9 @@ static const struct options options = {
     .operands_min = 1,
     .operands_max = 1,
 };
+
+#define REPLAYED \
+    (INPUT_RUN | INPUT_PROFILE | INPUT_TRACE | INPUT_SNAPSHOT)
 
 static void conf_add(struct replay_options *o, const char *conf)
 {
@@ -372,6 +376,7 @@ int cmd_replay(int argc, char **argv)
                  !output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&
+                 !input_kind_check(operands.values[0], REPLAYED, &err) &&
                  !run_find(&run, operands.values[0], &err))
             status = replay(&o, &run, command, &err);
         if (err.text[0])

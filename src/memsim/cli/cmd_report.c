@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_run.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/input_kind.h"
 #include "memsim/cli/kept_options.h"
 #include "memsim/cli/output.h"
 #include "memsim/report/schema.h"
@@ -48,24 +49,12 @@ static bool open_unlimited(const struct rundir *dir, struct rundir *unlimited)
 /* What PATH is that is no kept run, and what reads it, after ERR. */
 static void explain_input(const char *path, struct err *err)
 {
-    char *trace = xasprintf("%s/process-0000.trace", path);
-    char *session = xasprintf("%s/" SESSION_FILE, path);
     struct stat st;
 
-    bool is_there = !stat(path, &st); /* else the run's message says why */
-
-    if (is_there && S_ISDIR(st.st_mode) && access(session, R_OK) &&
-        !access(trace, R_OK))
-        err_set(err, "%s: an imported profile, which has times alone: `memsim "
-                     "replay %s' shows them",
-                path, path);
-    else if (is_there && !S_ISDIR(st.st_mode))
-        err_set(err, "%s: a file, and no directory of `memsim run -o'; `memsim "
-                     "replay' plays a trace or a snapshot, `memsim import' "
-                     "reads a profiler's trace",
-                path);
-    free(session);
-    free(trace);
+    /* else the run's message says why */
+    if (!input_kind_check(path, INPUT_RUN, err) && !stat(path, &st) &&
+        !S_ISDIR(st.st_mode))
+        err_set(err, "%s: a file, and no directory of `memsim run -o'", path);
 }
 
 /* Returns false where something could not be told. */

@@ -11,6 +11,7 @@
 #include "common/trace/trace_read.h"
 #include "common/base/xmalloc.h"
 #include "memsim/cli/cmd.h"
+#include "memsim/cli/input_kind.h"
 #include "memsim/run/run.h"
 #include "memsim/time/work_table.h"
 
@@ -243,7 +244,9 @@ static int dump_paths(struct dump *dump, const struct operands *paths,
     int rc = 0;
 
     for (int i = 0; i < paths->count && !rc; i++)
-        rc = dump_path(dump, paths->values[i], err);
+        rc = input_kind_check(paths->values[i],
+                              INPUT_RUN | INPUT_PROFILE | INPUT_TRACE, err) ||
+             dump_path(dump, paths->values[i], err);
     if (!rc && dump->work && !dump->each)
         rc = work_table_print(dump->work, stdout, err);
     return rc;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/base/json_text.h"
+#include "memsim/cli/input_kind.h"
 #include "memsim/cli/output.h"
 
 static int open_directory(struct input_run *run, struct err *err)
@@ -36,6 +37,8 @@ int input_run_open(struct input_run *run, struct err *err)
 {
     struct stat st;
 
+    if (input_kind_check(run->name, INPUT_RUN | INPUT_REPORT, err))
+        return -1;
     run->is_dir = !stat(run->name, &st) && S_ISDIR(st.st_mode);
     return run->is_dir ? open_directory(run, err) : open_file(run, err);
 }

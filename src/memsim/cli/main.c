@@ -97,8 +97,8 @@ int main(int argc, char **argv)
     standard_hold();
     temporary_handle_signals();
     if (argc < 2) {
-        fputs("memsim: no command given\nTry `memsim --help'.\n", stderr);
-        return CMD_USAGE;
+        help();
+        return finish(CMD_USAGE, CMD_FAILED);
     }
     for (const struct word *w = words; w->text; w++)
         if (!strcmp(argv[1], w->text))

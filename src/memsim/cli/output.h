@@ -36,24 +36,24 @@ struct output_options {
 #define OUTPUT_ROWS(structure, member)                                         \
     OUTPUT_JSON_ROW(structure, member),                                        \
     {"html", 0, OPTION_STRING, "FILE", offsetof(structure, member.html),       \
-     .help = "write an interactive page for a web browser; it needs\n"         \
+     .once = true, .help = "write an interactive page for a web browser; it needs\n"         \
              "no network"},                                                    \
     {"perfetto", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.perfetto),                                     \
-     .help = "write the predicted timeline, memory and modules for\n"          \
+     .once = true, .help = "write the predicted timeline, memory and modules for\n"          \
              "ui.perfetto.dev; compressed if FILE ends in .gz"},               \
     {"snapshot", 0, OPTION_STRING, "FILE",                                     \
      offsetof(structure, member.snapshot),                                     \
-     .help = "write the allocator's calls as a memory snapshot for\n"          \
+     .once = true, .help = "write the allocator's calls as a memory snapshot for\n"          \
              "PyTorch's memory_viz page"},                                     \
     {"kineto", 0, OPTION_STRING, "FILE", offsetof(structure, member.kineto),   \
-     .help = "write the predicted timeline in the format of\n"                 \
+     .once = true, .help = "write the predicted timeline in the format of\n"                 \
              "PyTorch's profiler; ui.perfetto.dev shows it"},                  \
     {"chakra", 0, OPTION_STRING, "DIR", offsetof(structure, member.chakra),    \
-     .help = "write the predicted timeline as Chakra execution\n"              \
+     .once = true, .help = "write the predicted timeline as Chakra execution\n"              \
              "traces, DIR/chakra.RANK.et"},                                    \
     {"flame", 0, OPTION_STRING, "FILE", offsetof(structure, member.flame),     \
-     .help = "write the memory at the peak by Python stack (--stacks)\n"       \
+     .once = true, .help = "write the memory at the peak by Python stack (--stacks)\n"       \
              "as folded stacks, for speedscope.app or flamegraph.pl"},         \
     OUTPUT_SUMMARY_ROWS(structure, member),                                    \
     {"verbose", 'v', OPTION_FLAG, NULL, offsetof(structure, member.verbose),   \
@@ -119,7 +119,7 @@ struct output_options {
 /* Those that a report on no single run has as well. */
 #define OUTPUT_JSON_ROW(structure, member)                                     \
     {"json", 0, OPTION_STRING, "FILE", offsetof(structure, member.json),       \
-     .group = "Output files",                                                  \
+     .group = "Output files", .once = true,                                    \
      .help = "write all figures as JSON; - is stdout"}
 
 #define OUTPUT_SUMMARY_ROWS(structure, member)                                 \

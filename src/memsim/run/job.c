@@ -260,6 +260,51 @@ static int directory_fill(const struct job *job, struct rundir *dir,
                : 0;
 }
 
+/* Makes LIBRARIES, of PATH_MAX bytes, a name that LD_PRELOAD can have: that of
+ * a link in DIR. */
+static int libraries_link(char *libraries, const struct rundir *dir,
+                          struct err *err)
+{
+    char path[PATH_MAX];
+    int length =
+        snprintf(path, sizeof path, "%s/" RUN_LIBRARIES, dir->path);
+
+    if (spawn_can_preload(libraries))
+        return 0;
+    if (!spawn_can_preload(path) || length >= PATH_MAX)
+        return err_set(err,
+                       "%s: LD_PRELOAD cannot carry a path with a space or a "
+                       "colon, and %s has one, too: give -o or TMPDIR "
+                       "without",
+                       libraries, dir->path);
+    if (symlink(libraries, path))
+        return err_set(err, "%s: cannot create it: %s", path, strerror(errno));
+    strcpy(libraries, path);
+    return 0;
+}
+
+static void libraries_unlink(const struct rundir *dir)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/" RUN_LIBRARIES, dir->path);
+    unlink(path);
+}
+
+/* Runs the command with the LIBRARIES, in DIR, which is filled. */
+static int preload_and_run(const struct job *job, char *libraries,
+                           struct rundir *dir, struct err *err)
+{
+    if (libraries_link(libraries, dir, err))
+        return CMD_RUN_FAILED;
+    char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
+    int rc = preload ? run_command(job, libraries, preload, dir, err)
+                     : CMD_RUN_FAILED;
+    free(preload);
+    libraries_unlink(dir);
+    return rc;
+}
+
 int job_run(const struct job *job, struct rundir *dir, struct err *err)
 {
     char libraries[PATH_MAX];
@@ -267,18 +312,12 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
     if (spawn_library_dir(getenv("MEMSIM_LIBDIR"), libraries, sizeof libraries,
                           err))
         return CMD_RUN_FAILED;
-    char *preload = spawn_preload(libraries, getenv("LD_PRELOAD"), err);
-    if (!preload)
-        return CMD_RUN_FAILED;
     const char *temporary = getenv("TMPDIR");
     leftovers_remove(temporary && *temporary ? temporary : "/tmp");
     if (rundir_create(dir, job->directory, getenv("TMPDIR"), job->force,
-                      job->command, err)) {
-        free(preload);
+                      job->command, err))
         return CMD_RUN_FAILED;
-    }
     if (directory_fill(job, dir, err)) {
-        free(preload);
         rundir_remove(dir);
         return CMD_RUN_FAILED;
     }
@@ -288,8 +327,7 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         setenv("MEMSIM_WRITE_THROUGH", "1", true);
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
-    int rc = run_command(job, libraries, preload, dir, err);
-    free(preload);
+    int rc = preload_and_run(job, libraries, dir, err);
     clock_remove(dir);
     if (rc == CMD_RUN_NOT_EXECUTABLE || (rc && dir->temporary))
         rundir_remove(dir);

@@ -21,6 +21,7 @@
 /* The file there with the options that its times were predicted with, each as
  * "NAME=VALUE" and a NUL. */
 #define RUN_OPTIONS "options"
+#define RUN_LIBRARIES "libraries" /* a link, see job.c */
 
 struct run_trace {
     uint32_t process; /* its number; RUN_NO_PROCESS: the user named the file */

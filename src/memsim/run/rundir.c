@@ -55,6 +55,7 @@ static bool is_run_file(const char *name)
     return is_exchange(name) || !strcmp(name, SESSION_FILE) ||
            !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, SESSION_CLOCK) || !strcmp(name, RUN_RANKS) ||
+           !strcmp(name, RUN_LIBRARIES) ||
            !strcmp(name, SESSION_AXES) || !strcmp(name, SESSION_PLACES) ||
            !strcmp(name, SESSION_CHANGES) || !strcmp(name, RUN_OPTIONS) ||
            run_is_process(name, &number);

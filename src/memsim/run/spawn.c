@@ -59,17 +59,17 @@ int spawn_library_dir(const char *override, char *dir, size_t size,
                        "%s: memsim's libraries are not there; install memsim "
                        "whole, or set MEMSIM_LIBDIR",
                        override ? override : "../lib/memsim");
-    if (strpbrk(dir, " \t\n:"))
-        return err_set(err,
-                       "%s: LD_PRELOAD cannot carry a path with a space or a "
-                       "colon; install memsim elsewhere",
-                       dir);
     snprintf(core, sizeof core, "%s/" CORE_LIBRARY, dir);
     if (access(core, R_OK))
         return err_set(err,
                        "%s: %s; install memsim whole, or set MEMSIM_LIBDIR",
                        core, strerror(errno));
     return 0;
+}
+
+bool spawn_can_preload(const char *dir)
+{
+    return !strpbrk(dir, " \t\n:");
 }
 
 /* True where PATH, LENGTH long, lies in DIR: already ours, from an outer run

@@ -11,10 +11,12 @@
 
 /* Writes the directory of the libraries to preload to DIR: OVERRIDE
  * ($MEMSIM_LIBDIR) if it is not NULL, else ../lib/memsim beside the running
- * program's directory. It checks that the directory exists and has no character
- * that LD_PRELOAD cannot have. */
+ * program's directory. It checks that the directory exists. */
 int spawn_library_dir(const char *override, char *dir, size_t size,
                       struct err *err);
+
+/* Whether LD_PRELOAD can name files in DIR: spaces and colons end a name. */
+bool spawn_can_preload(const char *dir);
 
 /* The value of LD_PRELOAD: DIR/libmemsim.so, DIR's other libraries in order,
  * then the other libraries of PRELOADED (may be NULL). The caller frees it;
