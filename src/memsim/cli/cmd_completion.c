@@ -160,8 +160,10 @@ static void bash_end(void)
         "    local words='predict --help' help=--help\n"
         "    ((COMP_CWORD > 1)) && words=--help\n"
         "    [[ ${COMP_WORDS[1]} == predict ]] && help='predict --help'\n"
-        "    COMPREPLY=($(compgen -f -W \"$words $(commfit $help 2>/dev/null | "
-        "grep -oE -e '--[a-z][a-z-]+' | sort -u)\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+        "    words+=\" $(commfit $help 2>/dev/null | grep -oE -e "
+        "'--[a-z][a-z-]+' | sort -u)\"\n"
+        "    COMPREPLY=($(compgen -f -W \"$words\" -- "
+        "\"${COMP_WORDS[COMP_CWORD]}\"))\n"
         "}\ncomplete -o filenames -F _commfit commfit\n",
         stdout);
 }
