@@ -178,6 +178,7 @@ test-environments:
 	@tools/setup browser
 	@tools/setup pytest $(VENV)
 	@tools/setup timeline
+	@tools/setup axe
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:

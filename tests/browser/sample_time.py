@@ -70,7 +70,7 @@ def timed(count=50):
          **parts} for i in range(2)]
     made["time"] = {
         "step_ns": length, "low_ns": length // 2, "high_ns": 2 * length,
-        "step_index": 1, "step_is": "optimizer steps", "device_ns": length,
+        "slowest_rank": 0, "step_index": 1, "step_is": "optimizer steps", "device_ns": length,
         "throughput": {"rank": 0, "module": sample.NASTY[0], "calls": 1,
                        "samples": 8, "samples_per_second": 10389.6,
                        "tokens": 8192, "tokens_per_second": 10638961.0},

@@ -97,7 +97,7 @@ def the_verdict_and_the_story_come_first(pages):
     has(text_of(browser, "ooms"), "PyTorch asked for 500.0 MiB in model.head",
         "300.0 MiB of the GPU was free", "The program ended there")
     has(text_of(browser, "advice-list"), "saves 100.00 MiB", "fits",
-        "1000.0 MiB → 900.0 MiB (−10.0%)", "memsim replay", "replayed")
+        "1000.0 MiB → 900.0 MiB (−10.0%)", "memsim replay", "Replayed")
     has(browser.run("document.title"), "Out of memory", "A sample card")
 
 
@@ -135,6 +135,7 @@ def hovering_tells_figures(pages):
 @test
 def the_table_sorts_and_searches(pages):
     browser = pages.open("oom")
+    browser.click("#fold")
     rows = browser.run(ROWS)
     equal(rows[0][:2], ["model.blocks.2", "50.50 MiB"])
     browser.click("#modules-table th:nth-child(2) button")
@@ -150,7 +151,7 @@ def the_table_sorts_and_searches(pages):
     browser.type("ATTN blocks.3")
     equal(sorted(row[0] for row in browser.run(ROWS)),
           ["model.blocks.3.attn.out", "model.blocks.3.attn.qkv"])
-    has(text_of(browser, "found"), "2 of")
+    has(text_of(browser, "found"), "2 rows of")
     browser.click("#modules-table td button")
     has(text_of(browser, "crumbs"), "model.blocks.3")
     browser.click("#search")
@@ -170,6 +171,7 @@ def modules_are_shown_at_the_end_of_a_phase(pages):
           ["End of step 0, forward", "End of step 1, forward",
            "End of step 2, optimizer"])
     equal(browser.run("document.getElementById('moment').value"), "2")
+    browser.click("#fold")
     rows = browser.run(ROWS)
     choose(browser, "moment", 1)
     equal([row[6] for row in browser.run(ROWS)[:5]],
@@ -313,7 +315,7 @@ def figures_alone_make_a_page(pages):
     equal(text_of(browser, "verdict"), "Fits")
     has(text_of(browser, "legend"), "allocated", "CUDA context")
     equal(browser.run("[...document.querySelectorAll('#links a')].filter("
-                      "a => !a.hidden).map(a => a.hash)"), ["#overview"])
+                      "a => !a.hidden).map(a => a.hash)"), ["#overview", "#notes"])
 
 
 @test
@@ -331,6 +333,7 @@ def the_largest_page_is_quick(pages):
     has(text_of(browser, "treemap-more"), "990,000 smaller")
     has(text_of(browser, "left-out"), "things at peak", "--json")
     equal(browser.run("timeline.points.length <= 2000"), True)
+    browser.click("#fold")
     browser.run("document.getElementById('modules-scroll').scrollTop = 1e5")
     browser.settle()
     count = len(browser.run(ROWS))

@@ -39,6 +39,12 @@ def spot(browser, text):
         "b.top + laneTop(lane) + 8];})()")
 
 
+def table(browser, name):
+    return browser.run(f"[...document.querySelectorAll('#{name}-table tbody "
+                       "tr')].map(row => [...row.cells].map(cell => "
+                       "cell.textContent))")
+
+
 def click(browser, point):
     for kind in ("mousePressed", "mouseReleased"):
         browser.mouse(kind, point, button="left", clickCount=1)
@@ -54,7 +60,7 @@ def a_step_is_told_in_figures(pages):
     has(text_of(browser, "steptime-legend"), "Compute", "Waits for the host",
         "Communication, exposed")
     has(text_of(browser, "path-list"), sample.NASTY[0])
-    has(text_of(browser, "steptime-basis"), "80% fitted")
+    has(text_of(browser, "steptime-basis"), "80% fits of measurements on this GPU")
     has(text_of(browser, "steps-title"), "Timeline of step 1")
     has(text_of(browser, "steps-more"), "3 further")
 
@@ -153,13 +159,17 @@ def operations_are_found(pages):
 @test
 def time_is_beside_memory(pages):
     browser = pages.open("timed")
+    browser.click("#fold")
     rows = browser.run(test_page.ROWS)
     row = next(r for r in rows if r[0] == "model.blocks.0")
     has(row, "12.3 ms")
-    operators = browser.run("[...document.querySelectorAll('#operators-table "
-                            "tbody tr')].map(row => [...row.cells].map("
-                            "cell => cell.textContent))")
-    has(operators[0], "13.0 ms", "5.00 MiB", "2.5")
+    equal(len(table(browser, "operators")[0]), 4)
+    has(table(browser, "operators")[0], "13.0 ms", "2.5")
+    equal(len(table(browser, "holders")[0]), 4)
+    has(table(browser, "holders")[0], "5.00 MiB", "3")
+    shown = [cell for name in ("operators", "holders")
+             for row in table(browser, name) for cell in row]
+    equal(shown.count("\N{EN DASH}"), 0)
 
 
 @test

@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/report.h"
+#include "memsim/time/timing.h"
 
 #define DATA_START "id=\"result\">"
 
@@ -141,4 +142,69 @@ TEST(large_results_are_cut_down)
     free(page);
     free(a.modules);
     free(a.blocks);
+}
+
+/* A job of three ranks of many steps, whose timelines do not all have room. */
+TEST(the_slowest_rank_goes_last)
+{
+    enum { STEPS = 10000, RANKS = 3, BLOCKS = 15 * 1000, SLOWEST = 2 };
+    char *command[] = {NULL};
+    char *name = xmalloc(1000);
+    struct attribution a = {.block_count = BLOCKS, .segment_count = 1};
+    struct attribution_segment segment = {.count = BLOCKS};
+    struct timing_step *steps = xcalloc(RANKS * STEPS, sizeof *steps);
+    struct timing timings[RANKS];
+    struct result_device devices[RANKS];
+    struct result_rank ranks[RANKS];
+    struct result result = {
+        .command = command, .ranks = ranks, .rank_count = RANKS};
+
+    if (!is_built()) {
+        free(steps);
+        free(name);
+        return;
+    }
+    memset(name, 'x', 999);
+    name[999] = '\0';
+    a.segments = &segment;
+    a.blocks = xcalloc(BLOCKS, sizeof *a.blocks);
+    for (size_t i = 0; i < BLOCKS; i++)
+        a.blocks[i] = (struct attribution_block){.bytes = 1,
+                                                 .allocated = true,
+                                                 .module = SIZE_MAX,
+                                                 .label = name};
+    for (unsigned i = 0; i < RANKS; i++) {
+        for (size_t k = 0; k < STEPS; k++)
+            steps[i * STEPS + k].duration_ns = 1000 + k + 1000 * i;
+        timings[i] = (struct timing){.steps = steps + i * STEPS,
+                                     .step_count = STEPS,
+                                     .typical = 7 + i};
+        devices[i] = (struct result_device){.capacity_bytes = GIB,
+                                            .peak_used_bytes = MIB * (9 - i),
+                                            .attribution = &a};
+        ranks[i] = (struct result_rank){.rank = i,
+                                        .devices = &devices[i],
+                                        .device_count = 1,
+                                        .timing = &timings[i]};
+    }
+    char *page = page_of(&result);
+    cJSON *root = data_of(page), *rank;
+    unsigned i = 0;
+    cJSON_ArrayForEach(rank, cJSON_GetObjectItem(root, "ranks")) {
+        cJSON *kept = cJSON_GetObjectItem(rank, "steps");
+        CHECK_UINT((uint64_t)cJSON_GetArraySize(kept), 1);
+        CHECK_UINT((uint64_t)cJSON_GetNumberValue(
+                       cJSON_GetObjectItem(kept->child, "index")),
+                   7 + i);
+        cJSON *device = cJSON_GetObjectItem(rank, "devices")->child;
+        CHECK(!cJSON_GetObjectItem(device, "segments_at_peak") ==
+              (i != SLOWEST));
+        i++;
+    }
+    CHECK_UINT(i, RANKS);
+    cJSON_Delete(root);
+    free(page);
+    free(a.blocks);
+    free(steps);
+    free(name);
 }

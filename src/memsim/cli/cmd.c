@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "common/base/xmalloc.h"
 #include "memsim/run/job.h"
 
 const struct cmd_visitor *cmd_visitor;
@@ -27,6 +29,16 @@ int cmd_start(const struct options *options, int argc, char **argv,
         break;
     }
     return cmd_usage(options, usage_status, &err);
+}
+
+char **cmd_invocation(int argc, char **argv)
+{
+    static char name[] = "memsim";
+    char **words = xcalloc((size_t)argc + 2, sizeof *words);
+
+    words[0] = name;
+    memcpy(words + 1, argv, (size_t)argc * sizeof *words);
+    return words;
 }
 
 int cmd_usage(const struct options *options, int status, const struct err *err)

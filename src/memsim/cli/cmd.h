@@ -43,6 +43,10 @@ int cmd_start(const struct options *options, int argc, char **argv,
  * and "Try ..."; returns STATUS. */
 int cmd_usage(const struct options *options, int status, const struct err *err);
 
+/* memsim's own command line: "memsim" and ARGV, NULL-terminated. The caller
+ * frees the list; its words are ARGV's. */
+char **cmd_invocation(int argc, char **argv);
+
 /* Prints "memsim: note: ..." to stderr, with what a terminal would obey quoted:
  * for what names a file, a command or a setting. */
 void cmd_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -263,6 +263,7 @@ static int replay_times(const struct replay_options *o, const struct run *run,
         .data_parallel = o->data_parallel,
         .output = &o->output,
         .command = command,
+        .invocation = o->invocation,
         .why = imported ? NULL
                         : "the memory of a changed job needs a run of the "
                           "changed script (`memsim run')"};
@@ -312,6 +313,7 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
         return CMD_RUN_FAILED;
     if (o->sweep)
         replay_report_sweep(&m.report);
+    result->invocation = o->invocation;
     note_whole(result, run->traces[0].path);
     advise(o, &m.report, m.recordings);
     int status = price(o, &m.report, run, err) ||
@@ -359,9 +361,8 @@ int cmd_replay(int argc, char **argv)
     struct run run = {.count = 0};
     struct kept_options kept = {.words = NULL};
     struct err err = {""};
-    char **command = xcalloc((size_t)argc + 1, sizeof *command);
 
-    memcpy(command, argv, (size_t)argc * sizeof *command);
+    o.invocation = cmd_invocation(argc, argv);
     confs_collect(&o, argc, argv);
     int status = cmd_start(&options, argc, argv, &o, &operands, CMD_RUN_FAILED);
     if (status < 0) {
@@ -378,13 +379,13 @@ int cmd_replay(int argc, char **argv)
                  !output_check_input(&o.output, operands.values[0], &err) &&
                  !input_kind_check(operands.values[0], REPLAYED, &err) &&
                  !run_find(&run, operands.values[0], &err))
-            status = replay(&o, &run, command, &err);
+            status = replay(&o, &run, o.invocation + 1, &err);
         if (err.text[0])
             cmd_fail(status, &err);
         run_close(&run);
     }
     kept_options_fini(&kept);
     free(o.confs);
-    free(command);
+    free(o.invocation);
     return status;
 }

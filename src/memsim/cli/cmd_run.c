@@ -333,7 +333,8 @@ static int check_clock(const struct run_options *o, struct err *err)
                : 0;
 }
 
-int cmd_run(int argc, char **argv)
+/* INVOCATION is the whole command line. */
+static int start(int argc, char **argv, char *const *invocation)
 {
     struct run_options o = {.job = JOB_DEFAULTS,
                             .trace_limit_bytes = JOB_TRACE_LIMIT};
@@ -374,9 +375,20 @@ int cmd_run(int argc, char **argv)
     void *image = clock_make(&o, &job);
     char **kept = kept_options_words(&o.output);
     job.kept = *kept ? kept : NULL;
+    job.invocation = invocation;
     status = run(&o, &job);
     kept_options_words_free(kept);
     free(image);
     launch_fini(&job.launch);
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    char **invocation = cmd_invocation(argc, argv); /* start moves ARGV's words
+                                                     */
+    int status = start(argc, argv, invocation);
+
+    free(invocation);
     return status;
 }

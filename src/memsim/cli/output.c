@@ -181,6 +181,20 @@ static int time_ranks(const struct output_options *options,
     return rc;
 }
 
+/* memsim's own command line, for RESULT; the caller frees it. Without it there
+ * is the command. */
+static char **invocation_read(struct result *result, const char *directory)
+{
+    struct err err = {""};
+    char **words;
+
+    if (rundir_read_words(directory, RUN_INVOCATION, &words, &err))
+        result_note(result, "memsim's own command line is not known: %s",
+                    err.text);
+    result->invocation = words;
+    return words;
+}
+
 /* The ranks that each rank stood for. */
 static void members_read(struct result *result, const char *directory)
 {
@@ -373,9 +387,11 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     struct traces traces = {.plans = NULL};
     struct result result;
     struct err err = {""};
+    char **invocation;
 
     result_init(&result, dir->session, command);
     members_read(&result, dir->path);
+    invocation = invocation_read(&result, dir->path);
     if (!dir->temporary)
         result.directory = dir->path;
     result_note_unpriced(&result);
@@ -390,5 +406,6 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     }
     traces_fini(&traces);
     result_fini(&result);
+    free(invocation);
     return status;
 }

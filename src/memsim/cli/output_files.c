@@ -110,7 +110,8 @@ static bool is_run_file(const char *name)
 {
     return !strcmp(name, SESSION_FILE) || !strcmp(name, SESSION_COMMAND) ||
            !strcmp(name, RUN_RANKS) || !strcmp(name, SESSION_AXES) ||
-           !strcmp(name, RUN_OPTIONS) || run_is_trace(name);
+           !strcmp(name, RUN_OPTIONS) || !strcmp(name, RUN_INVOCATION) ||
+           run_is_trace(name);
 }
 
 static int check_file_input(const struct output_target *list, size_t count,

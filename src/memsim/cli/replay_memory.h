@@ -29,6 +29,7 @@ struct replay_options {
     struct output_options output;
     const char **confs;
     size_t conf_count, conf_capacity;
+    char **invocation; /* the whole command line */
 };
 
 /* The recordings of a run, replayed on one GPU. Its report points into it, so

@@ -289,6 +289,7 @@ int replay_profile_read(const struct replay_profile *p, struct result *result,
     struct gpu own;
 
     *result = (struct result){.command = p->command,
+                              .invocation = p->invocation,
                               .finished = true,
                               .verdict = VERDICT_UNKNOWN,
                               .why = p->why ? p->why

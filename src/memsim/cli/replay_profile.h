@@ -18,6 +18,7 @@ struct replay_profile {
     uint32_t data_parallel; /* see simulation_options */
     const struct output_options *output;
     char *const *command;
+    char *const *invocation; /* NULL: not known */
     const char *why; /* the recording has no memory; NULL: it is a profile */
     const char *changed; /* what was changed in the recording; NULL: nothing */
 };

@@ -18,6 +18,9 @@ const runLabel = (run) => run.step === undefined ? "start"
   : run.count === 1 ? `step ${run.step}`
     : `steps ${run.step}–${run.step + run.count - 1}`;
 
+// A recording may have none.
+const hasSteps = () => axis.runs.some((run) => run.step !== undefined);
+
 // The last of ROWS whose KEY is not above VALUE, or the first.
 function lastUpTo(rows, key, value) {
   let low = 0, high = rows.length - 1;

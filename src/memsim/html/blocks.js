@@ -19,16 +19,23 @@ const blockStack = (life) => blockName(blocks.data.stack[life.i]);
 
 // --- where blocks are --------------------------------------------------------
 
+// Colours of Python stacks and operators, where all blocks are of one category.
+const HUES = ["#4477aa", "#cc6677", "#ddaa33", "#228866", "#aa4499", "#88ccee",
+  "#999933", "#6655bb", "#de9aa6", "#7b9fc6"];
+
 // The lives of all blocks on the present axis, by their begin.
 function livesOnAxis({born, died, born_ns: bornNs, died_ns: diedNs, bytes,
-  category}) {
-  const lives = [];
+  category, stack, operator}) {
+  const lives = [], alike = category.every((one) => one === category[0]);
+  const origin = (i) => stack[i] < 0 ? operator[i] : stack[i];
+  const colorAt = (i) => alike && origin(i) >= 0
+    ? HUES[origin(i) % HUES.length]
+    : colorOf(axis.history.names[category[i]]);
   for (let i = 0; i < born.length; i++) {
     const from = placeOf(born[i], bornNs[i]);
     const to = died[i] < 0 ? axis.highest : placeOf(died[i], diedNs[i]);
     if (to > from)
-      lives.push({i, from, to, bytes: bytes[i],
-        color: colorOf(axis.history.names[category[i]])});
+      lives.push({i, from, to, bytes: bytes[i], color: colorAt(i)});
   }
   return lives.sort((a, b) => a.from - b.from);
 }

@@ -360,7 +360,7 @@ function startExport() {
   for (const name of Object.keys(CHARTS))
     find(name).querySelector(".title").append(saveButtons(name));
   find("command").after(copyButton("the command", () =>
-    (page.result.command || []).map(shellWord).join(" ")));
+    commandOf(page.result)));
   find("blocks-chosen").prepend(copyButton("the block", () =>
     find("blocks-text").textContent));
 }

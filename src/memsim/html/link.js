@@ -25,6 +25,7 @@ function linkValues() {
   put("blocks", find("blocks-search").value, "");
   put("module", treemap.shown?.name, "");
   put("modules", find("search").value, "");
+  put("fold", isFolded(), true);
   put("moment", find("moment").value, link.moment);
   put("operations", find("steps-search").value, "");
   if (steps.data && (steps.from > 0 || steps.to < steps.whole)) {
@@ -68,6 +69,8 @@ function readLink() {
   if (axis.history && named !== axis.name)
     chooseAxis(named);
   setLayout(values.get("layout"));
+  if (page.entries.length && isFolded() !== (values.get("fold") !== "false"))
+    setFold(!isFolded());
   fill("blocks-search", values.get("blocks"), searchBlocks);
   fill("search", values.get("modules"), search);
   fill("steps-search", values.get("operations"), searchSteps);

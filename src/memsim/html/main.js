@@ -53,6 +53,31 @@ function moduleRows(device) {
   return all.map((r) => ({...r, whole: device.peak_allocated_bytes}));
 }
 
+// What the members of a list have together; "its own peak" is that of all at
+// a time, which is not known.
+const FOLDED_SUMS = ["peak", "all", "itself", "ends", "calls", "ns"];
+
+// Fills the table of modules: lists as one row each, unless a name is searched
+// for.
+function showModules() {
+  const {device} = page.entries[page.shown];
+  const rows = addModuleTimes(moduleRows(device), page.result);
+  const folded = isFolded() && !find("search").value.trim();
+  page.moduleCount = rows.length;
+  fillTable("modules", folded
+    ? withoutLists(foldRows(rows, FOLDED_SUMS), "peak").map((row) =>
+      row.inside ? {...row, highest: undefined} : row)
+    : rows);
+}
+
+// Lists of modules as one, in the table and on the map, or each for itself.
+function setFold(folded) {
+  find("fold").checked = folded;
+  showTreemap(page.entries[page.shown].device);
+  search();
+  saveLink();
+}
+
 const phaseName = (phase) => `step ${phase.step}, ${phase.phase}`;
 
 // Of the phases at whose end it is known what modules held the one that ended
@@ -80,7 +105,9 @@ function phaseRows(device) {
 // A module's name, which leads to its place on the map, if it has one.
 function showModule(row) {
   const name = shorten(row.name, 400);
-  if (!treemap.byName.has(row.key))
+  if (row.inside)
+    return foldButton(row, name);
+  if (!isOnMap(row.key))
     return name;
   const button = element("button", name, "link");
   button.type = "button";
@@ -90,16 +117,30 @@ function showModule(row) {
   return button;
 }
 
+// A list's name, which shows its members.
+function foldButton(row, name) {
+  const button = element("button", `${row.open ? "▾" : "▸"} ${name} ` +
+    `(${row.inside.length})`, "link");
+  button.type = "button";
+  button.tabIndex = -1; // of many; the search finds the members too
+  button.ariaExpanded = String(row.open);
+  button.title = `${name}\n${row.inside.length} modules, together`;
+  button.addEventListener("click", () => tables.modules.turn(row));
+  return button;
+}
+
 // What a module held at the moment that is chosen.
 function momentColumn() {
   const bytes = (row) => row.ends?.[find("moment").value];
-  return {title: "At the phase's end", value: (row) => bytes(row) ?? -1,
+  return {title: "Phase's end", value: (row) => bytes(row) ?? -1,
     show: (row) => bytes(row) === undefined ? "–" : formatBytes(bytes(row))};
 }
 
-// "float32 8x1024": type and dimensions of what a block was allocated for.
+// "float32 8x1024": type and dimensions of what a block was allocated for; of
+// several blocks without, the size of one.
 const tensorOf = (thing) => thing.dtype
-  ? `${thing.dtype} ${(thing.shape || []).join("\u00d7")}`.trim() : "";
+  ? `${thing.dtype} ${(thing.shape || []).join("\u00d7")}`.trim()
+  : thing.count > 1 ? formatBytes(thing.bytes / thing.count) : "";
 
 function makeTables() {
   tables.modules = new Table("modules", [
@@ -107,9 +148,11 @@ function makeTables() {
     bytesColumn("At the peak", "peak"),
     percentColumn("Share", "peak", "whole"),
     stripColumn("By category", "all", (row) => total(row.all)),
-    bytesColumn("Itself", "itself"), bytesColumn("Its own peak", "highest"),
+    bytesColumn("Itself", "itself"), bytesColumn("Own peak", "highest"),
     momentColumn(), countColumn("Calls", "calls"), moduleTimeColumn], 1);
   tables.operators = makeOperators();
+  tables.holders = makeHolders();
+  tables.ranks = makeRanks();
   tables.phases = new Table("phases", [
     {title: "Phase", isText: true, value: (r) => r.order, show: (r) => r.name},
     {title: "Took", value: (r) => r.duration,
@@ -117,11 +160,11 @@ function makeTables() {
     bytesColumn("Peak", "peak_bytes"), bytesColumn("Held at its end",
       "end_bytes"), stripColumn("By category", "end_categories",
       (row) => row.most)], 0, false);
-  tables.things = new Table("things", [textColumn("What", "label"),
-    bytesColumn("Together", "bytes"), countColumn("Blocks", "count"),
-    bytesColumn("Each", "each"), textColumn("Category", "category"),
-    textColumn("Module", "module"), textColumn("Operator", "operator"),
-    textColumn("Tensor", "tensor"), textColumn("Line", "where")], 1);
+  tables.things = new Table("things", [bytesColumn("Size", "bytes"),
+    countColumn("Blocks", "count"), textColumn("Each", "tensor"),
+    textColumn("Operator", "operator"), textColumn("Module", "module"),
+    textColumn("What", "what"),
+    {...textColumn("Line", "where"), isOptional: true}], 0);
   tables.pools = new Table("pools", [textColumn("Pool", "name"),
     {title: "Segments", value: (r) => r.segments.length,
       show: (r) => formatCount(r.segments.length)},
@@ -144,21 +187,27 @@ function fillTable(id, rows) {
 function search() {
   const words = find("search").value.toLowerCase().split(/\s+/);
   const {modules} = tables;
+  showModules();
   modules.setFilter((row) =>
     words.every((word) => row.name.toLowerCase().includes(word)));
   find("found").textContent = modules.shown.length
-    ? `${formatCount(modules.shown.length)} of ` +
-      `${plural(modules.rows.length, "module")}.`
+    ? `${plural(modules.shown.length, "row")} of ` +
+      `${plural(page.moduleCount, "module")}.`
     : "No module's name has that.";
 }
 
-// What this page lacks of a GPU's figures, and who has it.
-function tellMissing(device, recording) {
+// Who has what only pages have.
+const MISSING = {history: "blocks over time (--perfetto has them)",
+  step_timeline: "this rank's timeline of a step (--kineto has it)"};
+
+// What this page lacks of a GPU's figures; other lists are in the JSON.
+function tellMissing(device, recording, rank) {
   const names = Object.keys({...device.left_out, ...page.result.left_out,
-    ...recording?.fragmentation?.left_out});
+    ...rank?.left_out, ...recording?.fragmentation?.left_out});
   find("left-out").hidden = !names.length;
   find("left-out").textContent = "To stay quick this page is without " +
-    `${names.map(wordsOf).join(", ")}; --json has all.`;
+    `${names.map((name) => MISSING[name] ||
+      `${wordsOf(name)} (--json has them)`).join(", ")}.`;
   find("modules-more").textContent = device.modules_dropped
     ? `${formatCount(device.modules_dropped)} more are left out.` : "";
   find("phases-more").textContent = device.phases_dropped
@@ -177,6 +226,7 @@ function showEntry(index) {
   showBar(device);
   showStory(device);
   showAdvice(page.result, device);
+  nameRecording(device);
   showTimeline(device);
   showTreemap(device);
   const looked = recording?.fragmentation; // at one GPU of the process
@@ -185,17 +235,17 @@ function showEntry(index) {
   showSegments(segments, device);
   showStacks(device, segments);
   showReplay(recording);
-  showStepTime(page.result, (page.result.ranks || []).find((r) =>
-    r.rank === rank), device);
+  const own = (page.result.ranks || []).find((r) => r.rank === rank);
+  showStepTime(page.result, own, device);
   showCollectives(page.result, rank);
   listMoments(device);
-  fillTable("modules", addModuleTimes(moduleRows(device), page.result));
   fillTable("phases", phaseRows(device));
   fillTable("things", (device.things_at_peak || []).map((thing) =>
-    ({category: "", module: "", operator: "", where: "", ...thing,
-      tensor: tensorOf(thing), each: thing.bytes / (thing.count || 1)})));
+    ({module: "", where: "", ...thing, tensor: tensorOf(thing),
+      operator: shortOperator(thing.operator), what: thing.category
+        ? wordsOf(thing.category) : thing.label})));
   search();
-  tellMissing(device, recording);
+  tellMissing(device, recording, own);
   showLinks();
   saveLink();
 }
@@ -209,7 +259,8 @@ function showLinks() {
 function listDevices(result) {
   return (result.ranks || []).flatMap((rank) =>
     (rank.devices || []).map((device, place, all) =>
-      ({rank: rank.rank, device, place, alone: all.length === 1})));
+      ({rank: rank.rank, members: membersOf(rank), device, place,
+        alone: all.length === 1})));
 }
 
 // The GPU that was fullest, or out of memory, is the one to look at first.
@@ -220,7 +271,21 @@ function worstEntry(entries) {
     badness(entry) > badness(entries[worst]) ? i : worst, 0);
 }
 
-const titleOf = ({rank, device}) => `Rank ${rank}, GPU ${device.index}`;
+// What is out of memory is shown first, then the slowest rank, which the time
+// of a step is of (card_compare in report_html.c keeps their lists).
+function firstEntry(result, entries) {
+  const worst = worstEntry(entries), slowest = result.time?.slowest_rank;
+  if ((entries[worst].device.ooms || []).length)
+    return worst;
+  const own = entries.filter((entry) => entry.rank === slowest);
+  return own.length ? entries.indexOf(own[worstEntry(own)]) : worst;
+}
+
+// A rank by itself has the GPU of that number in its node; one that stands for
+// others has it like them, each its own.
+const titleOf = ({rank, members, device, alone}) => members.count > 1 && alone
+  ? rankName(rank, members)
+  : `${rankName(rank, members)}, GPU ${device.index}`;
 
 function cardButton(entry, index) {
   const button = element("button", undefined, "one"), bar = element("span");
@@ -232,7 +297,9 @@ function cardButton(entry, index) {
   fill.className = out ? "out" : "";
   bar.className = "meter";
   bar.append(fill);
-  button.append(element("span", titleOf(entry)), bar,
+  const title = element("span", titleOf(entry));
+  title.title = titleOf(entry);
+  button.append(title, bar,
     element("b", formatBytes(device.peak_used_bytes)),
     element("em", out ? "out of memory" : ""));
   button.addEventListener("click", () => showEntry(index));
@@ -251,6 +318,7 @@ function listCards() {
     showEntry(Number(find("device").value)));
   if (several)
     find("card-list").replaceChildren(...page.entries.map(cardButton));
+  tellRanks(page.result);
 }
 
 // Canvases know neither the window's size nor the theme's colours.
@@ -283,7 +351,9 @@ function start() {
   const result = JSON.parse(find("result").textContent);
   Object.assign(page, {result, entries: listDevices(result)});
   const worst = page.entries.length ? worstEntry(page.entries) : -1;
-  showVerdict(result, page.entries[worst]?.device, page.entries.length > 1);
+  showVerdict(result, page.entries[worst]?.device,
+    sum((result.ranks || []).map((rank) => membersOf(rank).count)) > 1 ||
+    page.entries.length > 1);
   showNotes(result);
   find("overview").hidden = worst < 0;
   makeTables();
@@ -296,22 +366,22 @@ function start() {
     tables.modules.update();
     saveLink();
   });
+  find("fold").addEventListener("change", () => setFold(isFolded()));
   find("search").addEventListener("input", () => {
     search();
     saveLink();
   });
   find("search").addEventListener("keydown", (event) => {
-    const first = tables.modules.shown.find((row) =>
-      treemap.byName.has(row.key));
+    const first = tables.modules.shown.find((row) => isOnMap(row.key));
     if (event.key === "Enter" && first)
       findInMap(first.key);
   });
   redrawOnChange();
   startExport();
-  page.first = worst;
+  page.first = worst < 0 ? worst : firstEntry(result, page.entries);
   listCards();
   if (worst >= 0)
-    showEntry(worst);
+    showEntry(page.first);
   else
     showStepTime(result, result.ranks?.[0]);
   showLinks();

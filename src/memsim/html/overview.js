@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict, the figures at the peak, the OOM story, advice and notes.
+// The verdict, the figures at the peak, the OOM story and notes.
 "use strict";
 
 const VERDICTS = {
@@ -77,6 +77,10 @@ function verdictWord(result) {
   return VERDICTS[result.verdict] || [String(result.verdict), "warn"];
 }
 
+// The whole command line, as a shell reads it; of an older run, what it ran.
+const commandOf = (result) =>
+  (result.invocation || result.command || []).map(shellWord).join(" ");
+
 function showVerdict(result, worst, several) {
   const [word, mood] = verdictWord(result);
   const gpu = result.gpu || {};
@@ -86,8 +90,7 @@ function showVerdict(result, worst, several) {
   find("sentence").textContent = sentence(result, worst, several);
   find("card").textContent = visible(gpu.device_name || gpu.name || "") +
     (gpu.memory_bytes ? `, ${formatBytes(gpu.memory_bytes)}` : "");
-  find("command").textContent =
-    shorten((result.command || []).join(" "), 2000);
+  find("command").textContent = shorten(commandOf(result), 2000);
   const made = ["Made by memsim"];
   if (result.torch)
     made.push("PyTorch " + visible(result.torch));
@@ -252,62 +255,21 @@ function showStory(device) {
     ? `${formatCount(ooms.length - 100)} more are not shown.` : "";
 }
 
-// The peak that an advice is about, without it and with it.
-function drawSaving(advice) {
-  const after = advice[`peak_${advice.of}_bytes`] || 0;
-  const before = after + advice.saves_bytes;
-  const row = element("div", undefined, "saving"), bar = element("span");
-  const rest = element("i");
-  bar.className = "meter";
-  rest.style.width = `${100 * after / before}%`;
-  bar.append(rest);
-  row.append(bar, element("span", `${visible(advice.of)} ` +
-    `${formatBytes(before)} → ${formatBytes(after)} ` +
-    `(−${formatPercent(advice.saves_bytes, before)})`));
-  return row;
-}
+const GUESSES_SHOWN = 10;
 
-function adviceItem(advice, fitted) {
-  const item = element("li"), head = element("p", visible(advice.text));
-  item.append(head);
-  if (advice.fits && !fitted)
-    head.append(element("strong", "fits", "badge"));
-  if (advice.saves_bytes && advice.of)
-    item.append(drawSaving(advice));
-  if (advice.command) {
-    const line = element("div", undefined, "advice-line");
-    line.append(element("code", visible(advice.command)),
-      copyButton("the command", () => advice.command));
-    item.append(line);
-  }
-  if (advice.basis)
-    item.append(element("small", visible(advice.basis)));
-  return item;
-}
-
-// What a command's DIR stands for. Savings on a GPU that it does not fit on
-// are those of a run without a limit.
-function tellDirectory(advice, fitted) {
-  const limitless = !fitted && advice.some((a) => a.saves_bytes);
-  return advice.some((a) => (a.command || "").includes(" DIR "))
-    ? " DIR is what `memsim run -o DIR" +
-      `${limitless ? " --memory 1TiB" : ""} ...' keeps.` : "";
-}
-
-// Only what was asked for: a device without advice has no list.
-function showAdvice(result, device) {
-  const {advice = []} = device;
-  const fitted = !["oom", "over-limit"].includes(result.verdict);
-  find("advice").hidden = !device.advice;
-  find("advice-hint").textContent = advice.length
-    ? "Each by itself, as a replay shows." + tellDirectory(advice, fitted)
-    : "Nothing that was tried saves more than 1%.";
-  find("advice-list").replaceChildren(...advice.map((a) =>
-    adviceItem(a, fitted)));
+// Where the program got values that memsim does not compute.
+function guessNotes(result) {
+  const {guesses = [], guesses_dropped: dropped = 0} = result;
+  const shown = guesses.slice(0, GUESSES_SHOWN).map((guess) => "guess: " +
+    (guess.where ? `${guess.where} (${guess.operator})` : guess.operator) +
+    `: ${guess.what}, ${plural(guess.times, "time")}`);
+  const more = guesses.length - shown.length + dropped;
+  return more > 0 ? [...shown, `guess: ${plural(more, "more place")}, see ` +
+    "the JSON"] : shown;
 }
 
 function showNotes(result) {
-  const notes = result.notes || [];
+  const notes = [...result.notes || [], ...guessNotes(result)];
   find("notes").hidden = !notes.length;
   find("note-list").replaceChildren(
     ...notes.map((note) => element("li", visible(note))));

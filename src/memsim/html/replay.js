@@ -31,6 +31,23 @@ function segmentsOf(device, fragmentation) {
     ({...segment, blocks: blocksOfCells(segment)}));
 }
 
+const OTHER = "other", IN_USE = "in_use";
+
+// A recording has no categories: all of its memory is in use.
+function nameRecording(device) {
+  const {history} = device;
+  if (device.categories_at_peak || !history)
+    return;
+  history.names = history.names.map((name) => name === OTHER ? IN_USE : name);
+  for (const {categories} of [...history.points, ...device.timeline || []]) {
+    categories[IN_USE] = categories[OTHER] || 0;
+    delete categories[OTHER];
+  }
+  for (const segment of device.segments_at_peak || [])
+    for (const block of segment.blocks)
+      delete block.category;
+}
+
 const OUTCOMES = {"fits": "fits", "unknown": "unknown"};
 
 function settingRows(recording) {

@@ -24,8 +24,9 @@ const STEP_PARTS = [
     (m) => m.compute_ns - m.overlapped_comm_ns],
   ["Compute beside communication", "#aa4499", (s) => s.overlapped_comm_ns,
     (m) => m.overlapped_comm_ns],
-  ["Communication, exposed", "#6655bb", (s) => s.exposed_comm_ns,
-    (m) => m.exposed_comm_ns],
+  ["Communication, exposed", "#6655bb",
+    (s) => s.exposed_comm_ns - (s.peers_ns || 0), (m) => m.exposed_comm_ns],
+  ["Waits for other ranks", "#bba9e0", (s) => s.peers_ns || 0, undefined],
   ["Copies, exposed", "#99ddff", (s) => s.exposed_copy_ns,
     (m) => m.exposed_copy_ns],
   ["Waits for the host", "#cc6677", (s) => s.host_bound_ns, undefined],
@@ -48,20 +49,30 @@ function timeFigure(label, value, hint) {
 }
 
 function throughputFigure(throughput) {
-  const {tokens, tokens_per_second: tokensRate, samples,
+  const {tokens, tokens_per_second: tokensRate, samples, job,
     samples_per_second: samplesRate} = throughput;
   const rate = (value) =>
     value.toLocaleString("en", {maximumSignificantDigits: 4});
-  return timeFigure("Throughput", tokens ? `${rate(tokensRate)} tokens/s`
+  const given = `${tokens ? `${tokens} ids` : `${samples} samples`} given to ` +
+    `${throughput.module} in a step`;
+  if (job && job.ranks > 1) {
+    const [word, all, each] = tokens
+      ? ["tokens", job.tokens_per_second, job.tokens_per_second_per_gpu]
+      : ["samples", job.samples_per_second, job.samples_per_second_per_gpu];
+    return timeFigure("Throughput of a GPU", `${rate(each)} ${word}/s`,
+      `${rate(all)} ${word}/s by ${formatCount(job.ranks)} ranks, if each ` +
+      `has its own batch; rank ${throughput.rank}: ${given}`);
+  }
+  const several = (page.result.ranks || []).length > 1;
+  return timeFigure(several ? `Throughput of rank ${throughput.rank}`
+    : "Throughput", tokens ? `${rate(tokensRate)} tokens/s`
     : `${rate(samplesRate)} samples/s`,
-  `${tokens ? `${rate(samplesRate)} samples/s; ` : ""}` +
-    `${tokens ? `${tokens} ids` : `${samples} samples`} given to ` +
-    `${throughput.module} in a step`);
+  `${tokens ? `${rate(samplesRate)} samples/s; ` : ""}` + given);
 }
 
 function showTimeFigures(time, step) {
   const boxes = [timeFigure("Step", formatTime(step.duration_ns),
-    `${formatTime(step.low_ns)} to ${formatTime(step.high_ns)}`)];
+    `80% band: ${formatTime(step.low_ns)} to ${formatTime(step.high_ns)}`)];
   if (step.measured_ns)
     boxes.push(timeFigure("In the profile", formatTime(step.measured_ns),
       `replayed ${(100 * (step.duration_ns / step.measured_ns - 1))
@@ -112,7 +123,12 @@ function showTimeBar(step) {
 function showPath(time) {
   const rows = (time.critical_path || []).slice(0, 8);
   const whole = sum((time.critical_path || []).map((row) => row.ns));
+  const slowest = slowestRank(page.result);
   find("path").hidden = !rows.length;
+  find("path-title").textContent = "The critical path: what must get faster" +
+    (slowest && page.result.ranks.length > 1
+      ? `; that of ${rankName(slowest.rank, membersOf(slowest)).toLowerCase()}, `
+        + "the slowest" : "");
   find("path-list").replaceChildren(...rows.map((row) => {
     const item = element("li"), bar = element("span", undefined, "meter");
     const fill = element("i");
@@ -127,30 +143,56 @@ function showPath(time) {
   }));
 }
 
+// What the prices rest on, in the summary's words.
+const BASES = {measured: "measured",
+  fitted: "fits of measurements on this GPU",
+  borrowed: "fits of another GPU's measurements", estimated: "estimates",
+  roofline: "the data sheet's limits",
+  fallback: "a few microseconds each, for lack of a model"};
+
 function sourcesOf(time) {
   const words = Object.entries(time.basis || {})
     .filter(([, share]) => share >= 0.005)
-    .map(([name, share]) => `${Math.round(100 * share)}% ${visible(name)}`);
-  return words.length ? `Device time: ${words.join(", ")}.` : "";
+    .map(([name, share]) => `${Math.round(100 * share)}% ` +
+      (Object.hasOwn(BASES, name) ? BASES[name] : visible(name)));
+  const unknown = time.unknown >= 0.005
+    ? ` ${Math.round(100 * time.unknown)}% of the operations have no cost ` +
+      "model." : "";
+  return (words.length ? `Prices of the device time: ${words.join(", ")}.`
+    : "") + unknown;
 }
 
-// Time and memory of an operator: both lists name it alike.
-function operatorRows(result, device) {
-  const rows = new Map(), time = result.time || {};
-  const row = (name) => {
-    if (!rows.has(name))
-      rows.set(name, {name, whole: time.step_ns});
-    return rows.get(name);
-  };
-  for (const o of time.by_operator || [])
-    Object.assign(row(o.operator), {ns: o.ns, operations: o.operations});
+// What the step would take where the CPU is no limit, if that matters.
+function hostWarning(time, step) {
+  const spared = time.step_ns - time.keeps_up_ns;
+  if (!time.keeps_up_ns || spared < 0.05 * time.step_ns)
+    return "";
+  return `The GPU waits for the CPU in ${formatPercent(step.host_bound_ns,
+    step.duration_ns) || "0%"} of the step. With a CPU that keeps up it takes ` +
+    `${formatTime(time.keeps_up_ns)} (--host-speed 0).`;
+}
+
+const shortOperator = (name) => (name || "").replace(/^aten::/, "");
+
+// What operators hold at the peak; what none allocated is in other tables.
+function holderRows(device) {
+  const rows = new Map();
   for (const thing of device?.things_at_peak || []) {
-    const r = row(thing.label);
-    r.bytes = (r.bytes || 0) + thing.bytes;
-    r.blocks = (r.blocks || 0) + thing.count;
+    const name = shortOperator(thing.operator);
+    if (!name)
+      continue;
+    const row = rows.get(name) || {name, bytes: 0, blocks: 0,
+      whole: device.peak_allocated_bytes};
+    row.bytes += thing.bytes;
+    row.blocks += thing.count || 0;
+    rows.set(name, row);
   }
   return [...rows.values()];
 }
+
+const operatorRows = ({by_operator: rows = [], step_ns: whole}) =>
+  rows.map((o) => ({name: o.operator, ns: o.ns, operations: o.operations,
+    whole}));
 
 const stepTimeColumn = (title, key) => ({title, value: (row) => row[key] ?? -1,
   show: (row) => row[key] === undefined ? "–" : formatTime(row[key])});
@@ -161,10 +203,16 @@ const operationsColumn = {title: "Operations",
     : formatCount(Math.round(10 * row.operations) / 10)};
 
 function makeOperators() {
-  return new Table("operators", [textColumn("Operator", "name"),
-    stepTimeColumn("Time of a step", "ns"), percentColumn("Share", "ns", "whole"),
-    operationsColumn, bytesColumn("Memory at the peak", "bytes"),
-    countColumn("Blocks", "blocks")], 1);
+  return new Table("operators", [textColumn("Kernels", "name"),
+    stepTimeColumn("Time of a step", "ns"),
+    percentColumn("Share", "ns", "whole"), operationsColumn], 1);
+}
+
+function makeHolders() {
+  return new Table("holders", [textColumn("Operator", "name"),
+    bytesColumn("At the peak", "bytes"),
+    percentColumn("Share", "bytes", "whole"), countColumn("Blocks", "blocks")],
+  1);
 }
 
 // The time of a step that each of the modules' ROWS takes.
@@ -176,25 +224,39 @@ function addModuleTimes(rows, result) {
   return rows;
 }
 
-const moduleTimeColumn = stepTimeColumn("Time of a step", "ns");
+const moduleTimeColumn = stepTimeColumn("In a step", "ns");
 
 // The rank whose step is shown: RANK, unless it has none.
 function showStepTime(result, rank, device) {
   const time = result.time;
-  const slowest = (result.ranks || []).find((r) =>
-    r.steps?.[time?.step_index]?.duration_ns === time?.step_ns);
+  const slowest = slowestRank(result);
   const own = rank?.step_timeline || rank?.steps?.length ? rank : slowest;
-  const index = own?.step_timeline?.step_index ?? time?.step_index;
-  const step = own?.steps?.[index];
+  const step = stepOf(result, own);
   find("steptime").hidden = !time || !step;
   if (time && step) {
     showTimeFigures(time, step);
     showTimeBar(step);
     showPath(time);
+    tellStep(result, rank, own);
+    find("steptime-warning").textContent = own === slowest
+      ? hostWarning(time, step) : "";
     find("steptime-basis").textContent = sourcesOf(time);
   }
-  const rows = time ? operatorRows(result, device) : [];
-  find("operators").hidden = !rows.length;
-  tables.operators.setRows(rows);
+  fillTable("operators", time ? operatorRows(time) : []);
+  fillTable("holders", holderRows(device));
   showSteps(result, own, step);
+}
+
+// Whose step it is, where there are several ranks.
+function tellStep(result, rank, own) {
+  const several = (result.ranks || []).length > 1;
+  find("steptime-title").textContent = several
+    ? `A step of ${rankName(own.rank, membersOf(own)).toLowerCase()}`
+    : "A step";
+  find("steptime-whose").textContent = rank && own !== rank
+    ? `No step of rank ${rank.rank} is known; this is the slowest rank's.`
+    : several && own.rank !== result.time.slowest_rank
+      ? `The job's step is that of the slowest rank, ` +
+        `${result.time.slowest_rank}: ${formatTime(result.time.step_ns)}.`
+      : "";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables that sort by a click on a heading. Only the rows in sight exist, so
-// that ten thousand scroll as smoothly as ten.
+// that ten thousand scroll as smoothly as ten. A row with `inside' stands for
+// these rows, which follow it while it is `open'.
 "use strict";
 
 const ROW_HEIGHT = 32;
@@ -19,11 +20,54 @@ function compareNames(a, b) {
   return left.length - right.length;
 }
 
+// "layers.12.mlp" as "layers.*.mlp": the members of a list have one name.
+const foldName = (name) => name.replace(/(^|\.)\d+(?=\.|$)/g, "$1*");
+
+// ROWS with those of one folded name as one, which has the sums of KEYS.
+function foldRows(rows, keys) {
+  const groups = new Map();
+  for (const row of rows) {
+    const name = foldName(row.name);
+    if (!groups.has(name))
+      groups.set(name, []);
+    groups.get(name).push(row);
+  }
+  return [...groups].map(([name, inside]) => {
+    if (inside.length === 1)
+      return inside[0];
+    const all = {...inside[0], key: name, name, inside, open: false};
+    for (const key of keys)
+      all[key] = sumOf(inside.map((row) => row[key]));
+    return all;
+  });
+}
+
+// ROWS without lists whose members have all of the value of KEY.
+function withoutLists(rows, key) {
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  return rows.filter((row) => {
+    const members = byName.get(`${row.name}.*`);
+    return row.inside || !members?.inside || members[key] !== row[key];
+  });
+}
+
+// The sum of numbers, of lists and of maps of them; undefined: none is known.
+function sumOf(values) {
+  const known = values.filter((value) => value !== undefined);
+  if (!known.length || typeof known[0] === "number")
+    return known.length ? sum(known) : undefined;
+  const all = Array.isArray(known[0]) ? [] : {};
+  for (const value of known)
+    for (const [key, number] of Object.entries(value))
+      all[key] = (all[key] || 0) + number;
+  return all;
+}
+
 // COLUMNS are {title, value: row => number or text, show: row => text or node,
-// isText}.
+// isText, isOptional: it is not there where no row has a value; the last ones}.
 class Table {
   constructor(id, columns, sortedBy, down = true) {
-    this.columns = columns;
+    this.all = this.columns = columns;
     this.sorted = sortedBy;
     this.down = down;
     this.rows = [];
@@ -34,6 +78,12 @@ class Table {
     this.body = element("tbody");
     this.table.replaceChildren(this.makeHead(), this.body);
     this.scroll.addEventListener("scroll", () => this.draw());
+  }
+
+  showColumns() {
+    this.columns = this.all.filter((column) => !column.isOptional ||
+      this.rows.some(column.value));
+    this.table.replaceChildren(this.makeHead(), this.body);
   }
 
   makeHead() {
@@ -61,6 +111,7 @@ class Table {
 
   setRows(rows) {
     this.rows = rows;
+    this.showColumns();
     this.update();
   }
 
@@ -70,13 +121,8 @@ class Table {
   }
 
   update() {
-    const value = this.columns[this.sorted].value;
-    const sign = this.down ? -1 : 1;
-    this.shown = this.rows.filter(this.filter).sort((a, b) => {
-      const left = value(a), right = value(b);
-      return sign * (typeof left === "string" ? compareNames(left, right)
-        : compare(left, right)) || compareNames(a.name ?? "", b.name ?? "");
-    });
+    this.shown = this.sort(this.rows.filter(this.filter)).flatMap((row) =>
+      row.open ? [row, ...this.sort(row.inside)] : [row]);
     this.heads.forEach((head, i) => {
       if (i === this.sorted)
         head.setAttribute("aria-sort", this.down ? "descending" : "ascending");
@@ -85,6 +131,25 @@ class Table {
     });
     this.table.setAttribute("aria-rowcount", this.shown.length + 1);
     this.scroll.scrollTop = 0;
+    this.draw();
+  }
+
+  sort(rows) {
+    const value = this.columns[this.sorted].value;
+    const sign = this.down ? -1 : 1;
+    return [...rows].sort((a, b) => {
+      const left = value(a), right = value(b);
+      return sign * (typeof left === "string" ? compareNames(left, right)
+        : compare(left, right)) || compareNames(a.name ?? "", b.name ?? "");
+    });
+  }
+
+  // Shows or hides what ROW stands for; the table stays where it is.
+  turn(row) {
+    const top = this.scroll.scrollTop;
+    row.open = !row.open;
+    this.update();
+    this.scroll.scrollTop = top;
     this.draw();
   }
 
@@ -97,7 +162,7 @@ class Table {
   }
 
   makeRow(data) {
-    const row = element("tr");
+    const row = element("tr", undefined, data.inside ? "folded" : "");
     for (const column of this.columns) {
       const cell = element("td", undefined, column.isText ? "text" : "");
       const content = column.show(data);

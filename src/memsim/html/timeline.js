@@ -131,8 +131,8 @@ const marks = {
     const active = chart.getActiveElements()[0];
     if (active)
       ctx.fillRect(active.element.x, area.top, 1, area.bottom - area.top);
-    const top = peak ? x.getPixelForValue(placeOf(axis.history?.peak_event,
-      peak.time_ns)) : -1;
+    const top = peak || axis.history ? x.getPixelForValue(placeOf(
+      axis.history?.peak_event, peak?.time_ns ?? 0)) : -1;
     if (top >= area.left && top <= area.right) {
       ctx.fillStyle = themeColor("text");
       ctx.beginPath();
@@ -227,7 +227,7 @@ const showWhole = () => showSight(axis.lowest, axis.highest);
 // Names and parts of the axis that can be chosen: the run and its steps.
 function spans() {
   const whole = ["Whole run", [axis.lowest, axis.highest]];
-  if (axis.runs.length)
+  if (axis.runs.length && hasSteps())
     return [whole, ...axis.runs.map((run) =>
       [runName(run).replace(/^./, (c) => c.toUpperCase()), spanOf(run)])];
   const steps = new Map();
@@ -380,6 +380,8 @@ function showTimeline(device) {
   timeline.device = device;
   find("timeline").hidden = points.length < 2;
   find("axis").hidden = !device.history;
+  find("axis").querySelector("[value=steps]").hidden =
+    !(device.history?.runs || []).some((run) => run.step !== undefined);
   chooseAxis("events");
 }
 

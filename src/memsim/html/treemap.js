@@ -17,11 +17,11 @@ function newNode(name, label, above) {
 
 // The tree of modules by their parents, or by the dots of names that have none
 // told; the leaves are what each holds itself, by category. NODES gets each
-// module's node.
-function moduleTree(device, nodes) {
+// module's node. NAMED makes one name of those of a list, or leaves them.
+function moduleTree(device, nodes, named) {
   const root = newNode("", "all", null);
   const parents = new Map((device.modules || []).map((m) =>
-    [m.name, m.parent]));
+    [named(m.name), m.parent === undefined ? m.parent : named(m.parent)]));
   const aboveOf = (name) => {
     const dot = name.lastIndexOf(".");
     if (parents.has(name))
@@ -41,13 +41,36 @@ function moduleTree(device, nodes) {
     return nodes.get(name);
   };
   for (const module of device.modules_at_peak || []) {
-    const node = nodeOf(module.name);
+    const node = nodeOf(named(module.name));
     const categories = module.categories || {other: module.bytes};
     for (const [category, bytes] of Object.entries(categories))
       if (bytes > 0)
-        node.parts.push({category, bytes, above: node});
+        addPart(node, category, bytes);
   }
+  joinLists(root, nodes);
   return root;
+}
+
+// A list that holds nothing itself is one node with its members, "layers.*".
+function joinLists(node, nodes) {
+  node.inside = node.inside.map((list) => {
+    const [members] = list.inside;
+    if (list.parts.length || list.inside.length !== 1 || members.label !== "*")
+      return list;
+    nodes.set(list.name, members);
+    return Object.assign(members, {label: `${list.label}.*`, above: node});
+  });
+  for (const inner of node.inside)
+    joinLists(inner, nodes);
+}
+
+// What NODE holds itself: one part of each category.
+function addPart(node, category, bytes) {
+  const known = node.parts.find((part) => part.category === category);
+  if (known)
+    known.bytes += bytes;
+  else
+    node.parts.push({category, bytes, above: node});
 }
 
 const isModule = (node) => Boolean(node.data.inside);
@@ -147,8 +170,16 @@ function enterModule(node) {
   saveLink();
 }
 
+const isFolded = () => find("fold").checked;
+
+// NAME is on the map, or a member of a list there.
+const isOnMap = (name) => treemap.byName.has(name) ||
+  (isFolded() && treemap.byName.has(foldName(name)));
+
 // From the table to the map.
 function findInMap(name) {
+  if (!treemap.byName.has(name))
+    setFold(false);
   enterModule(treemap.byName.get(name));
   find("treemap").scrollIntoView();
   find("treemap-canvas").focus();
@@ -164,7 +195,7 @@ function nodeAt(x, y) {
 }
 
 // All that a module holds, by category.
-function sumOf(node) {
+function categoriesOf(node) {
   const sums = {};
   node.each((n) => {
     if (!isModule(n))
@@ -175,7 +206,7 @@ function sumOf(node) {
 
 function tellNode(node, x, y) {
   const module = isModule(node) ? node.data : node.data.above;
-  const sums = isModule(node) ? sumOf(node)
+  const sums = isModule(node) ? categoriesOf(node)
     : {[node.data.category]: node.value};
   showTip([
     shorten(module.name || module.label, 300),
@@ -196,12 +227,18 @@ function hoverTreemap(event) {
     hideTip();
 }
 
-// One level down, towards what was clicked, and past what is all of it.
+// One level down, towards what was clicked; past what is all of it, and past
+// the model, which has most of it, unless its name is clicked.
 function clickTreemap(event) {
-  const way = (nodeAt(...place(event))?.ancestors().reverse() || [])
+  const [x, y] = place(event);
+  const way = (nodeAt(x, y)?.ancestors().reverse() || [])
     .slice(1).filter(isModule);
-  const next = way.find((node) => node.value < treemap.nodes[0].value) ||
-    way[way.length - 1];
+  const whole = treemap.nodes[0].value;
+  const isModel = (node) => treemap.shown === treemap.root &&
+    node.depth === 1 && node.value > whole / 2 && y >= node.y0 + HEAD;
+  const isPassed = (node, i) => i + 1 < way.length &&
+    (node.value === whole || isModel(node));
+  const next = way.find((node, i) => !isPassed(node, i));
   if (next)
     enterModule(next.data);
 }
@@ -235,7 +272,8 @@ function showTreemap(device) {
   const modules = device.modules_at_peak || [];
   find("treemap").hidden = !modules.length;
   treemap.byName.clear();
-  treemap.root = moduleTree(device, treemap.byName);
+  treemap.root = moduleTree(device, treemap.byName,
+    isFolded() ? foldName : (name) => name);
   find("treemap-more").textContent = device.modules_at_peak_dropped
     ? `${formatCount(device.modules_at_peak_dropped)} smaller modules are ` +
       "left out." : "";

@@ -244,6 +244,8 @@ struct taking {
     const struct map *stacks;      /* by 1 + the step's index */
     struct map events;             /* the same of a snapshot */
     struct map live;               /* of the blocks in use, by address */
+    const struct recording_listener *listener; /* it gets the events; NULL:
+                                                  they are kept */
 };
 
 static uint32_t stack_of(const struct map *stacks, uint64_t key)
@@ -335,7 +337,17 @@ static void take_event(void *context, unsigned device,
     if (e.action > ALLOC_OOM)
         return;
     e.stack = event_stack(t, step, event);
-    snapshot_add_event(t->to, device, &e);
+    if (t->listener)
+        t->listener->event(t->listener->context, device, &e, &t->to->frames);
+    else
+        snapshot_add_event(t->to, device, &e);
+}
+
+static void take_moment(void *context, const struct replay_moment *now)
+{
+    struct taking *t = context;
+
+    t->listener->moment(t->listener->context, now);
 }
 
 /* Those of R's trace. */
@@ -399,6 +411,7 @@ static int recording_snapshot(const struct recording *r, const char *conf,
                           .torch_version = xstrdup(r->info.torch_version)};
     alloc_conf_init(&config.conf);
     config.listener = take_event;
+    config.watcher = t->listener ? take_moment : NULL;
     config.listener_context = t;
     if (!r->trace)
         snapshot_stacks(r, t);
@@ -439,6 +452,19 @@ int recording_write_snapshot(const struct recording *r, const char *conf,
     int rc = recording_snapshot(r, conf, UINT64_MAX, &t, err);
     if (!rc)
         rc = file_write(write_pickle, &snapshot, path, err);
+    taking_fini(&t);
+    return rc;
+}
+
+int recording_follow(const struct recording *r,
+                     const struct recording_listener *listener,
+                     struct err *err)
+{
+    struct snapshot snapshot;
+    struct taking t = {.to = &snapshot, .listener = listener};
+    int rc =
+        recording_snapshot(r, r->whatif.rows[0].conf, UINT64_MAX, &t, err);
+
     taking_fini(&t);
     return rc;
 }

@@ -58,6 +58,21 @@ uint64_t recording_capacity(const struct recording *r);
 int recording_write_snapshot(const struct recording *r, const char *conf,
                              const char *path, struct err *err);
 
+/* Who follows a replay: each event of the allocators, whose stack is a number
+ * in FRAMES, then the state of the device after the step that it was of. */
+struct recording_listener {
+    void (*event)(void *context, unsigned device,
+                  const struct snapshot_event *event,
+                  const struct snapshot_frames *frames);
+    replay_watcher *moment;
+    void *context;
+};
+
+/* Replays R as in its first row. Returns 0 or -1. */
+int recording_follow(const struct recording *r,
+                     const struct recording_listener *listener,
+                     struct err *err);
+
 /* AT has the segments of that moment, and no events. */
 typedef void recording_visit(void *context, const struct snapshot *at);
 

@@ -7,10 +7,6 @@
 #include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 
-/* The files of the frames that are no lines of Python. */
-#define OPERATOR_FILE "operator"
-#define MODULE_FILE   "module"
-
 static uint32_t text_place(struct recording_frames *r, const char *text,
                            size_t length)
 {
@@ -70,8 +66,8 @@ static void allocation(struct recording_frames *r, uint64_t ordinal,
     uintptr_t number = (uintptr_t)map_get(&r->known, key);
 
     if (!number) {
-        frame_add(r, OPERATOR_FILE, trace_names_get(r->names, operation));
-        frame_add(r, MODULE_FILE,
+        frame_add(r, RECORDING_OPERATOR, trace_names_get(r->names, operation));
+        frame_add(r, RECORDING_MODULE,
                   name ? trace_names_get(r->names, name - 1) : "");
         stack_add(r, trace_names_get(r->names, stack));
         number = snapshot_frames_close(&r->frames);

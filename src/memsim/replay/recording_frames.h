@@ -8,6 +8,10 @@
 #include "common/trace/play.h"
 #include "memsim/snapshot/snapshot.h"
 
+/* The files of the frames that are no lines of Python. */
+#define RECORDING_OPERATOR "operator"
+#define RECORDING_MODULE   "module"
+
 struct recording_frames {
     struct snapshot_frames frames;
     struct map stacks; /* numbers of stacks, by 1 + the place of the

@@ -318,6 +318,13 @@ static void add_peak(cJSON *device, const struct attribution *a)
                             attribution_phase_name(a->peak_phase));
 }
 
+void attribute_json_add_memory(cJSON *device,
+                               const struct attribution *attribution)
+{
+    add_timeline(device, attribution);
+    add_segments(device, attribution);
+}
+
 void attribute_json_add(cJSON *device, const struct attribution *attribution)
 {
     add_peak(device, attribution);
@@ -325,6 +332,5 @@ void attribute_json_add(cJSON *device, const struct attribution *attribution)
     add_owners(device, attribution);
     add_modules(device, attribution);
     add_phases(device, attribution);
-    add_timeline(device, attribution);
-    add_segments(device, attribution);
+    attribute_json_add_memory(device, attribution);
 }

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "common/base/json_add.h"
+#include "memsim/report/attribute_json.h"
+#include "memsim/report/history_page.h"
+#include "memsim/report/replay_history.h"
 #include "memsim/report/replay_report.h"
 #include "memsim/report/report_html.h"
 #include "memsim/report/report_json.h"
@@ -189,6 +192,46 @@ static void json_write(const void *report, const struct report_style *style,
     schema_print("report", json_make(report), out);
 }
 
+/* What the page draws of REC on its device I; notes what it cannot. */
+static void add_history(cJSON *root, cJSON *device, const struct recording *rec,
+                        unsigned i)
+{
+    struct err err = {""};
+    struct attribution *a = replay_history_make(rec, i, &err);
+
+    if (!a) {
+        cJSON_AddItemToArray(
+            cJSON_GetObjectItemCaseSensitive(root, "notes"),
+            cJSON_CreateString(err.text));
+        return;
+    }
+    attribute_json_add_memory(device, a);
+    history_page_add(device, a);
+    attribution_destroy(a);
+}
+
+/* The ranks are those of the recordings that are used, in order, and the
+ * devices those of each that are. */
+static void add_histories(cJSON *root, const struct replay_report *r)
+{
+    const cJSON *rank = cJSON_GetObjectItemCaseSensitive(root, "ranks")->child;
+
+    for (size_t i = 0; rank && i < r->count; i++) {
+        const struct whatif *w = &r->recordings[i].whatif;
+        if (!w->row_count)
+            continue;
+        cJSON *device =
+            cJSON_GetObjectItemCaseSensitive(rank, "devices")->child;
+        for (unsigned d = 0; d < REPLAY_DEVICES; d++) {
+            if (!w->rows[0].result.devices[d].used)
+                continue;
+            add_history(root, device, &r->recordings[i], d);
+            device = device->next;
+        }
+        rank = rank->next;
+    }
+}
+
 static void html_write(const void *report, const struct report_style *style,
                        FILE *out)
 {
@@ -196,6 +239,7 @@ static void html_write(const void *report, const struct report_style *style,
     cJSON *root = json_make(r);
 
     (void)style;
+    add_histories(root, r);
     report_html_put(root, &r->result, out);
     cJSON_Delete(root);
 }

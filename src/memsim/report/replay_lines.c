@@ -32,20 +32,6 @@ static void block_add(struct sums *s, const struct snapshot_block *b)
     s->rows[place - 1].blocks++;
 }
 
-static const char *text_of(const struct snapshot_frames *f, uint32_t place)
-{
-    return place < f->text_count ? f->texts[place] : "";
-}
-
-static bool is_python(const struct snapshot_frames *f,
-                      const struct snapshot_frame *frame)
-{
-    const char *file = text_of(f, frame->file);
-    size_t length = strlen(file);
-
-    return length > 3 && !strcmp(file + length - 3, ".py");
-}
-
 /* Its line of Python: the innermost that is in no package, or the innermost;
  * NULL: it has none. */
 static const struct snapshot_frame *line_find(const struct snapshot_frames *f,
@@ -56,9 +42,9 @@ static const struct snapshot_frame *line_find(const struct snapshot_frames *f,
     for (size_t i = 0; i < s->count; i++) {
         const struct snapshot_frame *frame = &f->frames[s->first + i];
 
-        if (!is_python(f, frame))
+        if (!snapshot_is_python(f, frame))
             continue;
-        if (!stack_is_package(text_of(f, frame->file)))
+        if (!stack_is_package(snapshot_text(f, frame->file)))
             return frame;
         if (!first)
             first = frame;
@@ -74,12 +60,13 @@ static char *line_text(const struct snapshot_frames *f,
     const struct snapshot_frame *frames = &f->frames[s->first];
 
     if (line)
-        return xasprintf("%s:%" PRIu32 " %s", text_of(f, line->file),
-                         line->line, text_of(f, line->name));
-    if (s->count > 1 && !strcmp(text_of(f, frames[1].file), "module"))
-        return xasprintf("%s of %s", text_of(f, frames[0].name),
-                         text_of(f, frames[1].name));
-    return xstrdup(text_of(f, frames[0].name));
+        return xasprintf("%s:%" PRIu32 " %s", snapshot_text(f, line->file),
+                         line->line, snapshot_text(f, line->name));
+    if (s->count > 1 &&
+        !strcmp(snapshot_text(f, frames[1].file), RECORDING_MODULE))
+        return xasprintf("%s of %s", snapshot_text(f, frames[0].name),
+                         snapshot_text(f, frames[1].name));
+    return xstrdup(snapshot_text(f, frames[0].name));
 }
 
 /* The outermost first, with semicolons between them. */
@@ -95,9 +82,10 @@ static char *folded_text(const struct snapshot_frames *f,
     for (size_t i = s->count; i-- > 0;) {
         const struct snapshot_frame *frame = &f->frames[s->first + i];
 
-        fputs(text_of(f, frame->name), out);
+        fputs(snapshot_text(f, frame->name), out);
         if (frame->line)
-            fprintf(out, " %s:%" PRIu32, text_of(f, frame->file), frame->line);
+            fprintf(out, " %s:%" PRIu32, snapshot_text(f, frame->file),
+                    frame->line);
         if (i)
             fputc('\n', out);
     }

@@ -12,6 +12,8 @@
 #include "memsim/report/report_json.h"
 #include "memsim/report/schema.h"
 #include "memsim/report/time_page.h"
+#include "memsim/report/time_report.h"
+#include "memsim/time/timing.h"
 
 #define SLOT       "@RESULT@"
 #define STEP_BYTES (12 * MIB) /* of timelines of steps */
@@ -69,10 +71,12 @@ static void list_bound(cJSON *object, const char *name, size_t *room)
 
 struct card {
     const struct result_device *device;
+    bool slowest; /* of the rank whose step is the job's */
     cJSON *object;
 };
 
-/* Out of memory first, then the fullest: the page opens on the first. */
+/* Out of memory first, then the slowest rank's, then the fullest: the page
+ * opens on the first (firstEntry in main.js). */
 static int card_compare(const void *x, const void *y)
 {
     const struct result_device *a = ((const struct card *)x)->device;
@@ -80,6 +84,8 @@ static int card_compare(const void *x, const void *y)
 
     if (!a->oom_count != !b->oom_count)
         return a->oom_count ? -1 : 1;
+    if (((const struct card *)x)->slowest != ((const struct card *)y)->slowest)
+        return ((const struct card *)x)->slowest ? -1 : 1;
     double p = (double)a->peak_used_bytes / (double)a->capacity_bytes;
     double q = (double)b->peak_used_bytes / (double)b->capacity_bytes;
     return p > q ? -1 : p < q;
@@ -89,6 +95,7 @@ static struct card *cards_find(const cJSON *root, const struct result *r,
                                size_t *count)
 {
     const cJSON *rank = cJSON_GetObjectItemCaseSensitive(root, "ranks")->child;
+    const struct result_rank *slowest = time_slowest_rank(r);
     struct card *cards = NULL;
     size_t capacity = 0;
 
@@ -98,23 +105,56 @@ static struct card *cards_find(const cJSON *root, const struct result *r,
             cJSON_GetObjectItemCaseSensitive(rank, "devices")->child;
         for (size_t j = 0; j < r->ranks[i].device_count; j++) {
             xgrow(&cards, *count, &capacity, sizeof *cards);
-            cards[(*count)++] = (struct card){&r->ranks[i].devices[j], object};
+            cards[(*count)++] = (struct card){&r->ranks[i].devices[j],
+                                              &r->ranks[i] == slowest, object};
             object = object->next;
         }
     }
     return cards;
 }
 
-static void root_bound(cJSON *root, struct card *cards, size_t count)
+/* Of a rank's steps, which may be very many, the page shows one. */
+static void step_keep(cJSON *rank, const struct timing *timing)
+{
+    cJSON *steps = cJSON_GetObjectItemCaseSensitive(rank, "steps");
+    cJSON *step =
+        steps && timing_step_ns(timing)
+            ? cJSON_DetachItemFromArray(steps, (int)timing->typical)
+            : NULL;
+
+    if (!step)
+        return;
+    cJSON *one = cJSON_CreateArray();
+    cJSON_AddItemToArray(one, step);
+    cJSON_ReplaceItemInObjectCaseSensitive(rank, "steps", one);
+}
+
+/* The timelines of the ranks' steps: the slowest one's goes last. */
+static void steps_bound(cJSON *root, const struct result *r)
 {
     cJSON *rank, *ranks = cJSON_GetObjectItemCaseSensitive(root, "ranks");
-    size_t step_room = STEP_BYTES;
+    const struct result_rank *slowest = time_slowest_rank(r);
+    int first = slowest ? (int)(slowest - r->ranks) : 0;
+    cJSON *kept = cJSON_GetArrayItem(ranks, first);
+    size_t room = STEP_BYTES;
+
+    for (size_t i = 0; i < r->rank_count; i++)
+        step_keep(cJSON_GetArrayItem(ranks, (int)i), r->ranks[i].timing);
+    if (kept)
+        list_bound(kept, "step_timeline", &room);
+    cJSON_ArrayForEach(rank, ranks)
+        if (rank != kept)
+            list_bound(rank, "step_timeline", &room);
+}
+
+static void root_bound(cJSON *root, const struct result *r, struct card *cards,
+                       size_t count)
+{
     const cJSON *recording,
         *replay = cJSON_GetObjectItemCaseSensitive(root, "replay");
     size_t room = DATA_BYTES;
 
-    cJSON_ArrayForEach(rank, ranks)
-        list_bound(rank, "step_timeline", &step_room);
+    steps_bound(root, r);
     if (count)
         qsort(cards, count, sizeof *cards, card_compare);
     for (size_t i = 0; i < count; i++)
@@ -158,7 +198,7 @@ void report_html_put(cJSON *root, const struct result *result, FILE *out)
     for (size_t i = 0; i < count; i++)
         history_page_add(cards[i].object, cards[i].device->attribution);
     schema_assert("report", root);
-    root_bound(root, cards, count);
+    root_bound(root, result, cards, count);
     free(cards);
     char *text = cJSON_PrintUnformatted(root);
     if (text && slot) {

@@ -230,6 +230,16 @@ static void add_strays(cJSON *root, const struct result *r)
     }
 }
 
+static void add_invocation(cJSON *root, const struct result *r)
+{
+    size_t words = 0;
+
+    while (r->invocation && r->invocation[words])
+        words++;
+    if (words)
+        json_add_strings(root, "invocation", r->invocation, words);
+}
+
 cJSON *report_json_make(const struct result *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -250,6 +260,7 @@ cJSON *report_json_make(const struct result *r)
         cJSON_AddStringToObject(root, "why", r->why);
     }
     json_add_strings(root, "command", r->command, arguments);
+    add_invocation(root, r);
     cJSON *gpu = cJSON_AddObjectToObject(root, "gpu");
     cJSON_AddStringToObject(gpu, "name", r->gpu.name);
     cJSON_AddStringToObject(gpu, "device_name", r->gpu.device_name);

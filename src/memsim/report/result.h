@@ -180,6 +180,8 @@ struct result {
     int command_status;    /* what the command exited with */
     bool finished;         /* false: memsim itself was killed before the end */
     char *const *command;  /* borrowed, NULL-terminated */
+    char *const *invocation; /* memsim's own command line, likewise; NULL: it
+                                is not known */
     uint64_t unpriced; /* calls that memsim does not model */
     const char *directory; /* borrowed; NULL where the traces are not kept */
     struct gpu gpu;

@@ -87,6 +87,8 @@ void time_json_steps(cJSON *rank, const struct timing *timing)
 {
     cJSON *steps = cJSON_AddArrayToObject(rank, "steps");
 
+    if (timing_step_ns(timing))
+        json_add_uint(rank, "step_index", timing->typical);
     for (size_t i = 0; i < timing->step_count; i++) {
         const struct timing_step *s = &timing->steps[i];
         cJSON *step = json_add_object(steps);

@@ -11,6 +11,8 @@ struct throughput {
     const char *module;
     struct step_input input;
     double seconds, low, high; /* of the job's step, and its band */
+    /* Of all ranks, if no two of them work on the same batch. */
+    uint64_t ranks, samples, tokens; /* ranks 0: one rank says nothing */
 };
 
 static unsigned knowledge(const struct step_input *input)
@@ -18,8 +20,28 @@ static unsigned knowledge(const struct step_input *input)
     return input->tokens ? 2 : input->samples > 0;
 }
 
-/* Of the first rank that knows most: what ranks share is not known, so that
- * they cannot be added. */
+/* Adds the ranks of RESULT up, where all of them know as much as T's. */
+static void job_sum(struct throughput *t, const struct result *result)
+{
+    uint64_t ranks = 0;
+
+    for (size_t i = 0; i < result->rank_count; i++) {
+        const struct result_rank *rank = &result->ranks[i];
+        const struct timing *own = rank->timing;
+        uint64_t count = rank->members.count ? rank->members.count : 1;
+
+        if (!own || !own->input_module || !timing_step_ns(own) ||
+            knowledge(&own->steps[own->typical].input) != knowledge(&t->input))
+            return;
+        t->samples += count * own->steps[own->typical].input.samples;
+        t->tokens += count * own->steps[own->typical].input.tokens;
+        ranks += count;
+    }
+    t->ranks = ranks;
+}
+
+/* Of the first rank that knows most. What ranks share, as tensor-parallel ones
+ * do, is not known: their sum is said to be one under a condition. */
 static struct throughput throughput_find(const struct result *result)
 {
     struct throughput found = {.rank = NULL};
@@ -39,6 +61,7 @@ static struct throughput throughput_find(const struct result *result)
         found.seconds = (double)step->duration_ns / 1e9;
         found.low = (double)step->low_ns / 1e9;
         found.high = (double)step->high_ns / 1e9;
+        job_sum(&found, result);
     }
     return found;
 }
@@ -61,18 +84,24 @@ void time_format_rate(double per_second, char *text, size_t size)
              round(per_second / unit) * unit);
 }
 
-/* COUNT a second in three digits, and between which rates. */
-static void format_rate(const struct throughput *t, uint64_t count,
-                        const char *what, char *text, size_t size)
+/* RATE in three digits, in TEXT. */
+static const char *format_rate(double rate, char *text, size_t size)
 {
-    double rates[] = {(double)count / t->seconds, (double)count / t->high,
-                      t->low > 0 ? (double)count / t->low : 0};
-    char texts[3][32];
+    time_format_rate(rate, text, size);
+    return text;
+}
 
-    for (int i = 0; i < 3; i++)
-        time_format_rate(rates[i], texts[i], sizeof texts[i]);
-    snprintf(text, size, "%s %s/s (%s to %s)", texts[0], what, texts[1],
-             texts[2]);
+/* COUNT of WHAT in each step: "11300 tokens/s a GPU (10200 to 12000)", with
+ * OF in place of " a GPU". */
+static void write_rate(const struct throughput *t, double count,
+                       const char *what, const char *of, FILE *out)
+{
+    char rate[32], least[32], most[32];
+
+    fprintf(out, "  %-16s %s %s/s%s (%s to %s)\n", "throughput",
+            format_rate(count / t->seconds, rate, sizeof rate), what, of,
+            format_rate(count / t->high, least, sizeof least),
+            format_rate(t->low > 0 ? count / t->low : 0, most, sizeof most));
 }
 
 /* What is counted: "8 x 1024 ids", "a batch of 32". */
@@ -94,16 +123,24 @@ static void format_batch(const struct step_input *input, char *text,
 void time_throughput_write(const struct result *result, FILE *out)
 {
     const struct throughput t = throughput_find(result);
-    char rate[128];
+    bool tokens = t.input.tokens > 0;
+    double one = (double)(tokens ? t.input.tokens : t.input.samples);
+    double all = (double)(tokens ? t.tokens : t.samples);
+    const char *what = tokens ? "tokens" : "samples";
+    char rate[32];
 
     if (!t.rank)
         return;
-    if (t.input.tokens)
-        format_rate(&t, t.input.tokens, "tokens", rate, sizeof rate);
-    else
-        format_rate(&t, t.input.samples, "samples", rate, sizeof rate);
-    fprintf(out, "  %-16s %s%s\n", "throughput", rate,
-            result->rank_count > 1 ? ", of one rank" : "");
+    if (t.ranks > 1) {
+        write_rate(&t, all / (double)t.ranks, what, " a GPU", out);
+        fprintf(out, "  %-16s %s %s/s by %" PRIu64
+                     " ranks, if each has its own batch\n",
+                "", format_rate(all / t.seconds, rate, sizeof rate), what,
+                t.ranks);
+        return;
+    }
+    write_rate(&t, one, what, result->rank_count > 1 ? " of one rank" : "",
+               out);
 }
 
 void time_throughput_write_basis(const struct result *result, FILE *out)
@@ -125,6 +162,21 @@ void time_throughput_write_basis(const struct result *result, FILE *out)
     text_write_wrapped(out, " ", line);
 }
 
+static void job_json(cJSON *to, const struct throughput *t)
+{
+    double samples = (double)t->samples / t->seconds;
+    double tokens = (double)t->tokens / t->seconds;
+    double ranks = (double)t->ranks;
+
+    json_add_uint(to, "ranks", t->ranks);
+    cJSON_AddNumberToObject(to, "samples_per_second", samples);
+    cJSON_AddNumberToObject(to, "samples_per_second_per_gpu", samples / ranks);
+    if (!t->tokens)
+        return;
+    cJSON_AddNumberToObject(to, "tokens_per_second", tokens);
+    cJSON_AddNumberToObject(to, "tokens_per_second_per_gpu", tokens / ranks);
+}
+
 void time_throughput_json(cJSON *time, const struct result *result)
 {
     const struct throughput t = throughput_find(result);
@@ -138,9 +190,11 @@ void time_throughput_json(cJSON *time, const struct result *result)
     json_add_uint(object, "samples", t.input.samples);
     cJSON_AddNumberToObject(object, "samples_per_second",
                             (double)t.input.samples / t.seconds);
-    if (!t.input.tokens)
-        return;
-    json_add_uint(object, "tokens", t.input.tokens);
-    cJSON_AddNumberToObject(object, "tokens_per_second",
-                            (double)t.input.tokens / t.seconds);
+    if (t.input.tokens) {
+        json_add_uint(object, "tokens", t.input.tokens);
+        cJSON_AddNumberToObject(object, "tokens_per_second",
+                                (double)t.input.tokens / t.seconds);
+    }
+    if (t.ranks)
+        job_json(cJSON_AddObjectToObject(object, "job"), &t);
 }

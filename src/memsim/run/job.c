@@ -250,7 +250,9 @@ static int directory_fill(const struct job *job, struct rundir *dir,
                           struct err *err)
 {
     if (clock_write(job, dir, err) || kept_files_begin(dir, err) ||
-        (job->kept && rundir_write_words(dir, RUN_OPTIONS, job->kept, err)))
+        (job->kept && rundir_write_words(dir, RUN_OPTIONS, job->kept, err)) ||
+        (job->invocation &&
+         rundir_write_words(dir, RUN_INVOCATION, job->invocation, err)))
         return -1;
     session_fill(dir->session, job);
     if (assume_parse(job->options.assume, dir->session, err))

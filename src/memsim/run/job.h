@@ -94,6 +94,7 @@ struct job {
     const char *directory; /* NULL: a private one */
     bool force;            /* may replace an earlier run there */
     char *const *kept;     /* for RUN_OPTIONS, NULL-terminated; NULL: none */
+    char *const *invocation; /* for RUN_INVOCATION, likewise */
     uint64_t trace_limit_bytes;
     bool no_modules, real_init, late_frees;
     int stacks; /* enum session_stacks */

@@ -23,6 +23,9 @@
 #define RUN_OPTIONS "options"
 #define RUN_LIBRARIES "libraries" /* a link, see job.c */
 
+/* The file there with memsim's own command line, each word and a NUL. */
+#define RUN_INVOCATION "invocation"
+
 struct run_trace {
     uint32_t process; /* its number; RUN_NO_PROCESS: the user named the file */
     char *path;

@@ -58,7 +58,7 @@ static bool is_run_file(const char *name)
            !strcmp(name, RUN_LIBRARIES) ||
            !strcmp(name, SESSION_AXES) || !strcmp(name, SESSION_PLACES) ||
            !strcmp(name, SESSION_CHANGES) || !strcmp(name, RUN_OPTIONS) ||
-           run_is_process(name, &number);
+           !strcmp(name, RUN_INVOCATION) || run_is_process(name, &number);
 }
 
 static bool is_session(int fd)

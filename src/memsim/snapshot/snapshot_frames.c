@@ -2,6 +2,7 @@
 #include "memsim/snapshot/snapshot_frames.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/text_clean.h"
 #include "common/base/xmalloc.h"
@@ -34,6 +35,20 @@ uint32_t snapshot_frames_close(struct snapshot_frames *f)
     f->stacks[f->stack_count] =
         (struct snapshot_stack){first, f->frame_count - first};
     return (uint32_t)++f->stack_count;
+}
+
+const char *snapshot_text(const struct snapshot_frames *f, uint32_t place)
+{
+    return place < f->text_count ? f->texts[place] : "";
+}
+
+bool snapshot_is_python(const struct snapshot_frames *f,
+                        const struct snapshot_frame *frame)
+{
+    const char *file = snapshot_text(f, frame->file);
+    size_t length = strlen(file);
+
+    return length > 3 && !strcmp(file + length - 3, ".py");
 }
 
 void snapshot_frames_fini(struct snapshot_frames *f)

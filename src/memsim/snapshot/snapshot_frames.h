@@ -3,6 +3,7 @@
 #ifndef MEMSIM_MEMSIM_SNAPSHOT_FRAMES_H
 #define MEMSIM_MEMSIM_SNAPSHOT_FRAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,13 @@ void snapshot_frames_add(struct snapshot_frames *f, uint32_t file,
 /* Returns the number of the stack of the frames added since the last call; 0:
  * there were none. */
 uint32_t snapshot_frames_close(struct snapshot_frames *f);
+
+/* The text at PLACE; "" where there is none. */
+const char *snapshot_text(const struct snapshot_frames *f, uint32_t place);
+
+/* Is FRAME a line of Python, of a file that ends in ".py"? */
+bool snapshot_is_python(const struct snapshot_frames *f,
+                        const struct snapshot_frame *frame);
 
 void snapshot_frames_fini(struct snapshot_frames *f);
 
