@@ -99,6 +99,7 @@ struct simulator *simulator_create(struct simulation *t,
     double factor = options->host_factor;
 
     r->t = t;
+    t->stuck_place = SIMULATION_NO_PLACE;
     r->options = *options;
     r->times = times;
     if (sink)
@@ -146,10 +147,27 @@ bool simulator_waits(struct simulator *r)
     return false;
 }
 
+/* The place of the first collective that is not done: what comes before it is,
+ * so that it waits for nothing of its own process. */
+static uint64_t stuck_find(const struct simulator *r)
+{
+    const struct simulation_op *first = NULL;
+
+    for (size_t i = 0; i < r->info_capacity; i++) {
+        const struct simulation_op *info = &r->infos[i];
+        if (info->done.tag && info->kind == OP_COLLECTIVE &&
+            (!first || info->done.tag < first->done.tag))
+            first = info;
+    }
+    return first ? first->shape[0] : SIMULATION_NO_PLACE;
+}
+
 void simulator_conclude(struct simulator *r)
 {
-    if (r->unfinished.active || r->queue_count || r->under_way)
-        r->t->stuck = true;
+    if (!r->unfinished.active && !r->queue_count && !r->under_way)
+        return;
+    r->t->stuck = true;
+    r->t->stuck_place = stuck_find(r);
 }
 
 void simulator_end(struct simulator *r)

@@ -36,7 +36,8 @@ struct simulation_op {
     uint64_t capture;     /* of a graph's node: the capture that made it */
     uint64_t shape[4];    /* of its record: a launch's grid_x_y to
                              shared_bytes_rule, a copy's pinned and peer, a
-                             set's value; 0 where nobody listens */
+                             set's value; 0 where nobody listens. Of a
+                             collective: its place among all */
     uint32_t gap_ns;      /* at least, since the one before it in its stream */
     uint64_t measured_start_ns, measured_end_ns; /* of an imported profile, on
                                                     its clock; otherwise 0 */
@@ -127,8 +128,12 @@ struct simulation {
     double network_users; /* of a node at a time, by the prices of collectives
                              on several nodes: the most of any; 0: none */
     bool imported; /* a profile, with measured times */
-    bool stuck; /* something waits for what never comes */
+    bool stuck; /* something waits for what never comes ... */
+    uint64_t stuck_place; /* ... in this collective, of its place among all;
+                             SIMULATION_NO_PLACE: in none */
 };
+
+#define SIMULATION_NO_PLACE UINT64_MAX
 
 /* Puts records on the simulator, one after the other. *T holds the steps (none
  * where T->steps.count is 0) and room for their moments; it, TIMES (NULL: the

@@ -89,16 +89,18 @@ static void op_shape(const struct op *op, uint64_t shape[4])
         shape[0] = ((const struct trace_set *)op->fields)->value;
 }
 
-/* Which others OP waits for, and for how long it then runs. */
+/* Which others OP, which INFO is of, waits for, and for how long it then runs.
+ */
 static void work_meet(struct simulator *r, const struct op *op,
-                      struct sim_work *work)
+                      struct simulation_op *info, struct sim_work *work)
 {
     const struct simulation_options *o = &r->options;
     uint64_t place = r->collective;
 
-    r->collective += op->kind == OP_COLLECTIVE;
-    if (op->kind != OP_COLLECTIVE || !o->meets ||
-        o->meets[place] == SIMULATION_ALONE)
+    if (op->kind != OP_COLLECTIVE)
+        return;
+    info->shape[0] = r->collective++;
+    if (!o->meets || o->meets[place] == SIMULATION_ALONE)
         return;
     work->meet = world_meet(r->world, o->meets[place]);
     work->neighbour = r->world->meets[o->meets[place]].neighbour;
@@ -206,7 +208,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
     info->measured_end_ns = op->start_ns + op->duration_ns;
     r->t->ops++;
     r->under_way++;
-    work_meet(r, op, &work);
+    work_meet(r, op, info, &work);
     work.duration_ns = scaled(work.duration_ns, effect.factor);
     info->price.answer.ns = scaled(price->answer.ns, effect.factor);
     info->price.answer.low_ns = scaled(price->answer.low_ns, effect.factor);

@@ -3,6 +3,7 @@
 
 #include "answers.h"
 #include "check.h"
+#include "cudnn_trace.h"
 
 TEST(streams_live_and_die)
 {
@@ -77,6 +78,35 @@ TEST(events_measure_and_order)
     if (is_real())
         SKIP("undefined from here on");
     CHECK(cudaEventQuery(a) == cudaErrorContextIsDestroyed);
+}
+
+static uint64_t recorded(enum trace_kind kind)
+{
+    return (uint64_t)trace_seen(kind).count;
+}
+
+/* As a watchdog does for hours, where another rank never comes. */
+TEST(queries_that_repeat_are_recorded_once)
+{
+    cudaStream_t stream;
+    cudaEvent_t events[2];
+
+    CHECK(!cudaStreamCreate(&stream));
+    for (int i = 0; i < 2; i++)
+        CHECK(!cudaEventCreate(&events[i]));
+    uint64_t of_events = recorded(TRACE_EVENT_QUERY);
+    uint64_t of_streams = recorded(TRACE_STREAM_QUERY);
+    for (int i = 0; i < 1000; i++) {
+        CHECK(!cudaEventQuery(events[i % 2]));
+        CHECK(!cudaStreamQuery(stream));
+        CHECK(!cudaStreamQuery(0));
+    }
+    CHECK_UINT(recorded(TRACE_EVENT_QUERY), of_events + 2);
+    CHECK_UINT(recorded(TRACE_STREAM_QUERY), of_streams + 2);
+    CHECK(!cudaEventRecord(events[0], stream));
+    CHECK(!cudaEventQuery(events[0]));
+    CHECK(!cudaEventQuery(events[0]));
+    CHECK_UINT(recorded(TRACE_EVENT_QUERY), of_events + 3);
 }
 
 TEST(devices_are_checked)

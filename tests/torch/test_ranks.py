@@ -21,6 +21,39 @@ torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
 """
 
+# Blocking sends: each rank waits for the next one.
+RING = START + """
+x = torch.ones(1 << 20, device="cuda")
+dist.send(x, (rank + 1) % world)
+dist.recv(x, (rank - 1) % world)
+torch.cuda.synchronize()
+"""
+
+# The same in one group, after which each has both.
+RING_BATCH = START + """
+x, y = torch.ones(1 << 20, device="cuda"), torch.ones(1 << 20, device="cuda")
+for work in dist.batch_isend_irecv([
+        dist.P2POp(dist.isend, x, (rank + 1) % world),
+        dist.P2POp(dist.irecv, y, (rank - 1) % world)]):
+    work.wait()
+torch.cuda.synchronize()
+"""
+
+RECEIVE_ALONE = START + """
+x = torch.ones(1 << 20, device="cuda")
+if rank == 0:
+    dist.recv(x, 1)
+"""
+
+# The same two groups in another order.
+CROSSED = START + """
+groups = [dist.new_group(list(range(world))) for _ in range(2)]
+x = torch.ones(1024, device="cuda")
+for group in groups if rank else groups[::-1]:
+    dist.all_reduce(x, group=group)
+torch.cuda.synchronize()
+"""
+
 DDP = START + """
 model = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(4)]).cuda()
 model = nn.parallel.DistributedDataParallel(model)
@@ -240,6 +273,30 @@ def other_collectives_are_found():
             assert "dist." in script.splitlines()[int(line[1]) - 1], said
         assert "      rank 0   /" in said, said
     equal(run(WRONG_SIZE, 2)[0], 0)
+
+
+@test
+def what_never_ends_does_not_fit():
+    for script, fault in ((RING, "endless"), (CROSSED, "endless"),
+                          (RECEIVE_ALONE, "missing")):
+        status, result, said = run(script, 2, "--check-collectives")
+        equal(status, 121)
+        equal(result["endless"], True)
+        equal(result["collective_faults"][0]["fault"], fault)
+        assert "memsim: never ends: " in said, said
+        assert "deadlock: " in said, said
+    status, result, said = run(RING, 2)
+    equal(status, 122)
+    equal(result["verdict"], "unknown")
+    assert "a rank waits for what never comes" in said, said
+    equal(len(result["collective_faults"]), 2)
+    for rank, found in enumerate(result["collective_faults"]):
+        equal((found["rank"], found["other_rank"]), (rank, 1 - rank))
+        assert "waits for ever in ncclSend" in found["text"], found
+        assert found["stack"][0].endswith(":9 <module>"), found
+    status, result, said = run(RING_BATCH, 2, "--check-collectives")
+    equal(status, 0)
+    assert "endless" not in result, said
 
 
 main()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ranks of a job: collectives joined, and simulated together. */
 #include "common/base/range.h"
+#include "memsim/cluster/collate.h"
 #include "memsim/cluster/comm_align.h"
 #include "memsim/time/time_job.h"
 #include "memsim/time/timing.h"
@@ -351,6 +352,92 @@ TEST(a_rank_that_never_comes_leaves_the_others_stuck)
     struct comm_job *job = join(2);
     CHECK_UINT(job->mismatch_count, 2);
     simulate(job, 2);
+    finish(job, 2);
+}
+
+/* COUNT ranks send to the next one and receive from the one before; those of
+ * an odd number receive first where they are ORDERED. */
+static void ring(unsigned count, bool ordered)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct build *b = start(i, count);
+        bool receives_first = ordered && i % 2;
+        unsigned next = (i + 1) % count, last = (i + count - 1) % count;
+        half(b, i, receives_first ? last : next, receives_first, 0);
+        half(b, i, receives_first ? next : last, !receives_first, 0);
+        BUILD(b, SYNC_STREAM, .stream = 8);
+    }
+}
+
+TEST(a_ring_of_sends_never_ends)
+{
+    ring(3, false);
+    struct comm_job *job = join(3);
+    CHECK_UINT(job->mismatch_count, 0); /* the calls do match */
+    simulate(job, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(timed[i].timing.stuck);
+        CHECK_UINT(timed[i].timing.stuck_place, 0); /* the send */
+    }
+    const struct comm_log *log = &plans[1].comms;
+    struct collation *c = collation_create(job, &log);
+    collation_add_endless(c, log, 0);
+    CHECK_UINT(c->count, 1);
+    CHECK(!collation_has_mismatch(c) && !collation_has_missing(c));
+    CHECK_STR(c->faults[0].text,
+              "deadlock: rank 1 waits for ever in ncclSend of 1048576 "
+              "bytes, int8; it sends to rank 2");
+    CHECK_UINT(c->faults[0].other_rank, 2);
+    collation_destroy(c);
+    finish(job, 3);
+}
+
+TEST(a_ring_whose_odd_ranks_receive_first_ends)
+{
+    ring(4, true);
+    struct comm_job *job = join(4);
+    simulate(job, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK(!timed[i].timing.stuck);
+        CHECK(timed[i].timing.stuck_place == SIMULATION_NO_PLACE);
+    }
+    finish(job, 4);
+}
+
+/* Rank 0 makes a communicator of two, of the members that are TOLD, and
+ * receives; rank 1 does not make it. */
+static struct comm_job *absent(unsigned world, bool told)
+{
+    struct {
+        char id[24];
+        struct range range;
+    } text = {"the pair", {0, 2, 1}};
+
+    for (unsigned i = 0; i < 2; i++)
+        start(i, world);
+    build_put_bytes(&traces[0], TRACE_COMMUNICATOR, (const char *)&text,
+                    told ? sizeof text : sizeof text.id,
+                    TRACE_WORDS(COMMUNICATOR, .communicator = 77, .ranks = 2,
+                                .ranges = told),
+                    TRACE_WORD_COUNT(COMMUNICATOR));
+    BUILD(&traces[0], COLLECTIVE, .name = RECV, .communicator = 77, .ranks = 2,
+          .root = 1, .bytes = MIB, .receive = 1, .stream = 8);
+    return join(2);
+}
+
+TEST(a_rank_that_never_makes_a_communicator_is_missing)
+{
+    struct comm_job *job = absent(4, true);
+
+    CHECK_UINT(job->mismatch_count, 1);
+    CHECK(job->mismatches[0].fault == COMM_MISSING);
+    CHECK_UINT(job->mismatches[0].other, 1);
+    finish(job, 2);
+    job = absent(4, false); /* the other one may be a rank that did not run */
+    CHECK_UINT(job->mismatch_count, 0);
+    finish(job, 2);
+    job = absent(2, false);
+    CHECK_UINT(job->mismatch_count, 1);
     finish(job, 2);
 }
 

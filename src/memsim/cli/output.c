@@ -325,10 +325,12 @@ static int write_files(const struct output_options *options,
                : 0;
 }
 
-/* Does anything ask for more than the session says? */
-static bool wants_traces(const struct output_options *o)
+/* Does anything ask for more than the session says? Whether ranks wait for each
+ * other for ever, their traces say. */
+static bool wants_traces(const struct output_options *o,
+                         const struct result *result)
 {
-    return !o->quiet || o->fail_slower || o->check_collectives || o->depends ||
+    return !o->quiet || result->rank_count > 1 || o->fail_slower || o->check_collectives || o->depends ||
            o->steps || output_targets_any(o);
 }
 
@@ -341,7 +343,7 @@ static int gather(const struct output_options *options,
     const struct traces_wanted wanted = traces_want(options, sources, result);
     int rc = -1;
 
-    if (!wants_traces(options))
+    if (!wants_traces(options, result))
         return 0;
     if (!traces_read(result, traces, dir, &wanted, err) &&
         !time_ranks(options, dir, traces, result, err) &&

@@ -94,7 +94,7 @@ struct output_options {
     {"check-collectives", 0, OPTION_FLAG, NULL,                                \
      offsetof(structure, member.check_collectives),                            \
      .help = "exit with 121 if the ranks do not call the same\n"               \
-             "collectives"},                                                   \
+             "collectives, or one waits for ever"},                            \
     {"fit", 0, OPTION_STRING, "FIT.json", offsetof(structure, member.fit),     \
      .help = "predict operators with this fit, which `memsim fit'\n"           \
              "wrote, in place of the GPU's own"},                              \

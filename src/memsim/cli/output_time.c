@@ -15,6 +15,7 @@
 #include "memsim/report/chakra.h"
 #include "memsim/report/kineto_write.h"
 #include "memsim/report/result_read.h"
+#include "memsim/report/result_verdict.h"
 #include "memsim/report/time_diff.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/dependencies.h"
@@ -358,12 +359,48 @@ static void job_collate(const struct job *j)
     collation_destroy(result->collation);
     result->collation = collation_create(j->joined, logs);
     free(logs);
-    if (!j->t->options->check_collectives || !result->collation->count ||
-        result->exit_status)
+}
+
+/* Adds the calls in which ranks wait for what never comes. What is missing of a
+ * recording does come. */
+static void job_endless(const struct job *j, const struct timing_rank *timed)
+{
+    struct result *result = j->result;
+    bool whole = !result->cut_short;
+
+    for (size_t i = 0; i < j->count; i++)
+        whole &= !timed[i].failed && !j->ranks[i].plan->comms.imported;
+    for (size_t i = 0; i < j->count; i++) {
+        const struct timing *timing = &timed[i].timing;
+        if (timed[i].failed || !timing->stuck)
+            continue;
+        result->endless |= whole;
+        if (whole && timing->stuck_place != SIMULATION_NO_PLACE)
+            collation_add_endless(result->collation, &j->ranks[i].plan->comms,
+                                  (uint32_t)timing->stuck_place);
+        else
+            result_note(result,
+                        "rank %u: something waits for work that never comes; "
+                        "its times end there",
+                        j->of[i]->rank);
+    }
+    result->endless |= whole && collation_has_missing(result->collation);
+}
+
+/* A job that never ends does not fit, whatever memory it takes. */
+static void job_judge(const struct job *j)
+{
+    struct result *result = j->result;
+
+    if (result->exit_status)
         return;
-    result->collectives_fail = true;
-    result->verdict = VERDICT_OVER_LIMIT;
-    result->exit_status = CMD_RUN_OVER_LIMIT;
+    if (j->t->options->check_collectives && result->collation->count) {
+        result->collectives_fail = true;
+        result->verdict = VERDICT_OVER_LIMIT;
+        result->exit_status = CMD_RUN_OVER_LIMIT;
+    } else if (result->endless) {
+        result_verdict_unknown(result, "a rank waits for what never comes");
+    }
 }
 
 static void job_fini(struct job *j)
@@ -394,11 +431,6 @@ static bool rank_take(const struct job *j, size_t i, struct timing_rank *timed)
     timing_destroy(rank->timing);
     rank->timing = xmalloc(sizeof *rank->timing);
     *rank->timing = timed->timing;
-    if (timed->timing.stuck)
-        result_note(j->result,
-                    "rank %u: something waits for work that never "
-                    "comes; its times end there",
-                    rank->rank);
     return true;
 }
 
@@ -587,6 +619,8 @@ int output_time_job(const struct output_time *t, struct result *result,
     const struct simulation_peers peers = {j.ranks, j.count, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
     timing_read_job(timed, &peers, &t->timeline);
+    job_endless(&j, timed);
+    job_judge(&j);
     bool *owns = xcalloc(j.count + 1, sizeof *owns);
     ranks_take(&j, timed, owns);
     if (!t->changes_memory)

@@ -25,6 +25,7 @@ static const struct {
     [COMM_TYPE] = {"type", "wrong data"},
     [COMM_OPERATION] = {"operation", "wrong data"},
     [COMM_ROOT] = {"root", "deadlock or wrong data"},
+    [COMM_ENDLESS] = {"endless", "deadlock"},
 };
 
 const char *comm_fault_name(enum comm_fault fault)
@@ -86,23 +87,35 @@ static const char *what(enum comm_fault fault)
     return texts[fault];
 }
 
+/* The other rank, of the world; COMM_NONE: not known. */
+static uint32_t other_of(const struct comm_mismatch *m,
+                         const struct comm_log *const *logs)
+{
+    return m->other == COMM_NONE ? COMM_NONE
+                                 : world_rank(logs[m->other], m->other_rank);
+}
+
 static char *text_make(const struct comm_mismatch *m,
                        const struct comm_log *const *logs)
 {
-    const struct comm_log *log = logs[m->log], *other = logs[m->other];
+    const struct comm_log *log = logs[m->log];
     uint32_t rank = world_rank(log, m->rank);
-    uint32_t other_rank = world_rank(other, m->other_rank);
+    uint32_t other_rank = other_of(m, logs);
     uint32_t ranks = log->comms[log->calls[m->call].comm].ranks;
     char one[2 * PLACE_CHARS], two[2 * PLACE_CHARS];
 
     call_write(log, m->call, one, sizeof one);
+    if (m->fault == COMM_MISSING && other_rank == COMM_NONE)
+        return xasprintf("%s: rank %" PRIu32 " calls %s; of the %" PRIu32
+                         " ranks of its communicator not all make it",
+                         faults[m->fault].means, rank, one, ranks);
     if (m->fault == COMM_MISSING)
         return xasprintf("%s: call %" PRIu64 " on a communicator of %" PRIu32
                          " ranks: rank %" PRIu32 " calls %s; rank %" PRIu32
                          " never does",
                          faults[m->fault].means, m->sequence, ranks, rank, one,
                          other_rank);
-    call_write(other, m->other_call, two, sizeof two);
+    call_write(logs[m->other], m->other_call, two, sizeof two);
     return xasprintf("%s: call %" PRIu64 " on a communicator of %" PRIu32
                      " ranks: rank %" PRIu32 " calls %s; rank %" PRIu32
                      " %s: %s",
@@ -112,12 +125,72 @@ static char *text_make(const struct comm_mismatch *m,
 
 static char *stack_copy(const struct comm_log *log, uint32_t call)
 {
-    const char *stack =
-        call == COMM_NONE
-            ? ""
-            : trace_names_get(&log->names, log->calls[call].stack);
+    const char *stack = trace_names_get(&log->names, log->calls[call].stack);
 
     return *stack ? xstrdup(stack) : NULL;
+}
+
+/* The rank of the world that is PEER in C; COMM_NONE: not known. */
+static uint32_t world_peer(const struct comm_log *log, const struct comm *c,
+                           uint32_t peer)
+{
+    if (c->members && peer < c->ranks)
+        return c->members[peer];
+    return log->world <= 1 || c->ranks == log->world ? peer : COMM_NONE;
+}
+
+/* "deadlock: rank 0 waits for ever in ncclSend to rank 1 of 4194304 bytes, ..."
+ */
+static char *endless_text(const struct comm_log *log, uint32_t call,
+                          uint32_t rank, uint32_t peer)
+{
+    const struct comm_call *made = &log->calls[call];
+    char one[2 * PLACE_CHARS], other[64] = "";
+
+    call_write(log, call, one, sizeof one);
+    if (peer != COMM_NONE)
+        snprintf(other, sizeof other, "; it %s rank %" PRIu32,
+                 log->parts[made->part_first].receive ? "receives from"
+                                                      : "sends to",
+                 peer);
+    return xasprintf("%s: rank %" PRIu32 " waits for ever in %s%s",
+                     faults[COMM_ENDLESS].means, rank, one, other);
+}
+
+void collation_add_endless(struct collation *c, const struct comm_log *log,
+                           uint32_t call)
+{
+    const struct comm_call *made = &log->calls[call];
+    const struct comm *comm = &log->comms[made->comm];
+    uint32_t rank = world_rank(log, comm->rank), peer = COMM_NONE;
+    uint64_t before = 0;
+
+    if (made->kind == COMM_PAIR)
+        peer = world_peer(log, comm, log->parts[made->part_first].peer);
+    for (uint32_t i = 0; i < call; i++)
+        before += log->calls[i].comm == made->comm;
+    xgrow(&c->faults, c->count, &c->capacity, sizeof *c->faults);
+    c->faults[c->count++] = (struct collation_fault){
+        .fault = COMM_ENDLESS,
+        .rank = rank,
+        .other_rank = peer,
+        .sequence = before,
+        .text = endless_text(log, call, rank, peer),
+        .stack = stack_copy(log, call),
+    };
+}
+
+bool collation_has_missing(const struct collation *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->faults[i].fault == COMM_MISSING)
+            return true;
+    return false;
+}
+
+bool collation_has_mismatch(const struct collation *c)
+{
+    return c->count && c->faults[0].fault != COMM_ENDLESS;
 }
 
 struct collation *collation_create(const struct comm_job *job,
@@ -128,17 +201,20 @@ struct collation *collation_create(const struct comm_job *job,
     c->count = job->mismatch_count < COMM_MISMATCHES ? job->mismatch_count
                                                      : COMM_MISMATCHES;
     c->dropped = job->mismatch_count - c->count;
-    c->faults = xcalloc(c->count + 1, sizeof *c->faults);
+    c->capacity = c->count + 1;
+    c->faults = xcalloc(c->capacity, sizeof *c->faults);
     for (size_t i = 0; i < c->count; i++) {
         const struct comm_mismatch *m = &job->mismatches[i];
         c->faults[i] = (struct collation_fault){
             .fault = m->fault,
             .rank = world_rank(logs[m->log], m->rank),
-            .other_rank = world_rank(logs[m->other], m->other_rank),
+            .other_rank = other_of(m, logs),
             .sequence = m->sequence,
             .text = text_make(m, logs),
             .stack = stack_copy(logs[m->log], m->call),
-            .other_stack = stack_copy(logs[m->other], m->other_call),
+            .other_stack = m->other_call == COMM_NONE
+                               ? NULL
+                               : stack_copy(logs[m->other], m->other_call),
         };
     }
     return c;

@@ -24,7 +24,7 @@ static bool id_is_told(const struct comm *c)
     return memcmp(c->id, none, sizeof none) != 0;
 }
 
-static bool has_rank(const struct joining *j, const struct joined *d,
+bool joined_has_rank(const struct joining *j, const struct joined *d,
                      uint32_t rank)
 {
     for (uint32_t i = 0; i < d->members; i++) {
@@ -48,7 +48,7 @@ static uint32_t joined_find(struct joining *j, struct map *known,
         const struct joined *d = &j->joined[at - 1];
         if (d->comm->ranks == c->ranks &&
             !memcmp(d->comm->id, c->id, sizeof c->id) &&
-            !has_rank(j, d, c->rank))
+            !joined_has_rank(j, d, c->rank))
             return (uint32_t)at - 1;
         hash += 2;
     }
@@ -315,6 +315,7 @@ struct comm_job *comm_job_create(const struct comm_log *const *logs,
         collectives_join(&j, i);
     collectives_count(&j);
     pairs_join(&j);
+    absent_join(&j);
     meets_conclude(job, logs);
     starts_find(&j);
     lasts_find(&j);

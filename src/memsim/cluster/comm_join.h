@@ -27,12 +27,14 @@ struct comm_meet {
 };
 
 enum comm_fault {
-    COMM_MISSING,   /* OTHER's rank never calls it */
+    COMM_MISSING,   /* OTHER's rank never calls it; COMM_NONE: it is not known
+                       which rank */
     COMM_ORDER,     /* OTHER calls another collective at this place */
     COMM_SIZE,      /* other bytes */
     COMM_TYPE,      /* another element type */
     COMM_OPERATION, /* another reduction */
     COMM_ROOT,      /* another root */
+    COMM_ENDLESS,   /* it waits for ever, though the calls match */
     COMM_FAULTS,
 };
 

@@ -55,6 +55,14 @@ void profiles_align(struct joining *j);
 void starts_find(struct joining *j);
 void lasts_find(struct joining *j);
 
+/* Whether D has the communicator's RANK. */
+bool joined_has_rank(const struct joining *j, const struct joined *d,
+                     uint32_t rank);
+
+/* comm_join_absent.c: of each communicator the first call that a rank would
+ * have to make which ran, and never made the communicator. */
+void absent_join(struct joining *j);
+
 /* comm_join_pairs.c: sends and receives. */
 void pairs_join(struct joining *j);
 

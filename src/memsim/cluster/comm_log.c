@@ -115,6 +115,7 @@ static void on_communicator(struct comm_log *log,
         memcpy(c->id, item->text, sizeof c->id);
         members_read(log, item, c);
     }
+    c->guessed = made->root && !c->members;
     members_assume(log, c);
 }
 

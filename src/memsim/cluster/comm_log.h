@@ -33,6 +33,7 @@ struct comm {
     uint32_t rank, ranks;
     char id[COMM_ID_BYTES]; /* zeros: not told */
     uint32_t *members;      /* ranks of the world; NULL: not told */
+    bool guessed; /* it was split, and which ranks it has is not told */
 };
 
 /* A collective, or a group of sends and receives. */

@@ -12,6 +12,10 @@ const VERDICTS = {
 const short = (device) => Math.max(0, ...(device.ooms || [])
   .filter((oom) => !oom.caught).map((oom) => oom.missing_bytes || 0));
 
+// Whether --check-collectives makes the verdict.
+const collectivesFail = (result) => result.verdict === "over-limit" &&
+  (result.collective_faults || []).length > 0 && !result.fail_above_percent;
+
 // The verdict in a sentence; WORST is the device that decided it, if any.
 function sentence(result, worst, several) {
   if (!worst && result.time)
@@ -27,6 +31,9 @@ function sentence(result, worst, several) {
   if (result.verdict === "unknown")
     return `It needs at least ${formatBytes(result.needs_bytes || 0)}; ` +
       (result.why || "the recording is not of the whole job");
+  if (result.verdict === "over-limit" && collectivesFail(result))
+    return result.endless ? "A rank waits for what never comes"
+      : "The ranks do not call the same collectives";
   if (result.verdict === "over-limit")
     return `It fits, but takes ${formatPercent(worst.peak_used_bytes,
       worst.capacity_bytes)} of the GPU, more than ` +
@@ -74,6 +81,8 @@ function verdictWord(result) {
     return [many(refused, "allocation", "allocations"), "warn"];
   if (result.verdict === "fits" && failed)
     return [many(failed, "process", "processes"), "warn"];
+  if (collectivesFail(result))
+    return [result.endless ? "Never ends" : "Collectives do not match", "bad"];
   return VERDICTS[result.verdict] || [String(result.verdict), "warn"];
 }
 

@@ -50,7 +50,9 @@ void collation_text_write(const struct result *result, FILE *out)
 
     if (!c || !c->count)
         return;
-    fputs("  the ranks do not call the same collectives; on a cluster:\n",
+    fputs(result->endless && !collation_has_mismatch(c)
+              ? "  ranks wait for each other; on a cluster:\n"
+              : "  the ranks do not call the same collectives; on a cluster:\n",
           out);
     for (size_t i = 0; i < c->count && i < SHOWN; i++) {
         const struct collation_fault *fault = &c->faults[i];
@@ -76,7 +78,8 @@ void collation_json_add(cJSON *root, const struct result *result)
         cJSON_AddStringToObject(fault, "fault",
                                 comm_fault_name(c->faults[i].fault));
         json_add_uint(fault, "rank", c->faults[i].rank);
-        json_add_uint(fault, "other_rank", c->faults[i].other_rank);
+        if (c->faults[i].other_rank != COMM_NONE)
+            json_add_uint(fault, "other_rank", c->faults[i].other_rank);
         json_add_uint(fault, "sequence", c->faults[i].sequence);
         cJSON_AddStringToObject(fault, "text", c->faults[i].text);
         stack_add(fault, "stack", c->faults[i].stack);

@@ -251,6 +251,8 @@ cJSON *report_json_make(const struct result *r)
     cJSON_AddStringToObject(root, "verdict", result_verdict_name(r->verdict));
     cJSON_AddNumberToObject(root, "exit_status", r->exit_status);
     cJSON_AddNumberToObject(root, "command_status", r->command_status);
+    if (r->endless)
+        cJSON_AddTrueToObject(root, "endless");
     if (r->stray_count)
         add_strays(root, r);
     json_add_uint(root, "failed_allocations", r->refused);

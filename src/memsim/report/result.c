@@ -233,6 +233,7 @@ static void traces_note(struct result *r, const struct session *s)
     if (full)
         result_note(r, "the disk was full: use -o on another disk; %s",
                     trace_is_short);
+    r->cut_short = full || limited || s->background;
     if (limited)
         result_note(r, "--trace-limit was reached: %s", trace_is_short);
 }

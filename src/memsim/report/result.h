@@ -202,7 +202,10 @@ struct result {
     size_t stray_count;
     bool children_ignored; /* --ignore-children: they decide nothing */
     uint64_t refused;      /* requests for memory that were refused */
-    bool collectives_fail; /* --check-collectives, and some do not match */
+    bool cut_short; /* the recording of a process, or more, ends before it */
+    bool endless;   /* a rank waits for what never comes */
+    bool collectives_fail; /* --check-collectives, and some do not match or
+                              never end */
     struct result_events *events; /* of processes; filled where asked for */
     size_t event_count;
     struct result_timeline *timelines; /* likewise */

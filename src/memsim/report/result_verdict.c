@@ -182,10 +182,10 @@ static void verdict_set(struct result *r, enum verdict verdict, int status)
     r->exit_status = status;
 }
 
-static void verdict_unknown(struct result *r)
+void result_verdict_unknown(struct result *r, const char *why)
 {
     verdict_set(r, VERDICT_UNKNOWN, CMD_RUN_UNKNOWN);
-    r->why = "ranks share GPUs, and not all were run";
+    r->why = why;
     for (struct result_walk w = {NULL}; result_walk_next(r, &w);)
         if (w.device->peak_used_bytes > r->needs_bytes)
             r->needs_bytes = w.device->peak_used_bytes;
@@ -214,7 +214,7 @@ void result_verdict_reach(struct result *r, const struct session *s)
     else if (is_over_limit(r))
         verdict_set(r, VERDICT_OVER_LIMIT, CMD_RUN_OVER_LIMIT);
     else if (result_strays_hide(r, s))
-        verdict_unknown(r);
+        result_verdict_unknown(r, "ranks share GPUs, and not all were run");
 }
 
 bool result_process_is_fatal(const struct result *r, const struct session *s,

@@ -10,6 +10,9 @@
  * ranks are known. */
 void result_verdict_reach(struct result *r, const struct session *s);
 
+/* R's memory is known, and does not decide, for WHY (borrowed). */
+void result_verdict_unknown(struct result *r, const char *why);
+
 /* Whether the last refusal of process P is what it, or the command, failed
  * of; the verdict is reached. */
 bool result_process_is_fatal(const struct result *r, const struct session *s,

@@ -31,6 +31,7 @@ const struct schema_object schema_objects[] = {
     {"verdict", VERDICT, "the result; unknown: the recording is not of the whole job; none: the command used no GPU"},
     {"exit_status", "int", "the exit status of memsim"},
     {"command_status", "int", "the exit status of the command"},
+    {"endless", "optional bool", "a rank waits for what never comes"},
     {"strays", "optional list of stray", "GPUs on which ranks have memory that are not theirs"},
     {"failed_allocations", "uint", "the number of requests for GPU memory that failed; those of PyTorch after it had given back what it could"},
     {"failed_processes", "list of failed_process", "processes that used a GPU and ended with another status than 0, the first to end first"},
@@ -48,7 +49,7 @@ const struct schema_object schema_objects[] = {
     {"ranks", "list of rank", "the processes that used a GPU, by rank"},
     {"time", "optional time", "the time of a training step, if a step was found"},
     {"collectives", "optional collectives", "with --cluster: the predicted times of NCCL's collectives"},
-    {"collective_faults", "optional list of collective_fault", "collectives that ranks do not call alike"},
+    {"collective_faults", "optional list of collective_fault", "collectives that ranks do not call alike, or that never end"},
     {"collective_faults_dropped", "optional uint", "the number of further ones"},
     {"notes", "list of text", "notes for the user"},
     {"guesses", "list of guess", "each place where the program read a value that memsim does not compute"},
@@ -190,10 +191,10 @@ const struct schema_object schema_objects[] = {
 {"diff_time_operator", "an operator", "diff_time_pair", FIELDS(
     {"operator", "text", "its name"},
 )},
-{"collective_fault", "two calls that should be one collective", NULL, FIELDS(
-    {"fault", "text", "missing, order, size, type, operation or root"},
+{"collective_fault", "two calls that should be one collective, or a call that never ends", NULL, FIELDS(
+    {"fault", "text", "missing, order, size, type, operation, root, or endless: a rank waits for ever in it"},
     {"rank", "uint", "the rank that calls it"},
-    {"other_rank", "uint", "the rank that does not, or not so"},
+    {"other_rank", "optional uint", "the rank that does not, or not so; of an endless send or receive its peer"},
     {"sequence", "uint", "its place among the collectives of the communicator, or among the sends of the pair, from 0"},
     {"text", "text", "both calls with their places, and what comes of it on a cluster"},
     {"stack", "optional list of text", "the Python stack of the rank's call, the outermost frame first: FILE:LINE FUNCTION"},

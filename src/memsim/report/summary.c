@@ -64,6 +64,8 @@ static const struct heading {
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
 static const struct heading process_failed = {INK_BAD, "a process failed"};
+static const struct heading no_match = {INK_BAD, "collectives do not match"};
+static const struct heading endless = {INK_BAD, "never ends"};
 static const struct heading not_all = {INK_WARN, "fits"};
 static const struct heading unfinished = {INK_WARN, "not finished"};
 
@@ -88,6 +90,8 @@ static const struct heading *heading_of(const struct result *r)
         const struct result_failure *f = result_failure_decisive(r);
         return f && !f->ranks ? &process_failed : &rank_failed;
     }
+    if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
+        return r->endless ? &endless : &no_match;
     if (r->verdict == VERDICT_FITS && (r->refused || r->failure_count))
         return &not_all;
     return &headings[r->verdict];
@@ -131,9 +135,7 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
     if (r->verdict == VERDICT_OVER_LIMIT && r->slower_percent > 0)
         snprintf(detail, size, " of time: a step takes %.1f%% longer",
                  r->slower_percent);
-    else if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
-        snprintf(detail, size, ": collectives do not match");
-    else if (r->verdict == VERDICT_OVER_LIMIT)
+    else if (r->verdict == VERDICT_OVER_LIMIT && !r->collectives_fail)
         snprintf(detail, size, " of %g%%", r->fail_above_percent);
     if (r->verdict == VERDICT_FITS)
         fits_detail(r, detail, size);

@@ -357,6 +357,7 @@ static void conclude(struct reading *r)
     t->seen_ns = r->timeline->seen_ns;
     t->network_users = r->timeline->network_users;
     t->stuck = r->timeline->stuck;
+    t->stuck_place = r->timeline->stuck_place;
 }
 
 static void reading_fini(struct reading *r)

@@ -84,7 +84,8 @@ struct timing {
                              each step its own */
     double host_spread;   /* likewise */
     bool imported; /* a profile: the host is the profiled one */
-    bool stuck;
+    bool stuck; /* as struct simulation has it */
+    uint64_t stuck_place;
 };
 
 /* The most rows that a list holds. */

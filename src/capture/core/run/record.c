@@ -81,27 +81,58 @@ void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
                false);
 }
 
-/* A thread that does nothing but ask for events, as NCCL's watchdog in PyTorch,
- * takes none of the program's time: its records bear the time of the one
- * before. Otherwise they would cut in pieces, each too short to be looked into,
- * the gap in which another thread waits for a CPU. */
-static void query_put(struct trace_put *query)
-{
-    query->thread = record_thread();
-    core_lock(LOCK_RECORD);
-    query->time_ns = record_writer.time_ns;
-    trace_writer_put(&record_writer, query);
-    core_unlock(LOCK_RECORD);
-}
-
 void memsim_record(enum trace_kind kind, const uint64_t *fields, size_t count)
 {
-    struct trace_put r = {.kind = kind, .fields = fields, .count = count};
+    record_put(&(struct trace_put){.kind = kind,
+                                   .fields = fields,
+                                   .count = count},
+               false);
+}
 
-    if (kind == TRACE_EVENT_QUERY && !record_worked)
-        query_put(&r);
-    else
-        record_put(&r, false);
+/* Where the trace ends, if its last record is a query. Under LOCK_RECORD. */
+static struct {
+    uint64_t round; /* counts from 1 */
+    uint64_t time_ns, used_bytes;
+} asked;
+
+static uint64_t used_bytes(void)
+{
+    return record_writer.chunk ? record_writer.chunk->used_bytes : 0;
+}
+
+/* Under LOCK_RECORD: whether a query that is answered READY repeats *LAST. */
+static bool query_repeats(bool ready, struct record_answer *last)
+{
+    if (!asked.round || asked.time_ns != record_writer.time_ns ||
+        asked.used_bytes != used_bytes())
+        asked.round++;
+    bool repeats = last->round == asked.round && last->ready == ready;
+    *last = (struct record_answer){asked.round, ready};
+    return repeats;
+}
+
+/* A thread that does nothing but ask, as NCCL's watchdog in PyTorch, takes none
+ * of the program's time: its records bear the time of the one before. Otherwise
+ * they would cut in pieces, each too short to be looked into, the gap in which
+ * another thread waits for a CPU. */
+void record_query(enum trace_kind kind, const uint64_t *fields, size_t count,
+                  bool ready, struct record_answer *last)
+{
+    struct trace_put query = {.kind = kind,
+                              .thread = record_thread(),
+                              .fields = fields,
+                              .count = count};
+
+    core_lock(LOCK_RECORD);
+    if (!query_repeats(ready, last)) {
+        query.time_ns = record_writer.time_ns;
+        if (record_worked)
+            record_stamp(&query, false);
+        trace_writer_put(&record_writer, &query);
+    }
+    asked.time_ns = record_writer.time_ns;
+    asked.used_bytes = used_bytes();
+    core_unlock(LOCK_RECORD);
 }
 
 static uint32_t text_hash(const char *text)

@@ -3,6 +3,8 @@
 #ifndef MEMSIM_CAPTURE_RECORD_H
 #define MEMSIM_CAPTURE_RECORD_H
 
+#include <stdbool.h>
+
 #include "capture/core/base/core.h"
 #include "common/trace/trace.h"
 
@@ -22,6 +24,26 @@ CORE_API void memsim_record_text(enum trace_kind kind, const uint64_t *fields,
 #define RECORD_TEXT(kind, text, text_bytes, ...)                               \
     memsim_record_text(TRACE_##kind, TRACE_WORDS(kind, __VA_ARGS__),           \
                        TRACE_WORD_COUNT(kind), text, text_bytes)
+
+/* What a program was answered that asks whether an event or a stream is ready.
+ * Zeroed: it has not asked. */
+struct record_answer {
+    uint64_t round; /* of queries, with nothing else recorded between them */
+    bool ready;
+};
+
+/* memsim_record of a query that is answered READY; the one of the same event or
+ * stream before it was answered *LAST. A query is left out that was answered
+ * alike, where nothing but queries was recorded since: a thread may ask for
+ * hours, as NCCL's watchdog in PyTorch does where another rank never comes. */
+void record_query(enum trace_kind kind, const uint64_t *fields, size_t count,
+                  bool ready, struct record_answer *last);
+
+/* RECORD_QUERY(STREAM_QUERY, ready, &last, .device = d, .stream = s) */
+#define RECORD_QUERY(kind, is_ready, last, ...)                                \
+    record_query(TRACE_##kind,                                                 \
+                 TRACE_WORDS(kind, __VA_ARGS__, .ready = is_ready),            \
+                 TRACE_WORD_COUNT(kind), is_ready, last)
 
 /* The id by which records name TEXT; the same text has the same id. */
 CORE_API uint32_t memsim_name(const char *text);

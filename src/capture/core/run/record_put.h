@@ -21,12 +21,10 @@ extern struct trace_writer record_writer;
 extern uint32_t record_worker; /* the last thread that did more than ask */
 extern _Thread_local bool record_worked; /* the calling thread has */
 
-/* Takes the writer, and sets R's thread and time: now, or a coarse now. */
+/* Under LOCK_RECORD: sets R's time, now or a coarse now. R's thread works. */
 static inline __attribute__((always_inline)) void
-record_begin(struct trace_put *r, bool coarse)
+record_stamp(struct trace_put *r, bool coarse)
 {
-    r->thread = record_thread();
-    core_lock(LOCK_RECORD);
     record_worker = r->thread;
     record_worked = true;
     r->time_ns = coarse ? clock_now_coarse() : clock_now();
@@ -34,6 +32,15 @@ record_begin(struct trace_put *r, bool coarse)
         r->time_ns = record_writer.time_ns;
     else if (r->time_ns - record_writer.time_ns > CLOCK_GAP_NS)
         r->time_ns = clock_gap(record_writer.time_ns, r->time_ns);
+}
+
+/* Takes the writer, and sets R's thread and time. */
+static inline __attribute__((always_inline)) void
+record_begin(struct trace_put *r, bool coarse)
+{
+    r->thread = record_thread();
+    core_lock(LOCK_RECORD);
+    record_stamp(r, coarse);
 }
 
 /* Gives R to the simulation, from a copy: R itself then never has an address,

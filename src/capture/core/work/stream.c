@@ -155,6 +155,18 @@ int memsim_stream_synchronize(uint64_t handle)
     return CORE_OK;
 }
 
+/* What was answered last of the stream HANDLE of DEVICE, which exists. */
+static struct record_answer *answer_of(uint64_t handle, int device)
+{
+    static struct record_answer defaults[SESSION_DEVICES][DEFAULT_STREAMS];
+    struct stream *s;
+
+    if (handle < DEFAULT_STREAMS)
+        return &defaults[device][handle];
+    s = memsim_handle_get(HANDLE_STREAM, (void *)handle);
+    return &s->answer;
+}
+
 int memsim_stream_query(uint64_t handle)
 {
     int device;
@@ -163,8 +175,8 @@ int memsim_stream_query(uint64_t handle)
     if (rc)
         return rc;
     bool ready = !await_any() || await_is_done(stream_awaits(handle));
-    RECORD(STREAM_QUERY, .device = (uint64_t)device, .stream = handle,
-           .ready = ready);
+    RECORD_QUERY(STREAM_QUERY, ready, answer_of(handle, device),
+                 .device = (uint64_t)device, .stream = handle);
     return ready ? CORE_OK : CORE_NOT_READY;
 }
 
@@ -298,8 +310,8 @@ int memsim_event_query(uint64_t handle, bool by_allocator)
     bool ready = !await_any() || await_is_done(await_bits(&event->awaits));
     if (ready && by_allocator && live_is_behind(handle))
         ready = is_freed_early();
-    RECORD(EVENT_QUERY, .device = (uint64_t)event->device, .event = handle,
-           .ready = ready);
+    RECORD_QUERY(EVENT_QUERY, ready, &event->answer,
+                 .device = (uint64_t)event->device, .event = handle);
     return ready ? CORE_OK : CORE_NOT_READY;
 }
 

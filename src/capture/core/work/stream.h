@@ -9,6 +9,7 @@
 #include "capture/core/work/await.h"
 #include "capture/core/work/stream_capture.h"
 #include "capture/core/base/core.h"
+#include "capture/core/run/record.h"
 
 struct stream {
     int device;
@@ -17,6 +18,7 @@ struct stream {
     uint64_t id;                      /* what cudaStreamGetId says */
     uint32_t capture, capture_member; /* stream_capture.c's: 0 is none */
     struct await_mask awaits;
+    struct record_answer answer;
 };
 
 struct event {
@@ -27,6 +29,7 @@ struct event {
     uint64_t time_ns; /* of the last record */
     struct capture_mark mark;
     struct await_mask awaits; /* what its last record is ordered after */
+    struct record_answer answer;
 };
 
 #define STREAM_NON_BLOCKING 1u
