@@ -330,8 +330,9 @@ static int write_files(const struct output_options *options,
 static bool wants_traces(const struct output_options *o,
                          const struct result *result)
 {
-    return !o->quiet || result->rank_count > 1 || o->fail_slower || o->check_collectives || o->depends ||
-           o->steps || output_targets_any(o);
+    return !o->quiet || result->rank_count > 1 || o->fail_slower ||
+           o->check_collectives || o->depends || o->steps ||
+           output_targets_any(o);
 }
 
 /* Fills RESULT and TRACES with what OPTIONS ask for. Returns 0 or -1. */
