@@ -84,7 +84,7 @@ $(CAPTURE_LIB)/libmemsim.so: $(CORE_PIC) $(O)/pic/libbase.a
 # The simulation of a process that uses a GPU: with libm, and with code of the
 # programs', whose memory is an arena here.
 CLOCK_PIC := $(patsubst %.c,$(O)/pic/%.o,$(wildcard src/capture/clock/*.c \
-               $(addprefix src/timeline/,price.c price_move.c image.c world.c \
+               $(addprefix src/timeline/,price.c price_move.c launch_memo.c image.c world.c \
                  simulation.c simulator_*.c) \
                $(wildcard src/runtime/*/*.c) \
                src/common/base/map.c src/common/trace/op_trace.c \

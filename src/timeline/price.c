@@ -12,6 +12,7 @@
 #include "runtime/cost/cost_image.h"
 #include "runtime/cost/cost_memo.h"
 #include "runtime/sim/sim_cost.h"
+#include "timeline/launch_memo.h"
 
 #define SCALE_MAX 1e6
 #define GEMM_TILE 128 /* rows and columns of a block: cuBLAS' usual tile */
@@ -38,6 +39,7 @@ struct pricer {
     struct cost_gpu limits;
     struct map kernels; /* struct kernel by the name's id + 1 */
     struct cost_memo memo;
+    struct launch_memo launches;
     uint32_t comm_fill; /* SMs that a collective takes, of SIM_WHOLE */
 };
 
@@ -302,9 +304,9 @@ void price_scale(struct cost_answer *a, double scale)
     a->high_ns = (uint64_t)llround((double)a->high_ns * scale);
 }
 
-void pricer_price(struct pricer *p, const struct op *op,
-                  const struct trace_names *names,
-                  const struct price_place *place, struct price *price)
+static void price_new(struct pricer *p, const struct op *op,
+                      const struct trace_names *names,
+                      const struct price_place *place, struct price *price)
 {
     *price = (struct price){.engine = SIM_COMPUTE, .share = SIM_WHOLE};
     if (op->kind == OP_COLLECTIVE)
@@ -317,6 +319,23 @@ void pricer_price(struct pricer *p, const struct op *op,
         price_scale(&price->answer, scale);
     if (p->options.slow > 0 && price->engine == SIM_COMPUTE)
         price_scale(&price->answer, p->options.slow);
+}
+
+void pricer_price(struct pricer *p, const struct op *op,
+                  const struct trace_names *names,
+                  const struct price_place *place, struct price *price)
+{
+    uint64_t key = op->kind == OP_LAUNCH ? launch_memo_key(op) : 0;
+    const struct price *known =
+        key ? launch_memo_find(&p->launches, key) : NULL;
+
+    if (known) {
+        *price = *known;
+        return;
+    }
+    price_new(p, op, names, place, price);
+    if (key)
+        launch_memo_put(&p->launches, key, price);
 }
 
 enum work_family pricer_family(struct pricer *p, uint32_t name,

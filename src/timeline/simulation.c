@@ -99,6 +99,7 @@ struct simulator *simulator_create(struct simulation *t,
     double factor = options->host_factor;
 
     r->t = t;
+    r->thread_number = r->stream_number = SIM_NONE;
     t->stuck_place = SIMULATION_NO_PLACE;
     r->options = *options;
     r->times = times;
@@ -247,7 +248,7 @@ void simulator_destroy(struct simulator *r)
     map_fini(&r->streams);
     map_fini(&r->events);
     map_fini(&r->threads);
-    map_fini(&r->last_calls);
+    xfree(r->last_calls);
     map_fini(&r->beside);
     xfree(r->queue);
     if (!r->options.world)

@@ -34,8 +34,10 @@ struct simulator {
     /* of a process among others: the call that its host has not done with,
      * and those of the same record that come after it */
     struct unfinished {
-        bool active, works;
-        struct op op; /* without what it borrows */
+        bool active;
+        bool blocking;       /* it still waits for its own work */
+        const struct op *op; /* the call's, or &kept once that has returned */
+        struct op kept;      /* without what it borrows */
         uint32_t thread, stream;
         uint64_t start_ns, called_ns, first_tag;
     } unfinished;
@@ -47,7 +49,11 @@ struct simulator {
     } *queue;
     size_t queue_head, queue_count, queue_capacity;
     bool ended, concluded;
-    struct map last_calls; /* numbers by thread */
+    uint64_t *last_calls; /* numbers by thread */
+    uint32_t last_capacity;
+    uint32_t thread_named, thread_number; /* the last one of `threads` */
+    uint64_t stream_key;                  /* likewise, of `streams` */
+    uint32_t stream_number;               /* SIM_NONE: none */
     struct map beside; /* streams of what a change lets overlap, by stream */
     bool is_beside;    /* something runs on them that nothing waited for yet */
     uint64_t record;    /* its ordinal in the trace */
@@ -78,8 +84,9 @@ uint32_t simulator_thread(struct simulator *r, uint32_t thread);
 uint32_t simulator_event(struct simulator *r, uint64_t event);
 uint32_t simulator_stream(struct simulator *r, const struct op *op);
 
-/* OP creates a stream. */
+/* OP creates a stream, or destroys one. */
 void simulator_stream_create(struct simulator *r, const struct op *op);
+void simulator_stream_destroy(struct simulator *r, const struct op *op);
 
 /* OP's stream in r->streams. */
 uint64_t simulator_stream_key(const struct op *op);
@@ -122,9 +129,10 @@ bool simulator_reprices(const struct simulator *r, const struct op *op);
 bool simulator_price(struct simulator *r, const struct op *op,
                      struct price *price);
 
-/* THREAD hands OP to the device. */
+/* THREAD hands OP to the device on STREAM. */
 void simulator_submit(struct simulator *r, const struct op *op,
-                      uint32_t thread, const struct price *price);
+                      uint32_t thread, uint32_t stream,
+                      const struct price *price);
 
 /* --- calls ---------------------------------------------------------------- */
 

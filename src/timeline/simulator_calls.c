@@ -34,7 +34,7 @@ static void do_call(struct simulator *r, const struct op *op, uint32_t thread)
         simulator_stream_create(r, op);
         break;
     case OP_STREAM_DESTROY:
-        map_take(&r->streams, simulator_stream_key(op));
+        simulator_stream_destroy(r, op);
         break;
     case OP_EVENT_DESTROY:
         map_take(&r->events, op->event);
@@ -57,27 +57,45 @@ static enum op_kind call_kind(const struct op *op)
     return op->kind;
 }
 
-static void call_tell(struct simulator *r, const struct op *op, uint32_t thread,
-                      uint64_t start_ns, uint64_t first_tag)
+/* The place of THREAD's last call. */
+static uint64_t *last_call(struct simulator *r, uint32_t thread)
 {
-    struct simulation_call call = {
-        .number = r->call,
-        .before = (uint64_t)(uintptr_t)map_get(&r->last_calls, thread),
-        .start_ns = start_ns,
-        .end_ns = sim_now(r->sim, thread),
-        .woken_by = sim_woken_by(r->sim, thread),
-        .tag = r->tag > first_tag ? first_tag + 1 : 0,
-        .kind = op->kind,
-        .thread = op->thread,
-        .step = simulator_step(r),
-        .device = op->device,
-        .stream = op->stream,
-        .event = op->event,
-    };
+    uint32_t had = r->last_capacity;
 
-    map_put(&r->last_calls, thread, (void *)(uintptr_t)r->call);
-    if (r->sink.call)
+    if (thread >= had) {
+        r->last_capacity = 2 * thread + 8;
+        r->last_calls = xreallocarray(r->last_calls, r->last_capacity,
+                                      sizeof *r->last_calls);
+        memset(r->last_calls + had, 0,
+               (r->last_capacity - had) * sizeof *r->last_calls);
+    }
+    return &r->last_calls[thread];
+}
+
+static void call_tell(struct simulator *r, const struct unfinished *u)
+{
+    uint64_t *last = last_call(r, u->thread);
+    const struct op *op = u->op;
+    struct simulation_call call;
+
+    if (r->sink.call) {
+        call = (struct simulation_call){
+            .number = r->call,
+            .before = *last,
+            .start_ns = u->start_ns,
+            .end_ns = sim_now(r->sim, u->thread),
+            .woken_by = sim_woken_by(r->sim, u->thread),
+            .tag = r->tag > u->first_tag ? u->first_tag + 1 : 0,
+            .kind = op->kind,
+            .thread = op->thread,
+            .step = simulator_step(r),
+            .device = op->device,
+            .stream = op->stream,
+            .event = op->event,
+        };
         r->sink.call(r->sink.context, &call);
+    }
+    *last = r->call;
 }
 
 /* --- imported profiles ---------------------------------------------------- */
@@ -155,8 +173,8 @@ void simulator_call_finish(struct simulator *r)
 
     if (!simulator_host_settle(r, u->thread))
         return;
-    if (u->works && u->op.blocking) {
-        u->op.blocking = false;
+    if (u->blocking) {
+        u->blocking = false;
         sim_sync_stream(r->sim, u->thread, u->stream);
         if (!simulator_host_settle(r, u->thread))
             return;
@@ -164,10 +182,10 @@ void simulator_call_finish(struct simulator *r)
     u->active = false;
     r->t->host_ns = r->host_ns;
     r->waited_ns += sim_now(r->sim, u->thread) - u->called_ns;
-    if (r->imported && u->op.kind == OP_SYNC_EVENT)
-        profile_return(r, &u->op, u->thread);
-    if (!u->op.capture)
-        call_tell(r, &u->op, u->thread, u->start_ns, u->first_tag);
+    if (r->imported && u->op->kind == OP_SYNC_EVENT)
+        profile_return(r, u->op, u->thread);
+    if (!u->op->capture)
+        call_tell(r, u);
 }
 
 /* The host makes the call OP, of KIND. */
@@ -175,27 +193,32 @@ static void call_make(struct simulator *r, const struct op *op,
                       enum op_kind kind, const struct price *price, bool works)
 {
     uint32_t thread = simulator_thread(r, op->thread);
+    struct unfinished *u = &r->unfinished;
 
-    r->unfinished = (struct unfinished){.active = true,
-                                        .works = works,
-                                        .op = *op,
-                                        .thread = thread,
-                                        .first_tag = r->tag};
+    u->active = true;
+    u->blocking = works && op->blocking;
+    u->op = op;
+    u->thread = thread;
+    u->first_tag = r->tag;
     sim_until(r->sim, thread, r->host_ns);
-    r->unfinished.start_ns = sim_now(r->sim, thread);
+    u->start_ns = sim_now(r->sim, thread);
     if (!op->capture) {
         r->call++;
         if (!r->imported)
             sim_spend(r->sim, thread, sim_call_ns(kind));
     }
-    r->unfinished.called_ns = sim_now(r->sim, thread);
+    u->called_ns = sim_now(r->sim, thread);
     if (works) {
-        r->unfinished.stream = simulator_stream(r, op);
-        simulator_submit(r, op, thread, price);
+        u->stream = simulator_stream(r, op);
+        simulator_submit(r, op, thread, u->stream, price);
     } else if (kind == op->kind) {
         do_call(r, op, thread);
     }
     simulator_call_finish(r);
+    if (u->active) {
+        u->kept = *op;
+        u->op = &u->kept;
+    }
 }
 
 static void profile_call(struct simulator *r, const struct op *op,

@@ -53,9 +53,13 @@ uint64_t simulator_stream_key(const struct op *op)
 uint32_t simulator_stream(struct simulator *r, const struct op *op)
 {
     uint64_t key = simulator_stream_key(op);
-    uint32_t stream = simulator_number(&r->streams, key);
     enum sim_stream_flags flags = SIM_NON_BLOCKING;
 
+    if (key == r->stream_key && r->stream_number != SIM_NONE)
+        return r->stream_number;
+    uint32_t stream = simulator_number(&r->streams, key);
+    r->stream_key = key;
+    r->stream_number = stream;
     if (stream != SIM_NONE)
         return stream;
     if (op->stream <= STREAM_LEGACY)
@@ -76,6 +80,13 @@ void simulator_stream_create(struct simulator *r, const struct op *op)
                                  (int32_t)c->priority);
 
     simulator_number_put(&r->streams, simulator_stream_key(op), stream);
+    r->stream_number = SIM_NONE;
+}
+
+void simulator_stream_destroy(struct simulator *r, const struct op *op)
+{
+    map_take(&r->streams, simulator_stream_key(op));
+    r->stream_number = SIM_NONE;
 }
 
 uint32_t simulator_event(struct simulator *r, uint64_t event)
@@ -91,11 +102,14 @@ uint32_t simulator_event(struct simulator *r, uint64_t event)
 
 uint32_t simulator_thread(struct simulator *r, uint32_t thread)
 {
+    if (thread == r->thread_named && r->thread_number != SIM_NONE)
+        return r->thread_number;
     uint32_t number = simulator_number(&r->threads, thread);
-
-    if (number != SIM_NONE)
-        return number;
-    number = sim_thread(r->sim);
-    simulator_number_put(&r->threads, thread, number);
+    if (number == SIM_NONE) {
+        number = sim_thread(r->sim);
+        simulator_number_put(&r->threads, thread, number);
+    }
+    r->thread_named = thread;
+    r->thread_number = number;
     return number;
 }

@@ -172,10 +172,10 @@ static void beside_join(struct simulator *r, const struct op *op,
 }
 
 void simulator_submit(struct simulator *r, const struct op *op,
-                      uint32_t thread, const struct price *price)
+                      uint32_t thread, uint32_t stream,
+                      const struct price *price)
 {
     const struct simulation_effect effect = effect_of(r, op);
-    uint32_t stream = simulator_stream(r, op);
     struct simulation_op *info = info_new(r);
     struct sim_work work = {
         .engine = price->engine,
