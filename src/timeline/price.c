@@ -359,8 +359,9 @@ static int scale_one(const char *text, size_t length,
     double factor = strtod(equals + 1, &end);
     if (end == equals + 1 || end != text + length || !(factor > 0) ||
         factor > SCALE_MAX)
-        return err_set(err, "--scale: '%.*s' is no factor above 0",
-                       (int)(length - name - 1), equals + 1);
+        return err_set(err,
+                       "--scale: '%.*s' is no factor: above 0, at most %g",
+                       (int)(length - name - 1), equals + 1, SCALE_MAX);
     for (int i = 0; i < WORK_FAMILIES; i++) {
         const char *known = work_family_name((enum work_family)i);
         if (strlen(known) == name && !memcmp(known, text, name)) {

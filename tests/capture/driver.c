@@ -32,6 +32,23 @@ TEST(nothing_works_before_cuinit)
     CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST(nothing_works_after_the_only_context_is_destroyed)
+{
+    CUcontext context;
+    CUdeviceptr p;
+
+    CHECK(!cuInit(0));
+#if CUDA_VERSION >= 13000
+    CHECK(!cuCtxCreate(&context, NULL, 0, 0));
+#else
+    CHECK(!cuCtxCreate(&context, 0, 0));
+#endif
+    CHECK(!cuMemAlloc(&p, 4));
+    CHECK(!cuCtxDestroy(context));
+    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxSynchronize() == CUDA_ERROR_INVALID_CONTEXT);
+}
+
 TEST(a_primary_context_becomes_active)
 {
     CUcontext context, current = (CUcontext)1;

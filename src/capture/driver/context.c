@@ -292,11 +292,13 @@ static CUresult context_create(CUcontext *context, unsigned flags,
     NEED_PLACE(context);
     NEED(driver_device(device));
     NEED(open_unbound(device));
+    bool bound = memsim_device_is_bound();
     CUcontext made = context_new(device, flags, false);
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
     int rc = memsim_device_library(device, "second context",
                                    memsim_device_gpu()->context_bytes);
+    memsim_device_bind(bound); /* the primary context is not below this one */
     if (rc) {
         memsim_handle_free(HANDLE_CONTEXT, made);
         return driver_result(rc);

@@ -252,6 +252,11 @@ static enum options_outcome option_short(struct cursor *c)
     return OPTIONS_OK;
 }
 
+static bool is_assignment(const struct cursor *c, const char *text)
+{
+    return c->options->assignments_first && strchr(text, '=');
+}
+
 /* Collects ARGV's operands in LIST, which has room for all of it. */
 static enum options_outcome parse_all(struct cursor *c, char **list, int *count)
 {
@@ -260,14 +265,14 @@ static enum options_outcome parse_all(struct cursor *c, char **list, int *count)
         enum options_outcome outcome = OPTIONS_OK;
 
         if (!strcmp(text, "--")) {
-            c->at++;
+            c->at += !(c->options->assignments_first && *count);
             break;
         }
         if (text[0] == '-' && text[1] == '-')
             outcome = option_long(c);
         else if (text[0] == '-' && text[1])
             outcome = option_short(c);
-        else if (c->options->command_follows)
+        else if (c->options->command_follows && !is_assignment(c, text))
             break;
         else
             list[(*count)++] = text;

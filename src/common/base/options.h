@@ -39,6 +39,7 @@ struct options {
     const char *examples; /* lines at the end of the help; NULL: none */
     const struct option_row *rows;
     bool command_follows; /* the first operand ends the options */
+    bool assignments_first; /* ... but for NAME=VALUE; their "--" stays */
     const char *wanted;   /* the error where there are too few or too many */
     int operands_min;
     int operands_max; /* 0: no limit */

@@ -74,6 +74,7 @@ static const struct options options = {
     .wanted = "give NAME=VALUE,VALUE..., then -- and a command",
     .operands_min = 2,
     .command_follows = true,
+    .assignments_first = true,
 };
 
 struct sweep_run {

@@ -288,13 +288,26 @@ void compare_report_markdown(const void *report, FILE *out)
     table_fini(&t);
 }
 
+/* Does a spreadsheet take TEXT for a formula? Numbers below 0 are none. */
+static bool is_formula(const char *text)
+{
+    char *end;
+
+    if (!*text || !strchr("=+-@\t\r", *text))
+        return false;
+    strtod(text, &end);
+    return end == text || *end;
+}
+
 static void csv_text(FILE *out, const char *text)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
+    bool formula = is_formula(text);
+
+    if (!formula && !text[strcspn(text, ",\"\r\n")]) {
         fputs(text, out);
         return;
     }
-    fputc('"', out);
+    fputs(formula ? "\"'" : "\"", out);
     for (; *text; text++)
         fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
     fputc('"', out);

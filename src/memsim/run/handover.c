@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/xmalloc.h"
@@ -63,14 +64,15 @@ static int mail_open(const char *token, const char *secret)
     if (fd < 0)
         return fd;
     if (!filter_attach(fd, secret) &&
+        !setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) &&
         !bind(fd, (const struct sockaddr *)&address, length))
         return fd;
     close(fd);
     return -1;
 }
 
-/* Anybody on the machine may send to the name. Who sends is not told by the
- * sender's user, which may be another after su, but by the secret. */
+/* Anybody on the machine may send to the name. What counts comes from this user
+ * or root, and has the secret. */
 void handover_open(struct handover *h, const struct rundir *dir)
 {
     char path[sizeof dir->path + sizeof SESSION_FILE + 1], token[20] = "";
@@ -115,12 +117,44 @@ static void note_add(struct session *s, const char *text, size_t length)
     atomic_store(&s->notes[i].ready, 1);
 }
 
+/* Is the sender of MESSAGE this user or root? Root's commands may be any
+ * user's, after su. */
+static bool is_trusted(struct msghdr *message)
+{
+    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    struct ucred sender;
+
+    if (!head || head->cmsg_level != SOL_SOCKET ||
+        head->cmsg_type != SCM_CREDENTIALS ||
+        head->cmsg_len < CMSG_LEN(sizeof sender))
+        return false;
+    memcpy(&sender, CMSG_DATA(head), sizeof sender);
+    return !geteuid() || !sender.uid || sender.uid == geteuid();
+}
+
+/* The length of the next message, 0 where it does not count; -1: no more. */
+static ssize_t receive(const struct handover *h, char *text, size_t size)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec part = {text, size};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(h->mail, &message, MSG_CMSG_CLOEXEC);
+
+    return n >= 0 && !is_trusted(&message) ? 0 : n;
+}
+
 void handover_collect(const struct handover *h, struct rundir *dir)
 {
     char text[SESSION_SECRET_BYTES + SESSION_TEXT_BYTES];
     ssize_t n;
 
-    while (h->mail >= 0 && (n = recv(h->mail, text, sizeof text, 0)) > 0)
+    while (h->mail >= 0 && (n = receive(h, text, sizeof text)) >= 0)
         if (n > SESSION_SECRET_BYTES &&
             !memcmp(text, h->secret, SESSION_SECRET_BYTES))
             note_add(dir->session, text + SESSION_SECRET_BYTES,

@@ -262,35 +262,40 @@ static int directory_fill(const struct job *job, struct rundir *dir,
                : 0;
 }
 
-/* Makes LIBRARIES, of PATH_MAX bytes, a name that LD_PRELOAD can have: that of
- * a link in DIR. */
-static int libraries_link(char *libraries, const struct rundir *dir,
-                          struct err *err)
+/* The name of a link to the libraries: in DIR, or in /tmp where the path of DIR
+ * has a blank, too. Nobody else can replace it there: /tmp is sticky. */
+static char *link_name(const struct rundir *dir)
 {
-    char path[PATH_MAX];
-    int length =
-        snprintf(path, sizeof path, "%s/" RUN_LIBRARIES, dir->path);
-
-    if (spawn_can_preload(libraries))
-        return 0;
-    if (!spawn_can_preload(path) || length >= PATH_MAX)
-        return err_set(err,
-                       "%s: LD_PRELOAD cannot carry a path with a space or a "
-                       "colon, and %s has one, too: give -o or TMPDIR "
-                       "without",
-                       libraries, dir->path);
-    if (symlink(libraries, path))
-        return err_set(err, "%s: cannot create it: %s", path, strerror(errno));
-    strcpy(libraries, path);
-    return 0;
+    return spawn_can_preload(dir->path)
+               ? xasprintf("%s/" RUN_LIBRARIES, dir->path)
+               : xasprintf("/tmp/memsim-" RUN_LIBRARIES "-%d", (int)getpid());
 }
 
 static void libraries_unlink(const struct rundir *dir)
 {
-    char path[PATH_MAX];
+    char *path = link_name(dir);
 
-    snprintf(path, sizeof path, "%s/" RUN_LIBRARIES, dir->path);
     unlink(path);
+    free(path);
+}
+
+/* Makes LIBRARIES, of PATH_MAX bytes, a name that LD_PRELOAD can have: that of
+ * a link. */
+static int libraries_link(char *libraries, const struct rundir *dir,
+                          struct err *err)
+{
+    int rc = 0;
+
+    if (spawn_can_preload(libraries))
+        return 0;
+    libraries_unlink(dir); /* of a process that had this number */
+    char *path = link_name(dir);
+    if (symlink(libraries, path))
+        rc = err_set(err, "%s: cannot create it: %s", path, strerror(errno));
+    else
+        snprintf(libraries, PATH_MAX, "%s", path);
+    free(path);
+    return rc;
 }
 
 /* Runs the command with the LIBRARIES, in DIR, which is filled. */

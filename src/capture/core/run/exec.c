@@ -142,6 +142,20 @@ static char *const *environment_without_us(char *const envp[], char **out)
     return out;
 }
 
+/* Are our libraries there? Not after chroot(2): the loader would complain of
+ * each of them, in each program. */
+static bool is_reachable(void)
+{
+    char path[PATH_MAX];
+    int saved = errno;
+    int n = snprintf(path, sizeof path, "%s/libmemsim.so", loader_directory());
+    bool found = !loader_directory()[0] || n >= (int)sizeof path ||
+                 !access(path, F_OK);
+
+    errno = saved;
+    return found;
+}
+
 /* Fills OUT with ENVP and what a child of a run needs and lacks. An LD_PRELOAD
  * without us gives way to the one we were started with; a PYTHONPATH without
  * us gets us. */
@@ -155,7 +169,7 @@ static char *const *environment_complete(char *const envp[], char **out,
     if (!kept[KEPT_PRELOAD] || !kept[KEPT_SESSION])
         return envp;
     process_hand_on();
-    if (kind == ELF_OTHER_LIBC)
+    if (kind == ELF_OTHER_LIBC || !is_reachable())
         return environment_without_us(envp, out);
     for (size_t i = 0; i < count; i++) {
         bool ours = true;
