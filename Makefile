@@ -28,7 +28,9 @@ endif
 # give O=), V=1 (whole command lines), COMPUTE=0 (no kernel is carried out)
 Q        := $(if $(V),,@)
 OPT      := $(if $(DEBUG),-O0 -g3,-O2 -g)
-SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+# What UBSan finds ends the program: a test, a fuzzer or the job fails by it.
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
+              $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined))
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wvla -Werror=implicit-function-declaration
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(O)/gen
