@@ -48,6 +48,9 @@ TEST(quotes)
 
     text_quote(out, sizeof out, "a\x1b[2J\xff\xc2\x9b\xe2\x82\xac");
     CHECK_STR(out, "a\\x1b[2J\\xff\\xc2\\x9b\xe2\x82\xac");
+    /* what turns the direction of the text around it */
+    text_quote(out, sizeof out, "a\xe2\x80\xae" "b\xe2\x81\xa6");
+    CHECK_STR(out, "a\\xe2\\x80\\xae" "b\\xe2\\x81\\xa6");
 }
 
 /* Any length, any size: it fits, ends as the text does, and is UTF-8. */
