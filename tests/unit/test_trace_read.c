@@ -533,3 +533,47 @@ TEST(names_are_interned_by_id)
     CHECK_STR(trace_names_get(&names, 2), "?");
     trace_names_fini(&names);
 }
+
+/* Reads on in R, whose records are numbered from *NEXT. */
+static void read_on(struct trace_reader *r, uint64_t *next)
+{
+    struct trace_item item;
+    struct err err = {""};
+    int rc;
+
+    while ((rc = trace_reader_next(r, &item, &err)) > 0)
+        if (item.head.kind == TRACE_FORK)
+            CHECK_UINT(trace_as_fork(&item)->child, ++*next);
+    CHECK_STR(err.text, "");
+}
+
+TEST(follows_a_trace_that_is_being_written)
+{
+    const char *path = scratch();
+    struct trace_writer w;
+    struct trace_reader r;
+    struct err err = {""};
+    uint64_t written = 0, next = 0;
+
+    unlink(path);
+    CHECK(!trace_writer_open(&w, path, 64 << 20, &err));
+    CHECK(!trace_reader_open(&r, path, &err));
+    r.follows = true;
+    read_on(&r, &next);
+    for (uint64_t some = 1; some < 200000; some *= 3) {
+        for (uint64_t i = 0; i < some; i++) {
+            written++;
+            TRACE_PUT(&w, FORK, (uint32_t)(some & 3), written * 1000,
+                      .child = written);
+        }
+        read_on(&r, &next);
+        CHECK_UINT(next, written);
+        read_on(&r, &next);
+    }
+    CHECK(r.chunk_index > 3);
+    trace_writer_close(&w, TRACE_END_EXIT, 0, written * 1000);
+    read_on(&r, &next);
+    CHECK_UINT(next, written);
+    trace_reader_close(&r);
+    unlink(path);
+}

@@ -267,11 +267,47 @@ static int record_decode(struct trace_reader *r, struct trace_item *item,
     return 0;
 }
 
+/* Loads the current chunk once more, for what was added to it. Returns 1, 0
+ * where nothing was, -1. */
+static int chunk_reload(struct trace_reader *r, struct err *err)
+{
+    size_t at = r->chunk_at;
+    uint64_t time_ns = r->time_ns;
+    uint32_t thread = r->thread;
+    int rc = chunk_load(r, r->chunk_index, err);
+
+    if (rc <= 0)
+        return rc;
+    r->chunk_at = at;
+    r->time_ns = time_ns;
+    r->thread = thread;
+    return at < r->chunk_used;
+}
+
+/* Goes on to the next chunk; of a file that is followed, once the current one
+ * is complete. Returns 1, 0 where there is nothing yet, -1. */
+static int chunk_next(struct trace_reader *r, struct err *err)
+{
+    uint32_t index = r->chunk_index;
+
+    if (!r->chunk_used)
+        return chunk_load(r, 0, err);
+    if (r->follows) {
+        int rc = chunk_reload(r, err);
+        if (rc || !((struct trace_chunk *)r->chunk)->sealed)
+            return rc;
+    }
+    int rc = chunk_load(r, index + 1, err);
+    if (!rc)
+        r->chunk_index = index;
+    return rc;
+}
+
 /* Makes sure that a record follows. Returns 1, 0 at the end, -1. */
 static int reader_fill(struct trace_reader *r, struct err *err)
 {
     while (r->chunk_at == r->chunk_used) {
-        int rc = chunk_load(r, r->chunk_used ? r->chunk_index + 1 : 0, err);
+        int rc = chunk_next(r, err);
         if (rc <= 0)
             return rc;
     }

@@ -37,6 +37,8 @@ struct trace_reader {
     void (*progress)(const struct trace_reader *r, void *context);
     void *context;
 
+    bool follows; /* may be set after opening: the end is not final, and each
+                     call looks again for what the writer has added */
     const char *name; /* of the file, in messages; borrowed */
     int fd;           /* -1: it reads from memory */
     const unsigned char *memory;

@@ -16,6 +16,7 @@
 #include "memsim/cli/cmd.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/kept_options.h"
+#include "memsim/cli/live.h"
 #include "memsim/run/job.h"
 #include "memsim/run/ranks.h"
 #include "memsim/cli/output.h"
@@ -29,7 +30,7 @@ struct run_options {
     bool force;
     uint64_t trace_limit_bytes;
     int stacks;
-    bool no_modules, real_init, real_clock, late_frees, kill_with_memsim;
+    bool no_modules, real_init, real_clock, late_frees, kill_with_memsim, live;
     struct output_options output;
 };
 
@@ -55,6 +56,9 @@ static const struct option_row rows[] = {
      .help = "draw the random initial values of large host tensors"},
     {"kill-with-memsim", 0, OPTION_FLAG, NULL, ROW(kill_with_memsim),
      .help = "kill COMMAND when memsim is killed"},
+    {"live", 0, OPTION_FLAG, NULL, ROW(live),
+     .help = "on a terminal: show memory, step and verdict so far\n"
+             "while COMMAND runs"},
     {"output", 'o', OPTION_STRING, "DIR", ROW(directory),
      .help = "keep the run in this directory, for `memsim report',\n"
              "replay, diff and trace"},
@@ -196,6 +200,7 @@ static int run_unlimited(const struct job *job, const struct rundir *first,
     char *name = xasprintf("%s" ADVICE_UNLIMITED_END, first->path);
 
     again.options.memory_bytes = ADVICE_UNLIMITED_BYTES;
+    again.view = NULL;
     again.directory = first->temporary ? NULL : name;
     again.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
     fputs("memsim: running it again on a GPU without a limit, for the "
@@ -373,11 +378,14 @@ static int start(int argc, char **argv, char *const *invocation)
     note_hidden_cards();
     assume_cluster(&o, &job);
     void *image = clock_make(&o, &job);
+    struct live *live = o.live ? live_create() : NULL;
+    job.view = live_view(live);
     char **kept = kept_options_words(&o.output);
     job.kept = *kept ? kept : NULL;
     job.invocation = invocation;
     status = run(&o, &job);
     kept_options_words_free(kept);
+    live_destroy(live);
     free(image);
     launch_fini(&job.launch);
     return status;

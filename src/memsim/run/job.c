@@ -206,8 +206,12 @@ static int run_command(const struct job *job, const char *libraries,
     const struct spawn spawn = {.argv = ranks ? ranks : job->command,
                                 .environment = environment,
                                 .output = job->output,
-                                .kill_with_memsim = job->kill_with_memsim};
+                                .kill_with_memsim = job->kill_with_memsim,
+                                .view = job->view};
     pid_t pid;
+
+    if (job->view)
+        job->view->begin(job->view->context, dir);
     int rc = 0, error = spawn_run(&spawn, &pid, &status);
     spawn_environment_free(environment);
     launch_command_free(ranks);

@@ -101,6 +101,7 @@ struct job {
     bool kill_with_memsim; /* the command ends when memsim is killed */
     const void *clock_image; /* timeline/image.h; NULL: this machine's clock */
     size_t clock_bytes;
+    const struct spawn_view *view; /* spawn.h; NULL: nobody watches */
     int output; /* descriptor for stdout and stderr; -1: they are inherited */
 };
 

@@ -234,11 +234,23 @@ static void block_signals(sigset_t *old)
     sigprocmask(SIG_BLOCK, &all, old);
 }
 
+/* The command's output and errors go where they shall. Returns 0 or -1. */
+static int child_output(const struct spawn *spawn)
+{
+    const struct spawn_view *v = spawn->view;
+    int out = v ? v->out : spawn->output;
+    int err = v ? v->err : spawn->output;
+
+    return (out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
+                   (err >= 0 && dup2(err, STDERR_FILENO) < 0)
+               ? -1
+               : 0;
+}
+
 static void child_exec(const struct spawn *spawn, int report,
                        const sigset_t *mask, pid_t parent)
 {
-    if (spawn->output >= 0 && (dup2(spawn->output, STDOUT_FILENO) < 0 ||
-                               dup2(spawn->output, STDERR_FILENO) < 0))
+    if (child_output(spawn))
         _exit(125);
     if (spawn->kill_with_memsim &&
         (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
@@ -309,8 +321,12 @@ int spawn_run(const struct spawn *spawn, pid_t *pid, int *status)
     block_signals(&mask);
     relay_start(&relay, &mask); /* before there is a pipe to inherit */
     int error = child_start(spawn, &mask, pid);
+    if (spawn->view)
+        spawn->view->started(spawn->view->context);
     if (*pid > 0)
         *status = shell_status(relay_wait(&relay, *pid, &mask));
+    if (spawn->view)
+        spawn->view->ended(spawn->view->context);
     relay_stop(&relay);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     return *pid > 0 ? error : -error;

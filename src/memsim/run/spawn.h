@@ -32,11 +32,24 @@ char **spawn_environment(char *const *environment, const char *session,
                          const char *dir);
 void spawn_environment_free(char **environment);
 
+struct rundir;
+
+/* Who watches commands while they run, and may take what they write. */
+struct spawn_view {
+    int out, err; /* descriptors for a command's output and errors; -1: those
+                     of memsim; set by `begin' */
+    void (*begin)(void *context, const struct rundir *dir); /* before it runs */
+    void (*started)(void *context); /* all signals are blocked */
+    void (*ended)(void *context);   /* likewise */
+    void *context;
+};
+
 /* A command, and how it runs. */
 struct spawn {
     char *const *argv, *const *environment;
     int output;            /* descriptor for its output; -1: same as memsim's */
     bool kill_with_memsim; /* the kernel kills it when this process ends */
+    const struct spawn_view *view; /* NULL: nobody watches; not with `output' */
 };
 
 /* Runs SPAWN and waits. A signal to this process alone is forwarded; one to the
