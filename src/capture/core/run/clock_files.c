@@ -65,7 +65,7 @@ static uint64_t moved(uint64_t unix_ns)
     if (!count || host_ns < moments[0].host_ns)
         return unix_ns;
     host_ns = host_ns + TICK_NS < now_ns ? host_ns + TICK_NS : now_ns;
-    uint64_t user_ns = user_at(host_ns), seen_ns = clock_peek(now_ns);
+    uint64_t seen_ns = clock_user_peek(), user_ns = user_at(host_ns);
     user_ns = user_ns < seen_ns ? user_ns : seen_ns;
     clock_told(user_ns); /* no clock may go back behind it */
     return distance + user_ns;

@@ -91,6 +91,11 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+bool clock_gap_knows(void)
+{
+    return is_known;
+}
+
 bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns)
 {
     return minus(now_ns, most(last_ns, looked_ns)) > CLOCK_GAP_NS;

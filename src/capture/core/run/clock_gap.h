@@ -28,6 +28,9 @@ bool clock_gap_is_long(uint64_t last_ns, uint64_t now_ns);
  * what it waited for a CPU meanwhile. */
 void clock_gap_skip(uint64_t own_ns);
 
+/* Whether the calling thread has been looked at: it works with the GPU. */
+bool clock_gap_knows(void);
+
 /* This thread has waited for a time, for NS: that is not taken out. */
 void clock_slept(uint64_t ns);
 

@@ -31,13 +31,14 @@
 /* A program that looks at the time after a long gap is to see it without what
  * clock_gap.h takes out of it: the next record would be too late. Not from a
  * signal's handler that interrupts the writer of records, nor from a thread
- * other than the last that worked: the gap is not its own. */
+ * that has not worked with the GPU: the gap is not its own. */
 static void gap_look(uint64_t host_ns)
 {
     uint64_t held_ns =
         atomic_load_explicit(&clock_held_ns, memory_order_relaxed);
 
-    if (record_worker != record_thread() || !core_trylock(LOCK_RECORD))
+    if ((record_worker != record_thread() && !clock_gap_knows()) ||
+        !core_trylock(LOCK_RECORD))
         return;
     uint64_t now_ns = host_ns - held_ns;
     if (clock_gap_is_long(record_writer.time_ns, now_ns)) {
@@ -81,6 +82,11 @@ static uint64_t look(uint64_t (*now)(uint64_t host_ns))
 uint64_t clock_user_now(void)
 {
     return spin(look(clock_tell));
+}
+
+uint64_t clock_user_peek(void)
+{
+    return look(clock_peek);
 }
 
 /* --- waits ---------------------------------------------------------------- */
