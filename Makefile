@@ -181,6 +181,7 @@ test-environments:
 	@tools/setup pytest $(VENV)
 	@tools/setup timeline
 	@tools/setup axe
+	@tools/setup mcp
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
@@ -236,7 +237,7 @@ install-memsim: all
 	install $(CAPTURE) $(DESTDIR)$(PREFIX)/lib/memsim
 	install $(SMI) $(DESTDIR)$(PREFIX)/lib/memsim/bin
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
-	install -m 644 $(CALIBRATE) $(DESTDIR)$(PREFIX)/lib/memsim
+	install -m 644 $(CALIBRATE) $(MCP) $(DESTDIR)$(PREFIX)/lib/memsim
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits

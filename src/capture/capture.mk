@@ -135,7 +135,12 @@ $(CALIBRATE): $(CAPTURE_LIB)/%: src/memsim/calibrate/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE)
+MCP := $(CAPTURE_LIB)/mcp_server.py
+$(MCP): $(CAPTURE_LIB)/%: src/memsim/mcp/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE) $(MCP)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

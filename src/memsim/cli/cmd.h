@@ -24,6 +24,7 @@ int cmd_gpus(int argc, char **argv);
 int cmd_clusters(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+int cmd_mcp(int argc, char **argv);
 
 /* Who wants to see the options of each subcommand, not to run it: cmd_start
  * then calls VISIT and has the command return. NULL: nobody. */

@@ -29,5 +29,7 @@ const struct command commands[] = {
      CMD_FAILED},
     {"completion", cmd_completion, "print the completions of a shell",
      CMD_FAILED},
+    {"mcp", cmd_mcp, "serve coding agents (Model Context Protocol)",
+     CMD_FAILED},
     {NULL, NULL, NULL, 0},
 };
