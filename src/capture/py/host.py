@@ -12,12 +12,17 @@ what nobody looks at is never read. A file that is younger than this process is
 read: the script may write it again. torch.distributed.checkpoint has a tensor's
 file of torch.save()'s inside a larger one, which PyTorch does not map: it is read
 without the tensor's bytes, and these are mapped.
+
+Where a real job has read such a file into memory, the bytes count as the
+process's all the same (core/run/host_use.h).
 """
 import ctypes
 import functools
 import io
 import mmap
 import os
+import threading
+import weakref
 
 import torch
 
@@ -94,7 +99,7 @@ def _is_part(f, since):
         return False
 
 
-def _load_part(load, f, args, kwargs):
+def _load_part(load, f, args, kwargs, counter):
     """The tensor that the part F of a file has; None: it is something else."""
     skimmed = _Skimmed(f)
     tensor = load(skimmed, *args, **kwargs)
@@ -108,20 +113,79 @@ def _load_part(load, f, args, kwargs):
     mapped = mmap.mmap(f.base_stream.fileno(), before + size,
                        access=mmap.ACCESS_COPY, offset=f.offset + at - before)
     data = torch.frombuffer(mapped, dtype=torch.uint8, offset=before)
+    counter.count(mapped, data.data_ptr(), size)
     return tensor.set_(data.untyped_storage(), tensor.storage_offset(),
                        tensor.shape, tensor.stride())
 
 
-def _map_files():
+class _Counter:
+    """Counts mapped memory as that of tensors, for as long as they live."""
+
+    def __init__(self, core):
+        self.takes, self.gives = core.memsim_host_takes, core.memsim_host_gives
+        self.takes.argtypes = ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64
+        self.gives.argtypes = ctypes.c_uint64,
+        self.takes.restype = self.gives.restype = None
+        self.now = threading.local()  # .maps: of the load that is running
+
+    def count(self, owner, address, size):
+        if size:
+            self.takes(0, address, size)  # SESSION_HOST_TENSORS
+            weakref.finalize(owner, self.gives, address).atexit = False
+
+    def watch(self):
+        original = torch.UntypedStorage.from_file
+
+        @functools.wraps(original)
+        def from_file(*args, **kwargs):
+            storage = original(*args, **kwargs)
+            maps = getattr(self.now, "maps", None)
+            if maps is not None:
+                maps.append((weakref.ref(storage), storage.data_ptr(),
+                             storage.nbytes()))
+            return storage
+        torch.UntypedStorage.from_file = staticmethod(from_file)
+
+    def load(self, load):
+        """What LOAD returns, which maps a file. Some versions of PyTorch keep
+        no object for the whole of it: then each tensor counts."""
+        self.now.maps = maps = []
+        try:
+            result = load()
+        finally:
+            self.now.maps = None
+        for storage, address, size in maps:
+            if storage() is not None:
+                self.count(storage(), address, size)
+                continue
+            for tensor in _tensors(result):
+                part = tensor.untyped_storage()
+                if address <= part.data_ptr() < address + size:
+                    self.count(tensor, part.data_ptr(), part.nbytes())
+        return result
+
+
+def _tensors(value, depth=6):
+    """The tensors on the host in VALUE: in dicts and lists."""
+    if isinstance(value, torch.Tensor):
+        if value.device.type == "cpu" and value.layout is torch.strided:
+            yield value
+    elif depth and isinstance(value, (dict, list, tuple)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(part, depth - 1)
+
+
+def _map_files(counter):
     since = os.stat("/proc/self").st_mtime
     original = torch.load
 
     @functools.wraps(original)
     def load(f, *args, mmap=None, **kwargs):
         if mmap is None and _is_mapped(f, since):
-            return original(os.fspath(f), *args, mmap=True, **kwargs)
+            return counter.load(lambda: original(os.fspath(f), *args,
+                                                 mmap=True, **kwargs))
         if not mmap and _is_part(f, since):
-            tensor = _load_part(original, f, args, kwargs)
+            tensor = _load_part(original, f, args, kwargs, counter)
             if tensor is not None:
                 return tensor
             f.seek(0)
@@ -181,8 +245,10 @@ def _serve_copies(core):
 
 
 def start():
-    _map_files()
     core = ctypes.CDLL("libmemsim.so")
+    counter = _Counter(core)
+    counter.watch()
+    _map_files(counter)
     clear = core.memsim_pages_clear
     clear.argtypes = ctypes.c_void_p, ctypes.c_uint64
     _serve_copies(core)

@@ -40,8 +40,10 @@ _batch.argtypes = (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64,
 _input = _core.memsim_tag_input
 _output = _core.memsim_tag_output
 _input.argtypes = _output.argtypes = ctypes.c_uint64, ctypes.c_uint32
+_host_state = _core.memsim_host_state
+_host_state.argtypes = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64
 for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
-                  _output, _batch):
+                  _output, _batch, _host_state):
     _function.restype = None
 
 _CALL = nn_module.Module._call_impl.__code__
@@ -64,6 +66,7 @@ _by_number = {}
 _retired = {}  # numbers of modules that are gone, by root and path
 _owners = {}  # numbers of modules by id() of their parameters, and names
 _places = {}  # where two parameters of a root were when all were told
+_hosts = weakref.WeakKeyDictionary()  # what an optimizer has on the host
 _states = weakref.WeakKeyDictionary()  # how many an optimizer had
 _count = 0
 _steps = 0
@@ -375,6 +378,39 @@ def _tell_state(optimizer):
                       _name(f"{key} of {name}" if name else key))
 
 
+def _on_host(tensor):
+    """(address, bytes) of TENSOR's storages on the host."""
+    try:
+        parts = getattr(type(tensor), "__tensor_flatten__", None)
+        if parts is not None:
+            for name in tensor.__tensor_flatten__()[0]:
+                yield from _on_host(getattr(tensor, name))
+        elif tensor.device.type == "cpu":
+            storage = tensor.untyped_storage()
+            yield storage.data_ptr(), storage.nbytes()
+    except Exception:  # as in _addresses
+        return
+
+
+def _host_bytes(tensors):
+    return sum(dict(part for tensor in tensors
+                    for part in _on_host(tensor)).values())
+
+
+def _tell_host(optimizer):
+    """Says what of OPTIMIZER's tensors lies on the host."""
+    parameters = [p for group in optimizer.param_groups
+                  for p in group["params"]]
+    states = [s for s in optimizer.state.values() if isinstance(s, dict)]
+    _hosts[optimizer] = (
+        _host_bytes(parameters),
+        _host_bytes(p.grad for p in parameters if p.grad is not None),
+        _host_bytes(_tensors([list(s.values()) for s in states])))
+    sums = [sum(part) for part in zip(*_hosts.values())]
+    if sums[0]:
+        _host_state(*sums)
+
+
 def _after_step(optimizer, args, kwargs):
     global _steps
     _step(0)
@@ -382,6 +418,8 @@ def _after_step(optimizer, args, kwargs):
         _states[optimizer] = len(optimizer.state)
         _tell_state(optimizer)
     _steps += 1
+    if optimizer not in _hosts:
+        _tell_host(optimizer)
     if _steps in SEARCH_STEPS:
         _find_models()
 

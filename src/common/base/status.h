@@ -11,6 +11,7 @@ enum cmd_status {
     CMD_RUN_OVER_LIMIT = 121,
     CMD_RUN_UNKNOWN = 122, /* a replay of a recording that ends too early */
     CMD_RUN_GROWS = 123, /* memory runs out before the job's last step */
+    CMD_RUN_HOST = 124, /* the host's memory does not suffice */
     CMD_RUN_FAILED = 125,
     CMD_RUN_NOT_EXECUTABLE = 126,
     CMD_RUN_NOT_FOUND = 127,

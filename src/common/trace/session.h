@@ -20,7 +20,7 @@
 #include "common/catalogue/gpu.h"
 
 #define SESSION_MAGIC      "memsim\0S"
-#define SESSION_VERSION    6
+#define SESSION_VERSION    7
 #define SESSION_FILE       "session"
 #define SESSION_COMMAND    "command" /* argv, each ended by a NUL */
 #define SESSION_CLOCK      "clock" /* timeline/image.h */
@@ -34,6 +34,7 @@
 #define SESSION_NOTES      64
 #define SESSION_GUESSES    256
 #define SESSION_FILES      128
+#define SESSION_HOSTS      512 /* processes whose host memory is kept */
 #define SESSION_ASSUMES    16
 #define SESSION_LOADED     1024 /* programs at once that may become ranks */
 #define SESSION_RANKS      256  /* that memsim starts itself */
@@ -162,6 +163,34 @@ struct session_file {
     char path[SESSION_PATH_BYTES]; /* absolute; the end of a longer one */
 };
 
+/* Memory of the host that is known as such, not only as a part of what a
+ * process has resident. */
+enum session_host_kind {
+    SESSION_HOST_TENSORS,    /* of PyTorch's CPU allocator, as requested, and
+                                checkpoints that a real job reads there */
+    SESSION_HOST_PINNED,     /* cudaHostAlloc: whole pages */
+    SESSION_HOST_MANAGED,    /* cudaMallocManaged */
+    SESSION_HOST_REGISTERED, /* cudaHostRegister: memory of another kind, too */
+    SESSION_HOST_KINDS,
+};
+
+/* A process's memory on the host: of each that has tensors there or uses a GPU.
+ * All in bytes. */
+struct session_host {
+    session_u32 state; /* enum session_state; SESSION_FREE: not written yet */
+    uint32_t pid, parent;
+    session_u32 forked; /* it began as a copy of its parent: only what is its
+                           own alone is counted */
+    char program[32];
+    session_u64 level[SESSION_HOST_KINDS]; /* current */
+    session_u64 high[SESSION_HOST_KINDS];  /* the highest */
+    session_u64 peak; /* resident, as the job has it without memsim's savings:
+                         each page of a tensor counts as touched */
+    session_u64 own;  /* of that, memsim's */
+    session_u64 state_bytes[3]; /* parameters, gradients and optimizer state on
+                                   the host, the highest */
+};
+
 /* The allocations whose Python stack is recorded. */
 enum session_stacks {
     SESSION_STACKS_NONE,
@@ -187,6 +216,9 @@ struct session {
     uint32_t command_pid;      /* 0: not known */
     uint32_t ignore_children;  /* --ignore-children */
     double fail_above_percent; /* --fail-above; 0: not given */
+    uint64_t host_limit_bytes; /* --host-memory, of a node; 0: not given */
+    uint64_t shm_start;        /* used of /dev/shm when the run began */
+    session_u64 shm_peak;      /* ... at most, since then */
     double selected_fraction;  /* --selected-fraction: of an unknown mask */
     uint32_t assume_count;
     uint32_t device_count;
@@ -216,6 +248,8 @@ struct session {
     struct session_guess guesses[SESSION_GUESSES];
     struct session_file files[SESSION_FILES];
     struct session_assume assumes[SESSION_ASSUMES];
+    session_u32 host_count; /* may exceed the array */
+    struct session_host hosts[SESSION_HOSTS];
     struct session_process processes[]; /* session_table.h */
 };
 

@@ -71,7 +71,8 @@ int cmd_check_job(struct job *job)
 {
     struct err err = {""};
 
-    if (job_gpu(&job->options, &job->gpu, &err))
+    if (job_gpu(&job->options, &job->gpu, &err) ||
+        job_host_limit(&job->options, &job->host_limit_bytes, &err))
         return cmd_fail(CMD_RUN_FAILED, &err);
     int status = job_check(job->command[0], &err);
     if (status)

@@ -81,6 +81,7 @@ static const struct options options = {
         "  120  COMMAND, or a process of it, ran out of GPU memory\n"
         "  121  a limit was exceeded (--fail-above, --fail-slower)\n"
         "  123  memory grows and runs out before the job ends (--steps)\n"
+        "  124  the host's memory does not suffice (--host-memory)\n"
         "  125  memsim failed, --require-gpu found no use of a GPU, or a\n"
         "       process of COMMAND failed, and COMMAND ended with 0\n"
         "  126  COMMAND cannot be executed\n"

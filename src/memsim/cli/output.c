@@ -20,6 +20,7 @@
 #include "memsim/replay/recording.h"
 #include "memsim/report/flame.h"
 #include "memsim/report/report_html.h"
+#include "memsim/report/result_host.h"
 #include "fits/cluster.h"
 #include "fits/machine.h"
 #include "memsim/cli/traces.h"
@@ -207,6 +208,7 @@ static void members_read(struct result *result, const char *directory)
     else
         result_ranks_expand(result, &classes);
     run_ranks_fini(&classes);
+    result_hosts_judge(result);
 }
 
 void output_result(struct result *result, const struct rundir *dir,

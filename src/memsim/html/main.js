@@ -222,7 +222,7 @@ function showEntry(index) {
   [...find("card-list").querySelectorAll("button")].forEach((button, i) =>
     button.setAttribute("aria-pressed", String(i === index)));
   hideTip();
-  showFigures(device);
+  showFigures(device, result);
   showBar(device);
   showStory(device);
   showAdvice(page.result, device);

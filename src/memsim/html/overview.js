@@ -7,6 +7,7 @@ const VERDICTS = {
   "over-limit": ["Over the limit", "warn"], "failed": ["Failed", "bad"],
   "unknown": ["Unknown", "warn"], "none": ["No GPU was used", "warn"],
   "grows": ["Memory grows", "warn"],
+  "host-memory": ["Too little host memory", "bad"],
 };
 
 const short = (device) => Math.max(0, ...(device.ooms || [])
@@ -48,6 +49,10 @@ function sentence(result, worst, several) {
       `lack of memory; it had used ${used}`;
   if (result.verdict === "grows")
     return growthSentence(result);
+  if (result.verdict === "host-memory")
+    return `It fits on the GPU, but a node needs ` +
+      `${formatBytes(result.host.peak_bytes)} of the host's memory, more ` +
+      `than ${formatBytes(result.host.limit_bytes)}`;
   return `It fits, with ${formatBytes(worst.headroom_bytes)} to spare` +
     (several ? " on the fullest GPU" : "");
 }
@@ -145,14 +150,28 @@ function retriesText(device) {
     : "";
 }
 
-function showFigures(device) {
+// Of a node; it has nothing to do with a GPU.
+function hostFigure({host}) {
+  if (!host)
+    return [];
+  const box = element("div");
+  const limit = host.limit_bytes
+    ? `of ${formatBytes(host.limit_bytes)}, ` : "";
+  box.append(element("dt", "Host memory"),
+    element("dd", formatBytes(host.peak_bytes)),
+    element("dd", limit + plural(host.processes.length, "process"), "hint"));
+  return [box];
+}
+
+function showFigures(device, result) {
   find("figures").replaceChildren(
     figure("Peak used", device.peak_used_bytes, device),
     figure("Peak reserved", device.peak_reserved_bytes, device,
       device.peak_reserved_range),
     figure("Peak allocated", device.peak_allocated_bytes, device,
       device.peak_allocated_range),
-    figure("Headroom", device.headroom_bytes, device));
+    figure("Headroom", device.headroom_bytes, device),
+    ...hostFigure(result));
   const peak = device.peak;
   find("when").textContent = (peak ? "Allocated memory was highest in step " +
     `${peak.step}, ${peak.phase}.` : "") + retriesText(device);

@@ -26,6 +26,7 @@ struct compare_figures compare_figures_of(const struct result *r)
     f.step_ns = t ? timing_step_ns(t) : 0;
     f.whole = !r->refused && (r->verdict == VERDICT_FITS ||
                               r->verdict == VERDICT_GROWS ||
+                              r->verdict == VERDICT_HOST ||
                               r->verdict == VERDICT_OVER_LIMIT);
     return f;
 }

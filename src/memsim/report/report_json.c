@@ -2,6 +2,7 @@
  * The report for programs. Its names are a contract: man/memsim.1, JSON. */
 #include "memsim/report/growth_report.h"
 #include "memsim/report/collation_report.h"
+#include "memsim/report/host_report.h"
 #include "memsim/report/report_json.h"
 
 #include <inttypes.h>
@@ -279,6 +280,7 @@ cJSON *report_json_make(const struct result *r)
         cJSON_AddStringToObject(root, "trace", r->directory);
     cJSON_AddNumberToObject(root, "seconds", r->seconds);
     add_ranks(root, r);
+    host_json_add(root, r);
     time_json_add(root, r);
     if (r->traffic)
         traffic_json_add(root, r->traffic);

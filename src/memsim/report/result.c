@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cluster/collate.h"
 #include "memsim/report/result_cards.h"
+#include "memsim/report/result_host.h"
 #include "memsim/report/result_process.h"
 #include "memsim/report/result_verdict.h"
 #include "memsim/report/result.h"
@@ -378,6 +379,7 @@ void result_init(struct result *result, const struct session *session,
     ranks_collect(result, session);
     result_others_collect(result, session);
     result_strays_collect(result, session);
+    result_hosts_collect(result, session);
     result_verdict_reach(result, session);
     ooms_collect(result, session);
     result_ranks_classify(result);
@@ -430,6 +432,7 @@ void result_fini(struct result *result)
     free(result->files);
     free(result->guesses);
     free(result->failures);
+    free(result->hosts);
     for (size_t i = 0; i < result->stray_count; i++)
         rank_set_fini(&result->strays[i].ranks);
     free(result->strays);

@@ -26,6 +26,8 @@ enum verdict {
     VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
     VERDICT_NONE,       /* the command used no GPU */
     VERDICT_GROWS, /* what was run fits, but memory grows from step to step */
+    VERDICT_HOST,  /* it fits, but the host's memory (--host-memory) does not
+                      suffice */
 };
 
 /* A request that the GPU could not meet. */
@@ -128,6 +130,19 @@ struct result_rank {
     struct time_log *step; /* the typical one, for --html; NULL: not asked */
 };
 
+#define RESULT_HOST_STATES 3 /* parameters, gradients, optimizer state */
+
+/* A process's memory on the host; filled by result_host.h. */
+struct result_host {
+    uint32_t pid, rank;
+    bool ranked; /* else it belongs to no rank: a launcher */
+    bool below;  /* it used no GPU itself: a data loader's worker */
+    char program[sizeof((struct session_host *)0)->program];
+    uint64_t peak_bytes; /* resident, as the job has it without memsim */
+    uint64_t high_bytes[SESSION_HOST_KINDS];
+    uint64_t state_bytes[RESULT_HOST_STATES]; /* that lies on the host */
+};
+
 /* A process that used a GPU and ended with another status than 0, or was
  * killed. */
 struct result_failure {
@@ -210,6 +225,12 @@ struct result {
     size_t event_count;
     struct result_timeline *timelines; /* likewise */
     size_t timeline_count;
+    struct result_host *hosts; /* by rank, workers last */
+    size_t host_count;
+    uint32_t host_ranks, host_node_ranks; /* of --nnodes; 0: all were run here */
+    uint64_t host_bytes; /* of a node, at most; 0: not known */
+    uint64_t host_shared_bytes; /* of that, in /dev/shm */
+    uint64_t host_limit_bytes;  /* --host-memory; 0: not given */
     char *dependencies; /* of --depends, as text; NULL: not asked for */
     char **notes;
     size_t note_count;

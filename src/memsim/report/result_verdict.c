@@ -173,7 +173,8 @@ static bool is_over_limit(const struct result *r)
 
 bool result_is_unmeasured(const struct result *r, const struct session *s)
 {
-    return !r->rank_count && (s->require_gpu || r->fail_above_percent);
+    return !r->rank_count && (s->require_gpu || r->fail_above_percent ||
+                               s->host_limit_bytes);
 }
 
 static void verdict_set(struct result *r, enum verdict verdict, int status)
@@ -234,6 +235,7 @@ const char *result_verdict_name(enum verdict verdict)
         [VERDICT_UNKNOWN] = "unknown",
         [VERDICT_NONE] = "none",
         [VERDICT_GROWS] = "grows",
+        [VERDICT_HOST] = "host-memory",
     };
 
     return names[verdict];

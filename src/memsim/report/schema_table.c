@@ -12,7 +12,7 @@
     {                                                                          \
         __VA_ARGS__ {0}                                                        \
     }
-#define VERDICT "fits|grows|oom|over-limit|failed|unknown|none"
+#define VERDICT "fits|grows|host-memory|oom|over-limit|failed|unknown|none"
 
 /* clang-format off */
 const char *const schema_documents[] = {
@@ -47,6 +47,7 @@ const struct schema_object schema_objects[] = {
     {"trace", "optional text", "the run's directory, if it was kept"},
     {"seconds", "number", "the time that the command took on this machine"},
     {"ranks", "list of rank", "the processes that used a GPU, by rank"},
+    {"host", "optional host", "the host's memory, where it was measured"},
     {"time", "optional time", "the time of a training step, if a step was found"},
     {"collectives", "optional collectives", "with --cluster: the predicted times of NCCL's collectives"},
     {"collective_faults", "optional list of collective_fault", "collectives that ranks do not call alike, or that never end"},
@@ -68,6 +69,25 @@ const struct schema_object schema_objects[] = {
     {"ranks", "text", "the others, as \"1-7\""},
     {"least_bytes", "uint", "the lowest peak of one of their processes on it"},
     {"most_bytes", "uint", "the highest"},
+)},
+{"host", "the host's memory that the job takes, without memsim's own (doc/whole-run.md)", NULL, FIELDS(
+    {"peak_bytes", "uint", "of a node: the sum of the peaks of its processes, and /dev/shm"},
+    {"limit_bytes", "optional uint", "the limit of --host-memory, if given"},
+    {"shared_bytes", "uint", "of /dev/shm, at most, beyond what was used before the run"},
+    {"processes", "list of host_process", "each process that had tensors on the host or used a GPU"},
+)},
+{"host_process", "a process's memory on the host; each figure is the highest of its own", NULL, FIELDS(
+    {"rank", "optional uint", "its rank, or that of the process that started it; missing: it belongs to no rank"},
+    {"program", "text", "the name of its file"},
+    {"gpu", "bool", "it used a GPU; false: a worker of a data loader, a launcher"},
+    {"peak_bytes", "uint", "resident, with all pages of its tensors; of a forked process what is its own alone"},
+    {"tensors_bytes", "uint", "tensors of PyTorch's CPU allocator, and checkpoints that torch.load() reads"},
+    {"pinned_bytes", "uint", "pinned memory (cudaHostAlloc), as PyTorch's allocator rounded it"},
+    {"managed_bytes", "uint", "managed memory (cudaMallocManaged)"},
+    {"registered_bytes", "uint", "memory that cudaHostRegister pinned; a part of the others"},
+    {"parameters_bytes", "optional uint", "parameters of optimizers that lie on the host, if any do"},
+    {"gradients_bytes", "optional uint", "their gradients, likewise"},
+    {"optimizer_bytes", "optional uint", "their optimizer state, likewise"},
 )},
 {"failed_process", "a process that failed", NULL, FIELDS(
     {"process", "uint", "its number; names its trace"},

@@ -12,6 +12,7 @@
 #include "memsim/report/advice_report.h"
 #include "memsim/report/growth_report.h"
 #include "memsim/report/guess_text.h"
+#include "memsim/report/host_report.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
 #include "memsim/report/rank_text.h"
@@ -60,6 +61,7 @@ static const struct heading {
     [VERDICT_UNKNOWN] = {INK_WARN, "unknown"},
     [VERDICT_NONE] = {INK_WARN, "no GPU was used"},
     [VERDICT_GROWS] = {INK_WARN, "memory grows"},
+    [VERDICT_HOST] = {INK_BAD, "fits on the GPU, but not on the host"},
 };
 
 static const struct heading rank_failed = {INK_BAD, "a rank failed"};
@@ -145,6 +147,8 @@ static void verdict_detail(const struct result *r, char *detail, size_t size)
                  r->why);
     if (r->verdict == VERDICT_GROWS)
         growth_verdict(growth_first(r), r->job_steps, detail, size);
+    if (r->verdict == VERDICT_HOST)
+        host_verdict(r, detail, size);
 }
 
 /* The verdict and the GPU, on two lines where one is too short. */
@@ -258,6 +262,8 @@ static void write_peaks(const struct page *page, const struct result *r,
     write_plain_figure(page, "peak allocated", d->peak_allocated_bytes,
                        capacity);
     write_range(page, &d->range);
+    if (step)
+        host_text_write(r, page->out);
 }
 
 /* What was missing, in TEXT. */
@@ -535,8 +541,10 @@ static void write_ranks(const struct page *page, const struct result *r)
     struct rank_classes classes;
 
     result_ranks_group_near(r, &classes);
-    if (classes.count != 1)
+    if (classes.count != 1) {
         time_text_write_step(r, page->out);
+        host_text_write(r, page->out);
+    }
     for (size_t i = 0; i < classes.count; i++) {
         const struct shown s = shown_make(r, &classes.all[i]);
         if (i)

@@ -16,6 +16,7 @@
 #include "common/base/xmalloc.h"
 #include "common/base/status.h"
 #include "memsim/run/handover.h"
+#include "memsim/run/host_limit.h"
 #include "memsim/run/kept_files.h"
 #include "memsim/run/leftovers.h"
 #include "memsim/run/run.h"
@@ -66,6 +67,23 @@ int job_gpu(const struct job_options *options, struct gpu *gpu, struct err *err)
     if (gpu_load(options->gpu, gpu, err))
         return -1;
     return apply_memory(gpu, options->memory_bytes, err);
+}
+
+int job_host_limit(const struct job_options *options, uint64_t *bytes,
+                   struct err *err)
+{
+    const char *text = options->host_memory;
+
+    *bytes = 0;
+    if (!text)
+        return 0;
+    if (!strcmp(text, "cgroup"))
+        return host_limit_cgroup(bytes, err);
+    if (units_parse_bytes(text, bytes) || !*bytes)
+        return err_set(err, "--host-memory: '%s' is no size; give one as "
+                            "64GiB, or cgroup",
+                       text);
+    return 0;
 }
 
 int job_check(const char *command, struct err *err)
@@ -143,6 +161,8 @@ static void session_fill(struct session *s, const struct job *job)
     s->gpu = job->gpu;
     s->trace_limit_bytes = job->trace_limit_bytes;
     s->fail_above_percent = o->fail_above_percent;
+    s->host_limit_bytes = job->host_limit_bytes;
+    s->shm_start = host_shared_used();
     s->selected_fraction = o->selected_fraction;
     s->unknown_value = o->unknown_value;
     s->stacks = (uint32_t)job->stacks;

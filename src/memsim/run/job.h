@@ -27,6 +27,7 @@ struct job_options {
     double fail_above_percent;
     double selected_fraction;
     double unknown_value;
+    const char *host_memory; /* SIZE, or "cgroup"; NULL: not given */
     const char *assume; /* FILE:LINE=X,...; NULL: not given */
     bool require_gpu, ignore_children, scratch, write_through;
 };
@@ -56,6 +57,10 @@ struct job_options {
      offsetof(structure, member.fail_above_percent), .group = "Limits",        \
      .help = "exit with 121 if the peak used of a GPU is above this\n"         \
              "percentage of its memory"},                                      \
+    {"host-memory", 0, OPTION_STRING, "SIZE|cgroup",                           \
+     offsetof(structure, member.host_memory),                                  \
+     .help = "exit with 124 if a node needs more of the host's memory\n"       \
+             "than this; cgroup: than memsim's own control group has"},        \
     {"require-gpu", 0, OPTION_FLAG, NULL,                                      \
      offsetof(structure, member.require_gpu),                                  \
      .help = "exit with 125 if COMMAND used no GPU"},                          \
@@ -90,6 +95,7 @@ struct job {
     struct job_options options;
     struct gpu gpu; /* from job_gpu */
     char **command;
+    uint64_t host_limit_bytes; /* from job_host_limit */
     struct launch launch;  /* world 0: COMMAND is started unchanged */
     const char *directory; /* NULL: a private one */
     bool force;            /* may replace an earlier run there */
@@ -108,6 +114,10 @@ struct job {
 /* Finds the GPU of OPTIONS. Returns 0 or -1. */
 int job_gpu(const struct job_options *options, struct gpu *gpu,
             struct err *err);
+
+/* Reads --host-memory into *BYTES; 0: it was not given. Returns 0 or -1. */
+int job_host_limit(const struct job_options *options, uint64_t *bytes,
+                   struct err *err);
 
 /* Checks that COMMAND can be run. Returns 0 (ERR may then have a warning), or
  * memsim's exit status with ERR set. */

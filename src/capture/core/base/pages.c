@@ -26,9 +26,30 @@ static void *reserve(uint64_t want, uint64_t bytes, int protection)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* Those that were reserved first: memsim's own. Pinned memory may follow. */
+static struct {
+    uint64_t start, past;
+} reserved[256];
+static _Atomic uint32_t reserved_count;
+
 void *memsim_pages_reserve(uint64_t want, uint64_t bytes)
 {
-    return reserve(want, bytes, PROT_READ | PROT_WRITE);
+    void *p = reserve(want, bytes, PROT_READ | PROT_WRITE);
+    uint32_t i = p ? atomic_fetch_add(&reserved_count, 1) : UINT32_MAX;
+
+    if (i < sizeof reserved / sizeof *reserved) {
+        reserved[i].start = (uint64_t)p;
+        reserved[i].past = (uint64_t)p + bytes;
+    }
+    return p;
+}
+
+bool pages_reserved(uint64_t start, uint64_t past)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (reserved[i].start < past && start < reserved[i].past)
+            return true;
+    return false;
 }
 
 void *pages_reserve_untouchable(uint64_t want, uint64_t bytes)

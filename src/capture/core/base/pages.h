@@ -12,6 +12,9 @@
  * space is limited. Never given back. */
 CORE_API void *memsim_pages_reserve(uint64_t want, uint64_t bytes);
 
+/* Whether a part of START to PAST was reserved so. */
+bool pages_reserved(uint64_t start, uint64_t past);
+
 /* The same, but touching it faults: addresses only. */
 void *pages_reserve_untouchable(uint64_t want, uint64_t bytes);
 

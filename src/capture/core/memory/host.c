@@ -10,6 +10,7 @@
 #include "capture/core/memory/values_return.h"
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
+#include "capture/core/run/host_use.h"
 #include "capture/core/run/process.h"
 #include "capture/core/run/record.h"
 
@@ -43,11 +44,28 @@ static int range_add(const struct host_range *range)
     return CORE_OK;
 }
 
+/* As host_use.h has it. */
+static enum session_host_kind kind_used(enum host_kind kind)
+{
+    return kind == HOST_PINNED    ? SESSION_HOST_PINNED
+           : kind == HOST_MANAGED ? SESSION_HOST_MANAGED
+                                  : SESSION_HOST_REGISTERED;
+}
+
+/* Registered memory may be a tensor's: it has a key of its own. */
+static uint64_t key_used(uint64_t address, enum host_kind kind)
+{
+    return kind == HOST_REGISTERED ? address | UINT64_C(1) << 63 : address;
+}
+
 static int range_insert(const struct host_range *range)
 {
     core_lock(LOCK_DEVICE);
     int rc = range_add(range);
     core_unlock(LOCK_DEVICE);
+    if (!rc)
+        memsim_host_takes(kind_used(range->kind),
+                          key_used(range->address, range->kind), range->bytes);
     if (!rc)
         RECORD(HOST_MALLOC, .address = range->address, .bytes = range->bytes,
                .flags = trace_pack(range->flags, range->kind));
@@ -171,6 +189,7 @@ int memsim_host_free(uint64_t address, enum host_kind kind)
     if (rc)
         return rc;
     values_return_end_all(old.address, old.bytes);
+    memsim_host_gives(key_used(old.address, kind));
     if (kind == HOST_MANAGED) /* nobody else gets the place */
         mmap((void *)old.address, old.bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -14,6 +14,7 @@
 
 #include "capture/core/base/lock.h"
 #include "capture/core/run/clock.h"
+#include "capture/core/run/host_use.h"
 #include "capture/core/run/live.h"
 #include "capture/core/run/peers.h"
 #include "capture/core/run/record.h"
@@ -228,6 +229,7 @@ void process_join(void)
             slot_describe(p);
             python_note();
             __atomic_store_n(&slot, p, __ATOMIC_RELEASE);
+            host_use_join();
         }
     }
     pthread_mutex_unlock(&join_lock);
@@ -351,6 +353,7 @@ static void fork_child(void)
     record_after_fork();
     clock_after_fork();
     live_after_fork();
+    host_use_after_fork();
     session_table_forked(&table);
     forked = forked || begun;
     slot = NULL;
@@ -360,6 +363,7 @@ static void fork_child(void)
 void process_end(uint32_t status)
 {
     peers_leave();
+    host_use_end();
     if (!slot || slot->pid != (uint32_t)getpid() ||
         atomic_load(&slot->state) == SESSION_EXITED)
         return;

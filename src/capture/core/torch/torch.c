@@ -18,7 +18,6 @@
 #include "capture/core/torch/torch_function.h"
 #include "capture/core/torch/torch_slots.h"
 #include "capture/core/memory/values.h"
-#include "capture/core/memory/values_return.h"
 #include "common/trace/session.h"
 
 /* c10::Device, passed in a register. */
@@ -250,23 +249,6 @@ bool memsim_torch_pools(const void *return_address)
     last = return_address;
     is_torch = library;
     return is_torch;
-}
-
-/* Of libc10.so's, through whose PLT it calls it: memory of a host tensor. */
-#define FREE_CPU "_ZN3c108free_cpuEPv"
-
-void torch_free_cpu(void *memory) __asm__(FREE_CPU);
-CORE_API void torch_free_cpu(void *memory)
-{
-    static void (*real)(void *);
-
-    if (!real)
-        real = (__typeof__(real))torch_function("libc10.so", FREE_CPU);
-    values_return_end((uint64_t)memory);
-    if (real)
-        real(memory);
-    else
-        free(memory); /* as it does */
 }
 
 #define REPORT_USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/host_pages.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/core/base/pages.h"
+#include "capture/core/run/process.h"
+
+#define PAGE UINT64_C(4096)
+
+/* --- tables --------------------------------------------------------------- */
+
+/* Fibonacci hashing, as neighbours are multiples of 64. */
+static uint64_t place_of(const struct host_ranges *r, uint64_t address)
+{
+    return (address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (r->places - 1);
+}
+
+static uint64_t place_next(const struct host_ranges *r, uint64_t place)
+{
+    return (place + 1) & (r->places - 1);
+}
+
+/* Where ADDRESS is, or the free place where it would be. */
+static uint64_t place_find(const struct host_ranges *r, uint64_t address)
+{
+    uint64_t place = place_of(r, address);
+
+    while (r->all[place].bytes && r->all[place].address != address)
+        place = place_next(r, place);
+    return place;
+}
+
+bool host_ranges_add(struct host_ranges *r, const struct host_range_used *range)
+{
+    if (!r->all)
+        r->all = memsim_pages_reserve(0, r->places * sizeof *r->all);
+    if (!r->all || r->count >= r->places / 2)
+        return false;
+    struct host_range_used *place = &r->all[place_find(r, range->address)];
+    if (place->bytes)
+        return false;
+    *place = *range;
+    r->count++;
+    return true;
+}
+
+/* Those that follow move up as far as their own first place allows, so that
+ * no search ends before them. */
+static void gap_close(struct host_ranges *r, uint64_t gap)
+{
+    for (uint64_t at = place_next(r, gap); r->all[at].bytes;
+         at = place_next(r, at)) {
+        uint64_t first = place_of(r, r->all[at].address);
+
+        if (((at - first) & (r->places - 1)) < ((at - gap) & (r->places - 1)))
+            continue;
+        r->all[gap] = r->all[at];
+        gap = at;
+    }
+    r->all[gap].bytes = 0;
+}
+
+bool host_ranges_remove(struct host_ranges *r, uint64_t address,
+                        struct host_range_used *old)
+{
+    if (!r->count)
+        return false;
+    uint64_t place = place_find(r, address);
+    *old = r->all[place];
+    if (!old->bytes)
+        return false;
+    gap_close(r, place);
+    r->count--;
+    return true;
+}
+
+void host_ranges_clear(struct host_ranges *r)
+{
+    if (r->all)
+        memsim_pages_clear(r->all, r->places * sizeof *r->all);
+    r->count = 0;
+}
+
+/* --- files of /proc ------------------------------------------------------- */
+
+/* A file that is read line by line; a longer line is cut. */
+struct lines {
+    int fd;
+    size_t begin, end;
+    char text[4096];
+};
+
+static bool lines_open(struct lines *l, const char *path)
+{
+    l->fd = open(path, O_RDONLY | O_CLOEXEC);
+    l->begin = l->end = 0;
+    return l->fd >= 0;
+}
+
+/* The next line, or NULL: then the file is closed. */
+static char *lines_next(struct lines *l)
+{
+    for (;;) {
+        char *line = l->text + l->begin;
+        char *end = memchr(line, '\n', l->end - l->begin);
+
+        if (end) {
+            *end = '\0';
+            l->begin = (size_t)(end + 1 - l->text);
+            return line;
+        }
+        l->end -= l->begin;
+        memmove(l->text, line, l->end);
+        l->begin = 0;
+        if (l->end == sizeof l->text)
+            l->end = 0;
+        ssize_t n = read(l->fd, l->text + l->end, sizeof l->text - l->end);
+        if (n <= 0) {
+            close(l->fd);
+            return NULL;
+        }
+        l->end += (size_t)n;
+    }
+}
+
+/* "Rss:      123 kB" where LINE begins with NAME; else 0. */
+static uint64_t line_bytes(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(line, name, length)
+               ? 0
+               : strtoull(line + length, NULL, 10) << 10;
+}
+
+static uint64_t file_bytes(const char *path, const char *name)
+{
+    struct lines lines;
+    uint64_t bytes = 0;
+
+    if (!lines_open(&lines, path))
+        return 0;
+    for (const char *line; (line = lines_next(&lines));)
+        bytes += line_bytes(line, name);
+    return bytes;
+}
+
+/* --- resident pages ------------------------------------------------------- */
+
+static bool forked;
+
+bool host_pages_forked(void)
+{
+    return forked;
+}
+
+void host_pages_after_fork(void)
+{
+    forked = true;
+}
+
+uint64_t host_pages_resident(void)
+{
+    return forked ? file_bytes("/proc/self/smaps_rollup", "Private_")
+                  : file_bytes("/proc/self/status", "VmRSS:");
+}
+
+uint64_t host_pages_peak(void)
+{
+    return file_bytes("/proc/self/status", "VmHWM:");
+}
+
+/* Bit 63 of a page's entry: it is in memory, and this process has it
+ * (Documentation/admin-guide/mm/pagemap.rst of Linux). */
+static uint64_t pages_present(int map, uint64_t first, uint64_t count)
+{
+    uint64_t entries[1024], there = 0;
+
+    while (count) {
+        uint64_t some = count < 1024 ? count : 1024;
+
+        if (pread(map, entries, some * 8, (off_t)(first * 8)) !=
+            (ssize_t)(some * 8))
+            break;
+        for (uint64_t i = 0; i < some; i++)
+            there += entries[i] >> 63;
+        first += some;
+        count -= some;
+    }
+    return there;
+}
+
+static uint64_t within(const struct host_ranges *r, bool tensors_too)
+{
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    uint64_t pages = 0, seen = 0;
+
+    for (uint64_t i = 0; map >= 0 && r->all && seen < r->count; i++) {
+        const struct host_range_used *u = &r->all[i];
+        uint64_t first = u->address / PAGE;
+
+        seen += u->bytes != 0;
+        if (u->bytes && (tensors_too || u->kind != SESSION_HOST_TENSORS))
+            pages += pages_present(
+                map, first, (u->address + u->bytes - 1) / PAGE + 1 - first);
+    }
+    if (map >= 0)
+        close(map);
+    return pages * PAGE;
+}
+
+uint64_t host_pages_within(const struct host_ranges *ranges)
+{
+    return within(ranges, true);
+}
+
+/* --- memsim's own --------------------------------------------------------- */
+
+/* The folder of memsim's libraries, with a slash at its end; "": not known. */
+static void libraries_folder(char *out, size_t size)
+{
+    Dl_info info;
+    const char *end = NULL;
+
+    *out = '\0';
+    if (dladdr((void *)libraries_folder, &info) && info.dli_fname)
+        end = strrchr(info.dli_fname, '/');
+    if (end && (size_t)(end + 1 - info.dli_fname) < size) {
+        memcpy(out, info.dli_fname, (size_t)(end + 1 - info.dli_fname));
+        out[end + 1 - info.dli_fname] = '\0';
+    }
+}
+
+/* Whether LINE of smaps begins a mapping of memsim's: "start-end flags offset
+ * device inode path". Sets *IS_FIRST where it begins one at all. */
+static bool mapping_is_own(const char *line, const char *folder, bool *is_first)
+{
+    char *end;
+    uint64_t start = strtoull(line, &end, 16);
+
+    *is_first = *end == '-' && end > line;
+    if (!*is_first)
+        return false;
+    uint64_t past = strtoull(end + 1, NULL, 16);
+    const char *path = strchr(end, '/');
+    if (!path)
+        return pages_reserved(start, past);
+    return (*folder && strstr(path, folder)) ||
+           strstr(path, memsim_session()->directory);
+}
+
+/* The kernel joins neighbours: pinned memory may lie in a mapping with what
+ * memsim reserved for itself. */
+uint64_t host_pages_own(const struct host_ranges *ranges)
+{
+    struct lines lines;
+    char folder[512];
+    bool own = false, is_first;
+    uint64_t bytes = 0, pinned = within(ranges, false);
+
+    libraries_folder(folder, sizeof folder);
+    if (!lines_open(&lines, "/proc/self/smaps"))
+        return 0;
+    for (const char *line; (line = lines_next(&lines));) {
+        bool mine = mapping_is_own(line, folder, &is_first);
+
+        own = is_first ? mine : own;
+        if (own)
+            bytes += line_bytes(line, "Rss:");
+    }
+    return bytes > pinned ? bytes - pinned : 0;
+}

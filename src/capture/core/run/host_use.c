@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core/run/host_use.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "capture/core/base/lock.h"
+#include "capture/core/base/pages.h"
+#include "capture/core/run/clock.h"
+#include "capture/core/run/host_pages.h"
+#include "capture/core/run/process.h"
+
+#define PLACES      (UINT64_C(1) << 22) /* of ranges; a power of two */
+#define PLACES_LARGE (UINT64_C(1) << 17)
+#define RISE_MIN    (UINT64_C(16) << 20) /* of what is known, between looks */
+#define LOOKS_NS    UINT64_C(1000000000) /* between looks without a rise */
+#define LOOK_SHARE  50 /* looks take at most so small a part of the time */
+#define SHM_NS      UINT64_C(50000000)
+
+static struct host_ranges small = {.places = PLACES},
+                          large = {.places = PLACES_LARGE};
+static struct session_host *mine; /* NULL: not joined, or there is no room */
+static bool refused;
+static uint64_t level[SESSION_HOST_KINDS];
+static uint64_t known;  /* bytes of LARGE that would all be resident */
+static uint64_t looked; /* what it was at the last look */
+static uint64_t rest;   /* resident beside them, then */
+static uint64_t next_look_ns, next_shm_ns;
+
+/* --- this process's place ------------------------------------------------- */
+
+static void join(void)
+{
+    struct session *s = memsim_session();
+    uint32_t i = s && !refused ? atomic_fetch_add(&s->host_count, 1)
+                               : SESSION_HOSTS;
+
+    refused = i >= SESSION_HOSTS;
+    if (refused)
+        return;
+    mine = &s->hosts[i];
+    mine->pid = (uint32_t)getpid();
+    mine->parent = (uint32_t)getppid();
+    strncpy(mine->program, program_invocation_short_name,
+            sizeof mine->program - 1);
+    atomic_store(&mine->forked, host_pages_forked());
+    atomic_store(&mine->state, SESSION_RUNNING);
+}
+
+static bool is_joined(void)
+{
+    if (!mine && !refused)
+        join();
+    return mine;
+}
+
+/* --- looking -------------------------------------------------------------- */
+
+static void shm_look(uint64_t now_ns)
+{
+    struct session *s = memsim_session();
+    struct statvfs st;
+
+    if (now_ns < next_shm_ns)
+        return;
+    next_shm_ns = now_ns + SHM_NS;
+    if (!statvfs("/dev/shm", &st))
+        session_raise(&s->shm_peak,
+                      (uint64_t)(st.f_blocks - st.f_bfree) * st.f_frsize);
+}
+
+static void pages_look(uint64_t now_ns)
+{
+    uint64_t resident = host_pages_resident();
+    uint64_t inside = host_pages_within(&large);
+
+    rest = resident > inside ? resident - inside : 0;
+    looked = known > looked ? known : looked;
+    uint64_t end_ns = clock_host(CLOCK_MONOTONIC);
+    next_look_ns = end_ns + LOOKS_NS;
+    if (next_look_ns < end_ns + LOOK_SHARE * (end_ns - now_ns))
+        next_look_ns = end_ns + LOOK_SHARE * (end_ns - now_ns);
+}
+
+/* After something was taken. */
+static void look(void)
+{
+    uint64_t now_ns = clock_host(CLOCK_MONOTONIC_COARSE);
+    uint64_t rise = looked / 16 > RISE_MIN ? looked / 16 : RISE_MIN;
+
+    shm_look(now_ns);
+    if (known > looked + rise || now_ns >= next_look_ns)
+        pages_look(clock_host(CLOCK_MONOTONIC));
+    session_raise(&mine->peak, rest + known);
+}
+
+/* --- what is known -------------------------------------------------------- */
+
+static void level_change(enum session_host_kind kind, uint64_t bytes)
+{
+    level[kind] += bytes;
+    atomic_store_explicit(&mine->level[kind], level[kind],
+                          memory_order_relaxed);
+    session_raise(&mine->high[kind], level[kind]);
+}
+
+/* Registered memory is the program's own: it is resident, or a tensor. */
+static bool is_large(const struct host_range_used *r)
+{
+    return r->bytes >= HOST_LARGE && r->kind != SESSION_HOST_REGISTERED;
+}
+
+static void take(const struct host_range_used *r)
+{
+    struct host_ranges *to = is_large(r) ? &large : &small;
+
+    if (!is_joined() || !host_ranges_add(to, r))
+        return;
+    level_change(r->kind, r->bytes);
+    if (to == &large)
+        known += r->bytes;
+    look();
+}
+
+static void give(uint64_t address)
+{
+    struct host_range_used old;
+    bool found = host_ranges_remove(&small, address, &old);
+    bool was_large = !found && host_ranges_remove(&large, address, &old);
+
+    if (!found && !was_large)
+        return;
+    level_change(old.kind, -old.bytes);
+    if (was_large)
+        known -= old.bytes;
+}
+
+void memsim_host_takes(enum session_host_kind kind, uint64_t address,
+                       uint64_t bytes)
+{
+    if (!address || !bytes || !memsim_session())
+        return;
+    core_lock(LOCK_HOST);
+    take(&(struct host_range_used){address, bytes, kind});
+    core_unlock(LOCK_HOST);
+}
+
+void memsim_host_gives(uint64_t address)
+{
+    if (!address || !mine)
+        return;
+    core_lock(LOCK_HOST);
+    give(address);
+    core_unlock(LOCK_HOST);
+}
+
+void memsim_host_state(uint64_t parameters, uint64_t gradients,
+                       uint64_t optimizer)
+{
+    core_lock(LOCK_HOST);
+    if (is_joined()) {
+        session_raise(&mine->state_bytes[0], parameters);
+        session_raise(&mine->state_bytes[1], gradients);
+        session_raise(&mine->state_bytes[2], optimizer);
+    }
+    core_unlock(LOCK_HOST);
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+void host_use_join(void)
+{
+    core_lock(LOCK_HOST);
+    is_joined();
+    core_unlock(LOCK_HOST);
+}
+
+/* The peak of a process that no look saw is the kernel's, who does not know
+ * what a fork shares. */
+void host_use_end(void)
+{
+    if (!mine || mine->pid != (uint32_t)getpid() ||
+        atomic_load(&mine->state) == SESSION_EXITED)
+        return;
+    core_lock(LOCK_HOST);
+    next_look_ns = 0;
+    look();
+    if (!host_pages_forked()) {
+        session_raise(&mine->peak, host_pages_peak());
+        atomic_store(&mine->own, host_pages_own(&large));
+    }
+    atomic_store(&mine->state, SESSION_EXITED);
+    core_unlock(LOCK_HOST);
+}
+
+/* What the parent has is the parent's: it is given back here without a trace.
+ */
+void host_use_after_fork(void)
+{
+    mine = NULL;
+    refused = false;
+    host_ranges_clear(&small);
+    host_ranges_clear(&large);
+    memset(level, 0, sizeof level);
+    known = looked = rest = next_look_ns = 0;
+    host_pages_after_fork();
+}

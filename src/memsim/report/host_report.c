@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/host_report.h"
+
+#include <string.h>
+
+#include "common/base/json_add.h"
+#include "common/base/units.h"
+#include "memsim/report/result_host.h"
+#include "memsim/report/text_columns.h"
+
+#define SIZE_LENGTH 16
+#define TOLD_MIN    MIB /* what the summary names of it */
+
+static const char *const state_names[RESULT_HOST_STATES] = {
+    "parameters", "gradients", "optimizer state"};
+
+static const char *const kind_names[SESSION_HOST_KINDS] = {
+    [SESSION_HOST_TENSORS] = "tensors",
+    [SESSION_HOST_PINNED] = "pinned",
+    [SESSION_HOST_MANAGED] = "managed",
+    [SESSION_HOST_REGISTERED] = "registered",
+};
+
+/* Appends ", 1.00 GiB of WHAT" to TEXT where that is worth a word. */
+static void part_add(char *text, size_t size, uint64_t bytes, const char *what)
+{
+    char figure[SIZE_LENGTH];
+    size_t used = strlen(text);
+
+    if (bytes >= TOLD_MIN)
+        snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", what,
+                 units_format_bytes(bytes, figure, sizeof figure));
+}
+
+static uint64_t state_high(const struct result *r, int state)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < r->host_count; i++)
+        bytes += r->hosts[i].state_bytes[state];
+    return bytes;
+}
+
+static void line_write(const struct result *r, FILE *out)
+{
+    char size[SIZE_LENGTH], limit[SIZE_LENGTH];
+
+    fprintf(out, "  %-16s %11s", "host memory",
+            units_format_bytes(r->host_bytes, size, sizeof size));
+    if (r->host_limit_bytes)
+        fprintf(out, " %5.1f%%  of %s",
+                100.0 * (double)r->host_bytes / (double)r->host_limit_bytes,
+                units_format_bytes(r->host_limit_bytes, limit, sizeof limit));
+    if (r->host_node_ranks > 1)
+        fprintf(out, "  of a node with %u ranks", r->host_node_ranks);
+    else if (r->host_count > 1)
+        fprintf(out, "  of %zu processes", r->host_count);
+    fputc('\n', out);
+}
+
+void host_text_write(const struct result *r, FILE *out)
+{
+    char text[256] = "", state[160] = "";
+
+    if (!result_has_hosts(r))
+        return;
+    line_write(r, out);
+    for (int i = 0; i < SESSION_HOST_KINDS; i++)
+        part_add(text, sizeof text,
+                 result_hosts_high(r, (enum session_host_kind)i),
+                 kind_names[i]);
+    part_add(text, sizeof text, r->host_shared_bytes, "/dev/shm");
+    for (int i = 0; i < RESULT_HOST_STATES; i++)
+        part_add(state, sizeof state, state_high(r, i), state_names[i]);
+    if (*text)
+        text_write_wrapped(out, "   ", text);
+    if (*state)
+        text_write_wrapped(out, "    offloaded:", state);
+}
+
+void host_verdict(const struct result *r, char *out, size_t size)
+{
+    char needs[SIZE_LENGTH], limit[SIZE_LENGTH];
+
+    snprintf(out, size, ": a node needs %s of %s",
+             units_format_bytes(r->host_bytes, needs, sizeof needs),
+             units_format_bytes(r->host_limit_bytes, limit, sizeof limit));
+}
+
+static void add_process(cJSON *list, const struct result_host *h)
+{
+    static const char *const names[SESSION_HOST_KINDS] = {
+        [SESSION_HOST_TENSORS] = "tensors_bytes",
+        [SESSION_HOST_PINNED] = "pinned_bytes",
+        [SESSION_HOST_MANAGED] = "managed_bytes",
+        [SESSION_HOST_REGISTERED] = "registered_bytes",
+    };
+    static const char *const states[RESULT_HOST_STATES] = {
+        "parameters_bytes", "gradients_bytes", "optimizer_bytes"};
+    cJSON *process = json_add_object(list);
+
+    if (h->ranked)
+        json_add_uint(process, "rank", h->rank);
+    cJSON_AddStringToObject(process, "program", h->program);
+    cJSON_AddBoolToObject(process, "gpu", !h->below);
+    json_add_bytes(process, "peak_bytes", h->peak_bytes);
+    for (int i = 0; i < SESSION_HOST_KINDS; i++)
+        json_add_bytes(process, names[i], h->high_bytes[i]);
+    for (int i = 0; i < RESULT_HOST_STATES; i++)
+        if (h->state_bytes[i])
+            json_add_bytes(process, states[i], h->state_bytes[i]);
+}
+
+void host_json_add(cJSON *root, const struct result *r)
+{
+    if (!result_has_hosts(r))
+        return;
+    cJSON *host = cJSON_AddObjectToObject(root, "host");
+    json_add_bytes(host, "peak_bytes", r->host_bytes);
+    if (r->host_limit_bytes)
+        json_add_bytes(host, "limit_bytes", r->host_limit_bytes);
+    json_add_bytes(host, "shared_bytes", r->host_shared_bytes);
+    cJSON *list = cJSON_AddArrayToObject(host, "processes");
+    for (size_t i = 0; i < r->host_count; i++)
+        add_process(list, &r->hosts[i]);
+}

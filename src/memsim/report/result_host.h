@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a job takes of the host's memory: of each process, and of a node. */
+#ifndef MEMSIM_MEMSIM_RESULT_HOST_H
+#define MEMSIM_MEMSIM_RESULT_HOST_H
+
+#include "memsim/report/result.h"
+
+/* Fills R->hosts from S. */
+void result_hosts_collect(struct result *r, const struct session *s);
+
+/* Sums up the ranks of a node, once R's ranks have their members, and judges
+ * by --host-memory. */
+void result_hosts_judge(struct result *r);
+
+/* Whether R knows anything of it. */
+bool result_has_hosts(const struct result *r);
+
+/* The bytes of KIND at most, of all processes that were run. */
+uint64_t result_hosts_high(const struct result *r, enum session_host_kind kind);
+
+#endif
