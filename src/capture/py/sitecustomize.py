@@ -122,8 +122,15 @@ def _start(name, what):
         print(f"memsim: note: {what}: {error}", file=sys.stderr)
 
 
+def _count():
+    """What imports torch has memory on the host, if only that of torch."""
+    import ctypes
+    ctypes.CDLL("libmemsim.so").memsim_host_state(0, 0, 0)
+
+
 def _follow():
     _start("marks", "what the program writes has no mark of memsim")
+    _count()
     _start("limits", "memory limits are not recorded")
     _start("inductor", "max-autotune compares what has no price")
     _start("reaches", "how far Triton's kernels reach is not known")

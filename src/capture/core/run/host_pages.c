@@ -132,11 +132,10 @@ static char *lines_next(struct lines *l)
 /* "Rss:      123 kB" where LINE begins with NAME; else 0. */
 static uint64_t line_bytes(const char *line, const char *name)
 {
-    size_t length = strlen(name);
+    const char *colon = strncmp(line, name, strlen(name)) ? NULL
+                                                          : strchr(line, ':');
 
-    return strncmp(line, name, length)
-               ? 0
-               : strtoull(line + length, NULL, 10) << 10;
+    return colon ? strtoull(colon + 1, NULL, 10) << 10 : 0;
 }
 
 static uint64_t file_bytes(const char *path, const char *name)
@@ -168,12 +167,12 @@ void host_pages_after_fork(void)
 uint64_t host_pages_resident(void)
 {
     return forked ? file_bytes("/proc/self/smaps_rollup", "Private_")
-                  : file_bytes("/proc/self/status", "VmRSS:");
+                  : file_bytes("/proc/self/status", "VmRSS");
 }
 
 uint64_t host_pages_peak(void)
 {
-    return file_bytes("/proc/self/status", "VmHWM:");
+    return file_bytes("/proc/self/status", "VmHWM");
 }
 
 /* Bit 63 of a page's entry: it is in memory, and this process has it
@@ -272,7 +271,7 @@ uint64_t host_pages_own(const struct host_ranges *ranges)
 
         own = is_first ? mine : own;
         if (own)
-            bytes += line_bytes(line, "Rss:");
+            bytes += line_bytes(line, "Rss");
     }
     return bytes > pinned ? bytes - pinned : 0;
 }

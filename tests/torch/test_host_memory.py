@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# The host's memory of runs, by what their scripts say that they have. It starts
+# runs of its own.
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, Skip, equal, main, test
+
+MIB = 1 << 20
+
+PINNED = """
+import torch
+keep = [torch.empty(9 << 17, dtype=torch.uint8).pin_memory()
+        for _ in range(3)]                               # 1.125 MiB each
+torch.ones(1, device="cuda")
+"""
+
+TENSORS = """
+import sys, torch
+kept = torch.zeros(64 << 20, dtype=torch.uint8)
+for _ in range(3):
+    torch.empty(int(sys.argv[1]) << 20, dtype=torch.uint8)   # nobody touches it
+torch.ones(1, device="cuda")
+"""
+
+CHECKPOINT = """
+import sys, torch
+what, path = sys.argv[1:]
+model = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048, bias=False)
+                              for _ in range(8)])        # 128 MiB
+if what == "save":
+    torch.save(model.state_dict(), path)
+else:
+    state = torch.load(path, map_location=what, weights_only=True)
+    model.load_state_dict(state)
+    del state
+torch.ones(1, device="cuda")
+"""
+
+WORKERS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Images(Dataset):
+    def __len__(self):
+        return 16
+    def __getitem__(self, i):
+        return torch.ones(3, 512, 512)
+model = torch.nn.Conv2d(3, 8, 3).cuda()
+for batch in DataLoader(Images(), batch_size=4, num_workers=2):
+    model(batch.cuda()).sum().backward()
+"""
+
+OFFLOAD = """
+import os, sys, torch, torch.distributed as dist
+from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = torch.nn.Sequential(*[torch.nn.Linear(1000, 1000) for _ in range(4)])
+policy = CPUOffloadPolicy(pin_memory=sys.argv[1] == "pinned")
+for part in (*model, model):
+    fully_shard(part, offload_policy=policy)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(16, 1000, device="cuda")).sum().backward()
+    optimizer.step()
+def bytes_of(tensors):
+    local = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
+    assert all(t.device.type == "cpu" for t in local)
+    return sum(t.untyped_storage().nbytes() for t in local)
+with open(f"{sys.argv[2]}{dist.get_rank()}", "w") as file:
+    print(bytes_of(model.parameters()),
+          bytes_of(p.grad for p in model.parameters()),
+          bytes_of(t for s in optimizer.state.values() for t in s.values()),
+          file=file)
+"""
+
+
+def run(script, *words, options=(), command=(sys.executable,)):
+    """(status, the member `host' of the JSON)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, program = (os.path.join(folder, name) for name in ("json", "x.py"))
+        with open(program, "w") as file:
+            file.write(script)
+        done = subprocess.run(
+            [MEMSIM, "run", "-q", "--json", path, *options, "--", *command,
+             program, *map(str, words)], stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        with open(path) as file:
+            result = json.load(file)
+        assert result["command_status"] == 0, done.stderr
+        return done.returncode, result["host"]
+
+
+def rank_of(host):
+    return next(p for p in host["processes"] if p["gpu"])
+
+
+@test
+def pinned_memory_is_as_pytorch_rounds_it():
+    _, host = run(PINNED)
+    equal(rank_of(host)["pinned_bytes"], 3 * 2 * MIB)
+
+
+@test
+def a_tensor_counts_though_nobody_touches_it():
+    small, large = (rank_of(run(TENSORS, mib)[1]) for mib in (100, 300))
+    assert 364 * MIB <= large["tensors_bytes"] < 365 * MIB, large
+    grown = large["peak_bytes"] - small["peak_bytes"]
+    assert abs(grown - 200 * MIB) < 20 * MIB, (small, large)
+
+
+@test
+def the_limit_is_of_a_node():
+    equal(run(TENSORS, 100, options=["--host-memory", "64GiB"])[0], 0)
+    equal(run(TENSORS, 100, options=["--host-memory", "150MiB"])[0], 124)
+
+
+@test
+def a_checkpoint_is_there_beside_the_model_as_where_it_is_read():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.pt")
+        run(CHECKPOINT, "save", path, options=["--write-through"])
+        os.utime(path, (1, 1))
+        ours = rank_of(run(CHECKPOINT, "cpu", path)[1])
+        read = rank_of(run(CHECKPOINT, "cpu", path,
+                           options=["--real-init"])[1])
+        for host in ours, read:
+            equal(host["tensors_bytes"] // (128 * MIB), 2)
+        assert abs(ours["peak_bytes"] - read["peak_bytes"]) < \
+            0.1 * read["peak_bytes"], (ours, read)
+        # One tensor after the other goes to the GPU.
+        moved = rank_of(run(CHECKPOINT, "cuda", path)[1])
+        equal(moved["tensors_bytes"] // (128 * MIB), 1)
+
+
+@test
+def workers_are_processes_of_their_rank():
+    _, host = run(WORKERS)
+    workers = [p for p in host["processes"] if not p["gpu"]]
+    equal([p["rank"] for p in workers], [0, 0])
+    for p in workers:  # not what a fork shares with the rank
+        assert MIB < p["peak_bytes"] < rank_of(host)["peak_bytes"] / 2, host
+    # Of 12 MiB are the batches; two wait for each worker.
+    assert 12 * MIB <= host["shared_bytes"], host
+    assert host["peak_bytes"] == host["shared_bytes"] + sum(
+        p["peak_bytes"] for p in host["processes"])
+
+
+@test
+def what_fsdp_offloads_is_equal_to_the_byte():
+    done = subprocess.run(
+        [MEMSIM, "run", "-q", "--", sys.executable, "-c",
+         "from torch.distributed.fsdp import CPUOffloadPolicy"],
+        stderr=subprocess.DEVNULL)
+    if done.returncode:
+        raise Skip("this PyTorch has no FSDP2 there")
+    for how in "pinned", "pageable":
+        with tempfile.TemporaryDirectory() as folder:
+            said = os.path.join(folder, "rank")
+            _, host = run(OFFLOAD, how, said, options=["--gpus", "2"],
+                          command=[sys.executable, "-m",
+                                   "torch.distributed.run", "--standalone",
+                                   "--nproc-per-node", "2"])
+            ranks = [p for p in host["processes"] if p["gpu"]]
+            equal(len(ranks), 2)
+            for p in ranks:
+                with open(f"{said}{p['rank']}") as file:
+                    want = [int(word) for word in file.read().split()]
+                equal([p["parameters_bytes"], p["gradients_bytes"],
+                       p["optimizer_bytes"]], want)
+            if how == "pinned":  # each parameter and gradient: a power of two
+                assert all(p["pinned_bytes"] >= 2 * 4 * 2 * MIB
+                           for p in ranks), ranks
+
+
+main()
