@@ -55,7 +55,7 @@ static struct result judged(void)
     result_init(&r, &session, command);
     for (size_t i = 0; i < r.rank_count; i++)
         rank_set_add(&r.ranks[i].members, r.ranks[i].rank);
-    result_hosts_judge(&r);
+    result_hosts_fill(&r, &session);
     return r;
 }
 
@@ -91,7 +91,7 @@ TEST(ranks_that_were_not_run_take_what_their_class_does)
     for (uint32_t rank = 0; rank < 7; rank++)
         rank_set_add(&r.ranks[0].members, rank);
     rank_set_add(&r.ranks[1].members, 7);
-    result_hosts_judge(&r);
+    result_hosts_fill(&r, &session);
     CHECK_UINT(r.host_bytes, 3 * 2 * GIB + 3 * GIB); /* of the second node */
     result_fini(&r);
 }

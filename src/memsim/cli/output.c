@@ -196,19 +196,19 @@ static char **invocation_read(struct result *result, const char *directory)
     return words;
 }
 
-/* The ranks that each rank stood for. */
-static void members_read(struct result *result, const char *directory)
+/* The ranks that each rank stood for, and what they take of the host. */
+static void members_read(struct result *result, const struct rundir *dir)
 {
     struct run_ranks classes;
     struct err err = {""};
 
-    if (run_classes_read(&classes, directory, &err))
+    if (run_classes_read(&classes, dir->path, &err))
         result_note(result, "which ranks a rank stands for is not known: %s",
                     err.text);
     else
         result_ranks_expand(result, &classes);
     run_ranks_fini(&classes);
-    result_hosts_judge(result);
+    result_hosts_fill(result, dir->session);
 }
 
 void output_result(struct result *result, const struct rundir *dir,
@@ -222,7 +222,7 @@ void output_result(struct result *result, const struct rundir *dir,
     struct err err = {""};
 
     result_init(result, dir->session, command);
-    members_read(result, dir->path);
+    members_read(result, dir);
     traces_read(result, &traces, dir, &peaks_alone, &err);
     if (kept_options_recall(&kept, dir->path, false, &as_run, &err) ||
         output_time_check(&as_run, &err) ||
@@ -395,7 +395,7 @@ int output_run(const struct rundir *dir, const struct output_sources *sources,
     char **invocation;
 
     result_init(&result, dir->session, command);
-    members_read(&result, dir->path);
+    members_read(&result, dir);
     invocation = invocation_read(&result, dir->path);
     if (!dir->temporary)
         result.directory = dir->path;

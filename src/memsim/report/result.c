@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cluster/collate.h"
 #include "memsim/report/result_cards.h"
-#include "memsim/report/result_host.h"
 #include "memsim/report/result_process.h"
 #include "memsim/report/result_verdict.h"
 #include "memsim/report/result.h"
@@ -379,7 +378,6 @@ void result_init(struct result *result, const struct session *session,
     ranks_collect(result, session);
     result_others_collect(result, session);
     result_strays_collect(result, session);
-    result_hosts_collect(result, session);
     result_verdict_reach(result, session);
     ooms_collect(result, session);
     result_ranks_classify(result);

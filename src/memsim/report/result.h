@@ -227,7 +227,7 @@ struct result {
     size_t timeline_count;
     struct result_host *hosts; /* by rank, workers last */
     size_t host_count;
-    uint32_t host_ranks, host_node_ranks; /* of --nnodes; 0: all were run here */
+    uint32_t host_ranks, host_node_ranks; /* of --nnodes; 0: all were run */
     uint64_t host_bytes; /* of a node, at most; 0: not known */
     uint64_t host_shared_bytes; /* of that, in /dev/shm */
     uint64_t host_limit_bytes;  /* --host-memory; 0: not given */

@@ -112,7 +112,7 @@ static int host_compare(const void *one, const void *other)
     return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-void result_hosts_collect(struct result *r, const struct session *s)
+static void hosts_collect(struct result *r, const struct session *s)
 {
     uint64_t shm_peak = load(&s->shm_peak);
 
@@ -182,7 +182,7 @@ static uint64_t ranks_bytes(const struct result *r)
     return most;
 }
 
-void result_hosts_judge(struct result *r)
+static void hosts_judge(struct result *r)
 {
     r->host_bytes = r->host_count
                         ? ranks_bytes(r) + all_bytes(r, false) +
@@ -193,6 +193,12 @@ void result_hosts_judge(struct result *r)
         return;
     r->verdict = VERDICT_HOST;
     r->exit_status = CMD_RUN_HOST;
+}
+
+void result_hosts_fill(struct result *r, const struct session *s)
+{
+    hosts_collect(r, s);
+    hosts_judge(r);
 }
 
 bool result_has_hosts(const struct result *r)

@@ -5,12 +5,9 @@
 
 #include "memsim/report/result.h"
 
-/* Fills R->hosts from S. */
-void result_hosts_collect(struct result *r, const struct session *s);
-
-/* Sums up the ranks of a node, once R's ranks have their members, and judges
- * by --host-memory. */
-void result_hosts_judge(struct result *r);
+/* Fills R->hosts from S, sums up the ranks of a node, and judges by
+ * --host-memory. R's ranks have their members. */
+void result_hosts_fill(struct result *r, const struct session *s);
 
 /* Whether R knows anything of it. */
 bool result_has_hosts(const struct result *r);

@@ -5,11 +5,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "capture/core/base/pages.h"
-#include "capture/core/run/process.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -236,9 +234,11 @@ static void libraries_folder(char *out, size_t size)
     }
 }
 
-/* Whether LINE of smaps begins a mapping of memsim's: "start-end flags offset
- * device inode path". Sets *IS_FIRST where it begins one at all. */
-static bool mapping_is_own(const char *line, const char *folder, bool *is_first)
+/* Whether LINE of smaps begins a mapping of memsim's, in one of FOLDERS:
+ * "start-end flags offset device inode path". Sets *IS_FIRST where it begins
+ * one at all. */
+static bool mapping_is_own(const char *line, const char *const folders[2],
+                           bool *is_first)
 {
     char *end;
     uint64_t start = strtoull(line, &end, 16);
@@ -250,16 +250,17 @@ static bool mapping_is_own(const char *line, const char *folder, bool *is_first)
     const char *path = strchr(end, '/');
     if (!path)
         return pages_reserved(start, past);
-    return (*folder && strstr(path, folder)) ||
-           strstr(path, memsim_session()->directory);
+    return (*folders[0] && strstr(path, folders[0])) ||
+           strstr(path, folders[1]);
 }
 
 /* The kernel joins neighbours: pinned memory may lie in a mapping with what
  * memsim reserved for itself. */
-uint64_t host_pages_own(const struct host_ranges *ranges)
+uint64_t host_pages_own(const struct host_ranges *ranges, const char *directory)
 {
     struct lines lines;
     char folder[512];
+    const char *const folders[2] = {folder, directory};
     bool own = false, is_first;
     uint64_t bytes = 0, pinned = within(ranges, false);
 
@@ -267,7 +268,7 @@ uint64_t host_pages_own(const struct host_ranges *ranges)
     if (!lines_open(&lines, "/proc/self/smaps"))
         return 0;
     for (const char *line; (line = lines_next(&lines));) {
-        bool mine = mapping_is_own(line, folder, &is_first);
+        bool mine = mapping_is_own(line, folders, &is_first);
 
         own = is_first ? mine : own;
         if (own)

@@ -38,8 +38,9 @@ uint64_t host_pages_resident(void);
 uint64_t host_pages_peak(void);
 /* Resident bytes of RANGES. */
 uint64_t host_pages_within(const struct host_ranges *ranges);
-/* Those of memsim itself; RANGES are the job's. */
-uint64_t host_pages_own(const struct host_ranges *ranges);
+/* Those of memsim itself, whose run is in DIRECTORY; RANGES are the job's. */
+uint64_t host_pages_own(const struct host_ranges *ranges,
+                        const char *directory);
 
 /* Whether this process began as a copy of another one. */
 bool host_pages_forked(void);

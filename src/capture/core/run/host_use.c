@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "capture/core/base/lock.h"
 #include "capture/core/base/pages.h"
 #include "capture/core/run/clock.h"
 #include "capture/core/run/host_pages.h"
-#include "capture/core/run/process.h"
 
 #define PLACES      (UINT64_C(1) << 22) /* of ranges; a power of two */
 #define PLACES_LARGE (UINT64_C(1) << 17)
@@ -22,6 +22,7 @@
 
 static struct host_ranges small = {.places = PLACES},
                           large = {.places = PLACES_LARGE};
+static struct session *session; /* NULL: no run */
 static struct session_host *mine; /* NULL: not joined, or there is no room */
 static bool refused;
 static uint64_t level[SESSION_HOST_KINDS];
@@ -34,14 +35,13 @@ static uint64_t next_look_ns, next_shm_ns;
 
 static void join(void)
 {
-    struct session *s = memsim_session();
-    uint32_t i = s && !refused ? atomic_fetch_add(&s->host_count, 1)
-                               : SESSION_HOSTS;
+    uint32_t i = session ? atomic_fetch_add(&session->host_count, 1)
+                         : SESSION_HOSTS;
 
     refused = i >= SESSION_HOSTS;
     if (refused)
         return;
-    mine = &s->hosts[i];
+    mine = &session->hosts[i];
     mine->pid = (uint32_t)getpid();
     mine->parent = (uint32_t)getppid();
     strncpy(mine->program, program_invocation_short_name,
@@ -61,15 +61,14 @@ static bool is_joined(void)
 
 static void shm_look(uint64_t now_ns)
 {
-    struct session *s = memsim_session();
-    struct statvfs st;
+    struct statfs st;
 
     if (now_ns < next_shm_ns)
         return;
     next_shm_ns = now_ns + SHM_NS;
-    if (!statvfs("/dev/shm", &st))
-        session_raise(&s->shm_peak,
-                      (uint64_t)(st.f_blocks - st.f_bfree) * st.f_frsize);
+    if (!syscall(SYS_statfs, "/dev/shm", &st))
+        session_raise(&session->shm_peak, (uint64_t)(st.f_blocks - st.f_bfree) *
+                                              (uint64_t)st.f_bsize);
 }
 
 static void pages_look(uint64_t now_ns)
@@ -141,7 +140,7 @@ static void give(uint64_t address)
 void memsim_host_takes(enum session_host_kind kind, uint64_t address,
                        uint64_t bytes)
 {
-    if (!address || !bytes || !memsim_session())
+    if (!address || !bytes || !session)
         return;
     core_lock(LOCK_HOST);
     take(&(struct host_range_used){address, bytes, kind});
@@ -171,6 +170,11 @@ void memsim_host_state(uint64_t parameters, uint64_t gradients,
 
 /* --- the process ---------------------------------------------------------- */
 
+void host_use_begin(struct session *run)
+{
+    session = run;
+}
+
 void host_use_join(void)
 {
     core_lock(LOCK_HOST);
@@ -190,7 +194,7 @@ void host_use_end(void)
     look();
     if (!host_pages_forked()) {
         session_raise(&mine->peak, host_pages_peak());
-        atomic_store(&mine->own, host_pages_own(&large));
+        atomic_store(&mine->own, host_pages_own(&large, session->directory));
     }
     atomic_store(&mine->state, SESSION_EXITED);
     core_unlock(LOCK_HOST);

@@ -34,7 +34,8 @@ CORE_API void memsim_host_state(uint64_t parameters, uint64_t gradients,
 /* This process is to be counted, though it may have no tensor. */
 void host_use_join(void);
 
-/* For process.c: this process ends; it is a child that was forked. */
+/* For process.c: it is in SESSION; it ends; it is a child that was forked. */
+void host_use_begin(struct session *session);
 void host_use_end(void);
 void host_use_after_fork(void);
 

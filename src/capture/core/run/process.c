@@ -393,6 +393,7 @@ __attribute__((constructor)) static void process_start(void)
     session_handover_read(&handover, getenv(SESSION_HANDOVER));
     session_error = session_table_open(&table, path, handover.session);
     session = table.session;
+    host_use_begin(session);
     peers_enter();
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     on_exit(process_exit, NULL);
