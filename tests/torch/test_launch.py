@@ -126,6 +126,44 @@ if rank == 0:
     dist.recv_object_list(out, 1)
 """
 
+# Rank 3 alone does what it does.
+FROM_ONE = HEAD + """
+dist.init_process_group("nccl")
+out = [30, "x" * 700_000] if rank == 3 else [None, None]
+dist.broadcast_object_list(out, src=3)
+equal((out[0], len(out[1])), (30, 700_000))
+out = [None]
+dist.scatter_object_list(out, list(range(world)) if rank == 3 else None, src=3)
+equal(out, [rank])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# More ranks than memsim finds out about: each sends the others something.
+FROM_MANY = HEAD + """
+dist.init_process_group("nccl")
+for source in range(2, world - 1):
+    dist.broadcast_object_list([rank], src=source)
+"""
+
+RPC = HEAD + """
+import torch.distributed.rpc as rpc
+rpc.init_rpc(f"worker{rank}", rank=rank, world_size=world)
+if rank == 0:
+    equal(rpc.rpc_sync(f"worker{world - 1}", max, args=(3, 4)), 4)
+rpc.shutdown()
+"""
+
+KEYS = HEAD + """
+from torch.distributed.distributed_c10d import _get_default_store
+dist.init_process_group("nccl")
+store = _get_default_store()
+store.set(f"key {rank}", "x")
+before = store.num_keys()
+equal(before > 0, True)
+store.wait([f"key {i}" for i in range(world)])
+"""
+
 STORE = HEAD + """
 from torch.distributed.distributed_c10d import _get_default_store
 dist.init_process_group("nccl")
@@ -535,6 +573,47 @@ def what_only_a_missing_rank_could_say_is_refused():
         assert re.search(r"train.py:\d+: rank [03] waits for .*from rank 1' in "
                          "the store, which no rank sets that is run",
                          told), told
+
+
+@test
+def the_rank_that_sends_objects_to_the_world_is_run():
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(FROM_ONE, directory, "--nproc-per-node", "6", "-q")
+        assert "running again with ranks 0-1,3,5" in told, told
+        assert "ranks do what the others do not at train.py:" in told, told
+
+
+@test
+def no_job_ends_because_too_many_ranks_differ():
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(FROM_MANY, directory, "--nnodes", "13", "-q", status=1)
+        assert "more ranks differ than" in told, told
+        assert re.search(r"memsim: train.py:\d+: rank \d+ waits for objects of "
+                         "rank 10, which is not run", told), told
+
+
+@test
+def rpc_runs_all_ranks():
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(RPC, directory, "--nproc-per-node", "4", "-q")
+        assert "running again with ranks 0-3" in told, told
+        told = run(RPC, directory, "--nnodes", "64", "-q", status=1)
+        assert re.search(r"memsim: train.py:\d+: RPC needs all ranks of the job, "
+                         "and 3 of 64 are run; memsim runs at most 32",
+                         told), told
+        told = run(RPC, directory, "--nproc-per-node", "4", "--ranks", "0,3",
+                   "-q", status=1)
+        assert "2 of 4 are run; run them all: --ranks all" in told, told
+
+
+@test
+def the_keys_that_are_missing_are_named():
+    with tempfile.TemporaryDirectory() as directory:
+        told = run(KEYS, directory, "--nproc-per-node", "8", "--ranks", "0,7",
+                   status=1)
+        assert re.search(r"memsim: train.py:\d+: rank [07] waits for 'key 1', "
+                         "'key 2', 'key 3' and 3 more in the store, which no "
+                         "rank sets that is run", told), told
 
 
 def bad(text, status, said, *options):

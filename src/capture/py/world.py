@@ -46,6 +46,7 @@ after_import = None  # sitecustomize.py's
 _differ = _core.memsim_ranks_differ
 _differ.restype = ctypes.c_bool
 _AGAIN = 86  # memsim/run/launch.h, LAUNCH_AGAIN
+_MOST = 32  # ranks that are processes: common/trace/session.h, SESSION_DEVICES
 CHOSEN = os.environ.get("MEMSIM_AXES") is not None
 AXES = [tuple(map(int, axis.split(":")))
         for axis in os.environ.get("MEMSIM_AXES", "").split(",") if axis]
@@ -69,10 +70,12 @@ def stand_in(rank, real=REAL):
 def _place():
     """The program's line, as "train.py:31"."""
     frame = sys._getframe(1)
+    # As compiled: __file__ is where the module lies now.
+    own = os.path.dirname(frame.f_code.co_filename)
     while frame is not None:
         name = frame.f_code.co_filename
         if not ("/site-packages/" in name or "/lib/python3" in name
-                or name == __file__ or name.startswith("<")):
+                or os.path.dirname(name) == own or name.startswith("<")):
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back
     return "?"
@@ -117,6 +120,28 @@ def _message(peer, group):
     listed = array.array("I", ranks).tobytes()
     if _differ(listed, len(ranks), b"messages", _place().encode()):
         _run_again()
+
+
+def _source(rank, group):
+    """RANK brings its objects to GROUP. In a group of the whole world no other
+    rank does what it does."""
+    if CHOSEN and rank not in REAL and len(_group_ranks(group)) == WORLD:
+        _core.memsim_rank_differs(rank, _place().encode())
+        _run_again()
+    _message(rank, group)
+
+
+def _needs_all(what):
+    """WHAT is between all ranks; where memsim chooses them, it runs them all."""
+    if len(REAL) == WORLD:
+        return
+    if CHOSEN and WORLD <= _MOST and _differ(None, WORLD, b"messages",
+                                             _place().encode()):
+        _run_again()
+    raise RuntimeError(
+        f"memsim: {_place()}: {what} needs all ranks of the job, and {len(REAL)} "
+        f"of {WORLD} are run; " + ("run them all: --ranks all" if WORLD <= _MOST
+                                   else f"memsim runs at most {_MOST}"))
 
 
 def _run_again():
@@ -234,6 +259,13 @@ def _setter(key):
 _kept = []  # Store.wait as it was; stores, which C++ holds without their Python
 
 
+def _missing(store, keys):
+    """Those of KEYS that nobody has set, in words."""
+    missing = [key for key in keys if not store.check([key])] or keys[:1]
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    return ", ".join(map(repr, missing[:3])) + more
+
+
 def _is_idle(since, busy):
     """Whether no other process of the run has done anything."""
     now = _core.memsim_peers_busy_ms()
@@ -252,8 +284,9 @@ def _wait(store, keys, timeout):
         if now - since > WAIT_S:
             if _is_idle(since, busy):
                 raise RuntimeError(
-                    f"memsim: {_place()}: rank {RANK} waits for {keys[0]!r} in "
-                    "the store, which no rank sets that is run (--ranks)")
+                    f"memsim: {_place()}: rank {RANK} waits for "
+                    f"{_missing(store, keys)} in the store, which no rank sets "
+                    "that is run (--ranks)")
             since, busy = now, _core.memsim_peers_busy_ms()
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
@@ -307,6 +340,8 @@ class _Served:
 
     def num_keys(self):
         return self.inner.num_keys()
+
+    getNumKeys = num_keys  # likewise
 
     def append(self, key, value):
         return self.inner.append(key, value)
@@ -759,7 +794,7 @@ class _Objects(_Messages):
                     source = 0
                 target = RANK if kind == "message" else None
                 if source is not None and source not in REAL:
-                    _message(source, group)
+                    (_message if kind == "message" else _source)(source, group)
                     taken = None if kind == "scatter" else _objects_take(
                         kind, source, target, group)
                     if taken is None:
@@ -831,6 +866,20 @@ def _accept_copies():
         planner.dedup_save_plans = lambda plans, *args: dedup(plans, True)
 
 
+# --- RPC ---------------------------------------------------------------------
+
+def _serve_rpc():
+    rpc = sys.modules["torch.distributed.rpc"]
+    original = getattr(rpc, "init_rpc", None)  # not in every build
+
+    def init_rpc(*args, **kwargs):
+        _needs_all("RPC")
+        return original(*args, **kwargs)
+
+    if original is not None:
+        rpc.init_rpc = functools.wraps(original)(init_rpc)
+
+
 def start():
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     if c10d is None:
@@ -839,6 +888,7 @@ def start():
     _serve_stores(dist, c10d)
     _serve_groups(dist, c10d)
     _serve_collectives(dist, c10d)
+    after_import("torch.distributed.rpc", _serve_rpc)
     if CHOSEN and len(REAL) < WORLD:
         for module in ("torch.distributed.fsdp._fully_shard",
                        "torch.distributed._composable.fsdp"):  # before 2.6

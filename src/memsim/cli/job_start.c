@@ -5,22 +5,39 @@
 
 #include "memsim/cli/cmd.h"
 
+/* Each but the first shows one axis more, or one rank. */
+#define RUNS_MOST (RANK_AXES + RANK_AXES_ALONE)
+
+/* Runs JOB with the ranks that it has now, whatever else differs: a rank that
+ * needs another one ends with an error that says which, not in order that the
+ * job is run again. */
+static int job_settle(struct job *job, struct rundir *dir, struct err *err)
+{
+    bool gave_up = dir->session->exit_status == LAUNCH_AGAIN;
+
+    cmd_note("more ranks differ than the %d that can be run: name those "
+             "that matter (--ranks)",
+             SESSION_DEVICES);
+    if (!gave_up)
+        return 0;
+    launch_settle(&job->launch);
+    rundir_remove(dir);
+    return job_run(job, dir, err);
+}
+
 int job_start(struct job *job, struct rundir *dir, struct err *err)
 {
     char *why;
-    int status = job_run(job, dir, err);
+    int status = job_run(job, dir, err), runs = 0;
 
-    for (int i = 0; !status && i < RANK_AXES &&
-                    launch_is_again(&job->launch, dir->path, &why);
-         i++) {
+    while (!status && runs++ < RUNS_MOST &&
+           launch_is_again(&job->launch, dir->path, &why)) {
         cmd_note("%s", why);
         free(why);
         rundir_remove(dir);
         status = job_run(job, dir, err);
     }
-    if (!status && job->launch.axes.left_out)
-        cmd_note("more ranks differ than the %d that can be run: name those "
-                 "that matter (--ranks)",
-                 SESSION_DEVICES);
+    if (!status && (job->launch.axes.left_out || runs > RUNS_MOST))
+        return job_settle(job, dir, err);
     return status;
 }

@@ -190,9 +190,9 @@ static char *axes_news(const struct rank_axes *axes,
         text = more;
     }
     if (axes->alone_count > before->alone_count) {
-        char *more = xasprintf("%s%sranks have shards of unequal sizes%s%s",
-                               text, *text ? "; " : "",
-                               at_place(axes->alone_place), axes->alone_place);
+        char *more = xasprintf("%s%sranks do what the others do not%s%s", text,
+                               *text ? "; " : "", at_place(axes->alone_place),
+                               axes->alone_place);
         free(text);
         text = more;
     }
@@ -215,6 +215,12 @@ bool launch_is_again(struct launch *launch, const char *directory, char **text)
     free(ranks);
     free(why);
     return true;
+}
+
+void launch_settle(struct launch *launch)
+{
+    launch->chooses = false;
+    launch->axes = (struct rank_axes){.count = 0};
 }
 
 char **launch_command(const struct launch *launch)

@@ -46,6 +46,9 @@ void launch_fini(struct launch *launch);
  * says why. */
 bool launch_is_again(struct launch *launch, const char *directory, char **text);
 
+/* The ranks are those of now, as if the user had named them. */
+void launch_settle(struct launch *launch);
+
 /* The exit status of a rank that ends because of that. */
 #define LAUNCH_AGAIN 86
 
