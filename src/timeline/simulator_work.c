@@ -122,6 +122,15 @@ static uint64_t scaled(uint64_t ns, double factor)
     return (uint64_t)((double)ns * factor + 0.5);
 }
 
+static void op_scale(struct sim_work *work, struct cost_answer *answer,
+                     double factor)
+{
+    work->duration_ns = scaled(work->duration_ns, factor);
+    answer->ns = scaled(answer->ns, factor);
+    answer->low_ns = scaled(answer->low_ns, factor);
+    answer->high_ns = scaled(answer->high_ns, factor);
+}
+
 static struct simulation_effect effect_of(const struct simulator *r,
                                           const struct op *op)
 {
@@ -209,10 +218,8 @@ void simulator_submit(struct simulator *r, const struct op *op,
     r->t->ops++;
     r->under_way++;
     work_meet(r, op, info, &work);
-    work.duration_ns = scaled(work.duration_ns, effect.factor);
-    info->price.answer.ns = scaled(price->answer.ns, effect.factor);
-    info->price.answer.low_ns = scaled(price->answer.low_ns, effect.factor);
-    info->price.answer.high_ns = scaled(price->answer.high_ns, effect.factor);
+    if (effect.factor != 1)
+        op_scale(&work, &info->price.answer, effect.factor);
     beside_join(r, op, thread, stream);
     if (effect.overlaps) {
         stream = stream_beside(r, op, thread, stream);

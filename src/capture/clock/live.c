@@ -48,17 +48,14 @@ static uint64_t clock_factor(void)
 /* As a reader of the trace would give it. */
 static int clock_take(const struct trace_put *r, struct live_now *now)
 {
-    uint64_t fields[TRACE_FIELDS_MAX];
     struct trace_item item = {.head = {.kind = (uint16_t)r->kind,
                                        .thread = r->thread,
                                        .time_ns = r->time_ns},
-                              .fields = fields,
+                              .fields = r->fields,
                               .text = r->text};
     size_t count = r->count < TRACE_FIELDS_MAX ? r->count : TRACE_FIELDS_MAX;
 
-    memcpy(fields, r->fields, count * sizeof *fields);
-    memset(fields + count, 0, (TRACE_FIELDS_MAX - count) * sizeof *fields);
-    while (count && !fields[count - 1])
+    while (count && !r->fields[count - 1])
         count--;
     item.head.fields = (uint16_t)count;
     item.head.text_bytes = (uint32_t)(

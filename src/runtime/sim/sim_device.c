@@ -23,6 +23,8 @@ void device_sift(struct sim *s, uint32_t device)
 {
     uint32_t at = s->devices[device].heap_at;
 
+    if (s->device_count == 1)
+        return;
     while (at && heap_before(s, device, s->heap[(at - 1) / 2])) {
         heap_set(s, at, s->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
@@ -172,6 +174,13 @@ static void set_compute_speeds(struct sim *s, struct sim_device *d)
     }
 }
 
+/* Whether what computes may be slower than alone. */
+static bool computing_is_shared(const struct sim_device *d)
+{
+    return d->busy[SIM_COMPUTE] > 1 ||
+           (d->busy[SIM_COMPUTE] && (d->busy[SIM_COMM] || copies_running(d)));
+}
+
 static void set_speeds(struct sim *s, struct sim_device *d)
 {
     uint32_t link =
@@ -185,7 +194,7 @@ static void set_speeds(struct sim *s, struct sim_device *d)
                        ? link / d->busy_links[queue_at(q, q->head)->link]
                        : SIM_WHOLE;
     }
-    if (d->busy[SIM_COMPUTE])
+    if (computing_is_shared(d))
         set_compute_speeds(s, d);
 }
 
@@ -344,6 +353,41 @@ static void tell_done(const struct sim *s, uint32_t stream, uint64_t ns)
                  });
 }
 
+/* When a head of work may start, and why not sooner. */
+static void head_ready(struct sim_queue *q, const struct sim_op *op)
+{
+    uint64_t after = q->before_tag || q->free_ns
+                         ? sim_later(q->free_ns, op->gap_ns)
+                         : 0;
+
+    q->cause = SIM_BY_STREAM;
+    q->cause_tag = q->before_tag;
+    q->ready_ns = after;
+    if (q->dep_ns > after) {
+        q->cause = SIM_BY_EVENT;
+        q->cause_tag = q->event_tag;
+        q->ready_ns = q->dep_ns;
+    }
+    if (op->called_ns > q->ready_ns) {
+        q->cause = SIM_BY_HOST;
+        q->ready_ns = op->called_ns;
+    }
+    q->state = SIM_READY;
+}
+
+/* Q has another head, or none. Work waits for nothing but its stream. */
+static void head_next(struct sim_queue *q)
+{
+    const struct sim_op *op = queue_at(q, q->head);
+    bool works = q->head != q->tail && op->timed;
+
+    q->checked = works;
+    if (works)
+        head_ready(q, op);
+    else
+        q->state = q->head == q->tail ? SIM_EMPTY : SIM_WAITING;
+}
+
 /* The head of STREAM is completed. */
 static void head_complete(struct sim *s, uint32_t stream, uint64_t ns)
 {
@@ -366,32 +410,9 @@ static void head_complete(struct sim *s, uint32_t stream, uint64_t ns)
     q->done_ns = ns;
     s->devices[q->device].done_ns = ns;
     q->head++;
-    q->state = q->head == q->tail ? SIM_EMPTY : SIM_WAITING;
-    q->checked = false;
+    head_next(q);
     if (q->waiters != SIM_NONE)
         waiters_release(s, stream, ns);
-}
-
-/* When a head of work may start, and why not sooner. */
-static void head_ready(struct sim_queue *q, const struct sim_op *op)
-{
-    uint64_t after = q->before_tag || q->free_ns
-                         ? sim_later(q->free_ns, op->gap_ns)
-                         : 0;
-
-    q->cause = SIM_BY_STREAM;
-    q->cause_tag = q->before_tag;
-    q->ready_ns = after;
-    if (q->dep_ns > after) {
-        q->cause = SIM_BY_EVENT;
-        q->cause_tag = q->event_tag;
-        q->ready_ns = q->dep_ns;
-    }
-    if (op->called_ns > q->ready_ns) {
-        q->cause = SIM_BY_HOST;
-        q->ready_ns = op->called_ns;
-    }
-    q->state = SIM_READY;
 }
 
 /* A new head: what does it wait for? */
@@ -615,7 +636,7 @@ static bool is_next_copy(const struct sim *s, const struct sim_device *d,
     return true;
 }
 
-/* Starts STREAM's head where it can. Returns whether something has happened. */
+/* Starts STREAM's head where it can. Returns whether a head may pass now. */
 static bool head_try(struct sim *s, uint32_t stream)
 {
     struct sim_queue *q = &s->streams[stream];
@@ -636,15 +657,16 @@ static bool head_try(struct sim *s, uint32_t stream)
         q->cause_tag = d->engine_tag[op->engine];
     }
     head_start(d, q);
-    return true;
+    return !q->left;
 }
 
 /* Ends STREAM's head, or sees what the next one waits for. Returns whether
- * something has happened. */
+ * something has happened after which a head may pass that did not before. */
 static bool head_pass(struct sim *s, uint32_t stream)
 {
     struct sim_queue *q = &s->streams[stream];
     struct sim_device *d = &s->devices[q->device];
+    bool alone;
 
     switch ((enum sim_state)q->state) {
     case SIM_WAITING:
@@ -660,8 +682,10 @@ static bool head_pass(struct sim *s, uint32_t stream)
     case SIM_RUNNING:
         if (q->left > q->held)
             return false;
+        alone = q->waiters == SIM_NONE &&
+                queue_at(q, q->head)->meet == SIM_NONE;
         head_finish(s, stream);
-        return true;
+        return !alone || q->state == SIM_WAITING;
     default:
         return false;
     }

@@ -32,7 +32,8 @@ struct live_ops {
                         size_t arena_bytes);
     /* What a nanosecond of the host's is in the simulation: of CLOCK_ONE. */
     uint64_t (*factor)(void);
-    /* Takes a record. Returns 0 with *NOW, or -1: it has failed for good. */
+    /* Takes a record, which has TRACE_FIELDS_MAX fields: those behind its own
+     * are 0. Returns 0 with *NOW, or -1: it has failed for good. */
     int (*take)(const struct trace_put *record, struct live_now *now);
     /* When EVENT was reached. Returns 0, or -1: not yet. */
     int (*event)(uint64_t event, uint64_t *ns);
@@ -61,7 +62,7 @@ void live_conclude(void);
 /* In a forked child, which holds all locks: it has no simulation yet. */
 void live_after_fork(void);
 
-/* Gives it a record that was written. */
+/* Gives it a record that was written, with fields as for `take`. */
 void live_take(const struct trace_put *record);
 
 /* When EVENT, as it was recorded last, was reached, on the simulation's clock.

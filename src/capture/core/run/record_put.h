@@ -43,12 +43,13 @@ record_begin(struct trace_put *r, bool coarse)
     record_stamp(r, coarse);
 }
 
-/* Gives R to the simulation, from a copy: R itself then never has an address,
- * and a launch that nobody simulates keeps its fields in registers. */
+/* Gives R to the simulation, from a copy with all fields that a record may
+ * have: R itself then never has an address, and a launch that nobody simulates
+ * keeps its fields in registers. */
 static inline __attribute__((always_inline)) void
 record_simulate(const struct trace_put *r)
 {
-    uint64_t fields[TRACE_FIELDS_MAX];
+    uint64_t fields[TRACE_FIELDS_MAX] = {0};
     struct trace_put copy = {r->kind,  r->thread, r->time_ns, fields,
                              r->count, r->always, r->text,    r->text_bytes};
 
