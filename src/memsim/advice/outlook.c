@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "common/base/status.h"
+#include "memsim/report/gaps.h"
 #include "memsim/replay/replay_repeat.h"
 
 #define CALLS_MOST 10000000 /* to be repeated: a few seconds */
@@ -173,5 +174,6 @@ void outlook_run(struct result *result, const struct rundir *dir,
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         device_look(result, w.device, dir, recorded);
     verdict_judge(result);
+    gaps_note(result);
     note_few_steps(result);
 }
