@@ -111,6 +111,18 @@ static int find_place(char *directory, size_t size)
     return -1;
 }
 
+bool cost_fit_is_own(const struct gpu *gpu)
+{
+    char directory[PATH_MAX];
+
+    if (find_place(directory, sizeof directory))
+        return false;
+    char *path = xasprintf("%s/%s.json", directory, gpu->name);
+    bool own = !access(path, R_OK);
+    free(path);
+    return own;
+}
+
 static int compare_neighbours(const void *a, const void *b)
 {
     const struct neighbour *x = a, *y = b;

@@ -3,6 +3,7 @@
 #ifndef MEMSIM_FITS_COST_FIT_H
 #define MEMSIM_FITS_COST_FIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cost_image;
@@ -15,6 +16,9 @@ struct gpu;
  * Returns NULL on failure. */
 struct cost_image *cost_fit_load(const struct gpu *gpu, const char *path,
                                  struct err *err);
+
+/* Whether memsim has a fit of GPU's own, so that not all is borrowed. */
+bool cost_fit_is_own(const struct gpu *gpu);
 
 /* The image of GPU as if it had no fit: all is borrowed. */
 struct cost_image *cost_fit_borrow(const struct gpu *gpu, struct err *err);

@@ -46,9 +46,12 @@ TEST(lists_all_in_eighty_columns)
     CHECK_UINT((unsigned)run(NULL, NULL, out, sizeof out), CMD_OK);
     check_width(out);
     CHECK(strstr(out, "\nh100-sxm-80gb                 79.18   132         9.0    3350"
-                      "        989.4\n"));
+                      "        989.4  own\n"));
+    CHECK(strstr(out, "\nh200 "));
+    CHECK(strstr(strstr(out, "\nh200 "), "  own\n") >
+          strchr(strstr(out, "\nh200 ") + 1, '\n'));
     CHECK(strstr(out, "\nt4                            14.56    40         7.5     320"
-                      "            -\n"));
+                      "            -  own\n"));
 }
 
 TEST(shows_one_with_its_sources)

@@ -167,6 +167,8 @@ static const struct rated {
     {"gh200-96gb", 1830},     {"h100-nvl-94gb", 1545},
     {"h100-pcie-80gb", 1620}, {"h100-sxm-80gb", 1830},
     {"h200", 1830},           {"h20", 463},
+    {"b300", 1856},           {"gb200", 2008},
+    {"gb300", 2008},
 };
 
 /* Cards at half their generation's rate: GeForce where sums are in fp32, the
@@ -175,7 +177,8 @@ static const char *const halved[] = {"a10g",     "l40",      "rtx-2080-ti",
                                      "rtx-3060", "rtx-3080", "rtx-3090",
                                      "rtx-4090", "rtx-5090", "rtx-3080-laptop",
                                      "rtx-4090-laptop", "rtx-3080-ti-laptop",
-                                     "rtx-4070-ti-super"};
+                                     "rtx-4070-ti-super", "l20",
+                                     "rtx-5070-ti", "rtx-5080"};
 
 static double tensor_mhz(const struct gpu *g)
 {

@@ -15,6 +15,7 @@
 #include "common/base/text_clean.h"
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "fits/cost_fit.h"
 #include "memsim/report/schema.h"
 
 #define LINE_MAX_WIDTH 78
@@ -33,7 +34,9 @@ static const struct options options = {
     .command = "memsim gpus",
     .operands = "[NAME|FILE.json]",
     .summary = "Lists the GPUs that --gpu accepts. Given one, prints all its "
-               "values with their\nsources.",
+               "values with their\nsources. FIT: prices of operations were "
+               "fitted to this GPU's own times;\nothers borrow those "
+               "of the nearest ones.",
     .rows = rows,
     .wanted = "give at most one GPU",
     .operands_max = 1,
@@ -44,9 +47,9 @@ static const struct options options = {
 static void print_peak(double tflops)
 {
     if (tflops > 0)
-        printf(" %12.1f\n", tflops);
+        printf(" %12.1f", tflops);
     else
-        printf(" %12s\n", "-");
+        printf(" %12s", "-");
 }
 
 static void print_row(const struct gpu *gpu)
@@ -55,11 +58,12 @@ static void print_row(const struct gpu *gpu)
            gpu->name, (double)gpu->memory_bytes / (double)GIB, gpu->sm_count,
            gpu->capability_major, gpu->capability_minor, gpu->memory_gbps);
     print_peak(gpu->bf16_tflops);
+    puts(cost_fit_is_own(gpu) ? "  own" : "");
 }
 
 static void print_table(const struct gpu *list, size_t count)
 {
-    printf("%-26s %8s  %4s  %10s  %6s %12s\n", "NAME", "GiB", "SMS",
+    printf("%-26s %8s  %4s  %10s  %6s %12s  FIT\n", "NAME", "GiB", "SMS",
            "CAPABILITY", "GB/s", "BF16 TFLOP/s");
     for (size_t i = 0; i < count; i++)
         print_row(&list[i]);
@@ -286,6 +290,7 @@ static cJSON *json_card(const struct gpu *gpu)
 
     for (size_t i = 0; i < gpu_field_count; i++)
         json_add_field(object, &gpu_fields[i], gpu);
+    cJSON_AddBoolToObject(object, "own_fit", cost_fit_is_own(gpu));
     return object;
 }
 

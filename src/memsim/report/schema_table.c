@@ -825,6 +825,7 @@ const struct schema_object schema_objects[] = {
     {"shared_per_sm_bytes", "uint", "the limit"},
     {"shared_reserved_bytes", "uint", "of each block, for the driver"},
     {"fp32_lanes_per_sm", "uint", "FP32 units"},
+    {"own_fit", "bool", "the prices of operations were fitted to times of this GPU; else they are borrowed from the nearest ones"},
     {"aliases", "optional list of text", "other names"},
     {"base", "optional text", "the GPU whose figures it starts from"},
     {"sources", "optional list of gpu_source", "the sources of the figures"},
