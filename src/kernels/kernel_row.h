@@ -14,6 +14,7 @@ struct kernel_row {
     const char *contains;
     enum work_family family;
     enum work_sort sort;
+    enum work_rate rate;
     enum kernel_arguments arguments;
     enum kernel_host host;
     const char *words; /* NULL: its operation's (kernel_words.c) */

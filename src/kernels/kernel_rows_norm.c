@@ -13,7 +13,19 @@
 
 /* SoftMax.cu: T, the accumulator's type, the result's */
 #define SOFTMAX_FORWARD(mark, text)                                            \
-    {.base = "cunn_SoftMaxForward*",                                           \
+    {.base = "cunn_SoftMaxForwardSmem",                                        \
+     .contains = mark,                                                         \
+     .family = WORK_SOFTMAX_FORWARD,                                           \
+     .rate = WORK_RATE_KEPT_SOFTMAX,                                           \
+     .words = text,                                                            \
+     .form = {ROWS, .read = 1, .written = 1, .written_type = 2, .flops = 5}},  \
+    {.base = "cunn_SoftMaxForward",                                            \
+     .contains = mark,                                                         \
+     .family = WORK_SOFTMAX_FORWARD,                                           \
+     .rate = WORK_RATE_LONG_SOFTMAX,                                           \
+     .words = text,                                                            \
+     .form = {ROWS, .read = 1, .written = 1, .written_type = 2, .flops = 5}},  \
+    {.base = "cunn_SoftMaxForwardReg",                                         \
      .contains = mark,                                                         \
      .family = WORK_SOFTMAX_FORWARD,                                           \
      .words = text,                                                            \
@@ -29,9 +41,16 @@
               .written_type = 2,                                               \
               .flops = 5}}
 #define SOFTMAX_BACKWARD(mark, text)                                           \
-    {.base = "cunn_SoftMaxBackward*",                                          \
+    {.base = "cunn_SoftMaxBackwardSmem",                                       \
      .contains = mark,                                                         \
      .family = WORK_SOFTMAX_BACKWARD,                                          \
+     .rate = WORK_RATE_KEPT_SOFTMAX_DATA,                                      \
+     .words = text,                                                            \
+     .form = {ROWS, .read = 2, .written = 1, .read_type = 2, .flops = 5}},     \
+    {.base = "cunn_SoftMaxBackward",                                           \
+     .contains = mark,                                                         \
+     .family = WORK_SOFTMAX_BACKWARD,                                          \
+     .rate = WORK_RATE_LONG_SOFTMAX_DATA,                                      \
      .words = text,                                                            \
      .form = {ROWS, .read = 2, .written = 1, .read_type = 2, .flops = 5}},     \
     {.base = "cunn_SpatialSoftMaxBackward",                                    \
@@ -49,11 +68,13 @@ const struct kernel_row kernel_rows_norm[] = {
     /* layer_norm_kernel.cu */
     {.base = "vectorized_layer_norm_kernel",
      .family = WORK_NORM_FORWARD,
+     .rate = WORK_RATE_LAYER_NORM,
      .words = "layer_norm forward",
      .form = {ROWS, .read = 1, .written = 1, .column_read = 2,
               .row_written = STATISTICS, .flops = 5}},
     {.base = "RowwiseMoments*",
      .family = WORK_NORM_FORWARD,
+     .rate = WORK_RATE_MOMENTS,
      .words = "layer_norm statistics",
      .form = {ROWS, .read = 1, .row_written = STATISTICS, .flops = 3}},
     {.base = "LayerNormForwardCUDAKernel",
@@ -63,6 +84,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .row_read = STATISTICS, .flops = 3}},
     {.base = "layer_norm_grad_input_kernel_vectorized",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_LAYER_NORM_DATA,
      .words = "layer_norm backward",
      .form = {ROWS, .read = 2, .written = 1, .column_read = 1,
               .row_read = STATISTICS, .flops = 10}},
@@ -73,6 +95,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .row_read = STATISTICS, .flops = 10}},
     {.base = "GammaBetaBackwardCUDAKernelTemplate",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_LAYER_NORM_WEIGHTS,
      .words = "layer_norm weight gradient",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -82,6 +105,7 @@ const struct kernel_row kernel_rows_norm[] = {
     /* group_norm_kernel.cu: per batch and channel */
     {.base = "ComputeFusedParamsCUDAKernel",
      .family = WORK_NORM_FORWARD,
+     .rate = WORK_RATE_SMALL_NORM,
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
               .bytes = 4,
@@ -96,6 +120,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 4}},
     {.base = "ComputeBackwardFusedParamsCUDAKernel",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_SMALL_NORM,
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_ONE,
               .bytes = 4,
@@ -103,6 +128,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .written = 2}},
     {.base = "GammaBetaBackwardCUDAKernel1",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_SMALL_NORM,
      .words = "layer_norm weight gradient",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -158,6 +184,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 8}},
     {.base = "batch_norm_collect_statistics_channels_last_kernel",
      .family = WORK_NORM_FORWARD,
+     .rate = WORK_RATE_BATCH_STATISTICS,
      .words = "batch_norm forward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -165,6 +192,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 3}},
     {.base = "batch_norm_transform_input_channels_last_kernel",
      .family = WORK_NORM_FORWARD,
+     .rate = WORK_RATE_BATCH_TRANSFORM,
      .words = "batch_norm forward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -173,6 +201,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 2}},
     {.base = "batch_norm_backward_reduce_channels_last_kernel",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_BATCH_REDUCE,
      .words = "batch_norm backward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -180,6 +209,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 4}},
     {.base = "batch_norm_backward_elemt_channels_last_kernel",
      .family = WORK_NORM_BACKWARD,
+     .rate = WORK_RATE_BATCH_DATA,
      .words = "batch_norm backward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_1,
@@ -195,6 +225,7 @@ const struct kernel_row kernel_rows_norm[] = {
     /* PersistentSoftmax.cuh: input's type, result's; backward the other way */
     {.base = "softmax_warp_forward",
      .family = WORK_SOFTMAX_FORWARD,
+     .rate = WORK_RATE_WARP_SOFTMAX,
      .words = "softmax forward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_2,
@@ -204,6 +235,7 @@ const struct kernel_row kernel_rows_norm[] = {
               .flops = 5}},
     {.base = "softmax_warp_backward",
      .family = WORK_SOFTMAX_BACKWARD,
+     .rate = WORK_RATE_WARP_SOFTMAX_DATA,
      .words = "softmax backward",
      .form = {.rows = {WORK_WORD_0},
               .columns = WORK_WORD_2,

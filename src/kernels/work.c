@@ -156,6 +156,7 @@ void work_describe_launch(const struct op *op, const struct work_kernel *kernel,
         .type = (enum work_type)kernel->type,
         .source = WORK_UNKNOWN,
         .sort = row ? (uint8_t)row->sort : 0,
+        .rate = row ? (uint8_t)row->rate : 0,
         .element_bytes = kernel->type_bytes[0],
         .blocks = launch.grid[0] * launch.grid[1] * launch.grid[2],
         .threads =

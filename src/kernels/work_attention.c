@@ -172,7 +172,7 @@ bool work_flash_rows(const struct work_kernel *kernel,
         return false;
     set_type(kernel, work);
     work->rows =
-        (struct work_rows){a.batch * a.heads * a.queries, a.head_size, 1};
+        (struct work_rows){a.batch * a.heads * a.queries, a.head_size, 1, 0};
     work->elements = work->rows.rows * a.head_size;
     double elements = (double)work->elements, bytes = work->element_bytes;
     work->flops = elements;

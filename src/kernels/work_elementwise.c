@@ -93,6 +93,9 @@ bool work_elementwise(const struct work_kernel *kernel,
         read += operand_bytes(kernel, launch, i);
     set_moved(work, (double)launch->words[0], read, written);
     work->load_bytes = (uint32_t)(kernel->numbers[0] * read);
+    if (work->family == WORK_STRIDED)
+        work->rate =
+            kernel->operands > 2 ? WORK_RATE_CAST_PAIR : WORK_RATE_CAST;
     return true;
 }
 
@@ -280,7 +283,7 @@ bool work_foreach(const struct work_kernel *kernel,
     if (work->family == WORK_REDUCE) { /* a norm of each tensor */
         uint64_t rows = launch->words[1] ? launch->words[1] : 1;
 
-        work->rows = (struct work_rows){rows, work->elements / rows, 1};
+        work->rows = (struct work_rows){rows, work->elements / rows, 1, 0};
     }
     return launch->words[0] > 0;
 }

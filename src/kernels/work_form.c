@@ -42,7 +42,7 @@ bool work_form_apply(const struct work_form *form,
         (read <= 0 && written <= 0))
         return false;
     double elements = (double)rows * (double)columns;
-    work->rows = (struct work_rows){rows, columns, 1};
+    work->rows = (struct work_rows){rows, columns, 1, 0};
     work->elements = rows * columns;
     work->element_bytes = (uint32_t)(read > 0 ? read : written);
     work->flops = elements * (form->flops ? form->flops : 1);

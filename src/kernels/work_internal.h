@@ -90,6 +90,10 @@ bool work_average_pool(const struct work_kernel *kernel,
 bool work_max_pool_backward(const struct work_kernel *kernel,
                             const struct work_launch *launch,
                             struct work *work);
+bool work_upsample(const struct work_kernel *kernel,
+                   const struct work_launch *launch, struct work *work);
+bool work_upsample_nhwc(const struct work_kernel *kernel,
+                        const struct work_launch *launch, struct work *work);
 
 /* work_attention.c */
 void work_attention_set(const struct work_attention_shape *shape, bool backward,

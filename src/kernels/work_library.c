@@ -305,6 +305,7 @@ void work_attention(const struct op *op, struct work *work)
         .head_size = q[3],
         .value_size = v[3],
         .causal = work_text_number(op, "causal"),
+        .dropout = !work_text_has(op, "dropout=0 "),
         .kernel = WORK_ATTENTION_CUDNN,
     };
     work_attention_set(&shape, backward, work);
@@ -317,14 +318,30 @@ void work_attention(const struct op *op, struct work *work)
 static const struct library_call {
     const char *name;
     enum work_family family;
+    enum work_rate rate;
 } library_calls[] = {
-    {"cublasSetWorkspace", WORK_NOTHING},
-    {"batch norm inference", WORK_NORM_FORWARD},
-    {"batch norm training", WORK_NORM_FORWARD},
-    {"batch norm backward", WORK_NORM_BACKWARD},
-    {"pooling forward", WORK_POOL},
-    {"pooling backward", WORK_POOL},
+    {"cublasSetWorkspace", WORK_NOTHING, WORK_RATE_NONE},
+    {"batch norm inference", WORK_NORM_FORWARD, WORK_RATE_NONE},
+    {"batch norm training", WORK_NORM_FORWARD, WORK_RATE_CHANNEL_FORWARD},
+    {"batch norm backward", WORK_NORM_BACKWARD, WORK_RATE_CHANNEL_BACKWARD},
+    {"pooling forward", WORK_POOL, WORK_RATE_NONE},
+    {"pooling backward", WORK_POOL, WORK_RATE_NONE},
 };
+
+/* cuDNN's batch norm has a block of 512 threads for each channel. */
+#define CHANNEL_THREADS 512
+
+static void set_channels(const struct op *op, enum work_rate rate,
+                         struct work *work)
+{
+    uint64_t x[DIMENSIONS_MAX];
+
+    if (rate == WORK_RATE_NONE || text_numbers(op, "x", x) < 2)
+        return;
+    work->rate = (uint8_t)rate;
+    work->blocks = x[1];
+    work->threads = CHANNEL_THREADS;
+}
 
 void work_library_call(const struct op *op, const char *name, struct work *work)
 {
@@ -347,6 +364,7 @@ void work_library_call(const struct op *op, const char *name, struct work *work)
         work->element_bytes = 4;
         work->elements = (uint64_t)(work->written_bytes / 4);
         work->flops = (double)work->elements;
+        set_channels(op, library_calls[i].rate, work);
     }
 }
 

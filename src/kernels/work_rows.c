@@ -22,9 +22,18 @@ void work_read_reduce(const struct cxx_name *name, struct work_kernel *kernel)
 
 static void set_rows(struct work *work, uint64_t rows, uint64_t columns)
 {
-    work->rows = (struct work_rows){rows, columns, 1};
+    work->rows = (struct work_rows){rows, columns, 1, 0};
     work->elements = rows * columns;
     work->flops = (double)work->elements;
+}
+
+/* ReduceConfig: the blocks of a column of the grid share their outputs. The last
+ * of them adds what all have left in memory, a row of threads each its part. */
+static uint64_t partials_of(const struct work_launch *launch)
+{
+    uint64_t parts = launch->grid[1], rows = launch->block[1];
+
+    return parts > 1 ? (parts + rows - 1) / rows : 0;
 }
 
 bool work_reduce(const struct work_kernel *kernel,
@@ -40,6 +49,9 @@ bool work_reduce(const struct work_kernel *kernel,
     set_rows(work, outputs, inputs);
     if (launch->words[3] > kernel->bytes[1])
         work->rows.stride = launch->words[3] / kernel->bytes[1];
+    work->rows.partials = partials_of(launch);
+    work->rate =
+        work->rows.stride > 1 ? WORK_RATE_SUM_OUTER : WORK_RATE_SUM_INNER;
     work->read_bytes = (double)work->elements * kernel->bytes[1];
     work->written_bytes = (double)outputs * kernel->bytes[0];
     return true;
@@ -115,4 +127,47 @@ bool work_max_pool_backward(const struct work_kernel *kernel,
     return set_pool((bytes + INDEX_BYTES) * planes * (double)w[4] *
                         (double)w[5],
                     bytes * out, (uint64_t)out, work);
+}
+
+/* --- interpolation -------------------------------------------------------- */
+
+/* PLANES of IN and OUT elements, each read or written once. The larger side
+ * counts: a thread of either pass goes over it. */
+static bool set_planes(const struct work_kernel *kernel, double planes,
+                       double in, double out, struct work *work)
+{
+    double bytes = kernel->type_bytes[0] ? kernel->type_bytes[0] : 4;
+    double more = in > out ? in : out;
+
+    return set_pool(bytes * planes * in, bytes * planes * out,
+                    (uint64_t)(planes * more), work);
+}
+
+/* UpSampleNearest2d.cu: upsample_nearest2d_out_frame(in, out, batch, channels,
+ * height, width, new height, new width, ...); backward has the same numbers of
+ * the gradient, whose result is smaller. */
+bool work_upsample(const struct work_kernel *kernel,
+                   const struct work_launch *launch, struct work *work)
+{
+    const uint64_t *w = launch->words;
+
+    if (launch->rule != TRACE_RULE_SIZES)
+        return false;
+    return set_planes(kernel, (double)w[0] * (double)w[1],
+                      (double)w[2] * (double)w[3], (double)w[4] * (double)w[5],
+                      work);
+}
+
+/* upsample_nearest2d_nhwc_out_frame(in, out, channels, height, width, new
+ * height, new width, ..., elements of the result) */
+bool work_upsample_nhwc(const struct work_kernel *kernel,
+                        const struct work_launch *launch, struct work *work)
+{
+    const uint64_t *w = launch->words;
+    double out = (double)w[3] * (double)w[4];
+
+    if (launch->rule != TRACE_RULE_SIZES || out <= 0)
+        return false;
+    return set_planes(kernel, (double)w[5] / out, (double)w[1] * (double)w[2],
+                      out, work);
 }

@@ -427,8 +427,8 @@ static struct work gradient(enum work_family family, enum work_type type,
 static struct cost_answer gradient_price(const struct work *work,
                                          enum cost_basis basis)
 {
-    struct cost_build build = {.gpu = "h100"};
-    struct gpu gpu = load_gpu("h100");
+    struct cost_build build = {.gpu = "v100-sxm2-16gb"};
+    struct gpu gpu = load_gpu("v100-sxm2-16gb");
     struct cost_gpu limits;
     struct cost_answer answer = {0};
     struct err err = {""};

@@ -471,3 +471,66 @@ TEST(arguments_that_are_sizes_are_found)
     CHECK_UINT(kernel.sizes[3].kind, WORK_SIZE_INT);
     CHECK_UINT(kernel.sizes[3].argument, 3);
 }
+
+/* The same, of a grid and blocks of two dimensions. */
+static struct work describe_grid(const char *name, enum trace_rule rule,
+                                 const uint64_t words[TRACE_LAUNCH_WORDS],
+                                 const uint32_t grid[2],
+                                 const uint32_t block[2])
+{
+    struct trace_launch launch = {.grid_x_y = PACK(grid[0], grid[1]),
+                                  .grid_z_block_x = PACK(1, block[0]),
+                                  .block_y_z = PACK(block[1], 1),
+                                  .shared_bytes_rule = PACK(0, (uint32_t)rule)};
+    const struct op op = {.kind = OP_LAUNCH,
+                          .record = TRACE_LAUNCH,
+                          .field_count = TRACE_WORD_COUNT(LAUNCH),
+                          .fields = (const uint64_t *)&launch};
+    struct work work;
+
+    memcpy(&launch.a, words, TRACE_LAUNCH_WORDS * sizeof *words);
+    work_describe(&op, name, &work);
+    return work;
+}
+
+TEST(sums_say_how_many_blocks_share_a_result)
+{
+    const char *name = "at::native::reduce_kernel<128, 4, at::native::ReduceOp<"
+                       "c10::BFloat16, at::native::sum, unsigned int, "
+                       "c10::BFloat16, 4, 4> >()";
+    struct work work = describe_grid(name, TRACE_RULE_REDUCTION,
+                                     WORDS(200704, 128, 0, 256),
+                                     (uint32_t[]){1, 2112},
+                                     (uint32_t[]){32, 4});
+
+    CHECK_UINT(work.rate, WORK_RATE_SUM_OUTER);
+    CHECK_UINT(work.rows.partials, 528);
+    work = describe_grid(name, TRACE_RULE_REDUCTION, WORDS(3136, 1024, 0, 2),
+                         (uint32_t[]){64, 1}, (uint32_t[]){32, 16});
+    CHECK_UINT(work.rate, WORK_RATE_SUM_INNER);
+    CHECK_UINT(work.rows.partials, 0);
+}
+
+TEST(interpolation_and_boxes_have_their_sizes)
+{
+    struct work work = describe_launch(
+        "void at::native::(anonymous namespace)::upsample_nearest2d_out_frame<"
+        "float, &at::native::nearest_neighbor_compute_source_index>(float const"
+        "*, float*, unsigned long, unsigned long, unsigned long, unsigned long,"
+        " unsigned long, unsigned long, float, float)",
+        TRACE_RULE_SIZES, WORDS(8, 128, 128, 128, 256, 256), 32768);
+
+    CHECK_UINT(work.family, WORK_POOL);
+    CHECK_UINT(work.elements, 8 * 128 * 256 * 256);
+    CHECK_MOVED(work, 4 * 8 * 128 * 128 * 128, 4 * 8 * 128 * 256 * 256);
+    work = describe_launch("vision::ops::(anonymous namespace)::gather_keep_fro"
+                           "m_mask(bool*, unsigned long long const*, int)",
+                           TRACE_RULE_SIZES, WORDS(8658), 1);
+    CHECK_UINT(work.elements, 8658);
+    CHECK_UINT(work.rate, WORK_RATE_BOXES);
+    work = describe_launch("vision::ops::(anonymous namespace)::nms_kernel_impl"
+                           "<float>(int, double, float const*, unsigned long lo"
+                           "ng*)",
+                           TRACE_RULE_SIZES, WORDS(8658), 18496);
+    CHECK_UINT(work.elements, 8658 * 8658);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/cost/cost.h"
 #include "runtime/cost/cost_image.h"
+#include "runtime/cost/cost_rates.h"
 #include "runtime/cost/cost_recurrent.h"
 
 #include <math.h>
@@ -71,54 +72,6 @@ const struct cost_ops *cost_kind_ops(enum cost_kind kind)
     return (unsigned)kind < COST_KINDS ? &models[kind] : NULL;
 }
 
-static bool is_misaligned(uint64_t leading)
-{
-    return leading % 8 != 0;
-}
-
-/* The tile of a kernel for misaligned products of M x N. */
-static uint64_t crooked_tile(const struct work_gemm *g)
-{
-    uint64_t most = g->m > g->n ? g->m : g->n;
-
-    return most > 64 ? 128 : most > 32 ? 64 : 32;
-}
-
-static double whole_tiles(uint64_t extent, uint64_t tile)
-{
-    return (double)((extent + tile - 1) / tile * tile);
-}
-
-/* 16-bit products whose rows do not start at 16 bytes run kernels that load and
- * store 2 to 8 bytes at a time. What those reach, by clock and multiprocessor:
- * the median of 621 operations of whole tiles (M = 9477, N = 1152, K = 588 at
- * 1.2 GHz, m87-labs/kestrel pull request 143), 557 and 515 (96 x 3137 x 64 x
- * 3137 and 16 x 5185 x 64 x 5185 in AMD-AGI/TraceLens's traces of an H100, at
- * the boost clock); and the geometric mean of 7.0 and 4.7 bytes of a misaligned
- * result that are left in 96 x 3137 x 3137 x 64 and 16 x 5185 x 5185 x 64. */
-#define CROOKED_FLOPS 557.0
-#define CROOKED_BYTES 5.7
-
-/* The least that a product takes for not being aligned; 0: it is. */
-static double crooked_ns(const struct cost_gpu *gpu, const struct work *work)
-{
-    const struct work_gemm *g = &work->gemm;
-    bool half = work->type == WORK_FP16 || work->type == WORK_BF16;
-
-    if (work->family != WORK_GEMM || !half)
-        return 0;
-    uint64_t lda = g->lda ? g->lda : g->transpose_a ? g->m : g->k;
-    uint64_t ldb = g->ldb ? g->ldb : g->transpose_b ? g->k : g->n;
-    uint64_t ldc = g->ldc ? g->ldc : g->n, tile = crooked_tile(g);
-    double clocks = 1e-3 * gpu->clock_mhz * gpu->sm_count; /* a nanosecond */
-    if (!is_misaligned(lda | ldb | ldc) || !(clocks > 0))
-        return 0;
-    double flops = 2 * whole_tiles(g->m, tile) * whole_tiles(g->n, tile) *
-                   (double)g->k * (double)g->batch;
-    double stored = is_misaligned(ldc) ? work->written_bytes : 0;
-    return (flops / CROOKED_FLOPS + stored / CROOKED_BYTES) / clocks;
-}
-
 /* How much longer contiguous kernels take whose threads load less than 16 bytes
  * at a time (PyTorch before 2.7 loads four elements, also of 16 bits): gelu and
  * sin of 2^26 to 2^29 elements, before and after pytorch/pytorch pull request
@@ -177,7 +130,7 @@ static int price_model(const struct cost_image *image,
     if (m->weight > 0 ? blend_price(image, m, gpu, work, &b)
                       : model_price(image, m, gpu, work, &b.ns))
         return -1;
-    b.ns = fmax(b.ns * narrow_loads(gpu, work), crooked_ns(gpu, work));
+    b.ns *= narrow_loads(gpu, work);
     *answer = (struct cost_answer){
         .ns = whole_ns(b.ns),
         .low_ns = whole_ns(b.ns * b.low),
@@ -185,6 +138,56 @@ static int price_model(const struct cost_image *image,
         .basis = m->basis,
         .flags = m->flags,
     };
+    return 0;
+}
+
+static void answer_time(const struct cost_time *t, struct cost_answer *answer)
+{
+    *answer = (struct cost_answer){
+        .ns = whole_ns(t->ns),
+        .low_ns = whole_ns(t->ns * t->low),
+        .high_ns = whole_ns(t->ns * t->high),
+        .basis = COST_BORROWED,
+    };
+}
+
+/* By what bounds such kernels, which another GPU has shown. */
+static int price_rate(const struct cost_gpu *gpu, const struct work *work,
+                      struct cost_answer *answer)
+{
+    struct cost_time time;
+
+    if (cost_rate_time(gpu, work, &time))
+        return -1;
+    answer_time(&time, answer);
+    return 0;
+}
+
+/* Whether IMAGE has a model of WORK from its own GPU's times. */
+static bool has_own(const struct cost_image *image, const struct work *work)
+{
+    const struct cost_model *m = image ? cost_image_model(image, work) : NULL;
+
+    return m && (m->basis == COST_FITTED || m->basis == COST_ESTIMATED);
+}
+
+/* Of depthwise convolutions in 16 bits and of a few channels no fit has times. */
+static bool is_fitted(const struct cost_image *image, const struct work *work)
+{
+    return has_own(image, work) && !work_variant(work) &&
+           work->convolution.c >= COST_FEW_CHANNELS;
+}
+
+static int price_convolution(const struct cost_image *image,
+                             const struct cost_gpu *gpu,
+                             const struct work *work,
+                             struct cost_answer *answer)
+{
+    struct cost_time time;
+
+    if (is_fitted(image, work) || cost_convolution_time(gpu, work, &time))
+        return -1;
+    answer_time(&time, answer);
     return 0;
 }
 
@@ -312,6 +315,22 @@ static uint64_t at_least(uint64_t ns, uint64_t bound)
     return ns < bound ? bound : ns;
 }
 
+/* A model's ANSWER with what it does not know of WORK: the layout of a product,
+ * and the numbers that dropout draws in attention. */
+static void answer_correct(const struct cost_gpu *gpu, const struct work *work,
+                           struct cost_answer *answer)
+{
+    double ns = fmax((double)answer->ns, cost_layout_ns(gpu, work)) +
+                cost_dropout_ns(gpu, work);
+    double factor = ns / fmax((double)answer->ns, 1);
+
+    if (!(factor > 1))
+        return;
+    answer->ns = whole_ns(ns);
+    answer->low_ns = whole_ns((double)answer->low_ns * factor);
+    answer->high_ns = whole_ns((double)answer->high_ns * factor);
+}
+
 static bool is_described(const struct work *work)
 {
     return work->source == WORK_EXACT || work->source == WORK_RULE;
@@ -330,6 +349,20 @@ void cost_correct_kernel(const struct cost_image *image, uint64_t key,
     answer->high_ns = whole_ns((double)answer->high_ns * factor);
 }
 
+/* The price of what is known best: the kernel itself, its shape, its family. */
+static int price_best(const struct cost_image *image,
+                      const struct cost_gpu *gpu, const struct work *work,
+                      struct cost_answer *answer)
+{
+    if (!price_rate(gpu, work, answer) ||
+        !price_convolution(image, gpu, work, answer))
+        return 0;
+    return !image || (price_model(image, gpu, work, answer) &&
+                      price_gradient(image, gpu, work, answer))
+               ? -1
+               : 0;
+}
+
 void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
                 const struct work *work, struct cost_answer *answer)
 {
@@ -343,9 +376,9 @@ void cost_price(const struct cost_image *image, const struct cost_gpu *gpu,
     if (work->is_recurrent) {
         cost_recurrent_price(image, gpu, work, answer);
     } else if (!image || !known || price_measured(image, work, answer)) {
-        if (!image || !known || (price_model(image, gpu, work, answer) &&
-                                 price_gradient(image, gpu, work, answer)))
+        if (!known || price_best(image, gpu, work, answer))
             price_roofline(gpu, work, answer);
+        answer_correct(gpu, work, answer);
         if (image && known)
             answer_scale(image, work, answer);
     }

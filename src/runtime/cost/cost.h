@@ -35,6 +35,7 @@ struct cost_gpu {
     double pcie_gbps, nvlink_gbps;
     uint32_t sm_count;
     uint32_t clock_mhz;
+    uint32_t sm_threads, sm_blocks; /* that a multiprocessor holds */
     uint32_t capability; /* 90 for 9.0 */
 };
 

@@ -41,6 +41,8 @@ void cost_gpu_set(const struct gpu *gpu, struct cost_gpu *limits)
         .nvlink_gbps = gpu->nvlink_gbps,
         .sm_count = gpu->sm_count,
         .clock_mhz = gpu->clock_boost_mhz,
+        .sm_threads = gpu->max_threads_per_sm,
+        .sm_blocks = gpu->max_blocks_per_sm,
         .capability = gpu->capability_major * 10 + gpu->capability_minor,
     };
 }
@@ -215,7 +217,7 @@ double cost_roofline_ns(const struct cost_roofline *line,
     X(CONVOLUTION_DGRAD, 5000, 0.4, 0.5, 0)                                    \
     X(CONVOLUTION_WGRAD, 5000, 0.3, 0.5, 0)                                    \
     X(COPY, 1500, 1, 0.9, 0)                                                   \
-    X(SET, 1500, 1, 0.85, 0)                                                   \
+    X(SET, 900, 1, 0.85, 0)                                                    \
     X(COLLECTIVE, 10000, 1, 0.7, 0)                                            \
     X(OTHER, 3000, 0.4, 0.6, 0)
 

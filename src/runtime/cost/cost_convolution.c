@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions of cuDNN on data center GPUs from Ampere on, of which that GPU
+ * itself has no times: by what its kernels do. Numbers are those of five jobs on
+ * one H200 (cuDNN 9.19): bf16 in both layouts, TF32 in NCHW. */
+#include "runtime/cost/cost_rates.h"
+
+#include <math.h>
+
+/* cuDNN's kernels want the channels last. In NCHW it transposes what it reads
+ * and writes, but for filters of 1 x 1, which are products as they are. */
+#define TRANSPOSE_MEMORY 0.74
+
+/* Fewer output channels than this are a part of a tile. */
+#define TILE 128.0
+
+/* A tile goes over its filter and channels in order. */
+#define DEPTH_NS 6.0
+
+struct line {
+    float floor_ns;
+    float half, tf32; /* shares of the peak */
+    float memory;
+};
+
+static const struct line dense[] = {
+    {8000, 0.75F, 0.70F, 0.80F}, /* forward */
+    {4000, 0.80F, 0.80F, 0.80F}, /* gradient of the input */
+    {6000, 0.50F, 0.30F, 0.70F}, /* of the filter */
+};
+/* In TF32 a filter of 1 x 1 in NCHW is a product whose operands lie across. */
+static const struct line across[] = {
+    {8000, 0.75F, 0.45F, 0.80F},
+    {4000, 0.80F, 0.45F, 0.75F},
+    {6000, 0.50F, 0.22F, 0.70F},
+};
+
+/* A few channels are padded to 16 bytes, pixel by pixel, and run kernels that
+ * find few of their operands in shared memory. Pixels a cycle of a
+ * multiprocessor, by layout. */
+#define PADDED_BYTES 16.0
+static const double padded_pixels[] = {
+    [WORK_NCHW] = 0.088, [WORK_NHWC] = 0.22};
+static const struct line few[] = {
+    {8000, 0.106F, 0.11F, 0.5F},
+    {8000, 0.106F, 0.11F, 0.5F},
+    {8000, 0.170F, 0.155F, 0.5F},
+};
+
+/* cuDNN's depthwise kernels of 16 bits, channels last, as shares of the fp32
+ * peak: 7 x 7 at 14 to 56 pixels. */
+static const struct line depthwise[] = {
+    {2000, 0.160F, 0.160F, 0.5F},
+    {2000, 0.085F, 0.085F, 0.5F},
+    {4000, 0.190F, 0.190F, 0.5F},
+};
+
+#define DENSE_BAND     1.3
+#define FEW_BAND       1.4
+#define DEPTHWISE_BAND 1.4
+
+/* Bytes of WORK's input, output and filter. */
+struct tensors {
+    double in, out, filter;
+};
+
+static struct tensors tensors_of(const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    double bytes = work->element_bytes, n = (double)c->n;
+    double depth = c->d ? (double)c->d : 1;
+
+    return (struct tensors){
+        .in = bytes * n * (double)c->c * depth * (double)(c->h * c->w),
+        .out = bytes * n * (double)c->k * depth * (double)(c->out_h * c->out_w),
+        .filter = bytes * (double)(c->c * c->k * c->r * c->s),
+    };
+}
+
+static unsigned pass_of(const struct work *work)
+{
+    return (unsigned)(work->family - WORK_CONVOLUTION_FORWARD);
+}
+
+static bool is_half(const struct work *work)
+{
+    return work->type == WORK_FP16 || work->type == WORK_BF16;
+}
+
+static double peak(const struct cost_gpu *gpu, enum work_type type)
+{
+    return 1e3 * fmax(gpu->tflops[type] > 0 ? gpu->tflops[type]
+                                            : gpu->tflops[WORK_FP32], 1);
+}
+
+static double memory_ns(const struct cost_gpu *gpu, double bytes, double share)
+{
+    return bytes / (share * fmax(gpu->memory_gbps, 1));
+}
+
+static double line_ns(const struct cost_gpu *gpu, const struct work *work,
+                      const struct line *line, double flops)
+{
+    double share = is_half(work) ? line->half : line->tf32;
+    double bytes = work->read_bytes + work->written_bytes;
+
+    return fmax(flops / (share * peak(gpu, work->type)),
+                memory_ns(gpu, bytes, line->memory));
+}
+
+static bool is_product(const struct work_convolution *c)
+{
+    return c->r * c->s == 1 && c->stride_h == 1 && c->stride_w == 1;
+}
+
+static double tile_fill(double extent)
+{
+    return extent / (TILE * ceil(extent / TILE));
+}
+
+static double dense_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    const struct tensors t = tensors_of(work);
+    bool data = work->family == WORK_CONVOLUTION_DGRAD;
+    bool filter = work->family == WORK_CONVOLUTION_WGRAD;
+    double fill = tile_fill((double)(data ? c->c : c->k));
+    double depth = filter ? 0
+                          : DEPTH_NS * (double)((data ? c->k : c->c) *
+                                                c->r * c->s);
+    bool product = c->layout == WORK_NCHW && is_product(c);
+    const struct line *line = &(product ? across : dense)[pass_of(work)];
+    double ns = fmax(line_ns(gpu, work, line, work->flops / sqrt(fill)), depth);
+
+    if (c->layout == WORK_NCHW && !product)
+        ns += memory_ns(gpu, 2 * (t.in + t.out), TRANSPOSE_MEMORY);
+    return ns + line->floor_ns;
+}
+
+/* The first layer of most networks: three channels. */
+static double few_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    const struct work_convolution *c = &work->convolution;
+    double padded = PADDED_BYTES / work->element_bytes / (double)c->c;
+    double pixels = (double)(c->n * c->h * c->w);
+    double cycles = 1e-3 * gpu->clock_mhz * fmax(gpu->sm_count, 1);
+    double ns = line_ns(gpu, work, &few[pass_of(work)],
+                        work->flops * fmax(padded, 1));
+
+    if (cycles > 0)
+        ns += pixels / (padded_pixels[c->layout] * cycles);
+    if (c->layout == WORK_NCHW)
+        ns += memory_ns(gpu, 2 * tensors_of(work).out, TRANSPOSE_MEMORY);
+    return ns + few[pass_of(work)].floor_ns;
+}
+
+static double depthwise_ns(const struct cost_gpu *gpu, const struct work *work)
+{
+    const struct line *line = &depthwise[pass_of(work)];
+    double bytes = work->read_bytes + work->written_bytes;
+
+    return line->floor_ns +
+           fmax(work->flops / (line->half * peak(gpu, WORK_FP32)),
+                memory_ns(gpu, bytes, line->memory));
+}
+
+static void set(struct cost_time *time, double ns, double band)
+{
+    *time = (struct cost_time){ns, 1 / band, band};
+}
+
+/* Data center GPUs are those of 8.0, 9.0 and 10.0: 8.6, 8.9 and 12.0 are not. */
+static bool is_known(const struct cost_gpu *gpu, const struct work *work)
+{
+    return gpu->capability >= 80 && gpu->capability < 120 &&
+           gpu->capability % 10 == 0 &&
+           work->family >= WORK_CONVOLUTION_FORWARD &&
+           work->family <= WORK_CONVOLUTION_WGRAD &&
+           (is_half(work) || work->type == WORK_TF32) && work->convolution.c;
+}
+
+int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
+                          struct cost_time *time)
+{
+    const struct work_convolution *c = &work->convolution;
+
+    if (!is_known(gpu, work))
+        return -1;
+    if (work_variant(work)) {
+        if (c->layout != WORK_NHWC || !is_half(work))
+            return -1;
+        set(time, depthwise_ns(gpu, work), DEPTHWISE_BAND);
+    } else if (c->groups > 1) {
+        return -1;
+    } else if (c->c < COST_FEW_CHANNELS) {
+        set(time, few_ns(gpu, work), FEW_BAND);
+    } else {
+        set(time, dense_ns(gpu, work), DENSE_BAND);
+    }
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prices of single kernels, by what bounds each: src/runtime/cost alone. */
+#ifndef MEMSIM_RUNTIME_COST_COST_RATES_H
+#define MEMSIM_RUNTIME_COST_COST_RATES_H
+
+#include "runtime/cost/cost.h"
+
+/* A time and its band, as factors of it. */
+struct cost_time {
+    double ns, low, high;
+};
+
+/* Prices WORK by its rate. Returns 0, or -1 where it has none. */
+int cost_rate_time(const struct cost_gpu *gpu, const struct work *work,
+                   struct cost_time *time);
+
+/* Below it a convolution's input is padded. */
+#define COST_FEW_CHANNELS 8
+
+/* Prices a convolution that GPU has no times of, likewise. */
+int cost_convolution_time(const struct cost_gpu *gpu, const struct work *work,
+                          struct cost_time *time);
+
+/* The least that a product takes for how its operands lie in memory; 0: they
+ * cost nothing. */
+double cost_layout_ns(const struct cost_gpu *gpu, const struct work *work);
+
+/* What dropout adds to attention. */
+double cost_dropout_ns(const struct cost_gpu *gpu, const struct work *work);
+
+#endif

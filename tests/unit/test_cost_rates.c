@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prices of kernels by what bounds them, against what an H200 took in a running
+ * job (PyTorch 2.11, cuDNN 9.19). */
+#include "check.h"
+#include "common/base/err.h"
+#include "common/catalogue/gpu.h"
+#include "fits/cost_fit.h"
+#include "runtime/cost/cost_image.h"
+
+#include <stdlib.h>
+
+static struct cost_gpu limits_of(const char *name)
+{
+    struct gpu gpu;
+    struct cost_gpu limits;
+    struct err err = {""};
+
+    if (gpu_load(name, &gpu, &err))
+        CHECK_FAIL("%s", err.text);
+    cost_gpu_set(&gpu, &limits);
+    return limits;
+}
+
+/* The price of WORK with the fit that GPU borrows. */
+static struct cost_answer price(const char *name, const struct work *work)
+{
+    struct cost_gpu limits = limits_of(name);
+    struct cost_answer answer;
+    struct gpu gpu;
+    struct err err = {""};
+
+    CHECK(!gpu_load(name, &gpu, &err));
+    struct cost_image *image = cost_fit_load(&gpu, NULL, &err);
+    CHECK(image);
+    cost_price(image, &limits, work, &answer);
+    free(image);
+    return answer;
+}
+
+static double us(const char *name, const struct work *work)
+{
+    return (double)price(name, work).ns / 1e3;
+}
+
+/* A kernel of BLOCKS of THREADS that moves BYTES for ELEMENTS. */
+static struct work kernel(enum work_family family, enum work_rate rate,
+                          uint64_t elements, double bytes, uint64_t blocks,
+                          uint32_t threads)
+{
+    return (struct work){.family = family,
+                         .source = WORK_RULE,
+                         .element_bytes = 4,
+                         .elements = elements,
+                         .flops = (double)elements,
+                         .read_bytes = bytes,
+                         .blocks = blocks,
+                         .threads = threads,
+                         .rate = (uint8_t)rate,
+                         .rows = {.rows = 1, .columns = elements}};
+}
+
+static const struct {
+    enum work_family family;
+    enum work_rate rate;
+    uint64_t elements;
+    double mbytes;
+    uint64_t blocks;
+    uint32_t threads;
+    double us;
+} measured[] = {
+    {WORK_NORM_FORWARD, WORK_RATE_LAYER_NORM, 25690112, 207.1, 200704, 128,
+     303.8},
+    {WORK_NORM_FORWARD, WORK_RATE_LAYER_NORM, 12910592, 103.4, 12608, 128,
+     42.0},
+    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_DATA, 25165824, 302.3, 32768,
+     128, 76.3},
+    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_WEIGHTS, 12845056, 103.2, 8,
+     1024, 212},
+    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_WEIGHTS, 25690112, 207.1, 25088,
+     32, 53.8},
+    {WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 33554432, 134.2, 64, 512, 421},
+    {WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 65531904, 262.2, 4096, 512, 147},
+    {WORK_NORM_FORWARD, WORK_RATE_BATCH_STATISTICS, 205520896, 411, 256, 512,
+     694},
+    {WORK_NORM_FORWARD, WORK_RATE_BATCH_TRANSFORM, 205520896, 822, 256, 512,
+     456},
+    {WORK_NORM_BACKWARD, WORK_RATE_BATCH_REDUCE, 102760448, 411, 2048, 512,
+     161},
+    {WORK_NORM_BACKWARD, WORK_RATE_BATCH_DATA, 205520896, 1233, 256, 512, 547},
+    {WORK_NORM_FORWARD, WORK_RATE_CHANNEL_FORWARD, 51380224, 616.6, 64, 512,
+     461},
+    {WORK_NORM_BACKWARD, WORK_RATE_CHANNEL_BACKWARD, 51380224, 1027.6, 64, 512,
+     1177},
+    {WORK_SOFTMAX_FORWARD, WORK_RATE_LONG_SOFTMAX, 411705344, 3293.6, 8192,
+     1024, 1482},
+    {WORK_SOFTMAX_BACKWARD, WORK_RATE_LONG_SOFTMAX_DATA, 411705344, 4940.5,
+     8192, 512, 1741},
+    {WORK_ELEMENTWISE, WORK_RATE_DROPOUT, 25165824, 125.8, 1056, 256, 43.9},
+    {WORK_STRIDED, WORK_RATE_CAST, 411705344, 2470, 804112, 128, 1170},
+    {WORK_STRIDED, WORK_RATE_CAST_PAIR, 100663296, 1006.6, 196608, 128, 388},
+    {WORK_STRIDED, WORK_RATE_CAT_WIDE, 100663296, 805.3, 8448, 128, 200},
+    {WORK_POOL, WORK_RATE_POOL, 51380224, 924.8, 7168, 1024, 823},
+    {WORK_POOL, WORK_RATE_POOL_DATA, 205520896, 924.8, 28672, 1024, 1826},
+    {WORK_INDEX, WORK_RATE_GATHER_ROWS, 3478608, 8.7, 217413, 32, 132},
+    {WORK_INDEX, WORK_RATE_SEGMENTS, 25165824, 100.9, 36044, 768, 208},
+    {WORK_INDEX, WORK_RATE_BOXES, 8658, 0.01, 1, 64, 2820},
+};
+
+TEST(kernels_take_what_an_h200_took)
+{
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        struct work work = kernel(measured[i].family, measured[i].rate,
+                                  measured[i].elements,
+                                  1e6 * measured[i].mbytes, measured[i].blocks,
+                                  measured[i].threads);
+        struct cost_answer answer = price("h200", &work);
+
+        CHECK_NEAR((double)answer.ns / 1e3, measured[i].us, 0.2);
+        CHECK((double)answer.low_ns / 1e3 < measured[i].us);
+        CHECK((double)answer.high_ns / 1e3 > measured[i].us);
+        CHECK_UINT(answer.basis, COST_BORROWED);
+    }
+}
+
+static double sum_us(uint64_t elements, uint64_t stride, uint64_t blocks,
+                     uint32_t threads, uint64_t partials)
+{
+    struct work work = kernel(
+        WORK_REDUCE, stride > 1 ? WORK_RATE_SUM_OUTER : WORK_RATE_SUM_INNER,
+        elements, 2 * (double)elements, blocks, threads);
+
+    work.rows.stride = stride;
+    work.rows.partials = partials;
+    return us("h200", &work);
+}
+
+/* A bias's gradient: what the blocks of few columns leave for the last one. */
+TEST(sums_wait_for_their_last_block)
+{
+    CHECK_NEAR(sum_us(25690112, 128, 2112, 128, 528), 135, 0.2);
+    CHECK_NEAR(sum_us(12845056, 256, 1568, 128, 196), 57, 0.2);
+    CHECK_NEAR(sum_us(100663296, 3072, 2112, 128, 22), 69.9, 0.2);
+    CHECK_NEAR(sum_us(3211264, 1, 64, 512, 0), 21.4, 0.2);
+}
+
+/* Another memory changes what the memory bounds, and nothing else. */
+TEST(a_slower_memory_costs_what_waits_for_it)
+{
+    struct work few = kernel(WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 33554432,
+                             134e6, 64, 512);
+    struct work wide = kernel(WORK_STRIDED, WORK_RATE_CAT_WIDE, 100663296,
+                              805e6, 8448, 128);
+
+    CHECK_NEAR(us("h100", &few), us("h200", &few), 0.01);
+    CHECK_NEAR(us("h100", &wide), us("h200", &wide) * 4800 / 3350, 0.02);
+}
+
+static struct work convolution(enum work_family family, enum work_type type,
+                               enum work_layout layout, uint64_t n, uint64_t c,
+                               uint64_t side, uint64_t k, uint64_t filter)
+{
+    uint32_t bytes = type == WORK_TF32 ? 4 : 2;
+    double in = (double)(n * c * side * side), out = in / (double)c * (double)k;
+
+    return (struct work){
+        .family = family,
+        .type = type,
+        .source = WORK_EXACT,
+        .element_bytes = bytes,
+        .flops = 2 * out * (double)(c * filter * filter),
+        .read_bytes = bytes * in,
+        .written_bytes = bytes * out,
+        .convolution = {.n = n, .c = c, .h = side, .w = side, .k = k, .d = 1,
+                        .t = 1, .r = filter, .s = filter, .stride_h = 1,
+                        .stride_w = 1, .groups = 1, .out_h = side,
+                        .out_w = side, .layout = layout},
+    };
+}
+
+static struct work depthwise(enum work_family family, uint64_t c, uint64_t side)
+{
+    struct work work = convolution(family, WORK_BF16, WORK_NHWC, 64, c, side, c,
+                                   7);
+
+    work.flops /= (double)c;
+    work.convolution.groups = c;
+    return work;
+}
+
+TEST(convolutions_take_what_an_h200_took)
+{
+    struct work work = depthwise(WORK_CONVOLUTION_FORWARD, 512, 14);
+
+    CHECK_NEAR(us("h200", &work), 61.4, 0.15);
+    CHECK_NEAR(us("h100", &work), 61.4, 0.15); /* not by its fp32 times */
+    work = depthwise(WORK_CONVOLUTION_DGRAD, 512, 14);
+    CHECK_NEAR(us("h200", &work), 107, 0.15);
+    work = depthwise(WORK_CONVOLUTION_WGRAD, 128, 56);
+    CHECK_NEAR(us("h200", &work), 148, 0.4);
+    work = convolution(WORK_CONVOLUTION_FORWARD, WORK_TF32, WORK_NCHW, 4, 256,
+                       232, 256, 3); /* 200 x 272 */
+    CHECK_NEAR(us("h200", &work), 875, 0.2);
+    work = convolution(WORK_CONVOLUTION_FORWARD, WORK_BF16, WORK_NHWC, 256, 64,
+                       56, 256, 1);
+    CHECK_NEAR(us("h200", &work), 180, 0.3);
+}
+
+/* The first layer of a ResNet: 7 x 7, stride 2. */
+TEST(three_channels_are_padded)
+{
+    struct work work = convolution(WORK_CONVOLUTION_FORWARD, WORK_BF16,
+                                   WORK_NHWC, 256, 3, 224, 64, 7);
+
+    work.flops /= 4;
+    work.written_bytes /= 4;
+    work.convolution.out_h = work.convolution.out_w = 112;
+    work.convolution.stride_h = work.convolution.stride_w = 2;
+    CHECK_NEAR(us("h200", &work), 1752, 0.15);
+    work.family = WORK_CONVOLUTION_WGRAD;
+    CHECK_NEAR(us("h200", &work), 1107, 0.2);
+}
+
+static double product_us(enum work_type type, uint64_t m, uint64_t n,
+                         uint64_t k, bool transpose_a, bool transpose_b)
+{
+    uint32_t bytes = type == WORK_TF32 ? 4 : 2;
+    struct work work = {
+        .family = WORK_GEMM,
+        .type = type,
+        .source = WORK_EXACT,
+        .element_bytes = bytes,
+        .flops = 2 * (double)m * (double)n * (double)k,
+        .read_bytes = bytes * (double)k * (double)(m + n),
+        .written_bytes = bytes * (double)m * (double)n,
+        .gemm = {.m = m, .n = n, .k = k, .batch = 1,
+                 .transpose_a = transpose_a, .transpose_b = transpose_b},
+    };
+
+    return us("h200", &work);
+}
+
+TEST(layouts_of_products_cost_what_an_h200_took)
+{
+    CHECK_NEAR(product_us(WORK_BF16, 8192, 50257, 768, 0, 1), 6636, 0.1);
+    CHECK_NEAR(product_us(WORK_BF16, 8192, 768, 50257, 0, 0), 4497, 0.1);
+    CHECK_NEAR(product_us(WORK_BF16, 4096, 30522, 768, 0, 1), 807, 0.1);
+    CHECK_NEAR(product_us(WORK_TF32, 8192, 50257, 768, 0, 1), 4895, 0.1);
+    CHECK_NEAR(product_us(WORK_TF32, 768, 2304, 8192, 1, 0), 157, 0.15);
+    CHECK_NEAR(product_us(WORK_TF32, 8192, 768, 3072, 0, 0), 120, 0.15);
+}
+
+TEST(dropout_costs_attention_its_random_numbers)
+{
+    struct work work = {
+        .family = WORK_ATTENTION_FORWARD,
+        .type = WORK_BF16,
+        .source = WORK_EXACT,
+        .element_bytes = 2,
+        .flops = 2.0 * 8 * 12 * 1024 * 1024 * 64,
+        .attention = {.batch = 8, .heads = 12, .kv_heads = 12, .queries = 1024,
+                      .keys = 1024, .head_size = 64, .value_size = 64,
+                      .causal = true, .kernel = WORK_ATTENTION_CUDNN},
+    };
+    double plain = us("h200", &work);
+
+    work.attention.dropout = true;
+    CHECK_NEAR(us("h200", &work) - plain, 53.5, 0.1);
+    CHECK_NEAR(us("h200", &work), 103.5, 0.25);
+}
