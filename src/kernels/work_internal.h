@@ -92,6 +92,9 @@ bool work_max_pool_backward(const struct work_kernel *kernel,
                             struct work *work);
 bool work_upsample(const struct work_kernel *kernel,
                    const struct work_launch *launch, struct work *work);
+bool work_upsample_backward(const struct work_kernel *kernel,
+                            const struct work_launch *launch,
+                            struct work *work);
 bool work_upsample_nhwc(const struct work_kernel *kernel,
                         const struct work_launch *launch, struct work *work);
 

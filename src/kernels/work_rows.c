@@ -143,11 +143,23 @@ static bool set_planes(const struct work_kernel *kernel, double planes,
                     (uint64_t)(planes * more), work);
 }
 
-/* UpSampleNearest2d.cu: upsample_nearest2d_out_frame(in, out, batch, channels,
- * height, width, new height, new width, ...); backward has the same numbers of
- * the gradient, whose result is smaller. */
+/* UpSampleNearest2d.cu: upsample_nearest2d_out_frame(in, out, planes, height,
+ * width, new height, new width, ...) */
 bool work_upsample(const struct work_kernel *kernel,
                    const struct work_launch *launch, struct work *work)
+{
+    const uint64_t *w = launch->words;
+
+    if (launch->rule != TRACE_RULE_SIZES)
+        return false;
+    return set_planes(kernel, (double)w[0], (double)w[1] * (double)w[2],
+                      (double)w[3] * (double)w[4], work);
+}
+
+/* upsample_nearest2d_backward_out_frame(gradient, batch, channels, height,
+ * width, those of the result, ...) */
+bool work_upsample_backward(const struct work_kernel *kernel,
+                            const struct work_launch *launch, struct work *work)
 {
     const uint64_t *w = launch->words;
 

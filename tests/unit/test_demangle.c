@@ -26,6 +26,13 @@ static const struct {
      "dispatch_softmax_forward<c10::Half, c10::Half, float, false, false>(c10::"
      "Half*, c10::Half const*, int, int, int, bool const*, int, bool)"},
     {"_Z7my_gemmPfS_", "my_gemm(float*, float*)"},
+    {"_ZN2at6native53_GLOBAL__N__222ba01c_20_UpSampleNearest2d_cu_198c5ce228ups"
+     "ample_nearest2d_out_frameIfXadL_ZNS0_37nearest_neighbor_compute_source_in"
+     "dexEfiiEEEEvPKT_PS3_mmmmmff",
+     "at::native::(anonymous namespace)::upsample_nearest2d_out_frame<floa"
+     "t, &at::native::nearest_neighbor_compute_source_index>(float const*, floa"
+     "t*, unsigned long, unsigned long, unsigned long, unsigned long, unsigned "
+     "long, float, float)"},
     {"add_kernel_0d1d2d", "add_kernel_0d1d2d"},
     {"", ""},
 };
@@ -44,7 +51,7 @@ TEST(says_what_it_cannot_read)
 {
     static const char *const bad[] = {
         "_Z",       "_Z3ab",         "_Z99999999999999999999x",
-        "_ZLi4E",   "_ZN2at6native", "_Z1fIXadL_Z1gvEEEvv",
+        "_ZLi4E",   "_ZN2at6native", "_Z1fIXntL_Z1gvEEEvv",
         "_Z1fS_",   "_Z1fIfEvS9_",   "_ZN",
         "_Z1fILi4",
     };

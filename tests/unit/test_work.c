@@ -517,8 +517,8 @@ TEST(interpolation_and_boxes_have_their_sizes)
         "void at::native::(anonymous namespace)::upsample_nearest2d_out_frame<"
         "float, &at::native::nearest_neighbor_compute_source_index>(float const"
         "*, float*, unsigned long, unsigned long, unsigned long, unsigned long,"
-        " unsigned long, unsigned long, float, float)",
-        TRACE_RULE_SIZES, WORDS(8, 128, 128, 128, 256, 256), 32768);
+        " unsigned long, float, float)",
+        TRACE_RULE_SIZES, WORDS(1024, 128, 128, 256, 256), 32768);
 
     CHECK_UINT(work.family, WORK_POOL);
     CHECK_UINT(work.elements, 8 * 128 * 256 * 256);

@@ -499,9 +499,18 @@ static void read_literal(struct demangler *d)
 /* One template argument; a pack gives several, or none. */
 static void read_argument(struct demangler *d)
 {
-    if (take(d, "L")) {
+    if (take(d, "L_Z")) { /* a function, without its parameters */
+        read_name(d, true);
+        d->mute++;
+        read_list(d);
+        d->mute--;
+        if (!take(d, "E"))
+            fail(d);
+    } else if (take(d, "L")) {
         read_literal(d);
     } else if (take(d, "X")) { /* an expression: of one argument only */
+        if (take(d, "ad"))
+            write_word(d, "&");
         read_argument(d);
         if (!take(d, "E"))
             fail(d);
