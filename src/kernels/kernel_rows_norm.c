@@ -19,27 +19,30 @@
      .rate = WORK_RATE_KEPT_SOFTMAX,                                           \
      .words = text,                                                            \
      .form = {ROWS, .read = 1, .written = 1, .written_type = 2, .flops = 5}},  \
-    {.base = "cunn_SoftMaxForward",                                            \
-     .contains = mark,                                                         \
-     .family = WORK_SOFTMAX_FORWARD,                                           \
-     .rate = WORK_RATE_LONG_SOFTMAX,                                           \
-     .words = text,                                                            \
-     .form = {ROWS, .read = 1, .written = 1, .written_type = 2, .flops = 5}},  \
-    {.base = "cunn_SoftMaxForwardReg",                                         \
-     .contains = mark,                                                         \
-     .family = WORK_SOFTMAX_FORWARD,                                           \
-     .words = text,                                                            \
-     .form = {ROWS, .read = 1, .written = 1, .written_type = 2, .flops = 5}},  \
-    {.base = "cunn_SpatialSoftMaxForward",                                     \
-     .contains = mark,                                                         \
-     .family = WORK_SOFTMAX_FORWARD,                                           \
-     .words = text,                                                            \
-     .form = {.rows = {WORK_WORD_0, WORK_WORD_2},                              \
-              .columns = WORK_WORD_1,                                          \
-              .read = 1,                                                       \
-              .written = 1,                                                    \
-              .written_type = 2,                                               \
-              .flops = 5}}
+        {.base = "cunn_SoftMaxForward",                                        \
+         .contains = mark,                                                     \
+         .family = WORK_SOFTMAX_FORWARD,                                       \
+         .rate = WORK_RATE_LONG_SOFTMAX,                                       \
+         .words = text,                                                        \
+         .form = {ROWS, .read = 1, .written = 1, .written_type = 2,            \
+                  .flops = 5}},                                                \
+        {.base = "cunn_SoftMaxForwardReg",                                     \
+         .contains = mark,                                                     \
+         .family = WORK_SOFTMAX_FORWARD,                                       \
+         .words = text,                                                        \
+         .form = {ROWS, .read = 1, .written = 1, .written_type = 2,            \
+                  .flops = 5}},                                                \
+    {                                                                          \
+        .base = "cunn_SpatialSoftMaxForward", .contains = mark,                \
+        .family = WORK_SOFTMAX_FORWARD, .words = text, .form = {               \
+            .rows = {WORK_WORD_0, WORK_WORD_2},                                \
+            .columns = WORK_WORD_1,                                            \
+            .read = 1,                                                         \
+            .written = 1,                                                      \
+            .written_type = 2,                                                 \
+            .flops = 5                                                         \
+        }                                                                      \
+    }
 #define SOFTMAX_BACKWARD(mark, text)                                           \
     {.base = "cunn_SoftMaxBackwardSmem",                                       \
      .contains = mark,                                                         \
@@ -47,22 +50,23 @@
      .rate = WORK_RATE_KEPT_SOFTMAX_DATA,                                      \
      .words = text,                                                            \
      .form = {ROWS, .read = 2, .written = 1, .read_type = 2, .flops = 5}},     \
-    {.base = "cunn_SoftMaxBackward",                                           \
-     .contains = mark,                                                         \
-     .family = WORK_SOFTMAX_BACKWARD,                                          \
-     .rate = WORK_RATE_LONG_SOFTMAX_DATA,                                      \
-     .words = text,                                                            \
-     .form = {ROWS, .read = 2, .written = 1, .read_type = 2, .flops = 5}},     \
-    {.base = "cunn_SpatialSoftMaxBackward",                                    \
-     .contains = mark,                                                         \
-     .family = WORK_SOFTMAX_BACKWARD,                                          \
-     .words = text,                                                            \
-     .form = {.rows = {WORK_WORD_0, WORK_WORD_2},                              \
-              .columns = WORK_WORD_1,                                          \
-              .read = 2,                                                       \
-              .written = 1,                                                    \
-              .read_type = 2,                                                  \
-              .flops = 5}}
+        {.base = "cunn_SoftMaxBackward",                                       \
+         .contains = mark,                                                     \
+         .family = WORK_SOFTMAX_BACKWARD,                                      \
+         .rate = WORK_RATE_LONG_SOFTMAX_DATA,                                  \
+         .words = text,                                                        \
+         .form = {ROWS, .read = 2, .written = 1, .read_type = 2, .flops = 5}}, \
+    {                                                                          \
+        .base = "cunn_SpatialSoftMaxBackward", .contains = mark,               \
+        .family = WORK_SOFTMAX_BACKWARD, .words = text, .form = {              \
+            .rows = {WORK_WORD_0, WORK_WORD_2},                                \
+            .columns = WORK_WORD_1,                                            \
+            .read = 2,                                                         \
+            .written = 1,                                                      \
+            .read_type = 2,                                                    \
+            .flops = 5                                                         \
+        }                                                                      \
+    }
 
 const struct kernel_row kernel_rows_norm[] = {
     /* layer_norm_kernel.cu */

@@ -80,18 +80,21 @@ enum work_sort {
  * runtime/cost/cost_rates.c has their numbers. X(ID). */
 #define WORK_RATE_LIST(X)                                                      \
     X(NONE)                                                                    \
-    X(LAYER_NORM) X(LAYER_NORM_DATA) X(LAYER_NORM_WEIGHTS) X(MOMENTS)          \
-    X(SMALL_NORM)                                                              \
-    X(BATCH_STATISTICS) X(BATCH_TRANSFORM) X(BATCH_REDUCE) X(BATCH_DATA)       \
-    X(CHANNEL_FORWARD) X(CHANNEL_BACKWARD) /* cuDNN: a block a channel */      \
-    X(SUM_INNER) X(SUM_OUTER) /* of contiguous elements; of strided ones */    \
-    X(LONG_SOFTMAX) X(LONG_SOFTMAX_DATA) X(KEPT_SOFTMAX) X(KEPT_SOFTMAX_DATA)  \
-    X(WARP_SOFTMAX) X(WARP_SOFTMAX_DATA) X(CAST) X(CAST_PAIR)                  \
-    X(DROPOUT) X(CAT) X(CAT_WIDE) X(FUSED_LISTS)                               \
-    X(POOL) X(POOL_DATA) X(UPSAMPLE) X(UPSAMPLE_DATA)                          \
-    X(GATHER_ROWS) X(SEGMENTS) X(SCATTER_SEGMENTS) X(SERIAL_ROWS)              \
-    X(SORT_PASS) X(SORT_SMALL) X(SCAN) X(BOXES) X(BOX_PAIRS)                   \
-    X(ALIGN) X(ALIGN_DATA) X(ONE)
+    X(LAYER_NORM)                                                              \
+    X(LAYER_NORM_DATA)                                                         \
+    X(LAYER_NORM_WEIGHTS) X(MOMENTS) X(SMALL_NORM) X(BATCH_STATISTICS)         \
+        X(BATCH_TRANSFORM) X(BATCH_REDUCE) X(BATCH_DATA) X(CHANNEL_FORWARD)    \
+            X(CHANNEL_BACKWARD) /* cuDNN: a block a channel */                 \
+        X(SUM_INNER)                                                           \
+            X(SUM_OUTER) /* of contiguous elements; of strided ones */         \
+        X(LONG_SOFTMAX) X(LONG_SOFTMAX_DATA) X(KEPT_SOFTMAX)                   \
+            X(KEPT_SOFTMAX_DATA) X(WARP_SOFTMAX) X(WARP_SOFTMAX_DATA) X(CAST)  \
+                X(CAST_PAIR) X(DROPOUT) X(CAT) X(CAT_WIDE) X(FUSED_LISTS)      \
+                    X(POOL) X(POOL_DATA) X(UPSAMPLE) X(UPSAMPLE_DATA)          \
+                        X(GATHER_ROWS) X(SEGMENTS) X(SCATTER_SEGMENTS)         \
+                            X(SERIAL_ROWS) X(SORT_PASS) X(SORT_SMALL) X(SCAN)  \
+                                X(BOXES) X(BOX_PAIRS) X(ALIGN) X(ALIGN_DATA)   \
+                                    X(ONE)
 
 #define WORK_RATE_ID(id) WORK_RATE_##id,
 enum work_rate { WORK_RATE_LIST(WORK_RATE_ID) WORK_RATES };
@@ -148,7 +151,7 @@ struct work_recurrent { /* RNN, LSTM, GRU */
 struct work_rows {          /* reductions, norms, softmax */
     uint64_t rows, columns; /* columns are reduced */
     uint64_t stride;        /* between reduced elements; 1: contiguous */
-    uint64_t partials; /* that one thread adds at the end; 0: none */
+    uint64_t partials;      /* that one thread adds at the end; 0: none */
 };
 
 struct work {

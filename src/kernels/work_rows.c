@@ -27,8 +27,9 @@ static void set_rows(struct work *work, uint64_t rows, uint64_t columns)
     work->flops = (double)work->elements;
 }
 
-/* ReduceConfig: the blocks of a column of the grid share their outputs. The last
- * of them adds what all have left in memory, a row of threads each its part. */
+/* ReduceConfig: the blocks of a column of the grid share their outputs. The
+ * last of them adds what all have left in memory, a row of threads each its
+ * part. */
 static uint64_t partials_of(const struct work_launch *launch)
 {
     uint64_t parts = launch->grid[1], rows = launch->block[1];

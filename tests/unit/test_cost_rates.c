@@ -72,10 +72,10 @@ static const struct {
      303.8},
     {WORK_NORM_FORWARD, WORK_RATE_LAYER_NORM, 12910592, 103.4, 12608, 128,
      42.0},
-    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_DATA, 25165824, 302.3, 32768,
-     128, 76.3},
-    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_WEIGHTS, 12845056, 103.2, 8,
-     1024, 212},
+    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_DATA, 25165824, 302.3, 32768, 128,
+     76.3},
+    {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_WEIGHTS, 12845056, 103.2, 8, 1024,
+     212},
     {WORK_NORM_BACKWARD, WORK_RATE_LAYER_NORM_WEIGHTS, 25690112, 207.1, 25088,
      32, 53.8},
     {WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 33554432, 134.2, 64, 512, 421},
@@ -109,10 +109,9 @@ static const struct {
 TEST(kernels_take_what_an_h200_took)
 {
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        struct work work = kernel(measured[i].family, measured[i].rate,
-                                  measured[i].elements,
-                                  1e6 * measured[i].mbytes, measured[i].blocks,
-                                  measured[i].threads);
+        struct work work = kernel(
+            measured[i].family, measured[i].rate, measured[i].elements,
+            1e6 * measured[i].mbytes, measured[i].blocks, measured[i].threads);
         struct cost_answer answer = price("h200", &work);
 
         CHECK_NEAR((double)answer.ns / 1e3, measured[i].us, 0.2);
@@ -146,10 +145,10 @@ TEST(sums_wait_for_their_last_block)
 /* Another memory changes what the memory bounds, and nothing else. */
 TEST(a_slower_memory_costs_what_waits_for_it)
 {
-    struct work few = kernel(WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 33554432,
-                             134e6, 64, 512);
-    struct work wide = kernel(WORK_STRIDED, WORK_RATE_CAT_WIDE, 100663296,
-                              805e6, 8448, 128);
+    struct work few =
+        kernel(WORK_NORM_FORWARD, WORK_RATE_MOMENTS, 33554432, 134e6, 64, 512);
+    struct work wide =
+        kernel(WORK_STRIDED, WORK_RATE_CAT_WIDE, 100663296, 805e6, 8448, 128);
 
     CHECK_NEAR(us("h100", &few), us("h200", &few), 0.01);
     CHECK_NEAR(us("h100", &wide), us("h200", &wide) * 4800 / 3350, 0.02);
@@ -170,17 +169,28 @@ static struct work convolution(enum work_family family, enum work_type type,
         .flops = 2 * out * (double)(c * filter * filter),
         .read_bytes = bytes * in,
         .written_bytes = bytes * out,
-        .convolution = {.n = n, .c = c, .h = side, .w = side, .k = k, .d = 1,
-                        .t = 1, .r = filter, .s = filter, .stride_h = 1,
-                        .stride_w = 1, .groups = 1, .out_h = side,
-                        .out_w = side, .layout = layout},
+        .convolution = {.n = n,
+                        .c = c,
+                        .h = side,
+                        .w = side,
+                        .k = k,
+                        .d = 1,
+                        .t = 1,
+                        .r = filter,
+                        .s = filter,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .groups = 1,
+                        .out_h = side,
+                        .out_w = side,
+                        .layout = layout},
     };
 }
 
 static struct work depthwise(enum work_family family, uint64_t c, uint64_t side)
 {
-    struct work work = convolution(family, WORK_BF16, WORK_NHWC, 64, c, side, c,
-                                   7);
+    struct work work =
+        convolution(family, WORK_BF16, WORK_NHWC, 64, c, side, c, 7);
 
     work.flops /= (double)c;
     work.convolution.groups = c;
@@ -232,8 +242,12 @@ static double product_us(enum work_type type, uint64_t m, uint64_t n,
         .flops = 2 * (double)m * (double)n * (double)k,
         .read_bytes = bytes * (double)k * (double)(m + n),
         .written_bytes = bytes * (double)m * (double)n,
-        .gemm = {.m = m, .n = n, .k = k, .batch = 1,
-                 .transpose_a = transpose_a, .transpose_b = transpose_b},
+        .gemm = {.m = m,
+                 .n = n,
+                 .k = k,
+                 .batch = 1,
+                 .transpose_a = transpose_a,
+                 .transpose_b = transpose_b},
     };
 
     return us("h200", &work);
@@ -257,9 +271,15 @@ TEST(dropout_costs_attention_its_random_numbers)
         .source = WORK_EXACT,
         .element_bytes = 2,
         .flops = 2.0 * 8 * 12 * 1024 * 1024 * 64,
-        .attention = {.batch = 8, .heads = 12, .kv_heads = 12, .queries = 1024,
-                      .keys = 1024, .head_size = 64, .value_size = 64,
-                      .causal = true, .kernel = WORK_ATTENTION_CUDNN},
+        .attention = {.batch = 8,
+                      .heads = 12,
+                      .kv_heads = 12,
+                      .queries = 1024,
+                      .keys = 1024,
+                      .head_size = 64,
+                      .value_size = 64,
+                      .causal = true,
+                      .kernel = WORK_ATTENTION_CUDNN},
     };
     double plain = us("h200", &work);
 

@@ -498,10 +498,9 @@ TEST(sums_say_how_many_blocks_share_a_result)
     const char *name = "at::native::reduce_kernel<128, 4, at::native::ReduceOp<"
                        "c10::BFloat16, at::native::sum, unsigned int, "
                        "c10::BFloat16, 4, 4> >()";
-    struct work work = describe_grid(name, TRACE_RULE_REDUCTION,
-                                     WORDS(200704, 128, 0, 256),
-                                     (uint32_t[]){1, 2112},
-                                     (uint32_t[]){32, 4});
+    struct work work =
+        describe_grid(name, TRACE_RULE_REDUCTION, WORDS(200704, 128, 0, 256),
+                      (uint32_t[]){1, 2112}, (uint32_t[]){32, 4});
 
     CHECK_UINT(work.rate, WORK_RATE_SUM_OUTER);
     CHECK_UINT(work.rows.partials, 528);

@@ -171,7 +171,8 @@ static bool has_own(const struct cost_image *image, const struct work *work)
     return m && (m->basis == COST_FITTED || m->basis == COST_ESTIMATED);
 }
 
-/* Of depthwise convolutions in 16 bits and of a few channels no fit has times. */
+/* Of depthwise convolutions in 16 bits and of a few channels no fit has times.
+ */
 static bool is_fitted(const struct cost_image *image, const struct work *work)
 {
     return has_own(image, work) && !work_variant(work) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions of cuDNN on data center GPUs from Ampere on, of which that GPU
- * itself has no times: by what its kernels do. Numbers are those of five jobs on
- * one H200 (cuDNN 9.19): bf16 in both layouts, TF32 in NCHW. */
+ * itself has no times: by what its kernels do. Numbers are those of five jobs
+ * on one H200 (cuDNN 9.19): bf16 in both layouts, TF32 in NCHW. */
 #include "runtime/cost/cost_rates.h"
 
 #include <math.h>
@@ -38,8 +38,7 @@ static const struct line across[] = {
  * find few of their operands in shared memory. Pixels a cycle of a
  * multiprocessor, by layout. */
 #define PADDED_BYTES 16.0
-static const double padded_pixels[] = {
-    [WORK_NCHW] = 0.088, [WORK_NHWC] = 0.22};
+static const double padded_pixels[] = {[WORK_NCHW] = 0.088, [WORK_NHWC] = 0.22};
 static const struct line few[] = {
     {8000, 0.106F, 0.11F, 0.5F},
     {8000, 0.106F, 0.11F, 0.5F},
@@ -89,7 +88,8 @@ static bool is_half(const struct work *work)
 static double peak(const struct cost_gpu *gpu, enum work_type type)
 {
     return 1e3 * fmax(gpu->tflops[type] > 0 ? gpu->tflops[type]
-                                            : gpu->tflops[WORK_FP32], 1);
+                                            : gpu->tflops[WORK_FP32],
+                      1);
 }
 
 static double memory_ns(const struct cost_gpu *gpu, double bytes, double share)
@@ -124,9 +124,8 @@ static double dense_ns(const struct cost_gpu *gpu, const struct work *work)
     bool data = work->family == WORK_CONVOLUTION_DGRAD;
     bool filter = work->family == WORK_CONVOLUTION_WGRAD;
     double fill = tile_fill((double)(data ? c->c : c->k));
-    double depth = filter ? 0
-                          : DEPTH_NS * (double)((data ? c->k : c->c) *
-                                                c->r * c->s);
+    double depth =
+        filter ? 0 : DEPTH_NS * (double)((data ? c->k : c->c) * c->r * c->s);
     bool product = c->layout == WORK_NCHW && is_product(c);
     const struct line *line = &(product ? across : dense)[pass_of(work)];
     double ns = fmax(line_ns(gpu, work, line, work->flops / sqrt(fill)), depth);
@@ -143,8 +142,8 @@ static double few_ns(const struct cost_gpu *gpu, const struct work *work)
     double padded = PADDED_BYTES / work->element_bytes / (double)c->c;
     double pixels = (double)(c->n * c->h * c->w);
     double cycles = 1e-3 * gpu->clock_mhz * fmax(gpu->sm_count, 1);
-    double ns = line_ns(gpu, work, &few[pass_of(work)],
-                        work->flops * fmax(padded, 1));
+    double ns =
+        line_ns(gpu, work, &few[pass_of(work)], work->flops * fmax(padded, 1));
 
     if (cycles > 0)
         ns += pixels / (padded_pixels[c->layout] * cycles);
@@ -168,11 +167,9 @@ static void set(struct cost_time *time, double ns, double band)
     *time = (struct cost_time){ns, 1 / band, band};
 }
 
-/* Data center GPUs are those of 8.0, 9.0 and 10.0: 8.6, 8.9 and 12.0 are not. */
 static bool is_known(const struct cost_gpu *gpu, const struct work *work)
 {
-    return gpu->capability >= 80 && gpu->capability < 120 &&
-           gpu->capability % 10 == 0 &&
+    return cost_is_data_center(gpu) &&
            work->family >= WORK_CONVOLUTION_FORWARD &&
            work->family <= WORK_CONVOLUTION_WGRAD &&
            (is_half(work) || work->type == WORK_TF32) && work->convolution.c;

@@ -51,8 +51,8 @@ static struct rows rows_of(const struct work *work)
  * 2 bytes  the median of 621 operations of whole tiles (M = 9477, N = 1152,
  *          K = 588 at 1.2 GHz, m87-labs/kestrel pull request 143), 557 and 515
  *          (96 x 3137 x 64 x 3137 and 16 x 5185 x 64 x 5185 in AMD-AGI/
- *          TraceLens's traces of an H100, at the boost clock); and the geometric
- *          mean of 7.0 and 4.7 bytes of a misaligned result that are left in
+ *          TraceLens's traces of an H100, at the boost clock); and the
+ * geometric mean of 7.0 and 4.7 bytes of a misaligned result that are left in
  *          96 x 3137 x 3137 x 64 and 16 x 5185 x 5185 x 64. An H200 with a
  *          vocabulary of 50257: 537 to 585, and 397 where both operands have
  *          their rows along K.
@@ -80,8 +80,8 @@ static double crooked_cycles(const struct work *work)
 }
 
 /* TF32 in the layout of weights' gradients, where neither operand has its rows
- * along K, and with rows not of 16 bytes: 540 to 780 and 450 to 500 operations a
- * cycle of a multiprocessor of an H200, where others do 980 to 1400. */
+ * along K, and with rows not of 16 bytes: 540 to 780 and 450 to 500 operations
+ * a cycle of a multiprocessor of an H200, where others do 980 to 1400. */
 #define TF32_NT_FLOPS      650.0
 #define TF32_CROOKED_FLOPS 475.0
 
@@ -107,9 +107,10 @@ double cost_layout_ns(const struct cost_gpu *gpu, const struct work *work)
     return 0;
 }
 
-/* cuDNN's kernels of Hopper draw 3.6 random numbers a cycle of a multiprocessor,
- * forward and backward: GPT-2 with 8 and 32 x 12 heads of 1024 tokens takes 65 to
- * 230 us more than without dropout on an H200, BERT with 128 tokens 6. */
+/* cuDNN's kernels of Hopper draw 3.6 random numbers a cycle of a
+ * multiprocessor, forward and backward: GPT-2 with 8 and 32 x 12 heads of 1024
+ * tokens takes 65 to 230 us more than without dropout on an H200, BERT with 128
+ * tokens 6. */
 #define DROPOUT_NUMBERS 3.6
 
 double cost_dropout_ns(const struct cost_gpu *gpu, const struct work *work)

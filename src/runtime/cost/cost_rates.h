@@ -10,6 +10,9 @@ struct cost_time {
     double ns, low, high;
 };
 
+/* GPUs of 8.0, 9.0 and 10.0: those of 8.6, 8.9 and 12.0 are not. */
+bool cost_is_data_center(const struct cost_gpu *gpu);
+
 /* Prices WORK by its rate. Returns 0, or -1 where it has none. */
 int cost_rate_time(const struct cost_gpu *gpu, const struct work *work,
                    struct cost_time *time);
