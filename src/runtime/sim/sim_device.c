@@ -19,12 +19,10 @@ static void heap_set(struct sim *s, uint32_t at, uint32_t device)
     s->devices[device].heap_at = at;
 }
 
-void device_sift(struct sim *s, uint32_t device)
+void device_sift_many(struct sim *s, uint32_t device)
 {
     uint32_t at = s->devices[device].heap_at;
 
-    if (s->device_count == 1)
-        return;
     while (at && heap_before(s, device, s->heap[(at - 1) / 2])) {
         heap_set(s, at, s->heap[(at - 1) / 2]);
         at = (at - 1) / 2;

@@ -76,8 +76,9 @@ static void crowd_run(struct sim *s, uint32_t device)
     s->devices[device].crowd = 2 * s->devices[device].active_count;
 }
 
+/* Puts OP, with what is set here, behind those of STREAM. */
 static int queue_put(struct sim *s, uint32_t thread, uint32_t stream,
-                     uint32_t latency_ns, struct sim_op op)
+                     uint32_t latency_ns, const struct sim_op *op)
 {
     struct sim_queue *q = &s->streams[stream];
     struct sim_device *d = &s->devices[q->device];
@@ -85,12 +86,13 @@ static int queue_put(struct sim *s, uint32_t thread, uint32_t stream,
     crowd_run(s, q->device);
     if (q->tail - q->head == q->capacity && ring_grow(s, q))
         return -1;
-    op.called_ns = sim_later(s->threads[thread].now, latency_ns);
-    op.thread = thread;
-    op.ordinal = d->submitted++;
-    *queue_at(q, q->tail++) = op;
-    if (op.timed)
-        q->last_tag = op.tag;
+    struct sim_op *put = queue_at(q, q->tail++);
+    *put = *op;
+    put->called_ns = sim_later(s->threads[thread].now, latency_ns);
+    put->thread = thread;
+    put->ordinal = d->submitted++;
+    if (op->timed)
+        q->last_tag = op->tag;
     return q->tail - q->head == 1 ? device_activate(s, q->device, stream) : 0;
 }
 
@@ -109,7 +111,7 @@ static int wait_for_stream(struct sim *s, uint32_t thread, uint32_t stream,
     op.dep_stream = other;
     op.dep_sequence = s->streams[other].tail - 1;
     op.tag = s->streams[other].last_tag;
-    return queue_put(s, thread, stream, 0, op);
+    return queue_put(s, thread, stream, 0, &op);
 }
 
 /* The legacy default stream and blocking streams wait for each other. */
@@ -235,20 +237,20 @@ int sim_submit(struct sim *s, uint32_t thread, uint32_t stream,
     if (sim_waits(s, thread) || queue_order(s, thread, stream) ||
         queue_put(
             s, thread, stream, work->latency_ns,
-            (struct sim_op){.tag = work->tag,
-                            .duration_ns = work->duration_ns,
-                            .dep_stream = SIM_NONE,
-                            .event = SIM_NONE,
-                            .share = work->share && work->share < SIM_WHOLE
-                                         ? work->share
-                                         : SIM_WHOLE,
-                            .gap_ns = work->gap_ns,
-                            .meet = work->meet,
-                            .engine = (uint8_t)work->engine,
-                            .link = (uint8_t)work->link,
-                            .neighbour = work->neighbour,
-                            .apart = work->apart,
-                            .timed = true}))
+            &(struct sim_op){.tag = work->tag,
+                             .duration_ns = work->duration_ns,
+                             .dep_stream = SIM_NONE,
+                             .event = SIM_NONE,
+                             .share = work->share && work->share < SIM_WHOLE
+                                          ? work->share
+                                          : SIM_WHOLE,
+                             .gap_ns = work->gap_ns,
+                             .meet = work->meet,
+                             .engine = (uint8_t)work->engine,
+                             .link = (uint8_t)work->link,
+                             .neighbour = work->neighbour,
+                             .apart = work->apart,
+                             .timed = true}))
         return -1;
     const struct sim_queue *q = &s->streams[stream];
     if (q->tail - q->head > depth)
@@ -269,7 +271,7 @@ int sim_record(struct sim *s, uint32_t thread, uint32_t stream, uint32_t event)
         .ns = SIM_NEVER,
         .tag = s->streams[stream].last_tag,
     };
-    return queue_put(s, thread, stream, 0, op);
+    return queue_put(s, thread, stream, 0, &op);
 }
 
 int sim_wait_event(struct sim *s, uint32_t thread, uint32_t stream,
@@ -285,7 +287,7 @@ int sim_wait_event(struct sim *s, uint32_t thread, uint32_t stream,
     op.dep_stream = e->stream;
     op.dep_sequence = e->sequence;
     op.tag = e->tag;
-    return queue_put(s, thread, stream, 0, op);
+    return queue_put(s, thread, stream, 0, &op);
 }
 
 int sim_sync_stream(struct sim *s, uint32_t thread, uint32_t stream)

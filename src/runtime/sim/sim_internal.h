@@ -177,7 +177,12 @@ void device_refresh(struct sim *s, uint32_t device);
  * without exception. */
 uint64_t device_completed(const struct sim *s, const struct sim_device *d);
 /* DEVICE's place among those by next event. */
-void device_sift(struct sim *s, uint32_t device);
+void device_sift_many(struct sim *s, uint32_t device);
+static inline void device_sift(struct sim *s, uint32_t device)
+{
+    if (s->device_count > 1)
+        device_sift_many(s, device);
+}
 
 /* sim_host.c: threads that wait for D are looked at. */
 void hosts_wake(struct sim *s, struct sim_device *d);
