@@ -124,16 +124,8 @@ def vramcalc(jobs, name):
     return found.total
 
 
-def plain(jobs, name):
-    """The job as it is, where another tool has put its libraries first."""
-    step = jobs.J[name][0]()
-    for _ in range(STEPS):
-        step()
-    return torch.cuda.max_memory_allocated()
-
-
 TOOLS = {"memtracker": memtracker, "accelerate": accelerate,
-         "deepspeed": deepspeed, "vramcalc": vramcalc, "plain": plain}
+         "deepspeed": deepspeed, "vramcalc": vramcalc}
 
 
 def main():
