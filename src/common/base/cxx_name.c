@@ -102,6 +102,8 @@ void cxx_split(struct cxx_text name, struct cxx_name *parts)
     size_t base = 0, i = 0;
 
     *parts = (struct cxx_name){.base = {0}};
+    if (!name.at)
+        return;
     if (cxx_begins(name, "void "))
         name = cxx_from(name, 5);
     while (i < name.length) {
