@@ -86,7 +86,8 @@ bool trace_tensors_read(struct trace_tensors *t, const char *dims,
     *t = (struct trace_tensors){.count = 0};
     if (*dims++ != '[' || *types++ != '[')
         return false;
-    strides += strides && *strides == '[';
+    if (strides && *strides == '[')
+        strides++;
     while (t->count < TRACE_TENSORS && item_next(&dims, &size, &length) &&
            item_next(&types, &type, &length)) {
         struct trace_tensor *to = &t->all[t->count++];

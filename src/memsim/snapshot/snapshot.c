@@ -142,10 +142,12 @@ const struct snapshot_event *snapshot_order_next(struct snapshot_order *order,
     if (!order->at)
         order->at = xcalloc(s->trace_count + 1, sizeof *order->at);
     for (size_t i = 0; i < s->trace_count; i++) {
-        const struct snapshot_event *e = &s->traces[i].events[order->at[i]];
+        const struct snapshot_event *e;
 
-        if (order->at[i] < s->traces[i].count &&
-            (!first || e->time_us < first->time_us)) {
+        if (order->at[i] == s->traces[i].count)
+            continue;
+        e = &s->traces[i].events[order->at[i]];
+        if (!first || e->time_us < first->time_us) {
             first = e;
             *device = (unsigned)i;
         }
