@@ -80,6 +80,14 @@ static bool is_interrupted(const struct result *r)
            r->command_status == 128 + SIGINT;
 }
 
+/* The command itself ended well. */
+static const struct heading *heading_of_failure(const struct result *r)
+{
+    const struct result_failure *f = result_failure_decisive(r);
+
+    return f && !f->ranks ? &process_failed : &rank_failed;
+}
+
 static const struct heading *heading_of(const struct result *r)
 {
     if (!r->finished && r->verdict == VERDICT_FAILED)
@@ -88,10 +96,8 @@ static const struct heading *heading_of(const struct result *r)
         return &interrupted;
     if (!r->command_status && !r->rank_count)
         return &headings[VERDICT_NONE];
-    if (!r->command_status && r->verdict == VERDICT_FAILED) {
-        const struct result_failure *f = result_failure_decisive(r);
-        return f && !f->ranks ? &process_failed : &rank_failed;
-    }
+    if (!r->command_status && r->verdict == VERDICT_FAILED)
+        return heading_of_failure(r);
     if (r->verdict == VERDICT_OVER_LIMIT && r->collectives_fail)
         return r->endless ? &endless : &no_match;
     if (r->verdict == VERDICT_FITS && (r->refused || r->failure_count))
