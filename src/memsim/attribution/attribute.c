@@ -384,6 +384,17 @@ static void on_step(struct attribute *a, const struct trace_item *item)
     }
 }
 
+/* A step of CARD's has ended. RESTART: those before it were none. */
+static void law_follow(const struct attribute *a, struct card_use *card,
+                       bool restart)
+{
+    const struct step_input input = step_batch_input(&a->batch);
+
+    if (restart)
+        card->law = (struct peak_law_points){.count = 0};
+    peak_law_add(&card->law, &input, card->growth.peak_requested_bytes);
+}
+
 /* Growth is compared from the second step on: by optimizer steps, and by
  * outermost module calls as long as no optimizer has stepped. */
 static void growth_follow(struct attribute *a, bool call, bool step)
@@ -400,12 +411,14 @@ static void growth_follow(struct attribute *a, bool call, bool step)
     a->begins[a->begin_count++ % ATTRIBUTION_BEGINS] = a->ordinal - 1;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
         struct growth *g = &a->cards[i].growth;
+        law_follow(a, &a->cards[i], optimizes && a->rule != STEP_OPTIMIZER);
         if (optimizes && a->rule != STEP_OPTIMIZER)
             growth_restart(g);
         growth_step(g);
         if (a->rule == STEP_NONE)
             growth_restart(g);
     }
+    a->batch = (struct step_batch){.count = 0};
     a->rule = optimizes ? STEP_OPTIMIZER : STEP_MODULE;
 }
 
@@ -455,6 +468,11 @@ static void on_collective(struct attribute *a, const struct trace_item *item)
     }
 }
 
+static void on_batch(struct attribute *a, const struct trace_item *item)
+{
+    step_batch_add(&a->batch, trace_as_batch(item));
+}
+
 static void (*const handlers[])(struct attribute *,
                                 const struct trace_item *) = {
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
@@ -469,6 +487,7 @@ static void (*const handlers[])(struct attribute *,
     [TRACE_MODULE_ENTER] = on_module_enter,
     [TRACE_PHASE] = on_phase,
     [TRACE_STORAGE] = on_storage,
+    [TRACE_BATCH] = on_batch,
 };
 
 void attribute_take(struct attribute *a, const struct trace_item *item,

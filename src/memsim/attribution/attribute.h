@@ -12,6 +12,7 @@
 #include "common/trace/play.h"
 #include "memsim/attribution/growth.h"
 #include "memsim/attribution/label.h"
+#include "memsim/attribution/peak_law.h"
 
 /* Bytes by enum trace_category. */
 struct attribution_sums {
@@ -124,6 +125,7 @@ struct attribution {
     uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
                                    regularly */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
+    struct peak_law law; /* of a step's peak */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* the records at which the last of
                                             these begin */
     size_t begin_count;

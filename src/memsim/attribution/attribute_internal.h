@@ -10,6 +10,7 @@
 #include "memsim/attribution/growth.h"
 #include "memsim/attribution/history.h"
 #include "memsim/attribution/module_table.h"
+#include "memsim/attribution/peak_law.h"
 #include "memsim/attribution/timeline.h"
 
 /* --- modules: attribute_module.c ------------------------------------------ */
@@ -145,6 +146,7 @@ struct card_use {
     struct timeline timeline;
     struct history history;
     struct growth growth;
+    struct peak_law_points law;
     struct phase_list phases;
     struct segment_table segments;
     struct piece *gone; /* freed since the peak */
@@ -171,6 +173,7 @@ struct attribute {
     enum trace_phase_kind phase;
     struct step_tracker steps;
     struct step_calls calls;
+    struct step_batch batch; /* of this step */
     enum step_rule rule; /* of the steps between which growth is compared */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* their first records, in a ring */
     size_t begin_count;

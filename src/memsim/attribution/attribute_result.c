@@ -409,6 +409,7 @@ struct attribution *attribute_conclude(struct attribute *a, unsigned device)
     segments_fill(c.to);
     ooms_put(&c);
     growth_conclude(&c);
+    c.to->law = peak_law_find(&card->law);
     free(c.index.places);
     return c.to;
 }

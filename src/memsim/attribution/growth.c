@@ -57,6 +57,9 @@ struct growth_mark growth_take(struct growth *g, const struct growth_key *key,
     level_add(&kind->young, bytes->block);
     level_add(&g->live, bytes->block);
     kind->requested_bytes += bytes->requested;
+    g->requested_bytes += bytes->requested;
+    if (g->requested_bytes > g->peak_requested_bytes)
+        g->peak_requested_bytes = g->requested_bytes;
     if (g->live.bytes > g->peak_bytes)
         g->peak_bytes = g->live.bytes;
     return (struct growth_mark){kind, g->step};
@@ -71,6 +74,7 @@ void growth_drop(struct growth *g, const struct growth_mark *mark,
     level_take(&kind->live, bytes->block);
     level_take(&g->live, bytes->block);
     kind->requested_bytes -= bytes->requested;
+    g->requested_bytes -= bytes->requested;
     if (mark->born == g->step)
         level_take(&kind->young, bytes->block);
 }
@@ -157,6 +161,7 @@ void growth_step(struct growth *g)
     size_measure(&g->size, step, g->live.bytes);
     size_measure(&g->peaks, step, g->peak_bytes);
     g->peak_bytes = g->live.bytes;
+    g->peak_requested_bytes = g->requested_bytes;
     if (g->size.rise.times == 1 && g->size.rise.last == step)
         g->first_blocks = g->live.blocks;
 }

@@ -85,6 +85,7 @@ struct growth { /* zeroed: empty */
     struct growth_level live;   /* every block */
     struct growth_size size;
     uint64_t peak_bytes;      /* of this step */
+    uint64_t requested_bytes, peak_requested_bytes; /* the same as requested */
     struct growth_size peaks; /* of all */
     uint64_t first_blocks; /* when the size rose first */
     unsigned step;         /* of all that began */

@@ -20,6 +20,7 @@
 #include "memsim/replay/recording.h"
 #include "memsim/report/flame.h"
 #include "memsim/report/report_html.h"
+#include "memsim/report/law_report.h"
 #include "memsim/report/result_host.h"
 #include "fits/cluster.h"
 #include "fits/machine.h"
@@ -353,6 +354,8 @@ static int gather(const struct output_options *options,
         !output_time_gate(options, result, err))
         rc = 0;
     result->job_steps = options->steps;
+    result->input_max = options->input_max;
+    law_note(result);
     outlook_run(result, dir, &traces->recorded);
     advise(result, dir, &traces->recorded, sources, options->advice);
     return rc;

@@ -24,6 +24,7 @@ struct output_options {
     const char *chakra;  /* a directory */
     const char *depends; /* an operation whose dependencies are listed */
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
+    uint32_t input_max; /* tokens of the longest sample; 0: not given */
     uint32_t steps; /* of the job that will be run; 0: not given */
     bool quiet, advice, timeline, check_collectives, verbose;
     uint32_t depth, top; /* 0: not given */
@@ -71,6 +72,11 @@ struct output_options {
      .minimum = 1, .maximum = UINT32_MAX,                                      \
      .help = "the job will run N steps: exit with 123 if memory grows\n"       \
              "and runs out before"},                                           \
+    {"input-max", 0, OPTION_COUNT, "N",                                        \
+     offsetof(structure, member.input_max),                                    \
+     .minimum = 1, .maximum = UINT32_MAX,                                      \
+     .help = "say what a longest sample of N tokens needs, by recorded\n"      \
+             "steps of different lengths"},                                    \
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \

@@ -3,6 +3,7 @@
 #include "memsim/report/growth_report.h"
 #include "memsim/report/collation_report.h"
 #include "memsim/report/host_report.h"
+#include "memsim/report/law_report.h"
 #include "memsim/report/report_json.h"
 
 #include <inttypes.h>
@@ -101,7 +102,8 @@ static void add_reserved_range(cJSON *device, const struct reserved_range *r)
     json_add_bytes(range, "most_bytes", r->most_bytes);
 }
 
-static void add_device(cJSON *array, const struct result_device *d)
+static void add_device(cJSON *array, const struct result *r,
+                       const struct result_device *d)
 {
     cJSON *device = json_add_object(array);
 
@@ -123,6 +125,7 @@ static void add_device(cJSON *array, const struct result_device *d)
         add_things(device, d);
     if (d->attribution)
         attribute_json_add(device, d->attribution);
+    law_json_add(device, d, r->input_max);
     growth_json_add(device, d);
     if (advice_is_told(d))
         advice_json_add(device, d);
@@ -148,7 +151,7 @@ static void add_ranks(cJSON *root, const struct result *r)
         cJSON_AddStringToObject(rank, "program", r->ranks[i].program);
         cJSON *devices = cJSON_AddArrayToObject(rank, "devices");
         for (size_t j = 0; j < r->ranks[i].device_count; j++)
-            add_device(devices, &r->ranks[i].devices[j]);
+            add_device(devices, r, &r->ranks[i].devices[j]);
         if (r->ranks[i].timing && r->ranks[i].timing->step_count)
             time_json_steps(rank, r->ranks[i].timing);
     }

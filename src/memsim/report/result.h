@@ -202,6 +202,7 @@ struct result {
     struct gpu gpu;
     double seconds;
     double fail_above_percent; /* 0: not given */
+    uint64_t input_max; /* --input-max: tokens of the longest sample; or 0 */
     uint64_t job_steps;        /* of the job that will be run; 0: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
     struct capability_set code; /* GPUs that its libraries have code for;

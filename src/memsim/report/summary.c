@@ -13,6 +13,7 @@
 #include "memsim/report/growth_report.h"
 #include "memsim/report/guess_text.h"
 #include "memsim/report/host_report.h"
+#include "memsim/report/law_report.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/moments.h"
 #include "memsim/report/rank_text.h"
@@ -533,6 +534,7 @@ static void write_class(const struct page *page, const struct shown *s,
         write_ooms(page, d);
         write_peaks(page, s->result, d, step && !i);
         write_spread(page, s, i);
+        law_text_write(d, s->result->input_max, page->out);
         growth_text_write(d, ink(page, INK_DIM), ink(page, INK_PLAIN),
                           page->out);
         write_things(page, d);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/report/law_report.h"
+
+#include <inttypes.h>
+
+#include "common/base/json_add.h"
+#include "common/base/units.h"
+#include "memsim/attribution/attribute.h"
+#include "memsim/report/text_columns.h"
+
+#define SIZE_LENGTH 16
+
+static const struct peak_law *law_of(const struct result_device *d)
+{
+    return d->attribution && d->attribution->law.degree ? &d->attribution->law
+                                                        : NULL;
+}
+
+/* Used memory: allocated by the law, and beside it as much as at the peak. */
+static uint64_t used_at(const struct result_device *d, uint64_t length)
+{
+    uint64_t beside = d->peak_used_bytes > d->peak_allocated_bytes
+                          ? d->peak_used_bytes - d->peak_allocated_bytes
+                          : 0;
+
+    return peak_law_at(&d->attribution->law, length) + beside;
+}
+
+bool law_is_short(const struct result_device *d, uint64_t length)
+{
+    return law_of(d) && length && used_at(d, length) > d->capacity_bytes;
+}
+
+void law_note(struct result *result)
+{
+    bool known = false;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+        known |= law_of(w.device) != NULL;
+    if (result->input_max && !known)
+        result_note(result,
+                    "--input-max: what the longest sample needs is not known: "
+                    "that takes steps with as many samples, of three lengths "
+                    "or more, whose peaks follow a line, or of four and a "
+                    "parabola");
+}
+
+/* At the longest sample each token more takes so much. */
+static double token_bytes(const struct peak_law *law, uint64_t length)
+{
+    return law->linear + 2 * law->square * (double)length;
+}
+
+void law_text_write(const struct result_device *d, uint64_t length, FILE *out)
+{
+    const struct peak_law *law = law_of(d);
+    char each[SIZE_LENGTH], peak[SIZE_LENGTH], text[256];
+
+    if (!law)
+        return;
+    uint64_t at = length ? length : law->longest;
+    double bytes = token_bytes(law, at);
+    units_format_bytes(bytes > 0 ? (uint64_t)bytes : 0, each, sizeof each);
+    units_format_bytes(peak_law_at(law, at), peak, sizeof peak);
+    snprintf(text, sizeof text,
+             "the peak of a step is %s for each token of the longest "
+             "sample%s, %s at %" PRIu64 "%s%s (%u steps of %" PRIu64
+             " samples, %" PRIu64 " to %" PRIu64 " tokens)",
+             each, law->degree > 1 ? " there, with its square" : "", peak, at,
+             length ? "" : ", the longest that was recorded",
+             law_is_short(d, at) ? ", which does not fit" : "", law->steps,
+             law->samples, law->shortest, law->longest);
+    text_write_wrapped(out, "  input:", text);
+}
+
+void law_json_add(cJSON *device, const struct result_device *d, uint64_t length)
+{
+    const struct peak_law *law = law_of(d);
+
+    if (!law)
+        return;
+    cJSON *item = cJSON_AddObjectToObject(device, "input_law");
+    json_add_uint(item, "degree", law->degree);
+    cJSON_AddNumberToObject(item, "constant_bytes", law->constant);
+    cJSON_AddNumberToObject(item, "token_bytes", law->linear);
+    cJSON_AddNumberToObject(item, "square_bytes", law->square);
+    json_add_uint(item, "samples", law->samples);
+    json_add_uint(item, "shortest", law->shortest);
+    json_add_uint(item, "longest", law->longest);
+    if (!length)
+        return;
+    json_add_uint(item, "input_max", length);
+    json_add_bytes(item, "peak_allocated_bytes", peak_law_at(law, length));
+    json_add_bytes(item, "peak_used_bytes", used_at(d, length));
+    cJSON_AddBoolToObject(item, "fits", !law_is_short(d, length));
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the peak depends on is said, and holds for a longer sample than those that
+# were recorded. It starts runs of its own.
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import MEMSIM, main, test
+
+SCRIPT = """
+import sys, torch
+inner = torch.nn.Sequential(
+    torch.nn.Embedding(1000, 256), torch.nn.Linear(256, 1024), torch.nn.GELU(),
+    torch.nn.Linear(1024, 256))
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = inner
+    def forward(self, x):
+        h = self.inner(x)
+        if sys.argv[1] == "attention":
+            h = torch.softmax(h @ h.transpose(1, 2), -1) @ h
+        return h
+model = Model().cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for length in map(int, sys.argv[2:]):
+    x = torch.randint(0, 1000, (8, length), device="cuda")
+    model(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+LENGTHS = 512, 1024, 768, 640, 900, 1000, 700, 800
+
+
+def device(what, *lengths):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "json")
+        subprocess.run([MEMSIM, "run", "-q", "--json", path, "--input-max",
+                        "4096", "--", sys.executable, "-c", SCRIPT, what,
+                        *map(str, lengths)], check=True)
+        with open(path) as file:
+            return json.load(file)["ranks"][0]["devices"][0]
+
+
+def follows(what, degree, error):
+    law = device(what, *LENGTHS)["input_law"]
+    peak = device(what, 512, 4096)["peak_allocated_bytes"]
+    assert law["degree"] == degree, law
+    assert abs(law["peak_allocated_bytes"] - peak) < error * peak, (law, peak)
+
+
+@test
+def a_peak_that_is_linear_in_the_length():
+    follows("mlp", 1, 0.005)
+
+
+@test
+def a_peak_with_the_square_of_the_length():
+    follows("attention", 2, 0.005)
+
+
+@test
+def samples_of_one_length_have_no_law():
+    assert "input_law" not in device("mlp", *[512] * 6)
+
+
+main()

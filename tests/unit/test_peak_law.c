@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memsim/attribution/peak_law.h"
+
+#include "check.h"
+#include "common/base/units.h"
+
+/* A step of 4 samples of LENGTH tokens. */
+static void add(struct peak_law_points *p, uint64_t length, uint64_t peak)
+{
+    const struct step_input input = {
+        .samples = 4, .tokens = 4 * length, .calls = 1};
+
+    peak_law_add(p, &input, peak);
+}
+
+static const uint64_t some[] = {128, 512, 256, 384, 500, 640};
+
+TEST(a_line_is_found_and_followed)
+{
+    struct peak_law_points p = {.count = 0};
+
+    add(&p, 4096, 1); /* the first step counts for nothing */
+    for (int i = 0; i < 6; i++)
+        add(&p, some[i], 2 * GIB + 3 * MIB * some[i]);
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.degree, 1);
+    CHECK_NEAR(law.linear, 3.0 * MIB, 1);
+    CHECK_UINT(law.longest, 640);
+    CHECK_NEAR((double)peak_law_at(&law, 2048), 8.0 * GIB, 1e4);
+}
+
+TEST(a_parabola_is_found_where_a_line_does_not_hold)
+{
+    struct peak_law_points p = {.count = 0};
+
+    add(&p, 1, 1);
+    for (int i = 0; i < 6; i++)
+        add(&p, some[i], GIB + MIB * some[i] + 4096 * some[i] * some[i]);
+    struct peak_law law = peak_law_find(&p);
+    CHECK_UINT(law.degree, 2);
+    CHECK_NEAR(law.square, 4096, 1);
+    CHECK_NEAR((double)peak_law_at(&law, 2048), 19.0 * GIB, 1e5);
+}
+
+TEST(there_is_no_law_of_too_few_lengths)
+{
+    struct peak_law_points p = {.count = 0};
+
+    add(&p, 1, 1);
+    for (int i = 0; i < 6; i++)
+        add(&p, some[i % 2], MIB * some[i % 2]);
+    CHECK_UINT(peak_law_find(&p).degree, 0);
+}
+
+TEST(there_is_no_law_of_what_does_not_follow_the_length)
+{
+    struct peak_law_points flat = {.count = 0}, wild = flat, unlike = flat;
+    const struct step_input other = {.samples = 3, .tokens = 300, .calls = 1};
+
+    add(&flat, 1, 1), add(&wild, 1, 1), add(&unlike, 1, 1);
+    for (unsigned i = 0; i < 6; i++) {
+        add(&flat, some[i], 5 * GIB);
+        add(&wild, some[i], GIB + (i % 3) * GIB);
+        add(&unlike, some[i], MIB * some[i]);
+    }
+    peak_law_add(&unlike, &other, 100 * MIB);
+    CHECK_UINT(peak_law_find(&flat).degree, 0);
+    CHECK_UINT(peak_law_find(&wild).degree, 0);
+    CHECK_UINT(peak_law_find(&unlike).degree, 0);
+}
