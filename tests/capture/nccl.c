@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Communicators made of others: how many ranks they have, and how far a
- * collective of theirs reaches. */
+ * collective of theirs reaches.
+ * Status: 122, for its processes are ranks that wait for others which never
+ * come. */
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
