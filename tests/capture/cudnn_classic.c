@@ -287,15 +287,22 @@ TEST(a_recurrent_step_is_recorded)
     CHECK(!cudnnGetRNNTempSpaceSizes(handle, d, CUDNN_FWD_MODE_TRAINING, x,
                                      &work, &reserve));
     CHECK(reserve > 0);
+    size_t asked = work;
     CHECK(!cudnnGetRNNTempSpaceSizes(handle, d, CUDNN_FWD_MODE_INFERENCE, x,
                                      &work, &none));
     CHECK(none == 0);
+    CHECK_UINT(work, asked);
     CHECK(!cudnnRNNForward(handle, d, CUDNN_FWD_MODE_TRAINING, NULL, x, NULL, x,
                            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
                            work, NULL, reserve, NULL));
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK_UINT(seen.call.workspace_bytes, work);
     CHECK_UINT(seen.call.a, 16);
+    struct seen told = trace_seen(TRACE_SIZE_RANGE); /* two sizes, and one */
+    CHECK_UINT(told.count, 3);
+    CHECK_UINT(told.size.bytes, work);
+    CHECK_UINT(told.size.least_bytes, work / 2);
+    CHECK_UINT(told.size.most_bytes, 2 * work + (32 << 20));
     CHECK_STR(seen.text, "mode=gru type=float input=24 hidden=32 projection=32 "
                          "layers=2 directions=1 length=7 batch=3 tokens=16 "
                          "math=tensor");
@@ -328,6 +335,7 @@ TEST(an_lstm_takes_what_a_card_asked_for)
                                      &work, &reserve));
     CHECK_UINT(work, 290456320);
     CHECK_UINT(reserve, 369099008);
+    CHECK_UINT(trace_seen(TRACE_SIZE_RANGE).count, 0); /* it is known */
 }
 
 TEST(dropout_states_have_a_size)

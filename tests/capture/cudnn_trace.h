@@ -19,6 +19,7 @@ struct seen {
         struct trace_attention attention;
         struct trace_library_call call;
         struct trace_guess guess;
+        struct trace_size_range size;
     };
     char text[4096];
 };

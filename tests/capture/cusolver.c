@@ -123,6 +123,21 @@ TEST(workspaces_are_a_card_s)
     CHECK_UINT(elements, 12078);
 }
 
+TEST(a_size_that_nobody_measured_has_a_range)
+{
+    cusolverDnHandle_t handle = handle_new();
+    int elements = -1;
+
+    CHECK(!cusolverDnDgesvd_bufferSize(handle, 80, 40, &elements));
+    CHECK_UINT(trace_seen(TRACE_SIZE_RANGE).count, 0);
+    CHECK(!cusolverDnDgesvd_bufferSize(handle, 90, 40, &elements));
+    struct seen told = trace_seen(TRACE_SIZE_RANGE);
+    CHECK_UINT(told.count, 1);
+    CHECK_UINT(told.size.bytes, (uint64_t)elements * sizeof(double));
+    CHECK_UINT(told.size.least_bytes, 0);
+    CHECK_UINT(told.size.most_bytes, 4 * told.size.bytes + (8 << 20));
+}
+
 TEST(bytes_follow_the_type)
 {
     cusolverDnHandle_t handle = handle_new();

@@ -135,6 +135,35 @@ TEST(borrowed_workspaces_bound_the_peak)
     peak_fini(&peak);
 }
 
+/* A size of 512 that is from 100 to 700 on the GPU, as long as its block lives:
+ * the next block of that size of the same thread and GPU. */
+TEST(a_size_that_is_not_certain_counts_while_its_block_lives)
+{
+    struct build b = build_start();
+
+    allocated = 0;
+    BUILD(&b, SIZE_RANGE, .bytes = 512, .least_bytes = 100, .most_bytes = 700);
+    put_alloc(&b, 0, A, 1000);
+    put_alloc(&b, 0, A + 4096, 512);
+    put_alloc(&b, 0, A + 8192, 512);
+    put_convolution(&b, 500, 90);
+    struct peak peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].range.least_bytes, 1000 + 100 + 512 + 512);
+    CHECK_UINT(peak.cards[0].range.most_bytes, 1000 + 700 + 512 + 512);
+    peak_fini(&peak);
+
+    b = build_start();
+    allocated = 0;
+    BUILD(&b, SIZE_RANGE, .bytes = 512, .least_bytes = 100, .most_bytes = 700);
+    put_alloc(&b, 0, A, 512);
+    put_free(&b, 0, A, 512);
+    put_alloc(&b, 0, A, 2000);
+    peak = peak_of(&b);
+    CHECK_UINT(peak.cards[0].range.least_bytes, 2000);
+    CHECK_UINT(peak.cards[0].range.most_bytes, 2000);
+    peak_fini(&peak);
+}
+
 TEST(a_refusal_that_a_segment_follows_is_a_retry)
 {
     struct build b = build_start();

@@ -242,6 +242,25 @@ TEST(reserved_has_bounds_where_a_workspace_is_not_known)
     finish_up();
 }
 
+/* 40 MiB that a library asked for, which may be 35 to 60, and live on. */
+TEST(reserved_has_bounds_where_a_size_is_not_known)
+{
+    struct reserved_range ranges[REPLAY_DEVICES] = {{0}};
+
+    start();
+    segment(A, 30 * MIB);
+    block(A, 30 * MIB);
+    BUILD(&trace, SIZE_RANGE, .bytes = 40 * MIB, .least_bytes = 35 * MIB,
+          .most_bytes = 60 * MIB);
+    segment(B, 40 * MIB);
+    block(B, 40 * MIB);
+    CHECK(finish(&plain) == 0);
+    CHECK(reserved_range_find(&recording, ranges, &err) == 0);
+    CHECK_UINT(ranges[0].least_bytes, 66 * MIB);
+    CHECK_UINT(ranges[0].most_bytes, 90 * MIB);
+    finish_up();
+}
+
 TEST(what_is_certain_has_no_bounds)
 {
     struct reserved_range ranges[REPLAY_DEVICES] = {{0}};

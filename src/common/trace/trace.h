@@ -127,6 +127,8 @@ struct trace_chunk {
       NULL)                                                                    \
     X(25, HOST_FREE, host_free, MEMORY, F(address) F(bytes), NULL)             \
     X(26, DEVICE_RESET, device_reset, TIME, F(device) F(used_bytes), NULL)     \
+    X(27, SIZE_RANGE, size_range, MEMORY, F(device) F(bytes) F(least_bytes)    \
+      F(most_bytes), NULL)                                                     \
                                                                                \
     X(30, LAUNCH, launch, TIME, TRACE_FIELDS_WORK F(grid_x_y)                  \
       F(grid_z_block_x) F(block_y_z) F(shared_bytes_rule) F(a) F(b) F(c) F(d)  \

@@ -7,6 +7,7 @@
 
 #include "common/base/map.h"
 #include "common/base/xmalloc.h"
+#include "common/trace/size_range.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/tracker.h"
@@ -16,6 +17,7 @@ struct card {
     struct tracker torch, raw; /* the caching allocator; cudaMalloc */
     uint64_t reserved_bytes, outside_bytes; /* at torch's peak */
     struct workspace_range range;
+    struct size_ranges sizes;
     bool refused; /* a cudaMalloc of PyTorch's failed last */
     uint64_t retries;
 };
@@ -79,6 +81,14 @@ static void on_device(struct analysis *a, const struct trace_item *item)
         a->card_of[d->device] = (unsigned)d->card;
 }
 
+static void on_size_range(struct analysis *a, const struct trace_item *item)
+{
+    struct card *card = card_get(a, trace_as_size_range(item)->device);
+
+    if (card)
+        size_ranges_tell(&card->sizes, item);
+}
+
 static void on_block_alloc(struct analysis *a, const struct trace_item *item)
 {
     const struct trace_block_alloc *alloc = trace_as_block_alloc(item);
@@ -90,7 +100,11 @@ static void on_block_alloc(struct analysis *a, const struct trace_item *item)
     workspace_range_alloc(&card->range, alloc);
     struct block *b =
         tracker_add(t, alloc->block_bytes, alloc->requested_bytes);
+    struct size_range size;
     b->address = alloc->address;
+    if (size_ranges_take(&card->sizes, item, &size))
+        workspace_range_hold(&card->range, &size, &b->under_bytes,
+                             &b->over_bytes);
     waiting_push(a, thread_key(item, alloc->device), b);
     block_place(&a->torch, block_key(alloc->device, alloc->address), b);
     if (alloc->allocated_bytes <= t->peak_bytes)
@@ -129,9 +143,13 @@ static void on_block_free(struct analysis *a, const struct trace_item *item)
 {
     const struct trace_block_free *freed = trace_as_block_free(item);
     struct card *card = card_get(a, freed->device);
+    const struct block *b =
+        map_get(&a->torch, block_key(freed->device, freed->address));
 
     if (card)
         workspace_range_free(&card->range, freed);
+    if (card && b)
+        workspace_range_give_back(&card->range, b->under_bytes, b->over_bytes);
     free_from(&a->torch, freed->device, freed->address);
 }
 
@@ -233,6 +251,7 @@ static void (*const handlers[])(struct analysis *,
     [TRACE_DEVICE] = on_device,
     [TRACE_BLOCK_ALLOC] = on_block_alloc,
     [TRACE_BLOCK_FREE] = on_block_free,
+    [TRACE_SIZE_RANGE] = on_size_range,
     [TRACE_DEVICE_MALLOC] = on_device_malloc,
     [TRACE_DEVICE_FREE] = on_device_free,
     [TRACE_DEVICE_REFUSE] = on_refuse,

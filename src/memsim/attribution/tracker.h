@@ -37,6 +37,8 @@ struct tracker {
 struct block {
     uint64_t address; /* for the caller */
     uint64_t requested_bytes;
+    uint64_t under_bytes, over_bytes; /* for the caller: on the GPU it may be
+                                         so much smaller or larger */
     uint64_t born; /* the tracker's `peaks` before it was counted */
     struct tracker *tracker;
     struct group *group;

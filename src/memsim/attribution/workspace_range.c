@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/trace/size_range.h"
+
 /* By capability times ten, as records have it; data/workspaces/cudnn.csv names
  * the measurements. */
 static const struct {
@@ -12,7 +14,7 @@ static const struct {
 } sources[] = {
     {70, "measured on a V100 in 2021"},
     {90, "measured on an H100 or H200"},
-    {0, "assumed by analogy"},
+    {0, "assumed by analogy"}, /* last */
 };
 #define SOURCES (sizeof sources / sizeof *sources)
 
@@ -26,10 +28,28 @@ static void raise_to(uint64_t *value, uint64_t to)
 static void last_settle(struct workspace_range *r)
 {
     if (r->last_bytes) {
-        raise_to(&r->least_bytes, r->now_bytes);
-        raise_to(&r->most_bytes, r->now_bytes);
+        raise_to(&r->least_bytes, r->now_bytes - r->under_bytes);
+        raise_to(&r->most_bytes, r->now_bytes + r->over_bytes);
     }
     r->last_bytes = 0;
+}
+
+void workspace_range_hold(struct workspace_range *r,
+                          const struct size_range *size, uint64_t *under_bytes,
+                          uint64_t *over_bytes)
+{
+    *under_bytes = size->bytes - size->least_bytes;
+    *over_bytes = size->most_bytes - size->bytes;
+    r->under_bytes += *under_bytes;
+    r->over_bytes += *over_bytes;
+    r->gpus |= UINT64_C(1) << (SOURCES - 1);
+}
+
+void workspace_range_give_back(struct workspace_range *r, uint64_t under_bytes,
+                               uint64_t over_bytes)
+{
+    r->under_bytes -= under_bytes;
+    r->over_bytes -= over_bytes;
 }
 
 void workspace_range_alloc(struct workspace_range *r,
@@ -59,8 +79,8 @@ void workspace_range_convolution(struct workspace_range *r,
     if (lent)
         r->last_bytes = 0;
     last_settle(r);
-    raise_to(&r->least_bytes, without);
-    raise_to(&r->most_bytes, without + c->workspace_most);
+    raise_to(&r->least_bytes, without - r->under_bytes);
+    raise_to(&r->most_bytes, without + r->over_bytes + c->workspace_most);
     for (unsigned i = 0; i < SOURCES; i++)
         if (sources[i].capability == c->workspace_gpu)
             r->gpus |= UINT64_C(1) << i;

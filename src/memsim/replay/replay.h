@@ -52,7 +52,8 @@ struct replay_op {
     uint64_t plan; /* REPLAY_ALLOC: the convolution whose workspace it is. If it
                       fails, PyTorch catches the error and uses a plan without
                       a workspace from then on. 0: no convolution's */
-    uint64_t most_bytes; /* of such a workspace, from 0; 0: BYTES are certain */
+    uint64_t least_bytes; /* of a workspace whose size is not certain */
+    uint64_t most_bytes;  /* likewise; 0: BYTES are certain */
 };
 
 struct replay_source {
@@ -83,10 +84,10 @@ struct replay_moment {
 
 typedef void replay_watcher(void *context, const struct replay_moment *now);
 
-/* The convolutions' workspaces whose sizes are not certain. */
+/* The libraries' workspaces whose sizes are not certain. */
 enum replay_workspaces {
     REPLAY_WORKSPACES, /* as recorded */
-    REPLAY_NO_WORKSPACES,
+    REPLAY_LEAST_WORKSPACES,
     REPLAY_MOST_WORKSPACES,
 };
 

@@ -16,6 +16,13 @@ static void take_block(struct replay_hints *h, const struct trace_item *item)
     h->latest[thread].index = h->index;
     if (workspace_is_cublas(bytes))
         map_put(&h->blocks, alloc->address, (void *)(uintptr_t)(h->index + 1));
+    struct size_range size;
+    if (size_ranges_take(&h->sizes, item, &size)) {
+        if (size.least_bytes)
+            map_put(&h->least, h->index + 1,
+                    (void *)(uintptr_t)size.least_bytes);
+        map_put(&h->most, h->index + 1, (void *)(uintptr_t)size.most_bytes);
+    }
 }
 
 /* A block of another size is the user's choice (CUBLAS_WORKSPACE_CONFIG). */
@@ -62,6 +69,9 @@ void replay_hints_take(struct replay_hints *h, const struct trace_item *item,
     case TRACE_BLOCK_FREE:
         map_take(&h->blocks, trace_as_block_free(item)->address);
         break;
+    case TRACE_SIZE_RANGE:
+        size_ranges_tell(&h->sizes, item);
+        break;
     case TRACE_LIBRARY_CALL:
         take_call(h, item, names);
         break;
@@ -84,5 +94,6 @@ void replay_hints_fini(struct replay_hints *h)
     replay_hints_finish(h);
     map_fini(&h->lent);
     map_fini(&h->plans);
+    map_fini(&h->least);
     map_fini(&h->most);
 }

@@ -113,7 +113,16 @@ static void do_without(struct run *r, const struct replay_op *op)
 static bool goes_without(const struct run *r, const struct replay_op *op)
 {
     return (op->plan && map_get(&r->plain, op->plan)) ||
-           (op->most_bytes && r->config.workspaces == REPLAY_NO_WORKSPACES);
+           (op->most_bytes && !op->least_bytes &&
+            r->config.workspaces == REPLAY_LEAST_WORKSPACES);
+}
+
+static uint64_t bytes_of(const struct run *r, const struct replay_op *op)
+{
+    if (!op->most_bytes || r->config.workspaces == REPLAY_WORKSPACES)
+        return op->bytes;
+    return r->config.workspaces == REPLAY_MOST_WORKSPACES ? op->most_bytes
+                                                          : op->least_bytes;
 }
 
 static int play_alloc(struct run *r, const struct replay_op *step,
@@ -131,8 +140,7 @@ static int play_alloc(struct run *r, const struct replay_op *step,
         map_put(&d->absent, op->address, r);
         return 0;
     }
-    if (op->most_bytes && r->config.workspaces == REPLAY_MOST_WORKSPACES)
-        changed.bytes = op->most_bytes;
+    changed.bytes = bytes_of(r, op);
     if (replay_core_alloc(&d->core, op, &block, err))
         return -1;
     replay_model_asked(&d->model);

@@ -57,10 +57,12 @@ static struct replay_op op_start(const struct replay_trace *t,
     };
 }
 
-/* Whose workspace OP's block is, if a convolution's. */
+/* Whose workspace OP's block is, if a convolution's, and what its size may
+ * be. */
 static void take_plan(const struct replay_trace *t, struct replay_op *op)
 {
     op->plan = (uintptr_t)map_get(&t->hints.plans, op->index + 1);
+    op->least_bytes = (uintptr_t)map_get(&t->hints.least, op->index + 1);
     op->most_bytes = (uintptr_t)map_get(&t->hints.most, op->index + 1);
 }
 

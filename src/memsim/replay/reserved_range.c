@@ -37,7 +37,7 @@ static int replay_sizes(const struct recording *rec,
 {
     struct replay_config changed = *config;
 
-    changed.workspaces = REPLAY_NO_WORKSPACES;
+    changed.workspaces = REPLAY_LEAST_WORKSPACES;
     int64_t unknown = replay_once(rec, &changed, ranges, err);
     if (unknown <= 0)
         return (int)unknown;

@@ -296,12 +296,12 @@ const struct schema_object schema_objects[] = {
     {"peak_reserved_bytes", "uint", "torch.cuda.max_memory_reserved()"},
     {"peak_used_bytes", "uint", "all memory that the GPU would show as used"},
 )},
-{"allocated_range", "bounds of the peak of allocated, where sizes of cuDNN's workspaces are not known for the GPU", NULL, FIELDS(
+{"allocated_range", "bounds of the peak of allocated, where sizes of cuDNN's and cuSOLVER's workspaces are not known for the GPU", NULL, FIELDS(
     {"least_bytes", "uint", "the peak if those workspaces were empty"},
     {"most_bytes", "uint", "the peak if they were as large as they may be"},
     {"workspaces", "text", "where the sizes are from"},
 )},
-{"reserved_range", "bounds of the peak of reserved: replays with both orders of the driver's addresses, and with cuDNN's workspaces as small and as large as they may be where their sizes are not the GPU's own", NULL, FIELDS(
+{"reserved_range", "bounds of the peak of reserved: replays with both orders of the driver's addresses, and with cuDNN's and cuSOLVER's workspaces as small and as large as they may be where their sizes are not the GPU's own", NULL, FIELDS(
     {"least_bytes", "uint", "the lowest of these peaks"},
     {"most_bytes", "uint", "the highest"},
 )},

@@ -209,7 +209,7 @@ static void write_range(const struct page *page,
     if (!workspace_range_matters(r))
         return;
     fprintf(page->out,
-            "    between %s and %s: the sizes of cuDNN's workspaces are\n"
+            "    between %s and %s: the sizes of libraries' workspaces are\n"
             "    %s\n",
             units_format_bytes(r->least_bytes, least, sizeof least),
             units_format_bytes(r->most_bytes, most, sizeof most),
@@ -225,7 +225,7 @@ static void write_reserved_range(const struct page *page,
         return;
     fprintf(page->out,
             "    between %s and %s: by the order of the driver's addresses\n"
-            "    and the sizes of cuDNN's workspaces\n",
+            "    and the sizes of libraries' workspaces\n",
             units_format_bytes(r->least_bytes, least, sizeof least),
             units_format_bytes(r->most_bytes, most, sizeof most));
 }

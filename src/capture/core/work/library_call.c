@@ -26,6 +26,13 @@ int memsim_call(const struct call *call)
     return CORE_OK;
 }
 
+void memsim_call_size(int device, uint64_t bytes, uint64_t least, uint64_t most)
+{
+    if (bytes && least < most)
+        RECORD(SIZE_RANGE, .device = (uint64_t)device, .bytes = bytes,
+               .least_bytes = least, .most_bytes = most);
+}
+
 #define ROWS_MAX 4096 /* above, what lies between rows is not known either */
 
 static void forget(uint64_t stream, uint64_t address, uint64_t bytes)

@@ -16,6 +16,11 @@ struct call {
 /* Records the call. CORE_OK, or why the stream cannot take it. */
 CORE_API int memsim_call(const struct call *call);
 
+/* A program asked how much memory a library needs and was told BYTES. The GPU's
+ * own answer is from LEAST to MOST bytes; the same: it is known. */
+CORE_API void memsim_call_size(int device, uint64_t bytes, uint64_t least,
+                               uint64_t most);
+
 /* A result that is not known, on the host or on a device: zeros. NULL is
  * nothing. For an info code, zero is success. */
 CORE_API void memsim_call_result(void *result, uint64_t bytes);
