@@ -3,8 +3,9 @@
 import time
 
 import torch
+import value_operators
 from fuzz_values import GPU, run, taken
-from harness import equal, main, test
+from harness import ROOT, Skip, equal, main, test
 
 
 @test
@@ -13,6 +14,18 @@ def known_elements_are_those_of_the_cpu():
     assert not wrong, "\n".join(wrong)
     assert counts["known"] > 0.85 * counts["operators"], counts
     assert counts["unknown"], counts
+
+
+@test
+def the_table_of_the_documentation_is_true():
+    if not torch.__version__.startswith("2.11."):
+        raise Skip("the table is of PyTorch 2.11")
+    text = (ROOT / "doc/values.md").read_text(encoding="utf-8")
+    table = text.split("<!-- table: value_operators -->")[1].split("<!--")[0]
+    want = [line for line in table.splitlines() if line.startswith("| `") or
+            line.startswith(("| comp", "| arith", "| conv", "| matrix"))]
+    equal([f"| {name} | {' | '.join(cells)} |"
+           for name, cells in value_operators.rows()], want)
 
 
 def same(tensor, number):

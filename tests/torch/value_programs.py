@@ -407,16 +407,21 @@ def search(m):
     if m.pool[i].dtype != m.pool[j].dtype or is_bool(m.pool[i]):
         raise LookupError
     right = m.random.random() < 0.5
-    name = m.random.choice(("searchsorted", "bucketize", "isin"))
+    name = m.random.choice(("searchsorted", "bucketize"))
 
     def run(d, p):
-        if name == "isin":
-            return torch.isin(p[i], p[j])
         ordered = p[i].sort().values
         if name == "bucketize":
             return torch.bucketize(p[j], ordered, right=right)
         return torch.searchsorted(ordered, p[j].contiguous(), right=right)
     return run
+
+
+def isin(m):
+    i, j = m.place(is_vector), m.place(is_vector)
+    if m.pool[i].dtype != m.pool[j].dtype or is_bool(m.pool[i]):
+        raise LookupError
+    return lambda d, p: torch.isin(p[i], p[j])
 
 
 def read(m):
@@ -539,6 +544,7 @@ DECIDING = [  # sizes, or what the script does, depend on values
           lambda t: torch.split(t, t.tolist())[-1]
           if int(t.sum()) == t.numel() else t),
     read, read,
+    isin,  # of what is not known: that equals no number (doc/values.md)
 ]
 
 

@@ -324,6 +324,19 @@ static bool are_ones(const struct compute *c, const struct scatter *s,
     }
 }
 
+/* Too many elements to look at: what they change is not known. */
+static void scatter_forget(const struct compute *c, const struct scatter *s,
+                           uint64_t count)
+{
+    uint64_t offsets[3], bytes;
+
+    compute_offsets(s->closure, s->args, count - 1, offsets);
+    bytes = offsets[0] + c->bytes;
+    if (c->form != FORM_GATHER)
+        bytes += (uint64_t)(s->bounds.size - 1) * s->stride * c->bytes;
+    memsim_values_forget(s->self, bytes);
+}
+
 static void run_scatter(const struct compute *c,
                         const struct kernel_launch *launch)
 {
@@ -335,6 +348,8 @@ static void run_scatter(const struct compute *c,
         !values_window(s.index))
         return;
     const struct values_few before = *values_few_at(s.self);
+    if (count > COMPUTE_INTEGERS && s.bounds.size > 0)
+        scatter_forget(c, &s, count);
     for (uint64_t i = 0; count <= COMPUTE_INTEGERS && i < count; i++)
         scatter_element(c, &s, launch, i);
     if (c->form != FORM_GATHER && before.address == s.self)

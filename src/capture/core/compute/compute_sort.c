@@ -405,6 +405,8 @@ static void element_get(uint64_t address, uint32_t bytes, unsigned char *to,
     const struct values_window *w = values_window(address);
 
     *known = values_known(address, bytes);
+    if (w && values_known_at(w, address - w->base) == VALUES_ASSUMED)
+        compute_assume();
     if (w)
         memcpy(to, values_at(w, address - w->base, bytes), bytes);
 }
@@ -412,7 +414,7 @@ static void element_get(uint64_t address, uint32_t bytes, unsigned char *to,
 static void element_put(uint64_t address, uint32_t bytes,
                         const unsigned char *from, bool known)
 {
-    char *to = values_write(address, bytes, known);
+    char *to = values_write_as(address, bytes, known ? compute_mark() : 0);
 
     if (to)
         memcpy(to, from, bytes);
@@ -499,18 +501,22 @@ struct topk {
     bool largest;
 };
 
+/* The value at a place that is a guess is one, too. */
 static void topk_put(const struct compute *c, const struct topk *t,
                      uint64_t row, uint64_t rank, uint64_t from)
 {
     uint32_t bytes = number_bytes(c->types[0]);
     uint64_t index =
         element_address(&t->indices, row, rank, (uint32_t)t->index_stride, 8);
+    long double x = 0;
+    bool known = compute_load(
+        c->types[0],
+        element_address(&t->in, row, from, (uint32_t)t->in_stride, bytes), &x);
 
-    compute_move(
-        element_address(&t->values, row, rank, (uint32_t)t->value_stride,
-                        bytes),
-        element_address(&t->in, row, from, (uint32_t)t->in_stride, bytes),
-        bytes);
+    compute_store(c->types[0],
+                  element_address(&t->values, row, rank,
+                                  (uint32_t)t->value_stride, bytes),
+                  x, known);
     compute_store(NUMBER_I64, index, from, true);
 }
 
