@@ -34,12 +34,14 @@ for length in map(int, sys.argv[2:]):
 LENGTHS = 512, 1024, 768, 640, 900, 1000, 700, 800
 
 
-def device(what, *lengths):
+def device(what, *lengths, memory="80GiB", status=0):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "json")
-        subprocess.run([MEMSIM, "run", "-q", "--json", path, "--input-max",
-                        "4096", "--", sys.executable, "-c", SCRIPT, what,
-                        *map(str, lengths)], check=True)
+        done = subprocess.run(
+            [MEMSIM, "run", "-q", "--json", path, "--memory", memory,
+             "--input-max", "4096", "--", sys.executable, "-c", SCRIPT, what,
+             *map(str, lengths)])
+        assert done.returncode == status, done.returncode
         with open(path) as file:
             return json.load(file)["ranks"][0]["devices"][0]
 
@@ -59,6 +61,12 @@ def a_peak_that_is_linear_in_the_length():
 @test
 def a_peak_with_the_square_of_the_length():
     follows("attention", 2, 0.005)
+
+
+@test
+def a_longest_sample_that_does_not_fit_has_a_status():
+    law = device("attention", *LENGTHS, memory="2GiB", status=123)["input_law"]
+    assert law["fits"] is False, law
 
 
 @test

@@ -334,7 +334,7 @@ static bool wants_traces(const struct output_options *o,
                          const struct result *result)
 {
     return !o->quiet || result->rank_count > 1 || o->fail_slower ||
-           o->check_collectives || o->depends || o->steps ||
+           o->check_collectives || o->depends || o->steps || o->input_max ||
            output_targets_any(o);
 }
 
@@ -355,8 +355,8 @@ static int gather(const struct output_options *options,
         rc = 0;
     result->job_steps = options->steps;
     result->input_max = options->input_max;
-    law_note(result);
     outlook_run(result, dir, &traces->recorded);
+    law_judge(result);
     advise(result, dir, &traces->recorded, sources, options->advice);
     return rc;
 }

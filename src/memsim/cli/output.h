@@ -75,8 +75,9 @@ struct output_options {
     {"input-max", 0, OPTION_COUNT, "N",                                        \
      offsetof(structure, member.input_max),                                    \
      .minimum = 1, .maximum = UINT32_MAX,                                      \
-     .help = "say what a sample of N tokens needs, by the recorded\n"          \
-             "steps, if these had samples of different lengths"},              \
+     .help = "the longest sample has N tokens: say what it needs, by\n"        \
+             "recorded steps with samples of different lengths; exit\n"       \
+             "with 123 if it does not fit"},                                   \
     {"advice", 0, OPTION_FLAG, NULL, offsetof(structure, member.advice),       \
      .help = "list changes that save memory: activation\n"                     \
              "checkpointing, a bf16 optimizer, allocator settings"},           \

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "common/base/json_add.h"
+#include "common/base/status.h"
 #include "common/base/units.h"
 #include "memsim/attribution/attribute.h"
 #include "memsim/report/text_columns.h"
@@ -31,12 +32,32 @@ bool law_is_short(const struct result_device *d, uint64_t length)
     return law_of(d) && length && used_at(d, length) > d->capacity_bytes;
 }
 
-void law_note(struct result *result)
+/* What was run fits, but not what will be: no "fits" without a status. */
+static void tell_short(struct result *result)
 {
-    bool known = false;
+    char text[160];
 
-    for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
+    if (result->verdict != VERDICT_FITS && result->verdict != VERDICT_GROWS &&
+        result->verdict != VERDICT_OVER_LIMIT)
+        return;
+    result->exit_status = CMD_RUN_GROWS;
+    snprintf(text, sizeof text,
+             "the longest sample (--input-max %" PRIu64 ") does not fit: the "
+             "job will run out of memory",
+             result->input_max);
+    result_note(result, text);
+}
+
+void law_judge(struct result *result)
+{
+    bool known = false, short_of = false;
+
+    for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         known |= law_of(w.device) != NULL;
+        short_of |= law_is_short(w.device, result->input_max);
+    }
+    if (short_of)
+        tell_short(result);
     if (result->input_max && !known)
         result_note(result,
                     "--input-max: what the longest sample needs is not known: "

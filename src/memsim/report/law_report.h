@@ -14,8 +14,9 @@ void law_text_write(const struct result_device *d, uint64_t length, FILE *out);
 void law_json_add(cJSON *device, const struct result_device *d,
                   uint64_t length);
 
-/* Adds a note to RESULT where its input_max cannot be answered. */
-void law_note(struct result *result);
+/* Sets RESULT's exit status where a sample of its input_max does not fit. Adds
+ * a note there, and where input_max cannot be answered. */
+void law_judge(struct result *result);
 
 /* Whether a sample of LENGTH tokens does not fit on D, by the law. */
 bool law_is_short(const struct result_device *d, uint64_t length);
