@@ -155,6 +155,11 @@ static double waves_ns(const struct rate *rate, const struct work *work,
     return waves * (rate->least_ns + turns * rate->turn_ns);
 }
 
+static bool is_norm(enum work_family family)
+{
+    return family == WORK_NORM_FORWARD || family == WORK_NORM_BACKWARD;
+}
+
 static bool has_rows(const struct work *work)
 {
     return work->family == WORK_REDUCE;
@@ -167,7 +172,7 @@ int cost_rate_time(const struct cost_gpu *gpu, const struct work *work,
         &rates[work->rate < WORK_RATES ? work->rate : WORK_RATE_NONE];
 
     if (!(rate->memory > 0) ||
-        (rate->sm_bytes > 0 && !cost_is_data_center(gpu)))
+        (is_norm(work->family) && !cost_is_data_center(gpu)))
         return -1;
     double held = held_blocks(gpu, work);
     double waves = ceil((double)work->blocks / held);
