@@ -9,8 +9,8 @@
  * the same two kinds and names, of which a model with many layers has many. The
  * last step ends with its optimizer: its calls are the first ones of the
  * others. */
-#ifndef MEMSIM_MEMSIM_HOST_TIMES_H
-#define MEMSIM_MEMSIM_HOST_TIMES_H
+#ifndef MEMSIM_TIMELINE_HOST_TIMES_H
+#define MEMSIM_TIMELINE_HOST_TIMES_H
 
 #include "common/trace/op_trace.h"
 #include "common/trace/step.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operation of a trace costs on a GPU: its work, its price, and how the
  * simulator is to run it. */
-#ifndef MEMSIM_MEMSIM_PRICE_H
-#define MEMSIM_MEMSIM_PRICE_H
+#ifndef MEMSIM_TIMELINE_PRICE_H
+#define MEMSIM_TIMELINE_PRICE_H
 
 #include "common/catalogue/gpu.h"
 #include "common/trace/op_trace.h"

@@ -2,8 +2,8 @@
  * What an operation takes on a GPU that was measured on another one: its time
  * there, times the ratio of the prices on both. Where the shape is not known,
  * times the ratio of what the family of operations is bound by. */
-#ifndef MEMSIM_MEMSIM_PRICE_MOVE_H
-#define MEMSIM_MEMSIM_PRICE_MOVE_H
+#ifndef MEMSIM_TIMELINE_PRICE_MOVE_H
+#define MEMSIM_TIMELINE_PRICE_MOVE_H
 
 #include "timeline/price.h"
 

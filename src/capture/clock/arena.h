@@ -2,8 +2,8 @@
  * The functions of common/base/xmalloc.h without a heap: blocks of a power of
  * two bytes from one reservation, with a list of free ones for each size. Not
  * for several threads at once. */
-#ifndef MEMSIM_CAPTURE_ARENA_H
-#define MEMSIM_CAPTURE_ARENA_H
+#ifndef MEMSIM_CAPTURE_CLOCK_ARENA_H
+#define MEMSIM_CAPTURE_CLOCK_ARENA_H
 
 #include <stddef.h>
 

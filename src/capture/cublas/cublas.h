@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef MEMSIM_CAPTURE_CUBLAS_H
-#define MEMSIM_CAPTURE_CUBLAS_H
+#ifndef MEMSIM_CAPTURE_CUBLAS_CUBLAS_H
+#define MEMSIM_CAPTURE_CUBLAS_CUBLAS_H
 
 #include <cublas_v2.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cuBLASLt's descriptors. A program may put them on its own stack, so our state
  * lies in the words that the header declares, and nowhere else. */
-#ifndef MEMSIM_CAPTURE_CUBLASLT_FAKE_H
-#define MEMSIM_CAPTURE_CUBLASLT_FAKE_H
+#ifndef MEMSIM_CAPTURE_CUBLASLT_CUBLASLT_FAKE_H
+#define MEMSIM_CAPTURE_CUBLASLT_CUBLASLT_FAKE_H
 
 #include <cublasLt.h>
 #include <stdint.h>

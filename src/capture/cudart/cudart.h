@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The runtime's own part: last errors, and codes. Compiled once per CUDA major,
  * with that major's headers. */
-#ifndef MEMSIM_CAPTURE_CUDART_H
-#define MEMSIM_CAPTURE_CUDART_H
+#ifndef MEMSIM_CAPTURE_CUDART_CUDART_H
+#define MEMSIM_CAPTURE_CUDART_CUDART_H
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>

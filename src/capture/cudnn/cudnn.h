@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of the fake cuDNN share: handles, descriptor objects, and the
  * way into the trace. */
-#ifndef MEMSIM_CAPTURE_CUDNN_H
-#define MEMSIM_CAPTURE_CUDNN_H
+#ifndef MEMSIM_CAPTURE_CUDNN_CUDNN_H
+#define MEMSIM_CAPTURE_CUDNN_CUDNN_H
 
 #include <cudnn.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What cuFFT's files share. */
-#ifndef MEMSIM_CAPTURE_CUFFT_FAKE_H
-#define MEMSIM_CAPTURE_CUFFT_FAKE_H
+#ifndef MEMSIM_CAPTURE_CUFFT_CUFFT_FAKE_H
+#define MEMSIM_CAPTURE_CUFFT_CUFFT_FAKE_H
 
 #include <cufft.h>
 #include <cufftXt.h>

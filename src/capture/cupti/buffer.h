@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program's buffers, and the records in them. */
-#ifndef MEMSIM_CUPTI_BUFFER_H
-#define MEMSIM_CUPTI_BUFFER_H
+#ifndef MEMSIM_CAPTURE_CUPTI_BUFFER_H
+#define MEMSIM_CAPTURE_CUPTI_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Activities as CUPTI's records: the newest layout of each kind that this CUDA
  * major has. A newer layout only adds to the end of an older one, so programs
  * of every minor version read them. */
-#ifndef MEMSIM_CUPTI_RECORD_H
-#define MEMSIM_CUPTI_RECORD_H
+#ifndef MEMSIM_CAPTURE_CUPTI_RECORD_H
+#define MEMSIM_CAPTURE_CUPTI_RECORD_H
 
 #include <stdbool.h>
 

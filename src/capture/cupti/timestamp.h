@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Times in records: the program's clock since 1970, or on a clock that the
  * program has registered. */
-#ifndef MEMSIM_CUPTI_TIMESTAMP_H
-#define MEMSIM_CUPTI_TIMESTAMP_H
+#ifndef MEMSIM_CAPTURE_CUPTI_TIMESTAMP_H
+#define MEMSIM_CAPTURE_CUPTI_TIMESTAMP_H
 
 #include <stdint.h>
 

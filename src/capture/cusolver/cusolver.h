@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What cuSOLVER's files share. */
-#ifndef MEMSIM_CAPTURE_CUSOLVER_H
-#define MEMSIM_CAPTURE_CUSOLVER_H
+#ifndef MEMSIM_CAPTURE_CUSOLVER_CUSOLVER_H
+#define MEMSIM_CAPTURE_CUSOLVER_CUSOLVER_H
 
 #include <cusolverDn.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What cuSPARSE's files share. */
-#ifndef MEMSIM_CAPTURE_CUSPARSE_FAKE_H
-#define MEMSIM_CAPTURE_CUSPARSE_FAKE_H
+#ifndef MEMSIM_CAPTURE_CUSPARSE_CUSPARSE_FAKE_H
+#define MEMSIM_CAPTURE_CUSPARSE_CUSPARSE_FAKE_H
 
 /* Half of the library is deprecated, and PyTorch calls that half too. */
 #define DISABLE_CUSPARSE_DEPRECATED

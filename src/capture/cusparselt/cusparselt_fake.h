@@ -3,8 +3,8 @@
  * included: it is C++ (versions 0.7 and 0.8 include <cstddef>). The values are
  * those of version 0.8, and of the functions' arguments all versions from 0.7
  * on declare the same. */
-#ifndef MEMSIM_CAPTURE_CUSPARSELT_FAKE_H
-#define MEMSIM_CAPTURE_CUSPARSELT_FAKE_H
+#ifndef MEMSIM_CAPTURE_CUSPARSELT_CUSPARSELT_FAKE_H
+#define MEMSIM_CAPTURE_CUSPARSELT_CUSPARSELT_FAKE_H
 
 #include <cusparse.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The driver's own part: its codes, and which context a thread works in. The
  * runtime binds a device's primary context by itself; here a call without one
  * fails, as it does over the real driver. */
-#ifndef MEMSIM_CAPTURE_DRIVER_H
-#define MEMSIM_CAPTURE_DRIVER_H
+#ifndef MEMSIM_CAPTURE_DRIVER_DRIVER_H
+#define MEMSIM_CAPTURE_DRIVER_DRIVER_H
 
 #include <cuda.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * travel, between ranks that are processes of this run; of larger ones nothing
  * is known. A rank that is no process sends what the nearest one below it sends
  * that is one, or where there is none below, the first. */
-#ifndef MEMSIM_CAPTURE_EXCHANGE_H
-#define MEMSIM_CAPTURE_EXCHANGE_H
+#ifndef MEMSIM_CAPTURE_NCCL_EXCHANGE_H
+#define MEMSIM_CAPTURE_NCCL_EXCHANGE_H
 
 #include "capture/nccl/nccl_fake.h"
 

@@ -2,8 +2,8 @@
  * NCCL: its communicators, what they take of a GPU, and what ranks that are
  * processes of this run send each other (exchange.h). The time that it takes is
  * for the simulator, by the record of each call. */
-#ifndef MEMSIM_CAPTURE_NCCL_H
-#define MEMSIM_CAPTURE_NCCL_H
+#ifndef MEMSIM_CAPTURE_NCCL_NCCL_FAKE_H
+#define MEMSIM_CAPTURE_NCCL_NCCL_FAKE_H
 
 #include <nccl.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NCCL's types and reductions, and the program's own: sums of what each rank's
  * numbers are multiplied by first (ncclRedOpCreatePreMulSum). */
-#ifndef MEMSIM_CAPTURE_OPERATION_H
-#define MEMSIM_CAPTURE_OPERATION_H
+#ifndef MEMSIM_CAPTURE_NCCL_OPERATION_H
+#define MEMSIM_CAPTURE_NCCL_OPERATION_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NVML's own part: which GPU a handle means. NVML counts every GPU of the
  * machine, whatever CUDA_VISIBLE_DEVICES says, and needs no context. */
-#ifndef MEMSIM_CAPTURE_NVML_CARD_H
-#define MEMSIM_CAPTURE_NVML_CARD_H
+#ifndef MEMSIM_CAPTURE_NVML_NVML_CARD_H
+#define MEMSIM_CAPTURE_NVML_NVML_CARD_H
 
 /* Both forms of every function are declared: NAME and NAME_v2. */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * qsort() for an array that may have no memory while it is empty: qsort(NULL)
  * is undefined. */
-#ifndef MEMSIM_COMMON_ARRAY_SORT_H
-#define MEMSIM_COMMON_ARRAY_SORT_H
+#ifndef MEMSIM_COMMON_BASE_ARRAY_SORT_H
+#define MEMSIM_COMMON_BASE_ARRAY_SORT_H
 
 #include <stdlib.h>
 

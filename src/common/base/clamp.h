@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef MEMSIM_COMMON_CLAMP_H
-#define MEMSIM_COMMON_CLAMP_H
+#ifndef MEMSIM_COMMON_BASE_CLAMP_H
+#define MEMSIM_COMMON_BASE_CLAMP_H
 
 #include <stdint.h>
 

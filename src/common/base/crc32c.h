@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CRC-32C (Castagnoli), as iSCSI and ext4 have it. */
-#ifndef MEMSIM_COMMON_CRC32C_H
-#define MEMSIM_COMMON_CRC32C_H
+#ifndef MEMSIM_COMMON_BASE_CRC32C_H
+#define MEMSIM_COMMON_BASE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

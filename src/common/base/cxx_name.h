@@ -2,8 +2,8 @@
  * Parts of a C++ name in plain text: "at::native::reduce_kernel<512, 1,
  * Op<float> >(Op<float>)" is the base name reduce_kernel, its template
  * arguments and its parameters. Parts are borrowed from the text. */
-#ifndef MEMSIM_COMMON_CXX_NAME_H
-#define MEMSIM_COMMON_CXX_NAME_H
+#ifndef MEMSIM_COMMON_BASE_CXX_NAME_H
+#define MEMSIM_COMMON_BASE_CXX_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

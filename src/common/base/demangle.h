@@ -3,8 +3,8 @@
  * them but without the function's return type. For the names of kernels: no
  * operators but () and [], no expressions in template arguments. Pure, no
  * heap; safe on any input. */
-#ifndef MEMSIM_COMMON_DEMANGLE_H
-#define MEMSIM_COMMON_DEMANGLE_H
+#ifndef MEMSIM_COMMON_BASE_DEMANGLE_H
+#define MEMSIM_COMMON_BASE_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the first bytes of a program file say about it. Pure. */
-#ifndef MEMSIM_COMMON_ELF_H
-#define MEMSIM_COMMON_ELF_H
+#ifndef MEMSIM_COMMON_BASE_ELF_H
+#define MEMSIM_COMMON_BASE_ELF_H
 
 #include <stddef.h>
 

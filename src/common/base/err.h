@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Errors of the pure core: one message, set once, where it was decided. */
-#ifndef MEMSIM_COMMON_ERR_H
-#define MEMSIM_COMMON_ERR_H
+#ifndef MEMSIM_COMMON_BASE_ERR_H
+#define MEMSIM_COMMON_BASE_ERR_H
 
 #include <stddef.h>
 

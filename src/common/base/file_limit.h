@@ -2,8 +2,8 @@
  * Growing a file inside another program. Past RLIMIT_FSIZE the kernel sends
  * SIGXFSZ, which would end that program. Between these two calls the thread
  * gets EFBIG and no signal. */
-#ifndef MEMSIM_COMMON_FILE_LIMIT_H
-#define MEMSIM_COMMON_FILE_LIMIT_H
+#ifndef MEMSIM_COMMON_BASE_FILE_LIMIT_H
+#define MEMSIM_COMMON_BASE_FILE_LIMIT_H
 
 #include <signal.h>
 #include <stdbool.h>

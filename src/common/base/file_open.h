@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening a plain file to read it. */
-#ifndef MEMSIM_COMMON_FILE_OPEN_H
-#define MEMSIM_COMMON_FILE_OPEN_H
+#ifndef MEMSIM_COMMON_BASE_FILE_OPEN_H
+#define MEMSIM_COMMON_BASE_FILE_OPEN_H
 
 #include "common/base/err.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The one way in which our programs write their output files. */
-#ifndef MEMSIM_COMMON_FILE_WRITE_H
-#define MEMSIM_COMMON_FILE_WRITE_H
+#ifndef MEMSIM_COMMON_BASE_FILE_WRITE_H
+#define MEMSIM_COMMON_BASE_FILE_WRITE_H
 
 #include <stddef.h>
 #include <stdio.h>

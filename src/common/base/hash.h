@@ -2,8 +2,8 @@
  * FNV-1a, 64 bits: the one hash of texts and bytes. Its values are the same on
  * every machine and in every version: files are named by them. hash_words is
  * for tables in memory. */
-#ifndef MEMSIM_COMMON_HASH_H
-#define MEMSIM_COMMON_HASH_H
+#ifndef MEMSIM_COMMON_BASE_HASH_H
+#define MEMSIM_COMMON_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

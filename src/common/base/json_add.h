@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the JSON writers add to objects and arrays of cJSON's. */
-#ifndef MEMSIM_COMMON_JSON_ADD_H
-#define MEMSIM_COMMON_JSON_ADD_H
+#ifndef MEMSIM_COMMON_BASE_JSON_ADD_H
+#define MEMSIM_COMMON_BASE_JSON_ADD_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cJSON with errors that name a line. */
-#ifndef MEMSIM_COMMON_JSON_TEXT_H
-#define MEMSIM_COMMON_JSON_TEXT_H
+#ifndef MEMSIM_COMMON_BASE_JSON_TEXT_H
+#define MEMSIM_COMMON_BASE_JSON_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>

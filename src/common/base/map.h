@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash table from 64-bit keys to pointers. For the programs: it allocates
  * with xmalloc. */
-#ifndef MEMSIM_COMMON_MAP_H
-#define MEMSIM_COMMON_MAP_H
+#ifndef MEMSIM_COMMON_BASE_MAP_H
+#define MEMSIM_COMMON_BASE_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

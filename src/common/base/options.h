@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Command-line options from one table, which is the help too. */
-#ifndef MEMSIM_COMMON_OPTIONS_H
-#define MEMSIM_COMMON_OPTIONS_H
+#ifndef MEMSIM_COMMON_BASE_OPTIONS_H
+#define MEMSIM_COMMON_BASE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

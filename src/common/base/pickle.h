@@ -7,8 +7,8 @@
  * The values take at most PICKLE_MEMORY_BASE bytes and PICKLE_MEMORY_FACTOR
  * times the input; an input that needs more is refused. PyTorch 2.11's
  * snapshots took 7 times their size. */
-#ifndef MEMSIM_COMMON_PICKLE_H
-#define MEMSIM_COMMON_PICKLE_H
+#ifndef MEMSIM_COMMON_BASE_PICKLE_H
+#define MEMSIM_COMMON_BASE_PICKLE_H
 
 #include <stddef.h>
 #include <stdint.h>

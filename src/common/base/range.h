@@ -2,8 +2,8 @@
  * Lists of ranks as ranges: FIRST, FIRST + STRIDE, ..., COUNT of them. The
  * groups of a cluster are such: 16,384 ranks are one range, the ranks of a
  * pipeline stage another. For the observed program too: no heap. */
-#ifndef MEMSIM_COMMON_RANGE_H
-#define MEMSIM_COMMON_RANGE_H
+#ifndef MEMSIM_COMMON_BASE_RANGE_H
+#define MEMSIM_COMMON_BASE_RANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

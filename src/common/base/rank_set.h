@@ -2,8 +2,8 @@
  * A set of ranks as ranges: a job of 16,384 equal ranks is one range. Ranks
  * are in ascending order as they were added. As a text: "0-127,130" and, with
  * a stride, "0-120:8" (0, 8, 16, ..., 120). Zeroed, a set is empty. */
-#ifndef MEMSIM_COMMON_RANK_SET_H
-#define MEMSIM_COMMON_RANK_SET_H
+#ifndef MEMSIM_COMMON_BASE_RANK_SET_H
+#define MEMSIM_COMMON_BASE_RANK_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where memsim's own data files lie: catalogues, fits, injected Python. */
-#ifndef MEMSIM_COMMON_SHARE_H
-#define MEMSIM_COMMON_SHARE_H
+#ifndef MEMSIM_COMMON_BASE_SHARE_H
+#define MEMSIM_COMMON_BASE_SHARE_H
 
 #include <dirent.h>
 #include <stdbool.h>

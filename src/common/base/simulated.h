@@ -3,8 +3,8 @@
  * measurement: a member, a record or a comment of this name, in traces of
  * profilers, memory snapshots, checkpoints and tables. capture/py/marks.py and
  * memsim/calibrate/calibrate.py write it, too. */
-#ifndef MEMSIM_COMMON_SIMULATED_H
-#define MEMSIM_COMMON_SIMULATED_H
+#ifndef MEMSIM_COMMON_BASE_SIMULATED_H
+#define MEMSIM_COMMON_BASE_SIMULATED_H
 
 #define SIMULATED_KEY     "memsim"
 #define SIMULATED_TEXT    "simulated, not measured"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Standard input, output and error of our programs. */
-#ifndef MEMSIM_COMMON_STANDARD_H
-#define MEMSIM_COMMON_STANDARD_H
+#ifndef MEMSIM_COMMON_BASE_STANDARD_H
+#define MEMSIM_COMMON_BASE_STANDARD_H
 
 #include "common/base/err.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim's exit statuses. Those of `memsim run` follow timeout(1). */
-#ifndef MEMSIM_COMMON_STATUS_H
-#define MEMSIM_COMMON_STATUS_H
+#ifndef MEMSIM_COMMON_BASE_STATUS_H
+#define MEMSIM_COMMON_BASE_STATUS_H
 
 enum cmd_status {
     CMD_OK = 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * "Did you mean": the names nearest to a mistyped one. */
-#ifndef MEMSIM_COMMON_SUGGEST_H
-#define MEMSIM_COMMON_SUGGEST_H
+#ifndef MEMSIM_COMMON_BASE_SUGGEST_H
+#define MEMSIM_COMMON_BASE_SUGGEST_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An SVG page: texts and rectangles. Sizes are in pixels. */
-#ifndef MEMSIM_COMMON_SVG_PAGE_H
-#define MEMSIM_COMMON_SVG_PAGE_H
+#ifndef MEMSIM_COMMON_BASE_SVG_PAGE_H
+#define MEMSIM_COMMON_BASE_SVG_PAGE_H
 
 #include <stdio.h>
 

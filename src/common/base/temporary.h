@@ -2,8 +2,8 @@
  * Temporary files and directories of our programs. They go when a signal ends
  * the program, too. For the programs only: nothing that is loaded into a user's
  * process uses this. */
-#ifndef MEMSIM_COMMON_TEMPORARY_H
-#define MEMSIM_COMMON_TEMPORARY_H
+#ifndef MEMSIM_COMMON_BASE_TEMPORARY_H
+#define MEMSIM_COMMON_BASE_TEMPORARY_H
 
 /* Installs handlers for SIGHUP, SIGINT, SIGPIPE and SIGTERM, where they have
  * their default action: each removes what is registered here and ends the

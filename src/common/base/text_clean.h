@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text from outside (names, paths, arguments, files) made fit for a terminal
  * and for documents, which must be UTF-8. No heap. */
-#ifndef MEMSIM_COMMON_TEXT_CLEAN_H
-#define MEMSIM_COMMON_TEXT_CLEAN_H
+#ifndef MEMSIM_COMMON_BASE_TEXT_CLEAN_H
+#define MEMSIM_COMMON_BASE_TEXT_CLEAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

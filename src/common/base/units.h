@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sizes as people write and read them. */
-#ifndef MEMSIM_COMMON_UNITS_H
-#define MEMSIM_COMMON_UNITS_H
+#ifndef MEMSIM_COMMON_BASE_UNITS_H
+#define MEMSIM_COMMON_BASE_UNITS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Allocation that ends the program when the host has no memory left. For the
  * programs: in a user's process, where there is no heap, what shares code with
  * the programs gets these functions from src/capture/clock/arena.c. */
-#ifndef MEMSIM_COMMON_XMALLOC_H
-#define MEMSIM_COMMON_XMALLOC_H
+#ifndef MEMSIM_COMMON_BASE_XMALLOC_H
+#define MEMSIM_COMMON_BASE_XMALLOC_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A set of compute capabilities. Takes no heap. */
-#ifndef MEMSIM_COMMON_CAPABILITY_H
-#define MEMSIM_COMMON_CAPABILITY_H
+#ifndef MEMSIM_COMMON_CATALOGUE_CAPABILITY_H
+#define MEMSIM_COMMON_CATALOGUE_CAPABILITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

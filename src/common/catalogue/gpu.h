@@ -2,8 +2,8 @@
  * One GPU, as the fake device answers for it and the cost models price it.
  * Read from data/gpus/NAME.json, whose keys are the names below; README.md
  * there says what each means and where it comes from. */
-#ifndef MEMSIM_COMMON_GPU_H
-#define MEMSIM_COMMON_GPU_H
+#ifndef MEMSIM_COMMON_CATALOGUE_GPU_H
+#define MEMSIM_COMMON_CATALOGUE_GPU_H
 
 #include <stddef.h>
 #include <stdint.h>

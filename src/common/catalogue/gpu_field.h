@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keys of a GPU's JSON file, one row each, and what stands in for those
  * that it leaves out. */
-#ifndef MEMSIM_COMMON_GPU_FIELD_H
-#define MEMSIM_COMMON_GPU_FIELD_H
+#ifndef MEMSIM_COMMON_CATALOGUE_GPU_FIELD_H
+#define MEMSIM_COMMON_CATALOGUE_GPU_FIELD_H
 
 #include <stdbool.h>
 #include <stddef.h>

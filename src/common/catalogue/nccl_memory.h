@@ -3,8 +3,8 @@
  * (NVIDIA/nccl, v2.28.9-1; older versions where it says so).
  * data/gpus/README.md, "NCCL", has the published measurements that the rules
  * were held against. */
-#ifndef MEMSIM_COMMON_NCCL_MEMORY_H
-#define MEMSIM_COMMON_NCCL_MEMORY_H
+#ifndef MEMSIM_COMMON_CATALOGUE_NCCL_MEMORY_H
+#define MEMSIM_COMMON_CATALOGUE_NCCL_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

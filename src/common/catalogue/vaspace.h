@@ -8,8 +8,8 @@
  * come from the caller's struct vaspace_memory, or from mmap where that is
  * NULL, never from malloc: it also runs inside someone else's process. There
  * are no locks. Every call is O(log n) in the live allocations. */
-#ifndef MEMSIM_COMMON_VASPACE_H
-#define MEMSIM_COMMON_VASPACE_H
+#ifndef MEMSIM_COMMON_CATALOGUE_VASPACE_H
+#define MEMSIM_COMMON_CATALOGUE_VASPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

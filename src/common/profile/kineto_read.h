@@ -3,8 +3,8 @@
  * object or as an array, plain or gzipped. The file is streamed: one event is
  * in memory at a time. Nothing in the file is trusted. Field names are those
  * of kineto's libkineto/src/output_json.cpp. */
-#ifndef MEMSIM_COMMON_KINETO_READ_H
-#define MEMSIM_COMMON_KINETO_READ_H
+#ifndef MEMSIM_COMMON_PROFILE_KINETO_READ_H
+#define MEMSIM_COMMON_PROFILE_KINETO_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

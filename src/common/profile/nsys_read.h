@@ -10,8 +10,8 @@
  *   CUPTI_ACTIVITY_KIND_RUNTIME                    calls of runtime and driver
  *   NVTX_EVENTS                                    ranges; steps by their names
  *   TARGET_INFO_GPU                                the GPU */
-#ifndef MEMSIM_COMMON_NSYS_READ_H
-#define MEMSIM_COMMON_NSYS_READ_H
+#ifndef MEMSIM_COMMON_PROFILE_NSYS_READ_H
+#define MEMSIM_COMMON_PROFILE_NSYS_READ_H
 
 #include "common/profile/kineto_read.h"
 

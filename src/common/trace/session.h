@@ -8,8 +8,8 @@
  * preloaded library finds it through MEMSIM_SESSION. Plain data: no pointers,
  * no locks (a process may be killed at any point), atomics where several
  * processes write. */
-#ifndef MEMSIM_COMMON_SESSION_H
-#define MEMSIM_COMMON_SESSION_H
+#ifndef MEMSIM_COMMON_TRACE_SESSION_H
+#define MEMSIM_COMMON_TRACE_SESSION_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

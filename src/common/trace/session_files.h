@@ -8,8 +8,8 @@
  *
  * SESSION_CHANGES is a log of records, each a letter and one or two paths that
  * end with a NUL, appended in one write. `memsim run' reads it at the end. */
-#ifndef MEMSIM_COMMON_SESSION_FILES_H
-#define MEMSIM_COMMON_SESSION_FILES_H
+#ifndef MEMSIM_COMMON_TRACE_SESSION_FILES_H
+#define MEMSIM_COMMON_TRACE_SESSION_FILES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

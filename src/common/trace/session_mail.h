@@ -4,8 +4,8 @@
  * which every user of the machine can read; and what a datagram has to begin
  * with, which only processes of the run know. Used inside the observed program:
  * no heap, no stdio. */
-#ifndef MEMSIM_COMMON_SESSION_MAIL_H
-#define MEMSIM_COMMON_SESSION_MAIL_H
+#ifndef MEMSIM_COMMON_TRACE_SESSION_MAIL_H
+#define MEMSIM_COMMON_TRACE_SESSION_MAIL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,8 +14,8 @@
  *
  * Used inside the observed program: no heap, no stdio. Calls on one table must
  * not overlap. */
-#ifndef MEMSIM_COMMON_SESSION_TABLE_H
-#define MEMSIM_COMMON_SESSION_TABLE_H
+#ifndef MEMSIM_COMMON_TRACE_SESSION_TABLE_H
+#define MEMSIM_COMMON_TRACE_SESSION_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Sizes that a library was asked for and that are not certain: which blocks
  * have them. A program asks and then allocates: the next block of that size, of
  * the same thread and GPU, is the one. */
-#ifndef MEMSIM_COMMON_SIZE_RANGE_H
-#define MEMSIM_COMMON_SIZE_RANGE_H
+#ifndef MEMSIM_COMMON_TRACE_SIZE_RANGE_H
+#define MEMSIM_COMMON_TRACE_SIZE_RANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

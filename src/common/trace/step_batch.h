@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many samples and tokens a step works on, from the arguments of the
  * modules that no other module calls. */
-#ifndef MEMSIM_COMMON_STEP_BATCH_H
-#define MEMSIM_COMMON_STEP_BATCH_H
+#ifndef MEMSIM_COMMON_TRACE_STEP_BATCH_H
+#define MEMSIM_COMMON_TRACE_STEP_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

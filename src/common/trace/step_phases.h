@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The phases of a program as they are carried out. What a stream capture
  * records is carried out by each launch of its graph. */
-#ifndef MEMSIM_COMMON_STEP_PHASES_H
-#define MEMSIM_COMMON_STEP_PHASES_H
+#ifndef MEMSIM_COMMON_TRACE_STEP_PHASES_H
+#define MEMSIM_COMMON_TRACE_STEP_PHASES_H
 
 #include "common/trace/step_batch.h"
 #include "common/trace/trace_read.h"

@@ -19,8 +19,8 @@
  * and the text, zero-padded to whole words. Later versions may append fields
  * to a kind: readers skip those that they do not know. All numbers are
  * little-endian. man/memsim-trace.5 describes every kind. */
-#ifndef MEMSIM_COMMON_TRACE_H
-#define MEMSIM_COMMON_TRACE_H
+#ifndef MEMSIM_COMMON_TRACE_TRACE_H
+#define MEMSIM_COMMON_TRACE_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Records of a trace kept in memory, for a second pass without reading the
  * trace again. A program's steps repeat the same records: each is kept once,
  * without its time, and each repetition takes about 4 bytes. */
-#ifndef MEMSIM_COMMON_TRACE_KEPT_H
-#define MEMSIM_COMMON_TRACE_KEPT_H
+#ifndef MEMSIM_COMMON_TRACE_TRACE_KEPT_H
+#define MEMSIM_COMMON_TRACE_TRACE_KEPT_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * is not trusted: if a record does not decode, the error names the file, the
  * chunk and the offset. A file that is still being written, or whose writer
  * was killed, ends at its last complete record. */
-#ifndef MEMSIM_COMMON_TRACE_READ_H
-#define MEMSIM_COMMON_TRACE_READ_H
+#ifndef MEMSIM_COMMON_TRACE_TRACE_READ_H
+#define MEMSIM_COMMON_TRACE_TRACE_READ_H
 
 #include <assert.h>
 #include <stdbool.h>

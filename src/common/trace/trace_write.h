@@ -2,8 +2,8 @@
  * Writes a trace. It runs inside the user's program: it uses no heap, no stdio
  * and no locks (the caller holds one). A full disk or a limit on the size of
  * files (RLIMIT_FSIZE) ends only the recording. */
-#ifndef MEMSIM_COMMON_TRACE_WRITE_H
-#define MEMSIM_COMMON_TRACE_WRITE_H
+#ifndef MEMSIM_COMMON_TRACE_TRACE_WRITE_H
+#define MEMSIM_COMMON_TRACE_TRACE_WRITE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What would take less memory: each thing is asked of the recording, by
  * replaying it changed; nothing is advised that was not computed. */
-#ifndef MEMSIM_MEMSIM_ADVICE_H
-#define MEMSIM_MEMSIM_ADVICE_H
+#ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_H
+#define MEMSIM_MEMSIM_ADVICE_ADVICE_H
 
 #include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which GPUs of the catalogue a job fits on that ran out of memory. */
-#ifndef MEMSIM_MEMSIM_ADVICE_GPUS_H
-#define MEMSIM_MEMSIM_ADVICE_GPUS_H
+#ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_GPUS_H
+#define MEMSIM_MEMSIM_ADVICE_ADVICE_GPUS_H
 
 #include "memsim/report/result.h"
 

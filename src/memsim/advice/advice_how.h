@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What to change in a script, by the framework that it uses. */
-#ifndef MEMSIM_MEMSIM_ADVICE_HOW_H
-#define MEMSIM_MEMSIM_ADVICE_HOW_H
+#ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_HOW_H
+#define MEMSIM_MEMSIM_ADVICE_ADVICE_HOW_H
 
 #include "memsim/advice/change.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Advice on a run, from its traces. */
-#ifndef MEMSIM_MEMSIM_ADVICE_RUN_H
-#define MEMSIM_MEMSIM_ADVICE_RUN_H
+#ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_RUN_H
+#define MEMSIM_MEMSIM_ADVICE_ADVICE_RUN_H
 
 #include "memsim/advice/advice.h"
 #include "memsim/advice/recorded.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What could be changed about a program, and a recording so changed. */
-#ifndef MEMSIM_MEMSIM_CHANGE_H
-#define MEMSIM_MEMSIM_CHANGE_H
+#ifndef MEMSIM_MEMSIM_ADVICE_CHANGE_H
+#define MEMSIM_MEMSIM_ADVICE_CHANGE_H
 
 #include "memsim/advice/tape_cast.h"
 #include "memsim/advice/tape_change.h"

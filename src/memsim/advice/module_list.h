@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of like modules: the blocks of a transformer, the stages' of a ResNet.
  * They are what people put under activation checkpointing. */
-#ifndef MEMSIM_MEMSIM_MODULE_LIST_H
-#define MEMSIM_MEMSIM_MODULE_LIST_H
+#ifndef MEMSIM_MEMSIM_ADVICE_MODULE_LIST_H
+#define MEMSIM_MEMSIM_ADVICE_MODULE_LIST_H
 
 #include "memsim/attribution/module_table.h"
 

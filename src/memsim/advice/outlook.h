@@ -2,8 +2,8 @@
  * What a job whose memory grows comes to after the recorded steps: how many
  * steps it lasts. Its last steps are replayed until memory runs out, if they
  * are alike; else the growth is extrapolated. */
-#ifndef MEMSIM_MEMSIM_OUTLOOK_H
-#define MEMSIM_MEMSIM_OUTLOOK_H
+#ifndef MEMSIM_MEMSIM_ADVICE_OUTLOOK_H
+#define MEMSIM_MEMSIM_ADVICE_OUTLOOK_H
 
 #include "memsim/advice/recorded.h"
 #include "memsim/report/result.h"

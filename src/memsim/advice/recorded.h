@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A process's trace as replays and advice want it, filled by a pass over the
  * trace that others share. */
-#ifndef MEMSIM_MEMSIM_RECORDED_H
-#define MEMSIM_MEMSIM_RECORDED_H
+#ifndef MEMSIM_MEMSIM_ADVICE_RECORDED_H
+#define MEMSIM_MEMSIM_ADVICE_RECORDED_H
 
 #include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"

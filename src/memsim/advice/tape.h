@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The allocator calls of a trace in memory, each with what the trace says of
  * its block, so that they can be changed and played again. */
-#ifndef MEMSIM_MEMSIM_TAPE_H
-#define MEMSIM_MEMSIM_TAPE_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_H
 
 #include "common/trace/play.h"
 #include "memsim/attribution/module_table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording as it would have been without autocast's cache of weights. */
-#ifndef MEMSIM_MEMSIM_TAPE_CAST_H
-#define MEMSIM_MEMSIM_TAPE_CAST_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_CAST_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_CAST_H
 
 #include "memsim/advice/tape.h"
 

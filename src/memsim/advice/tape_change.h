@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording as it would have been, had the program been another one. */
-#ifndef MEMSIM_MEMSIM_TAPE_CHANGE_H
-#define MEMSIM_MEMSIM_TAPE_CHANGE_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_CHANGE_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_CHANGE_H
 
 #include "memsim/advice/module_list.h"
 #include "memsim/advice/tape.h"

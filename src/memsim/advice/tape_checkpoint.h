@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tape_checkpoint's two halves share: tape_forwards.c finds the members'
  * forwards in a recording, tape_change.c makes them again. */
-#ifndef MEMSIM_MEMSIM_TAPE_CHECKPOINT_H
-#define MEMSIM_MEMSIM_TAPE_CHECKPOINT_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_CHECKPOINT_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_CHECKPOINT_H
 
 #include "memsim/advice/module_list.h"
 #include "memsim/advice/tape.h"

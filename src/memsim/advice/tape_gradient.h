@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording as it would have been with zero_grad(set_to_none=True). */
-#ifndef MEMSIM_MEMSIM_TAPE_GRADIENT_H
-#define MEMSIM_MEMSIM_TAPE_GRADIENT_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_GRADIENT_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_GRADIENT_H
 
 #include "memsim/advice/tape.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording as it would have been had the logits been made in parts. */
-#ifndef MEMSIM_MEMSIM_TAPE_LOSS_H
-#define MEMSIM_MEMSIM_TAPE_LOSS_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_LOSS_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_LOSS_H
 
 #include "memsim/advice/tape.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording as it would have been with another optimizer. */
-#ifndef MEMSIM_MEMSIM_TAPE_STATE_H
-#define MEMSIM_MEMSIM_TAPE_STATE_H
+#ifndef MEMSIM_MEMSIM_ADVICE_TAPE_STATE_H
+#define MEMSIM_MEMSIM_ADVICE_TAPE_STATE_H
 
 #include "memsim/advice/tape.h"
 

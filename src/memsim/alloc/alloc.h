@@ -11,8 +11,8 @@
  *
  * A call is O(log n) in the blocks of one pool unless said otherwise; memory
  * is proportional to the live and cached blocks. */
-#ifndef MEMSIM_ALLOC_ALLOC_H
-#define MEMSIM_ALLOC_ALLOC_H
+#ifndef MEMSIM_MEMSIM_ALLOC_ALLOC_H
+#define MEMSIM_MEMSIM_ALLOC_ALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>

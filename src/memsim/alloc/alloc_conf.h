@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a user set in PYTORCH_CUDA_ALLOC_CONF, and which rules the PyTorch
  * version at hand follows. */
-#ifndef MEMSIM_ALLOC_ALLOC_CONF_H
-#define MEMSIM_ALLOC_ALLOC_CONF_H
+#ifndef MEMSIM_MEMSIM_ALLOC_ALLOC_CONF_H
+#define MEMSIM_MEMSIM_ALLOC_ALLOC_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the allocator's files share. PyTorch's names are in brackets; all of it
  * is in c10/cuda/CUDACachingAllocator.cpp. */
-#ifndef MEMSIM_ALLOC_ALLOC_INTERNAL_H
-#define MEMSIM_ALLOC_ALLOC_INTERNAL_H
+#ifndef MEMSIM_MEMSIM_ALLOC_ALLOC_INTERNAL_H
+#define MEMSIM_MEMSIM_ALLOC_ALLOC_INTERNAL_H
 
 #include <assert.h>
 

@@ -7,8 +7,8 @@
  *   used      0 0 1 0 1 ...                     a bit a level: a power of two
  *   levels[2] 0 1 0 0 0 0 1 ...                 a bit a bin
  *   bins[6]   treap by (size, age, address) */
-#ifndef MEMSIM_ALLOC_ALLOC_SHELF_H
-#define MEMSIM_ALLOC_ALLOC_SHELF_H
+#ifndef MEMSIM_MEMSIM_ALLOC_ALLOC_SHELF_H
+#define MEMSIM_MEMSIM_ALLOC_ALLOC_SHELF_H
 
 #include "memsim/alloc/alloc_tree.h"
 

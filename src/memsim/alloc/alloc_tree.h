@@ -2,8 +2,8 @@
  * A treap whose nodes are blocks of one stream: cached blocks by (size,
  * address) or holes by address. Inline, for every allocator call is mostly
  * this. */
-#ifndef MEMSIM_ALLOC_ALLOC_TREE_H
-#define MEMSIM_ALLOC_ALLOC_TREE_H
+#ifndef MEMSIM_MEMSIM_ALLOC_ALLOC_TREE_H
+#define MEMSIM_MEMSIM_ALLOC_ALLOC_TREE_H
 
 #include "memsim/alloc/alloc_internal.h"
 

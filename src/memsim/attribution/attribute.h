@@ -2,8 +2,8 @@
  * Attributes memory: the blocks of a trace by module and category, at the peak
  * and over time. Reads the trace once. Uses memory proportional to the blocks
  * that are live at once and to the modules that were called. */
-#ifndef MEMSIM_MEMSIM_ATTRIBUTE_H
-#define MEMSIM_MEMSIM_ATTRIBUTE_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_ATTRIBUTE_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_ATTRIBUTE_H
 
 #include <stdbool.h>
 #include <stddef.h>

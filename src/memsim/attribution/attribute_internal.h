@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Declarations that the files of attribution share. */
-#ifndef MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
-#define MEMSIM_MEMSIM_ATTRIBUTE_INTERNAL_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_ATTRIBUTE_INTERNAL_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_ATTRIBUTE_INTERNAL_H
 
 #include "common/base/map.h"
 #include "common/trace/session.h"

@@ -16,8 +16,8 @@
  *     step             ------>             ------>         ------->
  *
  * A cache that has not reached its bound yet cannot be told from a leak. */
-#ifndef MEMSIM_MEMSIM_GROWTH_H
-#define MEMSIM_MEMSIM_GROWTH_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_GROWTH_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_GROWTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The blocks of a GPU over a whole run, in a limited number, however long the
  * run was. Of steps that follow each other and are alike only the first is
  * kept. */
-#ifndef MEMSIM_MEMSIM_HISTORY_H
-#define MEMSIM_MEMSIM_HISTORY_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_HISTORY_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_HISTORY_H
 
 #include <limits.h>
 

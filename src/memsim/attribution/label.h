@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names a block after the first work that used it. Pure. */
-#ifndef MEMSIM_MEMSIM_LABEL_H
-#define MEMSIM_MEMSIM_LABEL_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_LABEL_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_LABEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The modules of a process by number, with the names from its trace. */
-#ifndef MEMSIM_MEMSIM_MODULE_TABLE_H
-#define MEMSIM_MEMSIM_MODULE_TABLE_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_MODULE_TABLE_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_MODULE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The contents of a GPU's memory when its allocated bytes were highest, read
  * from a trace in one pass. Uses memory in proportion to the blocks that are
  * live at once, not to the length of the trace. */
-#ifndef MEMSIM_MEMSIM_PEAK_H
-#define MEMSIM_MEMSIM_PEAK_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_PEAK_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_PEAK_H
 
 #include <stdbool.h>
 #include <stddef.h>

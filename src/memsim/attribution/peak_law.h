@@ -2,8 +2,8 @@
  * What a step's peak depends on: the length of its samples, where steps with
  * different lengths were recorded and the peaks lie on a line or a parabola.
  * Pure. */
-#ifndef MEMSIM_MEMSIM_PEAK_LAW_H
-#define MEMSIM_MEMSIM_PEAK_LAW_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_PEAK_LAW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Python stacks in the trace's format: one line for each frame, the innermost
  * first, "FILE:LINE FUNCTION". Pure. */
-#ifndef MEMSIM_MEMSIM_STACK_TEXT_H
-#define MEMSIM_MEMSIM_STACK_TEXT_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_STACK_TEXT_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_STACK_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

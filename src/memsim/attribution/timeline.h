@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A GPU's allocated bytes over time, in a limited number of points, however
  * long the run was. */
-#ifndef MEMSIM_MEMSIM_TIMELINE_H
-#define MEMSIM_MEMSIM_TIMELINE_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_TIMELINE_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_TIMELINE_H
 
 #include "memsim/attribution/attribute.h"
 

@@ -2,8 +2,8 @@
  * The live blocks of one allocator on one GPU, in groups, and the bytes of
  * those groups at the peak. The cost of a new peak does not depend on the
  * number of live blocks. */
-#ifndef MEMSIM_MEMSIM_TRACKER_H
-#define MEMSIM_MEMSIM_TRACKER_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_TRACKER_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_TRACKER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * convolution (struct workspace, capture/cudnn/convolution.h) a real GPU
  * allocates any size from 0 to `workspace_most`, and frees it afterwards. Other
  * blocks have a range of their own (SIZE_RANGE) as long as they live. */
-#ifndef MEMSIM_MEMSIM_WORKSPACE_RANGE_H
-#define MEMSIM_MEMSIM_WORKSPACE_RANGE_H
+#ifndef MEMSIM_MEMSIM_ATTRIBUTION_WORKSPACE_RANGE_H
+#define MEMSIM_MEMSIM_ATTRIBUTION_WORKSPACE_RANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * in which they were ready in the first backward, until a bucket has at least a
  * limit (torch/csrc/distributed/c10d/reducer.cpp,
  * compute_bucket_assignment_by_size; torch/nn/parallel/distributed.py). */
-#ifndef MEMSIM_CHANGE_BUCKET_RULE_H
-#define MEMSIM_CHANGE_BUCKET_RULE_H
+#ifndef MEMSIM_MEMSIM_CHANGE_BUCKET_RULE_H
+#define MEMSIM_MEMSIM_CHANGE_BUCKET_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *
  * So the buckets are taken out, the rest is changed, and the buckets that DDP
  * makes of the changed gradients are put in. */
-#ifndef MEMSIM_CHANGE_BUCKETS_H
-#define MEMSIM_CHANGE_BUCKETS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_BUCKETS_H
+#define MEMSIM_MEMSIM_CHANGE_BUCKETS_H
 
 #include "common/base/err.h"
 

@@ -2,8 +2,8 @@
  * What comes behind the backward with another number of layers: kernels on
  * lists of the parameters, or of their gradients, get lists with more or fewer
  * tensors; kernels on a value of each tensor get more or fewer values. */
-#ifndef MEMSIM_CHANGE_LAYER_AFTER_H
-#define MEMSIM_CHANGE_LAYER_AFTER_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYER_AFTER_H
+#define MEMSIM_MEMSIM_CHANGE_LAYER_AFTER_H
 
 #include "memsim/change/layer_marks.h"
 #include "memsim/change/layer_modules.h"

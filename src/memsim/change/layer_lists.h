@@ -3,8 +3,8 @@
  * (aten/src/ATen/native/cuda/MultiTensorApply.cuh): a launch takes chunks of
  * 65536 elements, tensor after tensor, until it has the most tensors or the
  * most blocks. */
-#ifndef MEMSIM_CHANGE_LAYER_LISTS_H
-#define MEMSIM_CHANGE_LAYER_LISTS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYER_LISTS_H
+#define MEMSIM_MEMSIM_CHANGE_LAYER_LISTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The operations of a recording, with marks that are equal where operations
  * are, and the segments of its steps. */
-#ifndef MEMSIM_CHANGE_LAYER_MARKS_H
-#define MEMSIM_CHANGE_LAYER_MARKS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYER_MARKS_H
+#define MEMSIM_MEMSIM_CHANGE_LAYER_MARKS_H
 
 #include "memsim/change/records.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The layers of a model by its modules' names: "blocks.0" to "blocks.11" are 12
  * layers where each has the same submodules with the same parameters. */
-#ifndef MEMSIM_CHANGE_LAYER_MODULES_H
-#define MEMSIM_CHANGE_LAYER_MODULES_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYER_MODULES_H
+#define MEMSIM_MEMSIM_CHANGE_LAYER_MODULES_H
 
 #include "memsim/change/records.h"
 

@@ -5,8 +5,8 @@
  * [at, at + length) has the period P if mark[i] == mark[i + P] in all of it.
  * Where in a layer the region begins does not matter: it stays the same if any
  * P operations in a row are repeated or left out. */
-#ifndef MEMSIM_CHANGE_LAYER_PERIOD_H
-#define MEMSIM_CHANGE_LAYER_PERIOD_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYER_PERIOD_H
+#define MEMSIM_MEMSIM_CHANGE_LAYER_PERIOD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  *
  * The number of layers comes from the modules' names; in an imported profile,
  * which has none, from the repetition. What does not repeat is kept. */
-#ifndef MEMSIM_CHANGE_LAYERS_H
-#define MEMSIM_CHANGE_LAYERS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LAYERS_H
+#define MEMSIM_MEMSIM_CHANGE_LAYERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

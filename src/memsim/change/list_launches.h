@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a recording that work on one list of tensors. */
-#ifndef MEMSIM_CHANGE_LIST_LAUNCHES_H
-#define MEMSIM_CHANGE_LIST_LAUNCHES_H
+#ifndef MEMSIM_MEMSIM_CHANGE_LIST_LAUNCHES_H
+#define MEMSIM_MEMSIM_CHANGE_LIST_LAUNCHES_H
 
 #include "memsim/change/layer_lists.h"
 #include "memsim/change/rewrite.h"

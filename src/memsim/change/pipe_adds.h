@@ -4,8 +4,8 @@
  * (torch/csrc/autograd/functions/accumulate_grad.h): in place, with a kernel
  * for each parameter that works on the parameter, its gradient and the sum. The
  * first microbatch's gradients are taken as they are. */
-#ifndef MEMSIM_CHANGE_PIPE_ADDS_H
-#define MEMSIM_CHANGE_PIPE_ADDS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_ADDS_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_ADDS_H
 
 #include "memsim/change/records.h"
 

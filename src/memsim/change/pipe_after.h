@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The optimizer of a pipeline's rank: with the parameters of its stages. */
-#ifndef MEMSIM_CHANGE_PIPE_AFTER_H
-#define MEMSIM_CHANGE_PIPE_AFTER_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_AFTER_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_AFTER_H
 
 #include "memsim/change/pipe_cut.h"
 #include "memsim/change/pipe_split.h"

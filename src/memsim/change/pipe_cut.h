@@ -9,8 +9,8 @@
  * Layers are found by the modules' names. In a forward they are entered and
  * left; in a backward each block of memory names the module whose gradient it
  * is for (man 5 memsim-trace: block_alloc). */
-#ifndef MEMSIM_CHANGE_PIPE_CUT_H
-#define MEMSIM_CHANGE_PIPE_CUT_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_CUT_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_CUT_H
 
 #include "common/base/map.h"
 #include "memsim/change/layer_marks.h"

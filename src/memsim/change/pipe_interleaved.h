@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Schedules of several stages on each rank, which pipe_schedule.h makes. */
-#ifndef MEMSIM_CHANGE_PIPE_INTERLEAVED_H
-#define MEMSIM_CHANGE_PIPE_INTERLEAVED_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_INTERLEAVED_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_INTERLEAVED_H
 
 #include "memsim/change/pipe_schedule.h"
 

@@ -3,8 +3,8 @@
  * model on one GPU: of each microbatch the forwards of the stages one after the
  * other, then the backwards; the optimizer with the parameters of all. Sends,
  * receives and waits for them are left out. */
-#ifndef MEMSIM_CHANGE_PIPE_JOIN_H
-#define MEMSIM_CHANGE_PIPE_JOIN_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_JOIN_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_JOIN_H
 
 #include <stddef.h>
 

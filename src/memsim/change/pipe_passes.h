@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The forwards and backwards of a pipeline's rank, in the order of its trace.
  */
-#ifndef MEMSIM_CHANGE_PIPE_PASSES_H
-#define MEMSIM_CHANGE_PIPE_PASSES_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_PASSES_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_PASSES_H
 
 #include "memsim/change/records.h"
 

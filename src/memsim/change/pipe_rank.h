@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The recording of one rank of a pipeline, put together from pieces of the
  * recording of the whole model. */
-#ifndef MEMSIM_CHANGE_PIPE_RANK_H
-#define MEMSIM_CHANGE_PIPE_RANK_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_RANK_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_RANK_H
 
 #include "memsim/change/pipe_cut.h"
 #include "memsim/change/pipe_schedule.h"

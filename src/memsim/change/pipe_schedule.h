@@ -2,8 +2,8 @@
  * In which order the ranks of a pipeline compute, send and receive: the
  * schedules of torch.distributed.pipelining 2.11 (GPipe, 1F1B and the
  * interleaved 1F1B of https://arxiv.org/abs/2104.04473). Pure. */
-#ifndef MEMSIM_CHANGE_PIPE_SCHEDULE_H
-#define MEMSIM_CHANGE_PIPE_SCHEDULE_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_SCHEDULE_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers a pipeline's stages have. */
-#ifndef MEMSIM_CHANGE_PIPE_SPLIT_H
-#define MEMSIM_CHANGE_PIPE_SPLIT_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PIPE_SPLIT_H
+#define MEMSIM_MEMSIM_CHANGE_PIPE_SPLIT_H
 
 #include <stdint.h>
 

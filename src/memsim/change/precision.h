@@ -2,8 +2,8 @@
  * A recording in another precision, where PyTorch calls the same operations in
  * both: fp16 and bf16 have the same size and the same kernels, made for the
  * other type; TF32 is another mode of the fp32 products and convolutions. */
-#ifndef MEMSIM_CHANGE_PRECISION_H
-#define MEMSIM_CHANGE_PRECISION_H
+#ifndef MEMSIM_MEMSIM_CHANGE_PRECISION_H
+#define MEMSIM_MEMSIM_CHANGE_PRECISION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The records of a trace that say what a process's GPUs and hosts did, in
  * memory. Records of the allocator are left out: a changed job has others. */
-#ifndef MEMSIM_CHANGE_RECORDS_H
-#define MEMSIM_CHANGE_RECORDS_H
+#ifndef MEMSIM_MEMSIM_CHANGE_RECORDS_H
+#define MEMSIM_MEMSIM_CHANGE_RECORDS_H
 
 #include "common/base/err.h"
 #include "common/trace/step.h"

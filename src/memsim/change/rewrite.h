@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Edits of a trace's records, and the trace that they make. */
-#ifndef MEMSIM_CHANGE_REWRITE_H
-#define MEMSIM_CHANGE_REWRITE_H
+#ifndef MEMSIM_MEMSIM_CHANGE_REWRITE_H
+#define MEMSIM_MEMSIM_CHANGE_REWRITE_H
 
 #include "memsim/change/records.h"
 

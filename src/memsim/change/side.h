@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recording with what is known of its operations: one side of a change. */
-#ifndef MEMSIM_CHANGE_SIDE_H
-#define MEMSIM_CHANGE_SIDE_H
+#ifndef MEMSIM_MEMSIM_CHANGE_SIDE_H
+#define MEMSIM_MEMSIM_CHANGE_SIDE_H
 
 #include "memsim/change/layer_marks.h"
 #include "memsim/change/rewrite.h"

@@ -10,8 +10,8 @@
  * The powers are tried first: sizes of tensors are products. But the number of
  * chunks of 65536 elements that the largest parameter has, as PyTorch's norm of
  * gradients allocates for each tensor, is rounded up. */
-#ifndef MEMSIM_CHANGE_SIZE_LAW_H
-#define MEMSIM_CHANGE_SIZE_LAW_H
+#ifndef MEMSIM_MEMSIM_CHANGE_SIZE_LAW_H
+#define MEMSIM_MEMSIM_CHANGE_SIZE_LAW_H
 
 #include <stdbool.h>
 #include <stddef.h>

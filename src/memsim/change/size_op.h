@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One operation at another size, from the same one at two. */
-#ifndef MEMSIM_CHANGE_SIZE_OP_H
-#define MEMSIM_CHANGE_SIZE_OP_H
+#ifndef MEMSIM_MEMSIM_CHANGE_SIZE_OP_H
+#define MEMSIM_MEMSIM_CHANGE_SIZE_OP_H
 
 #include "memsim/change/records.h"
 #include "memsim/change/size_law.h"

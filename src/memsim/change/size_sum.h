@@ -2,8 +2,8 @@
  * Work on several parameters at a time, at another size: FSDP's units and DDP's
  * buckets. Which parameters they have follows from their elements in
  * two recordings: neighbours, or all but neighbours. */
-#ifndef MEMSIM_CHANGE_SIZE_SUM_H
-#define MEMSIM_CHANGE_SIZE_SUM_H
+#ifndef MEMSIM_MEMSIM_CHANGE_SIZE_SUM_H
+#define MEMSIM_MEMSIM_CHANGE_SIZE_SUM_H
 
 #include <stdbool.h>
 #include <stddef.h>

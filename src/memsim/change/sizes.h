@@ -6,8 +6,8 @@
  * times a width of 768 and 3 times a length of 1024. Two do. Each operation of
  * the first recording is compared with the same one of the second, number by
  * number (size_law.h), and is written as it is at the wanted size. */
-#ifndef MEMSIM_CHANGE_SIZES_H
-#define MEMSIM_CHANGE_SIZES_H
+#ifndef MEMSIM_MEMSIM_CHANGE_SIZES_H
+#define MEMSIM_MEMSIM_CHANGE_SIZES_H
 
 #include "common/base/err.h"
 #include "memsim/change/size_law.h"

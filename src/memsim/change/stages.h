@@ -2,8 +2,8 @@
  * A model that was recorded on one GPU as a pipeline: its layers are given to
  * stages, its microbatches to a schedule, and what goes from stage to stage is
  * sent and received. */
-#ifndef MEMSIM_CHANGE_STAGES_H
-#define MEMSIM_CHANGE_STAGES_H
+#ifndef MEMSIM_MEMSIM_CHANGE_STAGES_H
+#define MEMSIM_MEMSIM_CHANGE_STAGES_H
 
 #include "memsim/change/pipe_schedule.h"
 #include "memsim/change/pipe_split.h"

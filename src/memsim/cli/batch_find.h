@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a command with one batch after another. */
-#ifndef MEMSIM_MEMSIM_BATCH_FIND_H
-#define MEMSIM_MEMSIM_BATCH_FIND_H
+#ifndef MEMSIM_MEMSIM_CLI_BATCH_FIND_H
+#define MEMSIM_MEMSIM_CLI_BATCH_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

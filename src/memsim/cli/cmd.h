@@ -2,8 +2,8 @@
  * The subcommands. Each cmd_X gets its own arguments (argv[0] is the
  * subcommand's name) and returns memsim's exit status; they and main are the
  * only ones that print, read the environment and exit. */
-#ifndef MEMSIM_MEMSIM_CMD_H
-#define MEMSIM_MEMSIM_CMD_H
+#ifndef MEMSIM_MEMSIM_CLI_CMD_H
+#define MEMSIM_MEMSIM_CLI_CMD_H
 
 #include "common/base/err.h"
 #include "common/base/options.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The list of subcommands: main starts them, the help and the completions of
  * shells show them. */
-#ifndef MEMSIM_MEMSIM_COMMANDS_H
-#define MEMSIM_MEMSIM_COMMANDS_H
+#ifndef MEMSIM_MEMSIM_CLI_COMMANDS_H
+#define MEMSIM_MEMSIM_CLI_COMMANDS_H
 
 struct command {
     const char *name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim compare' and `memsim sweep' have in common: the options that say
  * where the comparison goes, and the writing. */
-#ifndef MEMSIM_MEMSIM_COMPARE_OUTPUT_H
-#define MEMSIM_MEMSIM_COMPARE_OUTPUT_H
+#ifndef MEMSIM_MEMSIM_CLI_COMPARE_OUTPUT_H
+#define MEMSIM_MEMSIM_CLI_COMPARE_OUTPUT_H
 
 #include "memsim/cli/output.h"
 #include "memsim/report/compare_report.h"

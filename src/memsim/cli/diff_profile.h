@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim diff ESTIMATE TRACE: a predicted step against a profile of the same
  * script. A part of the command line: it prints. */
-#ifndef MEMSIM_MEMSIM_DIFF_PROFILE_H
-#define MEMSIM_MEMSIM_DIFF_PROFILE_H
+#ifndef MEMSIM_MEMSIM_CLI_DIFF_PROFILE_H
+#define MEMSIM_MEMSIM_CLI_DIFF_PROFILE_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How every command starts a job: by itself, or, of several ranks, as the ranks
  * that have to be run. Prints notes: a part of the command line. */
-#ifndef MEMSIM_MEMSIM_JOB_START_H
-#define MEMSIM_MEMSIM_JOB_START_H
+#ifndef MEMSIM_MEMSIM_CLI_JOB_START_H
+#define MEMSIM_MEMSIM_CLI_JOB_START_H
 
 #include "memsim/run/job.h"
 

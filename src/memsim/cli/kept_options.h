@@ -2,8 +2,8 @@
  * The options that a run's times were predicted with. They stay in its
  * directory, so that `memsim report DIR` and its like give the run's figures
  * again. */
-#ifndef MEMSIM_MEMSIM_KEPT_OPTIONS_H
-#define MEMSIM_MEMSIM_KEPT_OPTIONS_H
+#ifndef MEMSIM_MEMSIM_CLI_KEPT_OPTIONS_H
+#define MEMSIM_MEMSIM_CLI_KEPT_OPTIONS_H
 
 #include "memsim/cli/output.h"
 

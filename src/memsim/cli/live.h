@@ -6,8 +6,8 @@
  * what it writes: it takes the lines away before, and draws them after. So
  * nothing is written between them. Input, signals and job control are those of
  * the real terminal. */
-#ifndef MEMSIM_MEMSIM_LIVE_H
-#define MEMSIM_MEMSIM_LIVE_H
+#ifndef MEMSIM_MEMSIM_CLI_LIVE_H
+#define MEMSIM_MEMSIM_CLI_LIVE_H
 
 #include "memsim/run/spawn.h"
 

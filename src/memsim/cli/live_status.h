@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is known of a run that is going on: from its session, and from what its
  * first process has written to its trace so far. */
-#ifndef MEMSIM_MEMSIM_LIVE_STATUS_H
-#define MEMSIM_MEMSIM_LIVE_STATUS_H
+#ifndef MEMSIM_MEMSIM_CLI_LIVE_STATUS_H
+#define MEMSIM_MEMSIM_CLI_LIVE_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim run` and `memsim report` have in common: the options that say
  * what to write, and the writing. Prints: a part of the command line. */
-#ifndef MEMSIM_MEMSIM_OUTPUT_H
-#define MEMSIM_MEMSIM_OUTPUT_H
+#ifndef MEMSIM_MEMSIM_CLI_OUTPUT_H
+#define MEMSIM_MEMSIM_CLI_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The files that options name, as one table: what is checked of them, and the
  * writing. */
-#ifndef MEMSIM_MEMSIM_OUTPUT_FILES_H
-#define MEMSIM_MEMSIM_OUTPUT_FILES_H
+#ifndef MEMSIM_MEMSIM_CLI_OUTPUT_FILES_H
+#define MEMSIM_MEMSIM_CLI_OUTPUT_FILES_H
 
 #include "memsim/cli/output.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Predicted times for a result: the options, and the reading of traces. */
-#ifndef MEMSIM_MEMSIM_OUTPUT_TIME_H
-#define MEMSIM_MEMSIM_OUTPUT_TIME_H
+#ifndef MEMSIM_MEMSIM_CLI_OUTPUT_TIME_H
+#define MEMSIM_MEMSIM_CLI_OUTPUT_TIME_H
 
 #include "memsim/cli/output.h"
 #include "memsim/cluster/stragglers.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job whose output nobody sees unless it fails: those of `memsim fit-batch'
  * and `memsim sweep'. */
-#ifndef MEMSIM_MEMSIM_QUIET_JOB_H
-#define MEMSIM_MEMSIM_QUIET_JOB_H
+#ifndef MEMSIM_MEMSIM_CLI_QUIET_JOB_H
+#define MEMSIM_MEMSIM_CLI_QUIET_JOB_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim replay --change layers=N, hidden=OLD:NEW: the recording is changed,
  * then replayed. Times alone: the memory of another job needs a run. */
-#ifndef MEMSIM_MEMSIM_REPLAY_CHANGED_H
-#define MEMSIM_MEMSIM_REPLAY_CHANGED_H
+#ifndef MEMSIM_MEMSIM_CLI_REPLAY_CHANGED_H
+#define MEMSIM_MEMSIM_CLI_REPLAY_CHANGED_H
 
 #include "memsim/cli/replay_profile.h"
 #include "memsim/time/job_change.h"

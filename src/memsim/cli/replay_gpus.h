@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `memsim replay --gpu all': a recording on many GPUs, as one table. */
-#ifndef MEMSIM_MEMSIM_REPLAY_GPUS_H
-#define MEMSIM_MEMSIM_REPLAY_GPUS_H
+#ifndef MEMSIM_MEMSIM_CLI_REPLAY_GPUS_H
+#define MEMSIM_MEMSIM_CLI_REPLAY_GPUS_H
 
 #include "memsim/cli/replay_memory.h"
 #include "memsim/run/run.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim replay` does with memory: recordings opened, replayed and timed
  * on one GPU. */
-#ifndef MEMSIM_MEMSIM_REPLAY_MEMORY_H
-#define MEMSIM_MEMSIM_REPLAY_MEMORY_H
+#ifndef MEMSIM_MEMSIM_CLI_REPLAY_MEMORY_H
+#define MEMSIM_MEMSIM_CLI_REPLAY_MEMORY_H
 
 #include "memsim/cli/output.h"
 #include "memsim/cli/replay_what_if.h"

@@ -2,8 +2,8 @@
  * memsim replay of what has times alone, no memory: what `memsim import` wrote,
  * and recordings whose job is changed. A part of the command line: it prints.
  */
-#ifndef MEMSIM_MEMSIM_REPLAY_PROFILE_H
-#define MEMSIM_MEMSIM_REPLAY_PROFILE_H
+#ifndef MEMSIM_MEMSIM_CLI_REPLAY_PROFILE_H
+#define MEMSIM_MEMSIM_CLI_REPLAY_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * memsim replay --change stages=P: a recording of one GPU as a pipeline of P
  * ranks, replayed together. Times alone. A part of the command line: it prints.
  */
-#ifndef MEMSIM_MEMSIM_REPLAY_STAGES_H
-#define MEMSIM_MEMSIM_REPLAY_STAGES_H
+#ifndef MEMSIM_MEMSIM_CLI_REPLAY_STAGES_H
+#define MEMSIM_MEMSIM_CLI_REPLAY_STAGES_H
 
 #include "memsim/cli/replay_profile.h"
 

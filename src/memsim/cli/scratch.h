@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A directory for traces that are used once: it goes at the end, and when a
  * signal ends the program. In TMPDIR, or /tmp. */
-#ifndef MEMSIM_MEMSIM_SCRATCH_H
-#define MEMSIM_MEMSIM_SCRATCH_H
+#ifndef MEMSIM_MEMSIM_CLI_SCRATCH_H
+#define MEMSIM_MEMSIM_CLI_SCRATCH_H
 
 #include <limits.h>
 

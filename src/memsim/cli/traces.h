@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads each trace of a run once, for all that is asked of it. Prints how far
  * it is, on a terminal: a part of the command line. */
-#ifndef MEMSIM_MEMSIM_TRACES_H
-#define MEMSIM_MEMSIM_TRACES_H
+#ifndef MEMSIM_MEMSIM_CLI_TRACES_H
+#define MEMSIM_MEMSIM_CLI_TRACES_H
 
 #include "memsim/advice/recorded.h"
 #include "memsim/report/result.h"

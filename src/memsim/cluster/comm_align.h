@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which collective of one rank's profile is which of another's, and by how much
  * their clocks differ. Pure. */
-#ifndef MEMSIM_MEMSIM_COMM_ALIGN_H
-#define MEMSIM_MEMSIM_COMM_ALIGN_H
+#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_ALIGN_H
+#define MEMSIM_MEMSIM_CLUSTER_COMM_ALIGN_H
 
 #include "memsim/cluster/comm_log.h"
 

@@ -5,8 +5,8 @@
  *
  * Profiles of several ranks begin and end at different places, and their clocks
  * differ: what belongs together is found by comm_align. */
-#ifndef MEMSIM_MEMSIM_COMM_JOIN_H
-#define MEMSIM_MEMSIM_COMM_JOIN_H
+#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_H
+#define MEMSIM_MEMSIM_CLUSTER_COMM_JOIN_H
 
 #include "memsim/cluster/comm_log.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * On which nodes a communicator's ranks are. Ranks of the world fill nodes in
  * order. Pure. */
-#ifndef MEMSIM_MEMSIM_COMM_PLACE_H
-#define MEMSIM_MEMSIM_COMM_PLACE_H
+#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
+#define MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
 
 #include "memsim/cluster/comm_log.h"
 

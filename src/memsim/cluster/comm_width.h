@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The data-parallel width of a job, and what another one would change. Pure. */
-#ifndef MEMSIM_MEMSIM_COMM_WIDTH_H
-#define MEMSIM_MEMSIM_COMM_WIDTH_H
+#ifndef MEMSIM_MEMSIM_CLUSTER_COMM_WIDTH_H
+#define MEMSIM_MEMSIM_CLUSTER_COMM_WIDTH_H
 
 #include "common/base/err.h"
 #include "memsim/cluster/comm_place.h"

@@ -4,8 +4,8 @@
  * the median GPU, z of the standard normal distribution. A rank that stands for
  * others takes the slowest of theirs, for which collectives wait. Pure: equal
  * seeds give equal GPUs, whatever ranks are run. */
-#ifndef MEMSIM_MEMSIM_STRAGGLERS_H
-#define MEMSIM_MEMSIM_STRAGGLERS_H
+#ifndef MEMSIM_MEMSIM_CLUSTER_STRAGGLERS_H
+#define MEMSIM_MEMSIM_CLUSTER_STRAGGLERS_H
 
 #include "common/base/rank_set.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run's processes sent each other through NCCL, and how long a fitted
  * cluster would take for it. Pure but for the reading of traces. */
-#ifndef MEMSIM_MEMSIM_TRAFFIC_H
-#define MEMSIM_MEMSIM_TRAFFIC_H
+#ifndef MEMSIM_MEMSIM_COLLECTIVES_TRAFFIC_H
+#define MEMSIM_MEMSIM_COLLECTIVES_TRAFFIC_H
 
 #include <stdio.h>
 

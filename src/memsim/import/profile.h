@@ -13,8 +13,8 @@
  * A profile does not say which event a stream or a host waited for. op.after,
  * call.waits and call.join are inferred from times (profile_link.c,
  * profile_hosts.c). */
-#ifndef MEMSIM_IMPORT_PROFILE_H
-#define MEMSIM_IMPORT_PROFILE_H
+#ifndef MEMSIM_MEMSIM_IMPORT_PROFILE_H
+#define MEMSIM_MEMSIM_IMPORT_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A linked profile as a trace, for `memsim replay`. */
-#ifndef MEMSIM_IMPORT_PROFILE_WRITE_H
-#define MEMSIM_IMPORT_PROFILE_WRITE_H
+#ifndef MEMSIM_MEMSIM_IMPORT_PROFILE_WRITE_H
+#define MEMSIM_MEMSIM_IMPORT_PROFILE_WRITE_H
 
 #include "common/trace/trace.h"
 #include "memsim/import/profile.h"

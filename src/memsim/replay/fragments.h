@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An allocator's memory at one moment: used blocks, cached blocks, and why the
  * cached ones cannot serve a request. */
-#ifndef MEMSIM_MEMSIM_FRAGMENTS_H
-#define MEMSIM_MEMSIM_FRAGMENTS_H
+#ifndef MEMSIM_MEMSIM_REPLAY_FRAGMENTS_H
+#define MEMSIM_MEMSIM_REPLAY_FRAGMENTS_H
 
 #include "memsim/alloc/alloc.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The input of `memsim replay`, a trace or a snapshot, ready to be replayed
  * with other settings. Opening it compares a replay with the recording. */
-#ifndef MEMSIM_MEMSIM_RECORDING_H
-#define MEMSIM_MEMSIM_RECORDING_H
+#ifndef MEMSIM_MEMSIM_REPLAY_RECORDING_H
+#define MEMSIM_MEMSIM_REPLAY_RECORDING_H
 
 #include "common/catalogue/gpu.h"
 #include "memsim/replay/recording_frames.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where a recording's allocations were made: operator, module and, if they were
  * recorded, the lines of Python. */
-#ifndef MEMSIM_MEMSIM_RECORDING_FRAMES_H
-#define MEMSIM_MEMSIM_RECORDING_FRAMES_H
+#ifndef MEMSIM_MEMSIM_REPLAY_RECORDING_FRAMES_H
+#define MEMSIM_MEMSIM_REPLAY_RECORDING_FRAMES_H
 
 #include "common/base/map.h"
 #include "common/trace/play.h"

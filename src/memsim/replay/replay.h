@@ -4,8 +4,8 @@
  * or other settings.
  *
  * Pure, except that the source may read a file. */
-#ifndef MEMSIM_MEMSIM_REPLAY_H
-#define MEMSIM_MEMSIM_REPLAY_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One device of a replay: an engine, and the recorded blocks by address. */
-#ifndef MEMSIM_MEMSIM_REPLAY_CORE_H
-#define MEMSIM_MEMSIM_REPLAY_CORE_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_CORE_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_CORE_H
 
 #include "common/base/map.h"
 #include "memsim/replay/replay.h"

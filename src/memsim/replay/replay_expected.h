@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A device that answers as recorded. It holds the allocator's recorded device
  * calls since its last request; the engine's calls must match them in order. */
-#ifndef MEMSIM_MEMSIM_REPLAY_EXPECTED_H
-#define MEMSIM_MEMSIM_REPLAY_EXPECTED_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_EXPECTED_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_EXPECTED_H
 
 #include "memsim/replay/replay.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What later records of a trace show about a block: whether it was a workspace,
  * whose size depends on the GPU. Found in a first pass. */
-#ifndef MEMSIM_MEMSIM_REPLAY_HINTS_H
-#define MEMSIM_MEMSIM_REPLAY_HINTS_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_HINTS_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_HINTS_H
 
 #include "common/base/map.h"
 #include "common/trace/size_range.h"

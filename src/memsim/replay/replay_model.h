@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A device for the allocator engine, with a given memory and with addresses as
  * the driver would choose them. */
-#ifndef MEMSIM_MEMSIM_REPLAY_MODEL_H
-#define MEMSIM_MEMSIM_REPLAY_MODEL_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_MODEL_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_MODEL_H
 
 #include "common/base/map.h"
 #include "common/catalogue/vaspace.h"

@@ -8,8 +8,8 @@
  *     played     | 0 | 1 | 2 | 3 | 4 |4'|4"|...    where 4 is like 3
  *                | 0 | 1 | 2 | 3 | 4 |3'|4'|3"|... where 3, 4 are like 1, 2
  */
-#ifndef MEMSIM_MEMSIM_REPLAY_REPEAT_H
-#define MEMSIM_MEMSIM_REPLAY_REPEAT_H
+#ifndef MEMSIM_MEMSIM_REPLAY_REPLAY_REPEAT_H
+#define MEMSIM_MEMSIM_REPLAY_REPLAY_REPEAT_H
 
 #include "memsim/replay/replay.h"
 

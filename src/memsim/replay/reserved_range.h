@@ -2,8 +2,8 @@
  * Between what the peak of reserved memory may lie on a GPU: it depends on the
  * order of the driver's addresses, and on workspaces whose sizes are not
  * known. */
-#ifndef MEMSIM_MEMSIM_RESERVED_RANGE_H
-#define MEMSIM_MEMSIM_RESERVED_RANGE_H
+#ifndef MEMSIM_MEMSIM_REPLAY_RESERVED_RANGE_H
+#define MEMSIM_MEMSIM_REPLAY_RESERVED_RANGE_H
 
 #include "memsim/replay/recording.h"
 

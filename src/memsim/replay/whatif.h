@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds whether a recorded job would fit with other settings or other memory.
  * Each answer comes from a replay. */
-#ifndef MEMSIM_MEMSIM_WHATIF_H
-#define MEMSIM_MEMSIM_WHATIF_H
+#ifndef MEMSIM_MEMSIM_REPLAY_WHATIF_H
+#define MEMSIM_MEMSIM_REPLAY_WHATIF_H
 
 #include "memsim/replay/fragments.h"
 #include "memsim/replay/replay.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The size of the workspaces that PyTorch gives to libraries, if it depends on
  * the GPU. Pure. */
-#ifndef MEMSIM_MEMSIM_WORKSPACE_H
-#define MEMSIM_MEMSIM_WORKSPACE_H
+#ifndef MEMSIM_MEMSIM_REPLAY_WORKSPACE_H
+#define MEMSIM_MEMSIM_REPLAY_WORKSPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

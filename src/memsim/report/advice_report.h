@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Advice as reports tell it. */
-#ifndef MEMSIM_MEMSIM_ADVICE_REPORT_H
-#define MEMSIM_MEMSIM_ADVICE_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_ADVICE_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_ADVICE_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

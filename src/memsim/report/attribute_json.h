@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attribution in the JSON report. */
-#ifndef MEMSIM_MEMSIM_ATTRIBUTE_JSON_H
-#define MEMSIM_MEMSIM_ATTRIBUTE_JSON_H
+#ifndef MEMSIM_MEMSIM_REPORT_ATTRIBUTE_JSON_H
+#define MEMSIM_MEMSIM_REPORT_ATTRIBUTE_JSON_H
 
 #include <cjson/cJSON.h>
 

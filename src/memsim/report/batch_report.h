@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim fit-batch` found out, as text and as JSON. */
-#ifndef MEMSIM_MEMSIM_BATCH_REPORT_H
-#define MEMSIM_MEMSIM_BATCH_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_BATCH_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_BATCH_REPORT_H
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * The predicted timeline of a rank as a Chakra execution trace
  * (mlcommons/chakra, schema 0.0.4): a node for each operation and each call of
  * the host, with their dependencies. */
-#ifndef MEMSIM_MEMSIM_CHAKRA_H
-#define MEMSIM_MEMSIM_CHAKRA_H
+#ifndef MEMSIM_MEMSIM_REPORT_CHAKRA_H
+#define MEMSIM_MEMSIM_REPORT_CHAKRA_H
 
 #include "memsim/report/report.h"
 

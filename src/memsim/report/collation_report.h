@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives that do not match, in reports. */
-#ifndef MEMSIM_MEMSIM_COLLATION_REPORT_H
-#define MEMSIM_MEMSIM_COLLATION_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_COLLATION_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_COLLATION_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The figures of a run that comparisons show. */
-#ifndef MEMSIM_MEMSIM_COMPARE_FIGURES_H
-#define MEMSIM_MEMSIM_COMPARE_FIGURES_H
+#ifndef MEMSIM_MEMSIM_REPORT_COMPARE_FIGURES_H
+#define MEMSIM_MEMSIM_REPORT_COMPARE_FIGURES_H
 
 #include "common/catalogue/gpu.h"
 #include "memsim/report/result.h"

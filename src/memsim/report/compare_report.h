@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Several runs side by side: a row for each, with its peaks, its step time and
  * the smallest GPU that has room for it. */
-#ifndef MEMSIM_MEMSIM_COMPARE_REPORT_H
-#define MEMSIM_MEMSIM_COMPARE_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_COMPARE_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_COMPARE_REPORT_H
 
 #include <stdio.h>
 

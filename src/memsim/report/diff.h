@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What changed between two runs: the peaks of every GPU that both used, and
  * what lay there at the peak, by category and by module. Pure. */
-#ifndef MEMSIM_MEMSIM_DIFF_H
-#define MEMSIM_MEMSIM_DIFF_H
+#ifndef MEMSIM_MEMSIM_REPORT_DIFF_H
+#define MEMSIM_MEMSIM_REPORT_DIFF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A diff put down for people, and for programs. */
-#ifndef MEMSIM_MEMSIM_DIFF_REPORT_H
-#define MEMSIM_MEMSIM_DIFF_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_DIFF_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_DIFF_REPORT_H
 
 #include "memsim/report/diff.h"
 #include "memsim/report/report.h"

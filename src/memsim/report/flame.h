@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What was allocated at the peak by Python stack, as folded stacks: the form
  * that flamegraph.pl, speedscope.app and inferno read. */
-#ifndef MEMSIM_MEMSIM_FLAME_H
-#define MEMSIM_MEMSIM_FLAME_H
+#ifndef MEMSIM_MEMSIM_REPORT_FLAME_H
+#define MEMSIM_MEMSIM_REPORT_FLAME_H
 
 #include "memsim/report/report.h"
 

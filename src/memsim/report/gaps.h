@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a recording cannot show, because it did not happen in it. */
-#ifndef MEMSIM_MEMSIM_GAPS_H
-#define MEMSIM_MEMSIM_GAPS_H
+#ifndef MEMSIM_MEMSIM_REPORT_GAPS_H
+#define MEMSIM_MEMSIM_REPORT_GAPS_H
 
 #include "memsim/report/result.h"
 

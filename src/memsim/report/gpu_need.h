@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which GPUs of the catalogue a job can run on: the one rule of all lists. */
-#ifndef MEMSIM_MEMSIM_GPU_NEED_H
-#define MEMSIM_MEMSIM_GPU_NEED_H
+#ifndef MEMSIM_MEMSIM_REPORT_GPU_NEED_H
+#define MEMSIM_MEMSIM_REPORT_GPU_NEED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job on several GPUs, a row for each: does it fit, how fast, for how
  * much. */
-#ifndef MEMSIM_MEMSIM_GPU_TABLE_H
-#define MEMSIM_MEMSIM_GPU_TABLE_H
+#ifndef MEMSIM_MEMSIM_REPORT_GPU_TABLE_H
+#define MEMSIM_MEMSIM_REPORT_GPU_TABLE_H
 
 #include "memsim/report/report.h"
 #include "memsim/report/time_report.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What grows from step to step, how long memory lasts, and what the likely
  * cause is. */
-#ifndef MEMSIM_MEMSIM_GROWTH_REPORT_H
-#define MEMSIM_MEMSIM_GROWTH_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_GROWTH_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_GROWTH_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

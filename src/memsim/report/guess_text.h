@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The places where a policy decided, for people. */
-#ifndef MEMSIM_MEMSIM_GUESS_TEXT_H
-#define MEMSIM_MEMSIM_GUESS_TEXT_H
+#ifndef MEMSIM_MEMSIM_REPORT_GUESS_TEXT_H
+#define MEMSIM_MEMSIM_REPORT_GUESS_TEXT_H
 
 #include <stdio.h>
 

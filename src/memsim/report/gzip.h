@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compression of what is written to a stream, in gzip's format. */
-#ifndef MEMSIM_MEMSIM_GZIP_H
-#define MEMSIM_MEMSIM_GZIP_H
+#ifndef MEMSIM_MEMSIM_REPORT_GZIP_H
+#define MEMSIM_MEMSIM_REPORT_GZIP_H
 
 #include <stdio.h>
 

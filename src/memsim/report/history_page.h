@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The blocks of a GPU over the run, for the page of --html. */
-#ifndef MEMSIM_MEMSIM_HISTORY_PAGE_H
-#define MEMSIM_MEMSIM_HISTORY_PAGE_H
+#ifndef MEMSIM_MEMSIM_REPORT_HISTORY_PAGE_H
+#define MEMSIM_MEMSIM_REPORT_HISTORY_PAGE_H
 
 #include <cjson/cJSON.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The host's memory, for people and as JSON. */
-#ifndef MEMSIM_MEMSIM_HOST_REPORT_H
-#define MEMSIM_MEMSIM_HOST_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_HOST_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_HOST_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The colours of a terminal that reports use. */
-#ifndef MEMSIM_MEMSIM_INK_H
-#define MEMSIM_MEMSIM_INK_H
+#ifndef MEMSIM_MEMSIM_REPORT_INK_H
+#define MEMSIM_MEMSIM_REPORT_INK_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * launched them with flows between the two, modules, steps, and the
  * allocator's counters. ui.perfetto.dev shows it, and tools that read the
  * profiler's traces do. All times are the simulation's. */
-#ifndef MEMSIM_MEMSIM_KINETO_WRITE_H
-#define MEMSIM_MEMSIM_KINETO_WRITE_H
+#ifndef MEMSIM_MEMSIM_REPORT_KINETO_WRITE_H
+#define MEMSIM_MEMSIM_REPORT_KINETO_WRITE_H
 
 #include "memsim/report/report.h"
 #include "memsim/report/result.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the peak of a step depends on, in words and as JSON. */
-#ifndef MEMSIM_MEMSIM_LAW_REPORT_H
-#define MEMSIM_MEMSIM_LAW_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_LAW_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_LAW_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text from outside in a Markdown document. */
-#ifndef MEMSIM_MEMSIM_MARKDOWN_H
-#define MEMSIM_MEMSIM_MARKDOWN_H
+#ifndef MEMSIM_MEMSIM_REPORT_MARKDOWN_H
+#define MEMSIM_MEMSIM_REPORT_MARKDOWN_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attribution over time for people, in 80 columns: memory by category as a
  * chart, the phases about the peak, and the modules that ever held most. */
-#ifndef MEMSIM_MEMSIM_MOMENTS_H
-#define MEMSIM_MEMSIM_MOMENTS_H
+#ifndef MEMSIM_MEMSIM_REPORT_MOMENTS_H
+#define MEMSIM_MEMSIM_REPORT_MOMENTS_H
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes Chrome's trace events, which Perfetto opens, as they come. The format
  * is told in "Trace Event Format" (Google, 2016). */
-#ifndef MEMSIM_MEMSIM_PERFETTO_H
-#define MEMSIM_MEMSIM_PERFETTO_H
+#ifndef MEMSIM_MEMSIM_REPORT_PERFETTO_H
+#define MEMSIM_MEMSIM_REPORT_PERFETTO_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The largest blocks of a process's allocators in a Perfetto trace: a slice
  * each, from its allocation to its free, with where it was asked for. */
-#ifndef MEMSIM_MEMSIM_PERFETTO_BLOCKS_H
-#define MEMSIM_MEMSIM_PERFETTO_BLOCKS_H
+#ifndef MEMSIM_MEMSIM_REPORT_PERFETTO_BLOCKS_H
+#define MEMSIM_MEMSIM_REPORT_PERFETTO_BLOCKS_H
 
 #include "common/base/map.h"
 #include "common/trace/play.h"

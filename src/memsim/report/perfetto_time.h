@@ -2,8 +2,8 @@
  * The predicted timeline in a Perfetto trace: a track for each stream of a GPU
  * and for the CUDA calls of each host thread, an arrow from each launch to its
  * operation, and the steps. */
-#ifndef MEMSIM_MEMSIM_PERFETTO_TIME_H
-#define MEMSIM_MEMSIM_PERFETTO_TIME_H
+#ifndef MEMSIM_MEMSIM_REPORT_PERFETTO_TIME_H
+#define MEMSIM_MEMSIM_REPORT_PERFETTO_TIME_H
 
 #include "memsim/report/perfetto.h"
 #include "memsim/report/result.h"

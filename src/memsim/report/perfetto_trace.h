@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What one process's trace gives to a Perfetto trace: its counters and its
  * modules' calls. */
-#ifndef MEMSIM_MEMSIM_PERFETTO_TRACE_H
-#define MEMSIM_MEMSIM_PERFETTO_TRACE_H
+#ifndef MEMSIM_MEMSIM_REPORT_PERFETTO_TRACE_H
+#define MEMSIM_MEMSIM_REPORT_PERFETTO_TRACE_H
 
 #include "common/base/err.h"
 #include "common/trace/play.h"

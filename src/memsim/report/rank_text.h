@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How reports name ranks. */
-#ifndef MEMSIM_MEMSIM_RANK_TEXT_H
-#define MEMSIM_MEMSIM_RANK_TEXT_H
+#ifndef MEMSIM_MEMSIM_REPORT_RANK_TEXT_H
+#define MEMSIM_MEMSIM_REPORT_RANK_TEXT_H
 
 #include <stdio.h>
 

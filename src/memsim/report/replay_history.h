@@ -2,8 +2,8 @@
  * The blocks of a replay over time, and the segments at its peak, as the page
  * of --html draws them. A recording has no modules and categories, but stacks.
  */
-#ifndef MEMSIM_MEMSIM_REPLAY_HISTORY_H
-#define MEMSIM_MEMSIM_REPLAY_HISTORY_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPLAY_HISTORY_H
+#define MEMSIM_MEMSIM_REPORT_REPLAY_HISTORY_H
 
 #include "memsim/attribution/attribute.h"
 #include "memsim/replay/recording.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a replay has in memory at the peak, or when memory runs out, by the
  * lines of Python that allocated it. */
-#ifndef MEMSIM_MEMSIM_REPLAY_LINES_H
-#define MEMSIM_MEMSIM_REPLAY_LINES_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPLAY_LINES_H
+#define MEMSIM_MEMSIM_REPORT_REPLAY_LINES_H
 
 #include "memsim/replay/recording.h"
 

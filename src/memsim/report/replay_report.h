@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim replay` tells beyond what a run's report does. */
-#ifndef MEMSIM_MEMSIM_REPLAY_REPORT_H
-#define MEMSIM_MEMSIM_REPLAY_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPLAY_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_REPLAY_REPORT_H
 
 #include <stdio.h>
 

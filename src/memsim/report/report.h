@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ways to write a result down. */
-#ifndef MEMSIM_MEMSIM_REPORT_H
-#define MEMSIM_MEMSIM_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>

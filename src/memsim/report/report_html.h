@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report as one page, which needs nothing else and no network. */
-#ifndef MEMSIM_MEMSIM_REPORT_HTML_H
-#define MEMSIM_MEMSIM_REPORT_HTML_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPORT_HTML_H
+#define MEMSIM_MEMSIM_REPORT_REPORT_HTML_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The object of the JSON report, for writers that add to it or wrap it. */
-#ifndef MEMSIM_MEMSIM_REPORT_JSON_H
-#define MEMSIM_MEMSIM_REPORT_JSON_H
+#ifndef MEMSIM_MEMSIM_REPORT_REPORT_JSON_H
+#define MEMSIM_MEMSIM_REPORT_REPORT_JSON_H
 
 #include <cjson/cJSON.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run came to: the verdict and the figures of every rank and GPU, as
  * all reports tell them. Pure: made from the session alone. */
-#ifndef MEMSIM_MEMSIM_RESULT_H
-#define MEMSIM_MEMSIM_RESULT_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_H
 
 #include <stdbool.h>
 #include <stddef.h>

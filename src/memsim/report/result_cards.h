@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which GPU is whose: the ones that a rank has for itself, and those of other
  * ranks that it puts memory on. */
-#ifndef MEMSIM_MEMSIM_RESULT_CARDS_H
-#define MEMSIM_MEMSIM_RESULT_CARDS_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_CARDS_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_CARDS_H
 
 #include "memsim/report/result.h"
 

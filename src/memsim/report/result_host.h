@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a job takes of the host's memory: of each process, and of a node. */
-#ifndef MEMSIM_MEMSIM_RESULT_HOST_H
-#define MEMSIM_MEMSIM_RESULT_HOST_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_HOST_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_HOST_H
 
 #include "memsim/report/result.h"
 

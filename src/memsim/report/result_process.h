@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run's processes did beside using memory: those that failed, files that
  * were written, values that were read and that memsim does not compute. */
-#ifndef MEMSIM_MEMSIM_RESULT_PROCESS_H
-#define MEMSIM_MEMSIM_RESULT_PROCESS_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_PROCESS_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_PROCESS_H
 
 #include "memsim/report/result.h"
 

@@ -2,8 +2,8 @@
  * Reads what `memsim run --json` wrote back into a result: the verdict, the
  * figures of every rank and GPU, and of the attribution what there was at the
  * peak, by category and by module. Nothing in the file is trusted. */
-#ifndef MEMSIM_MEMSIM_RESULT_READ_H
-#define MEMSIM_MEMSIM_RESULT_READ_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_READ_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_READ_H
 
 #include <stddef.h>
 

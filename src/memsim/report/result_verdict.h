@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run came to. The command's own status is not enough: a pipe, a script
  * and a launcher hide that a process below them failed. */
-#ifndef MEMSIM_MEMSIM_RESULT_VERDICT_H
-#define MEMSIM_MEMSIM_RESULT_VERDICT_H
+#ifndef MEMSIM_MEMSIM_REPORT_RESULT_VERDICT_H
+#define MEMSIM_MEMSIM_REPORT_RESULT_VERDICT_H
 
 #include "memsim/report/result.h"
 

@@ -2,8 +2,8 @@
  * The names in memsim's JSON: one row each in schema_table.c, with its type and
  * its meaning. The JSON Schema, man/memsim-json.5 and the checks are made of
  * that table. */
-#ifndef MEMSIM_MEMSIM_SCHEMA_H
-#define MEMSIM_MEMSIM_SCHEMA_H
+#ifndef MEMSIM_MEMSIM_REPORT_SCHEMA_H
+#define MEMSIM_MEMSIM_REPORT_SCHEMA_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text of any characters in so many columns of a terminal. Control characters
  * are written as numbers. */
-#ifndef MEMSIM_MEMSIM_TEXT_COLUMNS_H
-#define MEMSIM_MEMSIM_TEXT_COLUMNS_H
+#ifndef MEMSIM_MEMSIM_REPORT_TEXT_COLUMNS_H
+#define MEMSIM_MEMSIM_REPORT_TEXT_COLUMNS_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a block at the peak is, in so many columns. */
-#ifndef MEMSIM_MEMSIM_THING_TEXT_H
-#define MEMSIM_MEMSIM_THING_TEXT_H
+#ifndef MEMSIM_MEMSIM_REPORT_THING_TEXT_H
+#define MEMSIM_MEMSIM_REPORT_THING_TEXT_H
 
 #include <stddef.h>
 

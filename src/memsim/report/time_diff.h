@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How step times differ between two runs: what got slower. */
-#ifndef MEMSIM_MEMSIM_TIME_DIFF_H
-#define MEMSIM_MEMSIM_TIME_DIFF_H
+#ifndef MEMSIM_MEMSIM_REPORT_TIME_DIFF_H
+#define MEMSIM_MEMSIM_REPORT_TIME_DIFF_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timeline of a step for the page of --html. */
-#ifndef MEMSIM_MEMSIM_TIME_PAGE_H
-#define MEMSIM_MEMSIM_TIME_PAGE_H
+#ifndef MEMSIM_MEMSIM_REPORT_TIME_PAGE_H
+#define MEMSIM_MEMSIM_REPORT_TIME_PAGE_H
 
 #include <cjson/cJSON.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Predicted step times in reports. */
-#ifndef MEMSIM_MEMSIM_TIME_REPORT_H
-#define MEMSIM_MEMSIM_TIME_REPORT_H
+#ifndef MEMSIM_MEMSIM_REPORT_TIME_REPORT_H
+#define MEMSIM_MEMSIM_REPORT_TIME_REPORT_H
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

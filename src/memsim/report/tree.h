@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attribution for people: what was in memory at the peak by category, and by
  * module as a tree, in 80 columns. */
-#ifndef MEMSIM_MEMSIM_TREE_H
-#define MEMSIM_MEMSIM_TREE_H
+#ifndef MEMSIM_MEMSIM_REPORT_TREE_H
+#define MEMSIM_MEMSIM_REPORT_TREE_H
 
 #include <stdbool.h>
 #include <stdio.h>

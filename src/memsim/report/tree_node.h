@@ -2,8 +2,8 @@
  * The tree of modules as people read it. A module whose only part holds all of
  * it is one with that part: `model.layers`. Numbered parts of about one size
  * are one: `0-15, each 544 MiB`. */
-#ifndef MEMSIM_MEMSIM_TREE_NODE_H
-#define MEMSIM_MEMSIM_TREE_NODE_H
+#ifndef MEMSIM_MEMSIM_REPORT_TREE_NODE_H
+#define MEMSIM_MEMSIM_REPORT_TREE_NODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * --assume: what single lines of a program read from the GPU. */
-#ifndef MEMSIM_MEMSIM_ASSUME_H
-#define MEMSIM_MEMSIM_ASSUME_H
+#ifndef MEMSIM_MEMSIM_RUN_ASSUME_H
+#define MEMSIM_MEMSIM_RUN_ASSUME_H
 
 #include "common/base/err.h"
 #include "common/trace/session.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The runs of `memsim fit-batch`: a command with a batch in place of {}, and
  * its outcome. */
-#ifndef MEMSIM_MEMSIM_BATCH_H
-#define MEMSIM_MEMSIM_BATCH_H
+#ifndef MEMSIM_MEMSIM_RUN_BATCH_H
+#define MEMSIM_MEMSIM_RUN_BATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Results of earlier fit-batch runs: a file for each run, named by a hash of
  * everything that its outcome depends on. */
-#ifndef MEMSIM_MEMSIM_BATCH_CACHE_H
-#define MEMSIM_MEMSIM_BATCH_CACHE_H
+#ifndef MEMSIM_MEMSIM_RUN_BATCH_CACHE_H
+#define MEMSIM_MEMSIM_RUN_BATCH_CACHE_H
 
 #include "common/base/err.h"
 #include "memsim/run/batch.h"

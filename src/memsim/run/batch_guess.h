@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What `memsim run` can report about the largest batch without running it. */
-#ifndef MEMSIM_MEMSIM_BATCH_GUESS_H
-#define MEMSIM_MEMSIM_BATCH_GUESS_H
+#ifndef MEMSIM_MEMSIM_RUN_BATCH_GUESS_H
+#define MEMSIM_MEMSIM_RUN_BATCH_GUESS_H
 
 #include <stdio.h>
 

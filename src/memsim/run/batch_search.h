@@ -3,8 +3,8 @@
  * the batch: a line through the last two gives the batch that fills the memory.
  * Without a capacity, or if the line is wrong, it doubles and bisects. Pure: it
  * returns the batch to try next, and the caller reports the result. */
-#ifndef MEMSIM_MEMSIM_BATCH_SEARCH_H
-#define MEMSIM_MEMSIM_BATCH_SEARCH_H
+#ifndef MEMSIM_MEMSIM_RUN_BATCH_SEARCH_H
+#define MEMSIM_MEMSIM_RUN_BATCH_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

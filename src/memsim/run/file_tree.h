@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files and directories with all below them. No link is followed. */
-#ifndef MEMSIM_MEMSIM_FILE_TREE_H
-#define MEMSIM_MEMSIM_FILE_TREE_H
+#ifndef MEMSIM_MEMSIM_RUN_FILE_TREE_H
+#define MEMSIM_MEMSIM_RUN_FILE_TREE_H
 
 /* Removes PATH. */
 void file_tree_remove(const char *path);

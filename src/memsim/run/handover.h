@@ -4,8 +4,8 @@
  * removed. It inherits descriptors of the session and of the directory. A
  * process without these sends a datagram, so that the verdict is not "fits".
  * The datagram's address needs no file and no permission. */
-#ifndef MEMSIM_MEMSIM_HANDOVER_H
-#define MEMSIM_MEMSIM_HANDOVER_H
+#ifndef MEMSIM_MEMSIM_RUN_HANDOVER_H
+#define MEMSIM_MEMSIM_RUN_HANDOVER_H
 
 #include "common/trace/session_mail.h"
 #include "memsim/run/rundir.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What this machine allows of its memory. */
-#ifndef MEMSIM_MEMSIM_HOST_LIMIT_H
-#define MEMSIM_MEMSIM_HOST_LIMIT_H
+#ifndef MEMSIM_MEMSIM_RUN_HOST_LIMIT_H
+#define MEMSIM_MEMSIM_RUN_HOST_LIMIT_H
 
 #include <stdint.h>
 

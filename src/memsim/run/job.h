@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A command on simulated GPUs: `memsim run' runs it once, `memsim fit-batch'
  * several times. */
-#ifndef MEMSIM_MEMSIM_JOB_H
-#define MEMSIM_MEMSIM_JOB_H
+#ifndef MEMSIM_MEMSIM_RUN_JOB_H
+#define MEMSIM_MEMSIM_RUN_JOB_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The copies' tree put in the place of what it stands in for. */
-#ifndef MEMSIM_MEMSIM_KEPT_COMMIT_H
-#define MEMSIM_MEMSIM_KEPT_COMMIT_H
+#ifndef MEMSIM_MEMSIM_RUN_KEPT_COMMIT_H
+#define MEMSIM_MEMSIM_RUN_KEPT_COMMIT_H
 
 #include "memsim/run/rundir.h"
 

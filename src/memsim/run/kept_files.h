@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The user's files before and after a run, which has not changed them
  * (capture/core/files/scratch.h). */
-#ifndef MEMSIM_MEMSIM_KEPT_FILES_H
-#define MEMSIM_MEMSIM_KEPT_FILES_H
+#ifndef MEMSIM_MEMSIM_RUN_KEPT_FILES_H
+#define MEMSIM_MEMSIM_RUN_KEPT_FILES_H
 
 #include "memsim/run/rundir.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim as a launcher of a job of many nodes. It starts a few of the job's
  * ranks as processes, each with the environment that torchrun would set. */
-#ifndef MEMSIM_MEMSIM_LAUNCH_H
-#define MEMSIM_MEMSIM_LAUNCH_H
+#ifndef MEMSIM_MEMSIM_RUN_LAUNCH_H
+#define MEMSIM_MEMSIM_RUN_LAUNCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads from a launcher's command line how many ranks it would start, and of
  * which command: torchrun, accelerate launch, deepspeed, mpirun, srun. */
-#ifndef MEMSIM_MEMSIM_LAUNCH_LINE_H
-#define MEMSIM_MEMSIM_LAUNCH_LINE_H
+#ifndef MEMSIM_MEMSIM_RUN_LAUNCH_LINE_H
+#define MEMSIM_MEMSIM_RUN_LAUNCH_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

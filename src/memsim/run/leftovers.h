@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a run leaves behind that was killed together with memsim. */
-#ifndef MEMSIM_MEMSIM_LEFTOVERS_H
-#define MEMSIM_MEMSIM_LEFTOVERS_H
+#ifndef MEMSIM_MEMSIM_RUN_LEFTOVERS_H
+#define MEMSIM_MEMSIM_RUN_LEFTOVERS_H
 
 /* Removes the private directories of this user's runs in TEMPORARY of which no
  * process is left, and the checkpoints that those runs made. */

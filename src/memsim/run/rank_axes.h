@@ -11,8 +11,8 @@
  *
  * The ranks of an axis are STRIDE apart: a rank's place on it is
  * RANK / STRIDE % SIZE. One rank is run for each combination of places. */
-#ifndef MEMSIM_MEMSIM_RANK_AXES_H
-#define MEMSIM_MEMSIM_RANK_AXES_H
+#ifndef MEMSIM_MEMSIM_RUN_RANK_AXES_H
+#define MEMSIM_MEMSIM_RUN_RANK_AXES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Classes of ranks: data that is equal for several ranks is kept, simulated and
  * printed once, for one representative of these ranks. */
-#ifndef MEMSIM_MEMSIM_RANK_CLASS_H
-#define MEMSIM_MEMSIM_RANK_CLASS_H
+#ifndef MEMSIM_MEMSIM_RUN_RANK_CLASS_H
+#define MEMSIM_MEMSIM_RUN_RANK_CLASS_H
 
 #include <stdbool.h>
 #include <stddef.h>

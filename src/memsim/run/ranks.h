@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ranks of a run: which ones ran, the traces of their processes, and the
  * ranks that each represents. No other file iterates over a run's ranks. */
-#ifndef MEMSIM_MEMSIM_RANKS_H
-#define MEMSIM_MEMSIM_RANKS_H
+#ifndef MEMSIM_MEMSIM_RUN_RANKS_H
+#define MEMSIM_MEMSIM_RUN_RANKS_H
 
 #include "common/base/rank_set.h"
 #include "memsim/run/run.h"

@@ -6,8 +6,8 @@
  * timeout(1), a shell's `kill %1', a batch system. The kernel does not tell
  * which of the two it was. So a small process of the same group, the witness,
  * waits for signals: a signal that it gets too was sent to the group. */
-#ifndef MEMSIM_MEMSIM_RELAY_H
-#define MEMSIM_MEMSIM_RELAY_H
+#ifndef MEMSIM_MEMSIM_RUN_RELAY_H
+#define MEMSIM_MEMSIM_RUN_RELAY_H
 
 #include <signal.h>
 #include <sys/types.h>

@@ -2,8 +2,8 @@
  * The paths of a run's traces. A run is a directory of `memsim run -o', with
  * a session (rundir.h); a directory of `memsim import', which has none; or one
  * trace. No other file lists traces or builds their paths. */
-#ifndef MEMSIM_MEMSIM_RUN_H
-#define MEMSIM_MEMSIM_RUN_H
+#ifndef MEMSIM_MEMSIM_RUN_RUN_H
+#define MEMSIM_MEMSIM_RUN_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A run's directory: the session that its processes share, their traces, the
  * command line. */
-#ifndef MEMSIM_MEMSIM_RUNDIR_H
-#define MEMSIM_MEMSIM_RUNDIR_H
+#ifndef MEMSIM_MEMSIM_RUN_RUNDIR_H
+#define MEMSIM_MEMSIM_RUN_RUNDIR_H
 
 #include <stdbool.h>
 #include <stddef.h>

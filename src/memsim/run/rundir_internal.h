@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of rundir.h share. */
-#ifndef MEMSIM_MEMSIM_RUNDIR_INTERNAL_H
-#define MEMSIM_MEMSIM_RUNDIR_INTERNAL_H
+#ifndef MEMSIM_MEMSIM_RUN_RUNDIR_INTERNAL_H
+#define MEMSIM_MEMSIM_RUN_RUNDIR_INTERNAL_H
 
 #include "memsim/run/rundir.h"
 

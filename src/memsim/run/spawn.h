@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Starts the command with memsim's libraries, and waits for it. */
-#ifndef MEMSIM_MEMSIM_SPAWN_H
-#define MEMSIM_MEMSIM_SPAWN_H
+#ifndef MEMSIM_MEMSIM_RUN_SPAWN_H
+#define MEMSIM_MEMSIM_RUN_SPAWN_H
 
 #include <stdbool.h>
 #include <stddef.h>

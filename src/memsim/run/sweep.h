@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The combinations of `memsim sweep': names with values, and a command with
  * {name} where a value goes. Pure. */
-#ifndef MEMSIM_MEMSIM_SWEEP_H
-#define MEMSIM_MEMSIM_SWEEP_H
+#ifndef MEMSIM_MEMSIM_RUN_SWEEP_H
+#define MEMSIM_MEMSIM_RUN_SWEEP_H
 
 #include <stdbool.h>
 #include <stddef.h>

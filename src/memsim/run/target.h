@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether a command can be run with memsim: which program execvp would start,
  * and whether the loader would preload libraries into it. */
-#ifndef MEMSIM_MEMSIM_TARGET_H
-#define MEMSIM_MEMSIM_TARGET_H
+#ifndef MEMSIM_MEMSIM_RUN_TARGET_H
+#define MEMSIM_MEMSIM_RUN_TARGET_H
 
 #include <stddef.h>
 

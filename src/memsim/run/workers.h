@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Work in processes of its own, several at a time: the jobs of a sweep. */
-#ifndef MEMSIM_MEMSIM_WORKERS_H
-#define MEMSIM_MEMSIM_WORKERS_H
+#ifndef MEMSIM_MEMSIM_RUN_WORKERS_H
+#define MEMSIM_MEMSIM_RUN_WORKERS_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What torch.cuda.memory._dump_snapshot() writes: the allocator's segments as
  * they are at the end, and the last events that led there. */
-#ifndef MEMSIM_MEMSIM_SNAPSHOT_H
-#define MEMSIM_MEMSIM_SNAPSHOT_H
+#ifndef MEMSIM_MEMSIM_SNAPSHOT_SNAPSHOT_H
+#define MEMSIM_MEMSIM_SNAPSHOT_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>

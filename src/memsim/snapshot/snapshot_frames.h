@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stacks of a snapshot's events and blocks, each kept once. */
-#ifndef MEMSIM_MEMSIM_SNAPSHOT_FRAMES_H
-#define MEMSIM_MEMSIM_SNAPSHOT_FRAMES_H
+#ifndef MEMSIM_MEMSIM_SNAPSHOT_SNAPSHOT_FRAMES_H
+#define MEMSIM_MEMSIM_SNAPSHOT_SNAPSHOT_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operation waited for, and what waited for it: the four kinds of
  * dependency, as the simulation followed them. */
-#ifndef MEMSIM_MEMSIM_DEPENDENCIES_H
-#define MEMSIM_MEMSIM_DEPENDENCIES_H
+#ifndef MEMSIM_MEMSIM_TIME_DEPENDENCIES_H
+#define MEMSIM_MEMSIM_TIME_DEPENDENCIES_H
 
 #include <stdio.h>
 

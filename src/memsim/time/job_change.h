@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Changes of a recorded job that need no new run: operations take another time,
  * or run beside what waited for them. */
-#ifndef MEMSIM_MEMSIM_JOB_CHANGE_H
-#define MEMSIM_MEMSIM_JOB_CHANGE_H
+#ifndef MEMSIM_MEMSIM_TIME_JOB_CHANGE_H
+#define MEMSIM_MEMSIM_TIME_JOB_CHANGE_H
 
 #include "common/base/err.h"
 #include "common/base/map.h"

@@ -2,8 +2,8 @@
  * The traces of a job's ranks on one simulator: a collective starts when its
  * last rank has come. One trace alone gives what simulation_run gives, to the
  * nanosecond. */
-#ifndef MEMSIM_MEMSIM_SIMULATION_JOB_H
-#define MEMSIM_MEMSIM_SIMULATION_JOB_H
+#ifndef MEMSIM_MEMSIM_TIME_SIMULATION_JOB_H
+#define MEMSIM_MEMSIM_TIME_SIMULATION_JOB_H
 
 #include "memsim/cluster/comm_join.h"
 #include "memsim/time/simulation_plan.h"

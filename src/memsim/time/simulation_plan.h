@@ -3,8 +3,8 @@
  * the host needs in them, and what the process does with others. So that the
  * trace is read only once, the pass that finds them keeps the records that the
  * simulator needs. */
-#ifndef MEMSIM_MEMSIM_SIMULATION_PLAN_H
-#define MEMSIM_MEMSIM_SIMULATION_PLAN_H
+#ifndef MEMSIM_MEMSIM_TIME_SIMULATION_PLAN_H
+#define MEMSIM_MEMSIM_TIME_SIMULATION_PLAN_H
 
 #include "common/trace/play.h"
 #include "common/trace/trace_kept.h"

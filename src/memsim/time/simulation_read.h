@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A trace's file on the simulator. */
-#ifndef MEMSIM_MEMSIM_SIMULATION_READ_H
-#define MEMSIM_MEMSIM_SIMULATION_READ_H
+#ifndef MEMSIM_MEMSIM_TIME_SIMULATION_READ_H
+#define MEMSIM_MEMSIM_TIME_SIMULATION_READ_H
 
 #include "memsim/time/simulation_plan.h"
 #include "timeline/simulation.h"

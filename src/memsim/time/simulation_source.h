@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A trace's records for the simulator: those that a plan kept, else the file.
  */
-#ifndef MEMSIM_MEMSIM_SIMULATION_SOURCE_H
-#define MEMSIM_MEMSIM_SIMULATION_SOURCE_H
+#ifndef MEMSIM_MEMSIM_TIME_SIMULATION_SOURCE_H
+#define MEMSIM_MEMSIM_TIME_SIMULATION_SOURCE_H
 
 #include "memsim/time/simulation_plan.h"
 #include "timeline/simulation.h"

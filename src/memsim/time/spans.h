@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * When a device was busy, with what, and how many of its SMs had work: sums
  * over parts of a timeline, be it simulated or measured. Pure. */
-#ifndef MEMSIM_MEMSIM_SPANS_H
-#define MEMSIM_MEMSIM_SPANS_H
+#ifndef MEMSIM_MEMSIM_TIME_SPANS_H
+#define MEMSIM_MEMSIM_TIME_SPANS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timelines of a job's ranks from one simulation of the job, however many
  * are wanted. */
-#ifndef MEMSIM_MEMSIM_TIME_JOB_H
-#define MEMSIM_MEMSIM_TIME_JOB_H
+#ifndef MEMSIM_MEMSIM_TIME_TIME_JOB_H
+#define MEMSIM_MEMSIM_TIME_TIME_JOB_H
 
 #include "memsim/time/simulation_job.h"
 #include "memsim/time/time_log.h"

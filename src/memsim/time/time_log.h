@@ -2,8 +2,8 @@
  * A simulated timeline kept in memory: operations, calls of the host, and when
  * the host comes to each moment of the recording. For --perfetto, the page,
  * Chakra and lists of dependencies. */
-#ifndef MEMSIM_MEMSIM_TIME_LOG_H
-#define MEMSIM_MEMSIM_TIME_LOG_H
+#ifndef MEMSIM_MEMSIM_TIME_TIME_LOG_H
+#define MEMSIM_MEMSIM_TIME_TIME_LOG_H
 
 #include "memsim/attribution/module_table.h"
 #include "memsim/time/simulation_read.h"

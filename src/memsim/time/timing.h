@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a process's steps take, and on what: made from its trace on the
  * stream simulator. Pure but for the reading of the trace. */
-#ifndef MEMSIM_MEMSIM_TIMING_H
-#define MEMSIM_MEMSIM_TIMING_H
+#ifndef MEMSIM_MEMSIM_TIME_TIMING_H
+#define MEMSIM_MEMSIM_TIME_TIMING_H
 
 #include "memsim/time/simulation_job.h"
 #include "memsim/time/simulation_read.h"

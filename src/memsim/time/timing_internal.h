@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of timing share. */
-#ifndef MEMSIM_MEMSIM_TIMING_INTERNAL_H
-#define MEMSIM_MEMSIM_TIMING_INTERNAL_H
+#ifndef MEMSIM_MEMSIM_TIME_TIMING_INTERNAL_H
+#define MEMSIM_MEMSIM_TIME_TIMING_INTERNAL_H
 
 #include "common/base/map.h"
 #include "memsim/attribution/module_table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An operation's work as a line of text: memsim trace --work --each. */
-#ifndef MEMSIM_MEMSIM_WORK_LINE_H
-#define MEMSIM_MEMSIM_WORK_LINE_H
+#ifndef MEMSIM_MEMSIM_TIME_WORK_LINE_H
+#define MEMSIM_MEMSIM_TIME_WORK_LINE_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim trace --work: the work that a trace's operations are described as. */
-#ifndef MEMSIM_MEMSIM_WORK_TABLE_H
-#define MEMSIM_MEMSIM_WORK_TABLE_H
+#ifndef MEMSIM_MEMSIM_TIME_WORK_TABLE_H
+#define MEMSIM_MEMSIM_TIME_WORK_TABLE_H
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * function, so that a tree sees at run time what it saw when it was grown.
  * Most inputs are base-2 logarithms; rates are relative to the GPU's peaks, so
  * that a tree of one GPU means something on another. */
-#ifndef MEMSIM_RUNTIME_COST_FEATURES_H
-#define MEMSIM_RUNTIME_COST_FEATURES_H
+#ifndef MEMSIM_RUNTIME_COST_COST_FEATURES_H
+#define MEMSIM_RUNTIME_COST_COST_FEATURES_H
 
 #include "runtime/cost/cost.h"
 

@@ -6,8 +6,8 @@
  *
  *   struct cost_image | models[] | table[] | states of the models
  */
-#ifndef MEMSIM_RUNTIME_COST_IMAGE_H
-#define MEMSIM_RUNTIME_COST_IMAGE_H
+#ifndef MEMSIM_RUNTIME_COST_COST_IMAGE_H
+#define MEMSIM_RUNTIME_COST_COST_IMAGE_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  * Prices that were asked before. A step asks for the same few hundred shapes
  * again and again; a tree ensemble takes microseconds, a look here tens of
  * nanoseconds. The answers are those of cost_price(), whatever is kept. */
-#ifndef MEMSIM_RUNTIME_COST_MEMO_H
-#define MEMSIM_RUNTIME_COST_MEMO_H
+#ifndef MEMSIM_RUNTIME_COST_COST_MEMO_H
+#define MEMSIM_RUNTIME_COST_COST_MEMO_H
 
 #include "runtime/cost/cost.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How far an answer may be off. */
-#ifndef MEMSIM_RUNTIME_COST_NCCL_BAND_H
-#define MEMSIM_RUNTIME_COST_NCCL_BAND_H
+#ifndef MEMSIM_RUNTIME_COST_COST_NCCL_BAND_H
+#define MEMSIM_RUNTIME_COST_COST_NCCL_BAND_H
 
 #include "runtime/cost/cost_nccl.h"
 

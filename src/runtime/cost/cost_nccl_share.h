@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives that use a node's network at the same time share it. */
-#ifndef MEMSIM_RUNTIME_COST_NCCL_SHARE_H
-#define MEMSIM_RUNTIME_COST_NCCL_SHARE_H
+#ifndef MEMSIM_RUNTIME_COST_COST_NCCL_SHARE_H
+#define MEMSIM_RUNTIME_COST_COST_NCCL_SHARE_H
 
 #include "runtime/cost/cost_nccl.h"
 

@@ -2,8 +2,8 @@
  * Curves of a fit: the time of one collective on one number of nodes, and the
  * bandwidth of one link level. Pure arithmetic, on fits that fit_check
  * accepted. */
-#ifndef MEMSIM_RUNTIME_FIT_CURVE_H
-#define MEMSIM_RUNTIME_FIT_CURVE_H
+#ifndef MEMSIM_RUNTIME_COST_FIT_CURVE_H
+#define MEMSIM_RUNTIME_COST_FIT_CURVE_H
 
 #include "runtime/cost/fit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hierarchical formulas: a collective's time from the bandwidth and latency of
  * each link level. doc/commfit.md derives them. */
-#ifndef MEMSIM_RUNTIME_FIT_FORMULA_H
-#define MEMSIM_RUNTIME_FIT_FORMULA_H
+#ifndef MEMSIM_RUNTIME_COST_FIT_FORMULA_H
+#define MEMSIM_RUNTIME_COST_FIT_FORMULA_H
 
 #include "runtime/cost/fit.h"
 

@@ -35,8 +35,8 @@
  * With sim_together, a wait does not run the devices; when every host waits,
  * the caller does so with sim_step until one of them waits no more. Then no
  * device ever gets ahead of a host that has yet to call. */
-#ifndef MEMSIM_RUNTIME_SIM_H
-#define MEMSIM_RUNTIME_SIM_H
+#ifndef MEMSIM_RUNTIME_SIM_SIM_H
+#define MEMSIM_RUNTIME_SIM_SIM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the real driver's calls and queues cost, which no price of an operation
  * covers. Constants, each with its source; doc/time.md has the table. */
-#ifndef MEMSIM_RUNTIME_SIM_COST_H
-#define MEMSIM_RUNTIME_SIM_COST_H
+#ifndef MEMSIM_RUNTIME_SIM_SIM_COST_H
+#define MEMSIM_RUNTIME_SIM_SIM_COST_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the simulator's files share. */
-#ifndef MEMSIM_RUNTIME_SIM_INTERNAL_H
-#define MEMSIM_RUNTIME_SIM_INTERNAL_H
+#ifndef MEMSIM_RUNTIME_SIM_SIM_INTERNAL_H
+#define MEMSIM_RUNTIME_SIM_SIM_INTERNAL_H
 
 #include "runtime/sim/sim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bytes that grow, in pages of their own rather than in the user's heap. */
-#ifndef MEMSIM_CAPTURE_BUFFER_H
-#define MEMSIM_CAPTURE_BUFFER_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_BUFFER_H
+#define MEMSIM_CAPTURE_CORE_BASE_BUFFER_H
 
 #include <stdbool.h>
 

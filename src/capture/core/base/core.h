@@ -6,8 +6,8 @@
  * Rules of this folder: no exit, abort or print to stdout; no malloc (the heap
  * is the user's and may be interposed: handles and tables come from mmap);
  * safe from any thread, and in a forked child. */
-#ifndef MEMSIM_CAPTURE_CORE_H
-#define MEMSIM_CAPTURE_CORE_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_CORE_H
+#define MEMSIM_CAPTURE_CORE_BASE_CORE_H
 
 #include <stddef.h>
 #include <stdint.h>

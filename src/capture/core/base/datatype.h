@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How large an element of cudaDataType is, for cuBLAS and cuSPARSE. */
-#ifndef MEMSIM_CAPTURE_DATATYPE_H
-#define MEMSIM_CAPTURE_DATATYPE_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_DATATYPE_H
+#define MEMSIM_CAPTURE_CORE_BASE_DATATYPE_H
 
 #include <library_types.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The libraries' handles: pointers to objects in memsim's own pools. So a
  * stale, foreign or invented handle can be distinguished from a live one
  * without reading its memory. */
-#ifndef MEMSIM_CAPTURE_HANDLE_H
-#define MEMSIM_CAPTURE_HANDLE_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_HANDLE_H
+#define MEMSIM_CAPTURE_CORE_BASE_HANDLE_H
 
 #include <stdbool.h>
 

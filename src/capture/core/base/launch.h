@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A kernel and a launch of it: plain data for the other folders. */
-#ifndef MEMSIM_CAPTURE_LAUNCH_H
-#define MEMSIM_CAPTURE_LAUNCH_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_LAUNCH_H
+#define MEMSIM_CAPTURE_CORE_BASE_LAUNCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

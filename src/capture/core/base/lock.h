@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The core's locks, in the order in which they are taken. fork() runs with all
  * of them held, so that every table is consistent in the child. */
-#ifndef MEMSIM_CAPTURE_LOCK_H
-#define MEMSIM_CAPTURE_LOCK_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_LOCK_H
+#define MEMSIM_CAPTURE_CORE_BASE_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

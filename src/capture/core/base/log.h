@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MEMSIM_LOG=FILE (or `stderr`): logs the calls that the fake libraries could
  * not answer. For developers who extend them. */
-#ifndef MEMSIM_CAPTURE_LOG_H
-#define MEMSIM_CAPTURE_LOG_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_LOG_H
+#define MEMSIM_CAPTURE_CORE_BASE_LOG_H
 
 #include "capture/core/base/core.h"
 

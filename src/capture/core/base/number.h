@@ -2,8 +2,8 @@
  * Numbers of any of torch's types, for kernels carried out on the host. All
  * arithmetic is in long double, whose 64 bits of mantissa hold every int64_t
  * and more than a double needs. */
-#ifndef MEMSIM_CAPTURE_NUMBER_H
-#define MEMSIM_CAPTURE_NUMBER_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_NUMBER_H
+#define MEMSIM_CAPTURE_CORE_BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>

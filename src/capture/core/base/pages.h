@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory that is not the user's heap: pages, and arrays that grow in place. */
-#ifndef MEMSIM_CAPTURE_PAGES_H
-#define MEMSIM_CAPTURE_PAGES_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_PAGES_H
+#define MEMSIM_CAPTURE_CORE_BASE_PAGES_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * System calls past the C library's syscall(), nanosleep() and the like, which
  * ours stand before: for waits that are not the program's. */
-#ifndef MEMSIM_CAPTURE_RAW_CALL_H
-#define MEMSIM_CAPTURE_RAW_CALL_H
+#ifndef MEMSIM_CAPTURE_CORE_BASE_RAW_CALL_H
+#define MEMSIM_CAPTURE_CORE_BASE_RAW_CALL_H
 
 #include <stdint.h>
 #include <sys/syscall.h>

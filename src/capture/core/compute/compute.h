@@ -8,8 +8,8 @@
  * from its mangled name. Its arguments have the layout of
  * PyTorch 2.5 to 2.15; tests/torch/test_values.py compares each with the CPU.
  */
-#ifndef MEMSIM_CAPTURE_COMPUTE_H
-#define MEMSIM_CAPTURE_COMPUTE_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_H
 
 #include "capture/core/base/number.h"
 #include "capture/core/work/carry.h"

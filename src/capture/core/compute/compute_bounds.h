@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Indices that a kernel of PyTorch asserts to be within bounds: where one is
  * known not to be, a GPU stops with "device-side assert triggered". */
-#ifndef MEMSIM_CAPTURE_COMPUTE_BOUNDS_H
-#define MEMSIM_CAPTURE_COMPUTE_BOUNDS_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_BOUNDS_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_BOUNDS_H
 
 #include "capture/core/base/number.h"
 #include "capture/core/base/launch.h"

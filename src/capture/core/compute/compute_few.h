@@ -2,8 +2,8 @@
  * Masks with few elements that are not zero, followed through the operations
  * that make one of another (values_few.h): what a mask selects is then as many,
  * and not the fraction that a policy says. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_FEW_H
-#define MEMSIM_CAPTURE_COMPUTE_FEW_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_FEW_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_FEW_H
 
 #include "capture/core/compute/compute.h"
 #include "capture/core/memory/values_few.h"

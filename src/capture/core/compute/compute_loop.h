@@ -3,8 +3,8 @@
  * compute_loop_name.c finds its functor by name, compute_loop_functor.c reads
  * and evaluates it; compute_loop_unknown.c has the policy for inputs that are
  * not known. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_LOOP_H
-#define MEMSIM_CAPTURE_COMPUTE_LOOP_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_LOOP_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_LOOP_H
 
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_few.h"

@@ -3,8 +3,8 @@
  * bits of long double, whose 64 the result is then rounded from. They use the
  * processor's x87 instructions: nothing here links to libm. Those of one
  * operand ignore B. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_MATH_H
-#define MEMSIM_CAPTURE_COMPUTE_MATH_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_MATH_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_MATH_H
 
 #include "capture/core/compute/compute_operation.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stable sort, without recursion and without memory of its own: kernels that
  * sort run in other people's processes. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_MERGE_H
-#define MEMSIM_CAPTURE_COMPUTE_MERGE_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_MERGE_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_MERGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading what matters out of a mangled name (Itanium C++ ABI, 5.1). */
-#ifndef MEMSIM_CAPTURE_COMPUTE_NAME_H
-#define MEMSIM_CAPTURE_COMPUTE_NAME_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_NAME_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_NAME_H
 
 #include "capture/core/base/number.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the functors of elementwise kernels do with one or two numbers. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_OPERATION_H
-#define MEMSIM_CAPTURE_COMPUTE_OPERATION_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_OPERATION_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_OPERATION_H
 
 /* VARIANT is the enum that some functors start with; those of one operand
  * ignore B. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A launch of a reduction (Reduce.cuh). compute_reduce.c reads and runs it. */
-#ifndef MEMSIM_CAPTURE_COMPUTE_REDUCE_H
-#define MEMSIM_CAPTURE_COMPUTE_REDUCE_H
+#ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_REDUCE_H
+#define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_REDUCE_H
 
 #include "capture/core/compute/compute.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the user says of values that memsim does not compute (--assume), and
  * loops that wait for such values. */
-#ifndef MEMSIM_CAPTURE_ASSUMED_H
-#define MEMSIM_CAPTURE_ASSUMED_H
+#ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_ASSUMED_H
+#define MEMSIM_CAPTURE_CORE_DIAGNOSE_ASSUMED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Places where a policy chose because values are not known, for the report. */
-#ifndef MEMSIM_CAPTURE_GUESS_H
-#define MEMSIM_CAPTURE_GUESS_H
+#ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_ASSUMPTION_H
+#define MEMSIM_CAPTURE_CORE_DIAGNOSE_ASSUMPTION_H
 
 #include <stdbool.h>
 

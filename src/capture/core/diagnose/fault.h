@@ -4,8 +4,8 @@
  * cudaErrorAssert in the runtime's manual), and every later call that needs
  * the context answers it. A launch itself succeeds, unless the environment
  * has CUDA_LAUNCH_BLOCKING=1. */
-#ifndef MEMSIM_CAPTURE_FAULT_H
-#define MEMSIM_CAPTURE_FAULT_H
+#ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_FAULT_H
+#define MEMSIM_CAPTURE_CORE_DIAGNOSE_FAULT_H
 
 #include "capture/core/base/core.h"
 

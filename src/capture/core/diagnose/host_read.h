@@ -2,8 +2,8 @@
  * Reads of unknown device values by the host. Sizes and decisions may depend on
  * integers and flags; a policy chooses those. Unknown floating-point numbers
  * become a series of small positive numbers (doc/values.md). */
-#ifndef MEMSIM_CAPTURE_HOST_READ_H
-#define MEMSIM_CAPTURE_HOST_READ_H
+#ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_HOST_READ_H
+#define MEMSIM_CAPTURE_CORE_DIAGNOSE_HOST_READ_H
 
 #include <stdint.h>
 

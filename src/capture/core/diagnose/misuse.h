@@ -3,8 +3,8 @@
  * ignore it, so the report has a note, once for each kind and place. Inner code
  * finds the error but does not have the call's name, so the text is kept, for
  * this thread, until memsim_misuse_call() adds the name. */
-#ifndef MEMSIM_CAPTURE_MISUSE_H
-#define MEMSIM_CAPTURE_MISUSE_H
+#ifndef MEMSIM_CAPTURE_CORE_DIAGNOSE_MISUSE_H
+#define MEMSIM_CAPTURE_CORE_DIAGNOSE_MISUSE_H
 
 #include "capture/core/base/handle.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The entries of a directory, by system calls and without the heap. */
-#ifndef MEMSIM_CAPTURE_ENTRIES_H
-#define MEMSIM_CAPTURE_ENTRIES_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_ENTRIES_H
+#define MEMSIM_CAPTURE_CORE_FILES_ENTRIES_H
 
 #include <dirent.h>
 #include <stdbool.h>

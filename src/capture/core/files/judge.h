@@ -2,8 +2,8 @@
  * Which files are a user's checkpoints: by directory, at the first look. A
  * directory that holds a checkpoint, itself or in a directory of its own, is
  * kept with all below it, three levels deep. What the run makes is its own. */
-#ifndef MEMSIM_CAPTURE_JUDGE_H
-#define MEMSIM_CAPTURE_JUDGE_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_JUDGE_H
+#define MEMSIM_CAPTURE_CORE_FILES_JUDGE_H
 
 #include "capture/core/files/place.h"
 

@@ -2,8 +2,8 @@
  * The copies' tree. A root is a path that is there from then on; a directory
  * comes with an entry for each of the user's, which stands in for it (place.h)
  * until the run changes it. All functions return 0, or -1 with errno set. */
-#ifndef MEMSIM_CAPTURE_MIRROR_H
-#define MEMSIM_CAPTURE_MIRROR_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_MIRROR_H
+#define MEMSIM_CAPTURE_CORE_FILES_MIRROR_H
 
 #include "capture/core/files/place.h"
 

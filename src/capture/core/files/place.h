@@ -2,8 +2,8 @@
  * Where a path leads, as the program sees it: a root, and all below it, is in
  * the copies' tree. An entry there that the run has not changed is a link to
  * the user's, whose text begins with "//": it stands in for that. */
-#ifndef MEMSIM_CAPTURE_PLACE_H
-#define MEMSIM_CAPTURE_PLACE_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_PLACE_H
+#define MEMSIM_CAPTURE_CORE_FILES_PLACE_H
 
 #include <limits.h>
 #include <stdbool.h>

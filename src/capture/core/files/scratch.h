@@ -10,8 +10,8 @@
  * Files decide, so that all processes of a run agree. Nothing here touches the
  * heap. Until something is in the copies' tree, a call that only looks costs a
  * comparison. */
-#ifndef MEMSIM_CAPTURE_SCRATCH_H
-#define MEMSIM_CAPTURE_SCRATCH_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_SCRATCH_H
+#define MEMSIM_CAPTURE_CORE_FILES_SCRATCH_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The files of scratch.h: making, copying and noting them, by system calls
  * alone. */
-#ifndef MEMSIM_CAPTURE_SCRATCH_FILE_H
-#define MEMSIM_CAPTURE_SCRATCH_FILE_H
+#ifndef MEMSIM_CAPTURE_CORE_FILES_SCRATCH_FILE_H
+#define MEMSIM_CAPTURE_CORE_FILES_SCRATCH_FILE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The blocks that PyTorch's allocator has handed out, by address. */
-#ifndef MEMSIM_CAPTURE_BLOCKS_H
-#define MEMSIM_CAPTURE_BLOCKS_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_BLOCKS_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The GPUs: those that this process sees, the calling thread's current one,
  * contexts, and the memory that is allocated on each. */
-#ifndef MEMSIM_CAPTURE_DEVICE_H
-#define MEMSIM_CAPTURE_DEVICE_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_DEVICE_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_DEVICE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device attributes; the runtime and the driver number them alike. */
-#ifndef MEMSIM_CAPTURE_ATTRIBUTE_H
-#define MEMSIM_CAPTURE_ATTRIBUTE_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_DEVICE_ATTRIBUTE_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_DEVICE_ATTRIBUTE_H
 
 #include "capture/core/base/core.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host memory that CUDA knows of: pinned, registered, managed. It is real
  * memory; a list says which is which. */
-#ifndef MEMSIM_CAPTURE_HOST_H
-#define MEMSIM_CAPTURE_HOST_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_HOST_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_HOST_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A context's limits, set by cudaDeviceSetLimit and cuCtxSetLimit. They are
  * stored, but use no simulated memory (doc/errors.md). */
-#ifndef MEMSIM_CAPTURE_LIMIT_H
-#define MEMSIM_CAPTURE_LIMIT_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_LIMIT_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_LIMIT_H
 
 #include "capture/core/base/core.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many blocks of a kernel fit a multiprocessor at once. */
-#ifndef MEMSIM_CAPTURE_OCCUPANCY_H
-#define MEMSIM_CAPTURE_OCCUPANCY_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_OCCUPANCY_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_OCCUPANCY_H
 
 #include "capture/core/base/core.h"
 

@@ -2,8 +2,8 @@
  * Addresses in a device's window that cudaMalloc did not return: a memory
  * pool's, or another process's. Their owners, in folders above this one, add
  * themselves to the table when the core is loaded. */
-#ifndef MEMSIM_CAPTURE_OWNER_H
-#define MEMSIM_CAPTURE_OWNER_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_OWNER_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_OWNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * Each byte is known (it has the value that a real GPU would have there) or
  * not. An unknown byte still has a value, zero or computed from zeros, so that
  * every value read back is finite. */
-#ifndef MEMSIM_CAPTURE_VALUES_H
-#define MEMSIM_CAPTURE_VALUES_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  * (kMinBlockSize, c10/cuda/CUDACachingAllocator.cpp). What a large fill wrote
  * has no bytes, but the number of a pattern (values_pattern.h): in the state of
  * a cell or, where it covers a whole granule, in that of the granule. */
-#ifndef MEMSIM_CAPTURE_VALUES_CELL_H
-#define MEMSIM_CAPTURE_VALUES_CELL_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_CELL_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_CELL_H
 
 #include "capture/core/memory/values.h"
 #include "capture/core/memory/values_pattern.h"

@@ -3,8 +3,8 @@
  * elements than are kept: a mask of a detector's is zeros with some ones
  * scattered over them. A note of an address, and of all bytes from there on: it
  * ends when the first of them is written or forgotten. */
-#ifndef MEMSIM_CAPTURE_VALUES_FEW_H
-#define MEMSIM_CAPTURE_VALUES_FEW_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_FEW_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_FEW_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

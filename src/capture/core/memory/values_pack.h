@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What device memory holds, taken out and put back elsewhere: in another
  * process, too. Bytes and what is known of each (values.h) go together. */
-#ifndef MEMSIM_CAPTURE_VALUES_PACK_H
-#define MEMSIM_CAPTURE_VALUES_PACK_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_PACK_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_PACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * in which all bytes do has the number of a pattern instead of bytes of its
  * own: so a fill of any size takes no memory, and what it covers is known to
  * be the same all over. */
-#ifndef MEMSIM_CAPTURE_VALUES_PATTERN_H
-#define MEMSIM_CAPTURE_VALUES_PATTERN_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_PATTERN_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_PATTERN_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

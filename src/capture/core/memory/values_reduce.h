@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions of numbers, some of which are known: what several ranks hold
  * becomes a sum. */
-#ifndef MEMSIM_CAPTURE_VALUES_REDUCE_H
-#define MEMSIM_CAPTURE_VALUES_REDUCE_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_REDUCE_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_REDUCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * from there to a GPU finds it. A note ends when PyTorch frees the memory, uses
  * it for another tensor or copies one there, and does not count where the bytes
  * have changed. */
-#ifndef MEMSIM_CAPTURE_VALUES_RETURN_H
-#define MEMSIM_CAPTURE_VALUES_RETURN_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VALUES_RETURN_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VALUES_RETURN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Virtual memory management: reserved addresses, physical memory, and maps from
  * one to the other. Physical memory uses the GPU's memory from its creation
  * until nothing refers to it any more. */
-#ifndef MEMSIM_CAPTURE_VMM_H
-#define MEMSIM_CAPTURE_VMM_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_VMM_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_VMM_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Listeners for memory events: folders above this one add themselves to the
  * list when the core is loaded (a constructor calls memory_watch_add). So this
  * folder calls no function above it by name. */
-#ifndef MEMSIM_CAPTURE_WATCH_H
-#define MEMSIM_CAPTURE_WATCH_H
+#ifndef MEMSIM_CAPTURE_CORE_MEMORY_WATCH_H
+#define MEMSIM_CAPTURE_CORE_MEMORY_WATCH_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * work of the devices, as the simulation (live.h) times them. They are kept
  * here, in the order in which they end, until the profiler's library takes
  * them. Nothing is kept while nobody listens. */
-#ifndef MEMSIM_CAPTURE_ACTIVITY_H
-#define MEMSIM_CAPTURE_ACTIVITY_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_ACTIVITY_H
+#define MEMSIM_CAPTURE_CORE_RUN_ACTIVITY_H
 
 #include <stdbool.h>
 

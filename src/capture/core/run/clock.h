@@ -18,8 +18,8 @@
  *
  * Processes that use no GPU have the user clock of that process of the run that
  * is furthest ahead. Without a simulation the user clock is the host's. */
-#ifndef MEMSIM_CAPTURE_CLOCK_H
-#define MEMSIM_CAPTURE_CLOCK_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Times of files, which are this machine's, as the program sees them: where its
  * clock was when the file was written, within a tick of the kernel's. */
-#ifndef MEMSIM_CAPTURE_CLOCK_FILES_H
-#define MEMSIM_CAPTURE_CLOCK_FILES_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_FILES_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

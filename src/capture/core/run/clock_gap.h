@@ -8,8 +8,8 @@
  *   - the process waited, for a data loader mostly, while the program's clock
  *     had jumped: the others had less time than the clock says. What the clock
  *     jumped since the last such wait is taken off it. */
-#ifndef MEMSIM_CAPTURE_CLOCK_GAP_H
-#define MEMSIM_CAPTURE_CLOCK_GAP_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_GAP_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_GAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The user clock of the past, for profilers that ask afterwards when something
  * was. It is kept only between a begin and its end. */
-#ifndef MEMSIM_CAPTURE_CLOCK_LOG_H
-#define MEMSIM_CAPTURE_CLOCK_LOG_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_LOG_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

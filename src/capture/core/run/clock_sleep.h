@@ -13,8 +13,8 @@
  *
  * Not woken are waits for files (poll and the like): what they wait for comes
  * from outside, at this machine's pace. */
-#ifndef MEMSIM_CAPTURE_CLOCK_SLEEP_H
-#define MEMSIM_CAPTURE_CLOCK_SLEEP_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_SLEEP_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_SLEEP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * (clock_sleep.h). A wait that this machine's clock ends sooner than the user
  * clock goes on, unless the process does nothing: then the user clock is put
  * forward. */
-#ifndef MEMSIM_CAPTURE_CLOCK_WAIT_H
-#define MEMSIM_CAPTURE_CLOCK_WAIT_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CLOCK_WAIT_H
+#define MEMSIM_CAPTURE_CORE_RUN_CLOCK_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The libraries of both CUDA majors are preloaded, so that both can be NEEDED.
  * A program that looks for a runtime by its name is to find the one that it
  * uses, as on a machine that has only that one. */
-#ifndef MEMSIM_CAPTURE_CUDA_MAJOR_H
-#define MEMSIM_CAPTURE_CUDA_MAJOR_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_CUDA_MAJOR_H
+#define MEMSIM_CAPTURE_CORE_RUN_CUDA_MAJOR_H
 
 /* The path to give to dlopen() in place of NAME, "libcudart.so.12" say, so that
  * it fails: a loaded library or program, other than those in the folder OURS,

@@ -2,8 +2,8 @@
  * Ranks that memsim should run because they differ from those that it runs
  * (memsim run --ranks auto): told in the file SESSION_AXES, after which memsim
  * runs the job again (memsim/run/rank_axes.h). */
-#ifndef MEMSIM_CAPTURE_DIFFER_H
-#define MEMSIM_CAPTURE_DIFFER_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_DIFFER_H
+#define MEMSIM_CAPTURE_CORE_RUN_DIFFER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For host_use.c: tables of ranges of the host's memory, and what of it is
  * resident, as /proc says. */
-#ifndef MEMSIM_CAPTURE_HOST_PAGES_H
-#define MEMSIM_CAPTURE_HOST_PAGES_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_HOST_PAGES_H
+#define MEMSIM_CAPTURE_CORE_RUN_HOST_PAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

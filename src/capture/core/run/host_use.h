@@ -12,8 +12,8 @@
  *
  * The resident pages are looked at when the known ranges reach a new high by a
  * sixteenth, and from time to time; in between, the rest is what it was. */
-#ifndef MEMSIM_CAPTURE_HOST_USE_H
-#define MEMSIM_CAPTURE_HOST_USE_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_HOST_USE_H
+#define MEMSIM_CAPTURE_CORE_RUN_HOST_USE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * a GPU's work as they are written, and computes the time of the program's
  * clock (clock.h). It is in a library of its own, which a process loads when it
  * first uses a GPU. */
-#ifndef MEMSIM_CAPTURE_LIVE_H
-#define MEMSIM_CAPTURE_LIVE_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_LIVE_H
+#define MEMSIM_CAPTURE_CORE_RUN_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What interposing functions of the C library needs. */
-#ifndef MEMSIM_CAPTURE_LOADER_H
-#define MEMSIM_CAPTURE_LOADER_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_LOADER_H
+#define MEMSIM_CAPTURE_CORE_RUN_LOADER_H
 
 #include <dlfcn.h>
 

@@ -4,8 +4,8 @@
  * writes letters and all others read. A letter is for all ranks or for one, and
  * has a number that both sides count. Writing never waits: new letters replace
  * the oldest ones, which are lost for ranks that have not read them. */
-#ifndef MEMSIM_CAPTURE_MAILBOX_H
-#define MEMSIM_CAPTURE_MAILBOX_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_MAILBOX_H
+#define MEMSIM_CAPTURE_CORE_RUN_MAILBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The other programs of the run that are or may become ranks of the same job,
  * and whether they still do anything: how long a message is waited for. */
-#ifndef MEMSIM_CAPTURE_PEERS_H
-#define MEMSIM_CAPTURE_PEERS_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_PEERS_H
+#define MEMSIM_CAPTURE_CORE_RUN_PEERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

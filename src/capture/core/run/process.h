@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * This process in the run: the session it shares, its slot there, and the
  * handling of both in a fork and at the end. */
-#ifndef MEMSIM_CAPTURE_PROCESS_H
-#define MEMSIM_CAPTURE_PROCESS_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_PROCESS_H
+#define MEMSIM_CAPTURE_CORE_RUN_PROCESS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recording: writes every event of this process to its trace. */
-#ifndef MEMSIM_CAPTURE_RECORD_H
-#define MEMSIM_CAPTURE_RECORD_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_RECORD_H
+#define MEMSIM_CAPTURE_CORE_RUN_RECORD_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * The body of record.c's functions, inline: for the two kinds of record that
  * are too frequent for a call with a count that is not a constant, launches and
  * PyTorch's blocks. */
-#ifndef MEMSIM_CAPTURE_RECORD_PUT_H
-#define MEMSIM_CAPTURE_RECORD_PUT_H
+#ifndef MEMSIM_CAPTURE_CORE_RUN_RECORD_PUT_H
+#define MEMSIM_CAPTURE_CORE_RUN_RECORD_PUT_H
 
 #include <stdbool.h>
 

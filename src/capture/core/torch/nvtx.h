@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records in the trace the ranges and marks that a program sets with NVTX. */
-#ifndef MEMSIM_CAPTURE_NVTX_H
-#define MEMSIM_CAPTURE_NVTX_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_NVTX_H
+#define MEMSIM_CAPTURE_CORE_TORCH_NVTX_H
 
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>

@@ -2,8 +2,8 @@
  * The ranks in the groups of torch.distributed. When NCCL splits a
  * communicator, its ranks exchange their colors. One process alone has only its
  * own color, but PyTorch has the list. */
-#ifndef MEMSIM_CAPTURE_GROUP_H
-#define MEMSIM_CAPTURE_GROUP_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_PROCESS_GROUP_H
+#define MEMSIM_CAPTURE_CORE_TORCH_PROCESS_GROUP_H
 
 #include "capture/core/base/core.h"
 

@@ -4,8 +4,8 @@
  * (c10/util/ApproximateClock.h, libkineto/src/ApproximateClock.h). memsim's
  * definitions of that come first: a cycle is when the program's clock showed
  * it, with all its jumps. */
-#ifndef MEMSIM_CAPTURE_PROFILE_CLOCK_H
-#define MEMSIM_CAPTURE_PROFILE_CLOCK_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_PROFILE_CLOCK_H
+#define MEMSIM_CAPTURE_CORE_TORCH_PROFILE_CLOCK_H
 
 #include <stdbool.h>
 

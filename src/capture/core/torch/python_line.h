@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The line of the program's Python that this thread is at. */
-#ifndef MEMSIM_CAPTURE_PYTHON_LINE_H
-#define MEMSIM_CAPTURE_PYTHON_LINE_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_PYTHON_LINE_H
+#define MEMSIM_CAPTURE_CORE_TORCH_PYTHON_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The type of the numbers that PyTorch copies to the host: .item(), .cpu(),
  * .tolist(), float(x). */
-#ifndef MEMSIM_CAPTURE_READ_TYPE_H
-#define MEMSIM_CAPTURE_READ_TYPE_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_READ_TYPE_H
+#define MEMSIM_CAPTURE_CORE_TORCH_READ_TYPE_H
 
 #include "capture/core/base/number.h"
 

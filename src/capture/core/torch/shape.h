@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The type and the dimensions of the tensor that a block is allocated for. */
-#ifndef MEMSIM_CAPTURE_SHAPE_H
-#define MEMSIM_CAPTURE_SHAPE_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_SHAPE_H
+#define MEMSIM_CAPTURE_CORE_TORCH_SHAPE_H
 
 #include <stdint.h>
 

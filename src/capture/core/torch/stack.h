@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where in the program's Python a block is asked for: `memsim run --stacks'. */
-#ifndef MEMSIM_CAPTURE_STACK_H
-#define MEMSIM_CAPTURE_STACK_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_STACK_H
+#define MEMSIM_CAPTURE_CORE_TORCH_STACK_H
 
 #include <stdint.h>
 

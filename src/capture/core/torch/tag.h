@@ -3,8 +3,8 @@
  * on this thread. py/modules.py reports the modules entered and left. PyTorch
  * reports the running operator and the node of the autograd graph; the node's
  * sequence number identifies the module that made it. */
-#ifndef MEMSIM_CAPTURE_TAG_H
-#define MEMSIM_CAPTURE_TAG_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_TAG_H
+#define MEMSIM_CAPTURE_CORE_TORCH_TAG_H
 
 #include "capture/core/base/core.h"
 

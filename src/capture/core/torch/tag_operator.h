@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The operators and named ranges that run on this thread, from PyTorch's
  * RecordFunction. */
-#ifndef MEMSIM_CAPTURE_TAG_OPERATOR_H
-#define MEMSIM_CAPTURE_TAG_OPERATOR_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_TAG_OPERATOR_H
+#define MEMSIM_CAPTURE_CORE_TORCH_TAG_OPERATOR_H
 
 #include <stdbool.h>
 

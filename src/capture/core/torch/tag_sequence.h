@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which module made a node of the autograd graph: each thread numbers the nodes
  * it makes, so the numbers at which its module changed tell it of each node. */
-#ifndef MEMSIM_CAPTURE_TAG_SEQUENCE_H
-#define MEMSIM_CAPTURE_TAG_SEQUENCE_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_TAG_SEQUENCE_H
+#define MEMSIM_CAPTURE_CORE_TORCH_TAG_SEQUENCE_H
 
 #include <stdbool.h>
 

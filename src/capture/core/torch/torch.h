@@ -2,8 +2,8 @@
  * Observes PyTorch's allocator through the functions that PyTorch's libraries
  * call among themselves. None of its code is patched; torch_slots.h describes
  * which of its data is. */
-#ifndef MEMSIM_CAPTURE_TORCH_H
-#define MEMSIM_CAPTURE_TORCH_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_TORCH_H
+#define MEMSIM_CAPTURE_CORE_TORCH_TORCH_H
 
 #include <stdbool.h>
 

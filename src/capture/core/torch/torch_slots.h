@@ -2,8 +2,8 @@
  * PyTorch's caching allocator, by its virtual table: we stand before the four
  * functions that say how much is asked for and from where, and attach an
  * observer to its trace when more than that is needed. */
-#ifndef MEMSIM_CAPTURE_TORCH_SLOTS_H
-#define MEMSIM_CAPTURE_TORCH_SLOTS_H
+#ifndef MEMSIM_CAPTURE_CORE_TORCH_TORCH_SLOTS_H
+#define MEMSIM_CAPTURE_CORE_TORCH_TORCH_SLOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

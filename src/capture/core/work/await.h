@@ -6,8 +6,8 @@
  * The host waits in two cases. It synchronizes with the stream: then it would
  * wait on a real device, too. Or it gives the stream work that is carried out
  * here at once and may read the result. */
-#ifndef MEMSIM_CAPTURE_AWAIT_H
-#define MEMSIM_CAPTURE_AWAIT_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_AWAIT_H
+#define MEMSIM_CAPTURE_CORE_WORK_AWAIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

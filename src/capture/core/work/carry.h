@@ -2,8 +2,8 @@
  * Kernels that run on the host: the interface through which the folder compute
  * adds them. Without that folder (make COMPUTE=0) every kernel is only a launch
  * in the trace. */
-#ifndef MEMSIM_CAPTURE_CARRY_H
-#define MEMSIM_CAPTURE_CARRY_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_CARRY_H
+#define MEMSIM_CAPTURE_CORE_WORK_CARRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which GPUs the code runs on that a compiler put into a program. */
-#ifndef MEMSIM_CAPTURE_FATBIN_H
-#define MEMSIM_CAPTURE_FATBIN_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_FATBIN_H
+#define MEMSIM_CAPTURE_CORE_WORK_FATBIN_H
 
 #include "common/catalogue/capability.h"
 

@@ -2,8 +2,8 @@
  * The lists of tensors that PyTorch's foreach kernels are given, as
  * aten/src/ATen/native/cuda/MultiTensorApply.cuh lays them out: for 4 KiB of
  * arguments, and from 2.12 on for 32 KiB where it is built for CUDA 13. */
-#ifndef MEMSIM_CAPTURE_FOREACH_H
-#define MEMSIM_CAPTURE_FOREACH_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_FOREACH_H
+#define MEMSIM_CAPTURE_CORE_WORK_FOREACH_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Records a matrix product in the trace, as cuBLAS and cuBLASLt describe it.
  * Types, operations and compute types are numbered as in library_types.h
  * and cublas_api.h. */
-#ifndef MEMSIM_CAPTURE_GEMM_H
-#define MEMSIM_CAPTURE_GEMM_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_GEMM_H
+#define MEMSIM_CAPTURE_CORE_WORK_GEMM_H
 
 #include "capture/core/base/core.h"
 

@@ -2,8 +2,8 @@
  * CUDA graphs: nodes that were captured from streams or added by hand, and
  * what can be launched of them. The records of a graph's work are in the trace
  * once, where it was captured; each launch is one GRAPH_LAUNCH. */
-#ifndef MEMSIM_CAPTURE_GRAPH_H
-#define MEMSIM_CAPTURE_GRAPH_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_GRAPH_H
+#define MEMSIM_CAPTURE_CORE_WORK_GRAPH_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * has its own changes. An executable graph starts with a copy of those at its
  * instantiation and then has its own: "the modifications only affect future
  * launches" of the one that is changed (cudaGraphExecKernelNodeSetParams). */
-#ifndef MEMSIM_CAPTURE_GRAPH_CHANGE_H
-#define MEMSIM_CAPTURE_GRAPH_CHANGE_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_GRAPH_CHANGE_H
+#define MEMSIM_CAPTURE_CORE_WORK_GRAPH_CHANGE_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * that PyTorch newly allocated while it captured. Steps are
  * collected while a graph is made; a plan of them, without what has no effect,
  * is made when the graph is instantiated, and run by each launch. */
-#ifndef MEMSIM_CAPTURE_GRAPH_STEPS_H
-#define MEMSIM_CAPTURE_GRAPH_STEPS_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_GRAPH_STEPS_H
+#define MEMSIM_CAPTURE_CORE_WORK_GRAPH_STEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Device memory and events of another process of the run. Only the place and
  * the size of the memory are shared, not its contents. It counts as the owner's
  * memory. */
-#ifndef MEMSIM_CAPTURE_IPC_H
-#define MEMSIM_CAPTURE_IPC_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_IPC_H
+#define MEMSIM_CAPTURE_CORE_WORK_IPC_H
 
 #include <stdbool.h>
 

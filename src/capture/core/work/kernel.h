@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels: thousands are registered when a library loads; a kernel's name is
  * parsed at its first launch. */
-#ifndef MEMSIM_CAPTURE_KERNEL_H
-#define MEMSIM_CAPTURE_KERNEL_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_KERNEL_H
+#define MEMSIM_CAPTURE_CORE_WORK_KERNEL_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  *   LIBRARY_GET        the function that finds what a handle points to
  *   LIBRARY_OK         a status
  *   LIBRARY_NO_HANDLE  and what is returned for a handle that is none */
-#ifndef MEMSIM_CAPTURE_LIBRARY_H
-#define MEMSIM_CAPTURE_LIBRARY_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_LIBRARY_H
+#define MEMSIM_CAPTURE_CORE_WORK_LIBRARY_H
 
 #include "capture/core/work/stream.h"
 

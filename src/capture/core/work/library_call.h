@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records in the trace the work that a vendor library does on a stream, and
  * sets the results of such work that the program can read. */
-#ifndef MEMSIM_CAPTURE_CALL_H
-#define MEMSIM_CAPTURE_CALL_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_LIBRARY_CALL_H
+#define MEMSIM_CAPTURE_CORE_WORK_LIBRARY_CALL_H
 
 #include "capture/core/base/core.h"
 

@@ -11,8 +11,8 @@
  * since all work is done as soon as it is given, memory can be used again at
  * once, whatever the stream. What a capture allocates is taken at once and
  * stays until it is given back. */
-#ifndef MEMSIM_CAPTURE_POOL_H
-#define MEMSIM_CAPTURE_POOL_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_MEM_POOL_H
+#define MEMSIM_CAPTURE_CORE_WORK_MEM_POOL_H
 
 #include <stdbool.h>
 

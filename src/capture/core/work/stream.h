@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Streams and events. The fake device completes work at once when it is
  * submitted; this code only keeps the state and records the order. */
-#ifndef MEMSIM_CAPTURE_STREAM_H
-#define MEMSIM_CAPTURE_STREAM_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_STREAM_H
+#define MEMSIM_CAPTURE_CORE_WORK_STREAM_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * Which calls a capture forbids, and what they return, follows "Prohibited and
  * Unhandled Operations" of the CUDA programming guide and the description of
  * cudaThreadExchangeStreamCaptureMode. */
-#ifndef MEMSIM_CAPTURE_CAPTURE_H
-#define MEMSIM_CAPTURE_CAPTURE_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_STREAM_CAPTURE_H
+#define MEMSIM_CAPTURE_CORE_WORK_STREAM_CAPTURE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

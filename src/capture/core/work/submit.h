@@ -3,8 +3,8 @@
  * (events, waits, synchronisations), pass here. If the stream is captured, the
  * work becomes a node of the graph. It is recorded, and the record also goes
  * to the simulation (run/live.h). */
-#ifndef MEMSIM_CAPTURE_SUBMIT_H
-#define MEMSIM_CAPTURE_SUBMIT_H
+#ifndef MEMSIM_CAPTURE_CORE_WORK_SUBMIT_H
+#define MEMSIM_CAPTURE_CORE_WORK_SUBMIT_H
 
 #include "capture/core/base/core.h"
 #include "capture/core/base/launch.h"
