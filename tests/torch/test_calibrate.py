@@ -56,27 +56,26 @@ def the_fit_finds_the_prices_again():
         for source in found["sources"]:
             assert "simulated, not measured" in source["text"], source
         equal(found["gpu"], "h100-sxm-80gb")
-        # The H100's own fit is a roofline of three numbers for these, which a
-        # fit gets back; for the others it is trees, of far more shapes.
-        exact = dict.fromkeys([
-            "reduce", "norm_forward", "norm_backward", "softmax_forward",
-            "softmax_backward", "convolution_forward", "convolution_dgrad",
-            "convolution_wgrad", "strided", "index", "optimizer"], 0.5)
-        # How it sorts is told apart by kernel, also in an embedding's gradient.
-        exact |= dict.fromkeys(["sort passes", "sort blocks", "sort select"], 0.5)
-        # Of attention's backward two small kernels are measured as well.
-        other = {"elementwise": 12, "gemm": 12, "attention_forward": 12,
-                 "attention_backward": 4}
+        # What the H100's own fit has as a roofline of three numbers a fit gets
+        # back. Kernels with numbers of their own (cost_rates.c) are not such;
+        # trees learn of them what these tables show. Percent, at most.
+        most = {"sort blocks": 0.5, "sort select": 0.5, "optimizer": 3,
+                "attention_backward": 4, "softmax_forward": 9,
+                "softmax_backward": 9, "elementwise": 12, "gemm": 12,
+                "attention_forward": 12, "norm_backward": 13,
+                "convolution_forward": 12, "index": 16, "sort passes": 18,
+                "norm_forward": 20, "convolution_wgrad": 20, "reduce": 34,
+                "strided": 36, "convolution_dgrad": 50}
         seen = set()
         for model in found["models"]:
             family = model["family"]
             if family == "sort":
                 family += " " + " ".join(model["variants"])
-            most = exact.get(family) or other[family]
             used = model["errors"][model["model"] + "_percent"]
-            assert used < most, (family, model["types"], model["errors"])
+            assert used < most[family], (family, model["types"],
+                                         model["errors"])
             seen.add(family)
-        equal(seen, exact.keys() | other.keys())
+        equal(seen, set(most))
 
 
 @test
