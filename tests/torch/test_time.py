@@ -369,20 +369,30 @@ def changed_times(folder, name, script, *change):
                     and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
 
 
+def equal_but_sums(changed, got, script, expected, most):
+    """The same operations, of the same nanoseconds but for sums: their price
+    depends on their launch, which a change estimates. MOST: of the step's
+    time."""
+    equal([name for _, name, _ in got], [name for _, name, _ in expected])
+    for (_, name, ours), (_, _, theirs) in zip(got, expected):
+        if "reduce_kernel" not in name:
+            equal((name, ours), (name, theirs))
+    step_ns = script["time"]["step_ns"]
+    off = abs(changed["time"]["step_ns"] - step_ns) / step_ns
+    assert off < most, off
+
+
 @test
 def another_number_of_layers_is_the_changed_script():
-    """The same operations, at the same nanoseconds, as in a run with as many
-    layers: the optimizer's kernels, on lists of 96 tensors or more, too."""
+    """The same operations as in a run with as many layers: the optimizer's
+    kernels, on lists of 96 tensors or more, too."""
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         for recorded, wanted in ((3, 40), (40, 3)):
             script, expected = layer_times(scratch, wanted)
             changed, got = layer_times(scratch, recorded, "--change",
                                        f"layers={wanted}")
-            for a, b in zip(got, expected):
-                equal(a, b)
-            equal(len(got), len(expected))
-            equal(changed["time"]["step_ns"], script["time"]["step_ns"])
+            equal_but_sums(changed, got, script, expected, 0.01)
             # Memory is not what a changed recording can tell.
             equal(changed["verdict"], "unknown")
             assert "needs a run" in changed["why"], changed["why"]
@@ -422,8 +432,8 @@ for step in range(4):
 
 @test
 def another_size_is_the_changed_script():
-    """The same operations, at the same nanoseconds, as in a run of that size,
-    from recordings of two others: the optimizer's lists, of which a launch takes
+    """The same operations as in a run of that size, from recordings of two
+    others: the optimizer's lists, of which a launch takes
     less when they are larger, too."""
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
@@ -442,10 +452,7 @@ def another_size_is_the_changed_script():
             changed, got = sized(what, first, "--change",
                                  f"{what}={first}:{wanted}", "--second",
                                  f"{second}={scratch / '-'.join(folder)}")
-            for a, b in zip(got, expected):
-                equal(a, b)
-            equal(len(got), len(expected))
-            equal(changed["time"]["step_ns"], script["time"]["step_ns"])
+            equal_but_sums(changed, got, script, expected, 0.1)
             equal(changed["verdict"], "unknown")
         # A head of 20 elements: PyTorch pads it.
         for change, why in (
