@@ -29,21 +29,18 @@ enum core_lock {
  * instructions. */
 extern _Atomic uint32_t core_locks[LOCK_COUNT];
 
-/* How many of them this thread holds. */
+/* How many of them this thread holds, or is about to take or give back: a
+ * signal's handler that comes in between must take none. */
 extern _Thread_local uint32_t core_locks_held;
 
 void core_lock_wait(enum core_lock lock);
 void core_lock_wake(enum core_lock lock);
 
-static inline void core_lock(enum core_lock lock)
+static inline void core_locks_count(uint32_t more)
 {
-    uint32_t held = 0;
-
-    if (!atomic_compare_exchange_strong_explicit(&core_locks[lock], &held, 1,
-                                                 memory_order_acquire,
-                                                 memory_order_relaxed))
-        core_lock_wait(lock);
-    core_locks_held++;
+    atomic_signal_fence(memory_order_seq_cst);
+    core_locks_held += more;
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* Takes LOCK where nobody holds it. */
@@ -51,20 +48,32 @@ static inline bool core_trylock(enum core_lock lock)
 {
     uint32_t held = 0;
 
+    core_locks_count(1);
+    if (atomic_compare_exchange_strong_explicit(&core_locks[lock], &held, 1,
+                                                memory_order_acquire,
+                                                memory_order_relaxed))
+        return true;
+    core_locks_count((uint32_t)-1);
+    return false;
+}
+
+static inline void core_lock(enum core_lock lock)
+{
+    uint32_t held = 0;
+
+    core_locks_count(1);
     if (!atomic_compare_exchange_strong_explicit(&core_locks[lock], &held, 1,
                                                  memory_order_acquire,
                                                  memory_order_relaxed))
-        return false;
-    core_locks_held++;
-    return true;
+        core_lock_wait(lock);
 }
 
 static inline void core_unlock(enum core_lock lock)
 {
-    core_locks_held--;
     if (atomic_exchange_explicit(&core_locks[lock], 0, memory_order_release) ==
         2)
         core_lock_wake(lock);
+    core_locks_count((uint32_t)-1);
 }
 
 #endif
