@@ -28,8 +28,8 @@ void workspace_range_alloc(struct workspace_range *r,
 void workspace_range_free(struct workspace_range *r,
                           const struct trace_block_free *freed);
 
-/* The block that came last may have SIZE; by how much it may be smaller and
- * larger is told, to be given back when it is free. */
+/* The block that came last may have SIZE. Sets by how much it may be smaller
+ * and larger, which is given back when the block is free. */
 void workspace_range_hold(struct workspace_range *r,
                           const struct size_range *size, uint64_t *under_bytes,
                           uint64_t *over_bytes);

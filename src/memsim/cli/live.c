@@ -185,7 +185,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The process that used a GPU first tells of the steps. */
+/* The steps are those of the process that used a GPU first. */
 static void status_take(struct live *l)
 {
     const struct session *s = l->dir->session;

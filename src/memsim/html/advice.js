@@ -34,7 +34,7 @@ function adviceFacts(advice) {
 
 const BASIS_LEAST = 20;
 
-// Words that all the bases begin with, which are told once.
+// Words that all the bases begin with: shown once.
 function commonBasis(advice) {
   const bases = advice.map((a) => a.basis || "");
   let length = 0;

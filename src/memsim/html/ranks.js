@@ -24,7 +24,7 @@ function stepOf(result, rank) {
   return rank?.steps?.find((step) => step.index === index);
 }
 
-// The rank whose step is the job's, if it is told.
+// The rank whose step is the job's, if the report names one.
 const slowestRank = (result) => (result.ranks || []).find((rank) =>
   rank.rank === result.time?.slowest_rank);
 

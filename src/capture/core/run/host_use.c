@@ -17,7 +17,7 @@
 #define PLACES_LARGE (UINT64_C(1) << 17)
 #define RISE_MIN    (UINT64_C(16) << 20) /* of what is known, between looks */
 #define LOOKS_NS    UINT64_C(1000000000) /* between looks without a rise */
-#define LOOK_SHARE  50 /* looks take at most so small a part of the time */
+#define LOOK_SHARE  50 /* the pause after a look, in its own times */
 #define SHM_NS      UINT64_C(50000000)
 
 static struct host_ranges small = {.places = PLACES},
