@@ -283,6 +283,28 @@ def widths_computed_on_the_gpu_are_true():
 
 
 @test
+def products_and_sums_of_integers_wrap():
+    """Modulo 2^64, in every operator that multiplies or adds."""
+    big = torch.tensor([2**62 - 1, 3, -5])
+    at = torch.tensor([0, 0, 1])
+    for f in (
+            lambda x: torch.addcmul(x, x, x, value=3),
+            lambda x: torch.addcmul(x.int(), x.int(), x.int(), value=3),
+            lambda x: torch.add(x, x, alpha=7), lambda x: x + (2**63 - 1),
+            lambda x: torch.sub(x, x, alpha=7),
+            lambda x: torch.rsub(x, 5, alpha=7), lambda x: x * x,
+            lambda x: x * (2**40 + 1), lambda x: x.square(), lambda x: x**3,
+            lambda x: x**5, lambda x: x.cumprod(0), lambda x: (x * 2).cumsum(0),
+            lambda x: x.prod(), lambda x: torch.outer(x, x),
+            lambda x: torch.linalg.cross(x, x * 7 + 1),
+            lambda x: x.clone().scatter_reduce(0, at.to(x.device), x, "prod"),
+            lambda x: x.clone().index_add(0, at.to(x.device), x, alpha=7),
+            lambda x: torch._foreach_mul([x], [x])[0],
+            lambda x: torch._foreach_add([x], [x], alpha=6)[0]):
+        equal(f(big.to(GPU)).tolist(), f(big).tolist())
+
+
+@test
 def lists_of_tensors_are_true():
     as_on_the_cpu("""
 torch._foreach_add([a, w], 3)
@@ -409,6 +431,9 @@ torch.zeros(3, 5, dtype=torch.bool, device=dev).scatter_(1, b[:, :1], True)
 torch.zeros(8, dtype=torch.int64, device=dev).scatter_add_(0, v, v)
 torch.zeros(8, device=dev).scatter_add_(0, v, v.float())
 torch.zeros(8, dtype=torch.int64, device=dev).index_add_(0, v, v)
+torch.zeros(8, dtype=torch.int64, device=dev).index_add_(0, v, v, alpha=7)
+f.clone().index_add_(0, i, f.index_select(0, i), alpha=-0.5)
+big.clone().index_add_(0, v.repeat(99), big[:99 * len(v)], alpha=3)
 a.clone().index_put_((i,), torch.tensor(5, device=dev))
 a.clone().index_put_((i,), torch.tensor(5, device=dev), accumulate=True)
 a.clone().index_fill_(0, i, 5)
@@ -1099,6 +1124,35 @@ def half_of_an_unknown_mask_is_selected():
     equal(x[~mask].shape, (500,))
     equal((unknown(1000) > 0).sum().item(), 500)
     equal((unknown(10) > 0).float().mean().item(), 0.5)
+
+
+@test
+def unknown_places_are_each_in_turn():
+    """What is written to places that are not known: as many in each."""
+    tokens, experts = 64, 8
+    chosen = unknown(tokens, experts).argmax(-1)
+    mask = F.one_hot(chosen, experts)
+    equal(mask.sum(-1).tolist(), [1] * tokens)
+    equal(mask.sum(0).tolist(), [tokens // experts] * experts)
+    for e in range(experts):
+        equal(mask[:, e].nonzero().shape, (tokens // experts, 1))
+        equal(torch.where(mask.t()[e])[0].shape, (tokens // experts,))
+    used = mask.sum(0).nonzero()
+    equal(used.shape, (experts, 1))
+    ones = torch.ones(tokens, dtype=torch.int64, device=GPU)
+    zeros = torch.zeros(experts, dtype=torch.int64, device=GPU)
+    even = [tokens // experts] * experts
+    equal(zeros.scatter_add(0, chosen, ones).tolist(), even)
+    equal(zeros.index_add(0, chosen, ones).tolist(), even)
+    rows = torch.arange(tokens, device=GPU)
+    flags = torch.zeros(tokens, experts, dtype=torch.bool, device=GPU)
+    flags[rows, chosen] = True
+    equal(flags.sum(0).tolist(), even)
+    equal(flags.sum(-1).tolist(), [1] * tokens)
+    equal(zeros.index_fill(0, chosen[:experts], 3).tolist(), [3] * experts)
+    # where it is known, it is what it is
+    equal(F.one_hot(rows % 3, 5).sum(0).tolist(), F.one_hot(
+        torch.arange(tokens) % 3, 5).sum(0).tolist())
 
 
 @test

@@ -316,7 +316,7 @@ def put(m):
     if not size:
         raise LookupError
     order = m.permutation(size)[:max(1, size // 2)]
-    n = m.number(t)
+    n, alpha = m.number(t), m.random.choice((1, 1, 3))
     name = m.random.choice(("index_fill", "index_copy", "index_add", "scatter",
                             "scatter_add", "index_put", "gather"))
 
@@ -331,7 +331,7 @@ def put(m):
         if name == "index_copy":
             return t.index_copy_(dim, at, part + part)
         if name == "index_add":
-            return t.index_add_(dim, at, part)
+            return t.index_add_(dim, at, part, alpha=alpha)
         if name == "scatter":
             return t.scatter_(dim, wide, n)
         if name == "scatter_add":
@@ -476,7 +476,17 @@ def divide_scalar(*functions):
     return draw
 
 
+def product_added(m):
+    i = m.place(is_number)
+    j, k, n = m.like(i), m.like(i), m.random.choice((1, 3, -2))
+    if not all(is_number(m.pool[x]) for x in (j, k)):
+        raise LookupError
+    torch.broadcast_shapes(*(m.pool[x].shape for x in (i, j, k)))
+    return lambda d, p: torch.addcmul(p[i], p[j], p[k], value=n)
+
+
 KEEPING = [  # sizes do not depend on values
+    product_added,
     unary(is_number, torch.neg, torch.abs, torch.sign, torch.square),
     unary(is_float, torch.floor, torch.ceil, torch.round, torch.trunc,
           torch.frac, torch.relu),

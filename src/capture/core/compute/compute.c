@@ -70,10 +70,10 @@ static const struct kind {
      {TENSOR, TENSOR, TENSOR, 4, 4, 4, 0, 8}},
     {KERNEL_HOST_INDEX_ADD_SMALL,
      compute_index_add_parse,
-     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 8, 8}},
+     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 8, 8, 0, VARIES}},
     {KERNEL_HOST_INDEX_ADD_LARGE,
      compute_index_add_parse,
-     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 0, 8, 8}},
+     {TENSOR, TENSOR, TENSOR, 4, 4, 4, 0, 8, 8, 0, VARIES}},
     {KERNEL_HOST_INDEX_PUT,
      compute_index_put_add_parse,
      {8, 8, 8, 8, 8, 8, 8, 8}},
@@ -356,6 +356,22 @@ uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
                            uint64_t index)
 {
     return (count * 382 / 1000 + row * k + index) % count;
+}
+
+uint64_t compute_place_guess(const struct compute *compute,
+                             const struct kernel_launch *launch, uint64_t size,
+                             uint64_t i)
+{
+    static _Thread_local uint64_t noted; /* the last launch that was */
+
+    if (noted != carry_launches && size > 1)
+        compute_guess_note(compute, launch, size, 1,
+                           "places to write to (one_hot, scatter, index_put) "
+                           "follow from values computed on the GPU: taken to "
+                           "be each in turn");
+    noted = carry_launches;
+    compute_assume();
+    return compute_any_place(size, 1, i, 0);
 }
 
 uint64_t compute_mask_decide(uint64_t mask, uint64_t count)

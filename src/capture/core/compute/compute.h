@@ -208,6 +208,12 @@ bool compute_is_vocabulary(uint64_t count);
 uint64_t compute_any_place(uint64_t count, uint64_t k, uint64_t row,
                            uint64_t index);
 
+/* The place, of SIZE, that index number I of a LAUNCH names which writes there,
+ * where the index is not known: each in turn. Reported once for a launch. */
+uint64_t compute_place_guess(const struct compute *compute,
+                             const struct kernel_launch *launch, uint64_t size,
+                             uint64_t i);
+
 /* Writes that choice into the unknown elements of a mask, so that later reads
  * give the same. Returns the number of elements that were not known. */
 uint64_t compute_mask_decide(uint64_t mask, uint64_t count);

@@ -4,6 +4,7 @@
 
 #include "capture/core/compute/compute.h"
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/memory/values.h"
 
 struct cross {
@@ -27,8 +28,14 @@ static void cross(const struct cross *v)
     bool known[3] = {true, true, true};
 
     for (uint64_t k = 0; k < 3; k++)
-        out[k] = load(v, 1, k + 1, &known[k]) * load(v, 2, k + 2, &known[k]) -
-                 load(v, 1, k + 2, &known[k]) * load(v, 2, k + 1, &known[k]);
+        out[k] = number_sum(
+            v->type,
+            number_product(v->type, load(v, 1, k + 1, &known[k]),
+                           load(v, 2, k + 2, &known[k])),
+            number_product(
+                v->type, -1,
+                number_product(v->type, load(v, 1, k + 2, &known[k]),
+                               load(v, 2, k + 1, &known[k]))));
     for (uint64_t k = 0; k < 3; k++)
         compute_store(v->type, v->addresses[0] + k * v->steps[0], out[k],
                       known[k]);

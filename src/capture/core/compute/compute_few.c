@@ -97,6 +97,13 @@ static bool few_of_one(const struct loop *l, struct few *few)
     return true;
 }
 
+/* Whether a result that is not zero needs both numbers not to be. */
+static bool is_product(operation_function *op)
+{
+    return op == operation_multiply || op == operation_multiply_integers ||
+           op == operation_and || op == operation_logical_and;
+}
+
 /* Both are needed, or one of them, to be not zero. */
 static bool few_of_two(const struct loop *l, struct few *few)
 {
@@ -104,9 +111,7 @@ static bool few_of_two(const struct loop *l, struct few *few)
     struct few a, b;
     bool has_a = few_of_input(l, 0, &a), has_b = few_of_input(l, 1, &b);
 
-    if (l->compute->form == FORM_BINARY &&
-        (op == operation_multiply || op == operation_and ||
-         op == operation_logical_and)) {
+    if (l->compute->form == FORM_BINARY && is_product(op)) {
         *few = has_a && (!has_b || a.count < b.count) ? a : b;
         few->ones = (has_a ? a.ones : l->types[1] == NUMBER_BOOL) &&
                     (has_b ? b.ones : l->types[2] == NUMBER_BOOL);

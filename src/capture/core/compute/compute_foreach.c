@@ -164,7 +164,9 @@ static void element(const struct compute *c, const struct foreach_lists *l,
         known &=
             compute_load(c->types[0], address_of(l, 1, t) + at * bytes, &y);
     if (known || !number_is_float(c->types[0]))
-        compute_store(c->types[0], to, c->operation(x, s * y, 0), known);
+        compute_store(
+            c->types[0], to,
+            c->operation(x, number_product(c->types[0], s, y), 0), known);
     else
         memsim_values_forget(to, bytes);
 }
@@ -197,7 +199,8 @@ static bool operation_parse(const char *name, struct compute *c, enum form form,
         c->count >= c->layout || (form == FORM_LISTS && c->layout < 2))
         return false;
     c->form = form;
-    c->operation = operation_find(strstr(name, functor));
+    c->operation =
+        operation_of_type(operation_find(strstr(name, functor)), c->types[0]);
     c->run = run_operation;
     return c->operation;
 }

@@ -64,6 +64,25 @@ static bool index_load(const struct compute_bounds *b,
     return *index >= 0;
 }
 
+enum place { PLACE_NONE, PLACE_KNOWN, PLACE_GUESSED };
+
+/* The same of index number I of those that C writes to. Where it is not known,
+ * a policy says which place it is. */
+static enum place place_load(const struct compute *c,
+                             const struct compute_bounds *b,
+                             const struct kernel_launch *launch,
+                             uint64_t address, uint64_t i, int64_t *place)
+{
+    bool known = true;
+
+    if (!index_load(b, launch, address, place, &known))
+        return PLACE_NONE;
+    if (known)
+        return PLACE_KNOWN;
+    *place = (int64_t)compute_place_guess(c, launch, (uint64_t)b->size, i);
+    return PLACE_GUESSED;
+}
+
 /* vectorized_gather_kernel (char *out, const char *in, const index_t *index,
  * int count, int64_t slice, rows, in stride, out stride, ...): all in bytes. */
 static void run_gather_rows(const struct compute *c,
@@ -106,23 +125,26 @@ bool compute_gather_rows_parse(const char *name, struct compute *c)
 
 /* gpu_index_kernel's closure: OffsetCalculator<3>, char *out, *in, size_t
  * count, char *indices[25], int64_t sizes[25], strides[25], ... */
-static bool index_offset(const char *closure,
-                         const struct kernel_launch *launch, uint64_t shift,
-                         int64_t *offset, bool *known)
+static bool index_offset(const struct compute *c,
+                         const struct kernel_launch *launch, uint64_t i,
+                         uint64_t shift, int64_t *offset, bool *known)
 {
+    const char *closure = launch->arguments[1];
     const char *words = closure + AFTER_OFFSETS(3) + 16;
     uint64_t count = word_at(words, 0) & UINT32_MAX;
     int64_t index;
 
     *offset = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t size = (int64_t)word_at(words, 8 + 200 + 8 * i);
-        int64_t stride = (int64_t)word_at(words, 8 + 400 + 8 * i);
+    for (uint32_t k = 0; k < count; k++) {
+        int64_t size = (int64_t)word_at(words, 8 + 200 + 8 * k);
+        int64_t stride = (int64_t)word_at(words, 8 + 400 + 8 * k);
+        uint64_t at = word_at(words, 8 + 8 * k) + shift;
         const struct compute_bounds bounds =
             bounds_of("an index of a tensor", NUMBER_I64, size, true);
 
-        if (!index_load(&bounds, launch, word_at(words, 8 + 8 * i) + shift,
-                        &index, known))
+        if (!(c->form == FORM_GET
+                  ? index_load(&bounds, launch, at, &index, known)
+                  : place_load(c, &bounds, launch, at, i, &index)))
             return false;
         *offset += index * stride;
     }
@@ -150,7 +172,7 @@ static void run_index(const struct compute *c,
         bool known = true;
 
         compute_offsets(closure, 3, i, offsets);
-        if (!index_offset(closure, launch, offsets[2], &offset, &known))
+        if (!index_offset(c, launch, i, offsets[2], &offset, &known))
             continue;
         uint64_t to = out + offsets[0], from = in + offsets[1];
         if (c->form == FORM_GET)
@@ -183,18 +205,15 @@ static void run_index_dim(const struct compute *c,
         count * c->bytes > VALUES_COPY_BYTES)
         return;
     for (uint64_t i = 0; i < count; i++) {
-        bool known = true;
-
         compute_offsets(closure, (int)args, i, offsets);
-        if (!index_load(&bounds, launch, index + offsets[1], &place, &known))
+        if (!place_load(c, &bounds, launch, index + offsets[1], i, &place))
             continue;
         uint64_t to = self + offsets[0] + (uint64_t)place * stride * c->bytes;
         if (c->form == FORM_COPY)
             compute_move(to, source + offsets[2], c->bytes);
         else
-            memsim_values_fill(to, closure + sizes + 16, c->bytes, 1);
-        if (!known)
-            values_write(to, c->bytes, false);
+            values_fill_as(to, closure + sizes + 16, c->bytes, 1,
+                           compute_mark());
     }
 }
 
@@ -273,31 +292,43 @@ static void scatter_element(const struct compute *c, const struct scatter *s,
     uint64_t offsets[3];
     int64_t place;
     long double a, b;
-    bool known = true;
 
     compute_offsets(s->closure, s->args, i, offsets);
-    uint64_t index = s->index + offsets[s->args - 1];
-    if (!index_load(&s->bounds, launch, index, &place, &known))
+    enum place found = place_load(c, &s->bounds, launch,
+                                  s->index + offsets[s->args - 1], i, &place);
+    if (found == PLACE_NONE)
         return;
-    uint64_t shift = (uint64_t)place * s->stride * c->bytes;
     uint64_t to = s->self + offsets[0], from = s->source + offsets[1];
-    if (c->form != FORM_GATHER)
-        to += shift;
-    switch ((enum form)c->form) {
-    case FORM_GATHER:
-        compute_move(to, from + shift, c->bytes);
-        break;
-    case FORM_SCATTER:
+    if (found == PLACE_GUESSED && s->stride == 1) /* the others may be it */
+        values_mark_assumed(to, (uint64_t)s->bounds.size * c->bytes);
+    to += (uint64_t)place * s->stride * c->bytes;
+    if (c->form == FORM_SCATTER) {
         compute_move(to, from, c->bytes);
-        break;
-    case FORM_SCATTER_ADD:
-        known &= compute_load(c->types[0], to, &a);
+    } else if (c->form == FORM_SCATTER_FILL) {
+        values_fill_as(to, &s->source, c->bytes, 1, compute_mark());
+    } else {
+        bool known = compute_load(c->types[0], to, &a);
+
         known &= compute_load(c->types[0], from, &b);
         compute_store(c->types[0], to, c->operation(a, b, 0), known);
-        return;
-    default:
-        memsim_values_fill(to, &s->source, c->bytes, 1);
     }
+}
+
+static void gather_element(const struct compute *c, const struct scatter *s,
+                           const struct kernel_launch *launch, uint64_t i)
+{
+    uint64_t offsets[3];
+    bool known = true;
+    int64_t place;
+
+    compute_offsets(s->closure, s->args, i, offsets);
+    if (!index_load(&s->bounds, launch, s->index + offsets[2], &place, &known))
+        return;
+    uint64_t to = s->self + offsets[0];
+    compute_move(to,
+                 s->source + offsets[1] +
+                     (uint64_t)place * s->stride * c->bytes,
+                 c->bytes);
     if (!known)
         values_write(to, c->bytes, false);
 }
@@ -351,7 +382,10 @@ static void run_scatter(const struct compute *c,
     if (count > COMPUTE_INTEGERS && s.bounds.size > 0)
         scatter_forget(c, &s, count);
     for (uint64_t i = 0; count <= COMPUTE_INTEGERS && i < count; i++)
-        scatter_element(c, &s, launch, i);
+        if (c->form == FORM_GATHER)
+            gather_element(c, &s, launch, i);
+        else
+            scatter_element(c, &s, launch, i);
     if (c->form != FORM_GATHER && before.address == s.self)
         few_scattered(&before, count, are_ones(c, &s, count));
 }
@@ -386,8 +420,10 @@ bool compute_scatter_parse(const char *name, struct compute *c)
         return c->bytes;
     }
     c->form = FORM_SCATTER_ADD;
-    c->operation = operation_reducer(name);
-    return !fill && c->operation && name_types(&text, c->types, 1);
+    if (fill || !name_types(&text, c->types, 1))
+        return false;
+    c->operation = operation_of_type(operation_reducer(name), c->types[0]);
+    return c->operation;
 }
 
 /* indexSelect{Small,Large}Index (TensorInfo out, in, index, int out dimension,

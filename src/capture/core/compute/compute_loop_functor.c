@@ -66,15 +66,20 @@ static long double clamp(const struct loop *l, long double x)
 
 static long double sum_evaluate(const struct loop *l, const long double *x)
 {
+    enum number_type type = l->compute->types[0];
+
     switch ((enum form)l->compute->form) {
     case FORM_ADD:
-        return x[0] + l->s[0] * x[1];
+        return number_sum(type, x[0], number_product(type, l->s[0], x[1]));
     case FORM_ADD_SELF:
-        return x[0] + l->s[1] * l->s[0];
+        return number_sum(type, x[0], number_product(type, l->s[1], l->s[0]));
     case FORM_ADD_OTHER:
-        return l->s[0] + l->s[1] * x[0];
+        return number_sum(type, l->s[0], number_product(type, l->s[1], x[0]));
     default:
-        return x[0] + l->s[0] * l->compute->operation(x[1], x[2], 0);
+        return number_sum(
+            type, x[0],
+            number_product(type, l->s[0],
+                           l->compute->operation(x[1], x[2], 0)));
     }
 }
 

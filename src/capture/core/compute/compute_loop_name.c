@@ -240,7 +240,7 @@ static bool conversion_parse(const char *name, struct compute *c)
     return text && name_lambda(text, c->types + 1, 1) == 1;
 }
 
-bool loop_functor_parse(const char *name, struct compute *c)
+static bool functor_parse(const char *name, struct compute *c)
 {
     if (same_parse(name, c, "11FillFunctorI", FORM_FILL, 1)) {
         c->scalar = c->types[0];
@@ -260,4 +260,12 @@ bool loop_functor_parse(const char *name, struct compute *c)
            compare_parse(name, c) || lambda_parse(name, c) ||
            power_parse(name, c) || power_of_parse(name, c) ||
            conversion_parse(name, c);
+}
+
+bool loop_functor_parse(const char *name, struct compute *c)
+{
+    if (!functor_parse(name, c))
+        return false;
+    c->operation = operation_of_type(c->operation, c->types[0]);
+    return true;
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "capture/core/base/number.h"
 #include "capture/core/compute/compute_math.h"
 
 long double operation_add(long double a, long double b, int v)
@@ -27,11 +26,10 @@ long double operation_multiply(long double a, long double b, int v)
     return a * b;
 }
 
-/* Of int64_t, which wraps. */
-static long double operation_multiply_long(long double a, long double b, int v)
+long double operation_multiply_integers(long double a, long double b, int v)
 {
     (void)v;
-    return (int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b);
+    return number_product(NUMBER_I64, a, b);
 }
 
 long double operation_divide(long double a, long double b, int v)
@@ -267,6 +265,30 @@ long double operation_power(long double a, long double b, int v)
     return (int64_t)result;
 }
 
+static long double square_integer(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return number_product(NUMBER_I64, a, a);
+}
+
+static long double cube_integer(long double a, long double b, int v)
+{
+    (void)b, (void)v;
+    return number_product(NUMBER_I64, number_product(NUMBER_I64, a, a), a);
+}
+
+operation_function *operation_of_type(operation_function *run,
+                                      enum number_type type)
+{
+    if (type == NUMBER_NONE || number_is_float(type))
+        return run;
+    if (run == operation_square)
+        return square_integer;
+    if (run == operation_cube)
+        return cube_integer;
+    return run == operation_multiply ? operation_multiply_integers : run;
+}
+
 long double operation_logical_not(long double a, long double b, int v)
 {
     (void)b, (void)v;
@@ -278,7 +300,6 @@ static const struct named_operation {
     const char *pattern;
     operation_function *run;
 } binaries[] = {
-    {"10MulFunctorIl", operation_multiply_long}, /* its row before the next */
     {"10MulFunctorI", operation_multiply},
     {"10DivFunctorI", operation_divide},
     {"21div_floor_kernel_cuda", operation_divide_floor},

@@ -3,6 +3,26 @@
 #ifndef MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_OPERATION_H
 #define MEMSIM_CAPTURE_CORE_COMPUTE_COMPUTE_OPERATION_H
 
+#include "capture/core/base/number.h"
+
+/* A sum and a product of numbers of TYPE: integers wrap, as on the GPU. A long
+ * double holds each int64_t, but not each sum or product of two. */
+static inline long double number_sum(enum number_type type, long double a,
+                                     long double b)
+{
+    if (number_is_float(type))
+        return a + b;
+    return (int64_t)((uint64_t)(int64_t)a + (uint64_t)(int64_t)b);
+}
+
+static inline long double number_product(enum number_type type, long double a,
+                                         long double b)
+{
+    if (number_is_float(type))
+        return a * b;
+    return (int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b);
+}
+
 /* VARIANT is the enum that some functors start with; those of one operand
  * ignore B. */
 typedef long double operation_function(long double a, long double b,
@@ -13,6 +33,10 @@ typedef long double operation_function(long double a, long double b,
  */
 operation_function *operation_find(const char *functor);
 
+/* What RUN is for numbers of TYPE: of integers, products wrap. */
+operation_function *operation_of_type(operation_function *run,
+                                      enum number_type type);
+
 /* What a scatter or an index_reduce with the mangled NAME does with what it
  * finds; NULL where it only stores. A mean is added up here, and divided by
  * another kernel. */
@@ -21,6 +45,7 @@ operation_function *operation_reducer(const char *name);
 /* Those that other functors stand for. */
 operation_function operation_add;
 operation_function operation_multiply;
+operation_function operation_multiply_integers;
 operation_function operation_maximum;
 operation_function operation_equal;
 operation_function operation_compare;

@@ -5,6 +5,7 @@
 
 #include "capture/core/compute/compute_few.h"
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/compute/compute_reduce.h"
 #include "capture/core/memory/values.h"
 
@@ -66,7 +67,7 @@ long double reduce_combine(const struct compute *c, int form, long double a,
 {
     switch ((enum form)form) {
     case FORM_PRODUCT:
-        return reduce_product(c->types[0], a, b);
+        return number_product(c->types[0], a, b);
     case FORM_ANY:
         return a || b;
     case FORM_ALL:
@@ -76,7 +77,7 @@ long double reduce_combine(const struct compute *c, int form, long double a,
     case FORM_MIN:
         return b < a || isnan(b) ? b : a;
     default:
-        return reduce_sum(c->types[0], a, b);
+        return number_sum(c->types[0], a, b);
     }
 }
 

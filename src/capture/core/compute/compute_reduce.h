@@ -39,23 +39,6 @@ struct reduction {
     uint64_t source, destination[2];
 };
 
-/* Integers wrap, as they do on the GPU. */
-static inline long double reduce_product(enum number_type type, long double a,
-                                         long double b)
-{
-    if (number_is_float(type))
-        return a * b;
-    return (int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b);
-}
-
-static inline long double reduce_sum(enum number_type type, long double a,
-                                     long double b)
-{
-    if (number_is_float(type))
-        return a + b;
-    return (int64_t)((uint64_t)(int64_t)a + (uint64_t)(int64_t)b);
-}
-
 /* What a reduction of FORM makes of two numbers. */
 long double reduce_combine(const struct compute *c, int form, long double a,
                            long double b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions of tensors that are the same number all over. */
 #include "capture/core/compute/compute_math.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/compute/compute_reduce.h"
 #include "capture/core/memory/values.h"
 
@@ -32,7 +33,7 @@ static long double result_of(const struct compute *c, uint64_t count,
 {
     switch (c->form) {
     case FORM_SUM:
-        return reduce_product(c->types[0], count, x);
+        return number_product(c->types[0], count, x);
     case FORM_PRODUCT:
         return number_is_float(c->types[0])
                    ? math_power(x, (long double)count, 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/core/compute/compute_name.h"
+#include "capture/core/compute/compute_operation.h"
 #include "capture/core/compute/compute_reduce.h"
 #include "capture/core/memory/values.h"
 
@@ -22,8 +23,8 @@ static void scan(const struct compute *c, uint64_t out, uint64_t in,
         uint64_t at = i * step;
 
         known &= compute_load(types[1], in + at * number_bytes(types[1]), &x);
-        total = is_product ? reduce_product(types[0], total, x)
-                           : reduce_sum(types[0], total, x);
+        total = is_product ? number_product(types[0], total, x)
+                           : number_sum(types[0], total, x);
         compute_store(types[0], out + at * number_bytes(types[0]), total,
                       known);
     }
@@ -63,8 +64,8 @@ static void lines_store(const struct compute *c, char *to,
         long double total = is_product;
 
         for (uint64_t k = 0; k < l->count; k++) {
-            total = is_product ? reduce_product(c->types[0], total, x)
-                               : reduce_product(c->types[0], k + 1, x);
+            total = is_product ? number_product(c->types[0], total, x)
+                               : number_product(c->types[0], k + 1, x);
             for (uint64_t i = 0; i < l->inner; i++, to += bytes)
                 number_store(c->types[0], to, total);
         }

@@ -280,20 +280,22 @@ bool compute_inverse_bool_parse(const char *name, struct compute *c)
     return strstr(name, "33unique_bool_write_inverse_indicesE");
 }
 
+/* ALPHA times the number at FROM into that at TO. */
 static void reduce(const struct compute *c, uint64_t to, uint64_t from,
-                   bool known)
+                   long double alpha, bool known)
 {
     long double a, b;
 
     known &= compute_load(c->types[0], to, &a);
     known &= compute_load(c->types[0], from, &b);
-    compute_store(c->types[0], to, c->operation(a, b, 0), known);
+    compute_store(
+        c->types[0], to,
+        c->operation(a, number_product(c->types[0], alpha, b), 0), known);
 }
 
 /* index_add_, index_reduce_: indexFunc{Small,Large}Index (TensorInfo out, in,
  * index, int out dimension, in dimension, [total,] inner size, int64_t out
- * size, numel, ...). Its alpha is taken to be 1: index_add multiplies
- * beforehand. */
+ * size, numel, functor, T alpha). */
 static void run_index_add(const struct compute *c,
                           const struct kernel_launch *launch)
 {
@@ -301,6 +303,8 @@ static void run_index_add(const struct compute *c,
     uint32_t to = compute_u32(launch, 3), from = compute_u32(launch, 4);
     int64_t size = (int64_t)compute_u64(launch, 6 + (uint32_t)c->layout);
     uint64_t numel = compute_u64(launch, 7 + (uint32_t)c->layout);
+    long double alpha =
+        number_load(c->types[0], launch->arguments[9 + c->layout]);
     long double row;
 
     if (!compute_tensor_read(launch->arguments[0], &out) ||
@@ -315,12 +319,12 @@ static void run_index_add(const struct compute *c,
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        bool known =
-            compute_load(c->types[1],
-                         index.data + compute_tensor_offset(&index, i) *
-                                          number_bytes(c->types[1]),
-                         &row);
-
+        if (!compute_load(c->types[1],
+                          index.data + compute_tensor_offset(&index, i) *
+                                           number_bytes(c->types[1]),
+                          &row) &&
+            size > 0)
+            row = compute_place_guess(c, launch, (uint64_t)size, i);
         for (uint64_t k = 0; row >= 0 && row < size && k < inner; k++)
             reduce(c,
                    out.data + (compute_tensor_offset(&out, k) +
@@ -329,8 +333,16 @@ static void run_index_add(const struct compute *c,
                    in.data +
                        (compute_tensor_offset(&in, k) + i * in.strides[from]) *
                            c->bytes,
-                   known);
+                   alpha, true);
     }
+}
+
+static uint32_t index_add_reach(const struct compute *c,
+                                const struct kernel_launch *launch, int i)
+{
+    (void)launch;
+    (void)i;
+    return c->bytes; /* of alpha */
 }
 
 bool compute_index_add_parse(const char *name, struct compute *c)
@@ -338,6 +350,7 @@ bool compute_index_add_parse(const char *name, struct compute *c)
     const char *text = name_after(name, "19indexFuncSmallIndexI");
 
     c->run = run_index_add;
+    c->reach = index_add_reach;
     if (!text) {
         text = name_after(name, "19indexFuncLargeIndexI");
         c->layout = 1;
@@ -345,7 +358,7 @@ bool compute_index_add_parse(const char *name, struct compute *c)
     if (!text || !name_types(&text, c->types, 2) || *text != 'j')
         return false;
     c->bytes = number_bytes(c->types[0]);
-    c->operation = operation_reducer(text);
+    c->operation = operation_of_type(operation_reducer(text), c->types[0]);
     return c->operation;
 }
 
@@ -372,7 +385,7 @@ static void run_index_put_add(const struct compute *c,
 
             for (uint64_t k = 0; k < stride; k++)
                 reduce(c, out + (to + k) * c->bytes, in + (from + k) * c->bytes,
-                       known);
+                       1, known);
         }
 }
 

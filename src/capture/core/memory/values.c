@@ -323,14 +323,25 @@ bool values_known(uint64_t address, uint64_t bytes)
     return cells_are_known(w, at, at + bytes);
 }
 
-void values_mark_counts(uint64_t address, uint64_t bytes)
+static void mark_as(uint64_t address, uint64_t bytes, unsigned char mark)
 {
     struct values_window *w = window_of_range(address, bytes);
 
     if (!w || !bytes || diverted || is_managed(w))
         return;
     values_at(w, address - w->base, bytes);
-    write_at(w, address - w->base, bytes, VALUES_COUNTS);
+    write_at(w, address - w->base, bytes, mark);
+}
+
+void values_mark_counts(uint64_t address, uint64_t bytes)
+{
+    mark_as(address, bytes, VALUES_COUNTS);
+}
+
+void values_mark_assumed(uint64_t address, uint64_t bytes)
+{
+    if (values_known(address, bytes))
+        mark_as(address, bytes, VALUES_ASSUMED);
 }
 
 char *values_write_as(uint64_t address, uint64_t bytes, unsigned char known)

@@ -94,6 +94,9 @@ static inline bool values_is_known(unsigned char mark)
 /* BYTES at ADDRESS, which were written, are not known: integers or flags. */
 void values_mark_counts(uint64_t address, uint64_t bytes);
 
+/* BYTES at ADDRESS, where all are known, are so as far as a policy says. */
+void values_mark_assumed(uint64_t address, uint64_t bytes);
+
 /* False where nothing near ADDRESS can be known. */
 bool values_may_hold(uint64_t address);
 
