@@ -286,7 +286,10 @@ static void report_trust(const struct fit_family *f, FILE *out)
         fprintf(out, "; other node counts are carried over");
     fputc('\n', out);
     if (f->straggler.known)
-        fprintf(out, "    stragglers: fitted from single times\n");
+        fprintf(out, "    stragglers: fitted from %s\n",
+                f->straggler.of_means
+                    ? "means that were measured again, single calls differ more"
+                    : "single times");
 }
 
 static bool any_straggler(const struct fit *fit)
@@ -331,7 +334,7 @@ static void report_verdict(const struct fit *fit,
         fprintf(out, "  nothing was measured: all times are NCCL's model with "
                      "the data sheet's links\n");
     else if (!any_straggler(fit))
-        fprintf(out, "  stragglers: none, the data has means only\n");
+        fprintf(out, "  stragglers: none, the data has each mean once\n");
     if (story && story->outliers->count)
         fprintf(out, "  %zu outlier%s set aside (-v lists them)\n",
                 story->outliers->count,

@@ -123,6 +123,11 @@ static cJSON *straggler_to_json(const struct fit_straggler *s)
     cJSON_AddItemToObject(o, "quantiles", numbers(quantiles, FIT_QUANTILES));
     cJSON_AddItemToObject(o, "intercept", numbers(s->intercept, FIT_QUANTILES));
     cJSON_AddItemToObject(o, "slope", numbers(s->slope, FIT_QUANTILES));
+    if (s->x_max > 0)
+        cJSON_AddItemToObject(o, "range",
+                              numbers((double[]){s->x_min, s->x_max}, 2));
+    if (s->of_means)
+        cJSON_AddTrueToObject(o, "of_means");
     return o;
 }
 

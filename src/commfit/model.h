@@ -42,7 +42,7 @@ double baseline_us(const struct baselines *b, enum baseline which, double bytes,
                    double ranks);
 
 /* Fits the stragglers of every family of FIT for which B has single ranks' or
- * iterations' times. */
+ * iterations' times, or means that were measured again. */
 void stragglers_fit(const struct bench *b, const struct series_set *set,
                     struct fit *fit);
 

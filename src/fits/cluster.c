@@ -4,6 +4,7 @@
 #include "common/base/share.h"
 #include "common/base/suggest.h"
 #include "common/base/xmalloc.h"
+#include "fits/cluster_gpu.h"
 #include "fits/fit_read.h"
 #include "fits/machine.h"
 
@@ -265,6 +266,12 @@ static int load_name(const char *name, struct cluster *cluster, struct err *err)
 int cluster_load(const char *name_or_path, struct cluster *cluster,
                  struct err *err)
 {
+    char gpu[PATH_MAX];
+    uint32_t width;
+
+    if (cluster_gpu_parse(name_or_path, gpu, sizeof gpu, &width) &&
+        access(name_or_path, F_OK))
+        return cluster_gpu_make(name_or_path, cluster, err);
     return share_is_path(name_or_path) ? load_path(name_or_path, cluster, err)
                                        : load_name(name_or_path, cluster, err);
 }

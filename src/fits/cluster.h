@@ -18,12 +18,14 @@ struct cluster {
     uint32_t gpus_per_node; /* on one link; 0: several widths were measured */
     uint32_t gpus_per_host; /* as many or fewer */
     bool measured;          /* false: the levels are all there is */
+    bool by_gpu;            /* "GPU:N": its links are the usual ones */
     struct fit fit;
 };
 
-/* Reads the cluster that NAME_OR_PATH says: a file of either kind where it has
- * a '/' or ends in .json; else a name of data/clusters or of fits. Returns 0,
- * or -1 with nothing to free; end it with cluster_fini. */
+/* Reads the cluster that NAME_OR_PATH says: "GPU:N" (cluster_gpu.h); a file of
+ * either kind where it has a '/' or ends in .json; else a name of data/clusters
+ * or of fits. Returns 0, or -1 with nothing to free; end it with cluster_fini.
+ */
 int cluster_load(const char *name_or_path, struct cluster *cluster,
                  struct err *err);
 

@@ -177,6 +177,13 @@ static int read_straggler(const struct reader *r, const cJSON *item,
     if (read_numbers(get(item, "intercept"), to->intercept, FIT_QUANTILES) ||
         read_numbers(get(item, "slope"), to->slope, FIT_QUANTILES))
         return fail(r, "straggler", "4 intercepts and 4 slopes");
+    double range[2] = {0, 0};
+    if (get(item, "range") && (read_numbers(get(item, "range"), range, 2) ||
+                               range[0] < 0 || range[1] < range[0]))
+        return fail(r, "straggler", "a \"range\" of two numbers");
+    to->x_min = range[0];
+    to->x_max = range[1];
+    to->of_means = cJSON_IsTrue(get(item, "of_means"));
     to->known = true;
     return 0;
 }

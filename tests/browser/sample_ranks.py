@@ -35,7 +35,7 @@ def collectives(ranks):
             "error_median": 0.31,
             "warnings": [{"text": "from the link levels" + sample.NASTY[0],
                           "calls": 20}]}
-    return {"cluster": "dgx-h100", "gpus_per_node": 8, "measured": False,
+    return {"cluster": "dgx-h100", "about": "", "gpus_per_node": 8, "measured": False,
             "ranks": [{"rank": r["rank"], "kinds": [dict(kind)]}
                       for r in ranks]}
 

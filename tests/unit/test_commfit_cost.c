@@ -148,7 +148,7 @@ TEST(means_have_no_quantiles)
     CHECK(!cost_nccl(&fit, &query, &answer));
     CHECK(answer.flags & COST_NCCL_NO_QUANTILE);
     CHECK_STR(cost_nccl_flag_text(COST_NCCL_NO_QUANTILE),
-              "no per-rank times were measured: the mean");
+              "no spread was measured: at the mean (--quantile)");
 }
 
 TEST(users_of_one_network_share_it)

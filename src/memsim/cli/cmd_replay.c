@@ -354,6 +354,19 @@ static int replay(const struct replay_options *o, const struct run *run,
                 : replay_on_one(o, run, command, err);
 }
 
+/* What PATH's run was predicted with, unless it is given. */
+static int recall(struct replay_options *o, struct kept_options *kept,
+                  const char *path, struct err *err)
+{
+    bool given = o->output.cluster != NULL;
+
+    if (kept_options_recall_beside(kept, path, o->gpu, &o->output, err))
+        return -1;
+    if (!given && o->gpu_asked)
+        output_cluster_follow(&o->output, o->gpu);
+    return 0;
+}
+
 int cmd_replay(int argc, char **argv)
 {
     struct replay_options o = {0};
@@ -372,8 +385,7 @@ int cmd_replay(int argc, char **argv)
             o.gpu = output_cluster_gpu(&o.output, NULL);
         if (o.what_if && o.output.advice)
             err_set(&err, "--what-if and --advice: one of them, please");
-        else if (!kept_options_recall_beside(&kept, operands.values[0], o.gpu,
-                                             &o.output, &err) &&
+        else if (!recall(&o, &kept, operands.values[0], &err) &&
                  !output_check(&o.output, &err) &&
                  !output_check_input(&o.output, o.gpu, &err) &&
                  !output_check_input(&o.output, operands.values[0], &err) &&

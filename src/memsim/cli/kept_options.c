@@ -11,6 +11,7 @@
 
 #include "common/base/share.h"
 #include "common/base/xmalloc.h"
+#include "fits/cluster_gpu.h"
 #include "memsim/run/rundir.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -85,7 +86,13 @@ static const char *value_among(char *const *words, const struct row *row)
 static int check_there(const struct row *row, const char *value,
                        const char *directory, struct err *err)
 {
-    if (!value || !row->is_file || !strchr(value, '/') || !access(value, R_OK))
+    char gpu[PATH_MAX];
+    uint32_t width;
+
+    if (!value || !row->is_file || !strchr(value, '/') ||
+        !access(value, R_OK) ||
+        (cluster_gpu_parse(value, gpu, sizeof gpu, &width) &&
+         !access(gpu, R_OK)))
         return 0;
     return err_set(err, "%s: %s; the run in %s had it as --%s: give --%s",
                    value, strerror(errno), directory, row->name, row->name);

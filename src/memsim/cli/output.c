@@ -2,6 +2,7 @@
 #include "memsim/cli/output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/share.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice_gpus.h"
 #include "memsim/advice/advice_run.h"
@@ -22,7 +24,7 @@
 #include "memsim/report/report_html.h"
 #include "memsim/report/law_report.h"
 #include "memsim/report/result_host.h"
-#include "fits/cluster.h"
+#include "fits/cluster_gpu.h"
 #include "fits/machine.h"
 #include "memsim/cli/traces.h"
 
@@ -97,39 +99,33 @@ const char *output_cluster_gpu(const struct output_options *options,
     return gpu;
 }
 
-/* The first of the catalogue with GPU and LOCAL of them in a node, NVIDIA's own
- * before others; NULL: none. */
-static const struct cluster *cluster_like(const struct cluster *list,
-                                          size_t count, const char *gpu,
-                                          uint32_t local)
+const char *output_cluster_assumed(const char *gpu, uint32_t local,
+                                   struct cluster *cluster)
 {
-    const struct cluster *found = NULL;
+    static char name[PATH_MAX + 16];
+    char path[PATH_MAX];
+    struct err ignored = {""};
 
-    for (size_t i = 0; i < count; i++)
-        if (!list[i].measured && list[i].gpus_per_node == local &&
-            !strcmp(list[i].gpu, gpu) &&
-            (!found || !strncmp(list[i].name, "dgx-", 4)))
-            found = &list[i];
-    return found;
+    if (share_is_path(gpu) && realpath(gpu, path))
+        gpu = path;
+    snprintf(name, sizeof name, "%s:%" PRIu32, gpu, local);
+    return cluster_load(name, cluster, &ignored) ? NULL : name;
 }
 
-const char *output_cluster_assumed(const char *gpu, uint32_t local)
+void output_cluster_follow(struct output_options *options, const char *gpu)
 {
-    static char name[sizeof((struct cluster *)0)->name];
-    struct cluster *list;
-    struct err ignored = {""};
-    size_t count;
+    char own[PATH_MAX];
+    struct cluster cluster;
+    uint32_t width;
 
-    if (cluster_list(&list, &count, &ignored))
-        return NULL;
-    const struct cluster *found = cluster_like(list, count, gpu, local);
-    if (found)
-        snprintf(name, sizeof name, "%s", found->name);
-    bool is_found = found;
-    for (size_t i = 0; i < count; i++)
-        cluster_fini(&list[i]);
-    free(list);
-    return is_found ? name : NULL;
+    if (!options->cluster ||
+        !cluster_gpu_parse(options->cluster, own, sizeof own, &width))
+        return;
+    const char *name = output_cluster_assumed(gpu, width, &cluster);
+    if (!name)
+        return;
+    options->cluster = name;
+    cluster_fini(&cluster);
 }
 
 FILE *output_summary_stream(const struct output_options *options)
@@ -153,7 +149,12 @@ int output_summary_check(FILE *out, struct err *err)
 int output_price(const struct output_options *options, const struct run *run,
                  struct result *result, struct err *err)
 {
-    return traces_price(result, run, options->cluster, err);
+    struct traces_wanted wanted = {.cluster = options->cluster};
+
+    return output_time_quantile(options, &wanted.quantile, err) ||
+                   traces_price(result, run, &wanted, err)
+               ? -1
+               : 0;
 }
 
 /* How long each rank's steps take, by the processes whose peaks it has. */
@@ -300,9 +301,13 @@ static struct traces_wanted traces_want(const struct output_options *options,
                                         const struct result *result)
 {
     const struct result_device *device = fullest(result);
+    struct err checked = {""};
+    double quantile;
 
+    output_time_quantile(options, &quantile, &checked);
     return (struct traces_wanted){
         .cluster = options->cluster,
+        .quantile = quantile,
         .events = options->perfetto,
         .keep = options->kineto ? SIMULATION_KEEP_ALL : SIMULATION_KEEP_WORK,
         .recorded = (options->advice && !from->unlimited) ||

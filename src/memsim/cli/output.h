@@ -91,7 +91,7 @@ struct output_options {
      .help = "links of --cluster that are X times as fast: intra,\n"           \
              "inside a node, and inter, between nodes: inter=2x"},             \
     {"quantile", 0, OPTION_STRING, "Q", offsetof(structure, member.quantile),  \
-     .help = "predict collectives at this quantile of the ranks'\n"            \
+     .help = "predict collectives at this quantile of measured\n"            \
              "times, 0.5 to 0.99 (default: the mean)"},                        \
     {"stragglers", 0, OPTION_STRING, "PCT%[,SEED]",                            \
      offsetof(structure, member.stragglers),                                   \
@@ -150,9 +150,17 @@ struct output_options {
  * Returns 0 or -1. */
 int output_check(const struct output_options *options, struct err *err);
 
-/* A cluster of the catalogue to assume for several nodes of LOCAL times GPU
- * (its name), where none is given; NULL: there is none like that. */
-const char *output_cluster_assumed(const char *gpu, uint32_t local);
+struct cluster;
+
+/* The name of the cluster to assume for several nodes of LOCAL times GPU (a
+ * name or a file), where none is given, and what it is; end CLUSTER with
+ * cluster_fini. NULL: there is no such GPU. */
+const char *output_cluster_assumed(const char *gpu, uint32_t local,
+                                   struct cluster *cluster);
+
+/* What was recorded on nodes of a GPU that were assumed is replayed on nodes of
+ * GPU. */
+void output_cluster_follow(struct output_options *options, const char *gpu);
 
 /* The name of the GPU of --cluster, where the catalogue has it; else GPU. */
 const char *output_cluster_gpu(const struct output_options *options,

@@ -40,9 +40,10 @@ static int host_factor(const char *text, double *factor, struct err *err)
     return 0;
 }
 
-/* 0: the mean. */
-static int quantile_parse(const char *text, double *quantile, struct err *err)
+int output_time_quantile(const struct output_options *options,
+                         double *quantile, struct err *err)
 {
+    const char *text = options->quantile;
     char *end;
 
     *quantile = 0;
@@ -141,7 +142,7 @@ int output_time_check(const struct output_options *options, struct err *err)
         return -1;
     if (check_job(options, err) || check_gate(options, err) ||
         (options->link && price_link_parse(options->link, link, err)) ||
-        quantile_parse(options->quantile, &factor, err))
+        output_time_quantile(options, &factor, err))
         return -1;
     if ((options->link || options->quantile) && !options->cluster)
         return err_set(err, "--link and --quantile need --cluster: the data "
@@ -163,7 +164,7 @@ int output_time_init(struct output_time *t,
         host_factor(options->host_speed, &t->timeline.host_factor, err))
         return -1;
     if ((options->link && price_link_parse(options->link, price->link, err)) ||
-        quantile_parse(options->quantile, &price->quantile, err))
+        output_time_quantile(options, &price->quantile, err))
         return -1;
     if (options->stragglers &&
         stragglers_parse(options->stragglers, &t->stragglers, err))

@@ -8,6 +8,10 @@
 #include "memsim/time/job_change.h"
 #include "memsim/time/timing.h"
 
+/* The quantile of --quantile; 0: the mean. Returns 0 or -1. */
+int output_time_quantile(const struct output_options *options,
+                         double *quantile, struct err *err);
+
 /* Are --fit, --scale and --host-speed as they should be? Returns 0 or -1. */
 int output_time_check(const struct output_options *options, struct err *err);
 

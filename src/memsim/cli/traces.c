@@ -70,18 +70,20 @@ static int play(const char *path, const struct trace_listener *listeners,
 /* What processes sent each other, until it is priced. */
 struct pricing {
     bool wanted;
+    double quantile;
     struct cluster cluster;
     struct traffic_log *logs;
     size_t count;
 };
 
-static int pricing_init(struct pricing *p, const char *cluster, size_t traces,
-                        struct err *err)
+static int pricing_init(struct pricing *p, const struct traces_wanted *wanted,
+                        size_t traces, struct err *err)
 {
-    *p = (struct pricing){.wanted = cluster != NULL};
-    if (!cluster)
+    *p = (struct pricing){.wanted = wanted->cluster != NULL,
+                          .quantile = wanted->quantile};
+    if (!p->wanted)
         return 0;
-    if (cluster_load(cluster, &p->cluster, err))
+    if (cluster_load(wanted->cluster, &p->cluster, err))
         return -1;
     p->logs = xcalloc(traces + 1, sizeof *p->logs);
     return 0;
@@ -103,7 +105,8 @@ static void pricing_conclude(struct pricing *p, struct result *result)
 {
     if (!p->wanted)
         return;
-    result->traffic = traffic_price(p->logs, p->count, &p->cluster);
+    result->traffic = traffic_price(p->logs, p->count, &p->cluster,
+                                    p->quantile);
     while (p->count)
         traffic_log_fini(&p->logs[--p->count]);
     free(p->logs);
@@ -111,11 +114,11 @@ static void pricing_conclude(struct pricing *p, struct result *result)
 }
 
 int traces_price(struct result *result, const struct run *run,
-                 const char *cluster, struct err *err)
+                 const struct traces_wanted *wanted, struct err *err)
 {
     struct pricing pricing;
 
-    if (pricing_init(&pricing, cluster, run->count, err))
+    if (pricing_init(&pricing, wanted, run->count, err))
         return -1;
     for (size_t i = 0; i < run->count && pricing.wanted; i++) {
         struct err why = {""};
@@ -385,7 +388,7 @@ int traces_read(struct result *result, struct traces *traces,
     *traces = (struct traces){.plans = NULL};
     int rc = numbers_find(&numbers, result, dir, wanted->cluster != NULL, err);
     if (!rc)
-        rc = pricing_init(&r.pricing, wanted->cluster, numbers.count, err);
+        rc = pricing_init(&r.pricing, wanted, numbers.count, err);
     for (size_t i = 0; !rc && i < numbers.count; i++)
         process_play(&r, numbers.all[i]);
     if (!rc)

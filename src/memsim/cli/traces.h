@@ -12,6 +12,7 @@
 
 struct traces_wanted {
     const char *cluster; /* to price collectives on; NULL: not asked for */
+    double quantile;     /* of their times; 0: the mean */
     bool events;         /* result->events, for --perfetto */
     enum simulation_keep keep; /* traces_plan, for the simulator */
     bool recorded;       /* traces.recorded, of all that are shown */
@@ -42,8 +43,8 @@ void traces_fini(struct traces *traces);
 const struct simulation_plan *traces_plan(const struct traces *traces,
                                           uint32_t process);
 
-/* Prices what the traces of RUN tell of, and nothing else. */
+/* Prices what the traces of RUN tell of, as WANTED says, and nothing else. */
 int traces_price(struct result *result, const struct run *run,
-                 const char *cluster, struct err *err);
+                 const struct traces_wanted *wanted, struct err *err);
 
 #endif

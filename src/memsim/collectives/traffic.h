@@ -100,16 +100,20 @@ struct traffic_rank {
 
 struct traffic {
     char cluster[64];
+    char about[256];        /* what is known of it */
     bool measured;          /* false: from a data sheet */
+    bool by_gpu;            /* of the usual nodes of a GPU */
     uint32_t gpus_per_node; /* ranks fill nodes of so many, in order */
     uint32_t world;
+    double quantile; /* 0: the mean */
     struct traffic_rank *ranks; /* by rank; those with collectives */
     size_t rank_count;
 };
 
-/* Prices COUNT LOGS of one run on CLUSTER. */
+/* Prices COUNT LOGS of one run on CLUSTER, at a QUANTILE of the times that were
+ * measured (0: their mean). */
 struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
-                              const struct cluster *cluster);
+                              const struct cluster *cluster, double quantile);
 void traffic_destroy(struct traffic *traffic); /* NULL is fine */
 
 /* For people, in 80 columns; DIM and PLAIN switch colours, "" without. */

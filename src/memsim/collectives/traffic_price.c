@@ -12,6 +12,7 @@ struct pricing {
     const struct fit *fit;
     uint32_t gpus; /* a node */
     uint32_t world;
+    double quantile;
 };
 
 /* Where a communicator's ranks are in the world. */
@@ -227,6 +228,7 @@ static double call_us(const struct pricing *p, const struct traffic_call *call,
         .gpus_per_node = row->gpus_per_node,
         .bytes = (double)call->bytes,
         .in_place = call->in_place,
+        .quantile = p->quantile,
     };
     struct cost_nccl_answer answer;
 
@@ -396,16 +398,19 @@ static int rank_compare(const void *a, const void *b)
 }
 
 struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
-                              const struct cluster *cluster)
+                              const struct cluster *cluster, double quantile)
 {
     struct traffic *t = xcalloc(1, sizeof *t);
     uint32_t width = cluster_width(cluster, count ? logs[0].local : 0);
-    struct pricing p = {logs, count, &cluster->fit, width, 1};
+    struct pricing p = {logs, count, &cluster->fit, width, 1, quantile};
     uint32_t rank, world;
 
     memcpy(t->cluster, cluster->name, sizeof t->cluster);
+    memcpy(t->about, cluster->about, sizeof t->about);
     t->measured = cluster->measured;
+    t->by_gpu = cluster->by_gpu;
     t->gpus_per_node = p.gpus;
+    t->quantile = quantile;
     t->ranks = xcalloc(count + 1, sizeof *t->ranks);
     for (size_t i = 0; i < count; i++) {
         log_place(&logs[i], &rank, &world);

@@ -488,9 +488,11 @@ const struct schema_object schema_objects[] = {
 
 {"collectives", "the predicted times of NCCL's collectives on a cluster", NULL, FIELDS(
     {"cluster", "text", "its name"},
+    {"about", "text", "what is known of it"},
     {"measured", "bool", "false: only its data sheet is known"},
     {"gpus_per_node", "uint", "as used in this run"},
     {"world", "uint", "the number of ranks"},
+    {"quantile", "optional number", "of the measured times, as --quantile says; absent: the mean"},
     {"ranks", "list of collectives_rank", "each process"},
 )},
 {"collectives_sum", "a number of calls", NULL, FIELDS(

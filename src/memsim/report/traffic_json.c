@@ -87,9 +87,12 @@ void traffic_json_add(cJSON *root, const struct traffic *traffic)
     cJSON *to = cJSON_AddObjectToObject(root, "collectives");
 
     cJSON_AddStringToObject(to, "cluster", traffic->cluster);
+    cJSON_AddStringToObject(to, "about", traffic->about);
     cJSON_AddBoolToObject(to, "measured", traffic->measured);
     json_add_uint(to, "gpus_per_node", traffic->gpus_per_node);
     json_add_uint(to, "world", traffic->world);
+    if (traffic->quantile > 0)
+        cJSON_AddNumberToObject(to, "quantile", traffic->quantile);
     cJSON *ranks = cJSON_AddArrayToObject(to, "ranks");
     for (size_t i = 0; i < traffic->rank_count; i++)
         add_rank(json_add_object(ranks), &traffic->ranks[i]);

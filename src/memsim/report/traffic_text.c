@@ -5,6 +5,7 @@
 #include "common/base/units.h"
 #include "memsim/collectives/traffic.h"
 #include "memsim/report/rank_text.h"
+#include "memsim/report/text_columns.h"
 #include "memsim/run/rank_class.h"
 
 #define TIME_LENGTH 16
@@ -145,6 +146,23 @@ static void write_rank(const struct traffic_rank *r, FILE *out)
                 assumed, r->all.calls);
 }
 
+/* Where prices come from that nobody measured. */
+static void write_basis(const struct traffic *t, FILE *out)
+{
+    char line[512];
+
+    if (t->measured)
+        return;
+    if (t->by_gpu)
+        snprintf(line, sizeof line, "no cluster is known (--cluster): %s",
+                 t->about);
+    else
+        snprintf(line, sizeof line,
+                 "warning: nothing was measured on %s: from its data sheet",
+                 t->cluster);
+    text_write_wrapped(out, " ", line);
+}
+
 void traffic_text_write(const struct traffic *traffic, const char *dim,
                         const char *plain, FILE *out)
 {
@@ -162,11 +180,7 @@ void traffic_text_write(const struct traffic *traffic, const char *dim,
         fprintf(out, "  no collectives of NCCL's were recorded\n");
         return;
     }
-    if (!t->measured)
-        fprintf(out,
-                "  warning: nothing was measured on %s: from its data "
-                "sheet\n",
-                t->cluster);
+    write_basis(t, out);
     fprintf(out,
             "  The sum of each call's time alone, on nodes of %" PRIu32
             " GPUs: no time of a step,\n  which overlaps them with "

@@ -33,7 +33,7 @@ static const char *const flag_texts[COST_NCCL_FLAGS] = {
     "measured with another number of GPUs a node",
     "from another collective's measurements",
     "from the link levels alone",
-    "no per-rank times were measured: the mean",
+    "no spread was measured: at the mean (--quantile)",
     "the model asked for does not reach here",
     "slowed down by others on the node's network",
     "measured on faster links only, inside a node or a rack",
@@ -245,12 +245,14 @@ static double update_factor(const struct fit_update *update, double bytes)
     return exp(sum);
 }
 
-/* t_q / t_min at Q, on straight lines between the quantiles fitted. */
+/* t_q / t at Q, on straight lines between the quantiles fitted. */
 static double straggler_factor(const struct fit_straggler *s, double q,
                                double ranks, double bytes)
 {
     double before = 1, before_q = 0, x = ranks * log(fmax(bytes, 1));
 
+    if (s->x_max > 0)
+        x = fmin(fmax(x, s->x_min), s->x_max);
     for (int i = 0; i < FIT_QUANTILES; i++) {
         double here = 1 + fmax(0, s->intercept[i] + s->slope[i] * x);
 
@@ -466,7 +468,10 @@ int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
     for (int i = 0; i < SOURCES; i++)
         if (sources[i](fit, query, answer)) {
             double us = answer->us;
+            unsigned sheets = COST_NCCL_FORMULA | COST_NCCL_SHEET;
 
+            if (query->quantile > 0 && answer->flags & sheets)
+                answer->flags |= COST_NCCL_NO_QUANTILE;
             answer_algo(fit, query, answer);
             cost_nccl_share(fit, query, answer);
             answer->low_us *= answer->us / us;

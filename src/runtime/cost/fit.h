@@ -90,11 +90,15 @@ struct fit_regression {
     double ranks_min, ranks_max;
 };
 
-/* t_q / t_min = 1 + max(0, intercept + slope P log(S)) */
+/* t_q / t = 1 + max(0, intercept + slope x), x = P log(S) inside the range. Of
+ * single times, or, where the data has means alone, of figures that were
+ * measured again. */
 struct fit_straggler {
     bool known;
     double intercept[FIT_QUANTILES]; /* of t_50, t_75, t_95, t_99 */
     double slope[FIT_QUANTILES];
+    double x_min, x_max; /* both 0: any x */
+    bool of_means;
 };
 
 /* What updates have moved: log(t) += sum of shift[i] hat_i(log S). */
