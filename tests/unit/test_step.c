@@ -316,6 +316,46 @@ TEST(without_modules_marked_ranges_are_steps)
     free(b.data);
 }
 
+TEST(calls_of_the_marked_function_are_steps_before_all_others)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 3; i++) {
+        BUILD_TEXT(&b, RANGE_PUSH, STEP_MARK_TEXT "train", .domain = 7);
+        BUILD(&b, MODULE_ENTER, .module = 1);
+        BUILD_TEXT(&b, RANGE_PUSH, "step of the program's");
+        work(&b);
+        BUILD(&b, RANGE_POP);
+        BUILD(&b, MODULE_LEAVE, .module = 1);
+        BUILD(&b, RANGE_POP, .domain = 7);
+        work(&b); /* belongs to the step before it, but for the last */
+    }
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_MARK);
+    CHECK_UINT(list.count, 3);
+    CHECK_UINT(list.steps[1].first, list.steps[0].end);
+    CHECK_UINT(list.steps[2].end, list.steps[2].first + 7);
+    step_list_fini(&list);
+    free(b.data);
+}
+
+TEST(a_marked_call_that_did_not_end_is_no_step)
+{
+    struct build b = build_start();
+
+    for (int i = 0; i < 2; i++) {
+        BUILD_TEXT(&b, RANGE_PUSH, STEP_MARK_TEXT "train", .domain = 7);
+        work(&b);
+        if (!i)
+            BUILD(&b, RANGE_POP, .domain = 7);
+    }
+    struct step_list list = steps_of(&b);
+    CHECK(list.rule == STEP_MARK);
+    CHECK_UINT(list.count, 1);
+    step_list_fini(&list);
+    free(b.data);
+}
+
 /* --- operations ----------------------------------------------------------- */
 
 struct seen {

@@ -6,7 +6,7 @@ OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
 groups.py, flash.py, host.py, objects.py, world.py, launcher.py, modules.py and
 compiled.py follow; when it imports safetensors, files.py. offline.py is always
-there. If JAX fell back to the CPU, it leaves a note. Then it makes way for the
+there, steps.py with --step-mark. If JAX fell back to the CPU, it leaves a note. Then it makes way for the
 sitecustomize that the user may have.
 """
 import atexit
@@ -93,7 +93,7 @@ def _call_after(loader, function):
     original = loader.exec_module
 
     def exec_module(module):
-        del loader.exec_module
+        loader.__dict__.pop("exec_module", None)  # another one's may be here
         original(module)
         function()
 
@@ -188,4 +188,6 @@ if os.environ.get("MEMSIM_SESSION"):
     sys.meta_path.insert(0, _Finder("torch", _follow))
     sys.meta_path.insert(0, _Finder("safetensors", _follow_safetensors))
     sys.meta_path.insert(0, _Finder("jax", _follow_jax))
+    if os.environ.get("MEMSIM_STEP_MARK"):
+        _start("steps", "calls of --step-mark's function are not marked")
 _hand_over()

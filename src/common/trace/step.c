@@ -30,10 +30,39 @@ unsigned step_counter_whole(const struct step_counter *c)
     return c->begun ? c->step + c->stepped : 0;
 }
 
+static bool text_starts(const struct trace_item *item, const char *start)
+{
+    size_t length = strlen(start);
+
+    return item->head.text_bytes >= length &&
+           !memcmp(item->text, start, length);
+}
+
+enum step_mark_event step_marks_take(struct step_marks *m,
+                                     const struct trace_item *item)
+{
+    if (item->head.kind == TRACE_RANGE_PUSH &&
+        text_starts(item, STEP_MARK_TEXT)) {
+        m->begun++;
+        m->domain = trace_as_range_push(item)->domain;
+        m->open = true;
+        return STEP_MARK_BEGINS;
+    }
+    if (item->head.kind == TRACE_RANGE_POP && m->open &&
+        trace_as_range_pop(item)->domain == m->domain) {
+        m->open = false;
+        return STEP_MARK_ENDS;
+    }
+    return STEP_MARK_NONE;
+}
+
 void step_tracker_take(struct step_tracker *t, const struct trace_item *item)
 {
     const struct step_carried carried = step_phases_take(&t->phases, item);
 
+    if (step_marks_take(&t->marks, item) == STEP_MARK_BEGINS &&
+        t->marks.begun == 1 && t->counter.begun)
+        t->unmarked = t->counter.step + 1;
     for (unsigned i = 0; i < carried.count; i++)
         step_counter_phase(&t->counter, carried.phases[i]);
 }
@@ -42,7 +71,19 @@ unsigned step_tracker_step(const struct step_tracker *t)
 {
     bool next = t->phases.capturing && t->counter.begun && t->counter.stepped;
 
-    return t->counter.step + next;
+    return t->marks.begun ? t->unmarked + t->marks.begun - 1
+                          : t->counter.step + next;
+}
+
+bool step_tracker_begun(const struct step_tracker *t)
+{
+    return t->marks.begun || t->counter.begun;
+}
+
+unsigned step_tracker_whole(const struct step_tracker *t)
+{
+    return t->marks.begun ? t->marks.begun - t->marks.open
+                          : step_counter_whole(&t->counter);
 }
 
 void step_tracker_fini(struct step_tracker *t)
@@ -72,6 +113,7 @@ const char *step_rule_name(enum step_rule rule)
         [STEP_OPTIMIZER] = "optimizer steps",
         [STEP_MODULE] = "outermost module calls",
         [STEP_RANGE] = "profiler or NVTX ranges",
+        [STEP_MARK] = "calls of --step-mark's function",
     };
 
     return names[rule];
@@ -88,7 +130,9 @@ struct found {
 
 struct step_finder {
     struct step_phases phases;
-    struct found by_optimizer, by_module, by_range;
+    struct found by_optimizer, by_module, by_range, by_mark;
+    struct step_marks marks;
+    uint64_t marked, marked_ns; /* where the last mark's call ended */
     struct step_counter counter;
     uint64_t phase;
     uint64_t record, time_ns; /* of the record that is taken */
@@ -147,6 +191,7 @@ static void take_carried(struct step_finder *f,
     if (!carried->batch)
         return;
     step_batch_repeat(&f->by_optimizer.batch, carried->batch);
+    step_batch_repeat(&f->by_mark.batch, carried->batch);
     if (carried->count > 1)
         f->optimized = f->record + 1; /* the launch is a part of it */
 }
@@ -165,21 +210,35 @@ static void take_batch(struct step_finder *f, const struct trace_batch *batch)
     step_batch_add(&f->by_optimizer.batch, batch);
     step_batch_add(&f->by_module.batch, batch);
     step_batch_add(&f->by_range.batch, batch);
+    step_batch_add(&f->by_mark.batch, batch);
 }
 
 static bool is_step_range(const struct trace_item *item)
 {
-    for (size_t i = 0; i < sizeof range_starts / sizeof *range_starts; i++) {
-        size_t length = strlen(range_starts[i]);
-        if (item->head.text_bytes >= length &&
-            !memcmp(item->text, range_starts[i], length))
+    for (size_t i = 0; i < sizeof range_starts / sizeof *range_starts; i++)
+        if (text_starts(item, range_starts[i]))
             return true;
-    }
     return false;
+}
+
+/* Returns true if the record is a mark's. */
+static bool take_mark(struct step_finder *f, const struct trace_item *item)
+{
+    enum step_mark_event event = step_marks_take(&f->marks, item);
+
+    if (event == STEP_MARK_BEGINS)
+        found_begin(f, &f->by_mark);
+    if (event == STEP_MARK_ENDS) {
+        f->marked = f->record + 1;
+        f->marked_ns = f->time_ns;
+    }
+    return event != STEP_MARK_NONE;
 }
 
 static void take_range(struct step_finder *f, const struct trace_item *item)
 {
+    if (take_mark(f, item))
+        return;
     if (item->head.kind == TRACE_RANGE_PUSH) {
         f->range_depth++;
         if (f->range_at || !is_step_range(item))
@@ -241,12 +300,15 @@ static void steps_mark_warm_up(struct step_list *list, uint64_t last_memory)
                                        i < list->count / 2));
 }
 
-/* Whether the last step was not carried out: no optimizer stepped, or memory
- * ran out in it and nothing was launched since. */
+/* Whether the last step was not carried out: no optimizer stepped, the call of
+ * --step-mark's function did not end, or memory ran out in it and nothing was
+ * launched since. */
 static bool is_cut(const struct step_finder *f, enum step_rule rule)
 {
     bool ended = f->last_oom > f->last_work;
 
+    if (rule == STEP_MARK && f->marks.open)
+        return true;
     if (rule != STEP_OPTIMIZER)
         return ended;
     return !f->counter.stepped ||
@@ -272,7 +334,12 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     found_end(&f->by_optimizer, f->last_work, f->last_work_ns);
     found_end(&f->by_module, f->last_work, f->last_work_ns);
     found_end(&f->by_range, f->last_work, f->last_work_ns);
-    if (optimizers && f->by_optimizer.count)
+    if (!f->marks.open)
+        found_end(&f->by_mark, f->marked, f->marked_ns);
+    found_end(&f->by_mark, f->last_work, f->last_work_ns);
+    if (f->by_mark.count)
+        list_take(list, &f->by_mark, STEP_MARK);
+    else if (optimizers && f->by_optimizer.count)
         list_take(list, &f->by_optimizer, STEP_OPTIMIZER);
     else if (f->by_module.count)
         list_take(list, &f->by_module, STEP_MODULE);
@@ -284,6 +351,7 @@ void step_finder_conclude(struct step_finder *f, struct step_list *list)
     free(f->by_optimizer.steps);
     free(f->by_module.steps);
     free(f->by_range.steps);
+    free(f->by_mark.steps);
     step_phases_fini(&f->phases);
     free(f);
 }

@@ -8,7 +8,11 @@
  * work is no step; each launch of its graph runs the captured forward and
  * optimizer.
  * Without optimizers each outermost module call is a step. Without modules
- * the ranges that a profiler or NVTX marks as steps are the steps. */
+ * the ranges that a profiler or NVTX marks as steps are the steps.
+ *
+ * Where `--step-mark' names the function that is a step, its calls are, and
+ * nothing else: a step begins with a call and ends where the next one begins,
+ * the last one where its call ends. */
 #ifndef MEMSIM_COMMON_TRACE_STEP_H
 #define MEMSIM_COMMON_TRACE_STEP_H
 
@@ -17,6 +21,10 @@
 #include <stdint.h>
 
 #include "common/trace/step_phases.h"
+
+/* The beginning of the text of the range that a call of --step-mark's function
+ * is in; the function's name follows. Its domain is that of no other range. */
+#define STEP_MARK_TEXT "memsim step "
 
 /* Only the rule of optimizer steps, record by record. Zeroed: at the start. */
 struct step_counter {
@@ -32,11 +40,26 @@ bool step_counter_phase(struct step_counter *c, uint64_t phase);
 /* The number of complete steps: their optimizer has stepped. */
 unsigned step_counter_whole(const struct step_counter *c);
 
-/* The same with what comes before: the phases that are carried out. Zeroed: at
- * the start of a trace. */
+/* The marks of --step-mark, record by record. Zeroed: at the start. */
+struct step_marks {
+    unsigned begun;  /* so many */
+    uint64_t domain; /* of their ranges */
+    bool open;       /* the last one's call has not ended */
+};
+
+enum step_mark_event { STEP_MARK_NONE, STEP_MARK_BEGINS, STEP_MARK_ENDS };
+
+/* Takes the next record, of any kind. */
+enum step_mark_event step_marks_take(struct step_marks *m,
+                                     const struct trace_item *item);
+
+/* Both rules, with the phases that are carried out. Zeroed: at the start of a
+ * trace. */
 struct step_tracker {
     struct step_counter counter;
     struct step_phases phases;
+    struct step_marks marks;
+    unsigned unmarked; /* steps that began before the first mark */
 };
 
 /* Takes the next record of a trace, of any kind. */
@@ -44,6 +67,10 @@ void step_tracker_take(struct step_tracker *t, const struct trace_item *item);
 /* The step that runs now, from 0. What is captured belongs to the step of its
  * first launch, which is taken to be the next one. */
 unsigned step_tracker_step(const struct step_tracker *t);
+/* Whether a step has begun. */
+bool step_tracker_begun(const struct step_tracker *t);
+/* The number of complete steps. */
+unsigned step_tracker_whole(const struct step_tracker *t);
 void step_tracker_fini(struct step_tracker *t);
 
 #define STEP_THREADS 4096 /* whose module calls are counted */
@@ -57,7 +84,13 @@ struct step_calls {
  * begins. */
 bool step_calls_take(struct step_calls *c, const struct trace_item *item);
 
-enum step_rule { STEP_NONE, STEP_OPTIMIZER, STEP_MODULE, STEP_RANGE };
+enum step_rule {
+    STEP_NONE,
+    STEP_OPTIMIZER,
+    STEP_MODULE,
+    STEP_RANGE,
+    STEP_MARK
+};
 
 /* "optimizer steps", for reports. */
 const char *step_rule_name(enum step_rule rule);

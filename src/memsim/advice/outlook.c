@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "memsim/report/gaps.h"
 #include "memsim/replay/replay_repeat.h"
+#include "memsim/report/result_verdict.h"
 
 #define CALLS_MOST 10000000 /* to be repeated: a few seconds */
 
@@ -149,24 +150,62 @@ static void verdict_judge(struct result *result)
     result->verdict = VERDICT_GROWS;
 }
 
-/* What too few steps cannot show. */
-static void note_few_steps(struct result *result)
+/* What the GPU with the most steps has. */
+struct steps_seen {
+    unsigned count; /* that were recorded; 0: none */
+    bool marked;    /* by --step-mark */
+    bool tensors;   /* PyTorch allocated memory */
+};
+
+static struct steps_seen steps_see(const struct result *result)
 {
-    unsigned most = 0;
-    bool known = false;
+    struct steps_seen seen = {0};
 
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);) {
         const struct attribution *a = w.device->attribution;
-        known |= a && a->begin_count;
-        if (a && a->growth_steps + 1 > most)
-            most = a->growth_steps + 1;
+        seen.tensors |= w.device->peak_allocated_bytes != 0;
+        if (!a || !a->begin_count)
+            continue;
+        seen.marked |= a->growth_rule == STEP_MARK;
+        if (a->growth_steps + 1 > seen.count)
+            seen.count = a->growth_steps + 1;
     }
-    if (known && most < GROWTH_STEPS && result->verdict == VERDICT_FITS)
+    return seen;
+}
+
+/* A job of which too little is known does not fit. */
+static void judge_unknown(struct result *result, const struct steps_seen *seen)
+{
+    if (result->verdict != VERDICT_FITS)
+        return;
+    if (result->step_mark && !seen->marked)
+        result_verdict_unknown(result, "--step-mark's function was not called "
+                                       "or not found");
+    else if (result->job_steps > seen->count && seen->count < GROWTH_STEPS)
+        result_verdict_unknown(
+            result, seen->count ? "fewer than 6 recorded steps do not show "
+                                  "whether memory grows"
+                                : "no step was recorded");
+}
+
+/* What too few steps cannot show. */
+static void note_few_steps(struct result *result, const struct steps_seen *seen)
+{
+    if (result->verdict != VERDICT_FITS && result->verdict != VERDICT_UNKNOWN)
+        return;
+    if (seen->count && seen->count < GROWTH_STEPS)
         result_note(result,
                     "whether memory grows from step to step is not known: "
                     "that takes %d recorded steps",
                     GROWTH_STEPS);
+    else if (!seen->count && seen->tensors)
+        result_note(result,
+                    "no step was recorded: whether memory grows is not known; "
+                    "--step-mark FUNC names the function of the script that "
+                    "is a step");
 }
+
+_Static_assert(GROWTH_STEPS == 6, "a verdict says so in words");
 
 void outlook_run(struct result *result, const struct rundir *dir,
                  const struct recorded_list *recorded)
@@ -174,6 +213,8 @@ void outlook_run(struct result *result, const struct rundir *dir,
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
         device_look(result, w.device, dir, recorded);
     verdict_judge(result);
+    const struct steps_seen seen = steps_see(result);
+    judge_unknown(result, &seen);
     gaps_note(result);
-    note_few_steps(result);
+    note_few_steps(result, &seen);
 }

@@ -239,8 +239,8 @@ static struct piece *piece_make(const struct attribute *a,
 
 static unsigned step_now(const struct attribute *a)
 {
-    return a->steps.counter.begun ? step_tracker_step(&a->steps)
-                                  : HISTORY_BEFORE;
+    return step_tracker_begun(&a->steps) ? step_tracker_step(&a->steps)
+                                         : HISTORY_BEFORE;
 }
 
 static void on_block_alloc(struct attribute *a, const struct trace_item *item)
@@ -395,31 +395,40 @@ static void law_follow(const struct attribute *a, struct card_use *card,
     peak_law_add(&card->law, &input, card->growth.peak_requested_bytes);
 }
 
-/* Growth is compared from the second step on: by optimizer steps, and by
- * outermost module calls as long as no optimizer has stepped. */
+static enum step_rule growth_rule(const struct attribute *a)
+{
+    if (a->steps.marks.begun)
+        return STEP_MARK;
+    return step_counter_whole(&a->steps.counter) ? STEP_OPTIMIZER : STEP_MODULE;
+}
+
+/* Growth is compared from the second step on: by --step-mark's function, by
+ * optimizer steps, and by outermost module calls as long as no optimizer has
+ * stepped. What counted as steps by another rule were none. */
 static void growth_follow(struct attribute *a, bool call, bool step)
 {
-    bool optimizes = step_counter_whole(&a->steps.counter) > 0;
+    enum step_rule rule = growth_rule(a);
     bool backward =
         a->phase == TRACE_PHASE_BACKWARD || a->phase == TRACE_PHASE_RECOMPUTE;
     bool calls = call && !backward && !a->steps.phases.capturing;
+    bool restart = rule != STEP_MODULE && a->rule != rule;
 
-    if (optimizes ? !step : !calls)
+    if (rule == STEP_MODULE ? !calls : !step)
         return;
-    if (optimizes && a->rule != STEP_OPTIMIZER)
+    if (restart)
         a->begin_count = 0;
     a->begins[a->begin_count++ % ATTRIBUTION_BEGINS] = a->ordinal - 1;
     for (size_t i = 0; i < ATTRIBUTE_DEVICES; i++) {
         struct growth *g = &a->cards[i].growth;
-        law_follow(a, &a->cards[i], optimizes && a->rule != STEP_OPTIMIZER);
-        if (optimizes && a->rule != STEP_OPTIMIZER)
+        law_follow(a, &a->cards[i], restart);
+        if (restart)
             growth_restart(g);
         growth_step(g);
         if (a->rule == STEP_NONE)
             growth_restart(g);
     }
     a->batch = (struct step_batch){.count = 0};
-    a->rule = optimizes ? STEP_OPTIMIZER : STEP_MODULE;
+    a->rule = rule;
 }
 
 #define BIT(category) (1u << TRACE_CATEGORY_##category)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/trace/play.h"
+#include "common/trace/step.h"
 #include "memsim/attribution/growth.h"
 #include "memsim/attribution/label.h"
 #include "memsim/attribution/peak_law.h"
@@ -125,6 +126,7 @@ struct attribution {
     uint64_t growth_peak_bytes; /* a step's peak above the one before; 0: not
                                    regularly */
     unsigned growth_steps; /* compared; 0: the trace has no steps */
+    enum step_rule growth_rule; /* what these steps are */
     struct peak_law law; /* of a step's peak */
     uint64_t begins[ATTRIBUTION_BEGINS]; /* the records at which the last of
                                             these begin */

@@ -307,6 +307,7 @@ static void growth_conclude(struct conclusion *c)
     to->growth = xcalloc(count + 1, sizeof *to->growth);
     to->growth_count = count;
     to->growth_steps = growth_steps(&c->card->growth);
+    to->growth_rule = c->a->rule;
     to->growth_peak_bytes = growth_peak_bytes(&c->card->growth);
     for (size_t i = c->a->begin_count > ATTRIBUTION_BEGINS
                         ? c->a->begin_count - ATTRIBUTION_BEGINS

@@ -392,6 +392,7 @@ static int start(int argc, char **argv, char *const *invocation)
         return run_nested(outer, operands.values);
     note_hidden_cards();
     assume_cluster(&o, &job);
+    o.output.step_mark = o.job.step_mark;
     void *image = clock_make(&o, &job);
     struct live *live = o.live ? live_create() : NULL;
     job.view = live_view(live);

@@ -340,6 +340,7 @@ static bool wants_traces(const struct output_options *o,
 {
     return !o->quiet || result->rank_count > 1 || o->fail_slower ||
            o->check_collectives || o->depends || o->steps || o->input_max ||
+           o->step_mark ||
            output_targets_any(o);
 }
 
@@ -359,6 +360,7 @@ static int gather(const struct output_options *options,
         !output_time_gate(options, result, err))
         rc = 0;
     result->job_steps = options->steps;
+    result->step_mark = options->step_mark;
     result->input_max = options->input_max;
     outlook_run(result, dir, &traces->recorded);
     law_judge(result);

@@ -26,6 +26,7 @@ struct output_options {
     const char *fail_slower, *base; /* of the step; NULL: not asked for */
     uint32_t input_max; /* tokens of the longest sample; 0: not given */
     uint32_t steps; /* of the job that will be run; 0: not given */
+    const char *step_mark; /* the run's --step-mark; NULL: not given */
     bool quiet, advice, timeline, check_collectives, verbose;
     uint32_t depth, top; /* 0: not given */
     int host_times;      /* index in "typical|recorded" */

@@ -318,7 +318,7 @@ static void log_conclude(void *context, const struct trace_now *now)
 
     (void)now;
     op_trace_end(log->reading->ops);
-    log->steps = step_counter_whole(&log->reading->steps.counter);
+    log->steps = step_tracker_whole(&log->reading->steps);
     reading_destroy(log->reading);
     log->reading = NULL;
 }

@@ -23,7 +23,8 @@ enum verdict {
     VERDICT_OOM,
     VERDICT_OVER_LIMIT, /* it fits, above --fail-above */
     VERDICT_FAILED,     /* the command failed for another reason */
-    VERDICT_UNKNOWN,    /* a replay whose recording ends too early */
+    VERDICT_UNKNOWN,    /* a recording says too little: it ends too early, or
+                           has too few steps */
     VERDICT_NONE,       /* the command used no GPU */
     VERDICT_GROWS, /* what was run fits, but memory grows from step to step */
     VERDICT_HOST,  /* it fits, but the host's memory (--host-memory) does not
@@ -204,6 +205,7 @@ struct result {
     double fail_above_percent; /* 0: not given */
     uint64_t input_max; /* --input-max: tokens of the longest sample; or 0 */
     uint64_t job_steps;        /* of the job that will be run; 0: not given */
+    const char *step_mark;     /* --step-mark; borrowed; NULL: not given */
     double slower_percent;  /* over --fail-slower's limit: by so much; else 0 */
     struct capability_set code; /* GPUs that its libraries have code for;
                                    empty: not known */

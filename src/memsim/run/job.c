@@ -356,6 +356,8 @@ int job_run(const struct job *job, struct rundir *dir, struct err *err)
         setenv("MEMSIM_REAL_INIT", "1", true);
     if (job->options.write_through)
         setenv("MEMSIM_WRITE_THROUGH", "1", true);
+    if (job->options.step_mark)
+        setenv("MEMSIM_STEP_MARK", job->options.step_mark, true);
     if (job->no_modules)
         setenv("MEMSIM_MODULES", "0", true);
     int rc = preload_and_run(job, libraries, dir, err);

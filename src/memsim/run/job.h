@@ -29,6 +29,7 @@ struct job_options {
     double unknown_value;
     const char *host_memory; /* SIZE, or "cgroup"; NULL: not given */
     const char *assume; /* FILE:LINE=X,...; NULL: not given */
+    const char *step_mark; /* the function whose calls are steps; NULL: none */
     bool require_gpu, ignore_children, scratch, write_through;
 };
 
@@ -68,6 +69,10 @@ struct job_options {
      offsetof(structure, member.ignore_children),                              \
      .help = "take the verdict from COMMAND's own exit status, also\n"         \
              "if a process that it started failed"},                           \
+    {"step-mark", 0, OPTION_STRING, "FUNC",                                    \
+     offsetof(structure, member.step_mark), .group = "Steps",                  \
+     .help = "each call of this Python function is a step: train_step,\n"      \
+             "Trainer.step of the script, or package.module.name"},            \
     {"selected-fraction", 0, OPTION_FRACTION, "F",                             \
      offsetof(structure, member.selected_fraction),                            \
      .group = "Values that memsim does not compute",                           \
