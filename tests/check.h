@@ -41,6 +41,13 @@ static int check_failures;
         if (got_ != want_)                                                     \
             CHECK_FAIL("%s is %" PRIu64 ", not %" PRIu64, #got, got_, want_);  \
     } while (0)
+/* That CALL answers the code WANT; on another one prints both. */
+#define CHECK_CODE(call, want)                                                 \
+    do {                                                                       \
+        int got_ = (int)(call), want_ = (int)(want);                           \
+        if (got_ != want_)                                                     \
+            CHECK_FAIL("%s is %d, not %d (%s)", #call, got_, want_, #want);    \
+    } while (0)
 #define CHECK_STR(got, want)                                                   \
     do {                                                                       \
         const char *got_ = (got), *want_ = (want);                             \

@@ -394,7 +394,7 @@ TEST(wrong_calls_are_refused)
     CHECK(cudnnBackendGetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
                                    CUDNN_TYPE_INT64, 1, NULL, &number));
     set_part(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, d);
-    CHECK(cudnnBackendFinalize(op) == CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+    CHECK_CODE(cudnnBackendFinalize(op), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
     d = tensor(1, CUDNN_DATA_HALF, dims, false);
     CHECK(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID,
                                    CUDNN_TYPE_INT64, 1, &number));

@@ -30,7 +30,7 @@ TEST(a_plan_takes_its_work_area_and_gives_it_back)
     CHECK_UINT(bytes, (UINT64_C(11) << 10) * 8 * 8); /* 11: the most */
     CHECK(!cufftDestroy(plan));
     CHECK_UINT(card_used(), before);
-    CHECK(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
+    CHECK_CODE(cufftDestroy(plan), CUFFT_INVALID_PLAN);
 }
 
 TEST(each_plan_takes_memory_beside_its_work_area)

@@ -195,10 +195,10 @@ TEST(a_call_and_its_work_have_one_correlation_and_its_external_id)
     CHECK(!cuptiActivityPopExternalCorrelationId(kind, &id));
     CHECK_UINT(id, 42);
     CHECK(!cuptiActivityPopExternalCorrelationId(kind, NULL));
-    CHECK(cuptiActivityPopExternalCorrelationId(kind, NULL) ==
-          CUPTI_ERROR_QUEUE_EMPTY);
-    CHECK(cuptiActivityPushExternalCorrelationId(99, 1) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiActivityPopExternalCorrelationId(kind, NULL),
+               CUPTI_ERROR_QUEUE_EMPTY);
+    CHECK_CODE(cuptiActivityPushExternalCorrelationId(99, 1),
+               CUPTI_ERROR_INVALID_PARAMETER);
     cudaDeviceSynchronize();
     cuptiActivityFlushAll(0);
     CHECK_UINT(count_of(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), 1);
@@ -350,8 +350,8 @@ TEST(without_room_records_are_lost_and_counted)
     }
     CHECK(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
     CHECK_UINT(dropped, 0);
-    CHECK(cuptiActivityGetNumDroppedRecords(NULL, 0, NULL) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiActivityGetNumDroppedRecords(NULL, 0, NULL),
+               CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 /* More than the core keeps: what the program does not take is counted. */
@@ -434,36 +434,36 @@ TEST(arguments_that_make_no_sense_are_refused)
     size_t size = 8;
     uint64_t value = 5;
 
-    CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID) ==
-          CUPTI_ERROR_NOT_SUPPORTED);
-    CHECK(cuptiActivityEnable((CUpti_ActivityKind)9999) ==
-          CUPTI_ERROR_NOT_SUPPORTED);
-    CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING) ==
-          CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK_CODE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID),
+               CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK_CODE(cuptiActivityEnable((CUpti_ActivityKind)9999),
+               CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK_CODE(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING),
+               CUPTI_ERROR_NOT_SUPPORTED);
     CHECK(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD));
     CHECK(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_OVERHEAD));
-    CHECK(cuptiActivityRegisterCallbacks(NULL, on_complete) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
-    CHECK(cuptiActivityGetNextRecord(NULL, 8, &record) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
-    CHECK(cuptiActivityGetNextRecord(bytes, 0, &record) ==
-          CUPTI_ERROR_MAX_LIMIT_REACHED);
-    CHECK(cuptiActivityGetNextRecord(bytes, sizeof api - 1, &record) ==
-          CUPTI_ERROR_INVALID_KIND);
+    CHECK_CODE(cuptiActivityRegisterCallbacks(NULL, on_complete),
+               CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiActivityGetNextRecord(NULL, 8, &record),
+               CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiActivityGetNextRecord(bytes, 0, &record),
+               CUPTI_ERROR_MAX_LIMIT_REACHED);
+    CHECK_CODE(cuptiActivityGetNextRecord(bytes, sizeof api - 1, &record),
+               CUPTI_ERROR_INVALID_KIND);
     CHECK(!cuptiActivityGetNextRecord(bytes, sizeof api, &record));
-    CHECK(cuptiActivityGetNextRecord(bytes, sizeof api, &record) ==
-          CUPTI_ERROR_MAX_LIMIT_REACHED);
+    CHECK_CODE(cuptiActivityGetNextRecord(bytes, sizeof api, &record),
+               CUPTI_ERROR_MAX_LIMIT_REACHED);
     api.kind = (CUpti_ActivityKind)77;
-    CHECK(cuptiActivityGetNextRecord(bytes, sizeof api, &record) ==
-          CUPTI_ERROR_INVALID_KIND);
+    CHECK_CODE(cuptiActivityGetNextRecord(bytes, sizeof api, &record),
+               CUPTI_ERROR_INVALID_KIND);
     const CUpti_ActivityAttribute pool =
         CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT;
     CHECK(!cuptiActivitySetAttribute(pool, &size, &value));
     value = 0;
     CHECK(!cuptiActivityGetAttribute(pool, &size, &value) && value == 5);
     size = 4;
-    CHECK(cuptiActivityGetAttribute(pool, &size, &value) ==
-          CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+    CHECK_CODE(cuptiActivityGetAttribute(pool, &size, &value),
+               CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
 }
 
 /* --- callbacks ------------------------------------------------------------ */
@@ -506,8 +506,8 @@ TEST(a_subscriber_hears_of_the_calls_that_it_wants)
     copies(1);
     heard_count = 0;
     CHECK(!cuptiSubscribe(&subscriber, on_call, &heard_count));
-    CHECK(cuptiSubscribe(&other, on_call, NULL) ==
-          CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    CHECK_CODE(cuptiSubscribe(&other, on_call, NULL),
+               CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     profile(BUFFER);
     enable(CUPTI_ACTIVITY_KIND_MEMCPY);
     copies(1); /* not enabled yet */
@@ -547,7 +547,7 @@ TEST(a_graphs_launch_is_a_call_of_the_runtime_and_in_it_of_the_driver)
     CHECK(!cudaGraphInstantiate(&exec, graph, 0));
     CHECK(!cuptiGetGraphId(graph, &of_graph) && of_graph);
     CHECK(!cuptiGetGraphExecId(exec, &of_exec) && of_exec == of_graph);
-    CHECK(cuptiGetGraphId(NULL, &of_graph) == CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiGetGraphId(NULL, &of_graph), CUPTI_ERROR_INVALID_PARAMETER);
     heard_count = 0;
     CHECK(!cuptiSubscribe(&subscriber, on_call, &heard_count));
     CHECK(!cuptiEnableAllDomains(1, subscriber));
@@ -593,7 +593,7 @@ TEST(after_the_end_it_can_begin_again)
     cudaDeviceSynchronize();
     CHECK(!cuptiFinalize());
     CHECK_UINT(record_count, 1);
-    CHECK(cuptiActivityFlushAll(0) == CUPTI_ERROR_INVALID_OPERATION);
+    CHECK_CODE(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
     profile(BUFFER);
     enable(CUPTI_ACTIVITY_KIND_MEMCPY);
     copies(2);
@@ -617,15 +617,15 @@ TEST(there_is_one_subscriber_at_a_time)
     CUpti_SubscriberHandle a, b;
 
     CHECK(!cuptiSubscribe(&a, callback, NULL));
-    CHECK(cuptiSubscribe(&b, callback, NULL) ==
-          CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    CHECK_CODE(cuptiSubscribe(&b, callback, NULL),
+               CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     CHECK(!cuptiUnsubscribe(a));
     CHECK(!cuptiSubscribe(&b, callback, NULL));
-    CHECK(cuptiSubscribe(NULL, callback, NULL) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
-    CHECK(cuptiEnableCallback(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API,
-                              CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiSubscribe(NULL, callback, NULL),
+               CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiEnableCallback(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API,
+                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+               CUPTI_ERROR_INVALID_PARAMETER);
     CHECK(!cuptiEnableDomain(0, b, CUPTI_CB_DOMAIN_RUNTIME_API));
     /* nobody is told of contexts, of which Kineto wants to hear */
     CHECK(!cuptiEnableCallback(1, b, CUPTI_CB_DOMAIN_RESOURCE,
@@ -650,8 +650,8 @@ TEST(the_calls_that_are_recorded_have_names)
     CHECK(!cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
                                 records[1].api.cbid, &name));
     CHECK_STR(name, "cudaDeviceSynchronize_v3020");
-    CHECK(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 9999, &name) ==
-          CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 9999, &name),
+               CUPTI_ERROR_INVALID_PARAMETER);
     disable_all();
 }
 
@@ -663,7 +663,7 @@ TEST(time_is_that_of_the_wall_clock)
     uint64_t now = wall();
     CHECK(!cuptiGetTimestamp(&after));
     CHECK(before <= now && now <= after);
-    CHECK(cuptiGetTimestamp(NULL) == CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_CODE(cuptiGetTimestamp(NULL), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 TEST(results_have_names)

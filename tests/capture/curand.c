@@ -25,9 +25,9 @@ TEST(a_request_is_recorded_with_its_count)
     CHECK_UINT(seen.call.b, sizeof(float));
     CHECK_UINT(seen.call.c, CURAND_RNG_PSEUDO_PHILOX4_32_10);
     CHECK(!curandDestroyGenerator(g));
-    CHECK(curandGenerateNormal(g, numbers, 1000, 0, 1) ==
-          CURAND_STATUS_NOT_INITIALIZED);
-    CHECK(curandDestroyGenerator(g) == CURAND_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(curandGenerateNormal(g, numbers, 1000, 0, 1),
+               CURAND_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(curandDestroyGenerator(g), CURAND_STATUS_NOT_INITIALIZED);
 }
 
 TEST(a_generator_of_the_host_writes_zeros)
@@ -48,6 +48,6 @@ TEST(the_version_agrees_with_its_parts)
     CHECK(!curandGetVersion(&version));
     CHECK(!curandGetProperty(MAJOR_VERSION, &major));
     CHECK(version == CURAND_VERSION && major == CURAND_VER_MAJOR);
-    CHECK(curandGetProperty((libraryPropertyType)9, &major) ==
-          CURAND_STATUS_OUT_OF_RANGE);
+    CHECK_CODE(curandGetProperty((libraryPropertyType)9, &major),
+               CURAND_STATUS_OUT_OF_RANGE);
 }

@@ -73,9 +73,9 @@ TEST(a_handle_remembers_and_ends)
     CHECK(!cusolverDnGetDeterministicMode(handle, &mode));
     CHECK(mode == CUSOLVER_DETERMINISTIC_RESULTS);
     CHECK(!cusolverDnDestroy(handle));
-    CHECK(cusolverDnDestroy(handle) == CUSOLVER_STATUS_NOT_INITIALIZED);
-    CHECK(cusolverDnSetStream(handle, stream) ==
-          CUSOLVER_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(cusolverDnDestroy(handle), CUSOLVER_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(cusolverDnSetStream(handle, stream),
+               CUSOLVER_STATUS_NOT_INITIALIZED);
 }
 
 TEST(each_handle_takes_memory_the_first_one_more)
@@ -160,9 +160,10 @@ TEST(bytes_follow_the_type)
     CHECK_UINT(host, 0);
     CHECK_UINT(single, 4224);
     CHECK_UINT(twice, 4224);
-    CHECK(cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER, 8,
-                                      CUDA_R_8I, NULL, 8, CUDA_R_8I, &single,
-                                      &host) == CUSOLVER_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusolverDnXpotrf_bufferSize(handle, NULL, CUBLAS_FILL_MODE_LOWER,
+                                           8, CUDA_R_8I, NULL, 8, CUDA_R_8I,
+                                           &single, &host),
+               CUSOLVER_STATUS_INVALID_VALUE);
 }
 
 TEST(a_factorisation_succeeds_and_is_recorded)
@@ -209,8 +210,8 @@ TEST(a_host_side_result_is_set)
     CHECK(!cusolverDnXgesvdjGetSweeps(handle, jacobi, &sweeps));
     CHECK_UINT(sweeps, 1);
     CHECK(!cusolverDnDestroyGesvdjInfo(jacobi));
-    CHECK(cusolverDnXgesvdjSetMaxSweeps(jacobi, 10) ==
-          CUSOLVER_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusolverDnXgesvdjSetMaxSweeps(jacobi, 10),
+               CUSOLVER_STATUS_INVALID_VALUE);
 }
 
 TEST(bad_arguments_are_refused)
@@ -218,21 +219,21 @@ TEST(bad_arguments_are_refused)
     cusolverDnHandle_t handle = handle_new();
     int elements = 3, *info = device_info(1);
 
-    CHECK(cusolverDnSpotrf_bufferSize(NULL, CUBLAS_FILL_MODE_LOWER, 4, NULL, 4,
-                                      &elements) ==
-          CUSOLVER_STATUS_NOT_INITIALIZED);
-    CHECK(cusolverDnSpotrf_bufferSize(handle, CUBLAS_FILL_MODE_LOWER, -1, NULL,
-                                      4, &elements) ==
-          CUSOLVER_STATUS_INVALID_VALUE);
-    CHECK(cusolverDnSpotrf_bufferSize(handle, CUBLAS_FILL_MODE_LOWER, 8, NULL,
-                                      4, &elements) ==
-          CUSOLVER_STATUS_INVALID_VALUE); /* lda */
-    CHECK(cusolverDnSsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR,
-                                      CUBLAS_FILL_MODE_LOWER, 50000, NULL,
-                                      50000, NULL, &elements) ==
-          CUSOLVER_STATUS_INVALID_VALUE); /* more than an int holds */
+    CHECK_CODE(cusolverDnSpotrf_bufferSize(NULL, CUBLAS_FILL_MODE_LOWER, 4,
+                                           NULL, 4, &elements),
+               CUSOLVER_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(cusolverDnSpotrf_bufferSize(handle, CUBLAS_FILL_MODE_LOWER, -1,
+                                           NULL, 4, &elements),
+               CUSOLVER_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusolverDnSpotrf_bufferSize(handle, CUBLAS_FILL_MODE_LOWER, 8,
+                                           NULL, 4, &elements),
+               CUSOLVER_STATUS_INVALID_VALUE); /* lda */
+    CHECK_CODE(cusolverDnSsyevd_bufferSize(handle, CUSOLVER_EIG_MODE_VECTOR,
+                                           CUBLAS_FILL_MODE_LOWER, 50000, NULL,
+                                           50000, NULL, &elements),
+               CUSOLVER_STATUS_INVALID_VALUE); /* more than an int holds */
     CHECK_UINT(elements, 3);
-    CHECK(cusolverDnSgetrf(handle, 8, 8, NULL, 4, NULL, NULL, info) ==
-          CUSOLVER_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusolverDnSgetrf(handle, 8, 8, NULL, 4, NULL, NULL, info),
+               CUSOLVER_STATUS_INVALID_VALUE);
     CHECK(info_at(info, 0) == -1);
 }

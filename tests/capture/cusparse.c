@@ -98,14 +98,15 @@ TEST(descriptors_give_back_what_they_got)
     CHECK(!cusparseSpMatGetAttribute(matrix, CUSPARSE_SPMAT_FILL_MODE,
                                      &got_fill, sizeof got_fill));
     CHECK(got_fill == fill);
-    CHECK(cusparseSpMatSetAttribute(matrix, CUSPARSE_SPMAT_FILL_MODE, &fill,
-                                    1) == CUSPARSE_STATUS_INVALID_VALUE);
+    CHECK_CODE(
+        cusparseSpMatSetAttribute(matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, 1),
+        CUSPARSE_STATUS_INVALID_VALUE);
     CHECK(!cusparseCsrSetStridedBatch(matrix, 4, 11, 30));
     CHECK(!cusparseSpMatGetStridedBatch(matrix, &batch));
     CHECK_UINT(batch, 4);
     CHECK(!cusparseDestroySpMat(matrix));
-    CHECK(cusparseSpMatGetSize(matrix, &rows, &columns, &count) ==
-          CUSPARSE_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusparseSpMatGetSize(matrix, &rows, &columns, &count),
+               CUSPARSE_STATUS_INVALID_VALUE);
     CHECK(!cusparseDestroySpMat(NULL));
 }
 
@@ -114,10 +115,10 @@ TEST(old_descriptors_have_defaults)
     cusparseMatDescr_t matrix;
 
     CHECK(!cusparseCreateMatDescr(&matrix));
-    CHECK(cusparseGetMatType(matrix) == CUSPARSE_MATRIX_TYPE_GENERAL);
-    CHECK(cusparseGetMatIndexBase(matrix) == CUSPARSE_INDEX_BASE_ZERO);
+    CHECK_CODE(cusparseGetMatType(matrix), CUSPARSE_MATRIX_TYPE_GENERAL);
+    CHECK_CODE(cusparseGetMatIndexBase(matrix), CUSPARSE_INDEX_BASE_ZERO);
     CHECK(!cusparseSetMatFillMode(matrix, CUSPARSE_FILL_MODE_UPPER));
-    CHECK(cusparseGetMatFillMode(matrix) == CUSPARSE_FILL_MODE_UPPER);
+    CHECK_CODE(cusparseGetMatFillMode(matrix), CUSPARSE_FILL_MODE_UPPER);
     CHECK(!cusparseDestroyMatDescr(matrix));
 }
 
@@ -239,10 +240,10 @@ TEST(bad_handles_are_refused)
     cusparseSpMatDescr_t matrix = (cusparseSpMatDescr_t)&handle;
     int64_t n;
 
-    CHECK(cusparseSpMatGetSize(matrix, &n, &n, &n) ==
-          CUSPARSE_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusparseSpMatGetSize(matrix, &n, &n, &n),
+               CUSPARSE_STATUS_INVALID_VALUE);
     CHECK(!cusparseDestroy(handle));
-    CHECK(cusparseDestroy(handle) == CUSPARSE_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(cusparseDestroy(handle), CUSPARSE_STATUS_NOT_INITIALIZED);
     CHECK_STR(cusparseGetErrorName(CUSPARSE_STATUS_ZERO_PIVOT),
               "CUSPARSE_STATUS_ZERO_PIVOT");
     CHECK(cusparseGetErrorString((cusparseStatus_t)77));
@@ -263,9 +264,10 @@ TEST(compression_keeps_half_and_its_places)
     lt_object handle = {0}, matrix = {0};
     size_t bytes = 0, buffer = 9;
 
-    CHECK(cusparseLtStructuredDescriptorInit(
-              &handle, &matrix, 64, 128, 128, 16, CUDA_R_16F,
-              CUSPARSE_ORDER_ROW, 0) == CUSPARSE_STATUS_NOT_INITIALIZED);
+    CHECK_CODE(cusparseLtStructuredDescriptorInit(&handle, &matrix, 64, 128,
+                                                  128, 16, CUDA_R_16F,
+                                                  CUSPARSE_ORDER_ROW, 0),
+               CUSPARSE_STATUS_NOT_INITIALIZED);
     CHECK(!cusparseLtInit(&handle));
     CHECK(!cusparseLtStructuredDescriptorInit(&handle, &matrix, 64, 128, 128,
                                               16, CUDA_R_16F,
@@ -279,6 +281,7 @@ TEST(compression_keeps_half_and_its_places)
     CHECK(!cusparseLtSpMMACompressedSize2(&handle, &matrix, &bytes, &buffer));
     CHECK_UINT(bytes, 64 * 128 * 10 / 16);
     CHECK(!cusparseLtMatDescriptorDestroy(&matrix));
-    CHECK(cusparseLtSpMMACompressedSize2(&handle, &matrix, &bytes, &buffer) ==
-          CUSPARSE_STATUS_INVALID_VALUE);
+    CHECK_CODE(
+        cusparseLtSpMMACompressedSize2(&handle, &matrix, &bytes, &buffer),
+        CUSPARSE_STATUS_INVALID_VALUE);
 }

@@ -23,13 +23,13 @@ TEST(nothing_works_before_cuinit)
     CUdeviceptr p;
     int count;
 
-    CHECK(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(cuInit(1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
+    CHECK_CODE(cuMemAlloc(&p, 4), CUDA_ERROR_NOT_INITIALIZED);
+    CHECK_CODE(cuInit(1), CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuInit(0));
     CHECK(!cuDeviceGetCount(&count));
     CHECK(count == 1);
-    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuMemAlloc(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 TEST(nothing_works_after_the_only_context_is_destroyed)
@@ -45,8 +45,8 @@ TEST(nothing_works_after_the_only_context_is_destroyed)
 #endif
     CHECK(!cuMemAlloc(&p, 4));
     CHECK(!cuCtxDestroy(context));
-    CHECK(cuMemAlloc(&p, 4) == CUDA_ERROR_INVALID_CONTEXT);
-    CHECK(cuCtxSynchronize() == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuMemAlloc(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 TEST(a_primary_context_becomes_active)
@@ -66,7 +66,7 @@ TEST(a_primary_context_becomes_active)
     CHECK(active == 1);
     CHECK(!cuCtxGetCurrent(&current));
     CHECK(!current); /* retained, but not bound */
-    CHECK(cuCtxGetDevice(&device) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuCtxGetDevice(&device), CUDA_ERROR_INVALID_CONTEXT);
     CHECK(!cuCtxPushCurrent(context));
     CHECK(!cuCtxGetCurrent(&current));
     CHECK(current == context);
@@ -74,8 +74,8 @@ TEST(a_primary_context_becomes_active)
     CHECK(device == 0);
     CHECK(!cuCtxPopCurrent(&current));
     CHECK(current == context);
-    CHECK(cuCtxGetDevice(&device) == CUDA_ERROR_INVALID_CONTEXT);
-    CHECK(cuCtxSetCurrent((CUcontext)&device) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuCtxGetDevice(&device), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuCtxSetCurrent((CUcontext)&device), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 TEST(devices_tell_what_they_are)
@@ -95,7 +95,8 @@ TEST(devices_tell_what_they_are)
     CHECK(value == 9);
     CHECK(!cuDeviceGetUuid(&uuid, 0));
     CHECK(uuid.bytes[15] == 0);
-    CHECK(cuDeviceGetName(name, sizeof name, 1) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK_CODE(cuDeviceGetName(name, sizeof name, 1),
+               CUDA_ERROR_INVALID_DEVICE);
 }
 
 static void *entry(const char *name, int version)
@@ -124,8 +125,8 @@ TEST(entry_points_follow_the_version)
     CHECK(entry("cuMemGetAllocationGranularity", 12000) ==
           (void *)cuMemGetAllocationGranularity);
     CHECK(!entry("cuNoSuchThing", 13000));
-    CHECK(cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, NULL) ==
-          CUDA_ERROR_NOT_FOUND);
+    CHECK_CODE(cuGetProcAddress("cuNoSuchThing", &function, 13000, 0, NULL),
+               CUDA_ERROR_NOT_FOUND);
 }
 
 TEST(memory_and_values)
@@ -136,8 +137,8 @@ TEST(memory_and_values)
 
     start();
     CHECK(!cuMemGetInfo(&before, &total));
-    CHECK(cuMemAlloc(&p, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemAlloc(&p, 1ul << 40) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_CODE(cuMemAlloc(&p, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemAlloc(&p, 1ul << 40), CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(!cuMemAlloc(&p, 3 * MIB));
     CHECK(!cuMemGetInfo(&after, &total));
     CHECK_UINT(before - after, 4 * MIB);
@@ -149,9 +150,9 @@ TEST(memory_and_values)
     CHECK(!cuMemcpyDtoH(out, p, sizeof out));
     CHECK(out[0] == 0x01020304 && out[1] == 0x0102abcd);
     CHECK(out[3] == 0xff020304);
-    CHECK(cuMemsetD32(p + 1, 0, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemsetD32(p + 1, 0, 1), CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuMemFree(p));
-    CHECK(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(pointer_attributes)
@@ -170,8 +171,8 @@ TEST(pointer_attributes)
     CHECK(!cuPointerGetAttribute(&back, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
                                  p + 5));
     CHECK(back == p + 5);
-    CHECK(cuPointerGetAttribute(&type, which[0], (CUdeviceptr)&type) ==
-          CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuPointerGetAttribute(&type, which[0], (CUdeviceptr)&type),
+               CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuPointerGetAttributes(1, which, out, (CUdeviceptr)&type));
     CHECK(type == 0);
 }
@@ -190,21 +191,22 @@ TEST(modules_have_the_kernels_of_their_ptx)
     unsigned count;
 
     start();
-    CHECK(cuModuleLoadData(&module, "rubbish") == CUDA_ERROR_INVALID_IMAGE);
+    CHECK_CODE(cuModuleLoadData(&module, "rubbish"), CUDA_ERROR_INVALID_IMAGE);
     CHECK(!cuModuleLoadData(&module, ptx));
     CHECK(!cuModuleGetFunctionCount(&count, module));
     CHECK(count == 2);
     CHECK(!cuModuleGetFunction(&one, module, "one"));
-    CHECK(cuModuleGetFunction(&none, module, "three") == CUDA_ERROR_NOT_FOUND);
+    CHECK_CODE(cuModuleGetFunction(&none, module, "three"),
+               CUDA_ERROR_NOT_FOUND);
     CHECK(!cuModuleGetGlobal(&table, &bytes, module, "table"));
     CHECK(bytes == 64 && table);
-    CHECK(cuModuleGetGlobal(&table, &bytes, module, "chair") ==
-          CUDA_ERROR_NOT_FOUND);
+    CHECK_CODE(cuModuleGetGlobal(&table, &bytes, module, "chair"),
+               CUDA_ERROR_NOT_FOUND);
     CHECK(!cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL));
     CHECK(!cuModuleUnload(module));
-    CHECK(cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL) ==
-          CUDA_ERROR_INVALID_HANDLE);
-    CHECK(cuModuleUnload(module) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK_CODE(cuLaunchKernel(one, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL),
+               CUDA_ERROR_INVALID_HANDLE);
+    CHECK_CODE(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
 }
 
 TEST(the_linker_makes_a_module_of_its_inputs)
@@ -218,11 +220,13 @@ TEST(the_linker_makes_a_module_of_its_inputs)
 
     start();
     CHECK(!cuLinkCreate(0, NULL, NULL, &link));
-    CHECK(cuLinkComplete(link, &image, &bytes) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, "rubbish", 8, "a", 0, NULL,
-                        NULL) == CUDA_ERROR_INVALID_PTX);
-    CHECK(cuLinkAddFile(link, CU_JIT_INPUT_LIBRARY, "/nosuch.a", 0, NULL,
-                        NULL) == CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK_CODE(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(
+        cuLinkAddData(link, CU_JIT_INPUT_PTX, "rubbish", 8, "a", 0, NULL, NULL),
+        CUDA_ERROR_INVALID_PTX);
+    CHECK_CODE(
+        cuLinkAddFile(link, CU_JIT_INPUT_LIBRARY, "/nosuch.a", 0, NULL, NULL),
+        CUDA_ERROR_FILE_NOT_FOUND);
     CHECK(!cuLinkAddFile(link, CU_JIT_INPUT_LIBRARY, "/proc/self/exe", 0, NULL,
                          NULL));
     CHECK(!cuLinkAddData(link, CU_JIT_INPUT_PTX, (char *)ptx, sizeof ptx, "a",
@@ -233,7 +237,7 @@ TEST(the_linker_makes_a_module_of_its_inputs)
     CHECK(bytes == sizeof ptx + sizeof more);
     CHECK(!cuModuleLoadData(&module, image));
     CHECK(!cuLinkDestroy(link));
-    CHECK(cuLinkDestroy(link) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK_CODE(cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
     CHECK(!cuModuleGetFunction(&f, module, "two"));
     CHECK(!cuModuleGetFunction(&f, module, "three"));
     CHECK(!cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, 0, NULL, NULL));
@@ -254,9 +258,9 @@ TEST(a_module_file_may_be_of_whole_pages)
     CHECK(write(fd, text, sizeof text) == sizeof text);
     CHECK(!cuModuleLoad(&module, path));
     CHECK(!cuModuleGetFunction(&f, module, "two"));
-    CHECK(cuModuleLoad(&module, "/nosuch") == CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK_CODE(cuModuleLoad(&module, "/nosuch"), CUDA_ERROR_FILE_NOT_FOUND);
     CHECK(!ftruncate(fd, 0));
-    CHECK(cuModuleLoad(&module, path) == CUDA_ERROR_INVALID_IMAGE);
+    CHECK_CODE(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
     close(fd);
     unlink(path);
 }
@@ -273,17 +277,18 @@ TEST(launches_are_checked)
     CHECK(!cuLibraryGetKernel(&k, library, "two"));
     CHECK(!cuKernelGetFunction(&f, k));
     CHECK(!cuLaunchKernel(f, 1, 1, 1, 1024, 1, 1, 48 << 10, 0, NULL, NULL));
-    CHECK(cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) ==
-          CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, 0, NULL, NULL) ==
-          CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 100 << 10, 0, NULL, NULL) ==
-          CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, 0, NULL, NULL),
+               CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, 0, NULL, NULL),
+               CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 100 << 10, 0, NULL, NULL),
+               CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuFuncSetAttribute(
         f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200 << 10));
     CHECK(!cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 200 << 10, 0, NULL, NULL));
-    CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                             1 << 20) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuFuncSetAttribute(
+                   f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20),
+               CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuFuncGetAttribute(
         &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
     CHECK(value == 200 << 10);
@@ -329,8 +334,8 @@ TEST(cubins_tell_what_their_kernels_take)
     CHECK(!cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
     CHECK(value == 1000);
     CHECK(!cuLaunchKernel(f, 1, 1, 1, 512, 1, 1, 0, 0, NULL, NULL));
-    CHECK(cuLaunchKernel(f, 1, 1, 1, 1024, 1, 1, 0, 0, NULL, NULL) ==
-          CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    CHECK_CODE(cuLaunchKernel(f, 1, 1, 1, 1024, 1, 1, 0, 0, NULL, NULL),
+               CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 
 TEST(errors_have_names)
@@ -341,6 +346,7 @@ TEST(errors_have_names)
     CHECK_STR(text, "CUDA_ERROR_OUT_OF_MEMORY");
     CHECK(!cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
     CHECK_STR(text, "out of memory");
-    CHECK(cuGetErrorString((CUresult)12345, &text) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuGetErrorString((CUresult)12345, &text),
+               CUDA_ERROR_INVALID_VALUE);
     CHECK(!text);
 }

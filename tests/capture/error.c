@@ -12,11 +12,11 @@ TEST(errors_stay_until_they_are_asked_for)
 {
     void *p;
 
-    CHECK(cudaMalloc(&p, SIZE_MAX) == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMalloc(&p, SIZE_MAX), cudaErrorMemoryAllocation);
     CHECK(!cudaMalloc(&p, 8));
-    CHECK(cudaPeekAtLastError() == cudaErrorMemoryAllocation);
-    CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
-    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK_CODE(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaGetLastError(), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaGetLastError(), cudaSuccess);
 }
 
 TEST(use_after_destroy)
@@ -28,13 +28,13 @@ TEST(use_after_destroy)
     CHECK(!cudaMalloc(&p, 64));
     CHECK(!cudaStreamCreate(&stream));
     CHECK(!cudaStreamDestroy(stream));
-    CHECK(cudaMemsetAsync(p, 0, 4, stream) == cudaErrorContextIsDestroyed);
-    CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaMemsetAsync(p, 0, 4, stream), cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaStreamDestroy(stream), cudaErrorContextIsDestroyed);
     CHECK(!cudaEventCreate(&event));
     CHECK(!cudaEventDestroy(event));
-    CHECK(cudaEventRecord(event, 0) == cudaErrorContextIsDestroyed);
-    CHECK(cudaStreamWaitEvent(0, event, 0) == cudaErrorContextIsDestroyed);
-    CHECK(cudaEventDestroy(event) == cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaEventRecord(event, 0), cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaStreamWaitEvent(0, event, 0), cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaEventDestroy(event), cudaErrorContextIsDestroyed);
 }
 
 TEST(memory_after_free)
@@ -44,14 +44,14 @@ TEST(memory_after_free)
 
     CHECK(!cudaMalloc(&p, 64));
     CHECK(!cudaFree(p));
-    CHECK(cudaFree(p) == cudaErrorInvalidValue);
-    CHECK(cudaMemcpy(host, p, 64, cudaMemcpyDeviceToHost) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaMemset(p, 0, 64) == cudaErrorInvalidValue);
-    CHECK(cudaFree(host) == cudaErrorInvalidValue);
-    CHECK(cudaMemcpy(host, host, 0, cudaMemcpyHostToHost) == cudaSuccess);
-    CHECK(cudaMemcpy(host, host, 1, (enum cudaMemcpyKind)9) ==
-          cudaErrorInvalidMemcpyDirection);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(host, p, 64, cudaMemcpyDeviceToHost),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemset(p, 0, 64), cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(host), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(host, host, 0, cudaMemcpyHostToHost), cudaSuccess);
+    CHECK_CODE(cudaMemcpy(host, host, 1, (enum cudaMemcpyKind)9),
+               cudaErrorInvalidMemcpyDirection);
 }
 
 TEST(peers)
@@ -60,9 +60,10 @@ TEST(peers)
 
     CHECK(!cudaDeviceCanAccessPeer(&can, 0, 0));
     CHECK(can == 0);
-    CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
-    CHECK(cudaDeviceEnablePeerAccess(5, 0) == cudaErrorInvalidDevice);
-    CHECK(cudaDeviceCanAccessPeer(&can, 0, 1) == cudaErrorInvalidDevice);
+    CHECK_CODE(cudaDeviceEnablePeerAccess(0, 0),
+               cudaErrorPeerAccessUnsupported);
+    CHECK_CODE(cudaDeviceEnablePeerAccess(5, 0), cudaErrorInvalidDevice);
+    CHECK_CODE(cudaDeviceCanAccessPeer(&can, 0, 1), cudaErrorInvalidDevice);
 }
 
 TEST(every_code_has_a_text)
@@ -131,18 +132,18 @@ TEST(a_kernel_of_another_library_with_a_known_name)
 TEST(launches_that_are_refused)
 {
     kernel_register();
-    CHECK(launch_of(1, 1, 1024, 1) == cudaSuccess);
-    CHECK(launch_of(INT32_MAX, 1, 1, 1) == cudaSuccess);
-    CHECK(launch_of(0, 1, 1, 1) == cudaErrorInvalidConfiguration);
-    CHECK(launch_of(1, 1, 0, 1) == cudaErrorInvalidConfiguration);
-    CHECK(launch_of(1, 65536, 1, 1) == cudaErrorInvalidConfiguration);
-    CHECK(launch_of(1u << 31, 1, 1, 1) == cudaErrorInvalidConfiguration);
-    CHECK(launch_of(1, 1, 1025, 1) == cudaErrorInvalidConfiguration);
-    CHECK(launch_of(1, 1, 1, 65) == cudaErrorInvalidConfiguration);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
-    CHECK(cudaDeviceSynchronize() == cudaSuccess); /* not sticky */
-    CHECK(cudaLaunchKernel("", ONE, ONE, NULL, 0, 0) ==
-          cudaErrorInvalidDeviceFunction);
+    CHECK_CODE(launch_of(1, 1, 1024, 1), cudaSuccess);
+    CHECK_CODE(launch_of(INT32_MAX, 1, 1, 1), cudaSuccess);
+    CHECK_CODE(launch_of(0, 1, 1, 1), cudaErrorInvalidConfiguration);
+    CHECK_CODE(launch_of(1, 1, 0, 1), cudaErrorInvalidConfiguration);
+    CHECK_CODE(launch_of(1, 65536, 1, 1), cudaErrorInvalidConfiguration);
+    CHECK_CODE(launch_of(1u << 31, 1, 1, 1), cudaErrorInvalidConfiguration);
+    CHECK_CODE(launch_of(1, 1, 1025, 1), cudaErrorInvalidConfiguration);
+    CHECK_CODE(launch_of(1, 1, 1, 65), cudaErrorInvalidConfiguration);
+    CHECK_CODE(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaSuccess); /* not sticky */
+    CHECK_CODE(cudaLaunchKernel("", ONE, ONE, NULL, 0, 0),
+               cudaErrorInvalidDeviceFunction);
 }
 
 /* What nvcc puts into a program: code of KIND, 1 PTX, 2 for the GPU itself, for
@@ -205,16 +206,17 @@ static cudaError_t launch_code(uint16_t kind, uint32_t first, uint32_t second)
 
 TEST(a_kernel_runs_if_its_code_is_for_the_gpu)
 {
-    CHECK(launch_code(2, 80, 90) == cudaSuccess);
-    CHECK(launch_code(2, 90, 75) == cudaSuccess);
-    CHECK(launch_code(2, 75, 89) == cudaErrorNoKernelImageForDevice);
-    CHECK(launch_code(2, 91, 100) == cudaErrorNoKernelImageForDevice);
-    CHECK(launch_code(1, 100, 75) == cudaSuccess); /* compiled by the driver */
-    CHECK(launch_code(1, 100, 120) == cudaErrorNoKernelImageForDevice);
-    CHECK(launch_code(7, 100, 120) == cudaSuccess); /* what kind is that? */
+    CHECK_CODE(launch_code(2, 80, 90), cudaSuccess);
+    CHECK_CODE(launch_code(2, 90, 75), cudaSuccess);
+    CHECK_CODE(launch_code(2, 75, 89), cudaErrorNoKernelImageForDevice);
+    CHECK_CODE(launch_code(2, 91, 100), cudaErrorNoKernelImageForDevice);
+    CHECK_CODE(launch_code(1, 100, 75),
+               cudaSuccess); /* compiled by the driver */
+    CHECK_CODE(launch_code(1, 100, 120), cudaErrorNoKernelImageForDevice);
+    CHECK_CODE(launch_code(7, 100, 120), cudaSuccess); /* what kind is that? */
     CHECK_STR(cudaGetErrorString(cudaErrorNoKernelImageForDevice),
               "no kernel image is available for execution on the device");
-    CHECK(cudaDeviceSynchronize() == cudaSuccess); /* not sticky */
+    CHECK_CODE(cudaDeviceSynchronize(), cudaSuccess); /* not sticky */
 }
 
 TEST(shared_memory_has_to_be_asked_for)
@@ -222,17 +224,18 @@ TEST(shared_memory_has_to_be_asked_for)
     struct cudaFuncAttributes a;
 
     kernel_register();
-    CHECK(launch(ONE, ONE, 48 << 10, NULL) == cudaSuccess);
-    CHECK(launch(ONE, ONE, (48 << 10) + 1, NULL) == cudaErrorInvalidValue);
-    CHECK(launch(ONE, ONE, SIZE_MAX, NULL) == cudaErrorInvalidValue);
+    CHECK_CODE(launch(ONE, ONE, 48 << 10, NULL), cudaSuccess);
+    CHECK_CODE(launch(ONE, ONE, (48 << 10) + 1, NULL), cudaErrorInvalidValue);
+    CHECK_CODE(launch(ONE, ONE, SIZE_MAX, NULL), cudaErrorInvalidValue);
     CHECK(!cudaFuncSetAttribute(
         &fill_stub, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
     CHECK(!cudaFuncGetAttributes(&a, &fill_stub));
     CHECK(a.maxDynamicSharedSizeBytes == 200 << 10);
-    CHECK(launch(ONE, ONE, 200 << 10, NULL) == cudaSuccess);
-    CHECK(cudaFuncSetAttribute(&fill_stub,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               228 << 10) == cudaErrorInvalidValue);
+    CHECK_CODE(launch(ONE, ONE, 200 << 10, NULL), cudaSuccess);
+    CHECK_CODE(cudaFuncSetAttribute(&fill_stub,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    228 << 10),
+               cudaErrorInvalidValue);
 }
 
 TEST(a_cooperative_grid_runs_at_once)
@@ -240,12 +243,12 @@ TEST(a_cooperative_grid_runs_at_once)
     void *arguments[] = {&(void *){NULL}, &(int){0}};
 
     kernel_register();
-    CHECK(cudaLaunchCooperativeKernel(&fill_stub, (dim3){132, 1, 1},
-                                      (dim3){1024, 1, 1}, arguments, 0,
-                                      0) == cudaSuccess);
-    CHECK(cudaLaunchCooperativeKernel(&fill_stub, (dim3){265, 1, 1},
-                                      (dim3){1024, 1, 1}, arguments, 0,
-                                      0) == cudaErrorCooperativeLaunchTooLarge);
+    CHECK_CODE(cudaLaunchCooperativeKernel(&fill_stub, (dim3){132, 1, 1},
+                                           (dim3){1024, 1, 1}, arguments, 0, 0),
+               cudaSuccess);
+    CHECK_CODE(cudaLaunchCooperativeKernel(&fill_stub, (dim3){265, 1, 1},
+                                           (dim3){1024, 1, 1}, arguments, 0, 0),
+               cudaErrorCooperativeLaunchTooLarge);
 }
 
 /* Every call that needs the context fails from then on; what needs none, and
@@ -257,22 +260,23 @@ static void check_sticky(void *p)
     int count, value;
     char host[8];
 
-    CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
-    CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
-    CHECK(cudaGetLastError() == cudaSuccess);
-    CHECK(cudaMalloc(&p, 8) == cudaErrorIllegalAddress);
-    CHECK(cudaFree(p) == cudaErrorIllegalAddress);
-    CHECK(cudaMemGetInfo(&available, &total) == cudaErrorIllegalAddress);
-    CHECK(cudaMemcpy(host, p, 8, cudaMemcpyDefault) == cudaErrorIllegalAddress);
-    CHECK(cudaStreamSynchronize(0) == cudaErrorIllegalAddress);
-    CHECK(cudaEventCreate(&event) == cudaErrorIllegalAddress);
-    CHECK(launch(ONE, ONE, 0, p) == cudaErrorIllegalAddress);
-    CHECK(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
-    CHECK(cudaDeviceReset() == cudaErrorIllegalAddress);
-    CHECK(cudaGetDeviceCount(&count) == cudaSuccess);
-    CHECK(cudaGetDevice(&value) == cudaSuccess);
-    CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0) ==
-          cudaSuccess);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaGetLastError(), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaGetLastError(), cudaSuccess);
+    CHECK_CODE(cudaMalloc(&p, 8), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaFree(p), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaMemGetInfo(&available, &total), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaMemcpy(host, p, 8, cudaMemcpyDefault),
+               cudaErrorIllegalAddress);
+    CHECK_CODE(cudaStreamSynchronize(0), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaEventCreate(&event), cudaErrorIllegalAddress);
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaErrorIllegalAddress);
+    CHECK_CODE(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK_CODE(cudaDeviceReset(), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaGetDeviceCount(&count), cudaSuccess);
+    CHECK_CODE(cudaGetDevice(&value), cudaSuccess);
+    CHECK_CODE(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0),
+               cudaSuccess);
 }
 
 TEST(a_kernel_given_freed_memory)
@@ -282,11 +286,12 @@ TEST(a_kernel_given_freed_memory)
     kernel_register();
     CHECK(!cudaMalloc(&p, 8 << 20));
     CHECK(!cudaMalloc(&q, 8 << 20));
-    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaSuccess);
     CHECK(!cudaFree(p));
-    CHECK(launch(ONE, ONE, 0, (char *)q + (8 << 20)) == cudaSuccess); /* end */
+    CHECK_CODE(launch(ONE, ONE, 0, (char *)q + (8 << 20)),
+               cudaSuccess); /* end */
     CHECK(!cudaDeviceSynchronize());
-    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess); /* it fails later */
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaSuccess); /* it fails later */
     check_sticky(q);
 }
 
@@ -298,8 +303,8 @@ TEST(blocking_launches_fail_themselves)
     kernel_register();
     CHECK(!cudaMalloc(&p, 8 << 20));
     CHECK(!cudaFree(p));
-    CHECK(launch(ONE, ONE, 0, p) == cudaErrorIllegalAddress);
-    CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaGetLastError(), cudaErrorIllegalAddress);
 }
 
 /* Small allocations share a page, which stays as long as one of them does. */
@@ -311,11 +316,11 @@ TEST(freed_memory_on_a_page_in_use)
     CHECK(!cudaMalloc(&p, 1024));
     CHECK(!cudaMalloc(&q, 1024));
     CHECK(!cudaFree(p));
-    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaSuccess);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaSuccess);
     CHECK(!cudaMalloc(&p, 1024)); /* there again */
-    CHECK(launch(ONE, ONE, 0, p) == cudaSuccess);
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK_CODE(launch(ONE, ONE, 0, p), cudaSuccess);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 TEST(bad_addresses_do_not_stick)
@@ -324,16 +329,16 @@ TEST(bad_addresses_do_not_stick)
     void *p;
 
     CHECK(!cudaMalloc(&p, 64));
-    CHECK(cudaMemcpy(host, p, 65, cudaMemcpyDeviceToHost) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaMemset(p, 0, SIZE_MAX) == cudaErrorInvalidValue);
-    CHECK(cudaMemcpy(host, NULL, 8, cudaMemcpyDeviceToHost) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaFreeHost(p) == cudaErrorInvalidValue);
-    CHECK(cudaFreeHost(host) == cudaErrorInvalidValue);
-    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
-    CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
-    CHECK(cudaMemcpy(host, p, 64, cudaMemcpyDeviceToHost) == cudaSuccess);
+    CHECK_CODE(cudaMemcpy(host, p, 65, cudaMemcpyDeviceToHost),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemset(p, 0, SIZE_MAX), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(host, NULL, 8, cudaMemcpyDeviceToHost),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaFreeHost(p), cudaErrorInvalidValue);
+    CHECK_CODE(cudaFreeHost(host), cudaErrorInvalidValue);
+    CHECK_CODE(cudaSetDevice(1), cudaErrorInvalidDevice);
+    CHECK_CODE(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    CHECK_CODE(cudaMemcpy(host, p, 64, cudaMemcpyDeviceToHost), cudaSuccess);
 }
 
 static void *last_error_elsewhere(void *seen)
@@ -348,11 +353,11 @@ TEST(last_errors_are_a_thread_s_own)
     pthread_t thread;
     void *p;
 
-    CHECK(cudaMalloc(&p, SIZE_MAX) == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMalloc(&p, SIZE_MAX), cudaErrorMemoryAllocation);
     CHECK(!pthread_create(&thread, NULL, last_error_elsewhere, &seen));
     CHECK(!pthread_join(thread, NULL));
     CHECK(seen == cudaSuccess);
-    CHECK(cudaPeekAtLastError() == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
 }
 
 TEST(sizes_at_the_ends)
@@ -360,19 +365,19 @@ TEST(sizes_at_the_ends)
     size_t pitch;
     void *p = (void *)1;
 
-    CHECK(cudaMalloc(&p, 0) == cudaSuccess);
+    CHECK_CODE(cudaMalloc(&p, 0), cudaSuccess);
     CHECK(!p);
-    CHECK(cudaFree(NULL) == cudaSuccess);
-    CHECK(cudaMalloc(NULL, 8) == cudaErrorInvalidValue);
-    CHECK(cudaMalloc(&p, SIZE_MAX - 100) == cudaErrorMemoryAllocation);
-    CHECK(cudaMalloc(&p, 1ul << 63) == cudaErrorMemoryAllocation);
-    CHECK(cudaMallocAsync(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
-    CHECK(cudaMallocManaged(&p, SIZE_MAX, 1) == cudaErrorMemoryAllocation);
-    CHECK(cudaMallocManaged(&p, 0, 1) == cudaErrorInvalidValue);
-    CHECK(cudaMallocManaged(&p, 8, 0) == cudaErrorInvalidValue);
-    CHECK(cudaHostAlloc(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
-    CHECK(cudaMallocPitch(&p, &pitch, SIZE_MAX - 600, 8) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaMallocPitch(&p, &pitch, 1ul << 30, 1ul << 40) ==
-          cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaFree(NULL), cudaSuccess);
+    CHECK_CODE(cudaMalloc(NULL, 8), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMalloc(&p, SIZE_MAX - 100), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMalloc(&p, 1ul << 63), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocAsync(&p, SIZE_MAX, 0), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocManaged(&p, SIZE_MAX, 1), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocManaged(&p, 0, 1), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMallocManaged(&p, 8, 0), cudaErrorInvalidValue);
+    CHECK_CODE(cudaHostAlloc(&p, SIZE_MAX, 0), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocPitch(&p, &pitch, SIZE_MAX - 600, 8),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaMallocPitch(&p, &pitch, 1ul << 30, 1ul << 40),
+               cudaErrorMemoryAllocation);
 }

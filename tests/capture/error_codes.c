@@ -806,11 +806,11 @@ TEST(a_reset_ends_the_context_and_all_that_is_in_it)
     CHECK(!cudaDeviceReset());
     CHECK(!cuDevicePrimaryCtxGetState(0, &flags, &active));
     CHECK(!active);
-    CHECK(cudaFree(p) == cudaErrorInvalidValue); /* makes a new context */
-    CHECK(cudaFreeAsync(q, 0) == cudaErrorInvalidValue);
-    CHECK(cudaFreeHost(pinned) == cudaErrorInvalidValue);
-    CHECK(cudaStreamSynchronize(stream) == cudaErrorContextIsDestroyed);
-    CHECK(cudaEventRecord(event, 0) == cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue); /* makes a new context */
+    CHECK_CODE(cudaFreeAsync(q, 0), cudaErrorInvalidValue);
+    CHECK_CODE(cudaFreeHost(pinned), cudaErrorInvalidValue);
+    CHECK_CODE(cudaStreamSynchronize(stream), cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaEventRecord(event, 0), cudaErrorContextIsDestroyed);
     before = free_bytes();
     CHECK(!cudaMemGetInfo(&total, &total) && before < total);
     p = device_memory(8);
@@ -820,7 +820,7 @@ TEST(a_reset_ends_the_context_and_all_that_is_in_it)
     CHECK(!cudaDeviceReset()); /* without a context there is nothing to do */
     CHECK_UINT(free_bytes(), before);
     CHECK(!cuDevicePrimaryCtxReset(0));
-    CHECK(cuCtxSynchronize() == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK_CODE(cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
     CHECK_UINT(free_bytes(), before);
 }
 

@@ -57,8 +57,8 @@ TEST(captured_work_runs_at_launch)
     CHECK(!cudaGraphLaunch(exec, 0));
     CHECK(read_int(q) == 0x01010101);
     CHECK(!cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphLaunch(exec, s) == cudaErrorInvalidValue);
-    CHECK(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphLaunch(exec, s), cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphDestroy(graph), cudaErrorInvalidValue);
 }
 
 TEST(streams_fork_and_join)
@@ -83,7 +83,7 @@ TEST(streams_fork_and_join)
     CHECK(!cudaEventRecord(join, b));
     CHECK(!cudaStreamWaitEvent(a, join, 0));
     CHECK(!cudaMemsetAsync(p, 4, 4, a));
-    CHECK(cudaEventQuery(join) == cudaErrorCapturedEvent);
+    CHECK_CODE(cudaEventQuery(join), cudaErrorCapturedEvent);
     CHECK(!cudaStreamEndCapture(a, &graph));
     CHECK(!cudaStreamIsCapturing(b, &status));
     CHECK(status == cudaStreamCaptureStatusNone);
@@ -103,7 +103,7 @@ TEST(an_unjoined_stream_fails_the_capture)
     CHECK(!cudaEventRecord(event, a));
     CHECK(!cudaStreamWaitEvent(b, event, 0));
     CHECK(!cudaMemsetAsync(p, 2, 4, b));
-    CHECK(cudaStreamEndCapture(a, &graph) == cudaErrorStreamCaptureUnjoined);
+    CHECK_CODE(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureUnjoined);
     CHECK(!graph);
     CHECK(!cudaStreamSynchronize(b));
 }
@@ -117,21 +117,24 @@ TEST(what_a_capture_forbids)
 
     CHECK(!cudaFree(0));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    CHECK(cudaMalloc(&p, 4) == cudaErrorStreamCaptureUnsupported);
+    CHECK_CODE(cudaMalloc(&p, 4), cudaErrorStreamCaptureUnsupported);
     CHECK(!cudaStreamIsCapturing(s, &status));
     CHECK(status == cudaStreamCaptureStatusInvalidated);
-    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaStreamEndCapture(s, &graph),
+               cudaErrorStreamCaptureInvalidated);
     CHECK(!cudaMalloc(&p, 4));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    CHECK(cudaStreamSynchronize(s) == cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaMemsetAsync(p, 0, 4, s) == cudaErrorStreamCaptureInvalidated);
-    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaStreamSynchronize(s), cudaErrorStreamCaptureUnsupported);
+    CHECK_CODE(cudaMemsetAsync(p, 0, 4, s), cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaStreamEndCapture(s, &graph),
+               cudaErrorStreamCaptureInvalidated);
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
-    CHECK(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) ==
-          cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorIllegalState);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported);
+    CHECK_CODE(cudaStreamEndCapture(s, &graph),
+               cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal),
+               cudaErrorStreamCaptureUnsupported);
+    CHECK_CODE(cudaStreamEndCapture(s, &graph), cudaErrorIllegalState);
 }
 
 TEST(relaxed_threads_may)
@@ -188,9 +191,9 @@ TEST(the_legacy_stream_would_wait)
     CHECK(!cudaMalloc(&p, 4));
     CHECK(!cudaStreamCreate(&blocking));
     CHECK(!cudaStreamBeginCapture(blocking, cudaStreamCaptureModeGlobal));
-    CHECK(cudaMemsetAsync(p, 0, 4, 0) == cudaErrorStreamCaptureImplicit);
-    CHECK(cudaStreamEndCapture(blocking, &graph) ==
-          cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaMemsetAsync(p, 0, 4, 0), cudaErrorStreamCaptureImplicit);
+    CHECK_CODE(cudaStreamEndCapture(blocking, &graph),
+               cudaErrorStreamCaptureInvalidated);
 }
 
 TEST(events_from_outside_do_not_reach_in)
@@ -201,8 +204,10 @@ TEST(events_from_outside_do_not_reach_in)
 
     CHECK(!cudaEventRecord(event, 0));
     CHECK(!cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
-    CHECK(cudaStreamWaitEvent(s, event, 0) == cudaErrorStreamCaptureIsolation);
-    CHECK(cudaStreamEndCapture(s, &graph) == cudaErrorStreamCaptureInvalidated);
+    CHECK_CODE(cudaStreamWaitEvent(s, event, 0),
+               cudaErrorStreamCaptureIsolation);
+    CHECK_CODE(cudaStreamEndCapture(s, &graph),
+               cudaErrorStreamCaptureInvalidated);
 }
 
 static int calls;
@@ -236,10 +241,10 @@ TEST(graphs_made_by_hand)
     CHECK(!cudaGraphLaunch(exec, 0));
     CHECK(calls == 2);
     CHECK(!cudaGraphAddEmptyNode(&first, clone, NULL, 0));
-    CHECK(cudaGraphExecUpdate(exec, clone, NULL) ==
-          cudaErrorGraphExecUpdateFailure);
-    CHECK(cudaGraphAddEmptyNode(&first, graph, &nodes[3], 1) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphExecUpdate(exec, clone, NULL),
+               cudaErrorGraphExecUpdateFailure);
+    CHECK_CODE(cudaGraphAddEmptyNode(&first, graph, &nodes[3], 1),
+               cudaErrorInvalidValue);
 }
 
 TEST(a_graph_launched_in_a_capture_is_a_child)

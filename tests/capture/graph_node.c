@@ -100,11 +100,11 @@ TEST(a_kernel_is_set_anew)
     for (int i = 0; i < 3000; i++)
         CHECK(!cudaGraphExecKernelNodeSetParams(a, node, fill(&f, p, 4, i)));
     CHECK(launched(a, p) == 2999);
-    CHECK(cudaGraphExecKernelNodeSetParams(a, empty, fill(&f, p, 4, 1)) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphExecKernelNodeSetParams(a, empty, fill(&f, p, 4, 1)),
+               cudaErrorInvalidValue);
     f.params.func = &node;
-    CHECK(cudaGraphExecKernelNodeSetParams(a, node, &f.params) ==
-          cudaErrorInvalidDeviceFunction);
+    CHECK_CODE(cudaGraphExecKernelNodeSetParams(a, node, &f.params),
+               cudaErrorInvalidDeviceFunction);
     CHECK(!cudaGraphDestroy(graph));
     CHECK(launched(a, p) == 2999);
     CHECK(!cudaGraphExecDestroy(a));
@@ -131,12 +131,12 @@ TEST(copies_and_sets_are_set_anew)
                                               cudaMemcpyDeviceToDevice));
     CHECK(launched(exec, q + 8) == 9);
     CHECK(read_int(q) == 7);
-    CHECK(cudaGraphExecMemcpyNodeSetParams1D(exec, nodes[0], q, p, 4,
-                                             cudaMemcpyDeviceToDevice) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphExecMemcpyNodeSetParams1D(exec, nodes[0], q, p, 4,
+                                                  cudaMemcpyDeviceToDevice),
+               cudaErrorInvalidValue);
     set.elementSize = 3;
-    CHECK(cudaGraphExecMemsetNodeSetParams(exec, nodes[0], &set) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphExecMemsetNodeSetParams(exec, nodes[0], &set),
+               cudaErrorInvalidValue);
 }
 
 TEST(rows_are_copied_and_set)
@@ -158,8 +158,8 @@ TEST(rows_are_copied_and_set)
     CHECK(read_int(p + 32 + 1) == 5 && read_int(p + 2) == 0);
     CHECK(read_int(q + 8 + 1) == 5 && read_int(q + 2) == 0);
     copy.extent.width = 32;
-    CHECK(cudaGraphMemcpyNodeSetParams(nodes[1], &copy) ==
-          cudaErrorInvalidPitchValue);
+    CHECK_CODE(cudaGraphMemcpyNodeSetParams(nodes[1], &copy),
+               cudaErrorInvalidPitchValue);
 }
 
 static void add_to(void *total)
@@ -216,8 +216,8 @@ TEST(a_child_is_set_anew)
     CHECK(!cudaGraphExecChildGraphNodeSetParams(exec, node, other));
     CHECK(launched(exec, p) == 2);
     CHECK(!cudaGraphAddEmptyNode(&more, other, NULL, 0));
-    CHECK(cudaGraphExecChildGraphNodeSetParams(exec, node, other) ==
-          cudaErrorInvalidValue); /* another topology */
+    CHECK_CODE(cudaGraphExecChildGraphNodeSetParams(exec, node, other),
+               cudaErrorInvalidValue); /* another topology */
     CHECK(launched(exec, p) == 2);
 }
 
@@ -238,7 +238,7 @@ TEST(a_node_can_be_off)
     CHECK(!cudaGraphNodeSetEnabled(exec, node, 1));
     CHECK(launched(exec, p) == 1);
     CHECK(!cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
-    CHECK(cudaGraphNodeSetEnabled(exec, empty, 0) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphNodeSetEnabled(exec, empty, 0), cudaErrorInvalidValue);
 }
 
 /* A copy of BYTES at FROM behind which no page can be read. */
@@ -321,13 +321,13 @@ TEST(a_change_of_type_is_told)
 
     CHECK(!cudaGraphCreate(&graph, 0));
     CHECK(!cudaGraphAddEmptyNode(&node, graph, NULL, 0));
-    CHECK(cudaGraphExecUpdate(exec, graph, &info) ==
-          cudaErrorGraphExecUpdateFailure);
+    CHECK_CODE(cudaGraphExecUpdate(exec, graph, &info),
+               cudaErrorGraphExecUpdateFailure);
     CHECK(info.result == cudaGraphExecUpdateErrorNodeTypeChanged);
     CHECK(info.errorNode == node);
     CHECK(!cudaGraphAddEmptyNode(&node, graph, NULL, 0));
-    CHECK(cudaGraphExecUpdate(exec, graph, &info) ==
-          cudaErrorGraphExecUpdateFailure);
+    CHECK_CODE(cudaGraphExecUpdate(exec, graph, &info),
+               cudaErrorGraphExecUpdateFailure);
     CHECK(info.result == cudaGraphExecUpdateErrorTopologyChanged);
     CHECK(launched(exec, p) == 1);
 }
@@ -360,8 +360,8 @@ TEST(the_driver_does_the_same)
     CHECK(!cuGraphLaunch(exec, NULL) && read_int(q + 1) == 2);
     CHECK(read_int(q) == 1);
     CHECK(!cuGraphNodeSetEnabled(exec, nodes[1], 0));
-    CHECK(cuGraphExecMemsetNodeSetParams(exec, nodes[1], &set, NULL) ==
-          CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuGraphExecMemsetNodeSetParams(exec, nodes[1], &set, NULL),
+               CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(events_from_outside_are_nodes)
@@ -384,7 +384,7 @@ TEST(events_from_outside_are_nodes)
     CHECK(!cudaEventRecordWithFlags(b, stream, cudaEventRecordExternal));
     CHECK(!cudaStreamEndCapture(stream, &graph));
     CHECK(!cudaEventSynchronize(b)); /* not the capture's */
-    CHECK(cudaEventElapsedTime(&ms, a, b) == cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&ms, a, b), cudaErrorInvalidResourceHandle);
     CHECK(!cudaGraphGetNodes(graph, nodes, &count) && count == 3);
     for (int i = 0; i < 3; i++)
         CHECK(!cudaGraphNodeGetType(nodes[i], &types[i]));
@@ -397,7 +397,7 @@ TEST(events_from_outside_are_nodes)
     CHECK(!cudaEventDestroy(b));
     CHECK(launched(exec, p) == 0x01010101);
     CHECK(!cudaEventElapsedTime(&ms, a, c));
-    CHECK(cudaEventRecordWithFlags(a, stream, 2) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaEventRecordWithFlags(a, stream, 2), cudaErrorInvalidValue);
 }
 
 /* hip-tests, run on NVIDIA's runtime: graph_memset_node_test_common.hh,
@@ -427,24 +427,27 @@ TEST(parameters_that_cannot_be)
     p[6].height = 1024, p[6].pitch = 16;
     p[7].height = 2, p[7].pitch = 16; /* an instantiated one has one row */
     for (int i = 0; i < 8; i++)
-        CHECK(cudaGraphExecMemsetNodeSetParams(exec, node, &p[i]) ==
-              cudaErrorInvalidValue);
+        CHECK_CODE(cudaGraphExecMemsetNodeSetParams(exec, node, &p[i]),
+                   cudaErrorInvalidValue);
     CHECK(!cudaGraphMemsetNodeSetParams(node, &p[7]));
     twice[0] = twice[1] = node;
-    CHECK(cudaGraphAddEmptyNode(&node, graph, twice, 2) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaGraphAddEmptyNode(NULL, graph, NULL, 0) == cudaErrorInvalidValue);
-    CHECK(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst, 8192,
-                                   cudaMemcpyDefault) == cudaErrorInvalidValue);
-    CHECK(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst, 4,
-                                   (enum cudaMemcpyKind) - 1) ==
-          cudaErrorInvalidMemcpyDirection);
+    CHECK_CODE(cudaGraphAddEmptyNode(&node, graph, twice, 2),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphAddEmptyNode(NULL, graph, NULL, 0),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst,
+                                        8192, cudaMemcpyDefault),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, q, good.dst, 4,
+                                        (enum cudaMemcpyKind) - 1),
+               cudaErrorInvalidMemcpyDirection);
     fill(&f, q, 4, 1);
     f.params.kernelParams = NULL;
-    CHECK(cudaGraphAddKernelNode(&node, graph, NULL, 0, &f.params) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphAddKernelNode(&node, graph, NULL, 0, &f.params),
+               cudaErrorInvalidValue);
     CHECK(!cudaGraphDestroy(graph)); /* and with it the nodes, as handles */
-    CHECK(cudaGraphNodeSetEnabled(exec, twice[0], 0) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaGraphNodeSetEnabled(exec, twice[0], 0),
+               cudaErrorInvalidValue);
     CHECK(!cudaGraphLaunch(exec, 0));
 }
 
@@ -469,6 +472,6 @@ static cudaError_t launched_after_free(size_t bytes)
 TEST(freed_memory_ends_the_context)
 {
     CHECK(!launched_after_free(4096)); /* its page is another's too */
-    CHECK(launched_after_free(64 << 20) == cudaErrorIllegalAddress);
-    CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+    CHECK_CODE(launched_after_free(64 << 20), cudaErrorIllegalAddress);
+    CHECK_CODE(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }

@@ -26,8 +26,8 @@ static pid_t owner_start(struct parcel *parcel, int *done)
                                                     cudaEventDisableTiming));
         CHECK(!cudaIpcGetMemHandle(&parcel->memory, (char *)p + 5 * MIB));
         CHECK(!cudaIpcGetEventHandle(&parcel->event, event));
-        CHECK(cudaIpcOpenMemHandle(&p, parcel->memory, 1) ==
-              cudaErrorDeviceUninitialized); /* its own */
+        CHECK_CODE(cudaIpcOpenMemHandle(&p, parcel->memory, 1),
+                   cudaErrorDeviceUninitialized); /* its own */
         CHECK(write(here[1], parcel, sizeof *parcel) == sizeof *parcel);
         close(there[1]);
         CHECK(read(there[0], &pid, 1) == 0);
@@ -57,7 +57,8 @@ TEST(memory_of_another_process)
 
     CHECK(!cudaFree(0));
     size_t before = free_bytes();
-    CHECK(cudaIpcOpenMemHandle(&p, parcel.memory, 0) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaIpcOpenMemHandle(&p, parcel.memory, 0),
+               cudaErrorInvalidValue);
     CHECK(!cudaIpcOpenMemHandle(&p, parcel.memory, 1));
     CHECK(!cudaIpcOpenMemHandle(&again, parcel.memory, 1));
     CHECK(p == again);
@@ -65,13 +66,13 @@ TEST(memory_of_another_process)
     CHECK(!cudaPointerGetAttributes(&a, (char *)p + 8 * MIB - 1));
     CHECK(a.type == cudaMemoryTypeDevice);
     CHECK(!cudaMemset(p, 0, 8 * MIB));
-    CHECK(cudaMemset(p, 0, 8 * MIB + 1) == cudaErrorInvalidValue);
-    CHECK(cudaFree(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemset(p, 0, 8 * MIB + 1), cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue);
     CHECK(!cudaIpcCloseMemHandle(p));
     CHECK(!cudaMemset(p, 0, 1)); /* once open still */
     CHECK(!cudaIpcCloseMemHandle(p));
-    CHECK(cudaMemset(p, 0, 1) == cudaErrorInvalidValue);
-    CHECK(cudaIpcCloseMemHandle(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemset(p, 0, 1), cudaErrorInvalidValue);
+    CHECK_CODE(cudaIpcCloseMemHandle(p), cudaErrorInvalidValue);
     CHECK_UINT(free_bytes(), before);
     close(done);
     waitpid(pid, &status, 0);
@@ -101,11 +102,11 @@ TEST(rubbish_is_refused)
     cudaEvent_t event;
     void *p;
 
-    CHECK(cudaIpcOpenMemHandle(&p, handle, 1) == cudaErrorInvalidValue);
-    CHECK(cudaIpcGetMemHandle(&handle, &p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaIpcOpenMemHandle(&p, handle, 1), cudaErrorInvalidValue);
+    CHECK_CODE(cudaIpcGetMemHandle(&handle, &p), cudaErrorInvalidValue);
     CHECK(!cudaEventCreate(&event));
-    CHECK(cudaIpcGetEventHandle(&shared, event) ==
-          cudaErrorInvalidResourceHandle);
-    CHECK(cudaEventCreateWithFlags(&event, cudaEventInterprocess) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaIpcGetEventHandle(&shared, event),
+               cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventCreateWithFlags(&event, cudaEventInterprocess),
+               cudaErrorInvalidValue);
 }

@@ -59,11 +59,11 @@ TEST(zero_and_too_much)
 
     CHECK(!cudaMalloc(&p, 0));
     CHECK(!p);
-    CHECK(cudaMalloc(&p, 1ul << 40) == cudaErrorMemoryAllocation);
-    CHECK(cudaMalloc(&p, SIZE_MAX) == cudaErrorMemoryAllocation);
-    CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
-    CHECK(cudaGetLastError() == cudaSuccess);
-    CHECK(cudaMalloc(NULL, 5) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaMalloc(&p, 1ul << 40), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMalloc(&p, SIZE_MAX), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaGetLastError(), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaGetLastError(), cudaSuccess);
+    CHECK_CODE(cudaMalloc(NULL, 5), cudaErrorInvalidValue);
 }
 
 TEST(the_card_ends_where_it_ends)
@@ -72,7 +72,7 @@ TEST(the_card_ends_where_it_ends)
     void *p, *q;
 
     CHECK(!cudaMalloc(&p, room));
-    CHECK(cudaMalloc(&q, 2 * MIB) == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMalloc(&q, 2 * MIB), cudaErrorMemoryAllocation);
     CHECK(!cudaFree(p));
     CHECK(!cudaMalloc(&q, 2 * MIB));
 }
@@ -83,11 +83,11 @@ TEST(bad_frees_are_told)
     void *p;
 
     CHECK(!cudaFree(NULL));
-    CHECK(cudaFree(&host) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(&host), cudaErrorInvalidValue);
     CHECK(!cudaMalloc(&p, 4 * MIB));
-    CHECK(cudaFree((char *)p + 512) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree((char *)p + 512), cudaErrorInvalidValue);
     CHECK(!cudaFree(p));
-    CHECK(cudaFree(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue);
 }
 
 TEST(small_values_round_trip)
@@ -126,11 +126,11 @@ TEST(copies_outside_an_allocation_fail)
     char *p;
 
     CHECK(!cudaMalloc((void **)&p, 2 * MIB));
-    CHECK(cudaMemcpy(p + 2 * MIB - 8, host, 64, cudaMemcpyHostToDevice) ==
-          cudaErrorInvalidValue);
-    CHECK(cudaMemset(p - 8, 0, 16) == cudaErrorInvalidValue);
-    CHECK(cudaMemcpy(p, NULL, 8, cudaMemcpyHostToDevice) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(p + 2 * MIB - 8, host, 64, cudaMemcpyHostToDevice),
+               cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemset(p - 8, 0, 16), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(p, NULL, 8, cudaMemcpyHostToDevice),
+               cudaErrorInvalidValue);
 }
 
 TEST(pointers_tell_what_they_are)
@@ -148,8 +148,8 @@ TEST(pointers_tell_what_they_are)
     CHECK(!cudaPointerGetAttributes(&a, &host));
     CHECK(a.type == cudaMemoryTypeUnregistered);
     CHECK(!cudaFreeHost(pinned));
-    CHECK(cudaFreeHost(pinned) == cudaErrorInvalidValue);
-    CHECK(cudaHostUnregister(&host) == cudaErrorHostMemoryNotRegistered);
+    CHECK_CODE(cudaFreeHost(pinned), cudaErrorInvalidValue);
+    CHECK_CODE(cudaHostUnregister(&host), cudaErrorHostMemoryNotRegistered);
 }
 
 TEST(a_host_that_follows_a_device_pointer_faults)
@@ -181,13 +181,13 @@ TEST(managed_memory_is_the_host_s_too)
     CHECK(p[8] == 77);
     CHECK(!cudaPointerGetAttributes(&a, p + 100));
     CHECK(a.type == cudaMemoryTypeManaged && a.devicePointer == p + 100);
-    CHECK(cudaFreeHost(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFreeHost(p), cudaErrorInvalidValue);
     CHECK(!cudaFree(p));
-    CHECK(cudaFree(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue);
     CHECK(!cudaFree(device));
     CHECK_UINT(free_bytes(), before - 126 * MIB); /* the first takes more */
     CHECK(!cudaHostAlloc(&other, 100, cudaHostAllocMapped));
-    CHECK(cudaFree(other) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(other), cudaErrorInvalidValue);
     CHECK(!cudaFreeHost(other));
 }
 
@@ -204,10 +204,10 @@ TEST(limits_are_remembered_until_the_reset)
     CHECK(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1000));
     CHECK(!cudaDeviceGetLimit(&value, cudaLimitMaxL2FetchGranularity));
     CHECK(value == 128);
-    CHECK(cudaDeviceSetLimit((enum cudaLimit)77, 1) ==
-          cudaErrorUnsupportedLimit);
-    CHECK(cudaDeviceGetLimit(NULL, cudaLimitStackSize) ==
-          cudaErrorInvalidValue);
+    CHECK_CODE(cudaDeviceSetLimit((enum cudaLimit)77, 1),
+               cudaErrorUnsupportedLimit);
+    CHECK_CODE(cudaDeviceGetLimit(NULL, cudaLimitStackSize),
+               cudaErrorInvalidValue);
     CHECK(!cudaDeviceReset());
     CHECK(!cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
     CHECK(value == 8 << 20);

@@ -119,7 +119,7 @@ TEST(a_split_that_was_not_told_keeps_all)
     }
     CHECK(!ncclCommSplit(all, NCCL_SPLIT_NOCOLOR, 0, &child, NULL));
     CHECK(!child);
-    CHECK(ncclCommSplit(NULL, 1, 0, &child, NULL) == ncclInvalidArgument);
+    CHECK_CODE(ncclCommSplit(NULL, 1, 0, &child, NULL), ncclInvalidArgument);
 }
 
 /* 20,000 ranks are two ranges, not a list that has no place in a record. */
@@ -152,8 +152,8 @@ TEST(a_shrunk_one_closes_the_gaps)
 
     CHECK(!ncclCommShrink(all, gone, 3, &child, NULL, NCCL_SHRINK_DEFAULT));
     is_rank(child, 3, WORLD - 3);
-    CHECK(ncclCommShrink(all, &self, 1, &child, NULL, 0) ==
-          ncclInvalidArgument);
+    CHECK_CODE(ncclCommShrink(all, &self, 1, &child, NULL, 0),
+               ncclInvalidArgument);
 }
 
 /* --- two ranks of one process --------------------------------------------- */
@@ -251,7 +251,7 @@ TEST(reductions_are_of_both)
     EACH(p, ncclAllReduce(from, to, 1, ncclInt32, own, comm, 0));
     CHECK(came(&p, 0, 0) == 27);
     CHECK(!ncclRedOpDestroy(own, p.comm[0]));
-    CHECK(ncclRedOpDestroy(own, p.comm[0]) == ncclInvalidArgument);
+    CHECK_CODE(ncclRedOpDestroy(own, p.comm[0]), ncclInvalidArgument);
     pair_end(&p);
 }
 
@@ -267,8 +267,8 @@ TEST(a_message_may_be_received_before_it_is_sent)
     CHECK(!cudaEventCreate(&event));
     CHECK(!ncclRecv(p.at[0] + 32, 1, ncclInt32, 1, p.comm[0], stream));
     CHECK(!cudaEventRecord(event, stream));
-    CHECK(cudaEventQuery(event) == cudaErrorNotReady);
-    CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+    CHECK_CODE(cudaEventQuery(event), cudaErrorNotReady);
+    CHECK_CODE(cudaStreamQuery(stream), cudaErrorNotReady);
     CHECK(!ncclSend(p.at[1], 1, ncclInt32, 0, p.comm[1], 0));
     CHECK(!cudaEventQuery(event));
     CHECK(came(&p, 0, 0) == 2);
@@ -323,9 +323,10 @@ TEST(a_grown_one_joins_old_and_new_ranks)
     CHECK(!ncclCommDestroy(old));
     CHECK(!ncclCommGrow(p.comm[0], 3, &id, -1, &old, NULL));
     is_rank(old, 0, 3);
-    CHECK(ncclCommGrow(p.comm[1], 2, NULL, -1, &old, NULL) ==
-          ncclInvalidArgument);
-    CHECK(ncclCommGrow(NULL, 3, NULL, 2, &fresh, NULL) == ncclInvalidArgument);
+    CHECK_CODE(ncclCommGrow(p.comm[1], 2, NULL, -1, &old, NULL),
+               ncclInvalidArgument);
+    CHECK_CODE(ncclCommGrow(NULL, 3, NULL, 2, &fresh, NULL),
+               ncclInvalidArgument);
     CHECK(!ncclCommDestroy(fresh));
     CHECK(!ncclCommDestroy(old));
     pair_end(&p);
@@ -343,14 +344,14 @@ TEST(memory_is_counted_and_a_suspended_one_refuses_calls)
     CHECK(!ncclCommMemStats(comm, 0, &after));
     CHECK(after > before);
     CHECK(!ncclCommSuspend(comm, 1));
-    CHECK(ncclAllReduce(p, p, 4, ncclFloat, ncclSum, comm, 0) ==
-          ncclInvalidUsage);
+    CHECK_CODE(ncclAllReduce(p, p, 4, ncclFloat, ncclSum, comm, 0),
+               ncclInvalidUsage);
     CHECK(!ncclCommMemStats(comm, 3, &suspended));
     CHECK_UINT(suspended, 1);
     CHECK(!ncclCommResume(comm));
-    CHECK(ncclCommResume(comm) == ncclInvalidArgument);
+    CHECK_CODE(ncclCommResume(comm), ncclInvalidArgument);
     CHECK(!ncclAllReduce(p, p, 4, ncclFloat, ncclSum, comm, 0));
-    CHECK(ncclCommMemStats(comm, 9, &after) == ncclInvalidArgument);
+    CHECK_CODE(ncclCommMemStats(comm, 9, &after), ncclInvalidArgument);
     CHECK(!cudaFree(p));
     CHECK(!ncclCommDestroy(comm));
 }
@@ -368,9 +369,9 @@ TEST(buffers_and_windows_are_registered)
     CHECK(!ncclCommWindowRegister(comm, p, 1 << 20, &window,
                                   NCCL_WIN_COLL_SYMMETRIC));
     CHECK(!ncclCommWindowDeregister(comm, window));
-    CHECK(ncclCommRegister(comm, &host, 4, &handle) == ncclInvalidArgument);
-    CHECK(ncclCommWindowRegister(NULL, p, 4, &window, 0) ==
-          ncclInvalidArgument);
+    CHECK_CODE(ncclCommRegister(comm, &host, 4, &handle), ncclInvalidArgument);
+    CHECK_CODE(ncclCommWindowRegister(NULL, p, 4, &window, 0),
+               ncclInvalidArgument);
     CHECK(!ncclMemFree(p));
     CHECK(!ncclCommDestroy(comm));
 }
@@ -468,19 +469,20 @@ TEST(puts_outside_of_windows_are_refused)
 #define PUT(from, count, peer, to, offset, signal, flags)                      \
     ncclPutSignal(from, count, ncclInt32, peer, to, offset, signal, 0, flags,  \
                   comm, 0)
-    CHECK(PUT(outside, 1, 6, window, 0, 0, 0) == ncclInvalidArgument);
-    CHECK(PUT(p, 1, 6, foreign, 0, 0, 0) == ncclInvalidArgument);
-    CHECK(PUT(p, 1, WORLD, window, 0, 0, 0) == ncclInvalidArgument);
-    CHECK(PUT(p, 1, 6, window, 0, 1, 0) == ncclInvalidArgument);
-    CHECK(PUT(p, 1, 6, window, 0, 0, 1) == ncclInvalidArgument);
-    CHECK(PUT(p, 2, 6, window, NUMBERS * 4 - 4, 0, 0) == ncclInvalidArgument);
-    CHECK(PUT(p, 1, 6, NULL, 0, 0, 0) == ncclInvalidArgument);
-    CHECK(ncclSignal(-1, 0, 0, 0, comm, 0) == ncclInvalidArgument);
-    CHECK(ncclWaitSignal(0, &none, comm, 0) == ncclInvalidArgument);
-    CHECK(ncclWaitSignal(1, &none, comm, 0) == ncclInvalidArgument);
-    CHECK(ncclWaitSignal(1, &second, comm, 0) == ncclInvalidArgument);
+    CHECK_CODE(PUT(outside, 1, 6, window, 0, 0, 0), ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, 6, foreign, 0, 0, 0), ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, WORLD, window, 0, 0, 0), ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, 6, window, 0, 1, 0), ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, 6, window, 0, 0, 1), ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 2, 6, window, NUMBERS * 4 - 4, 0, 0),
+               ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, 6, NULL, 0, 0, 0), ncclInvalidArgument);
+    CHECK_CODE(ncclSignal(-1, 0, 0, 0, comm, 0), ncclInvalidArgument);
+    CHECK_CODE(ncclWaitSignal(0, &none, comm, 0), ncclInvalidArgument);
+    CHECK_CODE(ncclWaitSignal(1, &none, comm, 0), ncclInvalidArgument);
+    CHECK_CODE(ncclWaitSignal(1, &second, comm, 0), ncclInvalidArgument);
     CHECK(!ncclCommWindowDeregister(comm, window));
-    CHECK(PUT(p, 1, 6, window, 0, 0, 0) == ncclInvalidArgument);
+    CHECK_CODE(PUT(p, 1, 6, window, 0, 0, 0), ncclInvalidArgument);
     CHECK(!cudaFree(outside));
     CHECK(!ncclCommDestroy(comm));
     CHECK(!ncclCommDestroy(other));
@@ -523,13 +525,13 @@ TEST(pointers_reach_the_ranks_of_the_machine)
     for (int i = 0; i < 8; i++)
         CHECK(to[i] && (!i || to[i] != to[i - 1]) && !to[8 + i]);
     CHECK((char *)to[2] - (char *)to[1] >= NUMBERS * 4);
-    CHECK(ncclGetPeerDevicePointer(window, 0, WORLD, &to[0]) ==
-          ncclInvalidArgument);
+    CHECK_CODE(ncclGetPeerDevicePointer(window, 0, WORLD, &to[0]),
+               ncclInvalidArgument);
     CHECK(!ncclGetLsaMultimemDevicePointer(window, 0, &cast));
     CHECK(!cast);
     CHECK(!ncclDevCommCreate(comm, made, made));
     CHECK(!ncclDevCommDestroy(comm, made));
-    CHECK(ncclDevCommCreate(NULL, made, made) == ncclInvalidArgument);
+    CHECK_CODE(ncclDevCommCreate(NULL, made, made), ncclInvalidArgument);
     CHECK(!ncclCommWindowDeregister(comm, window));
     CHECK(!ncclMemFree(p));
     CHECK(!ncclCommDestroy(comm));

@@ -72,7 +72,7 @@ TEST(linked_code_is_loaded_by_the_driver)
     CHECK(!cuLibraryLoadData(&library, linked(handle), NULL, NULL, 0, NULL,
                              NULL, 0));
     CHECK(!cuLibraryGetKernel(&kernel, library, "scale"));
-    CHECK(cuModuleLoadData(&module, "no code") == CUDA_ERROR_INVALID_IMAGE);
+    CHECK_CODE(cuModuleLoadData(&module, "no code"), CUDA_ERROR_INVALID_IMAGE);
 }
 
 TEST(a_handle_that_is_none_is_refused)

@@ -20,13 +20,13 @@ TEST(nothing_before_init)
 {
     unsigned count;
 
-    CHECK(nvmlDeviceGetCount(&count) == NVML_ERROR_UNINITIALIZED);
-    CHECK(nvmlShutdown() == NVML_ERROR_UNINITIALIZED);
+    CHECK_CODE(nvmlDeviceGetCount(&count), NVML_ERROR_UNINITIALIZED);
+    CHECK_CODE(nvmlShutdown(), NVML_ERROR_UNINITIALIZED);
     CHECK(!nvmlInit());
     CHECK(!nvmlDeviceGetCount(&count));
     CHECK(count == 1);
     CHECK(!nvmlShutdown());
-    CHECK(nvmlDeviceGetCount(&count) == NVML_ERROR_UNINITIALIZED);
+    CHECK_CODE(nvmlDeviceGetCount(&count), NVML_ERROR_UNINITIALIZED);
     CHECK_STR(nvmlErrorString(NVML_ERROR_UNINITIALIZED), "Uninitialized");
 }
 
@@ -49,8 +49,8 @@ TEST(memory_is_what_nvidia_smi_shows)
     CHECK_UINT(two.used, total - available);
     CHECK_UINT(two.reserved, two.total - total);
     two.version = 1;
-    CHECK(nvmlDeviceGetMemoryInfo_v2(device, &two) ==
-          NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    CHECK_CODE(nvmlDeviceGetMemoryInfo_v2(device, &two),
+               NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 }
 
 /* Of the context's memory, what is not the process's. */
@@ -75,8 +75,8 @@ TEST(processes_are_listed)
     if (!others)
         CHECK_UINT(infos[0].usedGpuMemory, total - available - DRIVER_PART);
     count = 0;
-    CHECK(nvmlDeviceGetComputeRunningProcesses(device, &count, NULL) ==
-          NVML_ERROR_INSUFFICIENT_SIZE);
+    CHECK_CODE(nvmlDeviceGetComputeRunningProcesses(device, &count, NULL),
+               NVML_ERROR_INSUFFICIENT_SIZE);
     CHECK(count == others + 1);
 }
 
@@ -91,7 +91,8 @@ TEST(names_agree)
     CHECK(!cudaGetDeviceProperties(&p, 0));
     CHECK(!nvmlDeviceGetName(device, text, sizeof text));
     CHECK_STR(text, p.name);
-    CHECK(nvmlDeviceGetName(device, text, 5) == NVML_ERROR_INSUFFICIENT_SIZE);
+    CHECK_CODE(nvmlDeviceGetName(device, text, 5),
+               NVML_ERROR_INSUFFICIENT_SIZE);
     CHECK(!nvmlDeviceGetUUID(device, text, sizeof text));
     CHECK(!strncmp(text, "GPU-", 4));
     CHECK(!nvmlDeviceGetHandleByUUID(text, &again));
@@ -103,7 +104,8 @@ TEST(names_agree)
     CHECK((int)pci.bus == p.pciBusID);
     CHECK(!nvmlDeviceGetClockInfo(device, NVML_CLOCK_SM, &mhz));
     CHECK(mhz == 1980);
-    CHECK(nvmlDeviceGetHandleByIndex(1, &again) == NVML_ERROR_INVALID_ARGUMENT);
-    CHECK(nvmlDeviceGetName((nvmlDevice_t)&p, text, sizeof text) ==
-          NVML_ERROR_INVALID_ARGUMENT);
+    CHECK_CODE(nvmlDeviceGetHandleByIndex(1, &again),
+               NVML_ERROR_INVALID_ARGUMENT);
+    CHECK_CODE(nvmlDeviceGetName((nvmlDevice_t)&p, text, sizeof text),
+               NVML_ERROR_INVALID_ARGUMENT);
 }

@@ -44,7 +44,8 @@ static void check_kernels(CUmodule module, const char *lowered)
     CHECK(!cuModuleGetFunction(&f, module, "plain"));
     CHECK(!cuLaunchKernel(f, 4, 1, 1, 256, 1, 1, 0, 0, NULL, NULL));
     CHECK(!cuModuleGetFunction(&f, module, "_Z7mangledv"));
-    CHECK(cuModuleGetFunction(&f, module, "generic") == CUDA_ERROR_NOT_FOUND);
+    CHECK_CODE(cuModuleGetFunction(&f, module, "generic"),
+               CUDA_ERROR_NOT_FOUND);
 }
 
 TEST(ptx_is_text_that_loads)
@@ -55,8 +56,8 @@ TEST(ptx_is_text_that_loads)
     size_t bytes;
 
     CHECK(!nvrtcGetLoweredName(program, "&generic<float, 4>", &lowered));
-    CHECK(nvrtcGetLoweredName(program, "other", &lowered) ==
-          NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID);
+    CHECK_CODE(nvrtcGetLoweredName(program, "other", &lowered),
+               NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID);
     CHECK(!nvrtcGetPTXSize(program, &bytes));
     CHECK(bytes < sizeof ptx);
     CHECK(!nvrtcGetPTX(program, ptx));
@@ -92,16 +93,16 @@ TEST(order_matters)
     CHECK(!nvrtcVersion(&major, &minor));
     CHECK(major == 13);
     CHECK(!nvrtcCreateProgram(&program, source, NULL, 0, NULL, NULL));
-    CHECK(nvrtcGetLoweredName(program, "plain", &name) ==
-          NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION);
+    CHECK_CODE(nvrtcGetLoweredName(program, "plain", &name),
+               NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION);
     CHECK(!nvrtcCompileProgram(program, 0, NULL));
-    CHECK(nvrtcAddNameExpression(program, "plain") ==
-          NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION);
+    CHECK_CODE(nvrtcAddNameExpression(program, "plain"),
+               NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION);
     CHECK(!nvrtcGetProgramLogSize(program, &bytes));
     CHECK(bytes == 1);
     CHECK(!nvrtcDestroyProgram(&program));
     CHECK(!program);
-    CHECK(nvrtcDestroyProgram(&program) == NVRTC_ERROR_INVALID_PROGRAM);
+    CHECK_CODE(nvrtcDestroyProgram(&program), NVRTC_ERROR_INVALID_PROGRAM);
     CHECK_STR(nvrtcGetErrorString(NVRTC_ERROR_COMPILATION),
               "NVRTC_ERROR_COMPILATION");
 }

@@ -105,21 +105,21 @@ TEST(own_pools_and_their_limits)
     CHECK(!cudaMemPoolCreate(&pool, &p));
     before = free_bytes();
     CHECK(!cudaMallocFromPoolAsync(&a, 40 * MIB, pool, 0));
-    CHECK(cudaMallocFromPoolAsync(&b, 40 * MIB, pool, 0) ==
-          cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocFromPoolAsync(&b, 40 * MIB, pool, 0),
+               cudaErrorMemoryAllocation);
     CHECK(!cudaDeviceSetMemPool(0, pool));
     CHECK(!cudaDeviceGetMemPool(&current, 0));
     CHECK(current == pool);
     CHECK(!cudaMemPoolDestroy(pool));
     CHECK(!cudaDeviceGetMemPool(&current, 0));
     CHECK(current == default_pool());
-    CHECK(cudaMemPoolDestroy(pool) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemPoolDestroy(pool), cudaErrorInvalidValue);
     CHECK(before - free_bytes() >= 40 * MIB); /* in use after all */
     CHECK(!cudaFreeAsync(a, 0));
     CHECK(free_bytes() < before);
     CHECK(!cudaStreamSynchronize(0));
     CHECK_UINT(free_bytes(), before);
-    CHECK(cudaMemPoolDestroy(default_pool()) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemPoolDestroy(default_pool()), cudaErrorInvalidValue);
 }
 
 TEST(odd_requests)
@@ -129,11 +129,11 @@ TEST(odd_requests)
     CHECK(!cudaMallocAsync(&p, 0, 0));
     CHECK(!p);
     CHECK(!cudaFreeAsync(NULL, 0));
-    CHECK(cudaMallocAsync(&p, 1ul << 40, 0) == cudaErrorMemoryAllocation);
-    CHECK(cudaMallocAsync(&p, SIZE_MAX, 0) == cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocAsync(&p, 1ul << 40, 0), cudaErrorMemoryAllocation);
+    CHECK_CODE(cudaMallocAsync(&p, SIZE_MAX, 0), cudaErrorMemoryAllocation);
     CHECK(!cudaMalloc(&q, 100));
-    CHECK(cudaFreeAsync(q, 0) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFreeAsync(q, 0), cudaErrorInvalidValue);
     CHECK(!cudaMallocAsync(&p, 100, 0));
     CHECK(!cudaFree(p)); /* allowed, and waits */
-    CHECK(cudaFree(p) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaFree(p), cudaErrorInvalidValue);
 }

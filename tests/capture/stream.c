@@ -21,8 +21,8 @@ TEST(streams_live_and_die)
     CHECK(!cudaStreamDestroy(stream));
     if (is_real())
         SKIP("undefined from here on");
-    CHECK(cudaStreamSynchronize(stream) == cudaErrorContextIsDestroyed);
-    CHECK(cudaStreamDestroy(stream) == cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaStreamSynchronize(stream), cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaStreamDestroy(stream), cudaErrorContextIsDestroyed);
 }
 
 TEST(the_first_stream_takes_memory)
@@ -45,12 +45,12 @@ TEST(invented_handles_are_refused)
 
     if (is_real())
         SKIP("undefined");
-    CHECK(cudaStreamSynchronize((cudaStream_t)0x1234567) ==
-          cudaErrorInvalidResourceHandle);
-    CHECK(cudaEventRecord((cudaEvent_t)&ms, 0) ==
-          cudaErrorInvalidResourceHandle);
-    CHECK(cudaEventElapsedTime(&ms, NULL, NULL) ==
-          cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaStreamSynchronize((cudaStream_t)0x1234567),
+               cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventRecord((cudaEvent_t)&ms, 0),
+               cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&ms, NULL, NULL),
+               cudaErrorInvalidResourceHandle);
 }
 
 TEST(events_measure_and_order)
@@ -63,7 +63,7 @@ TEST(events_measure_and_order)
     CHECK(!cudaEventCreate(&a));
     CHECK(!cudaEventCreate(&b));
     CHECK(!cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
-    CHECK(cudaEventElapsedTime(&ms, a, b) == cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&ms, a, b), cudaErrorInvalidResourceHandle);
     CHECK(!cudaEventRecord(a, stream));
     CHECK(!cudaEventRecord(b, stream));
     CHECK(!cudaStreamWaitEvent(0, b, 0));
@@ -72,12 +72,12 @@ TEST(events_measure_and_order)
     CHECK(!cudaEventElapsedTime(&ms, a, b));
     CHECK(ms >= 0);
     CHECK(!cudaEventRecord(untimed, 0));
-    CHECK(cudaEventElapsedTime(&ms, a, untimed) ==
-          cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&ms, a, untimed),
+               cudaErrorInvalidResourceHandle);
     CHECK(!cudaEventDestroy(a));
     if (is_real())
         SKIP("undefined from here on");
-    CHECK(cudaEventQuery(a) == cudaErrorContextIsDestroyed);
+    CHECK_CODE(cudaEventQuery(a), cudaErrorContextIsDestroyed);
 }
 
 static uint64_t recorded(enum trace_kind kind)
@@ -115,8 +115,8 @@ TEST(devices_are_checked)
 
     CHECK(!cudaGetDeviceCount(&count));
     CHECK_UINT((uint64_t)count, 1);
-    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
-    CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+    CHECK_CODE(cudaSetDevice(1), cudaErrorInvalidDevice);
+    CHECK_CODE(cudaSetDevice(-1), cudaErrorInvalidDevice);
     CHECK(!cudaGetDevice(&device));
     CHECK(device == 0);
 }
@@ -128,8 +128,8 @@ TEST(the_first_card_is_as_good_as_any)
 
     CHECK(!cudaChooseDevice(&device, &wanted));
     CHECK_UINT((uint64_t)device, 0);
-    CHECK(cudaChooseDevice(NULL, &wanted) == cudaErrorInvalidValue);
-    CHECK(cudaChooseDevice(&device, NULL) == cudaErrorInvalidValue);
+    CHECK_CODE(cudaChooseDevice(NULL, &wanted), cudaErrorInvalidValue);
+    CHECK_CODE(cudaChooseDevice(&device, NULL), cudaErrorInvalidValue);
 }
 
 TEST(properties_agree_with_attributes)
@@ -201,7 +201,7 @@ TEST(a_child_forked_after_the_count_cannot_use_the_device)
 
 TEST(unregistered_kernels_are_refused)
 {
-    CHECK(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},
-                           (dim3){1, 1, 1}, NULL, 0, 0) ==
-          cudaErrorInvalidDeviceFunction);
+    CHECK_CODE(cudaLaunchKernel((void *)callback, (dim3){1, 1, 1},
+                                (dim3){1, 1, 1}, NULL, 0, 0),
+               cudaErrorInvalidDeviceFunction);
 }

@@ -42,10 +42,10 @@ TEST(granules_are_two_mebibytes)
     CHECK(!cuMemGetAllocationGranularity(&granule, &plain,
                                          CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     CHECK_UINT(granule, 2 * MIB);
-    CHECK(cuMemCreate(&h, MIB, &plain, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemCreate(&h, 0, &plain, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemCreate(&h, MIB, &plain, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemCreate(&h, 0, &plain, 0), CUDA_ERROR_INVALID_VALUE);
     host.location.type = CU_MEM_LOCATION_TYPE_HOST;
-    CHECK(cuMemCreate(&h, 2 * MIB, &host, 0) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_CODE(cuMemCreate(&h, 2 * MIB, &host, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST(the_card_pays_for_memory_not_for_addresses)
@@ -65,8 +65,9 @@ TEST(the_card_pays_for_memory_not_for_addresses)
     CHECK(!cuMemUnmap(p, 20 * MIB));
     CHECK_UINT(free_bytes(), before);
     CHECK(!cuMemAddressFree(p, 90ul << 30));
-    CHECK(cuMemRelease(h) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemCreate(&h, 200ul << 30, &plain, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_CODE(cuMemRelease(h), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemCreate(&h, 200ul << 30, &plain, 0),
+               CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 TEST(maps_are_used_as_one_range)
@@ -82,14 +83,15 @@ TEST(maps_are_used_as_one_range)
     CHECK(!cuMemCreate(&b, 2 * MIB, &plain, 0));
     CHECK(!cuMemMap(p, 2 * MIB, 0, a, 0));
     CHECK(!cuMemMap(p + 2 * MIB, 2 * MIB, 0, b, 0));
-    CHECK(cuMemcpyHtoD(p, in, 100) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemcpyHtoD(p, in, 100), CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuMemSetAccess(p, 4 * MIB, &all, 1));
     CHECK(!cuMemcpyHtoD(p + 2 * MIB - 50, in, 100));
     CHECK(!cuMemcpyDtoH(out, p + 2 * MIB - 50, 100));
     CHECK_STR(out, "across");
     CHECK(!cuMemGetAddressRange(&base, &bytes, p + 3 * MIB));
     CHECK(base == p && bytes == 4 * MIB);
-    CHECK(cuMemcpyHtoD(p + 4 * MIB - 50, in, 100) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemcpyHtoD(p + 4 * MIB - 50, in, 100),
+               CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuMemUnmap(p, 4 * MIB));
     CHECK(!cuMemMap(p, 2 * MIB, 0, a, 0));
     CHECK(!cuMemSetAccess(p, 2 * MIB, &all, 1));
@@ -131,16 +133,17 @@ TEST(wrong_maps_are_refused)
     start();
     CHECK(!cuMemAddressReserve(&p, 8 * MIB, 0, 0, 0));
     CHECK(!cuMemCreate(&h, 4 * MIB, &plain, 0));
-    CHECK(cuMemMap(p + 1, 4 * MIB, 0, h, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemMap(p, 8 * MIB, 0, h, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemMap(p + 6 * MIB, 4 * MIB, 0, h, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemUnmap(p, 4 * MIB) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemMap(p + 1, 4 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemMap(p, 8 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemMap(p + 6 * MIB, 4 * MIB, 0, h, 0),
+               CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemUnmap(p, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
     CHECK(!cuMemMap(p, 4 * MIB, 0, h, 0));
-    CHECK(cuMemMap(p, 4 * MIB, 0, h, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemUnmap(p, 2 * MIB) == CUDA_ERROR_INVALID_VALUE); /* a part */
-    CHECK(cuMemUnmap(p + 2 * MIB, 2 * MIB) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemAddressFree(p, 8 * MIB) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(cuMemSetAccess(p, 8 * MIB, &all, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemMap(p, 4 * MIB, 0, h, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemUnmap(p, 2 * MIB), CUDA_ERROR_INVALID_VALUE); /* a part */
+    CHECK_CODE(cuMemUnmap(p + 2 * MIB, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemAddressFree(p, 8 * MIB), CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemSetAccess(p, 8 * MIB, &all, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(memory_travels_by_descriptor)
@@ -165,7 +168,7 @@ TEST(memory_travels_by_descriptor)
     CHECK(!cuMemRelease(again));
     close(fd);
     CHECK(!cuMemCreate(&h, 2 * MIB, &plain, 0));
-    CHECK(cuMemExportToShareableHandle(&fd, h,
-                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                       0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK_CODE(cuMemExportToShareableHandle(
+                   &fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+               CUDA_ERROR_INVALID_VALUE);
 }
