@@ -120,19 +120,28 @@ $(O)/tests/capture/%: tests/capture/%.c $(CAPTURE) $(O)/libcore.a
 	    -Wl,--as-needed $(CAPTURE_LIB)/libmemsim.so $(foreach s,$(filter %/13,$(SONAMES)),$(CAPTURE_LIB)/$(word 2,$(subst /, ,$s))) \
 	    -ldl -lpthread
 
-# The same programs for a GPU, linked with NVIDIA's libraries of CUDA.
+# The same programs for a GPU, linked with NVIDIA's libraries: those of CUDA, and
+# of LIBRARIES (more folders) what a toolkit lacks, cuDNN, NCCL and cuSPARSELt. A
+# program whose library is nowhere is left out.
 CUDA ?= /usr/local/cuda
-CONFORMANCE := card cudnn_backend cudnn_classic cufft cupti curand cusolver driver error error_codes \
-    graph graph_node ipc memory nvjitlink nvrtc pool stream sweep vmm
+CONFORMANCE_AT ?= $(O)/conformance
+CUDA_DIRS = $(CUDA)/lib64 $(CUDA)/lib64/stubs $(CUDA)/extras/CUPTI/lib64 $(LIBRARIES) /usr/lib/x86_64-linux-gnu
+CUDA_LIBS := cublas cublasLt cudnn cufft cufile cupti curand cusolver cusparse cusparseLt nccl nvidia-ml nvJitLink nvrtc
+CUDA_HAS = $(foreach l,$(CUDA_LIBS),$(if $(wildcard $(CUDA_DIRS:%=%/lib$l.so)),$l))
+# A program without a library's name needs the driver and the runtime alone.
+LIBRARY_OF = $(patsubst nvml,nvidia-ml,$(patsubst nvjitlink,nvJitLink,$(patsubst cusparselt,cusparseLt,$(firstword $(subst _, ,$1)))))
+CONFORMANCE = $(foreach p,$(patsubst tests/capture/%.c,%,$(wildcard tests/capture/*.c)),$(if \
+    $(filter-out $(CUDA_HAS),$(filter $(CUDA_LIBS),$(call LIBRARY_OF,$p))),,$p))
 
-## conformance: programs that ask a GPU what memsim answers (CUDA=DIR); tools/on-a-card runs them
-conformance: $(CONFORMANCE:%=$(O)/conformance/%)
+## conformance: programs that ask a GPU what memsim answers (CUDA=DIR LIBRARIES="DIR..."); tools/on-a-card/conformance runs them
+conformance: $(CONFORMANCE:%=$(CONFORMANCE_AT)/%)
+	@$(foreach l,$(filter-out $(CUDA_HAS),$(CUDA_LIBS)),echo "conformance: no lib$l.so in CUDA or LIBRARIES: programs that need it are left out";)
 
-$(O)/conformance/%: tests/capture/%.c $(O)/libcore.a
+$(CONFORMANCE_AT)/%: tests/capture/%.c $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests -isystem $(CUDA13_INC) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libcore.a \
-	    -L$(CUDA)/lib64 -L$(CUDA)/lib64/stubs -Wl,-rpath,$(CUDA)/lib64 -lcuda -lcudart -Wl,--as-needed \
-	    -lcublas -lcudnn -lcufft -lcupti -lcurand -lcusolver -lnvJitLink -lnvrtc -ldl -lpthread -lm
+	    $(CUDA_DIRS:%=-L%) $(foreach d,$(filter-out %/stubs,$(CUDA_DIRS)),-Wl,-rpath,$d) -lcuda -lcudart \
+	    -Wl,--as-needed $(CUDA_HAS:%=-l%) -ldl -lpthread -lm
 
 # Stands in for libmemsim.so, and for a CUDA library, in tests/cli.
 STANDIN := $(O)/tests/cli/lib/libmemsim.so

@@ -20,6 +20,13 @@ static inline bool is_real(void)
     return !dlsym(RTLD_DEFAULT, "memsim_device_count");
 }
 
+/* Skips the test on a GPU, which has none of WHAT, or where it is undefined. */
+#define need_fake(what)                                                        \
+    do {                                                                       \
+        if (is_real())                                                         \
+            SKIP("not on a GPU: %s", what);                                    \
+    } while (0)
+
 /* Appends NAME (printf-like, without quotes) with VALUE to the file
  * $MEMSIM_ANSWERS, a JSON object a line: one write, as tests fork. */
 __attribute__((format(printf, 2, 3))) static inline void

@@ -153,6 +153,7 @@ static inline int64_t configurations_by(cudnnBackendHeurMode_t mode,
     CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count,
                                     NULL));
+    count = count < 4 ? count : 4; /* a GPU has up to 40 */
     for (int i = 0; i < count; i++)
         found[i] = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     CHECK(!cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,

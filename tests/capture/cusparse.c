@@ -53,13 +53,24 @@ static cusparseHandle_t handle_new(void)
     return handle;
 }
 
+/* Device memory of zeros, which stays: rows that are empty. */
+static void *zeros(int64_t count)
+{
+    void *p = NULL;
+
+    CHECK(!cudaMalloc(&p, (size_t)count * 4 + 4));
+    CHECK(!cudaMemset(p, 0, (size_t)count * 4 + 4));
+    return p;
+}
+
 static cusparseSpMatDescr_t csr(int64_t rows, int64_t columns, int64_t count)
 {
     cusparseSpMatDescr_t matrix = NULL;
 
-    CHECK(!cusparseCreateCsr(&matrix, rows, columns, count, NULL, NULL, NULL,
-                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                             CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    CHECK(!cusparseCreateCsr(&matrix, rows, columns, count, zeros(rows),
+                             zeros(count), zeros(count), CUSPARSE_INDEX_32I,
+                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                             CUDA_R_32F));
     return matrix;
 }
 
@@ -67,7 +78,8 @@ static cusparseDnMatDescr_t dense(int64_t rows, int64_t columns)
 {
     cusparseDnMatDescr_t matrix = NULL;
 
-    CHECK(!cusparseCreateDnMat(&matrix, rows, columns, rows, NULL, CUDA_R_32F,
+    CHECK(!cusparseCreateDnMat(&matrix, rows, columns, rows,
+                               zeros(rows * columns), CUDA_R_32F,
                                CUSPARSE_ORDER_COL));
     return matrix;
 }
@@ -105,9 +117,10 @@ TEST(descriptors_give_back_what_they_got)
     CHECK(!cusparseSpMatGetStridedBatch(matrix, &batch));
     CHECK_UINT(batch, 4);
     CHECK(!cusparseDestroySpMat(matrix));
+    CHECK(!cusparseDestroySpMat(NULL));
+    need_fake("handles after their end");
     CHECK_CODE(cusparseSpMatGetSize(matrix, &rows, &columns, &count),
                CUSPARSE_STATUS_INVALID_VALUE);
-    CHECK(!cusparseDestroySpMat(NULL));
 }
 
 TEST(old_descriptors_have_defaults)
@@ -133,11 +146,14 @@ TEST(a_product_with_a_dense_matrix_is_recorded)
         handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
         CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a, dense(200, 7), &one,
         dense(100, 7), CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, &bytes));
-    CHECK_UINT(bytes, 0);
+    answer((int64_t)bytes, "buffer of cusparseSpMM 100x200, 1234, 7");
+    CHECK(bytes == 0 || is_real());
     CHECK(!cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
                         CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a,
                         dense(200, 7), &one, dense(100, 7), CUDA_R_32F,
-                        CUSPARSE_SPMM_ALG_DEFAULT, NULL));
+                        CUSPARSE_SPMM_ALG_DEFAULT,
+                        bytes ? zeros((int64_t)bytes / 4) : NULL));
+    CHECK(!cudaDeviceSynchronize());
     struct seen seen = trace_seen(TRACE_LIBRARY_CALL);
     CHECK_UINT(seen.count, 1);
     CHECK_UINT(seen.call.a, 100);
@@ -159,7 +175,8 @@ TEST(a_solve_keeps_its_levels)
         CUSPARSE_OPERATION_NON_TRANSPOSE, &one, csr(100, 100, 500),
         dense(100, 3), dense(100, 3), CUDA_R_32F, CUSPARSE_SPSM_ALG_DEFAULT,
         state, &bytes));
-    CHECK_UINT(bytes, 4 * 100 + 4 * 500);
+    answer((int64_t)bytes, "buffer of cusparseSpSM 100, 500, 3");
+    CHECK(bytes == 4 * 100 + 4 * 500 || is_real());
     CHECK(!cusparseSpSM_destroyDescr(state));
 }
 
@@ -195,6 +212,7 @@ static void multiply(cusparseSpMatDescr_t a, cusparseSpMatDescr_t b,
 
 TEST(a_sparse_product_has_the_count_to_expect)
 {
+    need_fake("counts that follow from sizes");
     cusparseSpMatDescr_t c = csr(1000, 1000, 0), full = csr(20, 20, 0);
 
     /* 10 of 1000 in each row: 1000^2 (1 - (1 - 0.01^2)^1000) */
@@ -210,6 +228,7 @@ TEST(a_sparse_product_has_the_count_to_expect)
 
 TEST(a_sum_has_the_count_to_expect)
 {
+    need_fake("counts that follow from sizes");
     cusparseHandle_t handle = handle_new();
     cusparseMatDescr_t matrix;
     int total = -1;
@@ -225,6 +244,7 @@ TEST(a_sum_has_the_count_to_expect)
 
 TEST(no_pivot_is_zero)
 {
+    need_fake("pivots of nothing");
     cusparseHandle_t handle = handle_new();
     bsrsv2Info_t info;
     int position = 5;
@@ -240,13 +260,14 @@ TEST(bad_handles_are_refused)
     cusparseSpMatDescr_t matrix = (cusparseSpMatDescr_t)&handle;
     int64_t n;
 
-    CHECK_CODE(cusparseSpMatGetSize(matrix, &n, &n, &n),
-               CUSPARSE_STATUS_INVALID_VALUE);
-    CHECK(!cusparseDestroy(handle));
-    CHECK_CODE(cusparseDestroy(handle), CUSPARSE_STATUS_NOT_INITIALIZED);
     CHECK_STR(cusparseGetErrorName(CUSPARSE_STATUS_ZERO_PIVOT),
               "CUSPARSE_STATUS_ZERO_PIVOT");
     CHECK(cusparseGetErrorString((cusparseStatus_t)77));
+    CHECK(!cusparseDestroy(handle));
+    need_fake("handles after their end, and invented ones");
+    CHECK_CODE(cusparseSpMatGetSize(matrix, &n, &n, &n),
+               CUSPARSE_STATUS_INVALID_VALUE);
+    CHECK_CODE(cusparseDestroy(handle), CUSPARSE_STATUS_NOT_INITIALIZED);
 }
 
 /* NVIDIA's header of these is C++. */

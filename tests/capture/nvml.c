@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <nvml.h>
 
+#include "answers.h"
 #include "check.h"
 
 #define MIB (1ul << 20)
@@ -39,7 +40,8 @@ TEST(memory_is_what_nvidia_smi_shows)
     void *p;
 
     CHECK(!nvmlDeviceGetMemoryInfo(device, &one));
-    CHECK_UINT(one.total, 81559 * MIB); /* the default H100's */
+    if (!is_real()) /* the default H100 */
+        CHECK_UINT(one.total, 81559 * MIB);
     CHECK(!cudaMalloc(&p, 100 * MIB));
     CHECK(!cudaMemGetInfo(&available, &total));
     CHECK(!nvmlDeviceGetMemoryInfo(device, &one));
@@ -48,9 +50,13 @@ TEST(memory_is_what_nvidia_smi_shows)
     CHECK_UINT(one.used, one.total - one.free);
     CHECK_UINT(two.used, total - available);
     CHECK_UINT(two.reserved, two.total - total);
+    answer((int64_t)one.total, "bytes of nvml, total");
+    answer((int64_t)two.reserved, "bytes of nvml, reserved");
     two.version = 1;
-    CHECK_CODE(nvmlDeviceGetMemoryInfo_v2(device, &two),
-               NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    int code = nvmlDeviceGetMemoryInfo_v2(device, &two);
+    answer(code, "code of nvmlDeviceGetMemoryInfo_v2, version 1");
+    if (!is_real())
+        CHECK_CODE(code, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 }
 
 /* Of the context's memory, what is not the process's. */
@@ -71,9 +77,13 @@ TEST(processes_are_listed)
     count = 8;
     CHECK(!nvmlDeviceGetComputeRunningProcesses(device, &count, infos));
     CHECK(count == others + 1);
-    CHECK(infos[count - 1].pid == (unsigned)getpid());
-    if (!others)
+    if (!is_real()) /* a container may number processes in its own way */
+        CHECK(infos[count - 1].pid == (unsigned)getpid());
+    if (!others) {
+        answer((int64_t)(total - available - infos[0].usedGpuMemory),
+               "bytes used that are no process's");
         CHECK_UINT(infos[0].usedGpuMemory, total - available - DRIVER_PART);
+    }
     count = 0;
     CHECK_CODE(nvmlDeviceGetComputeRunningProcesses(device, &count, NULL),
                NVML_ERROR_INSUFFICIENT_SIZE);
@@ -103,9 +113,10 @@ TEST(names_agree)
     CHECK(!nvmlDeviceGetPciInfo(device, &pci));
     CHECK((int)pci.bus == p.pciBusID);
     CHECK(!nvmlDeviceGetClockInfo(device, NVML_CLOCK_SM, &mhz));
-    CHECK(mhz == 1980);
-    CHECK_CODE(nvmlDeviceGetHandleByIndex(1, &again),
+    CHECK(mhz > 0 && (mhz == 1980 || is_real()));
+    CHECK_CODE(nvmlDeviceGetHandleByIndex(99, &again),
                NVML_ERROR_INVALID_ARGUMENT);
+    need_fake("invented handles");
     CHECK_CODE(nvmlDeviceGetName((nvmlDevice_t)&p, text, sizeof text),
                NVML_ERROR_INVALID_ARGUMENT);
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/conformance-diff and tools/on-a-card, with memsim's GPU as the GPU."""
+"""tools/conformance-diff and tools/on-a-card/conformance, with memsim's GPU as
+the GPU; and what `make conformance` builds."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -11,7 +13,7 @@ import unittest
 from suite import TOP, main
 
 DIFF = TOP / "tools/conformance-diff"
-CARD = TOP / "tools/on-a-card"
+CARD = TOP / "tools/on-a-card/conformance"
 REAL = TOP / "data/conformance/h200.json"
 BUILD = pathlib.Path(os.environ.get("MEMSIM_BUILD", TOP / "build"))
 PROGRAMS = BUILD / "tests/capture"
@@ -20,6 +22,39 @@ PROGRAMS = BUILD / "tests/capture"
 def run(*words, **how):
     return subprocess.run(list(map(str, words)), text=True,
                           capture_output=True, **how)
+
+
+def stub(folder, library):
+    """A library of NVIDIA's as FOLDER/libNAME.so, as far as a linker sees it:
+    what memsim's LIBRARY exports."""
+    names = re.findall(r" [TW] ([^@\s]+)", run(
+        "nm", "-D", "--defined-only", library).stdout)
+    text = "".join(f".globl {x}\n.type {x},@function\n{x}: ret\n"
+                   for x in sorted(set(names)))
+    done = run("gcc", "-shared", "-nostdlib", f"-Wl,-soname,{library.name}",
+               f"-Wl,--version-script={BUILD}/gen/{library.name}.map",
+               "-o", folder / re.sub(r"\.so\..*", ".so", library.name), "-x",
+               "assembler", "-", input=text)
+    assert not done.returncode, done.stderr
+
+
+def toolkit(folder, lacks=()):
+    """A folder as /usr/local/cuda, without the libraries of LACKS."""
+    (folder / "lib64/stubs").mkdir(parents=True)
+    newest = {}
+    for path in sorted((BUILD / "lib/memsim").glob("lib*.so.*"),
+                       key=lambda p: int(p.name.split(".")[-1])):
+        newest[path.name.split(".")[0]] = path
+    for name, path in newest.items():
+        if name not in lacks:
+            stub(folder / "lib64", path)
+    return folder
+
+
+def conformance(folder, cuda):
+    return run("make", "-C", TOP, f"O={BUILD.resolve()}", "-o",
+               f"{BUILD.resolve()}/libcore.a", "DEBUG=1", "-j2",
+               f"CONFORMANCE_AT={folder}", f"CUDA={cuda}", "conformance")
 
 
 class Conformance(unittest.TestCase):
@@ -51,6 +86,27 @@ class Conformance(unittest.TestCase):
         done = run(DIFF, "--collect", path)
         self.assertEqual(done.returncode, 1)
         self.assertIn("answers.jsonl:2:", done.stderr)
+
+    def test_all_programs_link_with_nvidias_libraries(self):
+        """Nothing of memsim's is in them; under memsim they run."""
+        built = self.folder / "built"
+        done = conformance(built, toolkit(self.folder / "cuda"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(
+            {p.name for p in built.iterdir() if not p.suffix},
+            {p.stem for p in (TOP / "tests/capture").glob("*.c")})
+        for name in ("driver", "nvml", "graph_node"):
+            done = run(BUILD / "bin/memsim", "run", "-q", "--", built / name)
+            self.assertIn(" 0 failed, 0 skipped", done.stdout, done.stderr)
+
+    def test_programs_whose_library_is_nowhere_are_left_out(self):
+        cuda = toolkit(self.folder / "cuda", ("libcudnn", "libnccl"))
+        done = run("make", "-n", "-C", TOP, f"CUDA={cuda}",
+                   f"CONFORMANCE_AT={self.folder}", "conformance")
+        self.assertIn(f"{self.folder}/cublas", done.stdout)
+        self.assertIn("no libcudnn.so", done.stdout)
+        for name in ("nccl", "cudnn_backend"):
+            self.assertNotIn(f"{self.folder}/{name} ", done.stdout)
 
     def test_a_card_s_results_are_packed(self):
         programs = self.folder / "programs"

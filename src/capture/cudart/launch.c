@@ -120,7 +120,7 @@ struct kernel *cudart_kernel(const void *host)
 {
     struct kernel *kernel = memsim_kernel_get(host);
 
-    return kernel ? kernel : memsim_handle_get(HANDLE_KERNEL, host);
+    return kernel ? kernel : memsim_kernel_of_handle(host);
 }
 
 cudaError_t __cudaGetKernel(void **kernel, const void *host)
@@ -137,7 +137,7 @@ cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block,
     const struct kernel_launch l =
         launch_make(grid, block, arguments, shared, stream);
 
-    return cudart_result(launch(memsim_handle_get(HANDLE_KERNEL, kernel), &l));
+    return cudart_result(launch(memsim_kernel_of_handle(kernel), &l));
 }
 
 cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block,

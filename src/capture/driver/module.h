@@ -4,6 +4,8 @@
 #ifndef MEMSIM_CAPTURE_DRIVER_MODULE_H
 #define MEMSIM_CAPTURE_DRIVER_MODULE_H
 
+#include <stddef.h>
+
 #include "capture/core/work/kernel.h"
 #include "capture/driver/driver.h"
 
@@ -18,6 +20,9 @@ struct function {
     uint32_t shared_bytes;        /* static */
     uint32_t dynamic_limit_bytes; /* as cuFuncSetAttribute raised it */
 };
+
+_Static_assert(offsetof(struct function, kernel) == 0,
+               "memsim_kernel_of_handle() reads it there");
 
 /* What a CUfunction or a CUkernel stands for, those that the runtime gives
  * out included; false where it is none. */

@@ -116,7 +116,8 @@ static ncclResult_t run(const struct call *call, int sends, int receives)
     uint64_t share = call->count * nccl_type_bytes((int)call->type);
     int device;
 
-    if (!c || !has_root(call, c))
+    if (!c || !has_root(call, c) || !nccl_is_type((int)call->type) ||
+        !nccl_is_operation(call->operation))
         return ncclInvalidArgument;
     if (c->suspended)
         return ncclInvalidUsage;

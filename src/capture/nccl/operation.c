@@ -34,14 +34,14 @@ static struct operation {
     double scale;
 } operations[OPERATIONS];
 
-static bool is_type(int type)
+bool nccl_is_type(int type)
 {
     return (unsigned)type < sizeof types / sizeof *types;
 }
 
 uint64_t nccl_type_bytes(int type)
 {
-    return is_type(type) ? types[type].bytes : 1;
+    return nccl_is_type(type) ? types[type].bytes : 1;
 }
 
 static struct operation *operation_get(int operation)
@@ -50,6 +50,12 @@ static struct operation *operation_get(int operation)
 
     return i >= 0 && i < OPERATIONS && operations[i].used ? &operations[i]
                                                           : NULL;
+}
+
+bool nccl_is_operation(int operation)
+{
+    return operation_get(operation) ||
+           (unsigned)operation < (unsigned)ncclNumOps;
 }
 
 struct reduction nccl_reduction(int operation, int type, uint64_t count)
@@ -65,7 +71,7 @@ struct reduction nccl_reduction(int operation, int type, uint64_t count)
     return (struct reduction){
         .kind = own || !is_known ? REDUCE_SUM
                                  : (enum reduce_kind)kinds[operation],
-        .type = is_known && is_type(type) ? types[type].number : NUMBER_NONE,
+        .type = is_known && nccl_is_type(type) ? types[type].number : NUMBER_NONE,
         .bytes = (uint32_t)nccl_type_bytes(type),
         .scale = own ? own->scale : 1,
         .count = count};
@@ -76,7 +82,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                       ncclScalarResidence_t residence,
                                       ncclComm_t comm)
 {
-    if (!communicator_get(comm) || !op || !scalar || !is_type(type))
+    if (!communicator_get(comm) || !op || !scalar || !nccl_is_type(type))
         return ncclInvalidArgument;
     for (int i = 0; i < OPERATIONS; i++) {
         struct operation *o = &operations[i];

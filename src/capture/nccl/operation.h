@@ -4,9 +4,15 @@
 #ifndef MEMSIM_CAPTURE_NCCL_OPERATION_H
 #define MEMSIM_CAPTURE_NCCL_OPERATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/core/memory/values_reduce.h"
+
+/* Whether NCCL has TYPE (ncclDataType_t), and OPERATION (ncclRedOp_t), the
+ * program's own included. */
+bool nccl_is_type(int type);
+bool nccl_is_operation(int operation);
 
 /* Bytes of an element of TYPE (ncclDataType_t). */
 uint64_t nccl_type_bytes(int type);

@@ -258,6 +258,13 @@ struct kernel *memsim_kernel_get(const void *host)
     return kernel ? kernel : entry_kernel(entry);
 }
 
+struct kernel *memsim_kernel_of_handle(const void *handle)
+{
+    struct kernel **function = memsim_handle_get(HANDLE_FUNCTION, handle);
+
+    return function ? *function : memsim_handle_get(HANDLE_KERNEL, handle);
+}
+
 /* "Technical Specifications per Compute Capability" of the CUDA programming
  * guide: the same for all from 3.0 on. */
 #define GRID_YZ_MAX 65535u /* all 16 bits */

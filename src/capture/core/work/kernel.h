@@ -18,6 +18,10 @@ CORE_API void memsim_kernel_register(const void *host, const char *name,
 /* The kernel that HOST stands for; NULL where none was registered. */
 CORE_API struct kernel *memsim_kernel_get(const void *host);
 
+/* The kernel that HANDLE is: the runtime's, or the driver's function, whose
+ * first member it is; NULL where it is neither. */
+CORE_API struct kernel *memsim_kernel_of_handle(const void *handle);
+
 /* A kernel known by its name alone: from a module or a library. FOREIGN: it may
  * write what PyTorch's own kernels would not. */
 CORE_API struct kernel *memsim_kernel_named(const char *name, bool foreign);
