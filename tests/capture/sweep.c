@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a GPU takes for contexts, handles, streams and other objects, and the
  * workspaces that libraries ask for: answers to be read
- * (tools/on-a-card/conformance). Each kind is a process of its own, which starts
- * without a context. */
+ * (tools/on-a-card/conformance). Each kind is a process of its own, which
+ * starts without a context. */
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -69,9 +69,10 @@ struct reduction nccl_reduction(int operation, int type, uint64_t count)
     bool is_known = own ? own->known : (unsigned)operation < sizeof kinds;
 
     return (struct reduction){
-        .kind = own || !is_known ? REDUCE_SUM
-                                 : (enum reduce_kind)kinds[operation],
-        .type = is_known && nccl_is_type(type) ? types[type].number : NUMBER_NONE,
+        .kind =
+            own || !is_known ? REDUCE_SUM : (enum reduce_kind)kinds[operation],
+        .type =
+            is_known && nccl_is_type(type) ? types[type].number : NUMBER_NONE,
         .bytes = (uint32_t)nccl_type_bytes(type),
         .scale = own ? own->scale : 1,
         .count = count};
