@@ -191,6 +191,7 @@ test-environments:
 	@tools/setup timeline
 	@tools/setup axe
 	@tools/setup mcp
+	@tools/setup search
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:
@@ -238,6 +239,7 @@ install-commfit: programs
 
 install-memsim: all
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/memsim/py lib/memsim/bin \
+	    lib/memsim/search \
 	    share/memsim/gpus share/memsim/clusters share/memsim/fits/ops \
 	    share/memsim/schema \
 	    share/man/man1 share/man/man5 share/bash-completion/completions \
@@ -247,6 +249,7 @@ install-memsim: all
 	install $(SMI) $(DESTDIR)$(PREFIX)/lib/memsim/bin
 	install -m 644 $(PY) $(DESTDIR)$(PREFIX)/lib/memsim/py
 	install -m 644 $(CALIBRATE) $(MCP) $(DESTDIR)$(PREFIX)/lib/memsim
+	install -m 644 $(SEARCH) $(DESTDIR)$(PREFIX)/lib/memsim/search
 	install -m 644 data/gpus/*.json $(DESTDIR)$(PREFIX)/share/memsim/gpus
 	install -m 644 $(wildcard data/clusters/*.json) $(DESTDIR)$(PREFIX)/share/memsim/clusters
 	install -m 644 $(wildcard fits/*.json) $(DESTDIR)$(PREFIX)/share/memsim/fits

@@ -11,6 +11,7 @@ import time
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 
 class Attention(nn.Module):
@@ -47,8 +48,9 @@ class Block(nn.Module):
 
 class GPT2(nn.Module):
     def __init__(self, vocabulary=50257, length=1024, width=768, layers=12,
-                 heads=12):
+                 heads=12, recompute=False):
         super().__init__()
+        self.recompute = recompute
         self.token = nn.Embedding(vocabulary, width)
         self.position = nn.Embedding(length, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
@@ -60,7 +62,8 @@ class GPT2(nn.Module):
         places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.token(tokens) + self.position(places)
         for block in self.blocks:
-            x = block(x)
+            x = checkpoint(block, x, use_reentrant=False) if self.recompute \
+                else block(x)
         logits = self.head(self.ln_f(x))
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
@@ -71,12 +74,14 @@ def main():
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--fp32", action="store_true", help="no autocast")
+    parser.add_argument("--recompute", action="store_true",
+                        help="activation checkpointing of each block")
     args = parser.parse_args()
 
     torch.manual_seed(0)
     device = torch.device("cuda")
     with device:
-        model = GPT2(length=args.length)
+        model = GPT2(length=args.length, recompute=args.recompute)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     count = sum(p.numel() for p in model.parameters())
     print(f"{torch.cuda.get_device_name()}: {count / 1e6:.1f} M parameters, "

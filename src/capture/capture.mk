@@ -140,7 +140,12 @@ $(MCP): $(CAPTURE_LIB)/%: src/memsim/mcp/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE) $(MCP)
+SEARCH := $(patsubst src/memsim/search/%,$(CAPTURE_LIB)/search/%,$(wildcard src/memsim/search/*.py src/memsim/search/*.html))
+$(SEARCH): $(CAPTURE_LIB)/search/%: src/memsim/search/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+capture: $(CAPTURE) $(SMI) $(PY) $(CALIBRATE) $(MCP) $(SEARCH)
 
 # Asks again when a source may include a header that no other one does.
 $(HEADERS)/stamp: tools/cuda-headers $(wildcard src/capture/*/*.[ch] src/capture/*/*/*.[ch])

@@ -18,6 +18,7 @@ int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
+int cmd_search(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);

@@ -16,6 +16,8 @@ const struct command commands[] = {
     {"compare", cmd_compare, "show several runs side by side", CMD_FAILED},
     {"sweep", cmd_sweep, "run a command with each combination of values",
      CMD_RUN_FAILED},
+    {"search", cmd_search, "find the best configuration of a job",
+     CMD_RUN_FAILED},
     {"trace", cmd_trace, "print a run's trace as text", CMD_FAILED},
     {"import", cmd_import, "make a recording from profiler traces", CMD_FAILED},
     {"fit", cmd_fit, "fit cost models to measured times of operators",

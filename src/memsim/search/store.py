@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directory of a search: a small file for each trial, named by what its
+result depends on, so that nothing is run twice and nothing has to be locked
+but the search itself."""
+import errno
+import fcntl
+import json
+import os
+import shutil
+
+from . import SearchError
+
+FORMAT = 1
+PART = ".part"  # a file that is being written
+
+
+def fail_write(path, error):
+    """A file that could not be written ends the search."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        raise SearchError(
+            f"{path}: {error.strerror}; free some space and give the same "
+            "command again: it goes on from here") from None
+    raise SearchError(f"{path}: {error.strerror}") from None
+
+
+def write_whole(path, text):
+    """Writes TEXT to PATH at once, or not at all."""
+    scratch = f"{path}.{os.getpid()}{PART}"
+    try:
+        try:
+            with open(scratch, "w", encoding="utf-8",
+                      errors="surrogateescape") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(scratch, path)
+        except OSError:
+            if os.path.exists(scratch):
+                os.unlink(scratch)
+            raise
+    except OSError as error:
+        fail_write(path, error)
+
+
+class Store:
+    """DIRECTORY, for one search at a time."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.trials = os.path.join(directory, "trials")
+        self.running = os.path.join(directory, "running")
+        try:
+            os.makedirs(self.trials, exist_ok=True)
+            self._lock()
+            shutil.rmtree(self.running, ignore_errors=True)
+            os.makedirs(self.running)
+            for name in os.listdir(self.trials):
+                if name.endswith(PART):
+                    os.unlink(os.path.join(self.trials, name))
+        except OSError as error:
+            fail_write(directory, error)
+
+    def _lock(self):
+        path = os.path.join(self.directory, "lock")
+        self.lock = open(path, "a+", encoding="utf-8")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.lock.seek(0)
+            owner = self.lock.read().strip() or "unknown"
+            raise SearchError(
+                f"{self.directory}: another search runs there (process "
+                f"{owner}); wait for it, or give another directory (-o)"
+            ) from None
+        self.lock.truncate(0)
+        self.lock.write(f"{os.getpid()}\n")
+        self.lock.flush()
+
+    def _path(self, key):
+        return os.path.join(self.trials, f"{key}.json")
+
+    def load(self, key):
+        """What was kept as KEY; None: nothing, or no whole file."""
+        try:
+            with open(self._path(key), encoding="utf-8") as file:
+                record = json.load(file)
+        except (OSError, ValueError):
+            return None
+        if not isinstance(record, dict) or record.get("format") != FORMAT \
+                or not isinstance(record.get("measure"), dict):
+            return None
+        return record
+
+    def save(self, key, record):
+        write_whole(self._path(key), json.dumps({"format": FORMAT, **record},
+                                                indent=1) + "\n")
+
+    def scratch(self, key):
+        """A directory of its own for the trial KEY."""
+        path = os.path.join(self.running, key)
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            fail_write(path, error)
+        return path
+
+    def close(self):
+        shutil.rmtree(self.running, ignore_errors=True)
+        self.lock.close()

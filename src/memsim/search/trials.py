@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials: processes of `memsim run', several at a time."""
+import ctypes
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+from . import SearchError
+from .measure import PRINTED, measure
+from .store import fail_write
+
+PR_SET_PDEATHSIG = 1
+GRACE_S = 10
+SPACE_LEAST = 1 << 20  # what a report takes, in bytes
+
+
+class Interrupted(Exception):
+    """A signal came; its number is the argument."""
+
+
+class Trial:
+    """A point, and what came of it."""
+
+    def __init__(self, point, key):
+        self.point, self.key = point, key
+        self.told = None      # see measure()
+        self.printed = ""     # the end of what the command printed
+        self.known = False    # from the store
+        self.value = self.objection = None
+        self.time = self.cost = self.memory = None
+        self.seconds = None
+
+    def record(self):
+        return {"point": self.point, "measure": self.told,
+                "printed": self.printed, "seconds": self.seconds}
+
+    def take(self, record):
+        self.told, self.printed = record["measure"], record.get("printed", "")
+        self.seconds, self.known = record.get("seconds"), True
+
+
+def cpu_parts(count):
+    """COUNT parts of this process's CPUs, which are shared where there are
+    fewer."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < count:
+        return [{cpus[i % len(cpus)]} for i in range(count)]
+    return [set(cpus[i * len(cpus) // count:(i + 1) * len(cpus) // count])
+            for i in range(count)]
+
+
+LIBC = ctypes.CDLL(None)
+
+
+def prepare_child(parent, cpus):
+    """In the child: it ends with its parent, and keeps to CPUS."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGTERM)
+    os.sched_setaffinity(0, cpus)
+
+
+def tail(path):
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - PRINTED))
+        return file.read().decode("utf-8", "replace")
+
+
+def finish(trial, directory, status):
+    """Gives TRIAL the figures of its run in DIRECTORY, which is removed.
+    Returns whether there are any."""
+    trial.printed = tail(os.path.join(directory, "printed"))
+    try:
+        with open(os.path.join(directory, "report.json"),
+                  encoding="utf-8") as file:
+            report = json.load(file)
+        trial.told, trial.seconds = measure(report), report.get("seconds")
+        whole = True
+    except (OSError, ValueError):
+        trial.told = {"outcome": "failed", "exit_status": status, "gpus": 0}
+        whole = False
+    if trial.told["outcome"] == "fits":
+        trial.printed = ""
+    shutil.rmtree(directory, ignore_errors=True)
+    return whole
+
+
+def check_space(directory):
+    """A run that could not write its report says nothing where not even that
+    can be written."""
+    about = os.statvfs(directory)
+    if about.f_bavail * about.f_frsize < SPACE_LEAST:
+        fail_write(directory, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+
+
+class Local:
+    """Runs trials of JOB on this machine, MOST at a time."""
+
+    def __init__(self, job, store, most):
+        self.job, self.store, self.most = job, store, most
+        self.parts = cpu_parts(most)
+        self.running = {}  # pid: (trial, process, place, directory)
+
+    def has_room(self):
+        return len(self.running) < self.most
+
+    def start(self, trial):
+        directory = self.store.scratch(trial.key)
+        words = self.job.run_words(trial.point,
+                                   os.path.join(directory, "report.json"))
+        place = min(set(range(self.most)) -
+                    {each[2] for each in self.running.values()})
+        parent = os.getpid()
+        with open(os.path.join(directory, "printed"), "wb") as printed:
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=printed,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                env={**os.environ, **self.job.environment(trial.point)},
+                preexec_fn=lambda: prepare_child(parent, self.parts[place]))
+        self.running[process.pid] = (trial, process, place, directory)
+
+    def wait(self):
+        """Waits for one to end: (trial, whether it has figures)."""
+        while True:
+            pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+            if pid in self.running:
+                break
+            os.waitpid(pid, 0)
+        trial, process, _, directory = self.running.pop(pid)
+        whole = finish(trial, directory, process.wait())
+        if not whole:
+            check_space(self.store.directory)
+        return trial, whole
+
+    def stop(self):
+        """Ends those that run; memsim passes the signal on."""
+        for number in signal.SIGTERM, signal.SIGKILL:
+            for _, process, _, _ in self.running.values():
+                try:
+                    os.killpg(process.pid, number)
+                except ProcessLookupError:
+                    pass
+            for _, process, _, _ in self.running.values():
+                try:
+                    process.wait(GRACE_S)
+                except subprocess.TimeoutExpired:
+                    break
+            else:
+                break
+        self.running.clear()
+
+
+def refuse_memsim(trial):
+    """The run itself could not be made, as none before."""
+    lines = trial.printed.strip().splitlines()
+    told = "\n".join(lines[-5:]) or \
+        f"memsim run ended with status {trial.told['exit_status']}"
+    raise SearchError(f"the first trial could not be run:\n{told}")
