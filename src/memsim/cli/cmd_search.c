@@ -113,10 +113,10 @@ static const struct options options = {
     .command = "memsim search",
     .operands = "SPACE.toml -- COMMAND [ARGUMENT]...",
     .summary =
-        "Finds the best of the configurations that SPACE.toml describes, by "
-        "runs of COMMAND\nas `memsim run' makes them, with values in place of "
-        "{NAME}, and of {args} for\nall names. Points that others decide on "
-        "are left out.\n\n"
+        "Finds the best of the configurations that SPACE.toml describes. It "
+        "runs COMMAND as\n`memsim run' does, with values in place of {NAME}, "
+        "and of {args} for all names.\nPoints that others decide on are left "
+        "out.\n\n"
         "Exit status:\n"
         "    0  a point was found\n"
         "  120  no point fits and keeps the limits\n"
