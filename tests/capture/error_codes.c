@@ -540,6 +540,21 @@ static int captured_event(int (*ask)(cudaEvent_t event))
     return ask(event);
 }
 
+/* An H200: it ends the capture, too. */
+static int ended_after_event_was_queried(void)
+{
+    cudaStream_t stream = capture_begin();
+    cudaGraph_t graph = (cudaGraph_t)1;
+    cudaEvent_t event;
+
+    CHECK(!cudaEventCreate(&event));
+    CHECK(!cudaEventRecord(event, stream));
+    CHECK_CODE(cudaEventQuery(event), cudaErrorCapturedEvent);
+    int code = cudaStreamEndCapture(stream, &graph);
+    CHECK(!graph);
+    return code;
+}
+
 static int event_query(cudaEvent_t event)
 {
     return cudaEventQuery(event);
@@ -731,6 +746,7 @@ static const struct row {
     ROW(status_to_nowhere, 1, "hip-tests hipStreamIsCapturing.cc"),
     ROW(captured_stream_queried, 900, "hip-tests hipStreamBeginCapture.cc"),
     ROW(captured_event_queried, 907, "hip-tests hipStreamBeginCapture.cc"),
+    ROW(ended_after_event_was_queried, 901, "H200"),
     ROW(captured_event_waited_for, 907, "hip-tests hipStreamBeginCapture.cc"),
     ROW(copy_beside_capture, 906, "hip-tests hipStreamBeginCapture.cc"),
     ROW(legacy_asked_beside_capture, 906, "hip-tests hipStreamIsCapturing.cc"),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/core/memory/host.h"
+#include "capture/core/memory/vmm.h"
 #include "capture/driver/driver.h"
 
 struct place {
@@ -17,6 +18,8 @@ static bool place_find(uint64_t address, struct place *place)
     *place = (struct place){.address = address};
     place->on_device = memsim_device_find(address, &place->device,
                                           &place->start, &place->bytes);
+    if (place->on_device) /* of maps side by side, the one */
+        memsim_vmm_map_find(address, &place->start, &place->bytes);
     if (place->on_device)
         return true;
     if (!memsim_host_find(address, &place->host))

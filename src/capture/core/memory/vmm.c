@@ -436,6 +436,27 @@ bool vmm_find(uint64_t address, int *device, uint64_t *start, uint64_t *bytes)
     return true;
 }
 
+bool memsim_vmm_map_find(uint64_t address, uint64_t *start, uint64_t *bytes)
+{
+    core_lock(LOCK_DEVICE);
+    const struct reservation *r = reservation_of(address, 1);
+    bool found = r && vmm_find(address, NULL, NULL, NULL);
+    if (found) {
+        uint64_t at = (address - r->address) / VMM_GRANULE_BYTES;
+        uint64_t first = at, end = at, count = r->bytes / VMM_GRANULE_BYTES;
+        uint32_t map = r->granules[at];
+
+        while (first && r->granules[first - 1] == map)
+            first--;
+        while (end < count && r->granules[end] == map)
+            end++;
+        *start = r->address + first * VMM_GRANULE_BYTES;
+        *bytes = (end - first) * VMM_GRANULE_BYTES;
+    }
+    core_unlock(LOCK_DEVICE);
+    return found;
+}
+
 /* What a descriptor tells its finder; session_start tells runs apart. */
 struct passport {
     char magic[8];

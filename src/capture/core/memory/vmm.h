@@ -53,4 +53,9 @@ CORE_API struct vmm_physical *memsim_vmm_retain(uint64_t address);
  * LOCK_DEVICE held. */
 bool vmm_find(uint64_t address, int *device, uint64_t *start, uint64_t *bytes);
 
+/* The one map that ADDRESS lies in, which can be accessed; false where there is
+ * none. */
+CORE_API bool memsim_vmm_map_find(uint64_t address, uint64_t *start,
+                                  uint64_t *bytes);
+
 #endif

@@ -279,8 +279,8 @@ static int event_host_check(uint64_t handle, struct event **event)
         rc = device_fault((*event)->device);
     if (rc)
         return rc;
-    return (*event)->mark.capture ? CORE_CAPTURED_EVENT
-                                  : memsim_capture_forbids();
+    rc = capture_asks_event(*event);
+    return rc ? rc : memsim_capture_forbids();
 }
 
 /* PyTorch's allocator asks for an event that the simulated GPU has not come to.

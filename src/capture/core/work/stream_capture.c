@@ -268,6 +268,18 @@ int memsim_capture_forbids(void)
     return rc;
 }
 
+int capture_asks_event(const struct event *event)
+{
+    if (!event->mark.capture)
+        return CORE_OK;
+    core_lock(LOCK_GRAPH);
+    for (struct capture *c = captures; c < captures + CAPTURES_MAX; c++)
+        if (c->id == event->mark.capture)
+            invalidate(c, CORE_CAPTURED_EVENT);
+    core_unlock(LOCK_GRAPH);
+    return CORE_CAPTURED_EVENT;
+}
+
 bool memsim_capture_holds(uint64_t handle)
 {
     return capture_is_on() && capture_of(stream_find(handle));

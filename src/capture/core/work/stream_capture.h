@@ -102,6 +102,10 @@ static inline int capture_admits(const struct stream *stream)
  * a node. False where STREAM is not captured. */
 bool capture_event(uint64_t stream, uint64_t event, bool is_record);
 
+/* What the host gets that asks for EVENT: CORE_OK unless it lies in a capture,
+ * which is invalid then. */
+int capture_asks_event(const struct event *event);
+
 int capture_synchronizes(const struct stream *stream);
 void capture_record_event(const struct stream *stream, struct event *event);
 int capture_wait_event(struct stream *stream, uint64_t handle,
