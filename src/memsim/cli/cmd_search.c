@@ -114,8 +114,8 @@ static const struct options options = {
     .operands = "SPACE.toml -- COMMAND [ARGUMENT]...",
     .summary =
         "Finds the best of the configurations that SPACE.toml describes. It "
-        "runs COMMAND\nas `memsim run' does, with values in place of {NAME}, "
-        "{args} is all names.\nPoints that others decide on are left "
+        "runs COMMAND\nas `memsim run' does, with values in place of {NAME}; "
+        "{args} is all of them.\nPoints that others decide on are left "
         "out.\n\n"
         "Exit status:\n"
         "    0  a point was found\n"
