@@ -181,6 +181,13 @@ class Prices(Scratch):
                     for nodes, count in runs.items())
         self.assertEqual(f"{total / 1000:.2f}", "107.34")
 
+    def test_of_a_part_of_a_node(self):
+        eighth = price.Prices("98.5/8", None, None).of("any")
+        self.assertAlmostEqual(eighth.cost(2, 4, 1), 98.5)
+        for bad in ("98.5/0", "1/-8", "1/8.0", "1/"):
+            with self.assertRaises(SearchError, msg=bad):
+                price.Prices(bad, None, None)
+
     def test_files(self):
         path = self.dir / "prices.json"
         path.write_text('{"h100": {"on-demand": 3, "spot": {"node": 16}},'
@@ -312,11 +319,11 @@ class Pruning(Scratch):
         return found
 
     def test_the_answer_is_that_of_all_points(self):
-        """Spaces of 336 points, five objectives, 6 jobs each, in order and at
+        """Spaces of 336 points, five objectives, 3 jobs each, in order and at
         random."""
         saved = kinds = 0
         for goal, seed, strategy in itertools.product(
-                ["time", "tokens/s", "cost", "gpus", "batch"], range(6),
+                ["time", "tokens/s", "cost", "gpus", "batch"], range(3),
                 ["exhaustive", "random"]):
             text, tell = TRAINING.replace("GOAL", goal), training(seed)
             whole = self.search(text, tell, False)
@@ -330,7 +337,7 @@ class Pruning(Scratch):
                           "time": 8}[kind] for kind in
                          {kind for _, kind, _ in found.pruned})
         self.assertEqual(kinds, 15)  # each kind was used
-        self.assertGreater(saved, 60 * 336 / 5)
+        self.assertGreater(saved, 30 * 336 / 5)
 
     def test_a_rule_that_does_not_hold_changes_the_answer(self):
         """So the comparison above can fail."""
@@ -453,6 +460,7 @@ class Stores(Scratch):
 
     def test_members(self):
         self.assertEqual(measure.member_count("0,4-7,9"), 6)
+        self.assertEqual(measure.member_count("0-120:8,121"), 17)
         self.assertEqual(measure.member_count(None), 1)
 
     def test_options(self):

@@ -38,6 +38,7 @@ static int report(const struct compare_options *o, struct input_run *runs,
     char *titles[] = {title};
     struct compare_report r = {.titles = titles, .title_count = 1};
     char **names = xcalloc(count + 1, sizeof *names);
+    struct prices prices;
 
     r.rows = xcalloc(count + 1, sizeof *r.rows);
     for (size_t i = 0; i < count; i++) {
@@ -45,7 +46,9 @@ static int report(const struct compare_options *o, struct input_run *runs,
         r.rows[r.row_count++] = (struct compare_row){
             .cells = &names[i], .result = &runs[i].file.result};
     }
-    int rc = compare_output_write(&o->output, &r, err);
+    int rc = compare_output_terms(&o->output, &r, &prices, err) ||
+             compare_output_write(&o->output, &r, err);
+    prices_fini(&prices);
     free(r.rows);
     free(names);
     return rc;

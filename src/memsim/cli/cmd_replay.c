@@ -29,9 +29,10 @@ static const struct option_row rows[] = {
      .help = "GPU to replay on, see `memsim gpus' (default: that\n"
              "of the recording; for a snapshot " REPLAY_GPU ");\n"
              "all, or several with commas between them: a table"},
-    {"price", 0, OPTION_STRING, "FILE.json", ROW(price),
-     .help = "prices of an hour of one GPU, for the table:\n"
-             "{\"h100-sxm-80gb\": 2.99, \"l4\": 0.71}"},
+    {"price", 0, OPTION_STRING, "PRICE", ROW(price),
+     .help = "prices of an hour of one GPU, for the table: a file\n"
+             "like {\"h100\": 2.99, \"l4\": 0.71}, or one price: 2.99, or\n"
+             "98.5/8 of a node of 8"},
     {"budget", 0, OPTION_NUMBER, "PRICE", ROW(budget),
      .help = "leave out GPUs whose hour costs more (see --price)"},
     {"memory", 0, OPTION_BYTES, "SIZE", ROW(memory_bytes),

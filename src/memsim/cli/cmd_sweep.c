@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memsim sweep: a command with each combination of values, side by side. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,8 +18,10 @@
 #include "memsim/cli/input_run.h"
 #include "memsim/cli/job_start.h"
 #include "memsim/cli/quiet_job.h"
+#include "memsim/report/scaling.h"
 #include "memsim/run/batch.h"
 #include "memsim/run/batch_cache.h"
+#include "memsim/run/ranks.h"
 #include "memsim/run/spawn.h"
 #include "memsim/run/sweep.h"
 #include "memsim/run/workers.h"
@@ -26,7 +29,7 @@
 struct sweep_options {
     struct job_options job;
     struct launch_options launch;
-    const char *cache;
+    const char *cache, *nodes;
     bool no_cache;
     uint32_t jobs;
     struct compare_output output;
@@ -46,6 +49,9 @@ static const struct option_row rows[] = {
      .maximum = SWEEP_JOBS,
      .help = "run N combinations at a time, each on its part of this\n"
              "machine's CPUs (default 1)"},
+    {"nodes", 0, OPTION_STRING, "N,N...", ROW(nodes),
+     .help = "run each combination on so many nodes, and show the\n"
+             "efficiency; {nnodes} in COMMAND is the number"},
     COMPARE_OUTPUT_ROWS(struct sweep_options, output),
     JOB_ROWS(struct sweep_options, job),
     LAUNCH_ROWS(struct sweep_options, launch),
@@ -57,7 +63,7 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "memsim sweep",
-    .operands = "NAME=VALUE,... ... -- COMMAND [ARGUMENT]...",
+    .operands = "[NAME=VALUE,...]... -- COMMAND [ARGUMENT]...",
     .summary =
         "Runs COMMAND with each combination of values in place of {NAME} in "
         "its\narguments, as `memsim run' does, and shows the runs side by "
@@ -72,7 +78,7 @@ static const struct options options = {
                 "  memsim sweep gpu=l4,a10,h100 -- python train.py",
     .rows = rows,
     .wanted = "give NAME=VALUE,VALUE..., then -- and a command",
-    .operands_min = 2,
+    .operands_min = 1,
     .command_follows = true,
     .assignments_first = true,
 };
@@ -82,6 +88,8 @@ struct sweep_run {
     struct sweep sweep;
     struct job job;
     char **command;  /* with its {name} */
+    size_t nodes;    /* the axis of --nodes, where that was given */
+    struct launch_options launch;
     char *programs;  /* memsim's own files */
     char *directory; /* of the JSON; removed afterwards if temporary */
     bool temporary;
@@ -181,6 +189,18 @@ static int select_gpu(struct sweep_run *s, size_t at, struct err *err)
     return job_gpu(&s->job.options, &s->job.gpu, err);
 }
 
+/* The nodes of combination AT, which the command may tell its launcher. */
+static void select_nodes(struct sweep_run *s, size_t at)
+{
+    s->launch = s->options->launch;
+    for (char **word = s->command; *word; word++)
+        if (strstr(*word, "{" SWEEP_NODES "}"))
+            return;
+    if (s->options->nodes)
+        s->launch.nodes = (uint32_t)strtoul(
+            sweep_value(&s->sweep, at, s->nodes), NULL, 10);
+}
+
 static void note_progress(const struct sweep_run *s, size_t at, bool known)
 {
     char *words = words_of(&s->sweep, at);
@@ -212,7 +232,8 @@ static int combination_begin(struct sweep_run *s, size_t at, struct err *err)
     if (select_gpu(s, at, err))
         return CMD_RUN_FAILED;
     s->job.command = sweep_command(&s->sweep, at, s->command);
-    if (!launch_find(&s->job.launch, &s->options->launch, s->job.command, err))
+    select_nodes(s, at);
+    if (!launch_find(&s->job.launch, &s->launch, s->job.command, err))
         return 0;
     launch_fini(&s->job.launch);
     batch_command_free(s->job.command);
@@ -358,6 +379,7 @@ static int tell(const struct sweep_run *s, struct err *err)
 {
     const struct sweep *sweep = &s->sweep;
     struct compare_report r = {.title_count = sweep->axis_count};
+    struct prices prices;
 
     r.titles = xcalloc(sweep->axis_count + 1, sizeof *r.titles);
     for (size_t i = 0; i < sweep->axis_count; i++)
@@ -372,7 +394,14 @@ static int tell(const struct sweep_run *s, struct err *err)
         row->result = run->name ? &run->file.result : NULL;
         row->why = "not run";
     }
-    int rc = compare_output_write(&s->options->output, &r, err);
+    int rc = compare_output_terms(&s->options->output, &r, &prices, err);
+    if (!rc && s->options->nodes) {
+        r.nodes = &s->nodes;
+        scaling_find(&r, s->nodes);
+    }
+    if (!rc)
+        rc = compare_output_write(&s->options->output, &r, err);
+    prices_fini(&prices);
     for (size_t i = 0; i < r.row_count; i++)
         free(r.rows[i].cells);
     free(r.rows);
@@ -462,6 +491,55 @@ static void sweep_run_fini(struct sweep_run *s)
     sweep_fini(&s->sweep);
 }
 
+/* The command in WORDS, behind *AXES assignments; there may be none of these
+ * with --nodes NODES. NULL: it lacks something. */
+static char **command_find(char **words, const char *nodes, size_t *axes)
+{
+    if (nodes && words[0] && !strchr(words[0], '='))
+        return words;
+    while (words[*axes] && strcmp(words[*axes], "--"))
+        ++*axes;
+    return *axes && words[*axes] && words[*axes + 1] ? words + *axes + 1
+                                                     : NULL;
+}
+
+/* Whether LIST is numbers of nodes, with commas between. */
+static int nodes_check(const char *list, struct err *err)
+{
+    for (const char *at = list;; at++) {
+        char *end;
+        unsigned long nodes = strtoul(at, &end, 10);
+        if (!isdigit((unsigned char)*at) || (*end && *end != ',') || !nodes ||
+            nodes > RUN_RANKS_MAX)
+            return err_set(err,
+                           "--nodes: '%s' is not a list of numbers from 1 to "
+                           "%u, as 1,2,4",
+                           list, RUN_RANKS_MAX);
+        if (!*(at = end))
+            return 0;
+    }
+}
+
+/* The axes of WORDS, and behind them that of --nodes. */
+static int axes_parse(struct sweep_run *s, char **words, size_t count,
+                      struct err *err)
+{
+    const char *nodes = s->options->nodes;
+
+    if (!nodes)
+        return sweep_parse(&s->sweep, words, count, err);
+    if (nodes_check(nodes, err))
+        return -1;
+    char **all = xcalloc(count + 2, sizeof *all);
+    memcpy(all, words, count * sizeof *all);
+    all[count] = xasprintf(SWEEP_NODES "=%s", nodes);
+    int rc = sweep_parse(&s->sweep, all, count + 1, err);
+    s->nodes = count;
+    free(all[count]);
+    free(all);
+    return rc;
+}
+
 static int sweep(const struct sweep_options *o, char **words, struct err *err)
 {
     struct sweep_run s = {
@@ -470,14 +548,12 @@ static int sweep(const struct sweep_options *o, char **words, struct err *err)
     size_t axes = 0;
     int status = CMD_RUN_FAILED;
 
-    while (words[axes] && strcmp(words[axes], "--"))
-        axes++;
-    if (!axes || !words[axes] || !words[axes + 1]) {
+    s.command = command_find(words, o->nodes, &axes);
+    if (!s.command) {
         err_set(err, "%s", options.wanted);
         return cmd_usage(&options, CMD_RUN_FAILED, err);
     }
-    s.command = words + axes + 1;
-    if (sweep_parse(&s.sweep, words, axes, err))
+    if (axes_parse(&s, words, axes, err))
         return cmd_fail(status, err);
     s.job.command = s.command;
     if (!compare_output_check(&o->output, NULL, err) &&

@@ -5,6 +5,7 @@
 
 #include "common/base/file_write.h"
 #include "memsim/cli/output_files.h"
+#include "memsim/report/scaling.h"
 
 /* An output and what writes it. */
 struct target {
@@ -44,6 +45,21 @@ int compare_output_check(const struct compare_output *o, const char *input,
                : 0;
 }
 
+int compare_output_terms(const struct compare_output *o,
+                         struct compare_report *report, struct prices *prices,
+                         struct err *err)
+{
+    *prices = (struct prices){0};
+    report->terms = (struct compare_terms){.tokens = o->tokens};
+    if (!o->price)
+        return 0;
+    if (!(o->tokens > 0))
+        return err_set(err, "--price needs --tokens N: the cost is of N "
+                            "tokens, as in --tokens 1e9");
+    report->terms.prices = prices;
+    return prices_read(prices, o->price, err);
+}
+
 int compare_output_write(const struct compare_output *o,
                          const struct compare_report *report, struct err *err)
 {
@@ -58,6 +74,8 @@ int compare_output_write(const struct compare_output *o,
 
     if (!o->common.quiet)
         compare_report_text(report, &style, out);
+    if (!o->common.quiet && report->nodes)
+        scaling_write(report, *report->nodes, out);
     for (size_t i = 0; i < TARGETS; i++)
         if (list[i].path &&
             file_write(list[i].write, report, list[i].path, err))

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "memsim/cli/replay_gpus.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/file_write.h"
-#include "common/base/json_text.h"
 #include "common/base/status.h"
 #include "common/base/xmalloc.h"
 #include "memsim/report/gpu_need.h"
 #include "memsim/report/gpu_table.h"
+#include "memsim/report/prices.h"
 
 #define ALL "all"
 
@@ -94,45 +93,14 @@ static int list_all(struct making *m, struct err *err)
 
 /* --- prices --------------------------------------------------------------- */
 
-/* Gives the GPU that ITEM names its price. */
-static int take_price(struct making *m, const cJSON *item, struct err *err)
-{
-    struct gpu gpu;
-
-    if (!cJSON_IsNumber(item) || !(item->valuedouble > 0))
-        return err_set(err,
-                       "%s: '%s' has no price: a number above 0, for an hour "
-                       "of one GPU",
-                       m->options->price, item->string);
-    if (gpu_load(item->string, &gpu, err))
-        return -1;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        if (!strcmp(m->gpus[i].name, gpu.name))
-            m->prices[i] = item->valuedouble;
-    return 0;
-}
-
 static int read_prices(struct making *m, struct err *err)
 {
-    const char *path = m->options->price;
-    size_t length;
-    char *text = json_text_read(path, &length, err);
-    cJSON *prices = text ? json_text_parse(text, length, path, err) : NULL;
-    const cJSON *item;
-    int rc = prices ? 0 : -1;
+    struct prices prices;
+    int rc = prices_read(&prices, m->options->price, err);
 
-    free(text);
-    if (prices && !cJSON_IsObject(prices))
-        rc = err_set(err,
-                     "%s: is not an object with prices, as in "
-                     "{\"h100-sxm-80gb\": 2.99}",
-                     path);
-    cJSON_ArrayForEach(item, prices)
-    {
-        if (!rc)
-            rc = take_price(m, item, err);
-    }
-    cJSON_Delete(prices);
+    for (size_t i = 0; !rc && i < m->gpu_count; i++)
+        m->prices[i] = prices_of(&prices, m->gpus[i].name);
+    prices_fini(&prices);
     return rc;
 }
 

@@ -142,7 +142,7 @@ static void chart_measure(struct chart *c)
     c->most_bytes = 1;
     for (size_t i = 0; i < c->report->row_count; i++) {
         struct compare_figures *f = &c->figures[i];
-        *f = compare_figures_of(c->report->rows[i].result);
+        *f = compare_figures_of(c->report->rows[i].result, &c->report->terms);
         double bytes = (double)(f->capacity > f->used ? f->capacity : f->used);
         c->most_bytes = bytes > c->most_bytes ? bytes : c->most_bytes;
         c->most_ns =

@@ -4,7 +4,29 @@
 #include "memsim/report/gpu_need.h"
 #include "memsim/report/time_report.h"
 
-struct compare_figures compare_figures_of(const struct result *r)
+static uint64_t gpus_of(const struct result *r)
+{
+    uint64_t gpus = 0;
+
+    for (size_t i = 0; i < r->rank_count; i++)
+        gpus += result_rank_count(&r->ranks[i]) * r->ranks[i].device_count;
+    return gpus;
+}
+
+/* Speed, and what the tokens of TERMS take. */
+static void add_speed(struct compare_figures *f, const struct result *r,
+                      const struct timing *t, const struct compare_terms *terms)
+{
+    f->step_ns = timing_step_ns(t);
+    f->tokens = time_job_tokens(r);
+    f->mfu = t->mfu;
+    f->gpu_hours = gpu_hours_of(terms->tokens, f->tokens, f->gpus);
+    if (terms->prices)
+        f->cost = f->gpu_hours * prices_of(terms->prices, r->gpu.name);
+}
+
+struct compare_figures compare_figures_of(const struct result *r,
+                                          const struct compare_terms *terms)
 {
     struct compare_figures f = {0};
 
@@ -23,7 +45,9 @@ struct compare_figures compare_figures_of(const struct result *r)
     }
     const struct timing *t = time_slowest(r);
     f.code = r->code;
-    f.step_ns = t ? timing_step_ns(t) : 0;
+    f.gpus = gpus_of(r);
+    if (t)
+        add_speed(&f, r, t, terms);
     f.whole = !r->refused && (r->verdict == VERDICT_FITS ||
                               r->verdict == VERDICT_GROWS ||
                               r->verdict == VERDICT_HOST ||

@@ -6,11 +6,17 @@
 #include "memsim/report/compare_report.h"
 #include "memsim/report/schema.h"
 
+static void add_known(cJSON *run, const char *name, double value)
+{
+    if (value > 0)
+        cJSON_AddNumberToObject(run, name, value);
+}
+
 static void add_run(cJSON *runs, const struct compare_report *r, size_t row,
                     const struct compare_catalogue *c)
 {
     const struct result *result = r->rows[row].result;
-    struct compare_figures f = compare_figures_of(result);
+    struct compare_figures f = compare_figures_of(result, &r->terms);
     const char *gpu = compare_smallest_gpu(c, &f);
     cJSON *run = json_add_object(runs);
 
@@ -29,6 +35,13 @@ static void add_run(cJSON *runs, const struct compare_report *r, size_t row,
     }
     if (f.step_ns)
         json_add_uint(run, "step_ns", f.step_ns);
+    if (f.known)
+        json_add_uint(run, "gpus", f.gpus);
+    add_known(run, "tokens_per_second", f.tokens);
+    add_known(run, "mfu", f.mfu);
+    add_known(run, "gpu_hours", f.gpu_hours);
+    add_known(run, "cost", f.cost);
+    add_known(run, "efficiency", r->rows[row].efficiency);
     if (gpu)
         cJSON_AddStringToObject(run, "smallest_gpu", gpu);
 }

@@ -11,6 +11,7 @@
 #include "memsim/report/compare_figures.h"
 #include "memsim/report/ink.h"
 #include "memsim/report/markdown.h"
+#include "memsim/report/time_report.h"
 
 #define SIZE_LENGTH 16
 #define BAR_CELLS   12
@@ -20,13 +21,29 @@
 
 /* --- cells ---------------------------------------------------------------- */
 
-enum { VERDICT, USED, RESERVED, ALLOCATED, HEADROOM, STEP, SMALLEST, COLUMNS };
+enum {
+    VERDICT,
+    USED,
+    RESERVED,
+    ALLOCATED,
+    HEADROOM,
+    STEP,
+    TOKENS,
+    MFU,
+    GPU_HOURS,
+    COST,
+    EFFICIENCY,
+    SMALLEST,
+    COLUMNS
+};
 
 static const char *const headings[COLUMNS] = {
     [VERDICT] = "verdict",       [USED] = "used",
     [RESERVED] = "reserved",     [ALLOCATED] = "allocated",
     [HEADROOM] = "headroom",     [STEP] = "step",
-    [SMALLEST] = "smallest GPU",
+    [TOKENS] = "tokens/s",       [MFU] = "MFU",
+    [GPU_HOURS] = "GPU hours",   [COST] = "cost",
+    [EFFICIENCY] = "efficiency", [SMALLEST] = "smallest GPU",
 };
 
 static void bytes_cell(char *out, const struct compare_figures *f,
@@ -47,6 +64,18 @@ static void verdict_cell(char out[CELL_LENGTH], const struct compare_row *row)
     else
         snprintf(out, CELL_LENGTH, "%s",
                  r ? result_verdict_name(r->verdict) : row->why);
+}
+
+static void speed_cell(char *out, int column, const struct compare_figures *f)
+{
+    if (column == TOKENS && f->tokens > 0)
+        time_format_rate(f->tokens, out, CELL_LENGTH);
+    else if (column == MFU && f->mfu > 0)
+        snprintf(out, CELL_LENGTH, "%.0f%%", 100 * f->mfu);
+    else if (column == GPU_HOURS && f->gpu_hours > 0)
+        snprintf(out, CELL_LENGTH, "%.3g", f->gpu_hours);
+    else if (column == COST && f->cost > 0)
+        snprintf(out, CELL_LENGTH, f->cost < 1000 ? "%.3g" : "%.0f", f->cost);
 }
 
 static void cell_write(char out[CELL_LENGTH], int column,
@@ -71,6 +100,10 @@ static void cell_write(char out[CELL_LENGTH], int column,
         units_format_bytes(f->headroom, out, SIZE_LENGTH);
     else if (column == STEP && f->step_ns)
         snprintf(out, CELL_LENGTH, "%.1f ms", (double)f->step_ns / 1e6);
+    else if (column >= TOKENS && column <= COST)
+        speed_cell(out, column, f);
+    else if (column == EFFICIENCY && row->efficiency > 0)
+        snprintf(out, CELL_LENGTH, "%.0f%%", 100 * row->efficiency);
     else if (column == SMALLEST && (gpu = compare_smallest_gpu(c, f)))
         snprintf(out, CELL_LENGTH, "%s", gpu);
 }
@@ -84,6 +117,7 @@ struct table {
     size_t *widths;
     size_t columns;
     bool without[COLUMNS], without_bar; /* in the text, to be narrow */
+    bool empty[COLUMNS];
 };
 
 static char *cell_of(const struct table *t, size_t row, size_t column)
@@ -107,7 +141,7 @@ static void row_fill(struct table *t, size_t i,
     const struct compare_report *r = t->report;
     const struct compare_row *row = &r->rows[i];
 
-    t->figures[i] = compare_figures_of(row->result);
+    t->figures[i] = compare_figures_of(row->result, &r->terms);
     for (size_t k = 0; k < r->title_count; k++)
         text_quote(cell_of(t, i, k), CELL_LENGTH, row->cells[k]);
     for (int k = 0; k < COLUMNS; k++)
@@ -194,10 +228,11 @@ static size_t text_width(const struct table *t)
     return width;
 }
 
-static bool has_step(const struct table *t)
+/* Whether a column of times and costs says anything. */
+static bool has_value(const struct table *t, int column)
 {
     for (size_t i = 0; i < t->report->row_count; i++)
-        if (t->figures[i].step_ns)
+        if (*cell_of(t, i, t->report->title_count + (size_t)column))
             return true;
     return false;
 }
@@ -206,9 +241,11 @@ static bool has_step(const struct table *t)
  * those that others say nearly as well. */
 static void table_narrow(struct table *t)
 {
-    static const int least[] = {ALLOCATED, HEADROOM, RESERVED};
+    static const int least[] = {ALLOCATED, HEADROOM, RESERVED, MFU,
+                                GPU_HOURS};
 
-    t->without[STEP] = !has_step(t);
+    for (int k = STEP; k <= EFFICIENCY; k++)
+        t->without[k] = t->empty[k] = !has_value(t, k);
     for (size_t i = 0; i < sizeof least / sizeof *least; i++)
         if (text_width(t) > TEXT_WIDTH)
             t->without[least[i]] = true;
@@ -237,7 +274,7 @@ static void text_left_out(const struct table *t, FILE *out)
     bool any = false;
 
     for (int k = 0; k < COLUMNS; k++) {
-        if (k == STEP || !t->without[k])
+        if (t->empty[k] || !t->without[k])
             continue;
         fprintf(out, "%s%s", any ? ", " : "  not shown: ", headings[k]);
         any = true;
@@ -313,10 +350,19 @@ static void csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void csv_row(const struct compare_row *row, size_t names,
+static void csv_number(double value, FILE *out)
+{
+    fputc(',', out);
+    if (value > 0)
+        fprintf(out, "%.10g", value);
+}
+
+static void csv_row(const struct compare_report *r,
+                    const struct compare_row *row,
                     const struct compare_catalogue *c, FILE *out)
 {
-    struct compare_figures f = compare_figures_of(row->result);
+    struct compare_figures f = compare_figures_of(row->result, &r->terms);
+    size_t names = r->title_count;
     const char *gpu = compare_smallest_gpu(c, &f);
 
     for (size_t k = 0; k < names; k++) {
@@ -336,6 +382,12 @@ static void csv_row(const struct compare_row *row, size_t names,
     fprintf(out, ",%s,", gpu ? gpu : "");
     if (row->result)
         fprintf(out, "%" PRIu64, row->result->refused);
+    csv_number((double)f.gpus, out);
+    csv_number(f.tokens, out);
+    csv_number(f.mfu, out);
+    csv_number(f.gpu_hours, out);
+    csv_number(f.cost, out);
+    csv_number(row->efficiency, out);
     fputc('\n', out);
 }
 
@@ -349,9 +401,10 @@ void compare_report_csv(const void *report, FILE *out)
         fputc(',', out);
     }
     fputs("verdict,used_bytes,reserved_bytes,allocated_bytes,capacity_bytes,"
-          "step_ns,smallest_gpu,failed_allocations\n",
+          "step_ns,smallest_gpu,failed_allocations,gpus,"
+          "tokens_per_second,mfu,gpu_hours,cost,efficiency\n",
           out);
     for (size_t i = 0; i < r->row_count; i++)
-        csv_row(&r->rows[i], r->title_count, &c, out);
+        csv_row(r, &r->rows[i], &c, out);
     free(c.list);
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "memsim/report/compare_figures.h"
 #include "memsim/report/report.h"
 
 /* A run. What it is called is a cell for each of the columns of `titles`. */
@@ -13,6 +14,7 @@ struct compare_row {
     char **cells;
     const struct result *result; /* borrowed; NULL: it was not run */
     const char *why;             /* then: why; borrowed */
+    double efficiency;           /* see scaling_find; 0: not known */
 };
 
 struct compare_report {
@@ -20,6 +22,8 @@ struct compare_report {
     size_t title_count;
     struct compare_row *rows;
     size_t row_count;
+    struct compare_terms terms;
+    const size_t *nodes; /* the title that is a number of nodes; NULL: none */
 };
 
 /* In as many columns as it takes, a bar for used in each row. */

@@ -46,7 +46,8 @@ static void add_times(struct gpu_row *row, const struct result *result)
 void gpu_table_add(struct gpu_table *t, const struct result *result,
                    const struct gpu *gpu, double price, bool kernels_differ)
 {
-    const struct compare_figures f = compare_figures_of(result);
+    const struct compare_terms none = {0};
+    const struct compare_figures f = compare_figures_of(result, &none);
     uint32_t gpus = 0;
 
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)

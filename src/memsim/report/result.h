@@ -273,6 +273,9 @@ void result_ranks_expand(struct result *result,
 /* The ranks that RANK stands for, as "0-127,130"; the caller frees it. */
 char *result_rank_members(const struct result_rank *rank);
 
+/* How many these are. */
+uint64_t result_rank_count(const struct result_rank *rank);
+
 /* Goes through the GPUs of all ranks. Zeroed, it is before the first:
  *     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
  * DEVICE, and RANK, may be changed but not moved. */

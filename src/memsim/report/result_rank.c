@@ -32,6 +32,11 @@ char *result_rank_members(const struct result_rank *rank)
                                : xasprintf("%u", rank->rank);
 }
 
+uint64_t result_rank_count(const struct result_rank *rank)
+{
+    return rank->members.count ? rank->members.count : 1;
+}
+
 /* --- classes -------------------------------------------------------------- */
 
 static bool devices_alike(const struct result_device *x,

@@ -254,6 +254,18 @@ static int read_device(const struct source *s, const cJSON *json,
     return read_attribution(s, json, d);
 }
 
+/* Those that RANK stands for; a file of an older version has none. */
+static int read_members(const struct source *s, const cJSON *json,
+                        struct result_rank *rank)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, "members");
+
+    if (!cJSON_IsString(item))
+        return 0;
+    return rank_set_parse(&rank->members, item->valuestring, UINT32_MAX,
+                          s->origin, s->err);
+}
+
 static int read_rank(const struct source *s, const cJSON *json,
                      struct result_rank *rank)
 {
@@ -261,6 +273,8 @@ static int read_rank(const struct source *s, const cJSON *json,
 
     if (take_number(s, json, "rank", &rank->rank) ||
         take_array(s, json, "devices", &devices))
+        return -1;
+    if (read_members(s, json, rank))
         return -1;
     rank->devices = xcalloc(array_size(devices) + 1, sizeof *rank->devices);
     for (const cJSON *item = devices->child; item; item = item->next)

@@ -677,6 +677,12 @@ const struct schema_object schema_objects[] = {
     {"peak_used_bytes", "optional uint", "all memory that the GPU would show as used"},
     {"capacity_bytes", "optional uint", "the memory of the GPU"},
     {"step_ns", "optional uint", "the predicted time of a step"},
+    {"gpus", "optional uint", "the number of GPUs of the job"},
+    {"tokens_per_second", "optional number", "of the whole job, if each rank has its own batch"},
+    {"mfu", "optional number", "see time.mfu"},
+    {"gpu_hours", "optional number", "the hours of all GPUs for the tokens of --tokens"},
+    {"cost", "optional number", "of these, by --price"},
+    {"efficiency", "optional number", "the tokens per second and GPU over those on the fewest nodes, see sweep --nodes"},
     {"smallest_gpu", "optional text", "the smallest GPU of the catalogue with enough memory"},
 )},
 {"search", "what search writes with --json", NULL, FIELDS(

@@ -172,10 +172,25 @@ static int rows_read(const cJSON *time, const char *key, const char *what,
     return 0;
 }
 
+/* Tokens a second of the job that TIME is of; ALONE: it has one rank. */
+static double job_tokens_read(const cJSON *time, bool alone)
+{
+    const char *key = "tokens_per_second";
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(time, "throughput");
+    const cJSON *job = cJSON_GetObjectItemCaseSensitive(own, "job");
+    double tokens;
+
+    if (!number_read(job, key, &tokens) ||
+        (alone && !number_read(own, key, &tokens)))
+        return tokens;
+    return 0;
+}
+
 int time_json_read(const cJSON *root, const char *origin,
                    struct timing **timing, struct err *err)
 {
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(root, "time");
+    const cJSON *ranks = cJSON_GetObjectItemCaseSensitive(root, "ranks");
     double ns, keeps_up_ns;
 
     *timing = NULL;
@@ -198,6 +213,9 @@ int time_json_read(const cJSON *root, const char *origin,
     t->steps[0].duration_ns = (uint64_t)ns;
     if (!number_read(time, "keeps_up_ns", &keeps_up_ns))
         t->keeps_up_ns = (uint64_t)keeps_up_ns;
+    if (number_read(time, "mfu", &t->mfu))
+        t->mfu = 0;
+    t->job_tokens = job_tokens_read(time, cJSON_GetArraySize(ranks) == 1);
     *timing = t;
     return 0;
 }

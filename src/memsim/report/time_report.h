@@ -32,6 +32,9 @@ struct time_rate {
     bool tokens;       /* else samples */
 };
 struct time_rate time_rate_of(const struct result *result);
+/* Tokens a second of the whole job, if each of its ranks has its own batch; 0:
+ * not known. */
+double time_job_tokens(const struct result *result);
 /* In three digits: "185000" */
 void time_format_rate(double per_second, char *text, size_t size);
 /* What was counted, a line. */

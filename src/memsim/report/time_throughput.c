@@ -28,7 +28,7 @@ static void job_sum(struct throughput *t, const struct result *result)
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct result_rank *rank = &result->ranks[i];
         const struct timing *own = rank->timing;
-        uint64_t count = rank->members.count ? rank->members.count : 1;
+        uint64_t count = result_rank_count(rank);
 
         if (!own || !own->input_module || !timing_step_ns(own) ||
             knowledge(&own->steps[own->typical].input) != knowledge(&t->input))
@@ -74,6 +74,18 @@ struct time_rate time_rate_of(const struct result *result)
     return (struct time_rate){
         .per_second = t.rank && t.seconds > 0 ? (double)count / t.seconds : 0,
         .tokens = t.input.tokens > 0};
+}
+
+double time_job_tokens(const struct result *result)
+{
+    const struct throughput t = throughput_find(result);
+    const struct timing *slowest = time_slowest(result);
+    bool alone = result->rank_count == 1;
+
+    if (!t.rank)
+        return slowest ? slowest->job_tokens : 0;
+    uint64_t tokens = t.ranks ? t.tokens : alone ? t.input.tokens : 0;
+    return t.seconds > 0 ? (double)tokens / t.seconds : 0;
 }
 
 void time_format_rate(double per_second, char *text, size_t size)

@@ -146,7 +146,7 @@ int sweep_check(const struct sweep *s, char *const *command, struct err *err)
     for (size_t i = 0; i < s->axis_count; i++) {
         const char *name = s->axes[i].name;
         char *place = xasprintf("{%s}", name);
-        bool found = !strcmp(name, SWEEP_GPU);
+        bool found = !strcmp(name, SWEEP_GPU) || !strcmp(name, SWEEP_NODES);
         for (char *const *word = command; *word; word++)
             found = found || strstr(*word, place);
         free(place);

@@ -9,7 +9,8 @@
 
 #include "common/base/err.h"
 
-#define SWEEP_GPU "gpu" /* the name whose values are GPUs, not words */
+#define SWEEP_GPU   "gpu" /* the name whose values are GPUs, not words */
+#define SWEEP_NODES "nnodes" /* of --nodes: its values need no place */
 
 struct sweep_axis {
     char *name;
@@ -37,8 +38,8 @@ const char *sweep_value(const struct sweep *sweep, size_t at, size_t axis);
 char **sweep_command(const struct sweep *sweep, size_t at,
                      char *const *command);
 
-/* Checks that COMMAND has a {name} for each name except gpu. Returns 0, or -1
- * with ERR set. */
+/* Checks that COMMAND has a {name} for each name except gpu and nnodes. Returns
+ * 0, or -1 with ERR set. */
 int sweep_check(const struct sweep *sweep, char *const *command,
                 struct err *err);
 

@@ -12,11 +12,13 @@ PRINTED = 2000
 
 
 def member_count(members):
-    """How many ranks "0,4-7" are."""
+    """How many ranks "0,4-7" or "0-120:8" are."""
     count = 0
     for part in str(members or "0").split(","):
-        first, dash, last = part.partition("-")
-        count += int(last) - int(first) + 1 if dash else 1
+        ends, _, stride = part.partition(":")
+        first, dash, last = ends.partition("-")
+        count += (int(last) - int(first)) // int(stride or 1) + 1 if dash \
+            else 1
     return count
 
 

@@ -63,12 +63,13 @@ class Prices:
         except ValueError:
             self._read_file(text, kind or KIND, resolve)
             return
-        if slash and of not in ("node", "gpu"):
+        gpus = int(of) if of.isdecimal() and len(of) < 7 else 0
+        if slash and not gpus and of not in ("node", "gpu"):
             raise SearchError(f"--price: '{text}': {FORM}")
         if kind:
             raise SearchError(f"--price-kind: '{text}' is one price; kinds "
                               "are for a file of prices")
-        self.all = Price(amount(value, "--price"), of == "node")
+        self.all = Price(amount(value, "--price") / (gpus or 1), of == "node")
 
     def _read_file(self, path, kind, resolve):
         try:

@@ -69,6 +69,7 @@ struct timing {
     uint64_t end_ns;          /* when the last of them ends */
     uint64_t host_ns; /* when the host had called the last of them ... */
     uint64_t seen_ns; /* ... by the program's own clock; 0: not known */
+    double job_tokens; /* a second, as a report has it; 0: not known */
     char *input_module; /* name of the typical step's input.module; or NULL */
     double network_users; /* of a node at a time, as struct simulation has it */
     struct timing_row *modules; /* with what lies below each; longest first */

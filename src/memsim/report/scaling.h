@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How well a job uses more nodes. */
+#ifndef MEMSIM_MEMSIM_REPORT_SCALING_H
+#define MEMSIM_MEMSIM_REPORT_SCALING_H
+
+#include "memsim/report/compare_report.h"
+
+/* Sets the efficiency of REPORT's rows, AXIS being the column with the number
+ * of nodes: the tokens a second and GPU over those of the row with the fewest
+ * nodes that is else the same. Where no tokens are known, that row's step time
+ * over a row's, as for a job whose work grows with its ranks. */
+void scaling_find(struct compare_report *report, size_t axis);
+
+/* The efficiencies as bars, by nodes; nothing where none is known. */
+void scaling_write(const struct compare_report *report, size_t axis,
+                   FILE *out);
+
+#endif
