@@ -26,7 +26,8 @@ static int take_price(struct prices *p, const char *path, const cJSON *item,
     if (gpu_load(item->string, &gpu, err))
         return -1;
     p->list = xreallocarray(p->list, p->count + 1, sizeof *p->list);
-    p->list[p->count++] = (struct gpu_price){xstrdup(gpu.name), item->valuedouble};
+    p->list[p->count++] =
+        (struct gpu_price){xstrdup(gpu.name), item->valuedouble};
     return 0;
 }
 

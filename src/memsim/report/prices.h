@@ -21,8 +21,8 @@ struct prices {
 };
 
 /* Reads TEXT: "2.99"; "98.5/8", an hour of a node of 8; or a file like
- * {"h100-sxm-80gb": 2.99}. Returns 0, or -1 with ERR set; *PRICES is to be given
- * to prices_fini in both cases. */
+ * {"h100-sxm-80gb": 2.99}. Returns 0, or -1 with ERR set; *PRICES is to be
+ * given to prices_fini in both cases. */
 int prices_read(struct prices *prices, const char *text, struct err *err);
 void prices_fini(struct prices *prices);
 
