@@ -124,7 +124,7 @@ def advised():
          **facts}
         for name, size, more, facts in (
             ("checkpointing of layers", 800, "; its forward runs again",
-             {"costs_ns": 14_000_000, "change": "checkpoint(block, x)"}),
+             {"costs_ns": 14_000_000, "change": {"text": "checkpoint(block, x)"}}),
             ("8-bit optimizer", 200, "; its states have 8 bits",
              {"time_unknown": "it has other kernels"}))]
     return made

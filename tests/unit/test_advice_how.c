@@ -9,13 +9,13 @@ TEST(a_framework_has_a_way_of_its_own)
     const struct change checkpoint = {.checkpoint = &list};
     const struct change int8 = {.state = {.int8 = true}};
 
-    CHECK_STR(advice_how(&checkpoint, "transformers"),
+    CHECK_STR(advice_way(&checkpoint, "transformers", NULL).how,
               "model.gradient_checkpointing_enable()");
-    CHECK_STR(advice_how(&checkpoint, "transformers.Trainer"),
+    CHECK_STR(advice_way(&checkpoint, "transformers.Trainer", NULL).how,
               "TrainingArguments(gradient_checkpointing=True)");
-    CHECK_STR(advice_how(&int8, "transformers.Trainer"),
+    CHECK_STR(advice_way(&int8, "transformers.Trainer", NULL).how,
               "TrainingArguments(optim=\"adamw_bnb_8bit\")");
-    CHECK_STR(advice_how(&int8, "lightning"),
+    CHECK_STR(advice_way(&int8, "lightning", NULL).how,
               "bitsandbytes.optim.AdamW8bit in place of AdamW");
-    CHECK(!advice_how(&(struct change){.uncached_casts = true}, ""));
+    CHECK(!advice_way(&(struct change){.uncached_casts = true}, "", NULL).how);
 }

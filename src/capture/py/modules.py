@@ -19,6 +19,8 @@ from torch.optim import optimizer as optim
 # enum trace_category
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER, INPUT = range(1, 6)
 
+LEARNS, IDLE = 1, 2  # enum trace_learns
+
 NEWEST = 2, 15  # whose peaks are known to be the same with us and without
 
 SEARCHES = 4  # for modules that were added to a parent
@@ -47,6 +49,7 @@ for _function in (_enter, _leave, _step, _cut, _range, _storage, _input,
     _function.restype = None
 
 _CALL = nn_module.Module._call_impl.__code__
+_calls = sys.modules["_memsim_places"]
 
 _is_compiling = getattr(torch.compiler, "is_dynamo_compiling",
                         torch.compiler.is_compiling)
@@ -56,7 +59,7 @@ class _Known:
     """A module that has a number."""
 
     __slots__ = "id", "root", "path", "ref", "searches", "parameters", "listed", \
-        "caller"
+        "caller", "seen"
 
 
 _known = {}  # by id() of the module
@@ -103,7 +106,7 @@ def _number(module, root, path):
         known.id = _retired.pop((root, path), 0)
         if not known.id:
             known.id = _count = _count + 1
-        known.searches = known.caller = 0
+        known.searches = known.caller = known.seen = 0
         known.parameters = ()
         known.ref = weakref.ref(module, lambda _: _forget(known, key))
         _known[key] = _by_number[known.id] = known
@@ -279,15 +282,15 @@ def _count_batch(values):
     return samples, samples * ids.pop()[1] if len(ids) == 1 else 0
 
 
-def _tell_batch(root, values):
+def _tell_batch(root, values, learns):
     """ROOT's module, which has parameters on the card, was called with VALUES;
-    it has been entered."""
+    it has been entered. LEARNS: enum trace_learns."""
     try:
         samples, tokens = _count_batch(values)
     except Exception:  # tensors without a shape: lazy ones, functorch's
         return
     if samples:
-        _batch(root.id, samples, tokens, torch.is_grad_enabled())
+        _batch(root.id, samples, tokens, learns)
 
 
 def _begin(module):
@@ -339,9 +342,18 @@ def _before(module, args):
     known.caller = top
     if known.listed:
         _pass(_input, args, known)
+        if not known.seen:
+            known.seen = 1
+            _calls.see_member(sys._getframe(), module,
+                              known.path.rpartition(".")[0])
     _enter(known.id)
-    if not top and _places[known.id]:
-        _tell_batch(known, values)
+    if not top:
+        learns = torch.is_grad_enabled()
+        if learns:
+            _calls.see_model(sys._getframe(), module)
+        if _places[known.id]:
+            _tell_batch(known, values,
+                        learns and (LEARNS if module.training else IDLE))
 
 
 def _after(module, args, result):
@@ -418,6 +430,7 @@ def _after_step(optimizer, args, kwargs):
         _states[optimizer] = len(optimizer.state)
         _tell_state(optimizer)
     _steps += 1
+    _calls.see_step()
     if optimizer not in _hosts:
         _tell_host(optimizer)
     if _steps in SEARCH_STEPS:

@@ -4,9 +4,10 @@
 It looks, when the interpreter ends, whether it ends because of an
 OutOfMemoryError that nobody caught, and tells libmemsim.so so. When the script
 imports torch, it has marks.py, limits.py, inductor.py, reaches.py, stores.py,
-groups.py, flash.py, host.py, objects.py, world.py, launcher.py, modules.py and
-compiled.py follow; when it imports safetensors, files.py. offline.py is always
-there, steps.py with --step-mark. If JAX fell back to the CPU, it leaves a note. Then it makes way for the
+groups.py, flash.py, host.py, objects.py, world.py, launcher.py, places.py,
+modules.py and compiled.py follow; when it imports safetensors, files.py.
+offline.py is always there, steps.py with --step-mark. If JAX fell back to the CPU,
+it leaves a note. Then it makes way for the
 sitecustomize that the user may have.
 """
 import atexit
@@ -42,7 +43,8 @@ def _tell_framework():
     for module, name in _FRAMEWORKS:
         if module in sys.modules:
             import ctypes
-            ctypes.CDLL("libmemsim.so").memsim_process_uses(name.encode())
+            ctypes.CDLL("libmemsim.so").memsim_process_setting(
+                f"framework={name}".encode())
             return
 
 
@@ -146,6 +148,7 @@ def _follow():
     if os.environ.get("MEMSIM_LAUNCHER"):
         _start("launcher", "the launcher starts no script")
     if os.environ.get("MEMSIM_MODULES") != "0":
+        _start("places", "where advice changes the script is not known")
         _start("modules", "modules are not told apart")
         _start("compiled", "modules under torch.compile are not told apart")
 

@@ -317,6 +317,13 @@ enum trace_phase_kind {
     TRACE_PHASE_COUNT,
 };
 
+/* The `learns` of BATCH. */
+enum trace_learns {
+    TRACE_LEARNS_NOT,
+    TRACE_LEARNS,      /* gradients are recorded, */
+    TRACE_LEARNS_IDLE, /* of a model that is in evaluation */
+};
+
 /* The `category` of STORAGE: what a block holds. The first six come from the
  * program's modules and optimizers; the analysis finds the others. */
 enum trace_category {

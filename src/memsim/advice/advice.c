@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
+#include "memsim/advice/advice_edit.h"
 #include "memsim/advice/advice_how.h"
 #include "memsim/advice/change.h"
 
@@ -21,6 +22,7 @@ struct asking {
     struct recording *rec;
     const struct advice_options *options;
     struct changeable changeable;
+    cJSON *places;        /* the script's calls; NULL: not known */
     uint64_t roomy_bytes; /* of a GPU that it fits on */
     struct err *err;
 };
@@ -125,6 +127,7 @@ static void row_fini(struct advice_row *row)
     free(row->command);
     free(row->basis);
     free(row->again);
+    cJSON_Delete(row->edits);
     replay_result_fini(&row->result);
 }
 
@@ -167,6 +170,14 @@ static const char *command_gpu(const struct asking *a)
     return a->advice->fits || !a->options->gpu ? "" : a->options->gpu;
 }
 
+static cJSON *setting_edits(const char *conf)
+{
+    cJSON *edits = cJSON_CreateArray();
+
+    advice_edit_environment(edits, "PYTORCH_CUDA_ALLOC_CONF", conf);
+    return edits;
+}
+
 static int ask_setting(struct asking *a, const char *conf)
 {
     struct advice_row row = {
@@ -177,6 +188,7 @@ static int ask_setting(struct asking *a, const char *conf)
                            "PYTORCH_CUDA_ALLOC_CONF=%s",
                            extent(a), conf),
         .how = "the environment has PYTORCH_CUDA_ALLOC_CONF with it",
+        .edits = setting_edits(conf),
         .peak = ADVICE_RESERVED,
     };
 
@@ -254,6 +266,8 @@ static char *change_what(const struct asking *a, const struct change *change)
         return xstrdup("zero_grad(set_to_none=True)");
     if (change->uncached_casts)
         return xstrdup("autocast(cache_enabled=False)");
+    if (change->no_grad)
+        return xstrdup("evaluation under torch.no_grad() (estimate)");
     if (change->state.int8)
         return xstrdup("8-bit optimizer");
     if (change->state.fused)
@@ -323,6 +337,11 @@ static char *change_basis(const struct asking *a, const struct change *change,
         basis = joined(basis, xstrdup("copies of weights that only autocast's "
                                       "cache kept are freed at the end of "
                                       "their module"));
+    if (effect->idle_bytes)
+        basis = joined(
+            basis,
+            xstrdup("in evaluation what a module took is freed at its end, its "
+                    "result once the next one has ended: an estimate"));
     if (effect->fsdp_bytes)
         basis = joined(
             basis,
@@ -336,7 +355,20 @@ static char *change_basis(const struct asking *a, const struct change *change,
 static bool has_effect(const struct change_effect *e)
 {
     return e->forwards || e->state.state_bytes || e->state.step_bytes ||
-           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->fsdp_bytes;
+           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->idle_bytes ||
+           e->fsdp_bytes;
+}
+
+/* Those that make CHANGE under CONF (NULL, "": as it is). */
+static cJSON *change_edits(const struct asking *a, const struct change *change,
+                           const char *conf)
+{
+    cJSON *edits = advice_edits(change, &a->changeable,
+                                a->rec->info.framework, a->places);
+
+    if (edits && conf && *conf)
+        advice_edit_environment(edits, "PYTORCH_CUDA_ALLOC_CONF", conf);
+    return edits;
 }
 
 /* Asks for CHANGE, and where CONF is not NULL for that setting with it. */
@@ -359,7 +391,10 @@ static int ask_change(struct asking *a, const struct change *change,
                 conf && *conf ? " --alloc-conf " : "", conf ? conf : "",
                 command_gpu(a)),
             .basis = change_basis(a, change, &effect),
-            .how = conf ? NULL : advice_how(change, a->rec->info.framework),
+            .how = conf ? NULL
+                        : advice_way(change, a->rec->info.framework, a->places)
+                              .how,
+            .edits = change_edits(a, change, conf),
             .time_unknown = change_time_unknown(change),
             .again = change_lists_text(change, &a->changeable),
             .peak = conf && *conf ? ADVICE_USED : ADVICE_ALLOCATED,
@@ -415,7 +450,8 @@ static int ask_others(struct asking *a, struct change *best)
         {.state = {.bf16 = true}},       {.state = {.int8 = true}},
         {.state = {.fused = true}},      {.state = {.shards = ADVISED_SHARDS}},
         {.loss_chunks = ADVISED_CHUNKS}, {.free_gradients = true},
-        {.uncached_casts = true},        {.fsdp = ADVISED_SHARDS},
+        {.uncached_casts = true},        {.no_grad = true},
+        {.fsdp = ADVISED_SHARDS},
     };
     int rc = 0;
 
@@ -430,6 +466,7 @@ static int ask_others(struct asking *a, struct change *best)
         best->state.fused |= others[i].state.fused;
         best->free_gradients |= others[i].free_gradients;
         best->uncached_casts |= others[i].uncached_casts;
+        best->no_grad |= others[i].no_grad;
         if (others[i].loss_chunks)
             best->loss_chunks = others[i].loss_chunks;
     }
@@ -452,7 +489,8 @@ static int ask_all(struct asking *a)
     unsigned kinds = (conf != NULL) + (change.checkpoint != NULL) +
                      change.state.bf16 + change.state.int8 +
                      change.state.fused + (change.loss_chunks > 1) +
-                     change.free_gradients + change.uncached_casts;
+                     change.free_gradients + change.uncached_casts +
+                     change.no_grad;
     if (rc >= 0 && kinds > 1)
         rc = ask_change(a, &change, conf ? conf : "");
     change_fini(&change);
@@ -478,11 +516,13 @@ int advice_make(struct advice *advice, struct recording *rec,
                                    rec->whatif.source, err);
     if (rc)
         return -1;
+    a.places = cJSON_Parse(rec->info.places);
     rc = play_now(&a);
     if (!rc && ask_all(&a) < 0) {
         advice_fini(advice);
         rc = -1;
     }
+    cJSON_Delete(a.places);
     changeable_fini(&a.changeable);
     return rc;
 }
@@ -531,6 +571,7 @@ void advice_tell(const struct advice *advice, unsigned device,
             .command = xstrdup(row->command),
             .basis = xstrdup(row->basis),
             .how = row->how,
+            .edits = row->edits ? cJSON_Duplicate(row->edits, true) : NULL,
             .time_unknown = row->time_unknown,
             .again = row->again ? xstrdup(row->again) : NULL,
             .of = peaks[row->peak],

@@ -4,6 +4,8 @@
 #ifndef MEMSIM_MEMSIM_ADVICE_ADVICE_H
 #define MEMSIM_MEMSIM_ADVICE_ADVICE_H
 
+#include <cjson/cJSON.h>
+
 #include "memsim/advice/tape.h"
 #include "memsim/replay/recording.h"
 #include "memsim/report/result.h"
@@ -19,6 +21,7 @@ struct advice_row {
     char *command; /* that shows it */
     char *basis;   /* what was replayed, and assumed */
     const char *how;          /* to change in the script; a literal, or NULL */
+    cJSON *edits;             /* that make it; NULL: not known */
     const char *time_unknown; /* why its time is; likewise */
     char *again;     /* lists whose forward runs again, as "A+B"; or NULL */
     enum advice_peak peak;

@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "common/base/xmalloc.h"
 #include "memsim/advice/advice.h"
+#include "memsim/advice/advice_edit.h"
 #include "memsim/report/time_report.h"
 
 #define BRIEF_BYTES (16 * MIB) /* of a trace: a second to replay */
@@ -259,8 +260,18 @@ void advice_run_briefly(struct result *result, const struct rundir *dir,
     ask_ranks(&a);
 }
 
+static cJSON *batch_edits(const char *option, uint64_t batch)
+{
+    cJSON *edits = cJSON_CreateArray();
+    char value[24];
+
+    snprintf(value, sizeof value, "%" PRIu64, batch);
+    advice_edit_option(edits, option, value);
+    return edits;
+}
+
 static void batch_tell(struct result_device *d, uint64_t largest,
-                       const char *command)
+                       const char *command, const char *option)
 {
     d->advice =
         xreallocarray(d->advice, d->advice_count + 1, sizeof *d->advice);
@@ -268,13 +279,15 @@ static void batch_tell(struct result_device *d, uint64_t largest,
         .what = xasprintf("largest batch that fits: %" PRIu64, largest),
         .command = xstrdup(command),
         .basis = xstrdup("runs of the same command with other batches"),
+        .edits = batch_edits(option, largest),
         .fits = true,
     };
     d->advised = true;
 }
 
-void advice_batch(struct result *result, uint64_t largest, const char *command)
+void advice_batch(struct result *result, uint64_t largest, const char *command,
+                  const char *option)
 {
     for (struct result_walk w = {NULL}; result_walk_next(result, &w);)
-        batch_tell(w.device, largest, command);
+        batch_tell(w.device, largest, command, option);
 }

@@ -36,7 +36,9 @@ void advice_ranges(struct result *result, const struct rundir *dir,
 void advice_recording(struct result *result, struct result_rank *rank,
                       struct recording *rec, const char *name);
 
-/* Adds that LARGEST is the largest batch that fits, as COMMAND found out. */
-void advice_batch(struct result *result, uint64_t largest, const char *command);
+/* Adds that LARGEST is the largest batch that fits, as COMMAND found out; it is
+ * the value of the command's OPTION. */
+void advice_batch(struct result *result, uint64_t largest, const char *command,
+                  const char *option);
 
 #endif

@@ -102,6 +102,8 @@ static const struct word {
      "gradients are no longer filled with zeros"},
     {"no-autocast-cache", offsetof(struct change, uncached_casts),
      "weights are cast again each time"},
+    {"no-grad", offsetof(struct change, no_grad),
+     "an evaluation without gradients takes less time"},
     {"fsdp=", offsetof(struct change, fsdp), "sharding adds collectives"},
 };
 
@@ -147,7 +149,7 @@ static int parse_word(struct change *change, const char *text, struct err *err)
                    "--what-if: '%s' is none of " CHECKPOINT "LIST, "
                    "bf16-optimizer, 8bit-optimizer, fused-optimizer, "
                    "shard-optimizer=N, chunked-loss=N, set-to-none, "
-                   "no-autocast-cache and fsdp=N",
+                   "no-autocast-cache, no-grad and fsdp=N",
                    text);
 }
 
@@ -190,6 +192,29 @@ static bool is_set(const struct change *change, const struct word *word)
 
     return has_number(word) ? *(const unsigned *)value > 1
                             : *(const bool *)value;
+}
+
+_Static_assert(WORDS < CHANGE_PARTS, "a word is a part, the lists are one");
+
+size_t change_parts(const struct change *change,
+                    struct change parts[CHANGE_PARTS])
+{
+    size_t count = 0;
+
+    if (change->checkpoint)
+        parts[count++] = (struct change){.checkpoint = change->checkpoint};
+    for (size_t i = 0; i < WORDS; i++) {
+        if (!is_set(change, &words[i]))
+            continue;
+        struct change *part = &parts[count++];
+        *part = (struct change){0};
+        if (has_number(&words[i]))
+            *(unsigned *)member(part, &words[i]) =
+                *(const unsigned *)member(change, &words[i]);
+        else
+            *(bool *)member(part, &words[i]) = true;
+    }
+    return count;
 }
 
 const char *change_time_unknown(const struct change *change)
@@ -264,6 +289,10 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
     }
     if (change->uncached_casts) {
         effect.cast_bytes = tape_uncache_casts(&next, &at);
+        advance(&at, &next, &owned);
+    }
+    if (change->no_grad) {
+        effect.idle_bytes = tape_free_idle(&next, &at);
         advance(&at, &next, &owned);
     }
     if (change->checkpoint) {

@@ -7,6 +7,7 @@
 #include "memsim/advice/tape_change.h"
 #include "memsim/advice/tape_fsdp.h"
 #include "memsim/advice/tape_gradient.h"
+#include "memsim/advice/tape_idle.h"
 #include "memsim/advice/tape_loss.h"
 #include "memsim/advice/tape_state.h"
 #include "memsim/replay/recording.h"
@@ -23,6 +24,7 @@ struct change {
     unsigned loss_chunks; /* 0 or 1: the loss is as it is */
     bool free_gradients;  /* zero_grad(set_to_none=True) */
     bool uncached_casts;  /* autocast(cache_enabled=False) */
+    bool no_grad;         /* in evaluation */
     unsigned fsdp;        /* ranks; 0 or 1: no change */
     bool *checkpoint;     /* of each list; NULL: none */
 };
@@ -33,6 +35,7 @@ struct change_effect {
     uint64_t loss_bytes; /* that the loss takes no more */
     uint64_t gradient_bytes; /* freed by zero_grad() */
     uint64_t cast_bytes;     /* of copies of weights, freed earlier */
+    uint64_t idle_bytes;     /* of evaluations, freed earlier */
     uint64_t fsdp_bytes;     /* of parameters that other ranks keep */
     size_t forwards;      /* under checkpointing */
 };
@@ -46,7 +49,7 @@ void changeable_fini(struct changeable *c);
 
 /* Reads "checkpoint=LIST[+LIST]...", "bf16-optimizer", "8bit-optimizer",
  * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", "set-to-none",
- * "no-autocast-cache", "fsdp=N", with commas between them. Returns 0 with
+ * "no-autocast-cache", "no-grad", "fsdp=N", with commas between them. Returns 0 with
  * *CHANGE to be given to change_fini, or -1. */
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err);
@@ -59,6 +62,14 @@ char *change_text(const struct change *change, const struct changeable *c);
  * frees; NULL: none. */
 char *change_lists_text(const struct change *change,
                         const struct changeable *c);
+
+/* The most that a change has. */
+#define CHANGE_PARTS 16
+
+/* Splits CHANGE into PARTS, each one alone, which borrow its lists. Returns how
+ * many there are. */
+size_t change_parts(const struct change *change,
+                    struct change parts[CHANGE_PARTS]);
 
 /* Why a recording does not say what a step takes with CHANGE; NULL: it does, or
  * CHANGE is activation checkpointing alone. */

@@ -233,6 +233,18 @@ static void on_input(struct tape_notes *r, const struct trace_input *input)
         block->input_of = (uint32_t)input->module;
 }
 
+/* It follows the module's TAPE_ENTER. */
+static void on_batch(struct tape_notes *r, const struct trace_batch *batch)
+{
+    size_t i = r->tape.count;
+
+    while (batch->learns == TRACE_LEARNS_IDLE && i-- > 0)
+        if (r->tape.items[i].kind == TAPE_ENTER) {
+            r->tape.items[i].idle = r->tape.items[i].module == batch->module;
+            return;
+        }
+}
+
 static void record_take(struct tape_notes *r, const struct trace_item *item)
 {
     switch ((enum trace_kind)item->head.kind) {
@@ -256,6 +268,9 @@ static void record_take(struct tape_notes *r, const struct trace_item *item)
         break;
     case TRACE_LAUNCH:
         on_launch(r, item);
+        break;
+    case TRACE_BATCH:
+        on_batch(r, trace_as_batch(item));
         break;
     case TRACE_OUTPUT:
         on_output(r, trace_as_output(item));

@@ -44,6 +44,8 @@ struct tape_item {
     uint8_t phase; /* enum trace_phase_kind, that begins or of the block */
     uint8_t holds;       /* enum tape_holds */
     uint8_t maker;       /* enum tape_maker */
+    bool idle;           /* TAPE_ENTER: of a model in evaluation, and gradients
+                            are recorded */
     uint32_t owner;      /* of a gradient: the module that has the parameter */
     uint32_t last_dim;   /* of the tensor that the block was made for */
     uint64_t elements;   /* of that tensor; 0: not known. TAPE_ZERO: of what is

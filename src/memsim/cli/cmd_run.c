@@ -228,17 +228,19 @@ static uint64_t search_batch(const struct job *job, char *const *template)
 }
 
 /* What fit-batch knows of JOB's command, or finds out where SEARCH, or how to
- * ask it; BATCH_COMMAND is to be freed. */
+ * ask it; BATCH_COMMAND and BATCH_OPTION are to be freed. */
 static void find_batch(const struct job *job, bool search,
-                       struct output_sources *sources, char **batch_command)
+                       struct output_sources *sources, char **batch_command,
+                       char **batch_option)
 {
     char **template = batch_guess(job->command);
     char *dir = batch_cache_directory(getenv("XDG_CACHE_HOME"), getenv("HOME"));
     struct err err = {""};
     char *programs = job_programs(&err);
 
-    *batch_command = NULL;
+    *batch_command = *batch_option = NULL;
     if (template) {
+        sources->batch_option = *batch_option = batch_guess_option(template);
         *batch_command = batch_guess_text(job, template);
         sources->batch_command = *batch_command;
         const struct batch_past past = {dir, programs, environ};
@@ -257,7 +259,7 @@ static int run(const struct run_options *o, struct job *job)
     struct output_sources sources = {0};
     struct err err = {""};
     struct rundir dir, unlimited;
-    char *batch_command;
+    char *batch_command, *batch_option;
     int status = job_start(job, &dir, &err);
 
     if (status)
@@ -266,9 +268,11 @@ static int run(const struct run_options *o, struct job *job)
         !run_unlimited(job, &dir, &unlimited))
         sources.unlimited = &unlimited;
     note_misplaced(dir.session, job->command);
-    find_batch(job, sources.unlimited != NULL, &sources, &batch_command);
+    find_batch(job, sources.unlimited != NULL, &sources, &batch_command,
+               &batch_option);
     status = report(&dir, &sources, o, job->command);
     free(batch_command);
+    free(batch_option);
     if (sources.unlimited && unlimited.temporary)
         rundir_remove(&unlimited);
     else if (sources.unlimited)

@@ -255,7 +255,8 @@ static void advise(struct result *result, const struct rundir *dir,
                             "fit here");
     }
     if (from->largest_batch)
-        advice_batch(result, from->largest_batch, from->batch_command);
+        advice_batch(result, from->largest_batch, from->batch_command,
+                     from->batch_option);
     else if (from->batch_command)
         result_note(result, "`%s' finds the largest batch that fits",
                     from->batch_command);

@@ -196,6 +196,7 @@ struct output_sources {
     const struct rundir *unlimited; /* see advice_run; may be NULL */
     uint64_t largest_batch;         /* that is known to fit; 0: not known */
     const char *batch_command;      /* that finds it; may be NULL */
+    const char *batch_option;       /* whose value it is; likewise */
 };
 
 /* Reports the run in DIR, whose command was COMMAND: the summary to OUT,

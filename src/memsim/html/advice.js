@@ -28,7 +28,7 @@ function adviceFacts(advice) {
       (step ? ` (${formatPercent(costs, step)})` : "") +
       ": its forward runs twice.",
     unknown && `What it costs in time is not known: ${visible(unknown)}.`,
-    change && `In the script: ${visible(change)}`,
+    change?.text && `In the script: ${visible(change.text)}`,
   ].filter(Boolean).map((text) => element("p", text, "fact"));
 }
 

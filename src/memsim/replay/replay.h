@@ -222,6 +222,8 @@ struct replay_trace_info {
     char program[64];
     char torch_version[32];
     char framework[32]; /* as sitecustomize.py names it; "": not known */
+    char places[16 << 10]; /* calls that advice changes, as places.py writes
+                              them in JSON; likewise */
     char alloc_conf[512];
     char gpu[32]; /* the last device's GPU */
     struct {

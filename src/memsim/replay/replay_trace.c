@@ -421,6 +421,7 @@ static void read_setting(struct replay_trace_info *info,
     } wanted[] = {
         {"torch=", info->torch_version, sizeof info->torch_version, false},
         {"framework=", info->framework, sizeof info->framework, false},
+        {"places=", info->places, sizeof info->places, false},
         {"PYTORCH_CUDA_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,
          false},
         {"PYTORCH_ALLOC_CONF=", info->alloc_conf, sizeof info->alloc_conf,

@@ -152,6 +152,19 @@ static void add_peaks(cJSON *to, const struct result_advice *a)
     json_add_bytes(to, "peak_used_bytes", a->peak_used_bytes);
 }
 
+/* What to do: in words, and as edits. */
+static void add_change(cJSON *to, const struct result_advice *a)
+{
+    cJSON *change = cJSON_AddObjectToObject(to, "change");
+
+    if (a->how)
+        cJSON_AddStringToObject(change, "text", a->how);
+    if (a->edits)
+        cJSON_AddItemToObject(change, "edits", cJSON_Duplicate(a->edits, true));
+    else
+        cJSON_AddNullToObject(change, "edits");
+}
+
 void advice_json_add(cJSON *object, const struct result_device *d)
 {
     cJSON *array = cJSON_AddArrayToObject(object, "advice");
@@ -166,8 +179,7 @@ void advice_json_add(cJSON *object, const struct result_device *d)
         cJSON_AddBoolToObject(to, "fits", a->fits);
         if (a->of)
             add_peaks(to, a);
-        if (a->how)
-            cJSON_AddStringToObject(to, "change", a->how);
+        add_change(to, a);
         if (a->costs_ns > 0)
             cJSON_AddNumberToObject(to, "costs_ns", a->costs_ns);
         if (a->time_unknown)

@@ -392,6 +392,7 @@ static void advice_free(struct result_device *d)
         free(d->advice[i].command);
         free(d->advice[i].basis);
         free(d->advice[i].again);
+        cJSON_Delete(d->advice[i].edits);
     }
     free(d->advice);
 }

@@ -59,6 +59,7 @@ struct result_guess {
 struct result_advice {
     char *what, *command, *basis;
     const char *how; /* to change in the script, a literal; or NULL */
+    struct cJSON *edits; /* that do it, see advice_edit.h; NULL: not known */
     const char *time_unknown; /* why its time is not known; likewise */
     char *again;     /* lists whose forward runs again, as "A+B"; or NULL */
     double costs_ns; /* of a step; 0: nothing, or not known */

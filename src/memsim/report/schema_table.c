@@ -417,11 +417,28 @@ const struct schema_object schema_objects[] = {
     {"peak_allocated_bytes", "optional uint", "with this change"},
     {"peak_reserved_bytes", "optional uint", "with this change"},
     {"peak_used_bytes", "optional uint", "with this change"},
-    {"change", "optional text", "what to change in the script, for the framework that it uses"},
+    {"change", "change", "what to change for it"},
     {"costs_ns", "optional number", "what a step takes longer, about: checkpointing runs a forward twice"},
     {"time_unknown", "optional text", "why it is not known what a step takes with this change"},
     {"command", "text", "the command that shows it"},
     {"basis", "text", "what was replayed, and what was assumed"},
+)},
+
+{"change", "what to change for an advice", NULL, FIELDS(
+    {"text", "optional text", "in words, for the framework that the script uses"},
+    {"edits", "nullable list of edit", "all of them together make the change; null: not known"},
+)},
+{"edit", "an edit of the script, the environment or the command", NULL, FIELDS(
+    {"kind", "call|argument|statement|environment|option", "the first three are of a file: `new' takes the place of `old'"},
+    {"file", "optional text", "its absolute path"},
+    {"line", "optional uint", "from 1; where `old' begins"},
+    {"column", "optional uint", "in bytes of the line, from 0"},
+    {"end_line", "optional uint", "where `old' ends; an empty one: as line"},
+    {"end_column", "optional uint", "likewise"},
+    {"old", "optional text", "what stood there when it ran; may be empty"},
+    {"new", "optional text", "a statement is a whole line"},
+    {"name", "optional text", "of the environment's variable or the command's option"},
+    {"value", "optional text", "to be given to it"},
 )},
 
 /* --- attribution ---------------------------------------------------------- */

@@ -58,6 +58,17 @@ char **batch_guess(char *const *command)
     return made;
 }
 
+char *batch_guess_option(char *const *template)
+{
+    size_t i = 0;
+
+    while (!strstr(template[i], "{}"))
+        i++;
+    if (!strcmp(template[i], "{}"))
+        return xstrdup(template[i - 1]);
+    return xasprintf("%.*s", (int)strcspn(template[i], "={"), template[i]);
+}
+
 /* A word as a shell reads it. */
 static void write_word(FILE *out, const char *word)
 {

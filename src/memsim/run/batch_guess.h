@@ -12,6 +12,10 @@
  * batch_command_free. NULL: there is no such option, or there are several. */
 char **batch_guess(char *const *command);
 
+/* The name of the option that has {} in TEMPLATE, which has one; the caller
+ * frees it. */
+char *batch_guess_option(char *const *template);
+
 /* Writes COMMAND in shell syntax, with a space before each word. */
 void batch_command_write(char *const *command, FILE *out);
 

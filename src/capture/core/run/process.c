@@ -69,13 +69,10 @@ void process_begin(void)
     begun = true;
 }
 
-void memsim_process_uses(const char *framework)
+void memsim_process_setting(const char *text)
 {
-    char text[64];
-    int n = snprintf(text, sizeof text, "framework=%s", framework);
-
-    if (slot && n > 0 && (size_t)n < sizeof text)
-        RECORD_TEXT(SETTING, text, (size_t)n);
+    if (slot)
+        RECORD_TEXT(SETTING, text, strlen(text));
 }
 
 bool memsim_process_forked(void)

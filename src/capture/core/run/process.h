@@ -59,8 +59,9 @@ CORE_API void memsim_process_world(uint32_t rank, uint32_t ranks);
 /* Called by py/sitecustomize.py: an OutOfMemoryError ends this process. */
 CORE_API void memsim_process_died_of_oom(void);
 
-/* The program trains with FRAMEWORK, as sitecustomize.py calls it. */
-CORE_API void memsim_process_uses(const char *framework);
+/* Records TEXT, "NAME=VALUE", of at most TRACE_TEXT_MAX bytes: what is known of
+ * this process. */
+CORE_API void memsim_process_setting(const char *text);
 
 /* CUDA has been initialized: no child that is forked from now on can use it. */
 void process_begin(void);

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells libmemsim.so the calls in the user's files that advice changes: where an
+optimizer is made, the blocks of a list are called, a trainer gets its options.
+
+While the script runs, only where a call stands is kept, once for each call. When
+it ends, its file is read, and what the call consists of is told as one text.
+Without exact positions, before Python 3.11, nothing is told.
+"""
+import ast
+import atexit
+import ctypes
+import functools
+import json
+import os
+import sys
+import sysconfig
+
+import torch
+
+ROOM = 15 << 10  # of the text; struct replay_trace_info has as much
+MOST = 64  # calls that are looked at
+LONGEST = 2000  # text of a call, in characters
+
+after_import = None  # sitecustomize.py's
+_core = ctypes.PyDLL("libmemsim.so")
+_here = os.path.dirname(os.path.abspath(__file__))
+_directory = os.getcwd()  # that paths in code are relative to
+_libraries = tuple(
+    {os.path.join(path, "") for path in (
+        *(sysconfig.get_path(name) for name in (
+            "stdlib", "platstdlib", "purelib", "platlib")),
+        os.path.dirname(os.path.dirname(torch.__file__)), _here)})
+_seen = {}  # what is known of a call, by code and instruction
+_denied = set()  # calls that an optimizer's step followed
+_pending = set()  # evaluations, since a model was last called to train
+
+
+def _is_library(code):
+    name = code.co_filename
+    return name[:1] == "<" or name.startswith(_libraries)
+
+
+def _user_frame(frame):
+    """The innermost frame of the user's own at or around FRAME."""
+    while frame is not None and _is_library(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def _above(frame, subject):
+    """The first frame around FRAME that is no method of SUBJECT's, nor ours."""
+    while frame is not None and _is_library(frame.f_code) and (
+            frame.f_code.co_filename.startswith(_here)
+            or frame.f_locals.get("self") is subject):
+        frame = frame.f_back
+    return frame
+
+
+def see(role, frame, subject, **facts):
+    """The user's code calls SUBJECT, or a method of its, inside FRAME, as ROLE;
+    FACTS go into the call's text. Returns the call, or None: a library makes
+    it."""
+    user = _user_frame(frame)
+    if user is None:
+        return None
+    key = user.f_code, user.f_lasti, role
+    if key not in _seen:
+        if len(_seen) == MOST or _above(frame, subject) is not user:
+            return None
+        _seen[key] = facts
+    return key
+
+
+def see_member(frame, member, name):
+    """MEMBER of the list NAME is called, by the user's code or by a container
+    of torch's that it calls."""
+    caller = _above(frame, member)
+    if caller is None:
+        return
+    container = caller.f_locals.get("self")
+    if isinstance(container, torch.nn.Sequential):
+        see("sequence", caller, container, list=name)
+    else:
+        see("block", frame, member, list=name)
+
+
+def see_model(frame, model):
+    """MODEL is called, and gradients are recorded."""
+    if model.training:
+        _pending.clear()
+        return
+    key = see("evaluation", frame, model)
+    if key is not None:
+        _pending.add(key)
+
+
+def see_step():
+    """An optimizer makes a step: what was called in evaluation's mode was to
+    train it."""
+    _denied.update(_pending)
+    _pending.clear()
+
+
+def _initialized():
+    return (torch.distributed.is_available()
+            and torch.distributed.is_initialized())
+
+
+def _after_call(owner, name, role, facts=lambda *_, **__: {}):
+    """Has calls of OWNER's method NAME seen as ROLE, with the FACTS of its
+    arguments (None: not this one)."""
+    function = getattr(owner, name)
+
+    @functools.wraps(function)
+    def seen(self, *args, **named):
+        try:
+            more = facts(self, *args, **named)
+            if more is not None:
+                see(role, sys._getframe(), self, **more)
+        except Exception:  # facts of arguments that fail the call, too
+            pass
+        return function(self, *args, **named)
+
+    setattr(owner, name, seen)
+
+
+def _made(optimizer, *_, **__):
+    return {"class": type(optimizer).__name__, "distributed": _initialized()}
+
+
+def _zeroed(_, set_to_none=True):
+    return None if set_to_none else {}
+
+
+# --- at the end -------------------------------------------------------------
+
+
+def _span(code, instruction):
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return None
+    found = list(positions())[instruction // 2]
+    line, end_line, column, end_column = found
+    return None if None in found else (line, column, end_line, end_column)
+
+
+def _span_of(node):
+    return [node.lineno, node.col_offset, node.end_lineno, node.end_col_offset]
+
+
+class _File:
+    """A file of the user's, as it was parsed: its calls by where they stand."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read()
+        self.lines = self.text.encode().split(b"\n")
+        tree = ast.parse(self.text)
+        self.calls = {}
+        self._read(tree, None)
+        self.top = self._top(tree)
+
+    def _read(self, node, statement):
+        if isinstance(node, ast.stmt):
+            statement = node
+        if isinstance(node, ast.Call):
+            self.calls[tuple(_span_of(node))] = node, statement
+        for child in ast.iter_child_nodes(node):
+            self._read(child, statement)
+
+    @staticmethod
+    def _top(tree):
+        """The line before which an import can stand."""
+        for node in tree.body:
+            is_text = (isinstance(node, ast.Expr)
+                       and isinstance(node.value, ast.Constant)
+                       and isinstance(node.value.value, str))
+            if not is_text and getattr(node, "module", "") != "__future__":
+                return min([node.lineno] + [
+                    d.lineno for d in getattr(node, "decorator_list", ())])
+        return 1
+
+    def between(self, line, column, end_line, end_column):
+        rows = self.lines[line - 1:end_line]
+        rows[-1] = rows[-1][:end_column]
+        rows[0] = rows[0][column:]
+        return b"\n".join(rows).decode()
+
+    def part(self, node, name=None):
+        """NODE, as the text has it, and where; with NAME= before it."""
+        span = _span_of(node)
+        if isinstance(node, ast.keyword) and node.arg is None:
+            name = "**"
+        return {"text": self.between(*span), "at": span, "name": name or ""}
+
+
+def _model_of(file, call):
+    """M of the M.parameters() in CALL's arguments, if there is one alone."""
+    found = {file.part(n.func.value)["text"] for n in ast.walk(call)
+             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+             and n.func.attr in ("parameters", "named_parameters")}
+    return found.pop() if len(found) == 1 else None
+
+
+def _describe(file, call, statement):
+    """What advice can change of CALL."""
+    told = {"at": _span_of(call), "text": file.between(*_span_of(call)),
+            "function": file.part(call.func),
+            "arguments": [file.part(a) for a in call.args] +
+                         [file.part(k, k.arg) for k in call.keywords],
+            "top": file.top}
+    if len(told["text"]) > LONGEST:
+        return None
+    line = file.lines[statement.lineno - 1]
+    if not line[:statement.col_offset].strip():
+        told["statement"] = [statement.lineno, statement.col_offset]
+    return told
+
+
+def _place(files, key, facts):
+    code, instruction, role = key
+    path = os.path.abspath(os.path.join(_directory, code.co_filename))
+    span = _span(code, instruction)
+    if span is None:
+        return None
+    if path not in files:
+        files[path] = _File(path)
+    call, statement = files[path].calls.get(span, (None, None))
+    told = call and _describe(files[path], call, statement)
+    if not told:
+        return None
+    model = _model_of(files[path], call)
+    if role == "wrapped" and call.args:
+        model = files[path].part(call.args[0])["text"]
+    if model:
+        told["model"] = model
+    roles = [role] + ["sharable"] * facts.pop("distributed", False)
+    return {"roles": roles, "file": path, **facts, **told}
+
+
+def _tell():
+    files, places, room = {}, [], ROOM
+    for key, facts in _seen.items():
+        if key in _denied:
+            continue
+        try:
+            place = _place(files, key, facts)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue  # of no such file any more, or changed since
+        text = json.dumps(place, separators=(",", ":"))
+        room -= len(text) + 1
+        if place and room > 0:
+            places.append(text)
+    if places:
+        _core.memsim_process_setting(
+            f"places=[{','.join(places)}]".encode())
+
+
+def _at_exit():
+    try:
+        _tell()
+    except KeyboardInterrupt:
+        pass  # the user's second
+
+
+def start():
+    _after_call(torch.optim.Optimizer, "__init__", "optimizer", _made)
+    _after_call(torch.optim.Optimizer, "zero_grad", "zero_grad", _zeroed)
+    _after_call(torch.autocast, "__init__", "autocast")
+    _after_call(torch.nn.parallel.DistributedDataParallel, "__init__",
+                "wrapped")
+    for module, path, method, role in (
+            ("transformers.training_args", "TrainingArguments",
+             "__post_init__", "training_arguments"),
+            ("lightning.pytorch.trainer.trainer", "Trainer", "__init__",
+             "trainer"),
+            ("pytorch_lightning.trainer.trainer", "Trainer", "__init__",
+             "trainer")):
+        _follow(module, path, method, role)
+    atexit.register(_at_exit)
+
+
+def _follow(module, name, method, role):
+    def patch():
+        _after_call(getattr(sys.modules[module], name), method, role)
+    after_import(module, patch)
