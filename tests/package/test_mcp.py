@@ -115,10 +115,10 @@ def an_agent_makes_a_job_fit():
         equal((told["verdict"], told["exit_status"]), ("oom", 120))
         assert "OutOfMemoryError" in told["printed"]["stderr"]
         advice = next(a for a in c.call("advise", directory=before)["advice"]
-                      if a["fits"] and "change" in a)
-        new, old = advice["change"].split(" in place of ")
-        assert old in JOB, advice
-        script.write_text(JOB.replace(old, new))
+                      if a["fits"] and a["change"]["edits"])
+        edits = [e for e in advice["change"]["edits"] if e["old"]]
+        equal([e["kind"] for e in edits], ["call"])
+        script.write_text(JOB.replace(edits[0]["old"], edits[0]["new"]))
         told = c.call("run", command=command, keep=after,
                       options=["--gpu", "l4"], cwd=scratch)
         equal(told["verdict"], "fits")

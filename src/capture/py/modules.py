@@ -344,13 +344,13 @@ def _before(module, args):
         _pass(_input, args, known)
         if not known.seen:
             known.seen = 1
-            _calls.see_member(sys._getframe(), module,
-                              known.path.rpartition(".")[0])
+            _calls.see_member(sys._getframe(), module, known)
     _enter(known.id)
     if not top:
         learns = torch.is_grad_enabled()
         if learns:
             _calls.see_model(sys._getframe(), module)
+        _calls.look(sys._getframe(), learns and module.training)
         if _places[known.id]:
             _tell_batch(known, values,
                         learns and (LEARNS if module.training else IDLE))

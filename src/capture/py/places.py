@@ -8,29 +8,34 @@ Without exact positions, before Python 3.11, nothing is told.
 """
 import ast
 import atexit
+import collections
 import ctypes
 import functools
 import json
 import os
 import sys
 import sysconfig
+import types
 
 import torch
 
 ROOM = 15 << 10  # of the text; struct replay_trace_info has as much
 MOST = 64  # calls that are looked at
 LONGEST = 2000  # text of a call, in characters
+LOOKS = frozenset((2, 3, 4, 5, 6, 9, 17, 33))  # calls of models at which
+HELD = 10000  # values of a list are looked at,
+FRAMES = 8  # in so many functions;
+GROWTHS = 2  # a list that grew so often grows
 
 after_import = None  # sitecustomize.py's
 _core = ctypes.PyDLL("libmemsim.so")
 _here = os.path.dirname(os.path.abspath(__file__))
 _directory = os.getcwd()  # that paths in code are relative to
-_libraries = tuple(
-    {os.path.join(path, "") for path in (
-        *(sysconfig.get_path(name) for name in (
-            "stdlib", "platstdlib", "purelib", "platlib")),
-        os.path.dirname(os.path.dirname(torch.__file__)), _here)})
+_libraries = _here,  # where no file is the user's own
 _seen = {}  # what is known of a call, by code and instruction
+_held = {}  # tensors in a list or dict, and how often there were more
+_kept = {}  # files in which those that grow may be filled, by name
+_calls = _steps = 0  # of models, of optimizers
 _denied = set()  # calls that an optimizer's step followed
 _pending = set()  # evaluations, since a model was last called to train
 
@@ -38,6 +43,21 @@ _pending = set()  # evaluations, since a model was last called to train
 def _is_library(code):
     name = code.co_filename
     return name[:1] == "<" or name.startswith(_libraries)
+
+
+def _find_libraries():
+    """Beside those of Python: what packages were installed to."""
+    global _libraries
+    installed = [path for path in sys.path if os.path.isdir(path)
+                 and any(name.endswith(".dist-info")
+                         for name in os.listdir(path))]
+    _libraries = tuple({os.path.join(path, "") for path in (
+        sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"),
+        os.path.dirname(os.path.dirname(torch.__file__)), _here, *installed)})
+
+
+def _path(code):
+    return os.path.abspath(os.path.join(_directory, code.co_filename))
 
 
 def _user_frame(frame):
@@ -71,17 +91,17 @@ def see(role, frame, subject, **facts):
     return key
 
 
-def see_member(frame, member, name):
-    """MEMBER of the list NAME is called, by the user's code or by a container
-    of torch's that it calls."""
+def see_member(frame, member, known):
+    """MEMBER, KNOWN in modules.py, of a list is called, by the user's code or
+    by a container of torch's that it calls."""
     caller = _above(frame, member)
     if caller is None:
         return
     container = caller.f_locals.get("self")
     if isinstance(container, torch.nn.Sequential):
-        see("sequence", caller, container, list=name)
+        see("sequence", caller, container, member=known)
     else:
-        see("block", frame, member, list=name)
+        see("block", frame, member, member=known)
 
 
 def see_model(frame, model):
@@ -94,9 +114,59 @@ def see_model(frame, model):
         _pending.add(key)
 
 
+def _holders(frame):
+    """(files, name, value) that the user's functions around FRAME have at hand:
+    what is theirs, and what the objects in it have."""
+    paths = []
+    while frame is not None and len(paths) < FRAMES:
+        if not _is_library(frame.f_code):
+            paths.append(_path(frame.f_code))
+            for name, value in list(frame.f_locals.items()):
+                yield paths, name, value
+                for below in vars(value).items() if _is_object(value) else ():
+                    yield paths, *below
+        frame = frame.f_back
+
+
+def _is_object(value):
+    return hasattr(value, "__dict__") and not isinstance(
+        value, (type, types.ModuleType, types.FunctionType, torch.Tensor))
+
+
+def _on_card(values):
+    return sum(isinstance(v, torch.Tensor) and v.is_cuda for v in values)
+
+
+def look(frame, learns):
+    """A model is called: which lists and dicts have more of the card's tensors
+    than at the call before? LEARNS: to be trained; then what is kept until an
+    optimizer's step may be needed for it."""
+    global _calls
+    _calls += 1
+    if _calls not in LOOKS:
+        return
+    steps = _steps if learns else -_calls
+    for path, name, value in _holders(frame):
+        if type(value) is dict and name != "__dict__":
+            count = _on_card(list(value.values())[:HELD])
+        elif isinstance(value, (list, collections.deque)):
+            count = _on_card(list(value)[:HELD])
+        else:
+            continue
+        before, growths, then = _held.get((name, id(value)), (count, 0, steps))
+        if then != steps:
+            growths += count > before
+            before = count
+        _held[name, id(value)] = before, growths, steps
+        if growths >= GROWTHS:
+            _kept.setdefault(name, set()).update(path)
+
+
 def see_step():
     """An optimizer makes a step: what was called in evaluation's mode was to
     train it."""
+    global _steps
+    _steps += 1
     _denied.update(_pending)
     _pending.clear()
 
@@ -124,8 +194,25 @@ def _after_call(owner, name, role, facts=lambda *_, **__: {}):
     setattr(owner, name, seen)
 
 
+# What models have that checkpoint themselves.
+SWITCHES = "gradient_checkpointing_enable", "set_grad_checkpointing"
+
+
+def _switches(frame):
+    """By name in FRAME, which may be None: how a model's checkpointing is
+    switched on."""
+    return {name: switch for name, value in (frame.f_locals if frame else {}
+                                             ).items()
+            for switch in SWITCHES if hasattr(type(value), switch)}
+
+
 def _made(optimizer, *_, **__):
-    return {"class": type(optimizer).__name__, "distributed": _initialized()}
+    return {"class": type(optimizer).__name__, "distributed": _initialized(),
+            "switches": _switches(_user_frame(sys._getframe()))}
+
+
+def _wrapped(*_, **__):
+    return {"switches": _switches(_user_frame(sys._getframe()))}
 
 
 def _zeroed(_, set_to_none=True):
@@ -157,6 +244,7 @@ class _File:
         self.lines = self.text.encode().split(b"\n")
         tree = ast.parse(self.text)
         self.calls = {}
+        self.kept = []  # (name of a list or dict, what is put into it)
         self._read(tree, None)
         self.top = self._top(tree)
 
@@ -165,8 +253,19 @@ class _File:
             statement = node
         if isinstance(node, ast.Call):
             self.calls[tuple(_span_of(node))] = node, statement
+            function = node.func
+            if (isinstance(function, ast.Attribute) and len(node.args) == 1
+                    and function.attr in ("append", "appendleft")):
+                self._keep(function.value, node.args[0])
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0],
+                                                       ast.Subscript):
+            self._keep(node.targets[0].value, node.value)
         for child in ast.iter_child_nodes(node):
             self._read(child, statement)
+
+    def _keep(self, holder, value):
+        name = getattr(holder, "attr", getattr(holder, "id", None))
+        self.kept.append((name, value))
 
     @staticmethod
     def _top(tree):
@@ -219,34 +318,63 @@ def _describe(file, call, statement):
 
 def _place(files, key, facts):
     code, instruction, role = key
-    path = os.path.abspath(os.path.join(_directory, code.co_filename))
+    path = _path(code)
     span = _span(code, instruction)
     if span is None:
         return None
-    if path not in files:
-        files[path] = _File(path)
-    call, statement = files[path].calls.get(span, (None, None))
-    told = call and _describe(files[path], call, statement)
+    call, statement = files(path).calls.get(span, (None, None))
+    told = call and _describe(files(path), call, statement)
     if not told:
         return None
-    model = _model_of(files[path], call)
+    model = _model_of(files(path), call)
     if role == "wrapped" and call.args:
-        model = files[path].part(call.args[0])["text"]
+        model = files(path).part(call.args[0])["text"]
     if model:
         told["model"] = model
+    if "member" in facts:  # by now its model may be part of another one
+        told["list"] = facts.pop("member").path.rpartition(".")[0]
     roles = [role] + ["sharable"] * facts.pop("distributed", False)
+    switch = facts.pop("switches", {}).get(model)
+    if switch:
+        told["switch"] = switch
+        roles.append(f"{role} of what checkpoints itself")
     return {"roles": roles, "file": path, **facts, **told}
 
 
-def _tell():
-    files, places, room = {}, [], ROOM
+def _kept_places(files):
+    """Where tensors are put into lists that grow; those of which it is not one
+    place alone are left out."""
+    for name, paths in _kept.items():
+        found = [(path, value) for path in paths
+                 for holder, value in files(path).kept if holder == name]
+        if len(found) != 1:
+            continue
+        path, value = found[0]
+        part = files(path).part(value)
+        is_plain = isinstance(value, (ast.Name, ast.Attribute, ast.Call,
+                                      ast.Subscript))
+        yield {"roles": ["kept"], "file": path, "top": files(path).top, **part,
+               "operand": part["text"] if is_plain else f"({part['text']})"}
+
+
+def _all_places():
+    files = functools.lru_cache(_File)
     for key, facts in _seen.items():
         if key in _denied:
             continue
         try:
-            place = _place(files, key, facts)
+            yield _place(files, key, facts)
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue  # of no such file any more, or changed since
+    try:
+        yield from _kept_places(files)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        pass  # likewise
+
+
+def _tell():
+    places, room = [], ROOM
+    for place in _all_places():
         text = json.dumps(place, separators=(",", ":"))
         room -= len(text) + 1
         if place and room > 0:
@@ -264,11 +392,12 @@ def _at_exit():
 
 
 def start():
+    _find_libraries()
     _after_call(torch.optim.Optimizer, "__init__", "optimizer", _made)
     _after_call(torch.optim.Optimizer, "zero_grad", "zero_grad", _zeroed)
     _after_call(torch.autocast, "__init__", "autocast")
     _after_call(torch.nn.parallel.DistributedDataParallel, "__init__",
-                "wrapped")
+                "wrapped", _wrapped)
     for module, path, method, role in (
             ("transformers.training_args", "TrainingArguments",
              "__post_init__", "training_arguments"),

@@ -268,6 +268,8 @@ static char *change_what(const struct asking *a, const struct change *change)
         return xstrdup("autocast(cache_enabled=False)");
     if (change->no_grad)
         return xstrdup("evaluation under torch.no_grad() (estimate)");
+    if (change->kept_on_cpu)
+        return xstrdup("what lists keep on the CPU (estimate)");
     if (change->state.int8)
         return xstrdup("8-bit optimizer");
     if (change->state.fused)
@@ -342,6 +344,11 @@ static char *change_basis(const struct asking *a, const struct change *change,
             basis,
             xstrdup("in evaluation what a module took is freed at its end, its "
                     "result once the next one has ended: an estimate"));
+    if (effect->kept_bytes)
+        basis = joined(
+            basis,
+            xstrdup("what a forward leaves for longer than the next call of a "
+                    "model is freed after that call: an estimate"));
     if (effect->fsdp_bytes)
         basis = joined(
             basis,
@@ -355,7 +362,7 @@ static char *change_basis(const struct asking *a, const struct change *change,
 static bool has_effect(const struct change_effect *e)
 {
     return e->forwards || e->state.state_bytes || e->state.step_bytes ||
-           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->idle_bytes ||
+           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->idle_bytes || e->kept_bytes ||
            e->fsdp_bytes;
 }
 
@@ -451,12 +458,13 @@ static int ask_others(struct asking *a, struct change *best)
         {.state = {.fused = true}},      {.state = {.shards = ADVISED_SHARDS}},
         {.loss_chunks = ADVISED_CHUNKS}, {.free_gradients = true},
         {.uncached_casts = true},        {.no_grad = true},
-        {.fsdp = ADVISED_SHARDS},
+        {.kept_on_cpu = true},           {.fsdp = ADVISED_SHARDS},
     };
     int rc = 0;
 
     for (size_t i = 0; rc >= 0 && i < sizeof others / sizeof *others; i++) {
-        if (others[i].state.shards && is_sharded(a))
+        if ((others[i].state.shards && is_sharded(a)) ||
+            (others[i].kept_on_cpu && !advice_place(a->places, "kept", NULL)))
             continue;
         rc = ask_change(a, &others[i], NULL);
         if (rc <= 0)
@@ -467,6 +475,7 @@ static int ask_others(struct asking *a, struct change *best)
         best->free_gradients |= others[i].free_gradients;
         best->uncached_casts |= others[i].uncached_casts;
         best->no_grad |= others[i].no_grad;
+        best->kept_on_cpu |= others[i].kept_on_cpu;
         if (others[i].loss_chunks)
             best->loss_chunks = others[i].loss_chunks;
     }
@@ -490,7 +499,7 @@ static int ask_all(struct asking *a)
                      change.state.bf16 + change.state.int8 +
                      change.state.fused + (change.loss_chunks > 1) +
                      change.free_gradients + change.uncached_casts +
-                     change.no_grad;
+                     change.no_grad + change.kept_on_cpu;
     if (rc >= 0 && kinds > 1)
         rc = ask_change(a, &change, conf ? conf : "");
     change_fini(&change);

@@ -13,6 +13,7 @@ enum kind {
     SET_TO_NONE,
     UNCACHED,
     NO_GRAD,
+    KEPT_ON_CPU,
     SHARDED,
     KINDS
 };
@@ -31,6 +32,7 @@ static enum kind kind_of(const struct change *c)
         {c->free_gradients, SET_TO_NONE},
         {c->uncached_casts, UNCACHED},
         {c->no_grad, NO_GRAD},
+        {c->kept_on_cpu, KEPT_ON_CPU},
         {c->state.int8, OPTIMIZER_8BIT},
         {c->state.fused, OPTIMIZER_FUSED},
         {c->state.bf16, OPTIMIZER_BF16},
@@ -48,7 +50,7 @@ static enum kind kind_of(const struct change *c)
 #define CHECKPOINT_HOW                                                         \
     "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) in "     \
     "place of block(x)"
-#define ENABLE_CHECKPOINTING "{model}.gradient_checkpointing_enable()"
+#define SWITCH_ON      "{model}.{switch}()"
 
 /* The first row of a kind whose call is known is taken, else the last one for
  * the framework. One without a row of its own gets that of plain PyTorch. */
@@ -69,12 +71,17 @@ static const struct row {
         "torch.utils.checkpoint.checkpoint_sequential({function}, "
         "len({function}), {arguments}, use_reentrant=False)"}},
       "torch.utils.checkpoint", NULL}},
+    {CHECKPOINT, "",
+     {"model.gradient_checkpointing_enable(), or what the model has for it",
+      {{"wrapped of what checkpoints itself", EDIT_STATEMENT, SWITCH_ON}},
+      NULL, NULL}},
+    {CHECKPOINT, "",
+     {"model.gradient_checkpointing_enable(), or what the model has for it",
+      {{"optimizer of what checkpoints itself", EDIT_STATEMENT, SWITCH_ON}},
+      NULL, NULL}},
+    {CHECKPOINT, "", {.how = CHECKPOINT_HOW}},
     {CHECKPOINT, "transformers",
-     {"model.gradient_checkpointing_enable()",
-      {{"wrapped", EDIT_STATEMENT, ENABLE_CHECKPOINTING}}, NULL, NULL}},
-    {CHECKPOINT, "transformers",
-     {"model.gradient_checkpointing_enable()",
-      {{"optimizer", EDIT_STATEMENT, ENABLE_CHECKPOINTING}}, NULL, NULL}},
+     {.how = "model.gradient_checkpointing_enable()"}},
     {CHECKPOINT, "transformers.Trainer",
      {"TrainingArguments(gradient_checkpointing=True)",
       TRAINING("gradient_checkpointing=True"), NULL, NULL}},
@@ -123,6 +130,9 @@ static const struct row {
      {"torch.no_grad() around the evaluation",
       {{"evaluation", EDIT_FUNCTION, "torch.no_grad()({function})"}},
       "torch", NULL}},
+    {KEPT_ON_CPU, "",
+     {"list.append(x.detach().cpu()) in place of list.append(x)",
+      {{"kept", EDIT_CALL, "{operand}.detach().cpu()"}}, NULL, NULL}},
     {SHARDED, "",
      {"torch.distributed.fsdp.fully_shard(block) of each block, then of the "
       "model",

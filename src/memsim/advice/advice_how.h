@@ -17,8 +17,8 @@ enum edit_kind {
     EDIT_STATEMENT, /* TEXT is a line of its own before it */
 };
 
-/* In TEXT {function}, {arguments}, {model}, {class} and {list} stand for what
- * the call has, and the list of modules that is changed. */
+/* In TEXT {function}, {arguments}, {model}, {switch}, {class}, {operand} and
+ * {list} stand for what the call has, and the list of modules that is changed. */
 struct edit_rule {
     const char *role; /* as places.py calls it */
     enum edit_kind kind;

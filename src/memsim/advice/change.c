@@ -57,8 +57,8 @@ static int unknown_list(const char *name, const struct changeable *c,
                        "--what-if: %s: no such list of modules; did you mean "
                        "%s?",
                        name, nearest.names[0]);
-    return err_set(err, "--what-if: %s: no such list of modules; there %s",
-                   name, *names ? names : "is none");
+    return err_set(err, "--what-if: %s: no such list of modules; there is %s",
+                   name, *names ? names : "none");
 }
 
 /* "LIST+LIST" */
@@ -104,6 +104,8 @@ static const struct word {
      "weights are cast again each time"},
     {"no-grad", offsetof(struct change, no_grad),
      "an evaluation without gradients takes less time"},
+    {"kept-on-cpu", offsetof(struct change, kept_on_cpu),
+     "copies to the CPU take time"},
     {"fsdp=", offsetof(struct change, fsdp), "sharding adds collectives"},
 };
 
@@ -149,7 +151,7 @@ static int parse_word(struct change *change, const char *text, struct err *err)
                    "--what-if: '%s' is none of " CHECKPOINT "LIST, "
                    "bf16-optimizer, 8bit-optimizer, fused-optimizer, "
                    "shard-optimizer=N, chunked-loss=N, set-to-none, "
-                   "no-autocast-cache, no-grad and fsdp=N",
+                   "no-autocast-cache, no-grad, kept-on-cpu and fsdp=N",
                    text);
 }
 
@@ -293,6 +295,10 @@ struct change_effect change_make(struct tape *to, const struct changeable *c,
     }
     if (change->no_grad) {
         effect.idle_bytes = tape_free_idle(&next, &at);
+        advance(&at, &next, &owned);
+    }
+    if (change->kept_on_cpu) {
+        effect.kept_bytes = tape_free_kept(&next, &at);
         advance(&at, &next, &owned);
     }
     if (change->checkpoint) {

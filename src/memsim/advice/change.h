@@ -8,6 +8,7 @@
 #include "memsim/advice/tape_fsdp.h"
 #include "memsim/advice/tape_gradient.h"
 #include "memsim/advice/tape_idle.h"
+#include "memsim/advice/tape_kept.h"
 #include "memsim/advice/tape_loss.h"
 #include "memsim/advice/tape_state.h"
 #include "memsim/replay/recording.h"
@@ -25,6 +26,7 @@ struct change {
     bool free_gradients;  /* zero_grad(set_to_none=True) */
     bool uncached_casts;  /* autocast(cache_enabled=False) */
     bool no_grad;         /* in evaluation */
+    bool kept_on_cpu;     /* what lists keep of each call of a model */
     unsigned fsdp;        /* ranks; 0 or 1: no change */
     bool *checkpoint;     /* of each list; NULL: none */
 };
@@ -36,6 +38,7 @@ struct change_effect {
     uint64_t gradient_bytes; /* freed by zero_grad() */
     uint64_t cast_bytes;     /* of copies of weights, freed earlier */
     uint64_t idle_bytes;     /* of evaluations, freed earlier */
+    uint64_t kept_bytes;     /* of lists, freed earlier */
     uint64_t fsdp_bytes;     /* of parameters that other ranks keep */
     size_t forwards;      /* under checkpointing */
 };
@@ -49,7 +52,7 @@ void changeable_fini(struct changeable *c);
 
 /* Reads "checkpoint=LIST[+LIST]...", "bf16-optimizer", "8bit-optimizer",
  * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", "set-to-none",
- * "no-autocast-cache", "no-grad", "fsdp=N", with commas between them. Returns 0 with
+ * "no-autocast-cache", "no-grad", "kept-on-cpu", "fsdp=N", with commas between them. Returns 0 with
  * *CHANGE to be given to change_fini, or -1. */
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err);

@@ -109,7 +109,8 @@ static void on_block_alloc(struct tape_notes *r, const struct trace_item *item)
     made.op.index = r->ordinal;
     shape_note(&made, trace_names_get(r->names, alloc->shape));
     const char *range = trace_names_get(r->names, alloc->range);
-    if (can_be_fused(range))
+    /* A closure computes the model inside the optimizer's step. */
+    if (alloc->phase == TRACE_PHASE_OPTIMIZER && can_be_fused(range))
         made.holds |= TAPE_STEP;
     made.maker |= wrapper_read(range);
     if (!strcmp(operation, "aten::_to_copy"))

@@ -50,6 +50,7 @@ static const struct option_row rows[] = {
              "chunked-loss=N, last layer and loss in N parts;\n"
              "set-to-none, zero_grad() frees the gradients;\n"
              "no-autocast-cache, no copies of weights are kept;\n"
+             "no-grad, in evaluation; kept-on-cpu, what lists keep;\n"
              "checkpoint=LIST[+LIST]..., activation checkpointing of\n"
              "the modules in a list (checkpoint=model.layers)"},
     {"torch", 0, OPTION_STRING, "VERSION", ROW(torch),

@@ -31,10 +31,23 @@ static void write_row(const struct result_advice *a, bool fitted, FILE *out)
     free(what);
 }
 
+/* " at FILE:LINE" of the first edit, if it is one of a file. */
+static void write_place(const struct result_advice *a, char *out, size_t size)
+{
+    const cJSON *edit = cJSON_GetArrayItem(a->edits, 0);
+    const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(edit, "file"));
+    const char *name = file ? strrchr(file, '/') : NULL;
+
+    *out = '\0';
+    if (name)
+        snprintf(out, size, ", %.100s:%d", name + 1,
+                 cJSON_GetObjectItem(edit, "line")->valueint);
+}
+
 /* What it costs, and how it is done. */
 static void write_change(const struct result_advice *a, FILE *out)
 {
-    char time[32], text[200];
+    char time[32], text[400], place[160];
 
     time_format_ns(a->costs_ns, time, sizeof time);
     if (a->costs_ns > 0)
@@ -43,7 +56,8 @@ static void write_change(const struct result_advice *a, FILE *out)
                 time, a->step_ns > 0 ? 100 * a->costs_ns / a->step_ns : 0);
     if (!a->how)
         return;
-    snprintf(text, sizeof text, "in the script: %s", a->how);
+    write_place(a, place, sizeof place);
+    snprintf(text, sizeof text, "in the script%s: %s", place, a->how);
     text_write_wrapped(out, "   ", text);
 }
 
