@@ -94,11 +94,11 @@ def client():
 
 
 @test
-def it_has_four_tools():
+def it_has_five_tools():
     with client() as c:
         tools = c.ask("tools/list")["tools"]
         equal(sorted(t["name"] for t in tools),
-              ["advise", "diff", "report", "run"])
+              ["advise", "diff", "report", "run", "search"])
         assert all(t["description"] for t in tools)
 
 
@@ -147,6 +147,29 @@ def parts_of_a_report_are_bounded():
         c.call("report", directory=kept, member="ranks.0.devices.0.timeline")
         wrong = c.call("report", directory=kept, member="ranks.0.nothing")
         assert "devices" in wrong["error"], wrong
+
+
+@test
+def a_search_finds_the_largest_batch():
+    with tempfile.TemporaryDirectory() as scratch, client() as c:
+        pathlib.Path(scratch, "job.py").write_text(JOB)
+        pathlib.Path(scratch, "space.toml").write_text(
+            "[names]\nbatch = [1, 2, 64]\n[objective]\ngoal = \"batch\"\n")
+        told = c.call("search", space="space.toml", cwd=scratch,
+                      options=["--gpu", "l4"],
+                      command=[f"{VENV}/bin/python", "job.py", "{batch}"])
+        equal(told["best"]["point"], {"batch": "2"})
+        equal(told["verdicts"], {"fits": 2, "oom": 1})
+
+
+@test
+def an_edit_is_never_cut():
+    sys.path.append(f"{ROOT}/src/memsim/mcp")
+    import mcp_server
+    edits = [{"new": "x" * 1000}] * 20
+    told = mcp_server.cut({"text": "y" * 1000, "edits": edits}, 2)
+    equal(told["edits"], edits)
+    equal(len(told["text"]), mcp_server.TEXT + 3)
 
 
 @test

@@ -309,11 +309,6 @@ for step in range(2):
     y = net(batch(rows))
     del y
 """, options=("--batch", "40")),
-    Script("states_on_each_rank", 2900, "over 8 GPUs (ZeRO-1)", RANKS + """
-net = nn.parallel.DistributedDataParallel(Net(16, 1024).cuda())
-first = net.module.blocks[0]  # which fully_shard() would not have
-""" + ADAM + LOOP.replace("batch()", "batch(64, 1024)"),
-           memsim=("--nproc-per-node", "8"), error=0.15),
     Script("parameters_on_each_rank", 1900, "FSDP over 8 GPUs", RANKS + """
 net = nn.parallel.DistributedDataParallel(Net(16, 1024).cuda())
 """ + ADAM + LOOP.replace("batch()", "batch(64, 1024)"),

@@ -300,6 +300,67 @@ TEST(makes_copies_of_weights_for_each_call)
     model_end();
 }
 
+/* A model in evaluation is called; gradients are recorded. */
+static void evaluate(void)
+{
+    add(TAPE_ENTER, NET)->idle = true;
+    add(TAPE_ENTER, BLOCK0);
+    take('a', 10, BLOCK0, TRACE_PHASE_FORWARD);
+    take('b', 10, BLOCK0, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, BLOCK0);
+    add(TAPE_ENTER, BLOCK1);
+    take('c', 10, BLOCK1, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, BLOCK1);
+    add(TAPE_ENTER, HEAD);
+    take('d', 10, HEAD, TRACE_PHASE_FORWARD);
+    add(TAPE_LEAVE, HEAD);
+    add(TAPE_LEAVE, NET);
+}
+
+/* 'b' is read by BLOCK1, and may be until the one after it has ended. */
+TEST(frees_what_an_evaluation_does_not_need)
+{
+    model_start();
+    evaluate();
+    for (char name = 'a'; name <= 'd'; name++)
+        give(name);
+    CHECK_STR(changed("no-grad"), "+a10 +b10 -a +c10 +d10 -b -c -d");
+    model_end();
+}
+
+TEST(leaves_alone_an_evaluation_that_backward_follows)
+{
+    model_start();
+    evaluate();
+    phase(TRACE_PHASE_BACKWARD);
+    for (char name = 'a'; name <= 'd'; name++)
+        give(name);
+    CHECK_STR(changed("no-grad"), "+a10 +b10 +c10 +d10 -a -b -c -d");
+    model_end();
+}
+
+/* 'a' is kept, 'x' is gone before the call after the next one, 'w' is no
+ * forward's. */
+TEST(frees_what_lists_keep)
+{
+    model_start();
+    take('w', 10, 0, TRACE_PHASE_OTHER);
+    for (char call = 0; call < 4; call++) {
+        add(TAPE_ENTER, NET);
+        take((char)('a' + call), 10, NET, TRACE_PHASE_FORWARD);
+        if (call == 1)
+            give('x');
+        if (!call)
+            take('x', 10, NET, TRACE_PHASE_FORWARD);
+        add(TAPE_LEAVE, NET);
+    }
+    for (char name = 'a'; name <= 'd'; name++)
+        give(name);
+    CHECK_STR(changed("kept-on-cpu"),
+              "+w10 +a10 +x10 +b10 -x -a +c10 +d10 -b -c -d");
+    model_end();
+}
+
 static void weight(char name, uint64_t bytes, uint32_t module)
 {
     take(name, bytes, module, TRACE_PHASE_INIT)->holds =

@@ -362,8 +362,8 @@ static char *change_basis(const struct asking *a, const struct change *change,
 static bool has_effect(const struct change_effect *e)
 {
     return e->forwards || e->state.state_bytes || e->state.step_bytes ||
-           e->loss_bytes || e->gradient_bytes || e->cast_bytes || e->idle_bytes || e->kept_bytes ||
-           e->fsdp_bytes;
+           e->loss_bytes || e->gradient_bytes || e->cast_bytes ||
+           e->idle_bytes || e->kept_bytes || e->fsdp_bytes;
 }
 
 /* Those that make CHANGE under CONF (NULL, "": as it is). */

@@ -204,8 +204,10 @@ static int add_edit(struct editing *e, const struct edit_rule *rule,
 /* The path of LIST below a model that a wrapper has as "module". */
 static const char *unwrapped(const char *list)
 {
-    return strncmp(list, "module.", strlen("module.")) ? list
-                                                       : list + strlen("module.");
+    static const char wrapper[] = "module.";
+    size_t length = sizeof wrapper - 1;
+
+    return strncmp(list, wrapper, length) ? list : list + length;
 }
 
 /* RULE, for each list that CHANGE names where its call is one of a list's, and

@@ -17,8 +17,9 @@ enum edit_kind {
     EDIT_STATEMENT, /* TEXT is a line of its own before it */
 };
 
-/* In TEXT {function}, {arguments}, {model}, {switch}, {class}, {operand} and
- * {list} stand for what the call has, and the list of modules that is changed. */
+/* In TEXT {function}, {arguments}, {model}, {switch}, {class} and {operand}
+ * stand for what the call has, {list} for the list of modules that is
+ * changed. */
 struct edit_rule {
     const char *role; /* as places.py calls it */
     enum edit_kind kind;

@@ -52,8 +52,8 @@ void changeable_fini(struct changeable *c);
 
 /* Reads "checkpoint=LIST[+LIST]...", "bf16-optimizer", "8bit-optimizer",
  * "fused-optimizer", "shard-optimizer=N", "chunked-loss=N", "set-to-none",
- * "no-autocast-cache", "no-grad", "kept-on-cpu", "fsdp=N", with commas between them. Returns 0 with
- * *CHANGE to be given to change_fini, or -1. */
+ * "no-autocast-cache", "no-grad", "kept-on-cpu", "fsdp=N", with commas between
+ * them. Returns 0 with *CHANGE to be given to change_fini, or -1. */
 int change_parse(struct change *change, const char *text,
                  const struct changeable *c, struct err *err);
 void change_fini(struct change *change);

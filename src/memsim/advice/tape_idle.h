@@ -6,8 +6,8 @@
 #include "memsim/advice/tape.h"
 
 /* Makes *TO of FROM, with such forwards as under torch.no_grad(): an estimate,
- * for the recording does not say which module reads what. Returns how many bytes
- * are freed earlier. */
+ * for the recording does not say which module reads what. Returns how many
+ * bytes are freed earlier. */
 uint64_t tape_free_idle(struct tape *to, const struct tape *from);
 
 #endif

@@ -7,8 +7,8 @@
 
 /* Makes *TO of FROM, with what forwards leave on the GPU for longer than the
  * next call of a model moved to the CPU, without its graph. A variable may have
- * it during that call, so it is freed after it. Returns how many bytes are freed
- * earlier. */
+ * it during that call, so it is freed after it. Returns how many bytes are
+ * freed earlier. */
 uint64_t tape_free_kept(struct tape *to, const struct tape *from);
 
 #endif

@@ -86,7 +86,8 @@ def cut(value, rows, room=TEXT):
     if isinstance(value, str):
         return value if len(value) <= room else value[:room] + "..."
     if isinstance(value, dict):
-        return {name: cut(one, rows, TAIL + 3 if name == "printed" else room)
+        return {name: one if name == "edits" else  # a part would be wrong
+                cut(one, rows, TAIL + 3 if name == "printed" else room)
                 for name, one in value.items()}
     if isinstance(value, list):
         shown = [cut(one, rows, room) for one in value[:rows]]
@@ -204,6 +205,25 @@ def run(memsim, command, cwd, keep, timeout_s, options):
     return told
 
 
+def search(memsim, space, command, cwd, keep, timeout_s, options):
+    with tempfile.TemporaryDirectory(prefix="memsim-") as scratch:
+        path = os.path.join(scratch, "search.json")
+        words = ["search", "-q", "--json", path, "-o", keep or scratch + "/kept"]
+        status, out, err = memsim.start(
+            [*words, *options, space, "--", *command], cwd, timeout_s)
+        if not os.path.exists(path):
+            raise Failure(tail(err) or f"memsim search: status {status}")
+        with open(path, encoding="utf-8") as file:
+            told = json.load(file)
+    counts = {}
+    for trial in told["trials"]:
+        counts[trial["verdict"]] = counts.get(trial["verdict"], 0) + 1
+    answered = pick(told, "goal", "cost_of", "strategy", "points", "ended",
+                    "best", "trials", "ignored_names")
+    return {"exit_status": status, **answered, "verdicts": counts,
+            "left_out": len(told["left_out"])}
+
+
 def make_server(kind, memsim):
     """The server with its tools."""
     server = kind("memsim", instructions=INSTRUCTIONS)
@@ -258,6 +278,20 @@ def make_server(kind, memsim):
                 raise Failure(tail(err) or f"memsim diff: status {status}")
             return {"printed": tail(out), "exit_status": status}
         return guarded(ask)()
+
+    @server.tool(name="search", description=(
+        "The best configuration of a job. space is a file in TOML with the "
+        "values of each name, the goal and the limits (doc/search.md); the "
+        "command has {NAME} or {args} in it. options are memsim search's, as "
+        "['--gpu', 'h100', '--goal', 'cost', '--price', '2.99', '--trials', "
+        "'40']; with keep, a directory, the same call goes on after its "
+        "timeout_s."))
+    def search_tool(space: str, command: list[str],
+                    options: list[str] | None = None, cwd: str | None = None,
+                    keep: str | None = None,
+                    timeout_s: int = TIMEOUT_S) -> str:
+        return guarded(search)(memsim, space, command, cwd, keep, timeout_s,
+                               options or [])
 
     return server
 
