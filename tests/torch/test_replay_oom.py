@@ -44,5 +44,31 @@ def an_expandable_segment_lacked_memory():
         assert abs(replayed - asked) <= 4 << 20, (replayed, asked)
 
 
+@test
+def a_replay_says_what_the_memory_is_for():
+    """As the run does; where a replay differs, it says nothing."""
+    job = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.GELU()).cuda()
+net(torch.randn(4096, 512, device="cuda")).sum().backward()
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        kept, out = f"{folder}/run", f"{folder}/out.json"
+
+        def device(*words):
+            subprocess.run([MEMSIM, *words[:1], "-q", "--json", out,
+                            *words[1:]], check=True)
+            with open(out, encoding="utf-8") as file:
+                return json.load(file)["ranks"][0]["devices"][0]
+        run = device("run", "-o", kept, "--", sys.executable, "-c", job)
+        names = "things_at_peak", "modules_at_peak", "categories_at_peak"
+        replayed = device("replay", kept)
+        for name in names:
+            assert run[name] and run[name] == replayed[name], (
+                name, run[name], replayed.get(name))
+        changed = device("replay", kept, "--what-if", "bf16-optimizer")
+        assert not changed.get("modules_at_peak"), changed
+
+
 if __name__ == "__main__":
     main()

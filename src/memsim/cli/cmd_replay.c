@@ -317,6 +317,7 @@ static int replay_on_one(const struct replay_options *o, const struct run *run,
         replay_report_sweep(&m.report);
     result->invocation = o->invocation;
     note_whole(result, run->traces[0].path);
+    replay_memory_owners(&m);
     advise(o, &m.report, m.recordings);
     int status = price(o, &m.report, run, err) ||
                          replay_memory_time(&m, err) ||

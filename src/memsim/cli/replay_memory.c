@@ -8,6 +8,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cli/output_time.h"
 #include "memsim/cli/replay_gpus.h"
+#include "memsim/report/replay_owners.h"
 #include "memsim/run/rundir.h"
 
 /* "memory=16GiB..80GiB" */
@@ -104,6 +105,25 @@ static int time_all(struct replay_memory *m, struct err *err)
     output_members_fini(&members);
     output_time_fini(&time);
     return rc;
+}
+
+void replay_memory_owners(struct replay_memory *m)
+{
+    const struct replay_options *o = m->options;
+    struct result *result = &m->report.result;
+    struct err err = {""};
+    size_t rank = 0;
+
+    if (o->what_if || o->torch || o->conf_count)
+        return;
+    for (size_t i = 0; i < m->count; i++) {
+        if (!m->recordings[i].whatif.row_count)
+            continue;
+        if (replay_owners_take(&result->ranks[rank++], &m->recordings[i],
+                               &err))
+            result_note(result, "what was in memory is not known: %s",
+                        err.text);
+    }
 }
 
 int replay_memory_time(struct replay_memory *m, struct err *err)
