@@ -53,6 +53,38 @@ class Sweep(unittest.TestCase):
         self.assertEqual(rows, sweep.missing(rows, "bare-2.6.0", done))
 
 
+MIB = 1 << 20
+
+
+class Used(unittest.TestCase):
+    """What is used, the figure of nvidia-smi, beside what others measured."""
+
+    def test_published_figures_are_near(self):
+        """Within 1 % or 150 MiB."""
+        rows = [row for table in sweep.tables()
+                for row in sweep.read(sweep.DATA / "results" / f"{table}.csv")
+                if row["metric"] == "used"]
+        self.assertGreaterEqual(len(rows), 8)
+        for row in rows:
+            real = float(row["published_bytes"])
+            self.assertLess(abs(float(row["ours_bytes"]) - real),
+                            max(real / 100, 150 * MIB), row["id"])
+
+    def test_the_goals_on_an_h200_are_reached(self):
+        """Allocated and reserved equal, used within 16 MiB: doc/truth.md."""
+        card = program("bench/card/run")
+        rows = sweep.read(TOP / "bench/card/results.csv")
+        self.assertEqual(len(rows), 22)
+        self.assertEqual(sorted(r["note"] for r in rows), [""] * 22)
+        for goal, reached, needed in card.goals_check(rows):
+            self.assertGreaterEqual(reached, needed, goal)
+        beside = [r for r in rows if r["outside_real"] and r["outside_ours"]]
+        self.assertGreaterEqual(len(beside), 18)
+        for row in beside:
+            self.assertLessEqual(
+                abs(card.difference(row, "outside")), 16 * MIB, row["job"])
+
+
 class Batches(unittest.TestCase):
     def test_the_next_batch_is_the_one_before_in_the_search(self):
         larger = program("bench/truth/batches").larger
