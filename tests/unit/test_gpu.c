@@ -486,6 +486,49 @@ TEST(the_rules_give_what_an_h200_takes)
     remove_file(path);
 }
 
+/* What programs had beside PyTorch's allocator, in MiB, by texts and by
+ * nvidia-smi (data/gpus/README.md): within 1 % or 150 MiB. */
+TEST(published_memory_of_programs_is_near)
+{
+    static const struct program {
+        const char *gpu;
+        uint64_t mib;
+        int kernels, cublas, cudnn, plans; /* of cuFFT */
+    } programs[] = {
+        {"b200", 711, 1, 0, 0, 0},
+        {"h200", 531, 0, 0, 0, 0},
+        {"h100-pcie-80gb", 601, 1, 1, 0, 0},
+        {"a100-sxm-40gb", 422, 0, 0, 0, 0},
+        {"a100-sxm-40gb", 504, 1, 2, 0, 0},
+        {"v100-sxm2-32gb", 399, 1, 2, 2, 0},
+        {"rtx-4090", 477, 1, 2, 0, 0},
+        {"rtx-3090", 315, 1, 1, 0, 0},
+        {"l4", 328, 1, 2, 0, 0},
+        {"t4", 147, 1, 2, 0, 0},
+        {"rtx-3080-ti-laptop", 262, 1, 0, 0, 128},
+        {"rtx-3080-ti-laptop", 2222, 1, 0, 0, 4096},
+    };
+
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const struct program *p = &programs[i];
+        struct gpu gpu;
+        struct err err = {""};
+
+        if (gpu_load(p->gpu, &gpu, &err))
+            CHECK_FAIL("%s", err.text);
+        uint64_t ours =
+            (p->kernels ? gpu.context_torch_bytes : gpu.context_bytes) +
+            (uint64_t)p->cublas * gpu.cublas_bytes +
+            (uint64_t)p->cudnn * gpu.cudnn_bytes +
+            (p->plans ? gpu.cufft_bytes : 0) +
+            (uint64_t)p->plans * gpu.cufft_plan_bytes;
+        double off = (double)ours / (double)MIB - (double)p->mib;
+        double most = (double)p->mib / 100;
+        if (fabs(off) > (most > 150 ? most : 150))
+            CHECK_FAIL("%s: %.0f MiB off %" PRIu64, p->gpu, off, p->mib);
+    }
+}
+
 TEST(memory_that_grows_with_the_threads_is_not_a_base_s)
 {
     struct gpu gpu, base;

@@ -61,6 +61,8 @@ int reserved_range_find(const struct recording *rec,
     config.addresses = config.addresses == VASPACE_ASCENDING
                            ? VASPACE_CHUNKS
                            : VASPACE_ASCENDING;
+    if (replay_once(rec, &config, ranges, err) < 0)
+        return -1;
     return replay_sizes(rec, &config, ranges, err);
 }
 
