@@ -192,6 +192,7 @@ test-environments:
 	@tools/setup axe
 	@tools/setup mcp
 	@tools/setup search
+	@tools/setup slurm
 
 ## demo: builds, and trains GPT-2 small on a simulated GPU
 demo:

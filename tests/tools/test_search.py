@@ -20,7 +20,7 @@ from search import SearchError, command, expression, front  # noqa: E402
 from search import main, measure, output, price, prune  # noqa: E402
 from search import search as loop  # noqa: E402
 from search import space as spaces  # noqa: E402
-from search import store, strategies, toml_file, trials  # noqa: E402
+from search import store, strategies, submit, toml_file, trials  # noqa: E402
 from search import values  # noqa: E402
 from search.objective import Objective  # noqa: E402
 
@@ -398,6 +398,18 @@ class Pruning(Scratch):
             beaten = any(front.beats(o, trial) for o in found.answers())
             self.assertEqual(trial in best, not beaten)
 
+    def test_sqlite(self):
+        self.optuna("tpe")
+        space = self.space("[names]\nn = { from = 1, to = 5 }\nk = ['x', 'y']")
+        for _ in range(2):  # the second one goes on
+            made = strategies.make("tpe", space, space.points(),
+                                   str(self.dir), "sqlite", 0)
+            for i in range(10):
+                made.tell(made.ask(), float(i))
+            self.assertIsNone(made.ask())
+        self.assertEqual(len(made.study.trials), 20)
+        self.assertTrue((self.dir / "optuna.sqlite").exists())
+
     def optuna(self, sampler):
         try:
             strategies.import_optuna(sampler)
@@ -433,6 +445,21 @@ class Pruning(Scratch):
         whole = self.search(text, training(1), False)
         found = self.search(text, training(1), True, "tpe")
         self.assertEqual(whole.answers()[0].value, found.answers()[0].value)
+
+
+class Submitting(unittest.TestCase):
+    def test_script_of_an_array(self):
+        script = submit.array_script("/a b/list", "/out-%a")
+        self.assertIn("#SBATCH --output=/out-%a\n#SBATCH --requeue\n", script)
+        self.assertIn("$((SLURM_ARRAY_TASK_ID + 1))p\" '/a b/list')\"", script)
+        self.assertIn(" --trial ", script)
+
+    def test_engines(self):
+        self.assertEqual(submit.engine("slurm --time 1 -p x").options,
+                         ["--time", "1", "-p", "x"])
+        self.assertEqual(submit.engine("srun {}").text, "srun {}")
+        self.assertRaises(SearchError, submit.engine, "srun")
+        self.assertEqual(submit.tasks_of("12_0 \n12_3\n\n"), {"12_0", "12_3"})
 
 
 class Stores(Scratch):

@@ -15,7 +15,8 @@
 #define SEARCH_JOBS 256
 
 struct search_options {
-    const char *python, *output, *json, *csv, *html, *goal, *price, *price_kind;
+    const char *python, *output, *json, *csv, *html, *goal, *price, *price_kind,
+        *submit;
     int strategy, storage;
     uint32_t jobs, trials, seed, patience;
     bool no_prune, quiet;
@@ -59,6 +60,11 @@ struct search_options {
      .maximum = SEARCH_JOBS,                                                   \
      .help = "run N trials at a time, each on its part of this\n"              \
              "machine's CPUs (default 1)"},                                    \
+    {"submit", 0, OPTION_STRING, "slurm|CMD {}", ROW(submit),                  \
+     .help = "run the trials on other machines: as arrays of Slurm\n"          \
+             "(slurm OPTION... has options for sbatch), or by a\n"             \
+             "command with the trial's in place of {}: 'srun {}';\n"           \
+             "-j is how many at a time"},                                      \
     {"output", 'o', OPTION_STRING, "DIR", ROW(output), .once = true,           \
      .help = "keep the trials in this directory; the same command\n"           \
              "goes on from there (default: SPACE.search)"},                    \

@@ -6,7 +6,9 @@ import sys
 sys.dont_write_bytecode = True
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from search.main import main  # noqa: E402
-
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--trial"]:
+        from search.worker import main
+        sys.exit(main(sys.argv[2]))
+    from search.main import main
     sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from . import SearchError
-from . import live, output, page, strategies, trials
+from . import live, output, page, strategies, submit, trials
 from .command import Job
 from .objective import GOALS, Objective
 from .price import Prices
@@ -151,7 +151,9 @@ class Setting:
                                    store.directory,
                                    options.storage or "journal",
                                    options.seed or 0)
-        runner = trials.Local(self.job, store, options.jobs or 1)
+        jobs = options.jobs or 1
+        runner = submit.Submitted(self.job, store, jobs, options.submit) \
+            if options.submit else trials.Local(self.job, store, jobs)
         return Search(self.objective, strategy, self.pruner, runner, store,
                       show, self.limit(), self.patience())
 

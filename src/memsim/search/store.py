@@ -12,6 +12,9 @@ from . import SearchError
 
 FORMAT = 1
 PART = ".part"  # a file that is being written
+# Of a trial on another machine, in running/KEY: what it is, that it lives, and
+# what it printed where memsim could not run it.
+JOB, ALIVE, LOST = "job.json", "alive", "failed.json"
 
 
 def fail_write(path, error):
@@ -40,6 +43,12 @@ def write_whole(path, text):
             raise
     except OSError as error:
         fail_write(path, error)
+
+
+def save_record(directory, key, record):
+    """Keeps RECORD in the search of DIRECTORY, as KEY's."""
+    write_whole(os.path.join(directory, "trials", f"{key}.json"),
+                json.dumps({"format": FORMAT, **record}, indent=1) + "\n")
 
 
 class Store:
@@ -92,8 +101,7 @@ class Store:
         return record
 
     def save(self, key, record):
-        write_whole(self._path(key), json.dumps({"format": FORMAT, **record},
-                                                indent=1) + "\n")
+        save_record(self.directory, key, record)
 
     def scratch(self, key):
         """A directory of its own for the trial KEY."""

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trial on another machine: what --submit starts there.
+
+It reads running/KEY/job.json of the search's directory, which is shared, and
+writes trials/KEY.json. Another one may do the same: both write the same file,
+whole."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+from .store import ALIVE, LOST, save_record, write_whole
+from .trials import Trial, finish
+
+BEAT_S = 5
+
+
+def beat(path, ended):
+    """Shows in PATH that this one lives, until ENDED."""
+    while True:
+        try:
+            with open(path, "a", encoding="utf-8"):
+                os.utime(path)
+        except OSError:
+            pass  # the search has ended, and its directory is gone
+        if ended.wait(BEAT_S):
+            return
+
+
+def run(job, scratch):
+    """Runs JOB in SCRATCH. Returns its status."""
+    report = os.path.join(scratch, "report.json")
+    with open(os.path.join(scratch, "printed"), "wb") as printed:
+        process = subprocess.Popen(
+            [word.replace(job["report"], report) for word in job["words"]],
+            stdin=subprocess.DEVNULL, stdout=printed, cwd=job["cwd"],
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, **job["environment"]})
+
+        def stop(number, _):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            shutil.rmtree(scratch, ignore_errors=True)
+            os._exit(128 + number)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, stop)
+        return process.wait()
+
+
+def do(directory, job):
+    """Makes the trial JOB of the search in DIRECTORY."""
+    mine = os.path.join(directory, "running", job["key"])
+    trial = Trial(job["point"], job["key"])
+    ended = threading.Event()
+    beating = threading.Thread(target=beat, daemon=True,
+                               args=(os.path.join(mine, ALIVE), ended))
+    beating.start()
+    scratch = tempfile.mkdtemp(prefix="memsim-search-")
+    try:
+        status = run(job, scratch)
+    except OSError as error:
+        with open(os.path.join(scratch, "printed"), "w",
+                  encoding="utf-8") as file:
+            file.write(f"{error}\n")
+        status = 125
+    if finish(trial, scratch, status):
+        save_record(directory, trial.key, trial.record())
+    elif os.path.isdir(mine):
+        write_whole(os.path.join(mine, LOST), json.dumps(trial.record()))
+    ended.set()
+    return 0
+
+
+def main(path):
+    """PATH is that of a job.json."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            job = json.load(file)
+    except OSError as error:
+        print(f"memsim: search: {path}: {error.strerror}: the search does not "
+              "wait for this trial any more", file=sys.stderr)
+        return 1
+    directory = os.path.dirname(os.path.dirname(os.path.dirname(path)))
+    if os.path.exists(os.path.join(directory, "trials",
+                                   f"{job['key']}.json")):
+        return 0
+    return do(directory, job)
