@@ -50,17 +50,71 @@ static int read_link(const cJSON *root, const char *key, const char *origin,
     return 0;
 }
 
+static int load_name(const char *name, struct cluster *cluster,
+                     struct err *err);
+
+/* "fit": the measured cluster whose collectives this one has. */
+static int read_fit(const cJSON *root, const char *origin, struct cluster *c,
+                    struct err *err)
+{
+    const char *name = json_text_of(root, "fit");
+    struct cluster measured;
+
+    if (!*name)
+        return 0;
+    if (load_name(name, &measured, err))
+        return -1;
+    if (!measured.measured) {
+        cluster_fini(&measured);
+        return err_set(err, "%s: \"fit\": '%.40s' was not measured", origin,
+                       name);
+    }
+    c->fit = measured.fit;
+    c->measured = true;
+    return 0;
+}
+
+static int read_network(const cJSON *root, const char *origin,
+                        struct cluster *c, struct err *err)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "network");
+    struct network network;
+
+    if (!item)
+        return 0;
+    if (network_read(item, origin, &network, err))
+        return -1;
+    c->network = xmalloc(sizeof *c->network);
+    *c->network = network;
+    return 0;
+}
+
+/* The links of a data sheet, unless collectives were measured. */
+static int read_links(const cJSON *root, const char *origin, struct cluster *c,
+                      struct err *err)
+{
+    struct fit_level *levels = c->fit.levels[FIT_CORRECTED];
+
+    if (c->measured)
+        return 0;
+    snprintf(c->fit.name, sizeof c->fit.name, "%s", c->name);
+    machine_find(c->gpu, &c->fit.machine);
+    if (read_link(root, "intra", origin, &levels[FIT_INTRA], err) ||
+        read_link(root, "inter", origin, &levels[FIT_INTER], err))
+        return -1;
+    memcpy(c->fit.levels[FIT_PUBLISHED], levels,
+           sizeof c->fit.levels[FIT_PUBLISHED]);
+    return fit_check(&c->fit, origin, err);
+}
+
 static int read_datasheet(const cJSON *root, const char *origin,
                           struct cluster *c, struct err *err)
 {
-    struct fit_level *levels = c->fit.levels[FIT_CORRECTED];
     double gpus = number_of(root, "gpus_per_node");
 
     snprintf(c->name, sizeof c->name, "%s", json_text_of(root, "name"));
     snprintf(c->gpu, sizeof c->gpu, "%s", json_text_of(root, "gpu"));
     snprintf(c->about, sizeof c->about, "%s", json_text_of(root, "about"));
-    snprintf(c->fit.name, sizeof c->fit.name, "%s", c->name);
-    machine_find(c->gpu, &c->fit.machine);
     if (!(gpus >= 1 && gpus <= 1024))
         return err_set(err, "%s: \"gpus_per_node\" must be 1 to 1024", origin);
     c->gpus_per_node = (uint32_t)gpus;
@@ -72,12 +126,10 @@ static int read_datasheet(const cJSON *root, const char *origin,
                        "%s: \"gpus_per_host\" must be 1 to \"gpus_per_node\"",
                        origin);
     c->gpus_per_host = (uint32_t)host;
-    if (read_link(root, "intra", origin, &levels[FIT_INTRA], err) ||
-        read_link(root, "inter", origin, &levels[FIT_INTER], err))
-        return -1;
-    memcpy(c->fit.levels[FIT_PUBLISHED], levels,
-           sizeof c->fit.levels[FIT_PUBLISHED]);
-    return fit_check(&c->fit, origin, err);
+    return read_fit(root, origin, c, err) || read_links(root, origin, c, err) ||
+                   read_network(root, origin, c, err)
+               ? -1
+               : 0;
 }
 
 static void describe_fit(struct cluster *c)
@@ -108,6 +160,8 @@ int cluster_load_text(const char *json, size_t length, const char *origin,
         return -1;
     if (!strcmp(json_text_of(root, "kind"), "cluster")) {
         rc = read_datasheet(root, origin, &c, err);
+        if (rc)
+            cluster_fini(&c);
     } else {
         rc = fit_load_text(json, length, origin, &c.fit, err);
         if (!rc)
@@ -134,6 +188,10 @@ uint32_t cluster_width(const struct cluster *c, uint32_t local)
 void cluster_fini(struct cluster *cluster)
 {
     fit_fini(&cluster->fit);
+    if (cluster->network)
+        network_fini(cluster->network);
+    free(cluster->network);
+    cluster->network = NULL;
 }
 
 static int load_path(const char *path, struct cluster *cluster, struct err *err)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "fits/network.h"
 #include "runtime/cost/fit.h"
 
 struct cluster {
@@ -20,6 +21,7 @@ struct cluster {
     bool measured;          /* false: the levels are all there is */
     bool by_gpu;            /* "GPU:N": its links are the usual ones */
     struct fit fit;
+    struct network *network; /* between nodes; NULL: nothing is known of it */
 };
 
 /* Reads the cluster that NAME_OR_PATH says: "GPU:N" (cluster_gpu.h); a file of

@@ -77,6 +77,7 @@ static uint64_t put_cluster(struct maker *m, const struct cluster *cluster)
             as_pointer(curves);
     }
     ((struct cluster *)(m->text + at))->fit.families = as_pointer(families);
+    ((struct cluster *)(m->text + at))->network = NULL; /* of all ranks */
     return at;
 }
 

@@ -18,6 +18,8 @@
 #include "timeline/world.h"
 
 struct simulation_plan; /* of the reader of traces */
+struct placement;       /* likewise: where ranks are */
+struct flow_plan;       /* likewise: the flows of their collectives */
 
 /* An operation that was simulated, with what is known of it. The names are the
  * trace's. */
@@ -97,6 +99,9 @@ struct simulation_options {
     const struct simulation_plan *plan; /* NULL: made by a pass of its own */
     const struct step_list *steps; /* of the trace; NULL: a pass finds them */
     bool host_as_recorded; /* the host's times are not cleaned */
+    const struct placement *placement; /* of the ranks, to such a reader; NULL:
+                                          they fill nodes in order */
+    const struct flow_plan *flow_plan; /* likewise; NULL: no network is known */
     uint32_t data_parallel; /* ranks that average gradients, to a reader of
                                traces; 0: as recorded */
     const struct simulation_change *change; /* of the job; NULL: none */
@@ -109,6 +114,7 @@ struct simulation_options {
     const uint32_t *meets; /* of its collectives, in their order: a meet, or
                               SIMULATION_ALONE; borrowed */
     const struct price_place *places; /* likewise; NULL: not known */
+    const struct simulation_flow *flows; /* likewise; NULL: there are none */
     const uint64_t *meet_ns; /* how long each lasts after the last one has come,
                                 of an imported profile; borrowed */
     uint64_t start_ns; /* when its first record is; 0: as the world begins */

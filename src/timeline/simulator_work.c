@@ -113,6 +113,24 @@ static void work_meet(struct simulator *r, const struct op *op,
                   : o->meet_ns[place];
 }
 
+/* What the network has to do with OP. Its place is that of INFO. */
+static void work_flow(struct simulator *r, const struct op *op,
+                      struct simulation_op *info, struct sim_work *work)
+{
+    const struct simulation_options *o = &r->options;
+
+    if (op->kind != OP_COLLECTIVE || !o->flows || op->measured)
+        return;
+    const struct simulation_flow *flow = &o->flows[info->shape[0]];
+    work->flow = world_flow(r->world, flow, work->duration_ns);
+    if (!work->flow)
+        return;
+    work->duration_ns += flow->added_ns;
+    info->price.answer.ns += flow->added_ns;
+    info->price.answer.low_ns += flow->added_ns;
+    info->price.answer.high_ns += flow->added_ns;
+}
+
 /* --- changes of the job --------------------------------------------------- */
 
 #define STREAM_BESIDE (UINT64_C(1) << 54) /* in handles */
@@ -220,6 +238,7 @@ void simulator_submit(struct simulator *r, const struct op *op,
     work_meet(r, op, info, &work);
     if (effect.factor != 1)
         op_scale(&work, &info->price.answer, effect.factor);
+    work_flow(r, op, info, &work);
     beside_join(r, op, thread, stream);
     if (effect.overlaps) {
         stream = stream_beside(r, op, thread, stream);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/xmalloc.h"
 
 static void *block_grow(void *context, void *old, size_t old_bytes,
@@ -62,6 +63,10 @@ void world_destroy(struct simulation_world *w)
     for (size_t i = 0; i < w->block_count; i++)
         xfree(w->blocks[i]);
     xfree(w->blocks);
+    xfree(w->flows);
+    xfree(w->users);
+    xfree(w->edge_gbps);
+    map_fini(&w->flow_numbers);
     xfree(w->devices);
     xfree(w);
 }
@@ -98,6 +103,72 @@ uint32_t world_meet(struct simulation_world *w, uint32_t meet)
     }
     m->paired = true;
     return number;
+}
+
+/* --- the network ---------------------------------------------------------- */
+
+/* What USER's collective keeps of the speed that its price stands for, of
+ * SIM_WHOLE. EDGE_GBPS: what it would get if adapters were the only limits. */
+static uint32_t speed_of(const struct simulation_network *n,
+                         const struct net_user *user, double edge_gbps)
+{
+    double alone = n->alone_gbps ? n->alone_gbps[user->pattern] : edge_gbps;
+    double whole = alone < edge_gbps ? alone : edge_gbps;
+    double part = SIM_WHOLE * user->gbps / whole;
+
+    if (!(part < SIM_WHOLE))
+        return SIM_WHOLE;
+    return part > 1 ? (uint32_t)(part + 0.5) : 1;
+}
+
+static void share(void *context, const uint32_t *flows, uint32_t count,
+                  uint32_t *speeds)
+{
+    struct simulation_world *w = context;
+    struct simulation_network *n = w->network;
+
+    while (w->user_capacity < count)
+        xgrow(&w->users, w->user_capacity, &w->user_capacity, sizeof *w->users);
+    while (w->edge_capacity < count)
+        xgrow(&w->edge_gbps, w->edge_capacity, &w->edge_capacity,
+              sizeof *w->edge_gbps);
+    for (uint32_t i = 0; i < count; i++)
+        w->users[i] = w->flows[flows[i]];
+    net_share(&n->shares, true, w->users, count, &n->scratch);
+    for (uint32_t i = 0; i < count; i++)
+        w->edge_gbps[i] = w->users[i].gbps;
+    net_share(&n->shares, false, w->users, count, &n->scratch);
+    for (uint32_t i = 0; i < count; i++)
+        speeds[i] = speed_of(n, &w->users[i], w->edge_gbps[i]);
+}
+
+void world_share(struct simulation_world *w, struct simulation_network *network)
+{
+    w->network = network;
+    sim_share(w->sim,
+              &(struct sim_network){.share = share, .context = w});
+}
+
+uint32_t world_flow(struct simulation_world *w,
+                    const struct simulation_flow *flow, uint64_t duration_ns)
+{
+    struct net_user user = {.pattern = flow->pattern};
+
+    if (!w->network || flow->pattern == NET_NONE || !duration_ns)
+        return 0;
+    user.most_gbps = flow->bytes / (double)duration_ns;
+    if (!(user.most_gbps > 0))
+        return 0;
+    uint64_t key = hash_bytes(HASH_START, &user.pattern, sizeof user.pattern);
+    key = hash_bytes(key, &user.most_gbps, sizeof user.most_gbps);
+    uintptr_t number = (uintptr_t)map_get(&w->flow_numbers, key);
+    if (!number) {
+        xgrow(&w->flows, w->flow_count, &w->flow_capacity, sizeof *w->flows);
+        w->flows[w->flow_count] = user;
+        number = ++w->flow_count;
+        map_put(&w->flow_numbers, key, (void *)number);
+    }
+    return (uint32_t)number;
 }
 
 bool world_run(struct simulation_world *w)

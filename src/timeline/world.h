@@ -5,6 +5,8 @@
 #ifndef MEMSIM_TIMELINE_WORLD_H
 #define MEMSIM_TIMELINE_WORLD_H
 
+#include "common/base/map.h"
+#include "runtime/net/net.h"
 #include "runtime/sim/sim.h"
 
 struct simulator;
@@ -29,8 +31,31 @@ struct simulation_meet {
     bool made, paired;
 };
 
+/* The network between nodes, and what patterns of flows it is shared by. */
+struct simulation_network {
+    struct net_shares shares;
+    struct net_scratch scratch;
+    const double *alone_gbps; /* by pattern: of one of its flows, where one
+                                 group alone uses the network; NULL: prices are
+                                 those of adapters alone */
+};
+
+/* A collective's flows. */
+struct simulation_flow {
+    uint32_t pattern; /* NET_NONE: all is inside nodes */
+    uint32_t added_ns; /* the latency of its links between switches */
+    double bytes; /* of one flow */
+};
+
 struct simulation_world {
     struct sim *sim;
+    struct simulation_network *network; /* borrowed; NULL: it is not known */
+    struct net_user *flows; /* by number: the most that they get alone */
+    size_t flow_count, flow_capacity;
+    struct net_user *users; /* room for those under way */
+    double *edge_gbps;
+    size_t user_capacity, edge_capacity;
+    struct map flow_numbers; /* + 1, by pattern and most_gbps */
     struct simulation_meet *meets;
     void **blocks; /* the simulator's memory */
     size_t block_count, block_capacity;
@@ -47,6 +72,15 @@ struct simulation_world {
 struct simulation_world *world_create(struct simulation_meet *meets,
                                       bool together);
 void world_destroy(struct simulation_world *w);
+
+/* Collectives between nodes share NETWORK (borrowed) from now on. */
+void world_share(struct simulation_world *w,
+                 struct simulation_network *network);
+
+/* What sim_work is to have of FLOW, which takes DURATION_NS alone; 0: it shares
+ * nothing. */
+uint32_t world_flow(struct simulation_world *w,
+                    const struct simulation_flow *flow, uint64_t duration_ns);
 
 /* The number of a new device, OWNER's INDEX-th. */
 uint32_t world_device(struct simulation_world *w, const struct sim_gpu *gpu,

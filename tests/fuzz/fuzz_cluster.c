@@ -34,6 +34,32 @@ static void ask(const struct fit *fit)
     }
 }
 
+/* A flow between the first adapter and the same of the last node goes somewhere,
+ * and no link has more than it. */
+static void send(const struct network *n)
+{
+    const struct net_graph *g = &n->graph;
+    size_t switches = g->switches, resources = net_resources(g);
+    uint16_t *far = calloc(switches + 1, sizeof *far);
+    uint32_t *queue = calloc(switches + 1, sizeof *queue);
+    double *amount = calloc(switches + 1, sizeof *amount);
+    double *loads = calloc(resources + 1, sizeof *loads);
+    const struct net_flow flow = {0, (n->nodes - 1) * n->adapters, 1};
+    uint32_t to = g->adapter_at[flow.to];
+
+    const struct net_ways ways = {to, net_distances(g, to, far, queue), far,
+                                  queue};
+    demand(far[g->adapter_at[0]] != NET_FAR);
+    net_route(g, &ways, &flow, 1, amount, loads);
+    for (uint32_t i = 0; i < resources; i++)
+        demand(loads[i] >= 0 && loads[i] < 1.000001);
+    demand(loads[g->links] == 1);
+    free(far);
+    free(queue);
+    free(amount);
+    free(loads);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cluster cluster;
@@ -44,6 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     ask(&cluster.fit);
+    if (cluster.network)
+        send(cluster.network);
     cluster_fini(&cluster);
     return 0;
 }

@@ -104,10 +104,12 @@ static struct traffic_log read_log(struct build *b, unsigned process)
 }
 
 /* The only process of the run. */
+static const struct traffic_pricing means = {0};
+
 static struct traffic *price(struct build *b)
 {
     struct traffic_log log = read_log(b, 0);
-    struct traffic *t = traffic_price(&log, 1, &cluster, 0);
+    struct traffic *t = traffic_price(&log, 1, &cluster, &means);
 
     traffic_log_fini(&log);
     return t;
@@ -211,7 +213,7 @@ TEST(flags_and_missing_answers_are_counted)
     put_comm(&b, 1, 0, 64, id);
     put_call(&b, ALL_REDUCE, 1, 0, MIB, 0);
     struct traffic_log log = read_log(&b, 0);
-    t = traffic_price(&log, 1, &small, 0);
+    t = traffic_price(&log, 1, &small, &means);
     CHECK_UINT(t->gpus_per_node, 4);
     CHECK_UINT(t->ranks[0].rows[0].unpriced, 1);
     CHECK(t->ranks[0].all.us == 0);
@@ -375,7 +377,7 @@ TEST(members_are_known_where_they_ran_and_assumed_elsewhere)
     logs[0] = read_log(&b, 0);
     b = pair(4, id);
     logs[1] = read_log(&b, 1);
-    struct traffic *t = traffic_price(logs, 2, &cluster, 0);
+    struct traffic *t = traffic_price(logs, 2, &cluster, &means);
     for (size_t i = 0; i < 2; i++) {
         CHECK_UINT(t->ranks[i].rank, 4 * i);
         CHECK_UINT(t->ranks[i].rows[0].nodes, 2);
@@ -384,11 +386,13 @@ TEST(members_are_known_where_they_ran_and_assumed_elsewhere)
     }
     traffic_destroy(t);
 
-    t = traffic_price(&logs[0], 1, &cluster, 0); /* rank 0: maybe neighbours */
+    /* rank 0: maybe neighbours */
+    t = traffic_price(&logs[0], 1, &cluster, &means);
     CHECK_UINT(t->ranks[0].rows[0].nodes, 1);
     CHECK(t->ranks[0].rows[0].assumed);
     traffic_destroy(t);
-    t = traffic_price(&logs[1], 1, &cluster, 0); /* 4 is not 1 of neighbours */
+    /* 4 is not 1 of neighbours */
+    t = traffic_price(&logs[1], 1, &cluster, &means);
     CHECK_UINT(t->ranks[0].rows[0].nodes, 2);
     CHECK(t->ranks[0].rows[0].assumed);
     traffic_destroy(t);

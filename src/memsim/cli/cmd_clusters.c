@@ -115,6 +115,8 @@ static void print_cluster(const struct cluster *c)
     for (int i = 0; i < FIT_LEVELS; i++)
         if (c->fit.levels[FIT_CORRECTED][i].known)
             print_level(&c->fit.levels[FIT_CORRECTED][i]);
+    if (c->network)
+        printf("network: %s\n", c->network->about);
     for (uint32_t i = 0; i < c->fit.family_count; i++)
         print_family(&c->fit.families[i]);
 }
@@ -149,6 +151,8 @@ static cJSON *json_cluster(const struct cluster *c)
     cJSON_AddStringToObject(object, "gpu", c->gpu);
     cJSON_AddStringToObject(object, "about", c->about);
     cJSON_AddBoolToObject(object, "measured", c->measured);
+    if (c->network)
+        cJSON_AddStringToObject(object, "network", c->network->about);
     cJSON *families = cJSON_AddArrayToObject(object, "families");
     for (uint32_t i = 0; i < c->fit.family_count; i++)
         cJSON_AddItemToArray(families, json_family(&c->fit.families[i]));

@@ -17,23 +17,27 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* What follows from another option is kept with it alone. */
+enum { NO_FILE, PATH_FILE, ANY_FILE };
 enum { OF_ITSELF, OF_CLUSTER, OF_GPU };
 
 static const struct row {
     const char *name;
     size_t offset; /* of a string in struct output_options */
     int of;
-    bool is_file; /* it may be */
+    int is_file; /* it may be: where it looks like a path, or any word */
 } rows[] = {
-    {"cluster", offsetof(struct output_options, cluster), OF_ITSELF, true},
-    {"link", offsetof(struct output_options, link), OF_CLUSTER, false},
-    {"quantile", offsetof(struct output_options, quantile), OF_CLUSTER, false},
+    {"cluster", offsetof(struct output_options, cluster), OF_ITSELF, PATH_FILE},
+    {"placement", offsetof(struct output_options, placement), OF_CLUSTER,
+     ANY_FILE},
+    {"link", offsetof(struct output_options, link), OF_CLUSTER, NO_FILE},
+    {"quantile", offsetof(struct output_options, quantile), OF_CLUSTER,
+     NO_FILE},
     {"stragglers", offsetof(struct output_options, stragglers), OF_ITSELF,
-     false},
-    {"fit", offsetof(struct output_options, fit), OF_GPU, true},
-    {"scale", offsetof(struct output_options, scale), OF_ITSELF, false},
+     NO_FILE},
+    {"fit", offsetof(struct output_options, fit), OF_GPU, PATH_FILE},
+    {"scale", offsetof(struct output_options, scale), OF_ITSELF, NO_FILE},
     {"host-speed", offsetof(struct output_options, host_speed), OF_ITSELF,
-     false},
+     NO_FILE},
 };
 
 static const char **value_of(const struct row *row, void *options)
@@ -46,7 +50,10 @@ static char *word_make(const struct row *row, const char *value)
 {
     char absolute[PATH_MAX];
 
-    if (row->is_file && share_is_path(value) && realpath(value, absolute))
+    bool may_be = row->is_file == ANY_FILE ||
+                  (row->is_file && share_is_path(value));
+
+    if (may_be && realpath(value, absolute))
         value = absolute;
     return xasprintf("%s=%s", row->name, value);
 }

@@ -149,7 +149,8 @@ int output_summary_check(FILE *out, struct err *err)
 int output_price(const struct output_options *options, const struct run *run,
                  struct result *result, struct err *err)
 {
-    struct traces_wanted wanted = {.cluster = options->cluster};
+    struct traces_wanted wanted = {.cluster = options->cluster,
+                                   .placement = options->placement};
 
     return output_time_quantile(options, &wanted.quantile, err) ||
                    traces_price(result, run, &wanted, err)
@@ -309,6 +310,7 @@ static struct traces_wanted traces_want(const struct output_options *options,
     return (struct traces_wanted){
         .cluster = options->cluster,
         .quantile = quantile,
+        .placement = options->placement,
         .events = options->perfetto,
         .keep = options->kineto ? SIMULATION_KEEP_ALL : SIMULATION_KEEP_WORK,
         .recorded = (options->advice && !from->unlimited) ||

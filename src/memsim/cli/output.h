@@ -16,6 +16,7 @@
 struct output_options {
     const char *json, *html, *perfetto, *snapshot;
     const char *cluster; /* NULL: nothing to price collectives on */
+    const char *placement; /* of the ranks on it; NULL: they fill nodes */
     const char *link, *quantile; /* of collectives' times */
     const char *stragglers;      /* how the GPUs' speeds differ */
     const char *fit, *scale, *host_speed; /* of times; NULL: the defaults */
@@ -87,6 +88,11 @@ struct output_options {
      .help = "predict NCCL's collectives on this cluster (`memsim\n"           \
              "clusters' lists them); run and replay take its GPU\n"         \
              "unless --gpu names another"},                                    \
+    {"placement", 0, OPTION_STRING, "block|round-robin|FILE",                  \
+     offsetof(structure, member.placement),                                    \
+     .help = "which node of --cluster each rank is on: they fill\n"            \
+             "nodes (default), are dealt out, or are where a line of\n"        \
+             "FILE says, NODE or NODE GPU"},                                   \
     {"link", 0, OPTION_STRING, "LINK=Xx[,LINK=Xx]",                            \
      offsetof(structure, member.link),                                         \
      .help = "links of --cluster that are X times as fast: intra,\n"           \

@@ -2,6 +2,7 @@
 #include "memsim/cli/output_time.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "memsim/report/time_diff.h"
 #include "memsim/run/rundir.h"
 #include "memsim/time/dependencies.h"
+#include "memsim/time/flow_plan.h"
 #include "memsim/time/time_job.h"
 
 #define HOST_SPEED_MAX     1e6
@@ -144,9 +146,11 @@ int output_time_check(const struct output_options *options, struct err *err)
         (options->link && price_link_parse(options->link, link, err)) ||
         output_time_quantile(options, &factor, err))
         return -1;
-    if ((options->link || options->quantile) && !options->cluster)
-        return err_set(err, "--link and --quantile need --cluster: the data "
-                            "sheet of a GPU has no network");
+    if ((options->link || options->quantile || options->placement) &&
+        !options->cluster)
+        return err_set(err, "--link, --quantile and --placement need "
+                            "--cluster: the data sheet of a GPU has no "
+                            "network");
     return host_factor(options->host_speed, &factor, err);
 }
 
@@ -251,6 +255,10 @@ struct job {
     struct simulation_plan *own;
     size_t count, own_count;
     struct comm_job *joined;
+    struct comm_classes classes;
+    struct simulation_options timeline; /* with what is of this job alone */
+    struct placement placement;
+    struct flow_plan *flows;
 };
 
 /* How slow the GPU of RANK is, or the slowest of those it stands for. */
@@ -342,21 +350,79 @@ static void job_init(struct job *j, const struct output_time *t,
     for (size_t i = 0; i < members->count; i++)
         job_add(j, &members->all[i]);
     note_stragglers(j);
-    struct comm_classes classes = classes_make(j);
-    j->joined =
-        simulation_join(j->ranks, j->count, classes.world ? &classes : NULL);
-    free(classes.stands);
+    j->classes = classes_make(j);
+    j->joined = simulation_join(j->ranks, j->count,
+                                j->classes.world ? &j->classes : NULL);
+}
+
+/* The logs of J's ranks, to be freed. */
+static const struct comm_log **job_logs(const struct job *j)
+{
+    const struct comm_log **logs =
+        xcalloc(j->count + 1, sizeof(const struct comm_log *));
+
+    for (size_t i = 0; i < j->count; i++)
+        logs[i] = &j->ranks[i].plan->comms;
+    return logs;
+}
+
+static void note_network(const struct job *j)
+{
+    const struct cluster *c = &j->t->cluster;
+    struct flow_plan_size size = flow_plan_size(j->flows);
+
+    result_note(j->result,
+                "--cluster %s: collectives between nodes share its network "
+                "(%s); they use it in %" PRIu32 " ways, which %" PRIu32
+                " kinds of links limit",
+                c->name, c->network->about, size.patterns, size.rows);
+    if (size.unknown)
+        result_note(j->result,
+                    "of %" PRIu64 " collectives it is not known which links "
+                    "they use: they slow nobody down",
+                    size.unknown);
+}
+
+/* Where the ranks are on the cluster, and what its network has to do with their
+ * collectives. */
+static int job_network(struct job *j, struct err *err)
+{
+    const struct cluster *c = &j->t->cluster;
+    const struct comm_log **logs = job_logs(j);
+    uint32_t world = j->classes.world, local = 0;
+    int rc = 0;
+
+    j->timeline = j->t->timeline;
+    for (size_t i = 0; i < j->count; i++) {
+        world = logs[i]->world > world ? logs[i]->world : world;
+        local = logs[i]->local > local ? logs[i]->local : local;
+    }
+    if (j->t->has_cluster && j->count) {
+        rc = placement_make(&j->placement, j->t->options->placement, world,
+                            cluster_width(c, local), err);
+        j->timeline.placement = rc ? NULL : &j->placement;
+    }
+    if (!rc && j->timeline.placement && c->network &&
+        !j->timeline.data_parallel) {
+        const struct flow_job flows = {
+            logs, j->count, j->classes.world ? &j->classes : NULL, c,
+            &j->placement};
+        j->flows = flow_plan_create(&flows, err);
+        j->timeline.flow_plan = j->flows;
+        rc = j->flows ? 0 : -1;
+        if (!rc)
+            note_network(j);
+    }
+    free(logs);
+    return rc;
 }
 
 /* What the result says of collectives that do not match. */
 static void job_collate(const struct job *j)
 {
     struct result *result = j->result;
-    const struct comm_log **logs =
-        xcalloc(j->count + 1, sizeof(const struct comm_log *));
+    const struct comm_log **logs = job_logs(j);
 
-    for (size_t i = 0; i < j->count; i++)
-        logs[i] = &j->ranks[i].plan->comms;
     collation_destroy(result->collation);
     result->collation = collation_create(j->joined, logs);
     free(logs);
@@ -409,6 +475,9 @@ static void job_fini(struct job *j)
     for (size_t i = 0; i < j->own_count; i++)
         simulation_plan_fini(&j->own[i]);
     comm_job_destroy(j->joined);
+    flow_plan_destroy(j->flows);
+    placement_fini(&j->placement);
+    free(j->classes.stands);
     free(j->ranks);
     free(j->of);
     free(j->processes);
@@ -555,7 +624,7 @@ static int write_timelines(const struct job *j, const bool *owns,
     for (size_t i = 0; !rc && i < j->count; i++)
         rc = writing_add(&w, j, i, owns[i], err);
     if (!rc)
-        time_job_read(w.wants, &peers, &j->t->timeline);
+        time_job_read(w.wants, &peers, &j->timeline);
     for (size_t i = 0; !rc && i < j->count; i++)
         rc = writing_take(&w, j, i, err);
     for (size_t i = 0; i < j->count; i++)
@@ -611,7 +680,7 @@ int output_time_job(const struct output_time *t, struct result *result,
     struct job j;
 
     job_init(&j, t, result, members);
-    int rc = job_widen(&j, err);
+    int rc = job_widen(&j, err) || job_network(&j, err);
     if (rc) {
         job_fini(&j);
         return -1;
@@ -619,7 +688,7 @@ int output_time_job(const struct output_time *t, struct result *result,
     job_collate(&j);
     const struct simulation_peers peers = {j.ranks, j.count, j.joined};
     struct timing_rank *timed = xcalloc(j.count + 1, sizeof *timed);
-    timing_read_job(timed, &peers, &t->timeline);
+    timing_read_job(timed, &peers, &j.timeline);
     job_endless(&j, timed);
     job_judge(&j);
     bool *owns = xcalloc(j.count + 1, sizeof *owns);

@@ -70,7 +70,7 @@ static int play(const char *path, const struct trace_listener *listeners,
 /* What processes sent each other, until it is priced. */
 struct pricing {
     bool wanted;
-    double quantile;
+    struct traffic_pricing how;
     struct cluster cluster;
     struct traffic_log *logs;
     size_t count;
@@ -80,7 +80,7 @@ static int pricing_init(struct pricing *p, const struct traces_wanted *wanted,
                         size_t traces, struct err *err)
 {
     *p = (struct pricing){.wanted = wanted->cluster != NULL,
-                          .quantile = wanted->quantile};
+                          .how = {wanted->quantile, wanted->placement}};
     if (!p->wanted)
         return 0;
     if (cluster_load(wanted->cluster, &p->cluster, err))
@@ -106,7 +106,7 @@ static void pricing_conclude(struct pricing *p, struct result *result)
     if (!p->wanted)
         return;
     result->traffic = traffic_price(p->logs, p->count, &p->cluster,
-                                    p->quantile);
+                                    &p->how);
     while (p->count)
         traffic_log_fini(&p->logs[--p->count]);
     free(p->logs);

@@ -13,6 +13,7 @@
 struct traces_wanted {
     const char *cluster; /* to price collectives on; NULL: not asked for */
     double quantile;     /* of their times; 0: the mean */
+    const char *placement; /* NULL: ranks fill nodes */
     bool events;         /* result->events, for --perfetto */
     enum simulation_keep keep; /* traces_plan, for the simulator */
     bool recorded;       /* traces.recorded, of all that are shown */

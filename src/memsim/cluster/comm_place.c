@@ -19,7 +19,8 @@ static uint32_t node_ranks(const struct comm_log *log, uint32_t width)
 }
 
 static struct comm_place place_of(const struct comm_log *log,
-                                  const struct comm *c, uint32_t width)
+                                  const struct comm *c,
+                                  const struct placement *at)
 {
     struct comm_place place = {.nodes = 0, .users = 1};
     uint32_t here = 0;
@@ -28,7 +29,7 @@ static struct comm_place place_of(const struct comm_log *log,
         return place;
     uint32_t *nodes = xcalloc(c->ranks, sizeof *nodes);
     for (uint32_t i = 0; i < c->ranks; i++)
-        nodes[i] = c->members[i] / width;
+        nodes[i] = placement_node(at, c->members[i]);
     qsort(nodes, c->ranks, sizeof *nodes, rank_compare);
     for (uint32_t i = 0; i < c->ranks; i++) {
         bool other = !i || nodes[i] != nodes[i - 1];
@@ -40,41 +41,42 @@ static struct comm_place place_of(const struct comm_log *log,
     free(nodes);
     if (place.nodes > 1)
         place.users =
-            (double)node_ranks(log, width) / (double)place.gpus_per_node;
+            (double)node_ranks(log, at->width) / (double)place.gpus_per_node;
     return place;
 }
 
 /* Sends go to one node or two, with the nodes' other GPUs sending too. */
 static struct comm_place pair_place(const struct comm_log *log,
                                     const struct comm_call *call,
-                                    uint32_t width)
+                                    const struct placement *at)
 {
     const struct comm *c = &log->comms[call->comm];
     struct comm_place place = {.nodes = 1,
-                               .gpus_per_node = node_ranks(log, width),
+                               .gpus_per_node = node_ranks(log, at->width),
                                .users = 1};
 
     for (uint32_t i = 0; i < call->part_count; i++) {
         uint32_t peer = log->parts[call->part_first + i].peer;
-        if (peer < c->ranks && c->members[peer] / width !=
-                                   c->members[c->rank] / width)
+        if (peer < c->ranks &&
+            placement_node(at, c->members[peer]) !=
+                placement_node(at, c->members[c->rank]))
             place.nodes = 2;
     }
     return place;
 }
 
-void comm_places_find(const struct comm_log *log, uint32_t width,
+void comm_places_find(const struct comm_log *log, const struct placement *at,
                       struct comm_place *places)
 {
     struct comm_place *of = xcalloc(log->comm_count + 1, sizeof *of);
 
     for (size_t i = 0; i < log->comm_count; i++)
-        of[i] = place_of(log, &log->comms[i], width);
+        of[i] = place_of(log, &log->comms[i], at);
     for (size_t i = 0; i < log->call_count; i++) {
         const struct comm_call *call = &log->calls[i];
         places[i] = of[call->comm];
         if (call->kind == COMM_PAIR && log->comms[call->comm].members)
-            places[i] = pair_place(log, call, width);
+            places[i] = pair_place(log, call, at);
     }
     free(of);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * On which nodes a communicator's ranks are. Ranks of the world fill nodes in
- * order. Pure. */
+ * On which nodes a communicator's ranks are. Pure. */
 #ifndef MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
 #define MEMSIM_MEMSIM_CLUSTER_COMM_PLACE_H
 
 #include "memsim/cluster/comm_log.h"
+#include "fits/placement.h"
 
 struct comm_place {
     uint32_t nodes;         /* 0: not known */
@@ -13,8 +13,8 @@ struct comm_place {
                      all its GPUs do the same */
 };
 
-/* Sets PLACES of all calls of LOG, where a node has WIDTH GPUs. */
-void comm_places_find(const struct comm_log *log, uint32_t width,
+/* Sets PLACES of all calls of LOG, whose ranks are AT. */
+void comm_places_find(const struct comm_log *log, const struct placement *at,
                       struct comm_place *places);
 
 #endif

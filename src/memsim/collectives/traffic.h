@@ -110,10 +110,17 @@ struct traffic {
     size_t rank_count;
 };
 
-/* Prices COUNT LOGS of one run on CLUSTER, at a QUANTILE of the times that were
- * measured (0: their mean). */
+/* How they are priced. */
+struct traffic_pricing {
+    double quantile;       /* of the times that were measured; 0: their mean */
+    const char *placement; /* placement_make's; NULL: ranks fill nodes */
+};
+
+/* Prices COUNT LOGS of one run on CLUSTER. Ranks that a placement does not
+ * cover fill nodes. */
 struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
-                              const struct cluster *cluster, double quantile);
+                              const struct cluster *cluster,
+                              const struct traffic_pricing *how);
 void traffic_destroy(struct traffic *traffic); /* NULL is fine */
 
 /* For people, in 80 columns; DIM and PLAIN switch colours, "" without. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/xmalloc.h"
+#include "fits/placement.h"
 #include "memsim/collectives/traffic.h"
 
 struct pricing {
@@ -13,6 +14,7 @@ struct pricing {
     uint32_t gpus; /* a node */
     uint32_t world;
     double quantile;
+    struct placement at;
 };
 
 /* Where a communicator's ranks are in the world. */
@@ -134,19 +136,20 @@ static struct members members_find(const struct pricing *p,
     return m;
 }
 
-static uint32_t nodes_of(const struct members *m, uint32_t count, uint32_t gpus)
+static uint32_t nodes_of(const struct pricing *p, const struct members *m,
+                         uint32_t count)
 {
     uint32_t nodes = 0, last = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        if (m->ranks[i] / gpus > last)
-            last = m->ranks[i] / gpus;
+        if (placement_node(&p->at, m->ranks[i]) > last)
+            last = placement_node(&p->at, m->ranks[i]);
     bool *used = xcalloc((size_t)last + 1, sizeof *used);
-    for (uint32_t i = 0; i < count; i++)
-        if (!used[m->ranks[i] / gpus]) {
-            used[m->ranks[i] / gpus] = true;
-            nodes++;
-        }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t node = placement_node(&p->at, m->ranks[i]);
+        nodes += !used[node];
+        used[node] = true;
+    }
     free(used);
     return nodes;
 }
@@ -157,7 +160,8 @@ static bool is_near(const struct pricing *p, const struct traffic_comm *comm,
 {
     uint32_t other = peer < comm->ranks ? peer : comm->rank;
 
-    return m->ranks[comm->rank] / p->gpus == m->ranks[other] / p->gpus;
+    return placement_node(&p->at, m->ranks[comm->rank]) ==
+           placement_node(&p->at, m->ranks[other]);
 }
 
 /* A communicator's ranks on so many nodes; a send on one or two of them, with
@@ -176,7 +180,7 @@ static void place_call(const struct pricing *p, const struct traffic_call *call,
         row->gpus_per_node = minimum(p->gpus, p->world);
         return;
     }
-    row->nodes = nodes_of(m, comm->ranks, p->gpus);
+    row->nodes = nodes_of(p, m, comm->ranks);
     row->gpus_per_node = (comm->ranks + row->nodes - 1) / row->nodes;
 }
 
@@ -398,19 +402,22 @@ static int rank_compare(const void *a, const void *b)
 }
 
 struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
-                              const struct cluster *cluster, double quantile)
+                              const struct cluster *cluster,
+                              const struct traffic_pricing *how)
 {
     struct traffic *t = xcalloc(1, sizeof *t);
     uint32_t width = cluster_width(cluster, count ? logs[0].local : 0);
-    struct pricing p = {logs, count, &cluster->fit, width, 1, quantile};
+    struct pricing p = {logs, count, &cluster->fit, width, 1,
+                        how->quantile, {.width = width}};
     uint32_t rank, world;
+    struct err ignored = {""};
 
     memcpy(t->cluster, cluster->name, sizeof t->cluster);
     memcpy(t->about, cluster->about, sizeof t->about);
     t->measured = cluster->measured;
     t->by_gpu = cluster->by_gpu;
     t->gpus_per_node = p.gpus;
-    t->quantile = quantile;
+    t->quantile = how->quantile;
     t->ranks = xcalloc(count + 1, sizeof *t->ranks);
     for (size_t i = 0; i < count; i++) {
         log_place(&logs[i], &rank, &world);
@@ -418,9 +425,12 @@ struct traffic *traffic_price(const struct traffic_log *logs, size_t count,
             p.world = world;
     }
     t->world = p.world;
+    if (placement_make(&p.at, how->placement, p.world, width, &ignored))
+        p.at = (struct placement){.width = width};
     for (size_t i = 0; i < count; i++)
         if (logs[i].call_count)
             price_log(&p, &logs[i], &t->ranks[t->rank_count++]);
+    placement_fini(&p.at);
     qsort(t->ranks, t->rank_count, sizeof *t->ranks, rank_compare);
     return t;
 }

@@ -838,6 +838,7 @@ const struct schema_object schema_objects[] = {
     {"gpu", "text", "its GPUs"},
     {"about", "text", "a description for the user"},
     {"measured", "bool", "false: only its data sheet is known"},
+    {"network", "optional text", "its network between nodes"},
     {"families", "list of cluster_family", "what was fitted"},
 )},
 {"cluster_family", "a collective with one number of GPUs per node", NULL, FIELDS(

@@ -9,6 +9,7 @@
 #include "common/base/xmalloc.h"
 #include "memsim/cluster/comm_place.h"
 #include "memsim/cluster/comm_width.h"
+#include "memsim/time/flow_plan.h"
 #include "memsim/time/simulation_read.h"
 #include "memsim/time/simulation_source.h"
 
@@ -49,7 +50,9 @@ static struct price_place *places_make(const struct comm_log *log,
                                        const struct simulation_options *o)
 {
     const struct cluster *cluster = o->price.cluster;
-    uint32_t width = cluster ? cluster_width(cluster, log->local) : 1;
+    const struct placement blocks = {
+        .width = cluster ? cluster_width(cluster, log->local) : 1};
+    const struct placement *at = o->placement ? o->placement : &blocks;
     struct comm_place *found;
     struct price_place *places;
 
@@ -58,7 +61,7 @@ static struct price_place *places_make(const struct comm_log *log,
     found = xcalloc(log->call_count + 1, sizeof *found);
     places = xcalloc(log->call_count + 1, sizeof *places);
     if (cluster)
-        comm_places_find(log, width, found);
+        comm_places_find(log, at, found);
     for (size_t i = 0; i < log->call_count; i++)
         places[i] = (struct price_place){.nodes = found[i].nodes,
                                          .gpus_per_node =
@@ -66,7 +69,7 @@ static struct price_place *places_make(const struct comm_log *log,
                                          .users = found[i].users};
     free(found);
     if (o->data_parallel)
-        places_widen(log, o->data_parallel, width, places);
+        places_widen(log, o->data_parallel, at->width, places);
     return places;
 }
 
@@ -194,6 +197,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
     struct simulation_world *world = world_create(meets, true);
     struct player *players = xcalloc(count + 1, sizeof *players);
 
+    if (options->flow_plan)
+        world_share(world, flow_plan_network(options->flow_plan));
     for (size_t i = 0; i < count; i++) {
         struct simulation_options own = *options;
         own.world = world;
@@ -201,6 +206,8 @@ void simulation_job(struct simulation_rank *ranks, size_t count,
         own.meet_ns = job->lasts_of[i];
         own.start_ns = job->start_ns[i];
         own.price.slow = ranks[i].slow;
+        own.flows =
+            options->flow_plan ? flow_plan_of(options->flow_plan, i) : NULL;
         players[i].rank = &ranks[i];
         players[i].places =
             places_make(&ranks[i].plan->comms, options);

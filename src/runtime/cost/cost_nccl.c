@@ -456,6 +456,25 @@ static void answer_algo(const struct fit *fit, const struct cost_nccl_query *q,
         answer->flags |= COST_NCCL_FALLBACK;
 }
 
+enum cost_algo cost_nccl_algo(const struct fit *fit,
+                              const struct cost_nccl_query *query)
+{
+    struct cost_tuning tuning = tuning_of(fit, query);
+    enum cost_algo best = COST_ALGO_AUTO;
+    double least = INFINITY;
+
+    if (!(tuning.inter_gbps > 0))
+        tuning.inter_gbps = cost_nccl_network_gbps(fit);
+    for (int i = COST_ALGO_AUTO + 1; i < COST_ALGO_COUNT; i++) {
+        double us = cost_tuning_us(&tuning, (enum cost_algo)i);
+        if (us >= 0 && us < least) {
+            least = us;
+            best = (enum cost_algo)i;
+        }
+    }
+    return best;
+}
+
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer)
 {

@@ -51,6 +51,11 @@ struct cost_nccl_answer {
 int cost_nccl(const struct fit *fit, const struct cost_nccl_query *query,
               struct cost_nccl_answer *answer);
 
+/* The algorithm that NCCL takes for QUERY, by its own model; COST_ALGO_AUTO: it
+ * has no choice. */
+enum cost_algo cost_nccl_algo(const struct fit *fit,
+                              const struct cost_nccl_query *query);
+
 /* What one node's network carries each way, in 1e9 bytes a second: the most
  * that any curve of FIT on several nodes reaches. 0: it has no such curve. */
 double cost_nccl_network_gbps(const struct fit *fit);

@@ -89,6 +89,8 @@ struct sim_work {
     uint32_t latency_ns;  /* from the call to the earliest start */
     uint32_t meet;        /* sim_meet's, of a collective; SIM_NONE */
     enum sim_link link;   /* of a collective */
+    uint32_t flow;        /* of a collective through a network that others share
+                             (sim_share): 1 + the caller's number; 0: none */
     bool neighbour;       /* its peer is a neighbour: a wait is a bubble */
     bool apart;           /* it ends after its own duration, not with the others
                              of its meet; alike for all of them */
@@ -193,6 +195,16 @@ bool sim_waits(const struct sim *s, uint32_t thread);
 /* The tag of the operation whose end let THREAD's last wait end; 0: it did not
  * have to wait. Device to host. */
 uint64_t sim_woken_by(const struct sim *s, uint32_t thread);
+
+/* Collectives share a network: SHARE sets the SPEEDS, of SIM_WHOLE and above 0,
+ * of COUNT that are under way, each by its work's flow - 1. It is asked when
+ * one begins or ends, and must not call the simulator. */
+struct sim_network {
+    void (*share)(void *context, const uint32_t *flows, uint32_t count,
+                  uint32_t *speeds);
+    void *context;
+};
+void sim_share(struct sim *s, const struct sim_network *network);
 
 /* Waits leave it to the caller to run the devices; see above. */
 void sim_together(struct sim *s);

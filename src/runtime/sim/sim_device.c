@@ -179,6 +179,19 @@ static bool computing_is_shared(const struct sim_device *d)
            (d->busy[SIM_COMPUTE] && (d->busy[SIM_COMM] || copies_running(d)));
 }
 
+/* Its share of LINK, a link's speed, and of the network behind it. */
+static uint32_t comm_speed(const struct sim_device *d,
+                           const struct sim_queue *q, uint32_t link)
+{
+    const struct sim_op *op = queue_at(q, q->head);
+    uint32_t speed = link / d->busy_links[op->link];
+
+    if (!op->flow)
+        return speed;
+    speed = (uint32_t)((uint64_t)speed * q->net_speed / SIM_WHOLE);
+    return speed ? speed : 1;
+}
+
 static void set_speeds(struct sim *s, struct sim_device *d)
 {
     uint32_t link =
@@ -189,7 +202,7 @@ static void set_speeds(struct sim *s, struct sim_device *d)
         if (q->state != SIM_RUNNING)
             continue;
         q->speed = queue_at(q, q->head)->engine == SIM_COMM
-                       ? link / d->busy_links[queue_at(q, q->head)->link]
+                       ? comm_speed(d, q, link)
                        : SIM_WHOLE;
     }
     if (computing_is_shared(d))
@@ -282,7 +295,7 @@ static enum sim_use use_now(const struct sim *s, const struct sim_device *d)
     return waits_for_host(s, d) ? SIM_USE_HOST : SIM_USE_IDLE;
 }
 
-static void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
+void device_progress(struct sim *s, struct sim_device *d, uint64_t ns)
 {
     uint64_t passed = ns - d->now;
 
@@ -448,8 +461,10 @@ static uint64_t work_of(const struct sim_op *op, uint32_t parts)
     return ns * (parts >> coarse_of(op));
 }
 
-static void head_run(struct sim_device *d, struct sim_queue *q)
+static void head_run(struct sim *s, uint32_t stream)
 {
+    struct sim_queue *q = &s->streams[stream];
+    struct sim_device *d = &s->devices[q->device];
     const struct sim_op *op = queue_at(q, q->head);
 
     q->state = SIM_RUNNING;
@@ -457,21 +472,30 @@ static void head_run(struct sim_device *d, struct sim_queue *q)
     d->busy[op->engine]++;
     if (op->engine == SIM_COMM)
         d->busy_links[op->link]++;
+    if (op->flow)
+        flow_begin(s, stream);
 }
 
-static void head_start(struct sim_device *d, struct sim_queue *q)
+static void head_start(struct sim *s, uint32_t stream)
 {
+    struct sim_queue *q = &s->streams[stream];
+    const struct sim_device *d = &s->devices[q->device];
+
     q->start_ns = d->now;
     q->left = work_of(queue_at(q, q->head), SIM_WHOLE);
     q->held = 0;
     q->coarse = coarse_of(queue_at(q, q->head));
-    head_run(d, q);
+    head_run(s, stream);
 }
 
-static void head_leave(struct sim_device *d, const struct sim_queue *q)
+static void head_leave(struct sim *s, uint32_t stream)
 {
+    const struct sim_queue *q = &s->streams[stream];
+    struct sim_device *d = &s->devices[q->device];
     const struct sim_op *op = queue_at(q, q->head);
 
+    if (op->flow)
+        flow_end(s, stream);
     d->busy[op->engine]--;
     if (op->engine == SIM_COMM)
         d->busy_links[op->link]--;
@@ -500,7 +524,7 @@ static void group_start(struct sim *s, struct sim_group *g, uint64_t ns,
             q->cause = SIM_BY_PEER;
             q->cause_tag = by_tag;
         }
-        head_start(d, q);
+        head_start(s, m);
         device_refresh(s, q->device);
     }
 }
@@ -525,7 +549,7 @@ static void group_release(struct sim *s, uint32_t group, uint32_t part,
             q->cause = SIM_BY_PEER;
             q->cause_tag = by_tag;
         }
-        head_run(d, q);
+        head_run(s, g->members);
     }
     device_refresh(s, q->device);
 }
@@ -598,7 +622,7 @@ static void head_finish(struct sim *s, uint32_t stream)
     struct sim_device *d = &s->devices[q->device];
     uint32_t meet = op->meet;
 
-    head_leave(d, q);
+    head_leave(s, stream);
     if (meet != SIM_NONE && s->groups[meet].held) { /* for now */
         q->state = SIM_ARRIVED;
         peers_count(d, op, 1);
@@ -654,7 +678,7 @@ static bool head_try(struct sim *s, uint32_t stream)
         q->cause = SIM_BY_ENGINE;
         q->cause_tag = d->engine_tag[op->engine];
     }
-    head_start(d, q);
+    head_start(s, stream);
     return !q->left;
 }
 

@@ -20,7 +20,7 @@ struct sim_op {
                               its tag is that of the work before that one */
     uint32_t dep_stream;   /* SIM_NONE: nothing */
     uint32_t event;        /* that it records; SIM_NONE */
-    uint32_t share, gap_ns, meet, thread;
+    uint32_t share, gap_ns, meet, thread, flow;
     uint8_t engine, link;
     bool neighbour, apart;
     bool timed; /* work, else a record or a wait, which take no time */
@@ -53,6 +53,7 @@ struct sim_queue { /* a stream */
     uint64_t left; /* of it, in ns of parts */
     uint64_t held; /* of that, with peers that have yet to come */
     uint32_t speed;
+    uint32_t net_speed; /* what the network leaves, of SIM_WHOLE */
     uint8_t coarse; /* 0 or SIM_COARSE */
     uint32_t next_member; /* of its meet */
     /* of the stream */
@@ -131,6 +132,14 @@ struct sim_pair {
     uint32_t next;             /* of this group; SIM_NONE */
 };
 
+/* A collective that is under way through the network; sim_net.c. */
+struct sim_flow {
+    uint32_t key;     /* its meet, or its stream | SIM_FLOW_ALONE */
+    uint32_t running; /* operations of it */
+};
+
+#define SIM_FLOW_ALONE (UINT32_C(1) << 31)
+
 struct sim {
     struct sim_memory memory;
     struct sim_sink sink;
@@ -145,6 +154,11 @@ struct sim {
         event_count, event_capacity, thread_count, thread_capacity, group_count,
         group_capacity, pair_count, pair_capacity, heap_capacity, free_group,
         free_pair;
+    struct sim_network network; /* share NULL: none */
+    struct sim_flow *flows;     /* those under way, ... */
+    uint32_t *flow_numbers;     /* ... the caller's numbers ... */
+    uint32_t *flow_speeds;      /* ... and what they get */
+    uint32_t flow_count, flow_capacity, number_capacity, speed_capacity;
     bool together;
     uint64_t wakes;
 };
@@ -171,6 +185,8 @@ static inline struct sim_op *queue_at(const struct sim_queue *q,
 int device_activate(struct sim *s, uint32_t device, uint32_t stream);
 /* DEVICE does what happens at its next event. */
 void device_run(struct sim *s, uint32_t device);
+/* D goes on to NS, as fast as it was until now. */
+void device_progress(struct sim *s, struct sim_device *d, uint64_t ns);
 /* Works out DEVICE's speeds and its next event anew. */
 void device_refresh(struct sim *s, uint32_t device);
 /* How many of DEVICE's operations, in the order of their calls, are completed
@@ -183,6 +199,11 @@ static inline void device_sift(struct sim *s, uint32_t device)
     if (s->device_count > 1)
         device_sift_many(s, device);
 }
+
+/* sim_net.c: Q's head, which has a flow, begins to run on D, or no longer does.
+ * Others' speeds change; D and its streams are to be refreshed. */
+void flow_begin(struct sim *s, uint32_t stream);
+void flow_end(struct sim *s, uint32_t stream);
 
 /* sim_host.c: threads that wait for D are looked at. */
 void hosts_wake(struct sim *s, struct sim_device *d);

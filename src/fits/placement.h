@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * On which node each rank of the job is. Ranks fill nodes in order, unless
+ * --placement says otherwise. */
+#ifndef MEMSIM_FITS_PLACEMENT_H
+#define MEMSIM_FITS_PLACEMENT_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+
+struct placement {
+    uint32_t width; /* GPUs of a node */
+    uint32_t ranks; /* that are listed; 0: all fill nodes in order */
+    uint32_t *node, *gpu; /* by rank: the node, and the GPU of it */
+};
+
+/* What --placement says as TEXT: "block" (or NULL), "round-robin", or a file
+ * with a line for each of WORLD ranks, "NODE" or "NODE GPU". Returns 0, or -1:
+ * it does not cover the ranks, or puts two on one GPU. */
+int placement_make(struct placement *p, const char *text, uint32_t world,
+                   uint32_t width, struct err *err);
+void placement_fini(struct placement *p);
+
+static inline uint32_t placement_node(const struct placement *p, uint32_t rank)
+{
+    return rank < p->ranks ? p->node[rank] : rank / p->width;
+}
+
+static inline uint32_t placement_gpu(const struct placement *p, uint32_t rank)
+{
+    return rank < p->ranks ? p->gpu[rank] : rank % p->width;
+}
+
+/* How many nodes WORLD ranks take: up to the last one that is used. */
+uint32_t placement_nodes(const struct placement *p, uint32_t world);
+
+#endif
