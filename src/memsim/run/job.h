@@ -71,8 +71,9 @@ struct job_options {
              "if a process that it started failed"},                           \
     {"step-mark", 0, OPTION_STRING, "FUNC",                                    \
      offsetof(structure, member.step_mark), .group = "Steps",                  \
-     .help = "each call of this Python function is a step: train_step,\n"      \
-             "Trainer.step of the script, or package.module.name"},            \
+     .help = "each call of this Python function is a step:\n"                  \
+             "train_step, Trainer.step of the script, or\n"                    \
+             "package.module.name"},                                           \
     {"selected-fraction", 0, OPTION_FRACTION, "F",                             \
      offsetof(structure, member.selected_fraction),                            \
      .group = "Values that memsim does not compute",                           \

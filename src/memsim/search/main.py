@@ -114,7 +114,8 @@ class Setting:
         if self.objective.host_memory:
             run_options = [*run_options,
                            f"--host-memory={self.objective.host_memory}"]
-        self.version = (ask_memsim(options.memsim, "--version") or "").strip()
+        told = ask_memsim(options.memsim, "--version") or ""
+        self.version = told.strip().removeprefix("memsim ")
         self.job = Job(self.space, options.memsim, run_options, command,
                        self.version)
         points = self.space.points()

@@ -123,6 +123,10 @@ class Objective:
         speed = told.get("tokens_per_second")
         return 1e9 / speed if speed and not self.steps else told.get("step_ns")
 
+    def time_of(self):
+        """In words, what time() is of."""
+        return " of a step" if self.steps else " (of a token, if known)"
+
     def cost(self, point, told):
         """What the tokens, or steps, cost; None: not known."""
         price = self.prices and self.prices.of(told.get("gpu"))

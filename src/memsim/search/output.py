@@ -177,7 +177,8 @@ def text(search, total):
                  "", f"the best by {goal_words(search)}:",
                  *table(search, answers[:SHOWN])]
         front = pareto(search.trials)
-        lines += ["", "no other is better in time, cost and memory at once:",
+        lines += ["", "no other is better in time"
+                  f"{search.objective.time_of()}, cost and memory at once:",
                   *table(search, front[:SHOWN])]
         if len(front) > SHOWN:
             lines.append(f"  ... {len(front) - SHOWN} more (--json, --csv)")
